@@ -1,0 +1,82 @@
+"""One error class per boundary; every message says what to do.
+
+Errors are caught once, where a stage ends (:mod:`excise.pipeline.stages`), and become rows
+with a machine-readable ``reason``. Elsewhere nothing catches them.
+"""
+
+from __future__ import annotations
+
+
+class ExciseError(Exception):
+    """Base of all errors that excise raises on purpose.
+
+    ``reason`` is a short machine-readable code (``snake_case``), the message a sentence for people.
+    """
+
+    reason = "error"
+
+    def __init__(self, message: str, *, reason: str | None = None) -> None:
+        super().__init__(message)
+        if reason is not None:
+            self.reason = reason
+
+    def __reduce__(self) -> tuple[object, ...]:
+        """Keep ``reason`` when the error crosses a process boundary."""
+        return (_rebuild, (type(self), str(self), self.reason))
+
+
+def _rebuild(cls: type[ExciseError], message: str, reason: str) -> ExciseError:
+    return cls(message, reason=reason)
+
+
+class ConfigError(ExciseError):
+    """The configuration or a sources file cannot be used (exit code 2)."""
+
+    reason = "bad_config"
+
+
+class SourceError(ExciseError):
+    """A source cannot be fetched or unpacked."""
+
+    reason = "source_unavailable"
+
+
+class EnvironmentFailure(ExciseError):
+    """No working environment could be made; ``reason`` is a failure class of environments.
+
+    Classes: ``no_tests, python_unavailable, resolve_conflict, build_native, missing_system_lib,
+    import_error, collect_error, service_required, network_required, timeout, oom, low_pass, flaky,
+    source_modified, unreproducible, infra``. Only ``infra`` is worth a retry.
+    """
+
+    reason = "infra"
+
+
+class SandboxError(ExciseError):
+    """The sandbox itself failed (not the program inside it): an infrastructure failure."""
+
+    reason = "infra_error"
+
+
+class DeletionRefused(ExciseError):
+    """A feature cannot be deleted cleanly; the candidate becomes a rejection row."""
+
+    reason = "deletion_refused"
+
+
+class PatchError(ExciseError):
+    """A patch does not apply exactly. Never a warning."""
+
+    reason = "patch_does_not_apply"
+
+
+class StoreError(ExciseError):
+    """A task set cannot be read or written (missing, newer schema, locked, disk full)."""
+
+    reason = "store_error"
+
+
+class StageTimeout(ExciseError):
+    """A stage ran past its deadline."""
+
+    reason = "stage_timeout"

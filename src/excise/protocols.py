@@ -1,0 +1,353 @@
+"""The interfaces that extensions implement. Read this file and you know the program.
+
+Implementations are duck-typed and found by name in the registry of their folder
+(``extractors.sources``, ``extractors.languages``, ``envs.sandboxes``, ``deleters``, ``verifiers.gates``,
+``datasets.exports``): adding one is one new file and one line in that registry.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Protocol
+
+from excise.types import (
+    CoverageMap,
+    Deletion,
+    Feature,
+    Repo,
+    SourceSpec,
+    Symbol,
+    TestRun,
+    Verdict,
+    Worker,
+)
+
+if TYPE_CHECKING:
+    from excise.types import Recipe
+
+
+# ---------------------------------------------------------------------------------------- sources
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fetched:
+    """A source on disk: pristine files, no version control, nothing of it run."""
+
+    repo: Repo
+    """The snapshot's record (``tree`` and ``blob`` are filled in by the stage)."""
+    root: Path
+    """Folder with the files."""
+
+
+class Source(Protocol):
+    """Where repositories come from: git, a PyPI sdist, a directory, an archive, a Debian source."""
+
+    name: str
+
+    def matches(self, spec: SourceSpec) -> bool:
+        """Whether this source understands ``spec.spec``."""
+        ...
+
+    def resolve(self, spec: SourceSpec, cache: Path) -> str:
+        """The pinned form of ``spec.spec`` as of now (cheap; may ask the network).
+
+        Equal answers mean equal content, so a refresh does nothing. Raises :class:`SourceError`.
+        """
+        ...
+
+    def fetch(self, pinned: str, cache: Path, into: Path) -> Fetched:
+        """Put the files of a pinned source into the empty folder ``into``.
+
+        Never runs code of the project. Raises :class:`SourceError`.
+        """
+        ...
+
+
+# --------------------------------------------------------------------------------------- language
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Module:
+    """One parsed source file."""
+
+    path: str
+    """Path inside the repository."""
+    source: bytes
+    """Its bytes."""
+    symbols: tuple[Symbol, ...]
+    """Definitions in order of ``start``; the first is the module itself."""
+    has_error: bool = False
+    """The parser met a syntax error: nothing is deleted here."""
+
+
+class Codebase(Protocol):
+    """All parsed files of a repository and who refers to what; made by a :class:`Language`."""
+
+    modules: Mapping[str, Module]
+
+    def symbols(self) -> Mapping[str, Symbol]:
+        """Symbol id to symbol, tests included."""
+        ...
+
+    def is_test(self, path: str) -> bool:
+        """Whether the file belongs to the tests (test files, conftest, their helpers)."""
+        ...
+
+    def callees(self, symbol_id: str) -> frozenset[str]:
+        """Symbols that the body of this one refers to, as far as names can be resolved."""
+        ...
+
+    def callers(self, symbol_id: str) -> frozenset[str]:
+        """Symbols that refer to this one (module ids for references at module level)."""
+        ...
+
+
+class Language(Protocol):
+    """One programming language: parsing, running tests, mapping coverage."""
+
+    name: str
+    suffixes: tuple[str, ...]
+
+    def parse(self, root: Path, paths: Iterable[str]) -> Codebase:
+        """Parse the files (paths inside ``root``); files that cannot be read are left out."""
+        ...
+
+    def run_tests(
+        self,
+        session: Session,
+        recipe: Recipe,
+        *,
+        ids: Sequence[str] | None = None,
+        shuffle_seed: int | None = None,
+        timeout_s: float = 600.0,
+        test_timeout_s: float = 60.0,
+    ) -> TestRun:
+        """Run the tests (all, or exactly ``ids``) and read the structured report.
+
+        A test of ``ids`` that did not report is ``MISSING``. Never raises for what tests do.
+        """
+        ...
+
+    def map_coverage(
+        self, session: Session, recipe: Recipe, codebase: Codebase, *, env_id: str, timeout_s: float
+    ) -> CoverageMap:
+        """Run every test on its own under coverage and map lines to symbols."""
+        ...
+
+
+# ---------------------------------------------------------------------------------------- sandbox
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Policy:
+    """What a sandbox may use. A limit that the host cannot enforce is an error unless ``lenient``."""
+
+    network: bool = False
+    """Whether the network is reachable (only ever for installing)."""
+    memory_bytes: int = 4 << 30
+    """Resident memory of all processes together."""
+    pids: int = 256
+    """Processes and threads."""
+    disk_bytes: int = 2 << 30
+    """Bytes that may be written to all writable mounts and temporary folders together."""
+    output_bytes: int = 8 << 20
+    """Bytes of stdout and of stderr that are kept; the rest is read and thrown away."""
+    lenient: bool = False
+    """Run even where a limit cannot be enforced."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Mount:
+    """A folder inside the sandbox."""
+
+    target: str
+    """Absolute path inside."""
+    layers: tuple[str, ...]
+    """Host folders, topmost first; never changed."""
+    writable: bool = False
+    """Writes go to the session's own upper layer, which is lost at the end unless snapshotted."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Completed:
+    """What became of one command."""
+
+    worker: Worker
+    """``ok`` when the command ended by itself, whatever its exit code."""
+    rc: int
+    """Exit code; negative signal number if killed by one."""
+    stdout: bytes
+    """At most ``Policy.output_bytes``."""
+    stderr: bytes
+    """Likewise."""
+    wall_s: float
+    """Wall seconds."""
+    cpu_s: float
+    """CPU seconds of the process and all its waited-for children."""
+    peak_bytes: int = 0
+    """Peak memory, where the host tells."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Capabilities:
+    """What a sandbox backend can enforce on this machine."""
+
+    available: bool
+    """It can be used at all."""
+    detail: str = ""
+    """Why not, and what to do; or how it will run."""
+    network_off: bool = False
+    """No network inside."""
+    memory: bool = False
+    """Memory limit for the whole tree of processes."""
+    pids: bool = False
+    """Limit on processes."""
+    disk: bool = False
+    """Limit on bytes written."""
+    separate_uid: bool = False
+    """The processes run as another user than the caller."""
+    snapshot: bool = False
+    """Sessions can be snapshotted into layers."""
+
+
+class Session(Protocol):
+    """One open sandbox. Leaving the ``with`` block kills and removes everything in it."""
+
+    out: Path
+    """Host folder that is ``/excise/out`` inside; the one place results come out of."""
+
+    def __enter__(self) -> Session: ...
+    def __exit__(self, *exc: object) -> None: ...
+
+    def exec(
+        self,
+        argv: Sequence[str],
+        *,
+        timeout_s: float,
+        stdin: bytes = b"",
+        cwd: str | None = None,
+        env: Mapping[str, str] | None = None,
+    ) -> Completed:
+        """Run a command. At the timeout everything it started is killed.
+
+        Raises :class:`SandboxError` if the sandbox itself fails.
+        """
+        ...
+
+    def put(self, path: str, data: bytes | None) -> None:
+        """Write a file inside a writable mount (``None`` deletes it)."""
+        ...
+
+    def get(self, path: str) -> bytes:
+        """Read a file inside. Raises ``FileNotFoundError``."""
+        ...
+
+    def snapshot(self, target: str, into: Path) -> None:
+        """Copy what was written to the mount ``target`` into the host folder ``into``, as a layer."""
+        ...
+
+    def close(self) -> None:
+        """End the session; safe to call twice."""
+        ...
+
+
+class Sandbox(Protocol):
+    """A way to run untrusted code: bubblewrap, Docker."""
+
+    name: str
+
+    def capabilities(self) -> Capabilities:
+        """What it can enforce here."""
+        ...
+
+    def open(
+        self,
+        mounts: Sequence[Mount],
+        policy: Policy,
+        *,
+        env: Mapping[str, str],
+        cwd: str = "/testbed",
+        edits: Mapping[str, bytes | None] | None = None,
+    ) -> Session:
+        """Open a session.
+
+        ``edits`` (absolute path inside a writable mount to new content, ``None`` to delete) are made
+        before any code of the project runs. Raises :class:`SandboxError`.
+        """
+        ...
+
+
+# ---------------------------------------------------------------------------------------- deleter
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Example:
+    """A worked example of a deleter, run by one parametrised test."""
+
+    name: str
+    """What it shows."""
+    before: Mapping[str, str]
+    """File to content."""
+    delete: tuple[str, ...]
+    """Symbol ids to delete."""
+    after: Mapping[str, str | None]
+    """Every file that changes, to its content afterwards; ``None`` for a file that goes.
+    Empty if the deleter must refuse."""
+    hide: tuple[str, ...] = ()
+    """Test ids to hide."""
+
+
+class Deleter(Protocol):
+    """Takes a feature out of a codebase; the rest stays byte-identical."""
+
+    name: str
+    version: int
+
+    def delete(
+        self,
+        codebase: Codebase,
+        feature: Feature,
+        *,
+        only: frozenset[str] | None = None,
+        hide: frozenset[str] = frozenset(),
+    ) -> Deletion:
+        """Plan the deletion of ``feature`` (of the symbols in ``only`` alone, while delta-debugging).
+
+        ``hide`` are the test ids to take out of the visible tests; the predicted tests if empty.
+        Raises :class:`DeletionRefused` with a machine-readable reason.
+        """
+        ...
+
+    def examples(self) -> Sequence[Example]:
+        """Worked examples, run by the tests."""
+        ...
+
+
+# ------------------------------------------------------------------------------------------ gates
+@dataclass(slots=True, kw_only=True)
+class GateReport:
+    """What a gate returns: verdict rows, and whether the candidate may go on."""
+
+    verdicts: list[Verdict] = field(default_factory=list)
+    """One row per run."""
+
+    @property
+    def passed(self) -> bool:
+        """Every verdict passed."""
+        return all(v.outcome.value == "PASSED" for v in self.verdicts)
+
+
+class Gate(Protocol):
+    """One condition that a task must meet, proved by execution. The subject is ``verifiers.candidate.Candidate``."""
+
+    name: str
+    claim: str
+
+    def check(self, candidate: object) -> GateReport:
+        """Prove or refute the claim in fresh sandboxes."""
+        ...
+
+
+# ---------------------------------------------------------------------------------------- exports
+class Exporter(Protocol):
+    """Writes a task set in another tool's format."""
+
+    name: str
+
+    def export(self, rows: Iterator[Mapping[str, object]], into: Path) -> None:
+        """Write ``rows`` (task rows with all columns) into the folder ``into``."""
+        ...

@@ -1,0 +1,624 @@
+"""The records that travel between stages.
+
+Every record is frozen, has a docstring under each field, and serialises to JSON by
+:func:`to_json` / :func:`from_json`. Identity is by content: :func:`content_id`.
+Two outcome axes are never mixed: :class:`Worker` says whether the run happened,
+:class:`Status` what a test said.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from functools import cache
+from typing import Any, TypeVar
+
+SCHEMA_VERSION = 1
+"""Version of the records and of the Parquet schema made from them. History in docs/schema.md."""
+
+T = TypeVar("T")
+
+
+class Worker(StrEnum):
+    """Did the run happen? Only ``OK`` lets the test statuses mean anything."""
+
+    OK = "ok"
+    TIMEOUT = "timeout"
+    OOM = "oom"
+    INFRA_ERROR = "infra_error"
+    KILLED = "killed"
+
+
+class Status(StrEnum):
+    """What one test said. A missing test counts as failed, never as passed."""
+
+    PASSED = "PASSED"
+    FAILED = "FAILED"
+    SKIPPED = "SKIPPED"
+    ERROR = "ERROR"
+    XFAIL = "XFAIL"
+    MISSING = "MISSING"
+
+
+class Outcome(StrEnum):
+    """What a gate concluded from the statuses."""
+
+    PASSED = "PASSED"
+    FAILED = "FAILED"
+    UNDECIDED = "UNDECIDED"
+    """The worker did not run to its end, so nothing is known about the task."""
+
+
+class Visibility(StrEnum):
+    """How much the agent is given, from most to least."""
+
+    TESTS = "tests"
+    SAMPLE_TESTS = "sample_tests"
+    DOCSTRING = "docstring"
+    SIGNATURE = "signature"
+    BEHAVIOUR = "behaviour"
+
+
+class SymbolKind(StrEnum):
+    """The kind of a definition."""
+
+    FUNCTION = "function"
+    METHOD = "method"
+    CLASS = "class"
+    MODULE = "module"
+
+
+class FeatureKind(StrEnum):
+    """The shape of a feature; the rungs of the ladder."""
+
+    FUNCTION = "function"
+    METHOD = "method"
+    CLASS = "class"
+    MODULE = "module"
+    MULTI = "multi"
+    """Several entry symbols of one file."""
+    CROSS_FILE = "cross_file"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SourceSpec:
+    """One line of a sources file: where a repository comes from, and what to do with it."""
+
+    spec: str
+    """``pypi:name[==version]``, a git URL or path (``git+…``, ``…@rev``), a directory, an archive."""
+    limit: int | None = None
+    """At most this many tasks from this source; ``None`` takes the run's limit."""
+    python: str | None = None
+    """Interpreter to use, for example ``3.11``; ``None`` chooses from the manifests."""
+    subdir: str = ""
+    """Where the project lies inside the repository."""
+    extras: tuple[str, ...] = ()
+    """Extras to install beside those found."""
+    requirements: tuple[str, ...] = ()
+    """Requirements to install beside those found."""
+    test_args: tuple[str, ...] = ()
+    """Arguments for the test runner beside those found."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Repo:
+    """A snapshot of one project's sources."""
+
+    repo: str
+    """Name of the project: ``owner/name`` of a forge, else the distribution's or folder's name."""
+    base_commit: str
+    """The upstream commit; for sources without git, of the import commit (fixed author and date)."""
+    tree: str
+    """git tree hash of the pristine sources: the identity of the content."""
+    language: str = "python"
+    """Name of the language adapter."""
+    version: str = ""
+    """Version of the project, where known."""
+    license: str = ""
+    """SPDX expression or the text found in the manifest; empty if unknown."""
+    source: str
+    """The resolved, pinned source (``pypi:name==1.2``, ``git+URL@commit``, …): fetch it again with this."""
+    sha256: str = ""
+    """Hash of the downloaded archive, where there is one."""
+    created_at: str = ""
+    """ISO-8601 UTC time of the commit or release; empty if unknown."""
+    blob: str = ""
+    """sha256 of the archive of the pristine sources in the blob store."""
+    num_files: int = 0
+    """Number of files of the snapshot."""
+    num_bytes: int = 0
+    """Their size in bytes."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Recipe:
+    """Everything needed to build an environment again; no path of any machine."""
+
+    python: str
+    """Full version of the interpreter, for example ``3.12.1``."""
+    requirements: tuple[str, ...] = ()
+    """What is installed beside the project, as PEP 508 strings or ``-r file`` (inside the repository)."""
+    extras: tuple[str, ...] = ()
+    """Extras of the project that are installed."""
+    groups: tuple[str, ...] = ()
+    """Dependency groups (PEP 735) that are installed."""
+    editable: str = "editable"
+    """How the project gets onto the path: ``editable`` (built) or ``path`` (a ``.pth`` line only)."""
+    roots: tuple[str, ...] = (".",)
+    """Import roots inside the repository, for example ``src``."""
+    packages: tuple[str, ...] = ()
+    """Top-level import names that must resolve into the checkout."""
+    env: tuple[tuple[str, str], ...] = ()
+    """Environment variables of build and test runs."""
+    test_args: tuple[str, ...] = ()
+    """Arguments of the test runner."""
+    test_paths: tuple[str, ...] = ()
+    """Files and folders that hold the tests; empty: the runner's own discovery."""
+    system_packages: tuple[str, ...] = ()
+    """System packages that the manifests ask for."""
+    cutoff: str = ""
+    """Only releases before this ISO date were considered; empty: no limit."""
+    evidence: tuple[str, ...] = ()
+    """``file: what it said``, one line per decision."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Environment:
+    """An installed environment."""
+
+    env_id: str
+    """Content hash of interpreter, lock, recipe and source tree."""
+    repo: str
+    """Name of the project."""
+    tree: str
+    """Source tree it was built from."""
+    recipe: Recipe
+    """How it was built."""
+    lock: tuple[str, ...]
+    """``name==version`` of every installed distribution, sorted."""
+    stage: str = "stage0"
+    """Which installer made it."""
+    built_files: tuple[str, ...] = ()
+    """Files that the build wrote into the checkout (metadata, compiled extensions)."""
+    install_s: float = 0.0
+    """Wall seconds of the build."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TestResult:
+    """One test of one run."""
+
+    __test__ = False
+
+    test_id: str
+    """pytest node id."""
+    status: Status
+    """What it said."""
+    duration_s: float = 0.0
+    """Wall seconds of set-up, call and tear-down."""
+    message: str = ""
+    """Exception type and first line for a failure; at most 300 characters."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TestRun:
+    """The structured report of one run of the tests."""
+
+    __test__ = False
+
+    worker: Worker
+    """Did the run happen?"""
+    results: tuple[TestResult, ...] = ()
+    """Every test that reported, in order."""
+    collect_errors: tuple[tuple[str, str], ...] = ()
+    """(file, message) of every file that could not be collected."""
+    imported: tuple[tuple[str, str], ...] = ()
+    """(top-level package, ``__file__`` as the tests saw it)."""
+    finished: bool = False
+    """The runner reached its own end (False after ``os._exit`` and kills)."""
+    wall_s: float = 0.0
+    """Wall seconds."""
+    cpu_s: float = 0.0
+    """CPU seconds of all processes."""
+    detail: str = ""
+    """What went wrong outside the tests; the tail of the output."""
+
+    def statuses(self) -> dict[str, Status]:
+        """Test id to status."""
+        return {r.test_id: r.status for r in self.results}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Baseline:
+    """What the untouched project's tests say, over N runs (one of them shuffled)."""
+
+    env_id: str
+    """Environment of the runs."""
+    statuses: dict[str, Status]
+    """Status of every test that agreed in all runs."""
+    durations: dict[str, float]
+    """Median seconds of each test."""
+    flaky: dict[str, str]
+    """Test id to why it is not trusted; used for nothing."""
+    num_runs: int
+    """N."""
+    cpu_s: float
+    """CPU seconds of one whole run (median)."""
+    wall_s: float
+    """Wall seconds of one whole run (median)."""
+
+    def passing(self) -> tuple[str, ...]:
+        """Ids that passed in every run, in stable order."""
+        return tuple(sorted(t for t, s in self.statuses.items() if s is Status.PASSED))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CoverageMap:
+    """Which test executes which symbol, each test measured on its own."""
+
+    env_id: str
+    """Environment of the run."""
+    tests: tuple[str, ...]
+    """Test ids; the sets below index into this."""
+    by_symbol: dict[str, tuple[int, ...]]
+    """Symbol id to the tests that execute a line of its body, sorted."""
+    at_import: tuple[str, ...]
+    """Symbols whose body runs at import or collection already."""
+    unstable: tuple[str, ...] = ()
+    """Tests whose verdict differs when run alone (they depend on order)."""
+    cpu_s: float = 0.0
+    """CPU seconds of the mapping run."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Span:
+    """A half-open byte range of a file."""
+
+    path: str
+    """Path inside the repository, with ``/``."""
+    start: int
+    """First byte."""
+    end: int
+    """One past the last byte."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Symbol:
+    """One definition, with exact byte spans."""
+
+    path: str
+    """File."""
+    qualname: str
+    """Dotted name inside the module; empty for the module itself."""
+    kind: SymbolKind
+    """function, method, class or module."""
+    start: int
+    """First byte, decorators included."""
+    end: int
+    """One past the last byte."""
+    body_start: int
+    """First byte of the first statement of the body (the docstring, if there is one)."""
+    code_start: int
+    """First byte of the first statement after the docstring; equals ``end`` if there is none."""
+    start_line: int
+    """First line, 1-based, decorators included."""
+    end_line: int
+    """Last line, 1-based."""
+    body_line: int
+    """First line of the first statement after the docstring; 0 if there is none."""
+    signature: str = ""
+    """``def name(args) -> type`` or ``class name(bases)``, one line, as written but for white space."""
+    docstring: str = ""
+    """Cleaned docstring."""
+    decorators: tuple[str, ...] = ()
+    """Source text of each decorator, without ``@``."""
+    is_public: bool = True
+    """No component of the qualified name starts with an underscore (dunder names count as public)."""
+    is_async: bool = False
+    """``async def``."""
+    is_generator: bool = False
+    """Contains ``yield`` of its own."""
+    loc: int = 0
+    """Lines that are neither blank nor comments, docstring excluded."""
+    complexity: int = 1
+    """McCabe's cyclomatic complexity: 1 + decision points."""
+
+    @property
+    def symbol_id(self) -> str:
+        """``path::qualname``; the path alone for a module."""
+        return f"{self.path}::{self.qualname}" if self.qualname else self.path
+
+    @property
+    def name(self) -> str:
+        """Last component of the qualified name."""
+        return self.qualname.rpartition(".")[2]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Feature:
+    """Symbols that belong together, and the tests that execute them."""
+
+    feature_id: str
+    """Content hash of tree, symbols and kind."""
+    kind: FeatureKind
+    """Shape."""
+    tier: int
+    """Rung of the ladder, 0 (a body) to 5 (several files)."""
+    entry: tuple[str, ...]
+    """Symbol ids that tests use by name."""
+    symbols: tuple[str, ...]
+    """All symbol ids to delete: the entries and what only they need."""
+    tests: tuple[str, ...]
+    """Ids of the tests that coverage predicts to fail."""
+    fan_in: int = 0
+    """Number of places outside the feature that refer to it."""
+    loc: int = 0
+    """Lines of code of the symbols."""
+    complexity: int = 0
+    """Sum of cyclomatic complexities."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Deletion:
+    """A feature taken out of a tree: two patches, exact in both directions."""
+
+    deletion_id: str
+    """Content hash of deleter, version, and both patches."""
+    feature: Feature
+    """What was asked for."""
+    deleter: str
+    """Name of the deleter."""
+    deleter_version: int
+    """Its version."""
+    source_patch: str
+    """Unified diff that takes the code out; applies to the base tree."""
+    hide_patch: str
+    """Unified diff that takes the tests out; applies beside ``source_patch`` (other files)."""
+    removed: tuple[str, ...]
+    """Symbol ids really removed or stubbed (delta-debugging may leave fewer than asked for)."""
+    hidden: tuple[str, ...]
+    """Test ids no longer in the visible tree."""
+    text: tuple[tuple[str, str], ...]
+    """(symbol id, deleted source text): what must not leak."""
+    stub_patches: tuple[tuple[str, str], ...] = ()
+    """(``none`` or ``raise``, unified diff from the base tree): empty stand-ins for gate 8."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Difficulty:
+    """What makes a task hard, as far as it can be counted."""
+
+    kind: FeatureKind
+    """Shape of the feature."""
+    tier: int
+    """Rung, 0 to 5."""
+    loc: int
+    """Lines of code deleted."""
+    num_files: int
+    """Source files touched."""
+    num_symbols: int
+    """Symbols removed."""
+    fan_in: int
+    """References from code that stays."""
+    complexity: int
+    """Sum of cyclomatic complexities."""
+    num_f2p: int
+    """Tests that must pass again."""
+    num_p2p: int
+    """Tests that must stay green."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Task:
+    """One coding task. base tree + deletion_patch = what the agent sees; + patch + test_patch = base tree."""
+
+    instance_id: str
+    """``name__hash``; stable for equal content."""
+    repo: str
+    """Project."""
+    base_commit: str
+    """Commit of the untouched sources."""
+    tree: str
+    """git tree hash of the untouched sources."""
+    shipped_tree: str
+    """git tree hash of what the agent sees."""
+    language: str
+    """Language adapter."""
+    version: str
+    """Version of the project."""
+    patch: str
+    """The gold patch: adds the feature back to the shipped tree."""
+    test_patch: str
+    """Adds the hidden tests back to the shipped tree."""
+    deletion_patch: str
+    """From the base tree to the shipped tree: code and hidden tests out."""
+    problem_statement: str
+    """What the agent reads."""
+    hints_text: str = ""
+    """Always empty by default; the field expects the column."""
+    interface: str
+    """Public names, signatures and module paths that the hidden tests use, one per line."""
+    fail_to_pass: tuple[str, ...]
+    """Tests that fail without the feature and pass with it."""
+    pass_to_pass: tuple[str, ...]
+    """All other tests that pass before and after."""
+    env_id: str
+    """Environment."""
+    visibility: Visibility
+    """How much the agent is given."""
+    difficulty: Difficulty
+    """Counted difficulty."""
+    deleter: str
+    """Name of the deleter."""
+    feature_id: str
+    """Feature."""
+    removed: tuple[str, ...]
+    """Symbol ids removed."""
+    created_at: str
+    """ISO date of the sources (not of the run: equal input gives equal rows)."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Verdict:
+    """One run of one gate on one candidate."""
+
+    instance_id: str
+    """Task or candidate (deletion) id."""
+    gate: str
+    """Name of the gate, for example ``g5_f2p_fail``."""
+    run: int = 0
+    """Number of the run, for gates that repeat."""
+    worker_outcome: Worker
+    """Did it run?"""
+    outcome: Outcome
+    """What the tests said about the gate's claim."""
+    reason: str = ""
+    """Machine-readable code when the outcome is not PASSED."""
+    detail: str = ""
+    """A sentence for people."""
+    num_tests: int = 0
+    """Tests that were run."""
+    statuses: dict[str, Status] = field(default_factory=dict)
+    """Per-test statuses that matter: those asked for; for whole-suite gates only the exceptions."""
+    evidence: dict[str, str] = field(default_factory=dict)
+    """Further facts (tree hashes, paths, counts) as text."""
+    cpu_s: float = 0.0
+    """CPU seconds."""
+    wall_s: float = 0.0
+    """Wall seconds."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rejection:
+    """Something that was refused, and why. Nothing vanishes without a row."""
+
+    repo: str
+    """Project or source."""
+    stage: str
+    """fetch, environment, baseline, coverage, find, delete, gate or statement."""
+    subject: str
+    """What was refused: a source, a feature id, a candidate id."""
+    reason: str
+    """Machine-readable code."""
+    detail: str
+    """A sentence for people."""
+    kind: str = ""
+    """Kind of the feature, where there is one."""
+    symbols: tuple[str, ...] = ()
+    """Its symbols."""
+    worker_outcome: Worker = Worker.OK
+    """Anything but ``ok``: the infrastructure failed, nothing was decided about the subject."""
+    evidence: dict[str, str] = field(default_factory=dict)
+    """Further facts as text."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Certificate:
+    """The evidence that a task is sound; ``excise verify`` proves it again."""
+
+    instance_id: str
+    """Task."""
+    verdicts: tuple[Verdict, ...]
+    """Every gate's verdicts."""
+    excise_version: str
+    """Version that made it."""
+    tools: dict[str, str]
+    """Versions of interpreter, pytest, sandbox."""
+    flake_rate: float
+    """Share of repeated runs of this task's tests that disagreed."""
+    num_runs: int
+    """Number of repeated runs."""
+    cpu_s: float
+    """CPU seconds spent on this task."""
+    wall_s: float
+    """Wall seconds spent on this task."""
+
+    @property
+    def certificate_id(self) -> str:
+        """Content hash of the certificate."""
+        return content_id("certificate", to_json(self).decode())
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RepoReport:
+    """The funnel of one repository: how many went in and what became of them."""
+
+    repo: str
+    """Project."""
+    source: str
+    """Pinned source."""
+    status: str
+    """``ok`` or the reason why nothing came of it."""
+    detail: str = ""
+    """A sentence for people."""
+    num_tests: int = 0
+    """Tests collected."""
+    num_passing: int = 0
+    """Tests that pass in every baseline run."""
+    num_flaky: int = 0
+    """Tests excluded as flaky."""
+    num_symbols: int = 0
+    """Definitions outside tests."""
+    num_covered: int = 0
+    """Definitions that at least one test executes."""
+    num_features: int = 0
+    """Features proposed by coverage."""
+    num_candidates: int = 0
+    """Features tried (the rest lay beyond the limit)."""
+    num_valid: int = 0
+    """Candidates that passed all gates."""
+    not_proposed: dict[str, int] = field(default_factory=dict)
+    """Why the finder passed symbols over: reason to count."""
+    rejected: dict[str, int] = field(default_factory=dict)
+    """Why candidates were refused: reason to count."""
+    cpu_s: float = 0.0
+    """CPU seconds of everything."""
+    wall_s: float = 0.0
+    """Wall seconds of everything (stages of one repository may overlap)."""
+
+
+def content_id(kind: str, *parts: object) -> str:
+    """A 16-digit hexadecimal content hash; equal parts give equal ids.
+
+    ``parts`` are strings, numbers, or nests of mappings and sequences of them.
+    """
+    text = json.dumps([kind, *parts], sort_keys=True, separators=(",", ":"), default=_plain)
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+def _plain(value: object) -> object:
+    if isinstance(value, (set, frozenset)):
+        return sorted(value)
+    return json.loads(to_json(value))
+
+
+@cache
+def _adapter(cls: Any) -> Any:
+    from pydantic import TypeAdapter
+
+    return TypeAdapter(cls)
+
+
+def to_json(record: object, *, indent: int | None = None) -> bytes:
+    """A record (or a tuple or dict of records) as JSON."""
+    return bytes(_adapter(type(record)).dump_json(record, indent=indent))
+
+
+def to_dict(record: object) -> dict[str, Any]:
+    """A record as plain JSON-compatible values."""
+    plain: dict[str, Any] = json.loads(to_json(record))
+    return plain
+
+
+def from_json(cls: type[T], data: bytes | str) -> T:
+    """The record back. Raises ``pydantic.ValidationError`` if the data does not fit."""
+    record: T = _adapter(cls).validate_json(data)
+    return record
+
+
+def from_dict(cls: type[T], data: Mapping[str, object]) -> T:
+    """The record back from plain values."""
+    return from_json(cls, json.dumps(data))
