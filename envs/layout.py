@@ -1,0 +1,117 @@
+"""Where things lie inside a sandbox, and the mounts that put them there."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Protocol
+
+from excise.protocols import Mount
+
+REPO = "/testbed"
+"""The checkout; tests run from here."""
+ENV = "/opt/env"
+"""The virtual environment."""
+OUT = "/excise/out"
+"""The one folder whose content the host reads."""
+HOME = "/home/agent"
+"""Home folder, empty at first."""
+INSIDE = "/excise/inside"
+"""Programs of ours that run in the sandbox (the test runner's plugin)."""
+TOOLS = "/excise/tools"
+"""Packages that only our programs import (coverage), kept out of the project's environment."""
+
+
+class InterpreterLike(Protocol):
+    """What the layout needs to know of an interpreter."""
+
+    @property
+    def version(self) -> str:
+        """Full version, ``3.12.1``."""
+        ...
+
+    @property
+    def executable(self) -> Path:
+        """The real executable."""
+        ...
+
+    @property
+    def prefix(self) -> Path:
+        """``sys.base_prefix``."""
+        ...
+
+
+def interpreter_mounts(interpreter: InterpreterLike) -> list[Mount]:
+    """The interpreter at its own path, read-only, without the packages installed in it."""
+    prefix = interpreter.prefix
+    if prefix.is_relative_to("/usr") and not prefix.is_relative_to("/usr/local"):
+        return []
+    library = prefix / "lib" / f"python{'.'.join(interpreter.version.split('.')[:2])}"
+    mounts = [] if prefix.is_relative_to("/usr") else [Mount(target=str(prefix), layers=(str(prefix),))]
+    for masked in (library / "site-packages", library / "ensurepip" / "_bundled"):
+        if masked.is_dir() and mounts:
+            mounts.append(Mount(target=str(masked), layers=()))
+    return mounts
+
+
+def project_mounts(
+    interpreter: InterpreterLike,
+    sources: Sequence[Path],
+    environment: Sequence[Path],
+    *,
+    inside: Path | None = None,
+    tools: Path | None = None,
+    writable_env: bool = False,
+) -> list[Mount]:
+    """All mounts of a project's sandbox.
+
+    ``sources`` and ``environment`` are layers, topmost first. The checkout is writable (in the session's own
+    upper layer); the environment only while it is being made.
+    """
+    mounts = interpreter_mounts(interpreter)
+    mounts.append(Mount(target=REPO, layers=tuple(map(str, sources)), writable=True))
+    mounts.append(Mount(target=ENV, layers=tuple(map(str, environment)), writable=writable_env))
+    if inside is not None:
+        mounts.append(Mount(target=INSIDE, layers=(str(inside),)))
+    if tools is not None:
+        mounts.append(Mount(target=TOOLS, layers=(str(tools),)))
+    return mounts
+
+
+def base_env() -> dict[str, str]:
+    """Environment variables of every sandbox: nothing of the host's, equal on every machine."""
+    return {
+        "PATH": f"{ENV}/bin:/usr/bin:/bin",
+        "HOME": HOME,
+        "USER": "agent",
+        "LOGNAME": "agent",
+        "LANG": "C.UTF-8",
+        "LC_ALL": "C.UTF-8",
+        "TZ": "UTC",
+        "TERM": "dumb",
+        "TMPDIR": "/tmp",
+        "VIRTUAL_ENV": ENV,
+        "PYTHONHASHSEED": "0",
+        "PYTHONNOUSERSITE": "1",
+        "CI": "1",
+        "OMP_NUM_THREADS": "1",
+        "OPENBLAS_NUM_THREADS": "1",
+        "MKL_NUM_THREADS": "1",
+        "GIT_CONFIG_COUNT": "1",
+        "GIT_CONFIG_KEY_0": "safe.directory",
+        "GIT_CONFIG_VALUE_0": "*",
+    }
+
+
+def open_to_all(root: Path) -> None:
+    """Make a layer readable and writable by the sandbox's uid: writes land in an upper layer, never here.
+
+    The layers' parent folder in the cache is closed to other users; git records none of these bits.
+    """
+    for path in (root, *root.rglob("*")):
+        if path.is_symlink():
+            continue
+        mode = path.stat().st_mode & 0o777
+        wanted = 0o777 if path.is_dir() or mode & 0o100 else 0o666
+        if mode != wanted:
+            path.chmod(wanted)

@@ -1,0 +1,67 @@
+"""The read-only system that every bubblewrap sandbox sees: the host's ``/usr`` without its Python packages."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from functools import cache
+from pathlib import Path
+
+_ETC = (
+    "ld.so.cache", "ld.so.conf", "ld.so.conf.d", "ssl", "ca-certificates", "ca-certificates.conf", "alternatives",
+    "localtime", "timezone", "mime.types", "services", "protocols", "nsswitch.conf", "terminfo",
+)  # fmt: skip
+_NETWORK = ("resolv.conf", "hosts", "gai.conf", "host.conf")
+_PASSWD = "root:x:0:0:root:/root:/usr/sbin/nologin\nagent:x:1000:1000:agent:/home/agent:/bin/sh\n"
+_GROUP = "root:x:0:\nagent:x:1000:\n"
+
+
+def rootfs_arguments(network: bool) -> list[str]:
+    """Arguments for bwrap. Python packages of the host, and wheels bundled with interpreters, are masked."""
+    line = ["--ro-bind", "/usr", "/usr"]
+    for name in ("bin", "sbin", "lib", "lib32", "lib64", "libx32"):
+        path = Path("/") / name
+        if path.is_symlink():
+            line += ["--symlink", os.readlink(path).lstrip("/"), f"/{name}"]
+        elif path.is_dir():
+            line += ["--ro-bind", str(path), str(path)]
+    for folder in masked_folders():
+        line += ["--tmpfs", folder, "--remount-ro", folder]
+    made = Path(_etc_folder())
+    for name in ("passwd", "group", "hostname"):
+        line += ["--ro-bind", str(made / name), f"/etc/{name}"]
+    names = _ETC + (_NETWORK if network else ())
+    for name in names:
+        if (Path("/etc") / name).exists():
+            line += ["--ro-bind", f"/etc/{name}", f"/etc/{name}"]
+    if "hosts" not in names:
+        line += ["--ro-bind", str(made / "hosts"), "/etc/hosts"]
+    return [*line, "--dir", "/run", "--dir", "/var/tmp", "--dir", "/excise"]
+
+
+@cache
+def masked_folders() -> tuple[str, ...]:
+    """Folders under /usr that hold other projects' Python code, or that tell of the host."""
+    found = [Path("/usr/lib/python3/dist-packages")]
+    for base in (Path("/usr/lib"), Path("/usr/local/lib")):
+        for python in sorted(base.glob("python3*")):
+            found += [python / "dist-packages", python / "site-packages", python / "ensurepip" / "_bundled"]
+    found += [Path("/usr/share/python-wheels"), Path("/usr/share/doc"), Path("/usr/local/bin")]
+    return tuple(str(folder) for folder in found if folder.is_dir() and not folder.is_symlink())
+
+
+@cache
+def _etc_folder() -> str:
+    """Files of /etc that are ours; one folder per user, rewritten in place."""
+    folder = Path(tempfile.gettempdir()) / f"excise-etc.{os.geteuid()}"
+    folder.mkdir(mode=0o755, exist_ok=True)
+    if folder.is_symlink() or folder.stat().st_uid != os.geteuid():
+        folder = Path(tempfile.mkdtemp(prefix="excise-etc."))
+        folder.chmod(0o755)
+    texts = {"passwd": _PASSWD, "group": _GROUP, "hostname": "sandbox\n", "hosts": "127.0.0.1 localhost sandbox\n"}
+    for name, text in texts.items():
+        scratch = folder / f".{name}.{os.getpid()}"
+        scratch.write_text(text)
+        scratch.chmod(0o644)
+        scratch.rename(folder / name)
+    return str(folder)
