@@ -1,0 +1,46 @@
+"""Source archives by the sha256 of their bytes. Never rewritten, verified on every read."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+from pathlib import Path
+
+from excise.datasets.durable import explained, file_sha256, replace_file
+from excise.errors import StoreError
+
+
+class Blobs:
+    """``blobs/<first two digits>/<sha256>.tar.xz`` inside a task set's folder."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root / "blobs"
+
+    def put(self, content: Path | bytes) -> str:
+        """Store an archive (again is free) and return its sha256."""
+        with explained("store a source archive"):
+            data = content.read_bytes() if isinstance(content, Path) else content
+            sha = hashlib.sha256(data).hexdigest()
+            path = self._path(sha)
+            if not path.exists() or path.stat().st_size != len(data):
+                replace_file(path, data)
+        return sha
+
+    def path(self, sha: str) -> Path:
+        """Where the archive lies. Raises :class:`StoreError` if it is missing or damaged."""
+        if not re.fullmatch(r"[0-9a-f]{64}", sha):
+            raise StoreError(f"{sha!r} is not the sha256 of a source archive.", reason="unknown_blob")
+        path = self._path(sha)
+        with explained("read a source archive"):
+            if not path.exists():
+                raise StoreError(f"No source archive {sha} in {os.fspath(self.root)}.", reason="unknown_blob")
+            if file_sha256(path) != sha:
+                raise StoreError(
+                    f"The source archive {path} is damaged. Delete it and run `excise generate` again.",
+                    reason="damaged",
+                )
+        return path
+
+    def _path(self, sha: str) -> Path:
+        return self.root / sha[:2] / f"{sha}.tar.xz"

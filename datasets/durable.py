@@ -1,0 +1,91 @@
+"""Writes that are whole or not there, and file errors that say what to do."""
+
+from __future__ import annotations
+
+import errno
+import hashlib
+import os
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from excise.errors import StoreError
+
+_ADVICE = {
+    errno.ENOSPC: ("disk_full", "the disk is full; free some space and run the same command again"),
+    errno.EDQUOT: ("disk_full", "the disk quota is used up; free some space and run the same command again"),
+    errno.EACCES: ("no_permission", "permission denied; check who owns the folder, or choose another one"),
+    errno.EPERM: ("no_permission", "not permitted; check who owns the folder, or choose another one"),
+    errno.EROFS: ("no_permission", "the file system is read-only; choose another folder"),
+    errno.ENOTDIR: ("not_a_folder", "a part of the path is a file, not a folder; choose another folder"),
+    errno.EEXIST: ("not_a_folder", "something else of that name is in the way; choose another folder"),
+}
+
+
+@contextmanager
+def explained(action: str) -> Iterator[None]:
+    """Turn an ``OSError`` into a :class:`StoreError` that names the file and the remedy."""
+    try:
+        yield
+    except OSError as error:
+        reason, advice = _ADVICE.get(error.errno or 0, ("store_error", error.strerror or str(error)))
+        where = f" ({error.filename})" if error.filename else ""
+        raise StoreError(
+            f"Cannot {action}{where}: {advice}. What was published before is intact.", reason=reason
+        ) from error
+
+
+def sync(path: Path) -> None:
+    """Flush a file or folder to the disk."""
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def write_file(path: Path, data: bytes) -> None:
+    """Write and flush a file inside a folder that nobody reads yet."""
+    with path.open("wb") as file:
+        file.write(data)
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def replace_file(path: Path, data: bytes) -> None:
+    """Put a file in place in one step: readers see the old one, or the new one, whole."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    try:
+        write_file(temporary, data)
+        temporary.replace(path)
+    finally:
+        temporary.unlink(missing_ok=True)
+    sync(path.parent)
+
+
+def replace_link(link: Path, target: str) -> None:
+    """Point a symbolic link elsewhere in one step."""
+    temporary = link.with_name(f".{link.name}.{os.getpid()}.tmp")
+    temporary.unlink(missing_ok=True)
+    temporary.symlink_to(target)
+    temporary.replace(link)
+    sync(link.parent)
+
+
+def link_or_copy(source: Path, target: Path) -> None:
+    """A hard link where the file system has them, else a copy."""
+    try:
+        os.link(source, target)
+    except OSError as error:
+        if error.errno not in (errno.EPERM, errno.EXDEV, errno.EMLINK, errno.ENOTSUP):
+            raise
+        shutil.copy2(source, target)
+        sync(target)
+
+
+def file_sha256(path: Path) -> str:
+    """sha256 of a file's bytes."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()

@@ -1,0 +1,215 @@
+"""The tables of a task set, generated from the records in :mod:`excise.types`.
+
+A column is a record's field: its type comes from the annotation, its comment from the docstring under
+the field. What is renamed, flattened or joined stands here and nowhere else. ``python -m
+excise.datasets.schema`` prints ``docs/schema.md``.
+"""
+
+from __future__ import annotations
+
+import ast
+import dataclasses
+import inspect
+import sys
+import types as builtin_types
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from functools import cache
+from typing import Any, get_args, get_origin, get_type_hints
+
+from excise.types import (
+    SCHEMA_VERSION,
+    Baseline,
+    Certificate,
+    Difficulty,
+    Environment,
+    Recipe,
+    Rejection,
+    Repo,
+    RepoReport,
+    Task,
+    Verdict,
+)
+
+VERSION_KEY = "excise.schema_version"
+"""Key in the metadata of every Parquet file."""
+
+HISTORY = ((1, "First version: `tasks`, `verdicts`, `rejections`, `repos`, `environments`."),)
+"""(version, what changed), oldest first. Raise ``SCHEMA_VERSION`` in ``types.py`` and add a line."""
+
+SWE_BENCH_NAMES = {"fail_to_pass": "FAIL_TO_PASS", "pass_to_pass": "PASS_TO_PASS"}
+"""Fields of :class:`Task` whose column is named as the field of SWE-bench is."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Column:
+    """One column of one table."""
+
+    name: str
+    """Name in Parquet and SQL."""
+    kind: str
+    """``string``, ``int``, ``float``, ``bool``, ``list<string>`` or ``map<string, …>``."""
+    comment: str
+    """One sentence."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Table:
+    """One table."""
+
+    name: str
+    """Name of the folder and of the view."""
+    comment: str
+    """What a row is."""
+    columns: tuple[Column, ...]
+    """In order."""
+    sort_by: tuple[str, ...]
+    """Columns that order the rows first; the rest of the row breaks ties."""
+
+    def column(self, name: str) -> Column:
+        """The column called ``name``."""
+        return next(c for c in self.columns if c.name == name)
+
+
+@cache
+def field_comments(record: type) -> dict[str, str]:
+    """Field to the docstring under it; empty where the source is not at hand (frozen applications)."""
+    try:
+        body = ast.parse(inspect.cleandoc(inspect.getsource(record))).body[0]
+    except OSError:
+        return {}
+    assert isinstance(body, ast.ClassDef)
+    found = {}
+    for field, text in zip(body.body, body.body[1:], strict=False):
+        if isinstance(field, ast.AnnAssign) and isinstance(field.target, ast.Name) and isinstance(text, ast.Expr):
+            found[field.target.id] = " ".join(str(ast.literal_eval(text.value)).split())
+    return found
+
+
+@cache
+def field_kinds(record: type) -> dict[str, str]:
+    """Field to kind, for the fields that a column can hold as they are."""
+    hints = get_type_hints(record)
+    kinds = {field.name: _kind(hints[field.name]) for field in dataclasses.fields(record)}
+    return {name: kind for name, kind in kinds.items() if kind}
+
+
+def _kind(annotation: Any) -> str:
+    scalars = {str: "string", int: "int", float: "float", bool: "bool"}
+    if get_origin(annotation) is tuple:
+        return "list<string>" if get_args(annotation) == (str, ...) else ""
+    if get_origin(annotation) is dict:
+        return f"map<string, {_kind(get_args(annotation)[1])}>"
+    if isinstance(annotation, builtin_types.GenericAlias) or not isinstance(annotation, type):
+        return ""
+    return "string" if issubclass(annotation, StrEnum) else scalars.get(annotation, "")
+
+
+def _columns(record: type, *only: str, skip: tuple[str, ...] = ()) -> Iterator[Column]:
+    kinds, comments = field_kinds(record), field_comments(record)
+    for name in only or kinds:
+        if name not in skip:
+            yield Column(name=SWE_BENCH_NAMES.get(name, name), kind=kinds[name], comment=comments.get(name, ""))
+
+
+def _text(name: str, comment: str) -> Column:
+    return Column(name=name, kind="string", comment=comment)
+
+
+_SWE_BENCH_FIRST = (
+    "instance_id", "repo", "base_commit", "patch", "test_patch", "problem_statement", "hints_text", "created_at",
+    "version", "fail_to_pass", "pass_to_pass",
+)  # fmt: skip
+_REPO = _text("repo", "Project.")
+
+TASKS = Table(
+    name="tasks",
+    comment="One certified task. The first columns are those of SWE-bench.",
+    columns=(
+        *_columns(Task, *_SWE_BENCH_FIRST),
+        _text("environment_setup_commit", "Same as base_commit: the environment is built from the untouched sources."),
+        _text("image_name", "Empty: the environment is built from its recipe, no image is needed."),
+        *_columns(Task, skip=_SWE_BENCH_FIRST),
+        *_columns(Difficulty),
+        _text("certificate", "The whole certificate as JSON."),
+        _text("certificate_id", "Content hash of the certificate."),
+        *_columns(Certificate, "flake_rate", "cpu_s", "wall_s"),
+    ),
+    sort_by=("instance_id",),
+)
+VERDICTS = Table(
+    name="verdicts",
+    comment="One run of one gate on one task or candidate, refused candidates included.",
+    columns=(_REPO, *_columns(Verdict)),
+    sort_by=("instance_id", "gate", "run"),
+)
+REJECTIONS = Table(
+    name="rejections",
+    comment="Something that was refused, and why. Nothing vanishes without a row.",
+    columns=tuple(_columns(Rejection)),
+    sort_by=("stage", "subject", "reason"),
+)
+REPOS = Table(
+    name="repos",
+    comment="One source: the snapshot that was fetched (empty where it could not be) and the funnel.",
+    columns=(*_columns(Repo), *_columns(RepoReport, skip=("repo", "source"))),
+    sort_by=("repo", "source"),
+)
+ENVIRONMENTS = Table(
+    name="environments",
+    comment="One installed environment, and what the untouched project's tests say in it.",
+    columns=(
+        *_columns(Environment),
+        _text("recipe", "The whole recipe as JSON."),
+        *_columns(Recipe, "python", "requirements", "extras", "test_args", "system_packages", "cutoff"),
+        *_columns(Baseline, skip=("env_id",)),
+    ),
+    sort_by=("env_id",),
+)
+TABLES: Mapping[str, Table] = {t.name: t for t in (TASKS, VERDICTS, REJECTIONS, REPOS, ENVIRONMENTS)}
+"""All tables by name."""
+
+
+def arrow_schema(table: Table, *, comments: bool = False) -> Any:
+    """The table as a ``pyarrow.Schema``; with ``comments``, each field carries its own as metadata."""
+    import pyarrow as pa
+
+    scalars = {"string": pa.string(), "int": pa.int64(), "float": pa.float64(), "bool": pa.bool_()}
+
+    def arrow_type(kind: str) -> Any:
+        if kind.startswith("map"):
+            return pa.map_(pa.string(), scalars[kind.removesuffix(">").partition(", ")[2]])
+        return pa.list_(pa.string()) if kind == "list<string>" else scalars[kind]
+
+    fields = [
+        pa.field(c.name, arrow_type(c.kind), metadata={"comment": c.comment} if comments else None)
+        for c in table.columns
+    ]
+    return pa.schema(fields, metadata={VERSION_KEY: str(SCHEMA_VERSION)})
+
+
+def render_docs() -> str:
+    """``docs/schema.md``."""
+    lines = [
+        "# Schema of a task set",
+        "",
+        "Generated by `python -m excise.datasets.schema > docs/schema.md`; a test checks that it is up to date.",
+        f"Every Parquet file carries `{VERSION_KEY}` = {SCHEMA_VERSION} in its metadata; a reader refuses newer ones.",
+        "",
+        "## History",
+        "",
+        *(f"- **{version}**: {text}" for version, text in HISTORY),
+    ]
+    for table in TABLES.values():
+        lines += ["", f"## {table.name}", "", table.comment, "", "| column | type | meaning |", "|---|---|---|"]
+        lines += [f"| `{c.name}` | {c.kind.replace('<', '&lt;')} | {_cell(c.comment)} |" for c in table.columns]
+    return "\n".join(lines) + "\n"
+
+
+def _cell(comment: str) -> str:
+    return comment.replace("``", "`").replace("|", "\\|")
+
+
+if __name__ == "__main__":
+    sys.stdout.write(render_docs())

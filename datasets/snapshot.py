@@ -1,0 +1,153 @@
+"""One published snapshot of a task set: an immutable folder with a manifest."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from excise.datasets.durable import explained
+from excise.datasets.rows import Row, read_rows
+from excise.datasets.schema import TABLES, VERSION_KEY, arrow_schema
+from excise.errors import StoreError
+from excise.types import SCHEMA_VERSION, from_json, to_json
+
+EMPTY_FILE = "_schema.parquet"
+"""A file without rows in every table's folder: the columns are known even when nothing else is."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SnapshotReport:
+    """What a publication changed, by instance id."""
+
+    came: tuple[str, ...] = ()
+    """Tasks that are new."""
+    changed: tuple[str, ...] = ()
+    """Tasks of the same id whose row differs, certificate included."""
+    went: tuple[str, ...] = ()
+    """Tasks that are no longer there."""
+    unchanged: int = 0
+    """Number of the others."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RepoFiles:
+    """What the manifest says about one repository."""
+
+    files: dict[str, str]
+    """Table to file name; a table without rows has none."""
+    tasks: dict[str, str]
+    """Instance id to the hash of the task's row."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FileFacts:
+    """What the manifest says about one file."""
+
+    sha256: str
+    """Of its bytes."""
+    rows: int
+    """Number of rows."""
+    bytes: int
+    """Size."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Manifest:
+    """``manifest.json`` of a snapshot."""
+
+    schema_version: int
+    """Version of the tables' schema."""
+    number: int
+    """Number of the snapshot; rises by at least one."""
+    parent: int | None
+    """Number of the snapshot before it."""
+    created_at: str
+    """When it was published, UTC."""
+    report: SnapshotReport
+    """What came, changed and went since the parent."""
+    repos: dict[str, RepoFiles] = field(default_factory=dict)
+    """By the name under which the repository was put."""
+    files: dict[str, FileFacts] = field(default_factory=dict)
+    """Path inside the snapshot to its facts."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Snapshot:
+    """A snapshot opened for reading."""
+
+    root: Path
+    """Its folder."""
+    manifest: Manifest
+    """Its manifest."""
+
+    @classmethod
+    def current(cls, store: Path) -> Snapshot | None:
+        """The published snapshot of the folder ``store``; ``None`` if nothing was published yet."""
+        with explained("read the task set"):
+            link = store / "current"
+            return cls.open(link.resolve()) if link.is_symlink() or link.exists() else None
+
+    @classmethod
+    def open(cls, root: Path) -> Snapshot:
+        """The snapshot in the folder ``root``. Raises :class:`StoreError` if it is newer than this program."""
+        with explained("read the task set"):
+            path = root / "manifest.json"
+            if not path.exists():
+                raise StoreError(f"{root} is no snapshot of a task set: it has no manifest.json.", reason="damaged")
+            data = path.read_bytes()
+        try:
+            check_version(json.loads(data)["schema_version"], root)
+            return cls(root=root, manifest=from_json(Manifest, data))
+        except (ValueError, KeyError, TypeError) as error:
+            raise StoreError(f"{path} is damaged: {error}", reason="damaged") from error
+
+    def rows(self, table: str, repo: str | None = None, columns: list[str] | None = None) -> list[Row]:
+        """Rows of a table, of all repositories or of the one put under the name ``repo``."""
+        entries = self.manifest.repos
+        chosen = entries.values() if repo is None else [entries[repo]] if repo in entries else []
+        names = sorted(entry.files[table] for entry in chosen if table in entry.files)
+        return [row for name in names for row in self._read(table, name, columns)]
+
+    def _read(self, table: str, name: str, columns: list[str] | None) -> list[Row]:
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+
+        path = self.root / table / name
+        with explained("read the task set"):
+            try:
+                with pq.ParquetFile(path) as file:
+                    version = (file.schema_arrow.metadata or {}).get(VERSION_KEY.encode(), b"0")
+                    check_version(int(version), path)
+                    return read_rows(TABLES[table], file.read(columns=columns))
+            except FileNotFoundError:
+                message = f"{path} is gone: newer snapshots replaced this one. Open the task set again."
+                raise StoreError(message, reason="snapshot_gone") from None
+            except (pa.ArrowInvalid, pa.ArrowException) as error:
+                raise StoreError(f"{path} is damaged: {error}", reason="damaged") from error
+
+
+def check_version(found: int, where: Path) -> None:
+    """Refuse what a newer program wrote."""
+    if found > SCHEMA_VERSION:
+        raise StoreError(
+            f"{where} has schema version {found}, this excise reads up to {SCHEMA_VERSION}. Upgrade excise.",
+            reason="newer_schema",
+        )
+
+
+def write_table(path: Path, table: str, rows: list[Row], *, comments: bool = False) -> None:
+    """Write a Parquet file: zstd-3, equal rows give equal bytes. The caller flushes it."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    schema = arrow_schema(TABLES[table], comments=comments)
+    maps = [c.name for c in TABLES[table].columns if c.kind.startswith("map")]
+    plain = [row | {name: list(row[name].items()) for name in maps if row[name] is not None} for row in rows]
+    arrow = pa.Table.from_pylist(plain, schema=schema)
+    pq.write_table(arrow, path, compression="zstd", compression_level=3, row_group_size=128 * 1024)
+
+
+def manifest_bytes(manifest: Manifest) -> bytes:
+    """``manifest.json``: stable order, one key a line."""
+    return json.dumps(json.loads(to_json(manifest)), indent=1, sort_keys=True).encode() + b"\n"

@@ -1,0 +1,237 @@
+"""The folder of a task set: snapshots that are published whole, and source archives.
+
+::
+
+    DIR/current -> snapshots/7             switched by one rename
+    DIR/snapshots/7/manifest.json          files with sha256, rows and bytes; parent; what changed
+    DIR/snapshots/7/views.sql              views for `duckdb -init views.sql`
+    DIR/snapshots/7/tasks/toolz-<hash>.parquet
+    DIR/blobs/ab/ab12….tar.xz              pristine sources
+    DIR/.lock                              held by the one writer
+
+A writer starts from the current snapshot, so partial runs add up. Files are named by their content:
+those of an unchanged repository are hard links to the previous snapshot's.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import shutil
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+
+from excise.datasets.blobs import Blobs
+from excise.datasets.catalogue import views_sql
+from excise.datasets.durable import explained, file_sha256, link_or_copy, replace_link, sync, write_file
+from excise.datasets.lock import exclusive
+from excise.datasets.rows import RepoRows, Row, canonical, table_rows
+from excise.datasets.schema import TABLES
+from excise.datasets.snapshot import (
+    EMPTY_FILE,
+    FileFacts,
+    Manifest,
+    RepoFiles,
+    Snapshot,
+    SnapshotReport,
+    manifest_bytes,
+    write_table,
+)
+from excise.errors import StoreError
+from excise.types import SCHEMA_VERSION, content_id
+
+KEEP_SNAPSHOTS = 3
+"""The current one and those before it: readers that opened them go on reading."""
+
+_STAGING = ".staging-"
+
+
+class Store:
+    """A task set's folder; it need not exist yet."""
+
+    def __init__(self, root: Path | str) -> None:
+        self.root = Path(root)
+        self.blobs = Blobs(self.root)
+
+    @contextmanager
+    def writer(self) -> Iterator[Writer]:
+        """The one writer. What it was given and did not publish is gone when the block ends.
+
+        Raises :class:`StoreError` if another process is writing, or the folder cannot be written.
+        """
+        with explained("write the task set"):
+            (self.root / "snapshots").mkdir(parents=True, exist_ok=True)
+        with exclusive(self.root / ".lock"):
+            self._remove_stale()
+            with explained("write the task set"):
+                staging = Path(tempfile.mkdtemp(prefix=_STAGING, dir=self.root / "snapshots"))
+            try:
+                yield Writer(self.root, staging)
+            finally:
+                shutil.rmtree(staging, ignore_errors=True)
+
+    def current(self) -> Snapshot | None:
+        """The published snapshot, if there is one."""
+        return Snapshot.current(self.root)
+
+    def put_blob(self, content: Path | bytes) -> str:
+        """Store a source archive and return its sha256. Needs no writer: archives are never changed."""
+        return self.blobs.put(content)
+
+    def blob_path(self, sha: str) -> Path:
+        """Path of a source archive, after its hash was checked."""
+        return self.blobs.path(sha)
+
+    def _remove_stale(self) -> None:
+        """Temporary folders of killed writers, and snapshots that were never published."""
+        current = self.current()
+        number = current.manifest.number if current else 0
+        for folder in (self.root / "snapshots").iterdir():
+            unpublished = folder.name.isdigit() and int(folder.name) > number
+            if folder.name.startswith(_STAGING) or unpublished:
+                shutil.rmtree(folder, ignore_errors=True)
+
+
+class Writer:
+    """Collects what a run found; :meth:`publish` makes it the current snapshot. Made by :meth:`Store.writer`."""
+
+    def __init__(self, root: Path, staging: Path) -> None:
+        self._root = root
+        self._staging = staging
+        self._previous = Snapshot.current(root)
+        self._repos = dict(self._previous.manifest.repos) if self._previous else {}
+        for table in TABLES:
+            (staging / table).mkdir()
+
+    def put_repo(self, name: str, rows: RepoRows) -> None:
+        """Replace everything known under ``name`` (any string that identifies the repository in this set).
+
+        Raises :class:`StoreError` if another repository of the set already has one of the tasks.
+        """
+        self._refuse_duplicates(name, rows)
+        tables = table_rows(rows.repo.repo if rows.repo else name, rows)
+        files = {table: self._write(table, name, found) for table, found in tables.items() if found}
+        tasks = {str(row["instance_id"]): content_id("row", canonical(row)) for row in tables["tasks"]}
+        self._repos[name] = RepoFiles(files=files, tasks=tasks)
+
+    def drop_repo(self, name: str) -> None:
+        """Forget a repository; nothing happens if it is not there."""
+        self._repos.pop(name, None)
+
+    def names(self) -> tuple[str, ...]:
+        """Names of the repositories that would be published now."""
+        return tuple(sorted(self._repos))
+
+    def publish(self) -> SnapshotReport:
+        """Make everything put so far the current snapshot, in one step. Without a change, nothing is written."""
+        report = self._report()
+        if self._previous and self._repos == self._previous.manifest.repos:
+            return report
+        with explained("publish the task set"):
+            number = self._next_number()
+            folder = self._complete_folder(number, report)
+            target = self._root / "snapshots" / str(number)
+            folder.rename(target)
+            sync(target.parent)
+            replace_link(self._root / "current", f"snapshots/{number}")
+        self._previous = Snapshot.current(self._root)
+        self._remove_old(number)
+        return report
+
+    def _write(self, table: str, name: str, rows: list[Row]) -> str:
+        digest = content_id("table", table, SCHEMA_VERSION, *(canonical(row) for row in rows))
+        file_name = f"{slug(name)}-{digest}.parquet"
+        target = self._staging / table / file_name
+        if not target.exists() and not self._published(table, file_name):
+            with explained("write the task set"):
+                write_table(target, table, rows)
+                sync(target)
+        return file_name
+
+    def _published(self, table: str, file_name: str) -> bool:
+        return self._previous is not None and f"{table}/{file_name}" in self._previous.manifest.files
+
+    def _refuse_duplicates(self, name: str, rows: RepoRows) -> None:
+        ids = [task.instance_id for task in rows.tasks]
+        if len(set(ids)) != len(ids):
+            twice = sorted({i for i in ids if ids.count(i) > 1})
+            raise StoreError(f"{name}: the same task twice: {', '.join(twice)}", reason="duplicate_task")
+        for other, entry in self._repos.items():
+            if other != name and (common := entry.tasks.keys() & set(ids)):
+                raise StoreError(
+                    f"{name}: task {min(common)} is already in this set, from {other}. Drop one of the two sources.",
+                    reason="duplicate_task",
+                )
+
+    def _complete_folder(self, number: int, report: SnapshotReport) -> Path:
+        """A folder beside the staging one that holds exactly the snapshot, flushed."""
+        folder = Path(tempfile.mkdtemp(prefix=_STAGING, dir=self._root / "snapshots"))
+        folder.chmod(0o755)
+        files: dict[str, FileFacts] = {}
+        for table in TABLES:
+            (folder / table).mkdir()
+            write_table(folder / table / EMPTY_FILE, table, [], comments=True)
+            for name in sorted(entry.files[table] for entry in self._repos.values() if table in entry.files):
+                files[f"{table}/{name}"] = self._place(folder, table, name)
+            sync(folder / table / EMPTY_FILE)
+            sync(folder / table)
+        manifest = Manifest(
+            schema_version=SCHEMA_VERSION,
+            number=number,
+            parent=self._previous.manifest.number if self._previous else None,
+            created_at=datetime.now(UTC).isoformat("T", "seconds"),
+            report=report,
+            repos=self._repos,
+            files=files,
+        )
+        write_file(folder / "views.sql", views_sql().encode())
+        write_file(folder / "manifest.json", manifest_bytes(manifest))
+        sync(folder)
+        return folder
+
+    def _place(self, folder: Path, table: str, name: str) -> FileFacts:
+        from pyarrow import parquet
+
+        target = folder / table / name
+        if self._previous and (facts := self._previous.manifest.files.get(f"{table}/{name}")):
+            link_or_copy(self._previous.root / table / name, target)
+            return facts
+        link_or_copy(self._staging / table / name, target)
+        rows = parquet.read_metadata(target).num_rows
+        return FileFacts(sha256=file_sha256(target), rows=rows, bytes=target.stat().st_size)
+
+    def _next_number(self) -> int:
+        taken = [int(f.name) for f in (self._root / "snapshots").iterdir() if f.name.isdigit()]
+        return max(taken, default=0) + 1
+
+    def _report(self) -> SnapshotReport:
+        before = _tasks(self._previous.manifest.repos) if self._previous else {}
+        now = _tasks(self._repos)
+        both = before.keys() & now.keys()
+        changed = {i for i in both if before[i] != now[i]}
+        return SnapshotReport(
+            came=tuple(sorted(now.keys() - before.keys())),
+            changed=tuple(sorted(changed)),
+            went=tuple(sorted(before.keys() - now.keys())),
+            unchanged=len(both) - len(changed),
+        )
+
+    def _remove_old(self, current: int) -> None:
+        numbers = sorted(int(f.name) for f in (self._root / "snapshots").iterdir() if f.name.isdigit())
+        for number in [n for n in numbers if n <= current][:-KEEP_SNAPSHOTS]:
+            shutil.rmtree(self._root / "snapshots" / str(number), ignore_errors=True)
+
+
+def _tasks(repos: dict[str, RepoFiles]) -> dict[str, str]:
+    return {instance_id: digest for entry in repos.values() for instance_id, digest in entry.tasks.items()}
+
+
+def slug(name: str) -> str:
+    """A file name for a repository: readable, and different for different names."""
+    plain = re.sub(r"[^A-Za-z0-9._-]+", "-", name).strip(".-")[:60]
+    if plain == name and not plain.startswith("_"):
+        return plain
+    return f"{plain.lstrip('_')}-{hashlib.sha256(name.encode()).hexdigest()[:8]}"

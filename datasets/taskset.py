@@ -1,0 +1,130 @@
+"""Reading a task set: records by id, from one snapshot."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+from pathlib import Path
+
+from excise.datasets import rows as convert
+from excise.datasets.blobs import Blobs
+from excise.datasets.rows import Row
+from excise.datasets.snapshot import Manifest, Snapshot
+from excise.errors import StoreError
+from excise.types import Baseline, Certificate, Environment, Rejection, Repo, RepoReport, Task, Verdict
+
+
+class TaskSet:
+    """One published snapshot. What is published later is seen by opening the folder again.
+
+    >>> tasks = TaskSet.open("demo-out").tasks()  # doctest: +SKIP
+    """
+
+    def __init__(self, store: Path, snapshot: Snapshot) -> None:
+        self.root = store
+        self._snapshot = snapshot
+        self._blobs = Blobs(store)
+
+    @classmethod
+    def open(cls, store: Path | str) -> TaskSet:
+        """The task set in the folder ``store``. Raises :class:`StoreError` if there is none."""
+        snapshot = Snapshot.current(Path(store))
+        if snapshot is None:
+            raise StoreError(f"{store} holds no task set yet. Make one with `excise generate`.", reason="no_task_set")
+        return cls(Path(store), snapshot)
+
+    @property
+    def manifest(self) -> Manifest:
+        """Manifest of the snapshot."""
+        return self._snapshot.manifest
+
+    def ids(self) -> tuple[str, ...]:
+        """All instance ids, sorted."""
+        return tuple(sorted(i for entry in self.manifest.repos.values() for i in entry.tasks))
+
+    def tasks(self, repo: str | None = None) -> tuple[Task, ...]:
+        """All tasks, or those of one repository, by instance id."""
+        found = [convert.task_from(row) for row in self.task_rows(repo)]
+        if repo is not None and not found:
+            self._repo_row(repo)
+        return tuple(found)
+
+    def task_rows(self, repo: str | None = None) -> list[Row]:
+        """Rows of the ``tasks`` table with all columns, by instance id."""
+        rows = [row for row in self._snapshot.rows("tasks") if repo in (None, row["repo"])]
+        return sorted(rows, key=lambda row: str(row["instance_id"]))
+
+    def task(self, instance_id: str) -> Task:
+        """One task."""
+        return convert.task_from(self._task_row(instance_id))
+
+    def certificate(self, instance_id: str) -> Certificate:
+        """The certificate of a task."""
+        certificate = convert.certificate_from(self._task_row(instance_id))
+        if certificate is None:
+            raise StoreError(f"{instance_id} was stored without a certificate.", reason="no_certificate")
+        return certificate
+
+    def verdicts(self, instance_id: str) -> tuple[Verdict, ...]:
+        """All verdicts on a task or on a refused candidate, by gate and run."""
+        rows = self._snapshot.rows("verdicts")
+        found = tuple(convert.verdict_from(row) for row in rows if row["instance_id"] == instance_id)
+        if not found and instance_id not in self.ids():
+            raise _unknown("task or candidate", instance_id, (str(row["instance_id"]) for row in rows))
+        return found
+
+    def repo(self, name: str) -> Repo:
+        """The snapshot of a repository's sources."""
+        row = self._repo_row(name)
+        repo = convert.repo_from(row)
+        if repo is None:
+            raise StoreError(f"{name} could not be fetched: {row['detail'] or row['status']}", reason="not_fetched")
+        return repo
+
+    def repos(self) -> tuple[Repo, ...]:
+        """All repositories that could be fetched."""
+        return tuple(repo for row in self._snapshot.rows("repos") if (repo := convert.repo_from(row)))
+
+    def reports(self) -> tuple[RepoReport, ...]:
+        """The funnel of every source."""
+        return tuple(report for row in self._snapshot.rows("repos") if (report := convert.report_from(row)))
+
+    def environment(self, env_id: str) -> tuple[Environment, Baseline]:
+        """An environment and what the untouched project's tests say in it."""
+        rows = {str(row["env_id"]): row for row in self._snapshot.rows("environments")}
+        if env_id not in rows:
+            raise _unknown("environment", env_id, rows)
+        environment, baseline = convert.environment_from(rows[env_id])
+        if baseline is None:
+            raise StoreError(f"Environment {env_id} of {environment.repo} has no baseline.", reason="no_baseline")
+        return environment, baseline
+
+    def rejections(self, repo: str | None = None) -> tuple[Rejection, ...]:
+        """Everything that was refused."""
+        rows = self._snapshot.rows("rejections")
+        return tuple(convert.rejection_from(row) for row in rows if repo in (None, row["repo"]))
+
+    def blob(self, sha: str) -> Path:
+        """Path of a source archive, after its hash was checked."""
+        return self._blobs.path(sha)
+
+    def _task_row(self, instance_id: str) -> Row:
+        for name, entry in self.manifest.repos.items():
+            if instance_id in entry.tasks:
+                rows = self._snapshot.rows("tasks", name)
+                return next(row for row in rows if row["instance_id"] == instance_id)
+        raise _unknown("task", instance_id, self.ids())
+
+    def _repo_row(self, name: str) -> Row:
+        rows = self._snapshot.rows("repos")
+        for row in rows:
+            if row["repo"] == name:
+                return row
+        raise _unknown("repository", name, (str(row["repo"]) for row in rows))
+
+
+def _unknown(what: str, wanted: str, known: Iterable[str]) -> StoreError:
+    names = sorted(set(known))
+    close = difflib.get_close_matches(wanted, names, n=3, cutoff=0.5) or [n for n in names if n.startswith(wanted)][:3]
+    hint = f" Did you mean {' or '.join(close)}?" if close else f" The set has {len(names)} of them."
+    return StoreError(f"No {what} {wanted!r} in this task set.{hint}", reason="unknown_id")
