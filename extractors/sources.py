@@ -1,0 +1,44 @@
+"""The registry of sources: who understands a spec.
+
+To add a source, write one file with a class that has ``name``, ``matches``, ``resolve`` and ``fetch``
+(:class:`excise.protocols.Source`) and add one line to ``SOURCES``. The first that matches is taken.
+"""
+
+from __future__ import annotations
+
+from excise.errors import SourceError
+from excise.extractors.source_archive import ArchiveSource
+from excise.extractors.source_directory import DirectorySource
+from excise.extractors.source_git import GitSource
+from excise.extractors.source_sdist import SdistSource
+from excise.protocols import Source
+from excise.types import SourceSpec
+
+SOURCES: tuple[Source, ...] = (SdistSource(), DirectorySource(), ArchiveSource(), GitSource())
+"""All sources, in the order in which they are asked."""
+
+_UNDERSTOOD = """\
+  pypi:name, pypi:name==1.2       the source distribution on the package index
+  https://host/owner/name[@rev]   a git repository (also git+…, ssh://…, git@host:owner/name)
+  path/to/checkout[@rev]          a local git repository: its committed files
+  path/to/folder, dir:path        a folder as it is
+  path/to/name-1.2.tar.gz         an archive (tar, zip)"""
+
+
+def resolve_source(spec: SourceSpec) -> Source:
+    """The source that understands ``spec``.
+
+    Raises :class:`SourceError` (``unknown_source``) that lists what is understood.
+    """
+    for source in SOURCES:
+        if source.matches(spec):
+            return source
+    raise SourceError(
+        f"{spec.spec!r} is not a source: no such file or folder, and no known form. Understood are:\n{_UNDERSTOOD}",
+        reason="unknown_source",
+    )
+
+
+def source_of(pinned: str) -> Source:
+    """The source that made the pinned form ``pinned``, to fetch it again."""
+    return resolve_source(SourceSpec(spec=pinned))

@@ -1,0 +1,134 @@
+"""Unpack archives of strangers: nothing runs, nothing is written outside, bombs are refused."""
+
+from __future__ import annotations
+
+import lzma
+import os
+import shutil
+import tarfile
+import zipfile
+import zlib
+from collections.abc import Iterable
+from datetime import UTC, datetime
+from pathlib import Path
+
+from excise.errors import SourceError
+
+MAX_FILES = 100_000
+"""More entries than this are refused."""
+MAX_BYTES = 2 << 30
+"""More unpacked bytes than this are refused."""
+TAR_SUFFIXES = (".tar.gz", ".tgz", ".tar.bz2", ".tbz2", ".tar.xz", ".txz", ".tar", ".tar.lzma")
+"""Names of tar archives."""
+SUFFIXES = (*TAR_SUFFIXES, ".zip")
+"""Names of archives that can be unpacked."""
+_BACKEND_EPOCH = 1580601600
+
+
+def unpack_archive(archive: Path, into: Path) -> str:
+    """Unpack ``archive`` into the empty folder ``into`` without its single top-level folder, if it has one.
+
+    Returns the newest time stamp inside (ISO-8601 UTC, empty if there is none).
+    Raises :class:`SourceError` for damaged archives, unsafe members and bombs.
+    """
+    into.mkdir(parents=True, exist_ok=True)
+    try:
+        newest = _unzip(archive, into) if zipfile.is_zipfile(archive) else _untar(archive, into)
+    except (tarfile.TarError, zipfile.BadZipFile, lzma.LZMAError, zlib.error, EOFError, OSError, RuntimeError) as error:
+        raise SourceError(f"{archive.name} cannot be unpacked: {error}", reason="bad_archive") from error
+    _strip_top_folder(into)
+    return newest
+
+
+def _untar(archive: Path, into: Path) -> str:
+    total, newest, seen = 0, 0.0, 0
+    with tarfile.open(archive) as tar:
+        for member in tar:
+            seen, total = seen + 1, total + member.size
+            _check_limits(archive, seen, total)
+            newest = max(newest, member.mtime)
+            if member.isdev():
+                raise SourceError(f"{archive.name} holds a device: {member.name}", reason="bad_archive")
+            try:
+                tar.extract(member, into, filter=_member)
+            except tarfile.FilterError as error:
+                if not (member.issym() or member.islnk()):
+                    raise SourceError(f"{archive.name}: unsafe member: {error}", reason="bad_archive") from error
+                # A link that leads out of the tree is left away; the rest is still good.
+    return _iso(newest)
+
+
+def _member(member: tarfile.TarInfo, into: str) -> tarfile.TarInfo | None:
+    safe = tarfile.data_filter(member, into)
+    if member.isdir():
+        return safe.replace(mode=0o755, deep=False)
+    return safe.replace(mode=0o755 if member.mode & 0o100 else 0o644, deep=False)
+
+
+def _unzip(archive: Path, into: Path) -> str:
+    newest, base = 0.0, os.path.realpath(into)
+    with zipfile.ZipFile(archive) as bundle:
+        members = bundle.infolist()
+        _check_limits(archive, len(members), sum(m.file_size for m in members))
+        left = MAX_BYTES
+        for member in members:
+            target = os.path.realpath(os.path.join(base, member.filename))
+            if os.path.commonpath([base, target]) != base:
+                raise SourceError(f"{archive.name}: unsafe member: {member.filename}", reason="bad_archive")
+            mode = member.external_attr >> 16
+            if member.is_dir() or mode & 0o170000 == 0o120000:
+                continue  # links in zip files are rare and never needed
+            os.makedirs(os.path.dirname(target), exist_ok=True)
+            with bundle.open(member) as source, open(target, "wb") as sink:
+                left -= _copy_at_most(source, sink, left, archive)
+            os.chmod(target, 0o755 if mode & 0o100 else 0o644)
+            newest = max(newest, _zip_time(member))
+    return _iso(newest)
+
+
+def _copy_at_most(source: object, sink: object, limit: int, archive: Path) -> int:
+    copied = 0
+    while chunk := source.read(1 << 20):  # type: ignore[attr-defined]
+        copied += len(chunk)
+        if copied > limit:  # the size in the directory of the archive lied
+            _check_limits(archive, 0, MAX_BYTES + 1)
+        sink.write(chunk)  # type: ignore[attr-defined]
+    return copied
+
+
+def _check_limits(archive: Path, num_files: int, num_bytes: int) -> None:
+    if num_files > MAX_FILES or num_bytes > MAX_BYTES:
+        raise SourceError(
+            f"{archive.name} is too large: more than {MAX_FILES} files or {MAX_BYTES >> 20} MiB unpacked",
+            reason="too_large",
+        )
+
+
+def _zip_time(member: zipfile.ZipInfo) -> float:
+    try:
+        return datetime(*member.date_time, tzinfo=UTC).timestamp()
+    except ValueError:
+        return 0.0
+
+
+def _iso(timestamp: float) -> str:
+    # Reproducible builds write a fixed date that says nothing about the release:
+    # 0, 1980-01-01 (the first that zip can hold) or 2020-02-02 (a build backend's default).
+    if timestamp < datetime(1990, 1, 1, tzinfo=UTC).timestamp() or int(timestamp) == _BACKEND_EPOCH:
+        return ""
+    return datetime.fromtimestamp(int(timestamp), UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def _strip_top_folder(into: Path) -> None:
+    entries = [e for e in into.iterdir() if e.name not in ("pax_global_header", "__MACOSX")]
+    if len(entries) != 1 or not entries[0].is_dir() or entries[0].is_symlink():
+        return
+    top = entries[0].rename(into / f".{entries[0].name}.top")  # may hold an entry of its own name
+    _move(top.iterdir(), into)
+    top.rmdir()
+    shutil.rmtree(into / "__MACOSX", ignore_errors=True)
+
+
+def _move(entries: Iterable[Path], into: Path) -> None:
+    for entry in list(entries):
+        entry.rename(into / entry.name)

@@ -1,0 +1,191 @@
+"""Git sources, on real repositories made here with the real git."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from excise.errors import SourceError
+from excise.extractors.source_git import GitSpec, parse_git_spec, repository_name
+from excise.extractors.sources import resolve_source
+from excise.extractors.trees import git_tree_hash
+from excise.protocols import Fetched
+from excise.types import SourceSpec
+
+
+def git(where: Path, *argv: str) -> str:
+    identity = ["-c", "user.name=t", "-c", "user.email=t@example.invalid", "-c", "commit.gpgsign=false"]
+    env = {**os.environ, "GIT_COMMITTER_DATE": "2021-03-04T05:06:07Z", "GIT_AUTHOR_DATE": "2021-03-04T05:06:07Z"}
+    return subprocess.run(
+        ["git", *identity, *argv], cwd=where, env=env, check=True, capture_output=True, text=True
+    ).stdout.strip()
+
+
+@pytest.fixture
+def upstream(tmp_path: Path) -> Path:
+    root = tmp_path / "owner" / "project"
+    (root / "pkg").mkdir(parents=True)
+    git(root, "init", "-q", "-b", "main")
+    (root / "pkg" / "mod.py").write_bytes(b"x = 1\r\n")
+    (root / "run.sh").write_text("echo\n")
+    (root / "run.sh").chmod(0o755)
+    (root / "link").symlink_to("pkg/mod.py")
+    (root / ".gitattributes").write_text("*.py text eol=lf filter=evil export-subst\nrun.sh export-ignore\n")
+    git(root, "config", "filter.evil.smudge", f"touch {tmp_path}/smudged; cat")
+    git(root, "config", "filter.evil.clean", "cat")
+    git(root, "add", ".")
+    git(root, "commit", "-qm", "one")
+    git(root, "tag", "-a", "v1.2.0", "-m", "release")
+    (root / "later.txt").write_text("later\n")
+    git(root, "add", ".")
+    git(root, "commit", "-qm", "two")
+    (root / "dirty.txt").write_text("not committed\n")
+    return root
+
+
+def fetch(spec: str, tmp_path: Path, subdir: str = "") -> Fetched:
+    given = SourceSpec(spec=spec, subdir=subdir)
+    source = resolve_source(given)
+    return source.fetch(source.resolve(given, tmp_path / "cache"), tmp_path / "cache", tmp_path / "into")
+
+
+def test_head_of_a_path_is_exported_exactly(upstream: Path, tmp_path: Path) -> None:
+    fetched = fetch(str(upstream), tmp_path)
+    commit = git(upstream, "rev-parse", "HEAD")
+    assert fetched.repo.base_commit == commit
+    assert fetched.repo.source == f"git+{upstream}@{commit}"
+    assert fetched.repo.tree == git(upstream, "rev-parse", "HEAD^{tree}") == git_tree_hash(fetched.root)
+    assert fetched.repo.created_at == "2021-03-04T05:06:07Z"
+    assert fetched.repo.version == "1.2.0"
+    assert fetched.repo.repo == "project"
+    assert not (fetched.root / "dirty.txt").exists()
+    assert not (fetched.root / ".git").exists()
+
+
+def test_attributes_and_filters_of_the_repository_do_nothing(upstream: Path, tmp_path: Path) -> None:
+    fetched = fetch(f"file://{upstream}", tmp_path)
+    blob = git(upstream, "rev-parse", "HEAD:pkg/mod.py")
+    stored = subprocess.run(["git", "cat-file", "blob", blob], cwd=upstream, check=True, capture_output=True).stdout
+    assert (fetched.root / "pkg/mod.py").read_bytes() == stored
+    assert os.access(fetched.root / "run.sh", os.X_OK)
+    assert not (tmp_path / "smudged").exists()
+
+
+def test_no_hook_of_the_upstream_or_of_a_template_runs(upstream: Path, tmp_path: Path) -> None:
+    for name in ("post-checkout", "reference-transaction", "pre-receive", "post-update"):
+        hook = upstream / ".git/hooks" / name
+        hook.parent.mkdir(exist_ok=True)
+        hook.write_text(f"#!/bin/sh\ntouch {tmp_path}/hooked\n")
+        hook.chmod(0o755)
+    fetch(str(upstream), tmp_path)
+    assert not (tmp_path / "hooked").exists()
+
+
+@pytest.mark.parametrize("rev", ["v1.2.0", "short", "full"])
+def test_a_revision_is_pinned_to_its_commit(upstream: Path, tmp_path: Path, rev: str) -> None:
+    commit = git(upstream, "rev-parse", "v1.2.0^{commit}")
+    wanted = {"v1.2.0": rev, "short": commit[:9], "full": commit}[rev]
+    fetched = fetch(f"git+{upstream}@{wanted}", tmp_path)
+    assert fetched.repo.base_commit == commit
+    assert not (fetched.root / "later.txt").exists()
+
+
+def test_a_new_commit_changes_the_pin_and_the_old_pin_stays_fetchable(upstream: Path, tmp_path: Path) -> None:
+    spec, cache = SourceSpec(spec=str(upstream)), tmp_path / "cache"
+    source = resolve_source(spec)
+    first = source.resolve(spec, cache)
+    source.fetch(first, cache, tmp_path / "first")
+    assert source.resolve(spec, cache) == first
+    git(upstream, "reset", "-q", "--hard", "HEAD^")
+    (upstream / "other.txt").write_text("other\n")
+    git(upstream, "add", ".")
+    git(upstream, "commit", "-qm", "three")
+    second = source.resolve(spec, cache)
+    assert second != first
+    assert (source.fetch(second, cache, tmp_path / "second").root / "other.txt").exists()
+    assert (source.fetch(first, cache, tmp_path / "again").root / "later.txt").exists()
+
+
+def test_partial_clone_where_the_server_filters(upstream: Path, tmp_path: Path) -> None:
+    git(upstream, "config", "uploadpack.allowFilter", "true")
+    fetched = fetch(f"file://{upstream}@v1.2.0", tmp_path)
+    assert (fetched.root / "link").is_symlink()
+    mirror = next(p for p in (tmp_path / "cache/mirrors").iterdir() if p.is_dir())
+    missing = git(mirror, "rev-list", "--objects", "--all", "--missing=print").splitlines()
+    assert [line for line in missing if line.startswith("?")], "the file of the later commit was never needed"
+
+
+def test_subfolder_of_a_repository(upstream: Path, tmp_path: Path) -> None:
+    fetched = fetch(str(upstream), tmp_path, subdir="pkg")
+    assert fetched.repo.source.endswith("#subdirectory=pkg")
+    assert [p.name for p in fetched.root.iterdir()] == ["mod.py"]
+    with pytest.raises(SourceError, match="no folder"):
+        resolve_source(SourceSpec(spec=fetched.repo.source)).fetch(
+            fetched.repo.source.replace("pkg", "gone"), tmp_path / "cache", tmp_path / "gone"
+        )
+
+
+def test_links_that_lead_out_are_left_behind(upstream: Path, tmp_path: Path) -> None:
+    (upstream / "passwd").symlink_to("/etc/passwd")
+    (upstream / "up").symlink_to("../../other")
+    git(upstream, "add", ".")
+    git(upstream, "commit", "-qm", "links")
+    root = fetch(str(upstream), tmp_path).root
+    assert not (root / "passwd").is_symlink()
+    assert not (root / "up").is_symlink()
+    assert (root / "link").is_symlink()
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give files away")
+def test_a_local_repository_of_another_user_is_read(upstream: Path, tmp_path: Path) -> None:
+    subprocess.run(["chown", "-R", "65534:65534", str(upstream)], check=True)
+    assert fetch(str(upstream), tmp_path).repo.num_files == 5
+
+
+@pytest.mark.parametrize(
+    ("spec", "reason"),
+    [
+        ("git+ext::sh -c touch% /tmp/x", "bad_source"),
+        ("git+{upstream}@--upload-pack=touch", "bad_source"),
+        ("https://user:secret@example.invalid/o/n", "bad_source"),
+        ("https://token@example.invalid/o/n", "bad_source"),
+        ("git+{upstream}@nosuchbranch", "no_such_revision"),
+        ("git+{upstream}@" + "1" * 40, "no_such_revision"),
+        ("git+file:///nonexistent/repository", "source_unavailable"),
+    ],
+)
+def test_what_cannot_be_had_says_why(upstream: Path, tmp_path: Path, spec: str, reason: str) -> None:
+    with pytest.raises(SourceError) as caught:
+        fetch(spec.format(upstream=upstream), tmp_path)
+    assert caught.value.reason == reason
+    assert "secret" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("https://example.invalid/o/n.git@v1", GitSpec("https://example.invalid/o/n.git", "v1")),
+        ("git+https://example.invalid/o/n", GitSpec("https://example.invalid/o/n", "")),
+        ("git@example.invalid:o/n.git", GitSpec("git@example.invalid:o/n.git", "")),
+        ("git@example.invalid:o/n@main", GitSpec("git@example.invalid:o/n", "main")),
+        ("ssh://git@example.invalid/o/n@main", GitSpec("ssh://git@example.invalid/o/n", "main")),
+        ("nothing/here", None),
+    ],
+)
+def test_spec_forms(text: str, expected: GitSpec | None) -> None:
+    assert parse_git_spec(text) == expected
+
+
+@pytest.mark.parametrize(
+    ("url", "name"),
+    [
+        ("https://example.invalid/owner/name.git", "owner/name"),
+        ("git@example.invalid:owner/name.git", "owner/name"),
+        ("/srv/git/name.git", "name"),
+    ],
+)
+def test_repository_names(url: str, name: str) -> None:
+    assert repository_name(url) == name

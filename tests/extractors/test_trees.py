@@ -1,0 +1,87 @@
+"""Tree hashes against git itself; archives that come back exactly."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from excise.errors import SourceError
+from excise.extractors.trees import EMPTY_TREE, git_tree_hash, import_commit, list_files, pack, unpack
+
+
+@pytest.fixture
+def tree(tmp_path: Path) -> Path:
+    root = tmp_path / "tree"
+    (root / "a.b").mkdir(parents=True)
+    (root / "a").mkdir()
+    (root / "a" / "x").write_bytes(b"\0\xff\r\n")
+    (root / "a.b" / "y").write_text("y")
+    (root / "a-c").write_text("")
+    (root / "run").write_text("#!")
+    (root / "run").chmod(0o755)
+    (root / "dangling").symlink_to("nowhere")
+    (root / "folder link").symlink_to("a")
+    (root / "naïve ☃").write_text("snow")
+    (root / "empty").mkdir()
+    return root
+
+
+def git(root: Path, *argv: str) -> str:
+    env = {**os.environ, "GIT_DIR": str(root.parent / "git"), "GIT_WORK_TREE": str(root)}
+    return subprocess.run(
+        ["git", "-c", "core.autocrlf=false", *argv], cwd=root, env=env, check=True, capture_output=True, text=True
+    ).stdout.strip()
+
+
+def test_hash_is_gits_own(tree: Path) -> None:
+    git(tree, "init", "-q")
+    git(tree, "add", "-A", "-f")
+    assert git_tree_hash(tree) == git(tree, "write-tree")
+    (tree / ".git").mkdir()
+    (tree / ".git" / "HEAD").write_text("x")
+    assert git_tree_hash(tree) == git(tree, "write-tree")
+
+
+def test_import_commit_is_gits_own(tree: Path) -> None:
+    git(tree, "init", "-q")
+    git(tree, "add", "-A", "-f")
+    who = {"NAME": "excise", "EMAIL": "excise@localhost", "DATE": "946684800 +0000"}
+    for key, value in who.items():
+        os.environ.update({f"GIT_AUTHOR_{key}": value, f"GIT_COMMITTER_{key}": value})
+    try:
+        commit = git(tree, "commit-tree", git(tree, "write-tree"), "-m", "Import x 1")
+    finally:
+        for key in who:
+            os.environ.pop(f"GIT_AUTHOR_{key}")
+            os.environ.pop(f"GIT_COMMITTER_{key}")
+    assert import_commit(git_tree_hash(tree), "Import x 1") == commit
+
+
+def test_empty_tree(tmp_path: Path) -> None:
+    assert git_tree_hash(tmp_path) == EMPTY_TREE
+
+
+def test_archives_are_deterministic_and_come_back_exactly(tree: Path, tmp_path: Path) -> None:
+    first = pack(tree, tmp_path / "1.tar.xz")
+    for path in list_files(tree):
+        os.utime(tree / path, (1, 1), follow_symlinks=False)
+    (tree / "run").chmod(0o711)
+    assert pack(tree, tmp_path / "2.tar.xz") == first
+    mask = os.umask(0o077)
+    try:
+        unpack(tmp_path / "1.tar.xz", tmp_path / "back")
+    finally:
+        os.umask(mask)
+    assert git_tree_hash(tmp_path / "back") == git_tree_hash(tree)
+    assert (tmp_path / "back" / "run").stat().st_mode & 0o777 == 0o755
+    assert (tmp_path / "back" / "a-c").stat().st_mode & 0o777 == 0o644
+
+
+def test_a_damaged_archive_is_refused(tree: Path, tmp_path: Path) -> None:
+    pack(tree, tmp_path / "1.tar.xz")
+    (tmp_path / "1.tar.xz").write_bytes((tmp_path / "1.tar.xz").read_bytes()[:-20])
+    with pytest.raises(SourceError):
+        unpack(tmp_path / "1.tar.xz", tmp_path / "back")
