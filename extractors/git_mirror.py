@@ -261,6 +261,4 @@ def _explain(url: str, argv: tuple[str, ...], error: GitCommandError) -> str:
         line for line in text.splitlines() if re.match(r"\s*(fatal|error|remote|ssh)\b", line)
     ] or text.splitlines()
     action = next(word for word in argv if not word.startswith("-") and "=" not in word)
-        word for word in argv if word.isidentifier() or word in ("ls-remote", "rev-list", "ls-tree", "rev-parse")
-    )
     return f"git {action} of {url} failed: {' '.join(line.strip() for line in decisive[:4])}"
