@@ -1,0 +1,212 @@
+"""Runs a project's tests inside the sandbox and writes a structured report. Standard library and pytest only.
+
+Started as ``python excise_run.py`` in the checkout, with the request as JSON on stdin. Runs on Python 3.8 and later
+and on every pytest that does. The report is JSON lines in the file that the request names: ``test``, ``collect_error``,
+``collected``, ``imported``, ``lines`` (mapping runs) and, last, ``end``. Without ``end`` the run did not finish.
+"""
+
+import json
+import os
+import random
+import signal
+import sys
+import time
+
+sys.path[0] = os.getcwd()
+
+import pytest  # noqa: E402  (from the project's environment, with the checkout first on the path)
+
+MESSAGE_LENGTH = 300
+WORST = ["MISSING", "PASSED", "XFAIL", "SKIPPED", "FAILED", "ERROR"]
+
+
+class Report:
+    """The report file; every line is written at once, so a killed run keeps what it had."""
+
+    def __init__(self, path):
+        self.fd = os.open(path, os.O_CREAT | os.O_WRONLY | os.O_APPEND | os.O_EXCL, 0o666)
+
+    def write(self, kind, **fields):
+        data = json.dumps(dict(fields, t=kind)).encode() + b"\n"
+        while data:
+            data = data[os.write(self.fd, data) :]
+
+
+def status_of(report):
+    """Status of one phase, in our words."""
+    if hasattr(report, "wasxfail"):
+        return "XFAIL"
+    if report.skipped:
+        return "SKIPPED"
+    if report.failed:
+        return "FAILED" if report.when == "call" else "ERROR"
+    return "PASSED"
+
+
+def message_of(report):
+    """The exception's first line, for people."""
+    text = ""
+    crash = getattr(report.longrepr, "reprcrash", None)
+    if crash is not None:
+        text = crash.message
+    elif isinstance(report.longrepr, tuple):
+        text = str(report.longrepr[-1])
+    elif report.longrepr:
+        text = str(report.longrepr).strip().rpartition("\n")[2]
+    return text.strip().partition("\n")[0][:MESSAGE_LENGTH]
+
+
+class Plugin:
+    """Selection, order, time limits and reporting."""
+
+    def __init__(self, request, report):
+        self.request = request
+        self.report = report
+        self.ids = None if request.get("ids") is None else set(request["ids"])
+        self.phases = {}
+
+    # selection and order -------------------------------------------------------------------
+    @pytest.hookimpl(trylast=True)
+    def pytest_configure(self, config):
+        """Make hypothesis, where a project uses it, draw the same examples every time."""
+        try:
+            from hypothesis import settings
+
+            settings.register_profile("excise", parent=settings.default, derandomize=True, database=None, deadline=None)
+            settings.load_profile("excise")
+        except Exception:
+            pass
+
+    @pytest.hookimpl(trylast=True)
+    def pytest_collection_modifyitems(self, config, items):
+        if self.ids is not None:
+            gone = [item for item in items if item.nodeid not in self.ids]
+            items[:] = [item for item in items if item.nodeid in self.ids]
+            if gone:
+                config.hook.pytest_deselected(items=gone)
+        seed = self.request.get("shuffle_seed")
+        if seed is not None:
+            shuffle(items, random.Random(seed))
+
+    def pytest_collection_finish(self, session):
+        self.report.write("collected", n=len(session.items))
+
+    def pytest_collectreport(self, report):
+        if report.failed:
+            self.report.write("collect_error", path=report.nodeid, message=last_line(report.longrepr))
+
+    # results -------------------------------------------------------------------------------
+    def pytest_runtest_logreport(self, report):
+        state = self.phases.setdefault(report.nodeid, {"status": "MISSING", "dur": 0.0, "msg": ""})
+        status = status_of(report)
+        if WORST.index(status) > WORST.index(state["status"]):
+            state["status"] = status
+            state["msg"] = "" if status in ("PASSED", "XFAIL") else message_of(report)
+        state["dur"] += getattr(report, "duration", 0.0)
+
+    def pytest_runtest_logfinish(self, nodeid):
+        state = self.phases.pop(nodeid, None)
+        if state is not None:
+            self.report.write("test", id=nodeid, **state)
+
+    def pytest_sessionfinish(self, session):
+        for name in self.request.get("packages", ()):
+            module = sys.modules.get(name)
+            if module is not None:
+                where = getattr(module, "__file__", None) or str(list(getattr(module, "__path__", [])))
+                self.report.write("imported", name=name, file=where)
+
+
+class TimeLimit:
+    """Ends a test that takes too long by raising inside it, again and again until it gives up."""
+
+    def __init__(self, seconds):
+        self.seconds = seconds
+
+    def ring(self, number, frame):
+        pytest.fail("ran for more than %g s" % self.seconds, pytrace=False)
+
+    def start(self):
+        signal.signal(signal.SIGALRM, self.ring)
+        signal.setitimer(signal.ITIMER_REAL, self.seconds, 1.0)
+
+    def stop(self):
+        signal.setitimer(signal.ITIMER_REAL, 0)
+
+
+def last_line(longrepr):
+    """The last telling line of a collection failure."""
+    lines = [line.strip() for line in str(longrepr).splitlines() if line.strip()]
+    telling = [line[2:].strip() for line in lines if line.startswith("E ")] or lines or [""]
+    return telling[-1][:MESSAGE_LENGTH]
+
+
+def shuffle(items, rng):
+    """Shuffle files, and the tests inside each file."""
+    groups = {}
+    for item in items:
+        groups.setdefault(item.nodeid.partition("::")[0], []).append(item)
+    order = list(groups.values())
+    rng.shuffle(order)
+    for group in order:
+        rng.shuffle(group)
+    items[:] = [item for group in order for item in group]
+
+
+def limited(plugin, seconds):
+    """Give the plugin a time limit around each test."""
+    limit = TimeLimit(seconds)
+
+    @pytest.hookimpl(hookwrapper=True, tryfirst=True)
+    def pytest_runtest_protocol(item):
+        limit.start()
+        try:
+            yield
+        finally:
+            limit.stop()
+
+    plugin.pytest_runtest_protocol = pytest_runtest_protocol
+    return plugin
+
+
+def paths_of(request):
+    """What to collect: the files of the asked-for tests that exist, else the configured places."""
+    if request.get("ids") is None:
+        return [path for path in request.get("paths", ()) if os.path.exists(path)]
+    files = sorted({test_id.partition("::")[0] for test_id in request["ids"]})
+    return [path for path in files if os.path.exists(path)]
+
+
+def main():
+    """Run what stdin asks for."""
+    request = json.load(sys.stdin)
+    report = Report(request["report"])
+    sys.argv = ["pytest"]
+    paths = paths_of(request)
+    if request.get("ids") is not None and not paths:
+        report.write("end", exit=5, wall=0.0)
+        return 0
+    began = time.time()
+    mapping = None
+    plugin = Plugin(request, report)
+    if request.get("map"):
+        here = os.path.dirname(os.path.abspath(__file__))
+        sys.path.append(here)
+        from excise_map import Mapping
+
+        sys.path.remove(here)
+        mapping = Mapping(request, report)
+    if mapping is None:
+        limited(plugin, request["test_timeout_s"])
+    arguments = ["-p", "no:cacheprovider", "-p", "no:randomly", "--continue-on-collection-errors", "-qq", "--tb=short"]
+    arguments += ["--rootdir", request["root"], "-o", "addopts="]
+    arguments += request.get("args", [])
+    plugins = [plugin] + ([mapping] if mapping else [])
+    code = pytest.main(arguments + paths, plugins=plugins)
+    cpu = os.times()
+    report.write("end", exit=int(code), wall=time.time() - began, cpu=sum(cpu[:4]))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
