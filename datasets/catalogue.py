@@ -9,6 +9,7 @@ import json
 import re
 import textwrap
 from collections.abc import Callable, Iterator, Sequence
+from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -121,7 +122,7 @@ def _table(names: list[str], rows: list[tuple[Any, ...]], width: int | None = No
     count = f"({len(rows)} row{'' if len(rows) == 1 else 's'})"
     if width is not None and rows and sum(widths) + 2 * len(widths) > width:
         return "".join([*_records(names, rows), count, "\n"])
-    numeric = [any(isinstance(row[i], (int, float)) for row in rows) for i in range(len(names))]
+    numeric = [any(isinstance(row[i], (int, float, Decimal)) for row in rows) for i in range(len(names))]
 
     def line(values: Sequence[str]) -> str:
         padded = [
@@ -170,9 +171,9 @@ _FORMATS: dict[str, Callable[[list[str], list[tuple[Any, ...]]], str]] = {
 
 
 def _cell(value: object) -> str:
-    if value is None:
-        return ""
     plain = _plain(value)
+    if plain is None:
+        return ""
     return json.dumps(plain, ensure_ascii=False) if isinstance(plain, (dict, list, bool)) else str(plain)
 
 
@@ -182,6 +183,8 @@ def _plain(value: Any) -> Any:
         return {str(key): _plain(item) for key, item in value.items()}
     if isinstance(value, (list, tuple)):
         return [_plain(item) for item in value]
+    if isinstance(value, Decimal):
+        return int(value) if value == value.to_integral_value() else float(value)
     if isinstance(value, float):
         return value if value - value == 0 else None
     return value if isinstance(value, (str, int, bool, type(None))) else str(value)

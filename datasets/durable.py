@@ -6,7 +6,7 @@ import errno
 import hashlib
 import os
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -45,20 +45,29 @@ def sync(path: Path) -> None:
         os.close(descriptor)
 
 
-def write_file(path: Path, data: bytes) -> None:
+def write_file(path: Path, chunks: Iterable[bytes]) -> None:
     """Write and flush a file inside a folder that nobody reads yet."""
     with path.open("wb") as file:
-        file.write(data)
+        file.writelines(chunks)
         file.flush()
         os.fsync(file.fileno())
 
 
 def replace_file(path: Path, data: bytes) -> None:
     """Put a file in place in one step: readers see the old one, or the new one, whole."""
+    _replace(path, [data])
+
+
+def replace_lines(path: Path, lines: Iterable[str]) -> None:
+    """The same for a text file, line by line."""
+    _replace(path, (f"{line}\n".encode() for line in lines))
+
+
+def _replace(path: Path, chunks: Iterable[bytes]) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     try:
-        write_file(temporary, data)
+        write_file(temporary, chunks)
         temporary.replace(path)
     finally:
         temporary.unlink(missing_ok=True)

@@ -187,8 +187,8 @@ class Writer:
             repos=self._repos,
             files=files,
         )
-        write_file(folder / "views.sql", views_sql().encode())
-        write_file(folder / "manifest.json", manifest_bytes(manifest))
+        write_file(folder / "views.sql", [views_sql().encode()])
+        write_file(folder / "manifest.json", [manifest_bytes(manifest)])
         sync(folder)
         return folder
 

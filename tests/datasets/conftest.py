@@ -31,7 +31,7 @@ from excise.types import (
 
 SOURCES = {
     "toolz": {
-        "take": 'def take(n, seq):\n    """The first n elements of a sequence."""\n    return itertools.islice(seq, n)\n',
+        "take": 'def take(n, seq):\n    """The first n elements."""\n    return itertools.islice(seq, n)\n',
         "pluck": "def pluck(ind, seqs):\n    get = getter(ind)\n    return map(get, seqs)\n",
         "groupby": (
             "def groupby(key, seq):\n    groups = {}\n    for item in seq:\n"
@@ -72,7 +72,7 @@ def make_verdict(instance_id: str, gate: str, run: int = 0, **changes: object) -
     values = {
         "instance_id": instance_id, "gate": gate, "run": run, "worker_outcome": Worker.OK, "outcome": Outcome.PASSED,
         "num_tests": 40, "statuses": {"tests/test_x.py::test_a[1-é]": Status.FAILED} if "fail" in gate else {},
-        "evidence": {"tree": "5" * 40, "claim": "what the gate claims"}, "cpu_s": 0.5, "wall_s": 0.75,
+        "evidence": {"tree": "5" * 40}, "cpu_s": 0.5, "wall_s": 0.75,
     }  # fmt: skip
     return Verdict(**(values | changes))  # type: ignore[arg-type]
 

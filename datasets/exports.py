@@ -1,0 +1,34 @@
+"""Registry of exporters: a task set in another tool's format."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from pathlib import Path
+
+from excise.datasets.durable import explained
+from excise.datasets.taskset import TaskSet
+from excise.errors import ConfigError
+from excise.protocols import Exporter
+
+EXPORTERS = {
+    "jsonl": "excise.datasets.export_jsonl:JsonlExporter",
+}
+"""Name to ``module:class``; a new format is a new file and one line here."""
+
+
+def exporter(name: str) -> Exporter:
+    """The exporter called ``name``. Raises :class:`ConfigError` if there is none."""
+    if name not in EXPORTERS:
+        raise ConfigError(f"Unknown export format {name!r}: choose from {', '.join(sorted(EXPORTERS))}.")
+    module, _, cls = EXPORTERS[name].partition(":")
+    made: Exporter = getattr(import_module(module), cls)()
+    return made
+
+
+def export(taskset: TaskSet, name: str, into: Path, repo: str | None = None) -> int:
+    """Write all tasks, or those of one repository, into the folder ``into``; returns how many."""
+    rows = taskset.task_rows(repo)
+    with explained(f"export to {into}"):
+        into.mkdir(parents=True, exist_ok=True)
+        exporter(name).export(iter(rows), into)
+    return len(rows)

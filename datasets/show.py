@@ -1,0 +1,134 @@
+"""One task on the screen: statement, diff, tests, difficulty, certificate gate by gate, cost."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import groupby
+
+from rich.console import Console, Group, RenderableType
+from rich.markdown import Markdown
+from rich.rule import Rule
+from rich.syntax import Syntax
+from rich.text import Text
+
+from excise.datasets.taskset import TaskSet
+from excise.types import Certificate, Outcome, Task, Verdict, to_dict
+
+MAX_TESTS = 20
+"""Test ids listed per group before the rest is only counted; ``all_tests`` lists them all."""
+
+_COLORS = {Outcome.PASSED: "green", Outcome.FAILED: "red", Outcome.UNDECIDED: "yellow"}
+
+
+def render(
+    taskset: TaskSet,
+    instance_id: str,
+    console: Console,
+    as_json: bool = False,
+    *,
+    claims: Mapping[str, str] | None = None,
+    all_tests: bool = False,
+) -> None:
+    """Print a task and its certificate; ``claims`` are sentences by gate name.
+
+    Piped output is plain: no markup, no colour, no line broken.
+
+    Raises :class:`StoreError` for an unknown id.
+    """
+    task, certificate = taskset.task(instance_id), taskset.certificate(instance_id)
+    if as_json:
+        record = {"task": to_dict(task), "certificate": to_dict(certificate)}
+        console.file.write(json.dumps(record, ensure_ascii=False, indent=1) + "\n")
+        return
+    piped = not console.is_terminal
+    sections: dict[str, RenderableType] = {
+        "Problem statement": Text(task.problem_statement) if piped else Markdown(task.problem_statement),
+        "Gold patch": _diff(task.patch, piped),
+        "Hidden tests": _diff(task.test_patch, piped),
+        "Tests": _tests(task, None if all_tests else MAX_TESTS),
+        "Certificate": _certificate(certificate, claims or {}),
+    }
+    console.print(_header(task), soft_wrap=piped)
+    for title, body in sections.items():
+        console.print(Text(), Rule(title, align="left"))
+        console.print(body, soft_wrap=piped)
+
+
+def _header(task: Task) -> RenderableType:
+    level = task.difficulty
+    facts = {
+        "repository": f"{task.repo} {task.version} ({task.language})",
+        "commit": task.base_commit,
+        "removed": ", ".join(task.removed),
+        "shown": f"{task.visibility.value}; deleted by {task.deleter}",
+        "difficulty": f"{level.kind.value}, tier {level.tier}: {_count(level.loc, 'line')} in "
+        f"{_count(level.num_files, 'file')}, {_count(level.num_symbols, 'symbol')}, "
+        f"complexity {level.complexity}, {_count(level.fan_in, 'reference')} from outside",
+    }
+    return Group(Text(task.instance_id, style="bold"), _facts(facts))
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}{'' if number == 1 else 's'}"
+
+
+def _facts(facts: Mapping[str, str]) -> Text:
+    lines = [Text.assemble((f"{name:<12}", "dim"), value) for name, value in facts.items()]
+    return Text("\n").join(lines)
+
+
+def _diff(patch: str, piped: bool) -> RenderableType:
+    text = patch.rstrip("\n")
+    if not text:
+        return Text("(none: the tests are visible)", style="dim")
+    if piped:
+        return Text(text)
+    return Syntax(text, "diff", theme="ansi_dark", background_color="default", word_wrap=True)
+
+
+def _tests(task: Task, limit: int | None) -> RenderableType:
+    return Group(
+        *_ids("FAIL_TO_PASS", "must pass again", task.fail_to_pass, limit),
+        *_ids("PASS_TO_PASS", "must stay green", task.pass_to_pass, limit),
+    )
+
+
+def _ids(name: str, meaning: str, ids: Sequence[str], limit: int | None) -> Iterable[RenderableType]:
+    yield Text.assemble((name, "bold"), f": {_count(len(ids), 'test')} {meaning}")
+    for test_id in ids[:limit]:
+        yield Text(f"  {test_id}")
+    if limit is not None and len(ids) > limit:
+        yield Text(f"  … and {len(ids) - limit} more", style="dim")
+
+
+def _certificate(certificate: Certificate, claims: Mapping[str, str]) -> RenderableType:
+    gates = [list(group) for _, group in groupby(certificate.verdicts, key=lambda v: v.gate)]
+    tools = ", ".join(f"{name} {version}" for name, version in sorted(certificate.tools.items()))
+    facts = {
+        "cost": f"{certificate.cpu_s:.1f} CPU s, {certificate.wall_s:.1f} s",
+        "flake rate": f"{certificate.flake_rate:.3g} over {_count(certificate.num_runs, 'run')}",
+        "made by": f"excise {certificate.excise_version}" + (f" with {tools}" if tools else ""),
+        "id": certificate.certificate_id,
+    }
+    return Group(*(_gate_line(runs, claims) for runs in gates), Text(), _facts(facts))
+
+
+def _gate_line(runs: Sequence[Verdict], claims: Mapping[str, str]) -> RenderableType:
+    worst = next((v for v in runs if v.outcome is not Outcome.PASSED), runs[0])
+    line = Text.assemble((f"{worst.outcome.value:<9} ", _COLORS[worst.outcome]), (worst.gate, "bold"))
+    if claim := claims.get(worst.gate):
+        line.append(f": {claim}")
+    line.append(f" [{', '.join(_evidence(runs, worst))}]", style="dim")
+    if worst.reason or worst.detail:
+        line.append(f" {worst.reason}: {worst.detail}", style=_COLORS[worst.outcome])
+    return line
+
+
+def _evidence(runs: Sequence[Verdict], worst: Verdict) -> Iterable[str]:
+    yield _count(len(runs), "run")
+    if worst.num_tests:
+        yield _count(worst.num_tests, "test")
+    yield f"{sum(v.cpu_s for v in runs):.1f} CPU s"
+    for name, value in sorted(worst.evidence.items()):
+        yield f"{name} {value if len(value) <= 24 else value[:12] + '…'}"

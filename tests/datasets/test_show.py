@@ -1,0 +1,82 @@
+"""What `excise show` prints, on a terminal of 80 columns and into a pipe."""
+
+from __future__ import annotations
+
+import io
+import json
+from pathlib import Path
+
+import pytest
+from rich.cells import cell_len
+from rich.console import Console
+from rich.text import Text
+
+from excise.datasets.show import MAX_TESTS, render
+from excise.datasets.taskset import TaskSet
+from excise.errors import StoreError
+from excise.types import Certificate, Task, from_dict
+
+from .conftest import make_task
+
+
+def shown(store_dir: Path, instance_id: str, *, terminal: bool = False, **options: object) -> str:
+    out = io.StringIO()
+    console = Console(file=out, width=80, force_terminal=terminal, color_system="truecolor" if terminal else None)
+    render(TaskSet.open(store_dir), instance_id, console, **options)
+    return out.getvalue()
+
+
+TASK, CERTIFICATE = make_task("humanize", "naturalsize", rank=3)
+
+
+def test_piped_output_is_verbatim(store_dir: Path) -> None:
+    text = shown(store_dir, TASK.instance_id)
+    assert TASK.patch in text
+    assert TASK.test_patch in text
+    assert TASK.problem_statement in text
+    assert "\x1b" not in text
+    assert "FAIL_TO_PASS: 4 tests must pass again" in text
+    assert "function, tier 3: 4 lines in 1 file, 1 symbol, complexity 3, 3 references from outside" in text
+
+
+def test_a_terminal_gets_colour_and_no_line_is_too_long(store_dir: Path) -> None:
+    text = shown(store_dir, TASK.instance_id, terminal=True, claims={"g3_apply": "the deletion applies " * 9})
+    assert "\x1b[" in text
+    plain = Text.from_ansi(text).plain
+    assert max(cell_len(line) for line in plain.splitlines()) <= 80
+    assert "+def naturalsize(value):" in plain
+
+
+def test_gates_are_one_line_each(store_dir: Path) -> None:
+    lines = shown(store_dir, TASK.instance_id, claims={"g7_gold": "the gold patch restores all"}).splitlines()
+    gold = [line for line in lines if "g7_gold" in line]
+    assert len(gold) == 1
+    assert gold[0].startswith("PASSED    g7_gold: the gold patch restores all [2 runs, 40 tests, 7.0 CPU s")
+    assert len([line for line in lines if line.startswith("PASSED ")]) == 7
+    assert any(CERTIFICATE.certificate_id in line for line in lines)
+
+
+def test_long_lists_are_cut_and_counted(tmp_path: Path) -> None:
+    from excise.datasets.store import Store
+
+    from .conftest import make_rows
+
+    task, certificate = make_task("toolz", "take", rank=MAX_TESTS + 4)
+    rows = make_rows("toolz", ())
+    with Store(tmp_path).writer() as writer:
+        writer.put_repo("toolz", type(rows)(repo=rows.repo, tasks=(task,), certificates=(certificate,)))
+        writer.publish()
+    assert "  … and 5 more" in shown(tmp_path, task.instance_id)
+    assert task.fail_to_pass[-1] not in shown(tmp_path, task.instance_id)
+    assert task.fail_to_pass[-1] in shown(tmp_path, task.instance_id, all_tests=True)
+
+
+def test_json_is_the_records(store_dir: Path) -> None:
+    record = json.loads(shown(store_dir, TASK.instance_id, as_json=True))
+    assert from_dict(Task, record["task"]) == TASK
+    assert from_dict(Certificate, record["certificate"]) == CERTIFICATE
+
+
+def test_unknown_id(store_dir: Path) -> None:
+    with pytest.raises(StoreError, match="No task"):
+        shown(store_dir, "nothing")
