@@ -18,6 +18,7 @@ from excise.types import (
     Feature,
     Repo,
     SourceSpec,
+    Status,
     Symbol,
     TestRun,
     Verdict,
@@ -105,6 +106,8 @@ class Language(Protocol):
 
     name: str
     suffixes: tuple[str, ...]
+    inside: Path
+    """Folder of the programs that run in the sandbox; mounted at ``/excise/inside``."""
 
     def parse(self, root: Path, paths: Iterable[str]) -> Codebase:
         """Parse the files (paths inside ``root``); files that cannot be read are left out."""
@@ -127,9 +130,22 @@ class Language(Protocol):
         ...
 
     def map_coverage(
-        self, session: Session, recipe: Recipe, codebase: Codebase, *, env_id: str, timeout_s: float
-    ) -> CoverageMap:
-        """Run every test on its own under coverage and map lines to symbols."""
+        self,
+        session: Session,
+        recipe: Recipe,
+        codebase: Codebase,
+        *,
+        env_id: str,
+        timeout_s: float,
+        test_timeout_s: float = 60.0,
+        fork: bool = True,
+        ids: Sequence[str] | None = None,
+    ) -> tuple[CoverageMap, dict[str, Status]]:
+        """Run every test (or ``ids``) on its own under coverage and map lines to symbols.
+
+        Also returns what each test said when it ran alone. ``fork=False`` runs them in one process: faster
+        where starting is dear, blind to what caches hide. Raises :class:`EnvironmentFailure`.
+        """
         ...
 
 

@@ -1,0 +1,69 @@
+"""Python: one object that parses, runs the tests, and maps their coverage."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import cast
+
+from excise.errors import EnvironmentFailure
+from excise.extractors.python import coverage_map, runner
+from excise.extractors.python.codebase import PythonCodebase
+from excise.protocols import Codebase, Session
+from excise.types import CoverageMap, Recipe, Status, TestRun
+
+
+class Python:
+    """The Python adapter; see :class:`excise.protocols.Language`."""
+
+    name = "python"
+    suffixes = (".py", ".pyw", ".pyi")
+    inside = runner.INSIDE
+
+    def parse(self, root: Path, paths: Iterable[str]) -> Codebase:
+        """Parse the Python files among ``paths``."""
+        return PythonCodebase.parse(root, paths)
+
+    def run_tests(
+        self,
+        session: Session,
+        recipe: Recipe,
+        *,
+        ids: Sequence[str] | None = None,
+        shuffle_seed: int | None = None,
+        timeout_s: float = 600.0,
+        test_timeout_s: float = 60.0,
+    ) -> TestRun:
+        """Run pytest, all tests or exactly ``ids``."""
+        return runner.run_tests(
+            session, recipe, ids=ids, shuffle_seed=shuffle_seed, timeout_s=timeout_s, test_timeout_s=test_timeout_s
+        )
+
+    def map_coverage(
+        self,
+        session: Session,
+        recipe: Recipe,
+        codebase: Codebase,
+        *,
+        env_id: str,
+        timeout_s: float,
+        test_timeout_s: float = 60.0,
+        fork: bool = True,
+        ids: Sequence[str] | None = None,
+    ) -> tuple[CoverageMap, dict[str, Status]]:
+        """Map coverage, a fork per test, or one process for all where ``fork`` is off.
+
+        Raises :class:`EnvironmentFailure`; reason ``timeout`` is worth another try without forks.
+        """
+        if not isinstance(codebase, PythonCodebase):
+            raise EnvironmentFailure("The codebase was not parsed by this adapter.", reason="infra")
+        return coverage_map.map_coverage(
+            session,
+            recipe,
+            cast(coverage_map.LineTable, codebase),
+            env_id=env_id,
+            timeout_s=timeout_s,
+            test_timeout_s=test_timeout_s,
+            ids=None if ids is None else tuple(ids),
+            fork=fork,
+        )
