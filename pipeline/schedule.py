@@ -1,0 +1,213 @@
+"""Run ``excise refresh`` every night: a systemd timer, or a cron line where there is no systemd.
+
+Nothing stays running: the refresh is locked, idempotent and exits. Installing twice changes nothing,
+another time of day replaces the first one, and each configuration file has a schedule of its own.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import shlex
+import shutil
+import subprocess
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from excise.errors import ConfigError
+
+DAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
+
+_CARRIED = ("PATH", "EXCISE_CACHE", "XDG_CACHE_HOME", "http_proxy", "https_proxy", "no_proxy", "UV_CONFIG_FILE")
+"""Environment variables that a timer does not have by itself and a refresh may need."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class When:
+    """A time that both systemd and cron can express."""
+
+    minute: int
+    """0 to 59."""
+    hour: int | None
+    """0 to 23; ``None`` every hour."""
+    day: str
+    """One of ``DAYS``; empty every day."""
+
+    def calendar(self) -> str:
+        """As systemd's ``OnCalendar``."""
+        hour = "*" if self.hour is None else f"{self.hour:02}"
+        return f"{self.day} *-*-* {hour}:{self.minute:02}:00".strip()
+
+    def cron(self) -> str:
+        """As the five fields of cron."""
+        hour = "*" if self.hour is None else str(self.hour)
+        day = str((DAYS.index(self.day) + 1) % 7) if self.day else "*"
+        return f"{self.minute} {hour} * * {day}"
+
+
+def parse_when(text: str) -> When:
+    """``03:30``, ``Sun 03:30``, ``hourly``, ``daily`` or ``weekly``. Raises :class:`ConfigError` otherwise."""
+    named = {"hourly": (0, None, ""), "daily": (0, 0, ""), "weekly": (0, 0, "Mon")}
+    if text.lower() in named:
+        minute, hour, day = named[text.lower()]
+        return When(minute=minute, hour=hour, day=day)
+    match = re.fullmatch(r"(?:([A-Za-z]{3})[a-z]* )?([01]?\d|2[0-3]):([0-5]\d)", text.strip())
+    day = (match[1] or "").capitalize() if match else ""
+    if match is None or (day and day not in DAYS):
+        raise ConfigError(f"{text!r} is no time: write 03:30, 'Sun 03:30', hourly, daily or weekly.")
+    return When(minute=int(match[3]), hour=int(match[2]), day=day)
+
+
+def schedule_name(config: Path) -> str:
+    """Name of the unit and mark of the cron line of one configuration file."""
+    path = str(config.absolute())
+    stem = re.sub(r"[^A-Za-z0-9_-]+", "-", config.stem)[:40]
+    return f"excise-refresh-{stem}-{hashlib.sha256(path.encode()).hexdigest()[:8]}"
+
+
+def systemd_units(
+    config: Path, when: str, executable: Path, environ: Mapping[str, str] | None = None
+) -> dict[str, str]:
+    """File name to text of a service and its timer; ``environ`` is set for the service."""
+    name, config = schedule_name(config), _checked(config)
+    command = " ".join(
+        _systemd_quoted(arg, dollars=True) for arg in (str(_checked(executable)), "refresh", str(config))
+    )
+    settings = "".join(f"Environment={_systemd_quoted(f'{k}={v}')}\n" for k, v in sorted((environ or {}).items()))
+    service = (
+        f"[Unit]\nDescription=excise refresh of {config.name.replace('%', '%%')}\n"
+        "Wants=network-online.target\nAfter=network-online.target\n\n"
+        f"[Service]\nType=oneshot\nWorkingDirectory={str(config.parent).replace('%', '%%')}\n"
+        f"{settings}ExecStart=/usr/bin/env {command}\n"
+        "# 3: some sources gave nothing today; the others were published.\nSuccessExitStatus=3\nNice=10\n"
+    )
+    timer = (
+        f"[Unit]\nDescription=When {name} runs\n\n"
+        f"[Timer]\nOnCalendar={parse_when(when).calendar()}\nPersistent=true\n\n"
+        "[Install]\nWantedBy=timers.target\n"
+    )
+    return {f"{name}.service": service, f"{name}.timer": timer}
+
+
+def cron_line(config: Path, when: str, executable: Path, environ: Mapping[str, str] | None = None) -> str:
+    """One line for a crontab, with the schedule's name as its mark."""
+    name, config = schedule_name(config), _checked(config)
+    settings = [f"{key}={value}" for key, value in sorted((environ or {}).items())]
+    command = shlex.join(["env", *settings, str(_checked(executable)), "refresh", str(config)])
+    line = f"cd {shlex.quote(str(config.parent))} && {command} # {name}"
+    return f"{parse_when(when).cron()} " + line.replace("%", r"\%")
+
+
+def carried_environment(environ: Mapping[str, str] = os.environ) -> dict[str, str]:
+    """What of the present environment the scheduled run needs too."""
+    return {key: environ[key] for key in _CARRIED if environ.get(key)}
+
+
+def install(config: Path, when: str, executable: Path, unit_dir: Path | None = None) -> str:
+    """Install or replace the schedule of ``config``, and say in a sentence what was done.
+
+    Raises :class:`ConfigError` with the text to paste where there is neither systemd nor cron.
+    """
+    if not config.is_file():
+        raise ConfigError(f"{config}: no such file. Give the path of the configuration to refresh.")
+    environ = carried_environment()
+    line = cron_line(config, when, executable, environ)
+    if _systemd_runs():
+        folder = _write_units(systemd_units(config, when, executable, environ), unit_dir)
+        _systemctl("daemon-reload")
+        _systemctl("enable", "--now", f"{schedule_name(config)}.timer")
+        _systemctl("restart", f"{schedule_name(config)}.timer")
+        return f"Installed {folder / schedule_name(config)}.timer.{_linger_advice()}"
+    if shutil.which("crontab"):
+        _replace_cron_line(schedule_name(config), line)
+        return f"Installed a line in the crontab: {line}"
+    raise ConfigError(f"This machine runs neither systemd nor cron. For another scheduler, this is the line:\n{line}")
+
+
+def uninstall(config: Path, unit_dir: Path | None = None) -> str:
+    """Remove the schedule of ``config``, wherever it is, and say what was done."""
+    name, removed = schedule_name(config), []
+    units = [(unit_dir or _unit_dir()) / f"{name}.{kind}" for kind in ("timer", "service")]
+    if any(unit.exists() for unit in units):
+        if _systemd_runs():
+            _systemctl("disable", "--now", f"{name}.timer")
+        for unit in units:
+            unit.unlink(missing_ok=True)
+        if _systemd_runs():
+            _systemctl("daemon-reload")
+        removed.append(str(units[0]))
+    if shutil.which("crontab") and _replace_cron_line(name, None):
+        removed.append("the line in the crontab")
+    return f"Removed {' and '.join(removed)}." if removed else f"There is no schedule for {config}."
+
+
+def _checked(path: Path) -> Path:
+    absolute = path.absolute()
+    if re.search(r"[\x00-\x1f\x7f]", str(absolute)):
+        raise ConfigError(f"{str(absolute)!r}: a path with control characters cannot be scheduled. Rename it.")
+    return absolute
+
+
+def _systemd_quoted(text: str, *, dollars: bool = False) -> str:
+    escaped = text.replace("\\", "\\\\").replace('"', '\\"').replace("%", "%%")
+    return '"' + (escaped.replace("$", "$$") if dollars else escaped) + '"'
+
+
+def _unit_dir() -> Path:
+    if os.geteuid() == 0:
+        return Path("/etc/systemd/system")
+    return Path(os.environ.get("XDG_CONFIG_HOME") or Path.home() / ".config") / "systemd" / "user"
+
+
+def _write_units(units: Mapping[str, str], unit_dir: Path | None) -> Path:
+    folder = unit_dir or _unit_dir()
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        for file_name, text in units.items():
+            (folder / file_name).write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise ConfigError(f"Cannot write units to {folder}: {error.strerror}. Check who owns it.") from error
+    return folder
+
+
+def _systemctl_command(*args: str) -> list[str]:
+    return ["systemctl", *([] if os.geteuid() == 0 else ["--user"]), *args]
+
+
+def _systemd_runs() -> bool:
+    if not shutil.which("systemctl"):
+        return False
+    asked = subprocess.run(_systemctl_command("is-system-running"), capture_output=True, text=True, check=False)
+    return asked.stdout.strip() in {"running", "degraded", "starting", "initializing"}
+
+
+def _systemctl(*args: str) -> None:
+    done = subprocess.run(_systemctl_command(*args), capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        command = shlex.join(_systemctl_command(*args))
+        raise ConfigError(f"`{command}` failed: {done.stderr.strip() or done.stdout.strip()}")
+
+
+def _linger_advice() -> str:
+    if os.geteuid() == 0:
+        return ""
+    return " It runs while you are logged in; for all nights: loginctl enable-linger"
+
+
+def _replace_cron_line(name: str, line: str | None) -> bool:
+    """Put ``line`` in place of the marked one (``None`` removes it); returns whether there was one."""
+    listed = subprocess.run(["crontab", "-l"], capture_output=True, text=True, check=False)
+    if listed.returncode != 0 and "no crontab" not in listed.stderr:
+        advice = f" This is the line to add by hand:\n{line}" if line else ""
+        raise ConfigError(f"`crontab -l` failed: {listed.stderr.strip()}.{advice}")
+    before = listed.stdout.splitlines() if listed.returncode == 0 else []
+    others = [entry for entry in before if not entry.endswith(f"# {name}")]
+    after = [*others, line] if line else others
+    if after != before:
+        text = "".join(f"{entry}\n" for entry in after)
+        put = subprocess.run(["crontab", "-"], input=text, capture_output=True, text=True, check=False)
+        if put.returncode != 0:
+            raise ConfigError(f"`crontab -` failed: {put.stderr.strip()}")
+    return len(others) != len(before)
