@@ -1,0 +1,145 @@
+# Sourced by ./demo and ./check: makes everything they need, and is quick when it is there already.
+#
+# - system packages (bubblewrap, git) with apt-get, where they are missing and we may; else it says
+#   the one command to run and exits with 2;
+# - a virtual environment in .venv with the locked dependencies, hashes checked;
+# - pip's index settings for uv too, which the tasks' environments are installed with.
+#
+# POSIX sh. The caller has changed to the root of the checkout.
+
+MIN_PYTHON="3.11"
+VENV=".venv"
+STAMP="$VENV/.excise-setup"
+
+say() { printf '%s\n' "$*" >&2; }
+
+die() {
+    say "$*"
+    exit 2
+}
+
+have() { command -v "$1" >/dev/null 2>&1; }
+
+# Settings of the caller's shell that would break a virtual environment.
+unset PYTHONHOME PYTHONPATH PIP_USER PIP_TARGET PIP_PREFIX PIP_REQUIRE_VIRTUALENV
+
+suits() { "$1" -c 'import sys; sys.exit(sys.version_info < (3, 11))' >/dev/null 2>&1; }
+
+find_python() {
+    for candidate in ${EXCISE_PYTHON:-} python3 python3.14 python3.13 python3.12 python3.11 /usr/bin/python3; do
+        if suits "$candidate"; then
+            PYTHON=$candidate
+            return 0
+        fi
+    done
+    return 1
+}
+
+can_make_venv() { "$PYTHON" -c 'import ensurepip, venv' >/dev/null 2>&1; }
+
+has_pip_for_others() { "$PYTHON" -m pip --python "$PYTHON" --version >/dev/null 2>&1; }
+
+missing_packages() {
+    have bwrap || printf ' bubblewrap'
+    have git || printf ' git'
+    [ -e /etc/ssl/certs/ca-certificates.crt ] || [ -n "${SSL_CERT_FILE:-}" ] || [ ! -e /etc/debian_version ] ||
+        printf ' ca-certificates'
+    if ! find_python; then
+        printf ' python3 python3-venv'
+    elif ! can_make_venv && ! has_pip_for_others && ! have uv; then
+        printf ' python3-venv'
+    fi
+}
+
+as_root() {
+    if [ "$(id -u)" = 0 ]; then
+        "$@"
+    elif sudo -n true 2>/dev/null; then
+        sudo -n "$@"
+    else
+        sudo "$@"
+    fi
+}
+
+may_be_root() {
+    [ "$(id -u)" = 0 ] && return 0
+    have sudo || return 1
+    sudo -n true 2>/dev/null || { [ -t 0 ] && [ -t 2 ]; }
+}
+
+apt_install() {
+    # Lists are fetched only where installing fails without: that is quicker, and works offline.
+    as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends "$@" >&2 ||
+        { as_root apt-get update >&2 &&
+            as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends "$@" >&2; }
+}
+
+install_system_packages() {
+    packages=$(missing_packages)
+    packages=${packages# }
+    [ -n "$packages" ] || return 0
+    have apt-get || die "These programs are missing; install them with your system's package manager: $packages"
+    by_hand="apt-get update && apt-get install -y $packages"
+    may_be_root || die "System packages are missing and this user may not install them. Run this once, as root:
+    $by_hand"
+    say "Installing system packages: $packages"
+    # shellcheck disable=SC2086  # one word per package
+    apt_install $packages || die "That did not work. Run this once, as root, and then the same command again:
+    $by_hand"
+}
+
+make_venv() {
+    rm -rf "$VENV"
+    if can_make_venv; then
+        "$PYTHON" -m venv "$VENV"
+    elif has_pip_for_others; then
+        # No ensurepip (Debian without python3-venv): the system's pip puts pip in.
+        "$PYTHON" -m venv --without-pip "$VENV" &&
+            "$PYTHON" -m pip --python "$VENV/bin/python" install --quiet pip
+    else
+        uv venv --quiet --seed --python "$PYTHON" "$VENV"
+    fi || die "Cannot make a virtual environment in $VENV with $PYTHON."
+}
+
+pip_setting() { "$VENV/bin/python" -m pip config get "global.$1" 2>/dev/null || true; }
+
+# uv does not read pip's configuration: what stands there holds for it too, unless uv has its own.
+share_index_settings() {
+    if [ -z "${UV_DEFAULT_INDEX:-}${UV_INDEX_URL:-}" ]; then
+        index=${PIP_INDEX_URL:-$(pip_setting index-url)}
+        [ -z "$index" ] || export UV_DEFAULT_INDEX="$index"
+    fi
+    if [ -z "${SSL_CERT_FILE:-}" ]; then
+        bundle=${PIP_CERT:-$(pip_setting cert)}
+        [ -z "$bundle" ] || export SSL_CERT_FILE="$bundle"
+    fi
+}
+
+stamp() {
+    "$VENV/bin/python" - "$PWD" <<'PY'
+import hashlib, pathlib, sys
+files = ("constraints.txt", "pyproject.toml")
+text = b"\0".join(pathlib.Path(name).read_bytes() for name in files)
+print(hashlib.sha256(text).hexdigest(), sys.version.split()[0], sys.argv[1])
+PY
+}
+
+up_to_date() { [ -f "$STAMP" ] && [ "$(stamp 2>/dev/null)" = "$(cat "$STAMP")" ]; }
+
+install_python_packages() {
+    "$VENV/bin/python" -m pip --version >/dev/null 2>&1 || make_venv
+    say "Installing the locked Python packages into $VENV (hashes checked)"
+    "$VENV/bin/python" -m pip install --quiet --disable-pip-version-check --require-hashes -r constraints.txt &&
+        "$VENV/bin/python" -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e . ||
+        die "Installing failed; see the messages above. Behind a proxy or a private index, set it in pip's configuration."
+    stamp >"$STAMP"
+}
+
+setup() {
+    install_system_packages
+    find_python || die "No Python >= $MIN_PYTHON found. Install one, or set EXCISE_PYTHON to its path."
+    up_to_date || install_python_packages
+    share_index_settings
+    PATH="$PWD/$VENV/bin:$PATH"
+    export PATH
+}
