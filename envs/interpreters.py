@@ -1,0 +1,139 @@
+"""The Python interpreters of this machine, found by looking and asked once for what they are."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+from packaging.specifiers import InvalidSpecifier, SpecifierSet
+from packaging.version import Version
+
+from excise.errors import EnvironmentFailure
+
+OLDEST, NEWEST = (3, 8), (3, 14)
+"""Range of minor versions that excise can work with."""
+
+_NAME = re.compile(r"python3(\.\d+)?")
+_QUESTION = """
+import json, platform, sys, sysconfig
+print(json.dumps({
+    "version": platform.python_version(),
+    "implementation": platform.python_implementation(),
+    "executable": getattr(sys, "_base_executable", "") or sys.executable,
+    "prefix": sys.base_prefix,
+    "odd": bool(sysconfig.get_config_var("Py_GIL_DISABLED") or sysconfig.get_config_var("Py_DEBUG")),
+}))
+"""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Interpreter:
+    """One CPython that is no virtual environment."""
+
+    version: str
+    """Full version, for example ``3.12.1``."""
+    executable: Path
+    """The real executable, no shim and no link."""
+    prefix: Path
+    """``sys.base_prefix``: what has to be mounted to run it."""
+
+    @property
+    def minor(self) -> tuple[int, int]:
+        """``(3, 12)``."""
+        major, minor, *_ = Version(self.version).release
+        return major, minor
+
+
+@cache
+def find_interpreters() -> tuple[Interpreter, ...]:
+    """Every usable CPython, oldest first; one per full version. Looked for once per process.
+
+    Looks at ``PATH``, pyenv's and uv's folders, the usual places, and at what runs excise itself.
+    """
+    executables = sorted({os.path.realpath(path) for path in _candidates()} | {os.path.realpath(sys.executable)})
+    with ThreadPoolExecutor(4) as pool:
+        answers = [found for found in pool.map(_ask, executables) if found]
+    by_version: dict[str, Interpreter] = {}
+    for found in sorted(answers, key=lambda i: (i.prefix.is_relative_to("/usr"), str(i.executable))):
+        by_version.setdefault(found.version, found)
+    return tuple(sorted(by_version.values(), key=lambda i: Version(i.version)))
+
+
+def choose(requirement: str, interpreters: Sequence[Interpreter] | None = None) -> Interpreter:
+    """The newest interpreter that fits ``requirement``: ``3.11``, ``3.11.7`` or a specifier (``>=3.9,<3.13``).
+
+    Raises :class:`EnvironmentFailure` (``python_unavailable``) that names what is there and how to get more.
+    """
+    present = find_interpreters() if interpreters is None else interpreters
+    fitting = [i for i in present if fits(requirement, i.version)]
+    if fitting:
+        return fitting[-1]
+    versions = ", ".join(i.version for i in present) or "none"
+    raise EnvironmentFailure(
+        f"no Python {requirement} on this machine (found: {versions}). "
+        f"Install one with `uv python install`, `pyenv install` or the system's packages, and run again.",
+        reason="python_unavailable",
+    )
+
+
+def fits(requirement: str, version: str) -> bool:
+    """Whether a full version fits a plain version (``3.11`` means any 3.11) or a specifier."""
+    text = requirement.strip()
+    if re.fullmatch(r"\d+(\.\d+)*", text):
+        return version == text or version.startswith(f"{text}.")
+    try:
+        return SpecifierSet(text).contains(version, prereleases=True)
+    except InvalidSpecifier:
+        return False
+
+
+def _candidates() -> Iterator[Path]:
+    home = Path.home()
+    pyenv = Path(os.environ.get("PYENV_ROOT") or home / ".pyenv")
+    uv = Path(os.environ.get("UV_PYTHON_INSTALL_DIR") or _data_home(home) / "uv" / "python")
+    on_path = [Path(p) for p in os.environ.get("PATH", "").split(os.pathsep) if p and Path(p).name != "shims"]
+    usual = [Path("/usr/bin"), Path("/usr/local/bin"), home / ".local" / "bin"]
+    managed = [
+        *pyenv.glob("versions/*/bin"),
+        *uv.glob("*/bin"),
+        *Path("/opt").glob("*/bin"),
+        *Path("/opt").glob("*/*/bin"),
+    ]
+    for folder in (*on_path, *usual, *managed):
+        try:
+            names = os.listdir(folder)
+        except OSError:
+            continue
+        yield from (folder / name for name in names if _NAME.fullmatch(name))
+
+
+def _data_home(home: Path) -> Path:
+    return Path(os.environ.get("XDG_DATA_HOME") or home / ".local" / "share")
+
+
+def _ask(executable: str, *, again: bool = True) -> Interpreter | None:
+    try:
+        answer = subprocess.run(
+            [executable, "-I", "-S", "-c", _QUESTION], capture_output=True, timeout=20, check=True, text=True
+        )
+        facts = json.loads(answer.stdout)
+    except (OSError, subprocess.SubprocessError, ValueError):
+        return None
+    real = os.path.realpath(facts["executable"])
+    if not Path(executable).is_relative_to(facts["prefix"]) and real != executable:
+        return _ask(real, again=False) if again else None  # a virtual environment with a copied executable
+    version = Version(facts["version"])
+    usable = facts["implementation"] == "CPython" and not facts["odd"] and not version.is_prerelease
+    if not usable or not OLDEST <= version.release[:2] <= NEWEST:
+        return None
+    return Interpreter(
+        version=facts["version"], executable=Path(executable), prefix=Path(os.path.realpath(facts["prefix"]))
+    )

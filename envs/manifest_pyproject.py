@@ -1,0 +1,198 @@
+"""Reader of pyproject.toml: PEP 621 and 735, poetry, pdm, flit, hatch, setuptools."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+
+from excise.envs.manifest import Manifest, table, words
+
+_FILE = "pyproject.toml"
+
+
+def load_pyproject(root: Path) -> dict[str, object]:
+    """The parsed file; empty if there is none or it is no TOML."""
+    try:
+        return tomllib.loads((root / _FILE).read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return {}
+
+
+def read_pyproject(root: Path) -> Manifest:
+    """Everything pyproject.toml says about installing (not about pytest and tox)."""
+    data = load_pyproject(root)
+    if not data:
+        return Manifest()
+    project, poetry = table(data, "project"), table(data, "tool", "poetry")
+    flit = table(data, "tool", "flit", "metadata")
+    requires_python = (
+        _text(project.get("requires-python"))
+        or poetry_specifier(_text(table(poetry, "dependencies").get("python")))
+        or _text(flit.get("requires-python"))
+    )
+    groups = _groups(data)
+    roots, packages = _layout(data)
+    return Manifest(
+        name=_text(project.get("name"))
+        or _text(poetry.get("name"))
+        or _text(flit.get("dist-name") or flit.get("module")),
+        requires_python=requires_python,
+        classifier_pythons=pythons_of(words(project.get("classifiers") or poetry.get("classifiers"))),
+        dependencies=words(project.get("dependencies"))
+        or _poetry(table(poetry, "dependencies"))
+        or words(flit.get("requires")),
+        extras=_extras(data),
+        groups=groups,
+        source_roots=roots,
+        packages=packages,
+        build_backend=_text(table(data, "build-system").get("build-backend")) or "setuptools",
+        has_extensions=_compiles(data),
+        evidence=tuple(
+            f"{_FILE}: {line}"
+            for line in (
+                f"requires-python {requires_python}" if requires_python else "",
+                f"groups {', '.join(groups)}" if groups else "",
+            )
+            if line
+        ),
+    )
+
+
+def pythons_of(classifiers: tuple[str, ...]) -> tuple[str, ...]:
+    """Minor versions of Python 3 in trove classifiers."""
+    found = (re.fullmatch(r"Programming Language :: Python :: (3\.\d+)", text.strip()) for text in classifiers)
+    return tuple(match[1] for match in found if match)
+
+
+def poetry_specifier(version: str) -> str:
+    """A version constraint of poetry as a PEP 440 specifier (``^1.2`` is ``>=1.2,<2``); empty for any version."""
+    parts = [_constraint(part.strip()) for part in version.rpartition("||")[2].split(",")]
+    return ",".join(part for part in parts if part)
+
+
+def _constraint(text: str) -> str:
+    if text in ("", "*"):
+        return ""
+    match = re.fullmatch(r"([\^~])\s*(\d+(?:\.\d+)*)(.*)", text)
+    if not match:
+        return f"=={text}" if text[0].isdigit() else text.replace(" ", "")
+    sign, version, _ = match.groups()
+    numbers = [int(n) for n in version.split(".")]
+    first = next((i for i, n in enumerate(numbers) if n), len(numbers) - 1)
+    keep = first if sign == "^" else min(1, len(numbers) - 1)
+    upper = [*numbers[:keep], numbers[keep] + 1]
+    return f">={version},<{'.'.join(map(str, upper))}"
+
+
+def _poetry(dependencies: Mapping[str, object], *, optional: bool = False) -> tuple[str, ...]:
+    """Poetry's table of dependencies as requirements; those from git or paths are left out."""
+    found = []
+    for name, value in dependencies.items():
+        if name.lower() == "python":
+            continue
+        entry = value[0] if isinstance(value, list) and value else value
+        entry = {"version": entry} if isinstance(entry, str) else entry
+        if not isinstance(entry, dict) or "version" not in entry or (entry.get("optional") and not optional):
+            continue
+        extras = f"[{','.join(words(entry.get('extras')))}]" if entry.get("extras") else ""
+        marker = f" ; {entry['markers']}" if entry.get("markers") else ""
+        found.append(f"{name}{extras}{poetry_specifier(_text(entry['version']))}{marker}")
+    return tuple(found)
+
+
+def _extras(data: dict[str, object]) -> dict[str, tuple[str, ...]]:
+    extras = {name: words(value) for name, value in table(data, "project", "optional-dependencies").items()}
+    flit = table(data, "tool", "flit", "metadata", "requires-extra")
+    extras |= {name: words(value) for name, value in flit.items() if name not in extras}
+    poetry = table(data, "tool", "poetry")
+    known = {re.split(r"[\[<>=!~; ]", r)[0]: r for r in _poetry(table(poetry, "dependencies"), optional=True)}
+    for name, value in table(poetry, "extras").items():
+        extras.setdefault(name, tuple(known.get(item, item) for item in words(value)))
+    return extras
+
+
+def _groups(data: dict[str, object]) -> dict[str, tuple[str, ...]]:
+    raw = table(data, "dependency-groups")
+    groups = {name: _expand(name, raw, ()) for name in raw}
+    for name, value in table(data, "tool", "poetry", "group").items():
+        groups.setdefault(name, _poetry(table(value, "dependencies")))
+    if old := _poetry(table(data, "tool", "poetry", "dev-dependencies")):
+        groups.setdefault("dev", old)
+    for name, value in table(data, "tool", "pdm", "dev-dependencies").items():
+        groups.setdefault(name, words(value))
+    for name, value in table(data, "tool", "hatch", "envs").items():
+        both = (*words(table(value).get("dependencies")), *words(table(value).get("extra-dependencies")))
+        if both:
+            groups.setdefault("dev" if name == "default" else name, both)
+    if uv := words(table(data, "tool", "uv").get("dev-dependencies")):
+        groups.setdefault("dev", uv)
+    return groups
+
+
+def _expand(name: str, raw: Mapping[str, object], seen: tuple[str, ...]) -> tuple[str, ...]:
+    """The requirements of a PEP 735 group with the groups that it includes."""
+    by_name = {_normal(key): value for key, value in raw.items()}
+    entries = by_name.get(_normal(name))
+    if name in seen or not isinstance(entries, list):
+        return ()
+    found: list[str] = []
+    for entry in entries:
+        if isinstance(entry, str):
+            found.append(entry)
+        elif isinstance(entry, dict) and isinstance(entry.get("include-group"), str):
+            found += _expand(entry["include-group"], raw, (*seen, name))
+    return tuple(dict.fromkeys(found))
+
+
+def _normal(name: str) -> str:
+    return re.sub(r"[-_.]+", "-", name).lower()
+
+
+def _layout(data: dict[str, object]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """(source roots, top-level names) that the backend is told."""
+    roots: list[str] = []
+    packages: list[str] = []
+    setuptools = table(data, "tool", "setuptools")
+    roots += words(table(setuptools, "packages", "find").get("where"))
+    roots += [value for value in (table(setuptools, "package-dir").get(""),) if isinstance(value, str)]
+    packages += [name.split(".")[0] for name in words(setuptools.get("packages"))]
+    packages += words(setuptools.get("py-modules"))
+    for entry in _tables(table(data, "tool", "poetry").get("packages")):
+        roots += [_text(entry.get("from"))] if entry.get("from") else []
+        packages += [_text(entry.get("include")).split("/")[0].removesuffix(".py")]
+    for target in words(table(data, "tool", "hatch", "build", "targets", "wheel").get("packages")):
+        parent, _, name = target.strip("/").rpartition("/")
+        roots, packages = [*roots, *([parent] if parent else [])], [*packages, name]
+    for section in ("metadata", "module"):
+        flit = table(data, "tool", "flit", section)
+        module = _text(flit.get("module")) or (_text(flit.get("name")) if section == "module" else "")
+        packages += [module.split(".")[0]] if module else []
+    plain = [name for name in packages if re.fullmatch(r"\w+", name)]
+    return tuple(dict.fromkeys(roots)), tuple(dict.fromkeys(plain))
+
+
+def _compiles(data: dict[str, object]) -> bool:
+    requires = " ".join(words(table(data, "build-system").get("requires"))).lower()
+    tools = (
+        "cython",
+        "pybind11",
+        "cffi",
+        "maturin",
+        "meson",
+        "scikit-build",
+        "setuptools-rust",
+        "setuptools_rust",
+        "mypyc",
+        "numpy",
+    )
+    return any(tool in requires for tool in tools) or bool(table(data, "tool", "setuptools").get("ext-modules"))
+
+
+def _tables(value: object) -> list[dict[str, object]]:
+    return [entry for entry in value if isinstance(entry, dict)] if isinstance(value, list) else []
+
+
+def _text(value: object) -> str:
+    return value if isinstance(value, str) else ""

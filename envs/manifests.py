@@ -1,0 +1,47 @@
+"""What a project's own files say about installing and testing it; nothing is executed.
+
+Each reader returns the part of a :class:`Manifest` that its files speak about; :func:`read_manifest` puts them
+together, the most telling first. To understand one more kind of file, add a reader and one line in ``READERS``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import fields
+from pathlib import Path
+from typing import Any
+
+from excise.envs.manifest import Manifest
+from excise.envs.manifest_ci import read_ci
+from excise.envs.manifest_pyproject import read_pyproject
+from excise.envs.manifest_pytest import read_pytest
+from excise.envs.manifest_requirements import read_requirement_files
+from excise.envs.manifest_setuptools import read_setuptools
+from excise.envs.manifest_tox import read_tox
+
+READERS: tuple[Callable[[Path], Manifest], ...] = (
+    read_pyproject,
+    read_setuptools,
+    read_pytest,
+    read_tox,
+    read_ci,
+    read_requirement_files,
+)
+"""All readers; where two speak of the same single fact, the first is believed."""
+
+
+def read_manifest(root: Path) -> Manifest:
+    """Everything that the manifests of ``root`` say."""
+    parts = [reader(root) for reader in READERS]
+    facts: dict[str, Any] = {f.name: _join([getattr(part, f.name) for part in parts]) for f in fields(Manifest)}
+    return Manifest(**facts)
+
+
+def _join(values: list[object]) -> object:
+    """Texts and numbers: the first that says something. Sequences: all, once each. Tables: by key, likewise."""
+    if isinstance(values[0], tuple):
+        return tuple(dict.fromkeys(item for value in values if isinstance(value, tuple) for item in value))
+    if isinstance(values[0], dict):
+        tables = [value for value in values if isinstance(value, dict)]
+        return {key: next(t[key] for t in tables if key in t) for key in dict.fromkeys(k for t in tables for k in t)}
+    return next((value for value in values if value), values[0])

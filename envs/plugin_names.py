@@ -1,0 +1,93 @@
+"""From what tests use of pytest to the plugin that provides it: fixtures, markers, configuration keys."""
+
+from __future__ import annotations
+
+FIXTURES = {
+    "mocker": "pytest-mock",
+    "class_mocker": "pytest-mock",
+    "module_mocker": "pytest-mock",
+    "session_mocker": "pytest-mock",
+    "benchmark": "pytest-benchmark",
+    "requests_mock": "requests-mock",
+    "httpserver": "pytest-httpserver",
+    "httpbin": "pytest-httpbin",
+    "httpx_mock": "pytest-httpx",
+    "respx_mock": "respx",
+    "aiohttp_client": "pytest-aiohttp",
+    "aioresponses": "aioresponses",
+    "freezer": "pytest-freezer",
+    "time_machine": "time-machine",
+    "subtests": "pytest-subtests",
+    "datadir": "pytest-datadir",
+    "shared_datadir": "pytest-datadir",
+    "lazy_datadir": "pytest-datadir",
+    "data_regression": "pytest-regressions",
+    "file_regression": "pytest-regressions",
+    "num_regression": "pytest-regressions",
+    "snapshot": "syrupy",
+    "fs": "pyfakefs",
+    "faker": "Faker",
+    "django_user_model": "pytest-django",
+    "live_server": "pytest-django",
+    "settings": "pytest-django",
+    "qtbot": "pytest-qt",
+    "script_runner": "pytest-console-scripts",
+    "loguru_caplog": "pytest-loguru",
+    "nursery": "pytest-trio",
+    "autojump_clock": "pytest-trio",
+    "anyio_backend": "anyio",
+    "cases": "pytest-cases",
+    "regtest": "pytest-regtest",
+    "testfixtures": "testfixtures",
+    "unused_tcp_port": "pytest-asyncio",
+    "unused_tcp_port_factory": "pytest-asyncio",
+}
+"""Fixture to the plugin that provides it; used where no conftest of the project defines it."""
+
+AMBIGUOUS_FIXTURES = frozenset({"settings", "fs", "snapshot", "cases", "nursery", "regtest", "faker", "live_server"})
+"""Names so common that the plugin is only believed in when the manifests name it too."""
+
+MARKERS = {
+    "anyio": "anyio",
+    "asyncio": "pytest-asyncio",
+    "trio": "pytest-trio",
+    "benchmark": "pytest-benchmark",
+    "django_db": "pytest-django",
+    "urls": "pytest-django",
+    "flaky": "pytest-rerunfailures",
+    "freeze_time": "pytest-freezer",
+    "timeout": "pytest-timeout",
+    "httpx_mock": "pytest-httpx",
+    "vcr": "pytest-recording",
+    "datafiles": "pytest-datafiles",
+    "dependency": "pytest-dependency",
+    "order": "pytest-order",
+    "run": "pytest-ordering",
+    "repeat": "pytest-repeat",
+    "forked": "pytest-forked",
+    "gen_test": "pytest-tornado",
+    "tornado": "pytest-tornado",
+    "twisted": "pytest-twisted",
+    "script_launch_mode": "pytest-console-scripts",
+    "parametrize_with_cases": "pytest-cases",
+    "subprocess": "pytest-subprocess",
+}
+"""Marker to the plugin that gives it a meaning."""
+
+AMBIGUOUS_MARKERS = frozenset({"run", "order", "urls", "subprocess", "repeat", "flaky", "benchmark", "dependency"})
+"""Markers that projects also define for themselves: believed in only when the manifests name the plugin."""
+
+CONFIG_KEYS = {
+    "asyncio_mode": "pytest-asyncio",
+    "asyncio_default_fixture_loop_scope": "pytest-asyncio",
+    "anyio_mode": "anyio",
+    "trio_mode": "pytest-trio",
+    "timeout": "pytest-timeout",
+    "env": "pytest-env",
+    "DJANGO_SETTINGS_MODULE": "pytest-django",
+    "django_find_project": "pytest-django",
+    "doctest_plus": "pytest-doctestplus",
+    "qt_api": "pytest-qt",
+    "env_files": "pytest-dotenv",
+}
+"""Key of pytest's configuration to the plugin that reads it."""

@@ -1,0 +1,97 @@
+"""Where a project keeps its packages: import roots and top-level import names."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from pathlib import Path
+
+from excise.envs.manifest import Manifest
+
+NOT_PACKAGES = frozenset(
+    (
+        *("test", "tests", "testing", "doc", "docs", "example", "examples", "sample", "samples", "demo", "demos"),
+        *("bench", "benchmark", "benchmarks", "script", "scripts", "tool", "tools", "bin", "ci", "build", "dist"),
+        *("requirements", "setup", "conftest", "noxfile", "tasks", "fabfile", "conf", "versioneer", "changelog"),
+        *(
+            "release",
+            "packaging",
+            "vendor",
+            "third_party",
+            "site",
+            "perf",
+            "profiling",
+            "ci_tools",
+            "utils",
+            "__main__",
+        ),
+    )
+)
+"""Top-level names that are hardly ever what a project ships."""
+
+
+def find_layout(root: Path, manifest: Manifest) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """(import roots inside the repository, top-level names that must resolve into it).
+
+    What the build backend is told counts first; else folders with ``__init__.py`` and modules, those that are
+    called like the project before all others.
+    """
+    roots = _roots(root, manifest)
+    named = [name for name in manifest.packages if _where(root, roots, name) and name not in NOT_PACKAGES]
+    if not named:
+        named = [name for name in manifest.packages if _where(root, roots, name)]
+    packages = named or _guess(root, roots, manifest.name)
+    used = tuple(dict.fromkeys(where for name in packages for where in _where(root, roots, name)[:1]))
+    return used or roots, tuple(dict.fromkeys(packages))
+
+
+def _roots(root: Path, manifest: Manifest) -> tuple[str, ...]:
+    told = [Path(r).as_posix() for r in manifest.source_roots if (root / r).is_dir() and ".." not in Path(r).parts]
+    usual = [name for name in ("src", "lib") if _modules(root / name) or _packages(root / name)]
+    return tuple(dict.fromkeys([*told, *usual, "."]))
+
+
+def _where(root: Path, roots: Iterable[str], name: str) -> list[str]:
+    """The roots in which ``name`` can be imported from."""
+    return [r for r in roots if (root / r / name).is_dir() or any((root / r).glob(f"{name}.py"))]
+
+
+def _guess(root: Path, roots: tuple[str, ...], project: str) -> list[str]:
+    wanted = _folded(project)
+    for where in roots:
+        folder = root / where
+        shipped = [n for n in (*_packages(folder), *_modules(folder)) if n.lower() not in NOT_PACKAGES]
+        alike = [n for n in shipped if wanted and _folded(n) in (wanted, wanted.removeprefix("py"), f"py{wanted}")]
+        if alike:
+            return alike
+        if where != "." and shipped:
+            return shipped
+    packages = [n for n in _packages(root) if n.lower() not in NOT_PACKAGES]
+    return packages or [n for n in _modules(root) if n.lower() not in NOT_PACKAGES and not _is_test(n)]
+
+
+def _packages(folder: Path) -> list[str]:
+    """Folders with ``__init__.py``; inside ``src`` also namespace packages."""
+    if not folder.is_dir():
+        return []
+    found = []
+    for entry in sorted(folder.iterdir()):
+        if entry.is_dir() and re.fullmatch(r"[A-Za-z_]\w*", entry.name):
+            namespace = folder.name in ("src", "lib") and any(entry.glob("*/__init__.py"))
+            if (entry / "__init__.py").is_file() or namespace:
+                found.append(entry.name)
+    return found
+
+
+def _modules(folder: Path) -> list[str]:
+    return (
+        sorted(p.stem for p in folder.glob("*.py") if re.fullmatch(r"[A-Za-z_]\w*", p.stem)) if folder.is_dir() else []
+    )
+
+
+def _is_test(name: str) -> bool:
+    return name.startswith("test_") or name.endswith("_test")
+
+
+def _folded(name: str) -> str:
+    return re.sub(r"[-_.]", "", name).lower().removeprefix("python")

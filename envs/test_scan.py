@@ -1,0 +1,183 @@
+"""Where the tests of a project are, and what they use: imports, fixtures, markers."""
+
+from __future__ import annotations
+
+import ast
+import fnmatch
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from excise.envs.manifest import Manifest
+
+PATTERNS = ("test_*.py", "*_test.py")
+"""pytest's own names of test files."""
+MAX_FILES = 3000
+"""More test files than this are not read; the first ones tell enough."""
+
+_ASIDE = frozenset(
+    (
+        *("doc", "docs", "example", "examples", "build", "dist", "node_modules", "bench", "benchmark", "benchmarks"),
+        *("vendor", "third_party", "site-packages", "venv", "env"),
+    )
+)
+_GUARDS = frozenset({"ImportError", "ModuleNotFoundError", "Exception", "BaseException"})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TestUse:
+    """What the test files use; only names, not yet known where from."""
+
+    __test__ = False
+
+    imports: frozenset[str] = frozenset()
+    """Dotted modules imported where a failure would not be caught."""
+    optional: frozenset[str] = frozenset()
+    """Top-level modules imported where a failure is caught, or by ``importorskip``."""
+    fixtures: frozenset[str] = frozenset()
+    """Parameters of test functions and fixtures that no file of the project defines as a fixture."""
+    markers: frozenset[str] = frozenset()
+    """``pytest.mark.…``."""
+
+
+def find_tests(root: Path, manifest: Manifest) -> tuple[tuple[str, ...], tuple[Path, ...]]:
+    """(paths to give to the runner, test files and conftests). Both are empty if there are none."""
+    patterns = manifest.python_files or PATTERNS
+    told = [
+        p.relative_to(root).as_posix()
+        for t in manifest.testpaths
+        for p in sorted(root.glob(t.rstrip("/")))
+        if p.exists()
+    ]
+    paths = told or _conventional(root, patterns)
+    below = [f for path in paths for f in _python_files(root / path)]
+    files = [f for f in below if _matches(f, patterns) or f.name == "conftest.py"]
+    conftests = [p for p in (root / "conftest.py",) if p.is_file()]
+    if not told and not any(_matches(f, patterns) for f in files):
+        files = [f for f in below if _looks_like_tests(f)]  # under names that pytest does not collect by itself
+        paths = [f.relative_to(root).as_posix() for f in files]
+    return tuple(dict.fromkeys(paths)), tuple(dict.fromkeys([*conftests, *files]))[:MAX_FILES] if paths else ()
+
+
+def scan_tests(files: Iterable[Path]) -> TestUse:
+    """Read what ``files`` use. Files that cannot be parsed say nothing."""
+    found = _Finder()
+    for path in files:
+        try:
+            tree = ast.parse(path.read_bytes())
+        except (OSError, SyntaxError, ValueError, RecursionError):
+            continue
+        found.visit_all(tree)
+    return TestUse(
+        imports=frozenset(found.imports),
+        optional=frozenset(found.optional),
+        fixtures=frozenset(found.parameters - found.defined),
+        markers=frozenset(found.markers),
+    )
+
+
+def _conventional(root: Path, patterns: tuple[str, ...]) -> list[str]:
+    """``tests`` or ``test``, packages that hold tests, and test files in the root; else every folder with tests."""
+    found = [name for name in ("tests", "test", "testing") if any(_python_files(root / name))]
+    for entry in sorted(root.iterdir()):
+        if not entry.is_dir() or entry.name.startswith(".") or entry.name.lower() in _ASIDE or entry.name in found:
+            continue
+        if any(_matches(f, patterns) for f in _python_files(entry)):
+            found.append(entry.name)
+    found += sorted(p.name for p in root.glob("*.py") if _matches(p, patterns))
+    return found
+
+
+def _python_files(path: Path) -> Iterator[Path]:
+    if path.is_file():
+        yield path
+    elif path.is_dir():
+        for entry in sorted(path.iterdir()):
+            if (
+                entry.is_dir()
+                and not entry.is_symlink()
+                and not entry.name.startswith(".")
+                and entry.name != "__pycache__"
+            ):
+                if entry.name not in ("node_modules", "site-packages"):
+                    yield from _python_files(entry)
+            elif entry.suffix == ".py" and entry.is_file():
+                yield entry
+
+
+def _matches(path: Path, patterns: tuple[str, ...]) -> bool:
+    return any(fnmatch.fnmatch(path.name, pattern.rpartition("/")[2]) for pattern in patterns)
+
+
+def _looks_like_tests(path: Path) -> bool:
+    text = path.read_text(encoding="utf-8", errors="replace")
+    named = re.search(r"test", path.stem, re.IGNORECASE)
+    return bool(named and re.search(r"^\s*(async )?def test|\(\s*(unittest\.)?TestCase\s*\)", text, re.MULTILINE))
+
+
+class _Finder(ast.NodeVisitor):
+    """Collects what test files use."""
+
+    def __init__(self) -> None:
+        self.imports: set[str] = set()
+        self.optional: set[str] = set()
+        self.parameters: set[str] = set()
+        self.defined: set[str] = set()
+        self.markers: set[str] = set()
+        self._guarded = 0
+
+    def visit_all(self, tree: ast.Module) -> None:
+        self._guarded = 0
+        self.visit(tree)
+
+    def _module(self, name: str) -> None:
+        (self.optional if self._guarded else self.imports).add(name.partition(".")[0] if self._guarded else name)
+
+    def visit_Import(self, node: ast.Import) -> None:
+        for alias in node.names:
+            self._module(alias.name)
+
+    def visit_ImportFrom(self, node: ast.ImportFrom) -> None:
+        if node.module and not node.level:
+            self._module(node.module)
+
+    def visit_Try(self, node: ast.Try) -> None:
+        caught = {n.id for h in node.handlers if h.type for n in ast.walk(h.type) if isinstance(n, ast.Name)}
+        guards = bool(caught & _GUARDS) or any(h.type is None for h in node.handlers)
+        self._guarded += guards
+        for part in (node.body, node.handlers, node.orelse, node.finalbody):
+            for child in part:
+                self.visit(child)
+        self._guarded -= guards
+
+    def visit_If(self, node: ast.If) -> None:
+        # Whatever depends on a condition may never be needed here: TYPE_CHECKING, versions, platforms.
+        self._guarded += 1
+        self.generic_visit(node)
+        self._guarded -= 1
+
+    def _function(self, node: ast.FunctionDef | ast.AsyncFunctionDef) -> None:
+        decorators = " ".join(ast.unparse(d) for d in node.decorator_list)
+        is_fixture = "fixture" in decorators
+        if is_fixture:
+            self.defined.add(node.name)
+        if is_fixture or node.name.startswith("test"):
+            given = {*re.findall(r"\w+", decorators)}  # parametrize and mock.patch name parameters, too
+            self.parameters |= {a.arg for a in (*node.args.args, *node.args.kwonlyargs)} - given
+        self.generic_visit(node)
+
+    visit_FunctionDef = _function
+    visit_AsyncFunctionDef = _function
+
+    def visit_Attribute(self, node: ast.Attribute) -> None:
+        inner = node.value
+        if isinstance(inner, ast.Attribute) and inner.attr == "mark":
+            self.markers.add(node.attr)
+        self.generic_visit(node)
+
+    def visit_Call(self, node: ast.Call) -> None:
+        name = getattr(node.func, "attr", getattr(node.func, "id", ""))
+        if name == "importorskip" and node.args and isinstance(node.args[0], ast.Constant):
+            self.optional.add(str(node.args[0].value).partition(".")[0])
+        self.generic_visit(node)
