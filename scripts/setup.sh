@@ -79,12 +79,15 @@ install_system_packages() {
     packages=${packages# }
     [ -n "$packages" ] || return 0
     have apt-get || die "These programs are missing; install them with your system's package manager: $packages"
-    by_hand="apt-get update && apt-get install -y $packages"
-    may_be_root || die "System packages are missing and this user may not install them. Run this once, as root:
+    sudo=""
+    ! have sudo || [ "$(id -u)" = 0 ] || sudo="sudo "
+    by_hand="${sudo}apt-get update && ${sudo}apt-get install -y $packages"
+    may_be_root || die "System packages are missing and cannot be installed from here. Run this once, as root:
     $by_hand"
     say "Installing system packages: $packages"
     # shellcheck disable=SC2086  # one word per package
-    apt_install $packages || die "That did not work. Run this once, as root, and then the same command again:
+    apt_install $packages && [ -z "$(missing_packages)" ] ||
+        die "That did not work. Run this once, as root, and then the same command again:
     $by_hand"
 }
 

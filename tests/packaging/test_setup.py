@@ -1,0 +1,130 @@
+"""Set-up on machines where something is missing, with small programs in place of apt-get, sudo and id."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from .test_layout import ROOT
+
+MAKE_PROGRAM = 'printf "#!/bin/sh\\n" > "$BIN/{0}"; chmod +x "$BIN/{0}"'
+
+
+class Machine:
+    """An empty HOME and a PATH with nothing but what a test adds."""
+
+    def __init__(self, root: Path) -> None:
+        self.bin, self.log = root / "bin", root / "log"
+        self.bin.mkdir()
+        self.log.write_text("")
+        for name in ("sh", "env", "printf", "chmod", "cat", "python3", "rm"):
+            self.link(name)
+
+    def link(self, name: str) -> None:
+        (self.bin / name).symlink_to(str(shutil.which(name)))
+
+    def program(self, name: str, body: str = "") -> None:
+        (self.bin / name).unlink(missing_ok=True)
+        (self.bin / name).write_text(f'#!/bin/sh\necho "{name} $*" >> "$LOG"\n{body}\n')
+        (self.bin / name).chmod(0o755)
+
+    def run(self, code: str) -> subprocess.CompletedProcess[str]:
+        environment = {"PATH": str(self.bin), "BIN": str(self.bin), "LOG": str(self.log), "HOME": "/nonexistent"}
+        script = f"set -eu; . scripts/setup.sh; {code}"
+        return subprocess.run(
+            [str(self.bin / "sh"), "-c", script], cwd=ROOT, env=environment | {"SSL_CERT_FILE": "/x"},
+            stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False,
+        )  # fmt: skip
+
+    def logged(self, program: str) -> list[str]:
+        return [line for line in self.log.read_text().splitlines() if line.startswith(f"{program} ")]
+
+
+@pytest.fixture
+def machine(tmp_path: Path) -> Machine:
+    return Machine(tmp_path)
+
+
+def user(machine: Machine, uid: int) -> None:
+    machine.program("id", f"echo {uid}")
+
+
+def apt_that_works(machine: Machine, after_update: bool = False) -> None:
+    guard = '[ -e "$BIN/updated" ] || exit 100' if after_update else ":"
+    install = "; ".join(MAKE_PROGRAM.format(name) for name in ("bwrap", "git"))
+    machine.program("apt-get", f'case "$1" in update) printf "" > "$BIN/updated";; install) {guard}; {install};; esac')
+
+
+def test_nothing_is_missing(machine: Machine) -> None:
+    for name in ("bwrap", "git"):
+        machine.program(name)
+    machine.program("apt-get", "exit 1")
+    done = machine.run("install_system_packages")
+    assert (done.returncode, done.stderr, machine.logged("apt-get")) == (0, "", [])
+
+
+@pytest.mark.parametrize("after_update", [False, True])
+def test_root_installs_what_is_missing(machine: Machine, after_update: bool) -> None:
+    user(machine, 0)
+    apt_that_works(machine, after_update)
+    assert machine.run("install_system_packages").returncode == 0
+    assert machine.logged("apt-get")[-1] == "apt-get install -y --no-install-recommends bubblewrap git"
+    assert (len(machine.logged("apt-get")) > 1) == after_update
+
+
+def test_a_user_whose_sudo_asks_nothing(machine: Machine) -> None:
+    user(machine, 1000)
+    machine.program("sudo", 'shift; [ "$1" = true ] || exec "$@"')
+    apt_that_works(machine)
+    assert machine.run("install_system_packages").returncode == 0
+    assert "bubblewrap git" in machine.logged("sudo")[-1]
+
+
+def test_a_user_who_may_not_gets_one_command(machine: Machine) -> None:
+    user(machine, 1000)
+    machine.program("apt-get")
+    done = machine.run("install_system_packages")
+    assert done.returncode == 2
+    assert done.stderr.splitlines()[-1].strip() == "apt-get update && apt-get install -y bubblewrap git"
+    machine.program("sudo", "exit 1")
+    done = machine.run("install_system_packages")
+    assert done.stderr.splitlines()[-1].strip() == "sudo apt-get update && sudo apt-get install -y bubblewrap git"
+    assert machine.logged("apt-get") == []
+
+
+def test_an_installation_that_fails_or_changes_nothing_is_said(machine: Machine) -> None:
+    user(machine, 0)
+    for body in ("exit 100", "exit 0"):
+        machine.program("apt-get", body)
+        done = machine.run("install_system_packages")
+        assert done.returncode == 2
+        assert "That did not work" in done.stderr
+
+
+def test_another_system_is_told_what_to_install(machine: Machine) -> None:
+    done = machine.run("install_system_packages")
+    assert done.returncode == 2
+    assert "package manager: bubblewrap git" in done.stderr
+
+
+def test_an_old_python_is_passed_over(machine: Machine) -> None:
+    machine.program("python3", "exit 1")
+    machine.program("python3.14", "exit 127")
+    machine.link("python3.11") if shutil.which("python3.11") else (machine.bin / "python3.11").symlink_to("/bin/true")
+    assert machine.run("find_python; printf '%s' $PYTHON").stdout == "python3.11"
+
+
+def test_index_settings_reach_uv(machine: Machine, tmp_path: Path) -> None:
+    venv = tmp_path / "venv" / "bin"
+    venv.mkdir(parents=True)
+    (venv / "python").write_text(
+        '#!/bin/sh\n[ "$*" = "-m pip config get global.index-url" ] && echo https://mine/simple\n'
+    )
+    (venv / "python").chmod(0o755)
+    show = f"VENV={tmp_path / 'venv'}; share_index_settings; printf '%s' \"$UV_DEFAULT_INDEX\""
+    assert machine.run(show).stdout == "https://mine/simple"
+    assert machine.run(f"PIP_INDEX_URL=https://env/simple; {show}").stdout == "https://env/simple"
+    assert machine.run(f"UV_DEFAULT_INDEX=https://uv/simple; {show}").stdout == "https://uv/simple"
