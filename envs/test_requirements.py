@@ -8,16 +8,9 @@ from collections.abc import Iterable, Iterator
 from packaging.requirements import InvalidRequirement, Requirement
 from packaging.utils import canonicalize_name
 
-from excise.envs.import_names import (
-    AMBIGUOUS_FIXTURES,
-    AMBIGUOUS_MARKERS,
-    CONFIG_KEYS,
-    FIXTURES,
-    MARKERS,
-    distribution_of,
-    known_distribution,
-)
+from excise.envs.import_names import distribution_of, known_distribution
 from excise.envs.manifest import Manifest
+from excise.envs.plugin_names import AMBIGUOUS_FIXTURES, AMBIGUOUS_MARKERS, CONFIG_KEYS, FIXTURES, MARKERS
 from excise.envs.test_scan import TestUse
 
 _TOOLS = re.compile(
@@ -57,6 +50,7 @@ class Wanted:
         self.by_name: dict[str, str] = {}
         self.extras: list[str] = []
         self.evidence: list[str] = []
+        self._expanded: set[str] = set()
         minor = ".".join(python.split(".")[:2])
         self._target = {"python_version": minor, "python_full_version": python, "implementation_version": python}
         self._project = canonicalize_name(manifest.name) if manifest.name else ""
@@ -85,15 +79,15 @@ class Wanted:
             self.by_name[name] = text.strip()
             yield name
 
-    def take_extra(self, name: str, seen: tuple[str, ...] = ()) -> list[str]:
+    def take_extra(self, name: str) -> list[str]:
         """An extra of the project: its requirements where they are known, else the extra itself is installed."""
         known = {canonicalize_name(key): value for key, value in self.manifest.extras.items()}
         key = canonicalize_name(name)
-        if key in seen:
+        if key in self._expanded:  # extras may name each other
             return []
+        self._expanded.add(key)
         if key not in known:
-            if name not in self.extras and not self.manifest.extras:
-                self.extras.append(name)
+            self.extras += [] if self.manifest.extras else [name]
             return []
         return [new for text in known[key] for new in self._take_one(text)]
 
@@ -102,11 +96,7 @@ class Wanted:
         return wanted.marker is None or wanted.marker.evaluate({"extra": "", **self._target})
 
     def _is_tool(self, name: str) -> bool:
-        if (
-            name in self._imported
-            or name in self._plugins
-            or name in map(canonicalize_name, self.manifest.required_plugins)
-        ):
+        if name in self._imported or name in self._plugins or name in self._required:
             return False
         return bool(_TOOLS.fullmatch(name)) or name.startswith(_TOOL_FAMILIES)
 

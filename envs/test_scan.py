@@ -68,7 +68,7 @@ def scan_tests(files: Iterable[Path]) -> TestUse:
             tree = ast.parse(path.read_bytes())
         except (OSError, SyntaxError, ValueError, RecursionError):
             continue
-        found.visit_all(tree)
+        found.read(tree)
     return TestUse(
         imports=frozenset(found.imports),
         optional=frozenset(found.optional),
@@ -127,9 +127,15 @@ class _Finder(ast.NodeVisitor):
         self.markers: set[str] = set()
         self._guarded = 0
 
-    def visit_all(self, tree: ast.Module) -> None:
-        self._guarded = 0
-        self.visit(tree)
+    def read(self, tree: ast.Module) -> None:
+        """Add what one file uses; a module that it can do without anywhere, it can do without everywhere."""
+        one = _Finder()
+        one.visit(tree)
+        self.imports |= {name for name in one.imports if name.partition(".")[0] not in one.optional}
+        self.optional |= one.optional
+        self.parameters |= one.parameters
+        self.defined |= one.defined
+        self.markers |= one.markers
 
     def _module(self, name: str) -> None:
         (self.optional if self._guarded else self.imports).add(name.partition(".")[0] if self._guarded else name)
