@@ -1,0 +1,49 @@
+"""Edits: replacements of byte spans of one file."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from excise.errors import DeletionRefused
+
+
+class Edit(NamedTuple):
+    """Bytes ``start:end`` become ``replacement``."""
+
+    start: int
+    end: int
+    replacement: bytes = b""
+
+
+def merged(edits: Iterable[Edit]) -> list[Edit]:
+    """Disjoint edits in order.
+
+    An edit inside a larger one is dropped; overlapping removals become one. Raises
+    :class:`DeletionRefused` if two edits that overlap both put something in.
+    """
+    result: list[Edit] = []
+    for edit in sorted(set(edits), key=lambda e: (e.start, -e.end)):
+        last = result[-1] if result else None
+        if last is None or edit.start >= last.end:
+            result.append(edit)
+        elif edit.end <= last.end:
+            continue
+        elif edit.replacement and last.replacement:
+            raise DeletionRefused(
+                f"two replacements overlap at bytes {edit.start} and {last.start}", reason="edits_overlap"
+            )
+        else:
+            result[-1] = Edit(last.start, edit.end, last.replacement or edit.replacement)
+    return result
+
+
+def apply_edits(source: bytes, edits: Iterable[Edit]) -> bytes:
+    """The source after the edits; bytes outside of their spans are untouched."""
+    pieces: list[bytes] = []
+    position = 0
+    for edit in merged(edits):
+        pieces += [source[position : edit.start], edit.replacement]
+        position = edit.end
+    pieces.append(source[position:])
+    return b"".join(pieces)

@@ -1,0 +1,112 @@
+"""The deleter ``remove``: definitions go, with everything that would break without them at import time."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from excise.deleters.assemble import as_python, build_deletion, results, source_text, wanted_symbols, with_members
+from excise.deleters.hide_tests import TestHider
+from excise.deleters.manifests import without_entry_points
+from excise.deleters.references import Follower
+from excise.deleters.remove_examples import EXAMPLES
+from excise.deleters.unused import drop_unused_imports
+from excise.errors import DeletionRefused
+from excise.extractors.python.codebase import PythonCodebase
+from excise.protocols import Codebase, Example
+from excise.types import Deletion, Feature, Symbol, SymbolKind
+
+
+class Remove:
+    """Deletes functions, methods, classes and modules; formatting elsewhere stays byte-identical."""
+
+    name = "remove"
+    version = 1
+
+    def delete(
+        self,
+        codebase: Codebase,
+        feature: Feature,
+        *,
+        only: frozenset[str] | None = None,
+        hide: frozenset[str] = frozenset(),
+    ) -> Deletion:
+        """See :class:`excise.protocols.Deleter`."""
+        return _Removal(as_python(codebase), feature, only, hide or frozenset(feature.tests)).run()
+
+    def examples(self) -> Sequence[Example]:
+        """Worked examples."""
+        return EXAMPLES
+
+
+class _Removal:
+    def __init__(
+        self, codebase: PythonCodebase, feature: Feature, only: frozenset[str] | None, hide: frozenset[str]
+    ) -> None:
+        self.codebase = codebase
+        self.feature = feature
+        self.hide = hide
+        self.wanted = wanted_symbols(codebase, feature, only)
+        self.follower = Follower(codebase, on_test=lambda symbol: self.hider.note(symbol, hide))
+        self.hider = TestHider(codebase, self.follower)
+
+    def run(self) -> Deletion:
+        self._check_packages()
+        self.hider.hide(self.hide)
+        for symbol in self.wanted:
+            self.follower.remove_symbol(symbol)
+        self.follower.run()
+        self.hider.clean_up()
+        for path in sorted(self.follower.plans):
+            if not self.codebase.is_test(path):
+                drop_unused_imports(self.follower.plans[path], self.follower.uses)
+        changed = results(self.follower.plans.values())
+        gone = [*self.wanted, *(s for s in self.follower.trace.symbols if not self.codebase.is_test(s.path))]
+        aliases = [a for a in self.follower.trace.aliases if not self.codebase.is_test(a[0].partition("::")[0])]
+        removed = with_members(self.codebase, gone, self.feature.symbols)
+        for path, after in without_entry_points(self.codebase.manifests, *self._lost_names(gone)).items():
+            changed[path] = (self.codebase.manifests[path], after)
+        return build_deletion(
+            self.codebase,
+            self.feature,
+            name=Remove.name,
+            version=Remove.version,
+            changed=changed,
+            removed=[*removed, *(a for a, _ in aliases)],
+            hidden=[*self.hider.hidden, *self._hidden_doctests(gone)],
+            text=[*self._texts(gone), *aliases],
+            stubs_of=[s.symbol_id for s in gone],
+        )
+
+    def _check_packages(self) -> None:
+        """The ``__init__`` of a package goes only with all of its modules."""
+        whole = {s.path for s in self.wanted if s.kind is SymbolKind.MODULE}
+        for path in sorted(whole):
+            if path.endswith("__init__.py"):
+                folder = path.removesuffix("__init__.py")
+                left = next((p for p in self.codebase.modules if p.startswith(folder) and p not in whole), None)
+                if left is not None:
+                    raise DeletionRefused(f"{path}: {left} stays and needs its package", reason="package_in_use")
+
+    def _texts(self, gone: list[Symbol]) -> list[tuple[str, str]]:
+        ids = [i for s in gone for i in self.codebase.group(s.symbol_id)]
+        return [(i, source_text(self.codebase, self.codebase.symbols()[i])) for i in dict.fromkeys(ids)]
+
+    def _lost_names(self, gone: list[Symbol]) -> tuple[set[str], set[tuple[str, str]]]:
+        name_of = self.codebase.names.name_of
+        modules = {name_of(s.path) for s in gone if s.kind is SymbolKind.MODULE}
+        return modules, {(name_of(s.path), s.name) for s in gone if s.qualname and "." not in s.qualname}
+
+    def _hidden_doctests(self, gone: list[Symbol]) -> list[str]:
+        """Doctests that lie in a docstring that goes."""
+        found: list[str] = []
+        for test_id in self.hide:
+            path, _, dotted = test_id.partition("::")
+            if path not in self.codebase.modules or self.codebase.is_test(path) or not dotted:
+                continue
+            module = self.codebase.names.name_of(path)
+            inside = dotted.removeprefix(module).lstrip(".")
+            for symbol in gone:
+                same = inside == symbol.qualname or inside.startswith(symbol.qualname + ".") or not symbol.qualname
+                if symbol.path == path and same:
+                    found.append(test_id)
+        return found

@@ -1,0 +1,63 @@
+"""The deleter ``stub``: bodies go, signatures and docstrings stay. The lowest rung of the ladder."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from excise.deleters.assemble import as_python, build_deletion, results, stubbed, wanted_symbols
+from excise.deleters.hide_tests import TestHider
+from excise.deleters.references import Follower
+from excise.deleters.stub_examples import EXAMPLES
+from excise.deleters.stubbing import functions_of, is_abstract, is_overload
+from excise.errors import DeletionRefused
+from excise.extractors.python.codebase import PythonCodebase
+from excise.protocols import Codebase, Example
+from excise.types import Deletion, Feature, Symbol
+
+
+class Stub:
+    """Replaces the bodies of functions and methods by ``raise NotImplementedError``."""
+
+    name = "stub"
+    version = 1
+
+    def delete(
+        self,
+        codebase: Codebase,
+        feature: Feature,
+        *,
+        only: frozenset[str] | None = None,
+        hide: frozenset[str] = frozenset(),
+    ) -> Deletion:
+        """See :class:`excise.protocols.Deleter`."""
+        python = as_python(codebase)
+        wanted = [s.symbol_id for s in wanted_symbols(python, feature, only)]
+        functions = [f for f in functions_of(python, wanted) if not is_overload(f) and not is_abstract(f)]
+        if not functions:
+            raise DeletionRefused("no function with a body to empty", reason="nothing_to_stub")
+        follower = Follower(python, on_test=lambda _: None)
+        hider = TestHider(python, follower)
+        hider.hide(hide or frozenset(feature.tests))
+        follower.run()
+        hider.clean_up()
+        tests = {p: v for p, v in results(follower.plans.values()).items() if python.is_test(p)}
+        return build_deletion(
+            python,
+            feature,
+            name=self.name,
+            version=self.version,
+            changed={**stubbed(python, functions, "raise", keep_docstring=True), **tests},
+            removed=[f.symbol_id for f in functions],
+            hidden=hider.hidden,
+            text=[(f.symbol_id, _body(python, f)) for f in functions],
+            stubs_of=wanted,
+        )
+
+    def examples(self) -> Sequence[Example]:
+        """Worked examples."""
+        return EXAMPLES
+
+
+def _body(codebase: PythonCodebase, symbol: Symbol) -> str:
+    source = codebase.modules[symbol.path].source
+    return source[symbol.code_start : symbol.end].decode("utf-8", "replace")

@@ -1,0 +1,60 @@
+"""Every worked example of every deleter."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from excise.deleters.patches import apply_patch, touched
+from excise.deleters.registry import all_deleters
+from excise.errors import DeletionRefused
+from excise.extractors.python.codebase import PythonCodebase
+from excise.protocols import Deleter, Example
+from excise.types import Deletion, Feature, FeatureKind
+
+CASES = [pytest.param(d, e, id=f"{d.name}: {e.name}") for d in all_deleters() for e in d.examples()]
+
+
+def feature_of(symbols: tuple[str, ...], tests: tuple[str, ...] = ()) -> Feature:
+    return Feature(
+        feature_id="example", kind=FeatureKind.FUNCTION, tier=1, entry=symbols[:1], symbols=symbols, tests=tests
+    )
+
+
+def run(deleter: Deleter, example: Example) -> Deletion:
+    codebase = PythonCodebase.from_texts(example.before)
+    return deleter.delete(codebase, feature_of(example.delete), hide=frozenset(example.hide))
+
+
+@pytest.mark.parametrize(("deleter", "example"), CASES)
+def test_example(deleter: Deleter, example: Example, tmp_path: Path) -> None:
+    if not example.after:
+        with pytest.raises(DeletionRefused):
+            run(deleter, example)
+        return
+    deletion = run(deleter, example)
+    before = {path: text.encode() for path, text in example.before.items()}
+    patch = deletion.source_patch + deletion.hide_patch
+    changed = apply_patch(before, patch)
+    assert {p: t.decode() if t is not None else None for p, t in changed.items()} == dict(example.after)
+    assert set(deletion.hidden) >= set(example.hide)
+    assert set(touched(patch)) == set(example.after)
+    after = {p: t for p, t in {**before, **changed}.items() if t is not None}
+    git_apply(tmp_path, after, patch, "-R")
+    assert tree(tmp_path) == before
+    assert {k for k, _ in deletion.stub_patches} == {"none", "raise"}
+    for _, stub in deletion.stub_patches:
+        apply_patch(before, stub)
+
+
+def git_apply(root: Path, files: dict[str, bytes], patch: str, *options: str) -> None:
+    for path, data in files.items():
+        (root / path).parent.mkdir(parents=True, exist_ok=True)
+        (root / path).write_bytes(data)
+    subprocess.run(["git", "apply", *options, "-"], cwd=root, input=patch.encode(), check=True)
+
+
+def tree(root: Path) -> dict[str, bytes]:
+    return {str(p.relative_to(root)): p.read_bytes() for p in root.rglob("*") if p.is_file()}
