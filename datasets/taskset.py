@@ -67,9 +67,9 @@ class TaskSet:
 
     def verdicts(self, instance_id: str) -> tuple[Verdict, ...]:
         """All verdicts on a task or on a refused candidate, by gate and run."""
-        rows = self._snapshot.rows("verdicts")
+        rows = self._snapshot.rows("verdicts", self._owner(instance_id))
         found = tuple(convert.verdict_from(row) for row in rows if row["instance_id"] == instance_id)
-        if not found and instance_id not in self.ids():
+        if not found and self._owner(instance_id) is None:
             raise _unknown("task or candidate", instance_id, (str(row["instance_id"]) for row in rows))
         return found
 
@@ -109,11 +109,14 @@ class TaskSet:
         return self._blobs.path(sha)
 
     def _task_row(self, instance_id: str) -> Row:
-        for name, entry in self.manifest.repos.items():
-            if instance_id in entry.tasks:
-                rows = self._snapshot.rows("tasks", name)
-                return next(row for row in rows if row["instance_id"] == instance_id)
-        raise _unknown("task", instance_id, self.ids())
+        owner = self._owner(instance_id)
+        if owner is None:
+            raise _unknown("task", instance_id, self.ids())
+        return next(row for row in self._snapshot.rows("tasks", owner) if row["instance_id"] == instance_id)
+
+    def _owner(self, instance_id: str) -> str | None:
+        """The name under which the repository of a task was put; ``None`` for what is no task."""
+        return next((name for name, entry in self.manifest.repos.items() if instance_id in entry.tasks), None)
 
     def _repo_row(self, name: str) -> Row:
         rows = self._snapshot.rows("repos")
