@@ -1,0 +1,75 @@
+"""What a newcomer touches first: the two commands, the lock, the demo set."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+import tomllib
+
+import pytest
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+
+from excise.config import load
+
+from .test_layout import ROOT
+
+LOCK = (ROOT / "constraints.txt").read_text(encoding="utf-8")
+
+
+def test_the_readme_names_the_two_commands_on_its_first_screen() -> None:
+    first_screen = (ROOT / "README.md").read_text(encoding="utf-8").splitlines()[:25]
+    for command in ("./demo", "./check"):
+        assert any(line.startswith(command) for line in first_screen)
+        assert os.access(ROOT / command, os.X_OK)
+
+
+def test_ci_runs_the_command_of_the_readme() -> None:
+    assert '"$(dirname "$0")/../check"' in (ROOT / ".ci" / "run").read_text(encoding="utf-8")
+    assert os.access(ROOT / ".ci" / "run", os.X_OK)
+
+
+@pytest.mark.parametrize("script", ["check", "demo", ".ci/run", "scripts/setup.sh", "scripts/lock.sh"])
+def test_the_scripts_are_well_formed(script: str) -> None:
+    subprocess.run(["sh", "-n", str(ROOT / script)], check=True)
+
+
+def test_every_locked_package_has_hashes() -> None:
+    entries = re.split(r"\n(?=\S)", LOCK.strip())
+    without = [entry.split()[0] for entry in entries if "--hash=sha256:" not in entry]
+    assert len(entries) > 40
+    assert without == []
+    assert "://" not in LOCK
+
+
+def test_the_lock_covers_the_dependencies_and_no_torch() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    extras = project["optional-dependencies"]
+    locked = dict(re.findall(r"^([A-Za-z0-9._-]+)==([^\s;]+)", LOCK, flags=re.MULTILINE))
+    for text in [*project["dependencies"], *extras["dev"], *extras["view"], *extras["agents"]]:
+        requirement = Requirement(text)
+        assert requirement.specifier.contains(locked[canonicalize_name(requirement.name)]), text
+    assert not {"torch", "vllm"} & set(locked)
+    assert not [name for name in locked if name.startswith("nvidia")]
+
+
+def test_the_demo_set_is_pinned_and_valid() -> None:
+    settings = load([ROOT / "demo.toml"], environ={})
+    assert len(settings.sources) >= 10
+    assert all(re.fullmatch(r"pypi:[\w-]+==[\d.]+", source.spec) for source in settings.sources)
+    assert settings.limit is not None
+
+
+def test_the_hooks_download_nothing() -> None:
+    text = (ROOT / ".pre-commit-config.yaml").read_text(encoding="utf-8")
+    assert re.findall(r"repo: (.+)", text) == ["local"]
+    assert set(re.findall(r"language: (.+)", text)) == {"system"}
+
+
+def test_the_module_behind_the_command_is_declared() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    module, _, _ = project["scripts"]["excise"].partition(":")
+    assert module == "excise.pipeline.cli"
+    assert sys.version_info >= tuple(map(int, project["requires-python"].removeprefix(">=").split(".")))
