@@ -27,6 +27,10 @@ class Blobs:
                 replace_file(path, data)
         return sha
 
+    def has(self, sha: str) -> bool:
+        """Whether the archive is there (its content is checked when it is read)."""
+        return bool(sha) and self._path(sha).exists()
+
     def path(self, sha: str) -> Path:
         """Where the archive lies. Raises :class:`StoreError` if it is missing or damaged."""
         if not re.fullmatch(r"[0-9a-f]{64}", sha):

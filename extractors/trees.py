@@ -13,7 +13,7 @@ import os
 import stat
 import tarfile
 import tempfile
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from excise.errors import SourceError
@@ -49,25 +49,32 @@ def _walk(folder: str, prefix: str, found: list[str]) -> None:
                 found.append(prefix + entry.name)
 
 
-def git_tree_hash(root: Path, files: Iterable[str] | None = None) -> str:
-    """The hash that ``git write-tree`` gives for ``root`` (or for just ``files`` of it).
+def git_tree_hash(
+    root: Path, files: Iterable[str] | None = None, *, edits: Mapping[str, bytes | None] | None = None
+) -> str:
+    """The hash that ``git write-tree`` gives for ``root`` (or for just ``files`` of it), as if ``edits`` were made.
 
-    40 hexadecimal digits. Modes are git's three: 644, 755 if the owner may execute, and links.
+    40 hexadecimal digits. Modes are git's three: 644, 755 if the owner may execute, and links; an edited file
+    keeps its mode, a new one has 644, and ``None`` takes a file away.
     """
+    edits = edits or {}
     tree: _Tree = {}
-    for path in list_files(root) if files is None else files:
+    present = set(list_files(root) if files is None else files) | edits.keys()
+    for path in present - {p for p, data in edits.items() if data is None}:
         *parents, name = os.fsencode(path).split(b"/")
         into = tree
         for parent in parents:
             below = into.setdefault(parent, {})
             assert isinstance(below, dict)  # a name cannot be a file and a folder at once
             into = below
-        into[name] = _blob(root / path)
+        into[name] = _blob(root / path, edits.get(path))
     return _tree_object(tree).hex()
 
 
-def _blob(path: Path) -> tuple[bytes, bytes]:
-    mode = path.lstat().st_mode
+def _blob(path: Path, edited: bytes | None = None) -> tuple[bytes, bytes]:
+    mode = path.lstat().st_mode if edited is None or path.exists() else 0
+    if edited is not None:
+        return (b"100755" if mode & 0o100 else b"100644"), _object(b"blob", edited)
     if stat.S_ISLNK(mode):
         return b"120000", _object(b"blob", os.fsencode(os.readlink(path)))
     return (b"100755" if mode & 0o100 else b"100644"), _object(b"blob", path.read_bytes())

@@ -7,7 +7,7 @@ import inspect
 from functools import cache
 
 import tree_sitter_python
-from tree_sitter import Language, Node, Parser, Tree
+from tree_sitter import Language, Node, Parser, Query, QueryCursor, Tree
 
 DEFINITIONS = frozenset({"function_definition", "class_definition"})
 COMPOUND = frozenset(
@@ -23,6 +23,16 @@ def _language() -> Language:
 def parse_tree(source: bytes) -> Tree:
     """The syntax tree; never fails, errors are nodes."""
     return Parser(_language()).parse(source)
+
+
+@cache
+def _comment_query() -> Query:
+    return Query(_language(), "(comment) @comment")
+
+
+def comments(root: Node) -> list[Node]:
+    """All comments below a node."""
+    return QueryCursor(_comment_query()).captures(root).get("comment", [])
 
 
 def text(node: Node, source: bytes) -> str:

@@ -445,6 +445,8 @@ class Task:
     """Tests that fail without the feature and pass with it."""
     pass_to_pass: tuple[str, ...]
     """All other tests that pass before and after."""
+    hidden: tuple[str, ...] = ()
+    """Tests that the shipped tree does not hold: FAIL_TO_PASS, and others of the same test functions."""
     env_id: str
     """Environment."""
     visibility: Visibility

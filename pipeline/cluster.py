@@ -1,0 +1,69 @@
+"""A Dask cluster for a run: one of our own on this machine, or any scheduler by address."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from typing import Any
+
+from excise.errors import ConfigError
+
+SLOT = "slot"
+"""Resource that every sandbox run takes one of; workers of a shared cluster may offer it (`--resources slot=4`)."""
+
+
+@contextmanager
+def cluster_client(scheduler: str, workers: int) -> Iterator[Any]:
+    """A ``distributed.Client``.
+
+    Locally one process and one thread per worker, so tests never share a core. Raises :class:`ConfigError`
+    if the scheduler does not answer.
+    """
+    import dask
+    from distributed import Client, LocalCluster
+
+    for name in ("distributed", "distributed.nanny", "distributed.scheduler", "distributed.worker", "tornado.application"):
+        logging.getLogger(name).setLevel(logging.CRITICAL)
+    dask.config.set(
+        {
+            "distributed.scheduler.allowed-failures": 1,
+            "distributed.worker.daemon": False,
+            "distributed.admin.tick.limit": "1h",
+            "distributed.comm.timeouts.connect": "20s",
+        }
+    )
+    if scheduler:
+        try:
+            client = Client(scheduler, timeout="20s")
+        except (OSError, TimeoutError, ValueError) as error:
+            raise ConfigError(
+                f"No Dask scheduler answers at {scheduler} ({error}). Start one with `dask scheduler`, and workers that "
+                "have excise installed and share the cache folder, or leave --scheduler out."
+            ) from error
+        with client:
+            yield client
+        return
+    cluster = LocalCluster(
+        n_workers=workers,
+        threads_per_worker=1,
+        processes=True,
+        dashboard_address=None,
+        resources={SLOT: 1},
+        memory_limit=0,
+        silence_logs=logging.CRITICAL,
+    )
+    client = Client(cluster)
+    try:
+        yield client
+    finally:
+        with suppress(Exception):
+            client.close(timeout=5)
+        with suppress(Exception):
+            cluster.close(timeout=10)
+
+
+def slot_resources(client: Any) -> dict[str, int] | None:
+    """``{"slot": 1}`` if the workers offer that resource, else ``None``."""
+    workers = client.scheduler_info(n_workers=-1)["workers"].values()
+    return {SLOT: 1} if workers and all(SLOT in (w.get("resources") or {}) for w in workers) else None

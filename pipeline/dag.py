@@ -1,0 +1,217 @@
+"""The run: one Dask graph of pure stages, which grows where the answers say so.
+
+    fetch -> environment -> baseline -> coverage -> find -> prove (shards of a repository) -> publish
+
+Long repositories go first, so that no worker waits for one at the end. Answers are kept by the stages themselves,
+on the worker, before they travel: a worker that dies costs the tasks it had in hand, and these become rows.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from excise.config import Settings
+from excise.datasets.snapshot import SnapshotReport
+from excise.datasets.store import Store, Writer
+from excise.errors import StoreError
+from excise.pipeline import stages
+from excise.pipeline.cluster import cluster_client, slot_resources
+from excise.pipeline.state import SourceState
+from excise.types import Rejection, SourceSpec, Worker
+
+PUBLISH_EVERY_S = 60.0
+
+Listener = Callable[[Sequence[SourceState]], None]
+"""Called whenever something changed."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunResult:
+    """How a run ended."""
+
+    states: tuple[SourceState, ...]
+    """Every source."""
+    report: SnapshotReport
+    """What came, changed and went in the task set."""
+    interrupted: bool
+    """Ctrl-C: what was done is published, the rest is not there yet."""
+
+
+@dataclass(slots=True)
+class _Job:
+    state: SourceState
+    stage: str
+    began: float
+
+
+class Run:
+    """One run of the graph over all sources."""
+
+    def __init__(
+        self, settings: Settings, client: Any, writer: Writer, listener: Listener, *, atomic: bool = False
+    ) -> None:
+        self.settings = settings
+        self.atomic = atomic
+        self.client = client
+        self.writer = writer
+        self.listener = listener
+        self.resources = slot_resources(client)
+        self.workers = max(1, len(client.scheduler_info(n_workers=-1)["workers"]))
+        self.states = [SourceState(spec, spec.limit or settings.limit) for spec in unique(settings.sources)]
+        self.jobs: dict[Any, _Job] = {}
+        self.dirty: set[str] = set()
+        self.known_before = frozenset(writer.names())
+        self.published = time.monotonic()
+
+    def submit(self, state: SourceState, stage: str, function: Callable[..., Any], *args: Any, cost: float = 0.0) -> None:
+        """Put a stage into the graph; a higher cost goes first."""
+        future = self.client.submit(
+            function,
+            self.settings,
+            state.name,
+            *args,
+            pure=False,
+            priority=cost,
+            resources=self.resources,
+            retries=0,
+        )
+        self.jobs[future] = _Job(state, stage, time.monotonic())
+        if stage != "prove":
+            state.stage = stage
+
+    def go(self) -> bool:
+        """Run to the end; False if interrupted."""
+        from distributed import as_completed
+
+        for state in self.states:
+            self.submit(state, "fetch", stages.fetch_stage, state.spec)
+        completed = as_completed(self.jobs)
+        self.listener(self.states)
+        try:
+            for future in completed:
+                before = set(self.jobs)
+                job = self.jobs.pop(future)
+                self.advance(job, self.answer(future, job))
+                future.release()
+                for new in self.jobs.keys() - before:
+                    completed.add(new)
+                self.dirty.add(job.state.name)
+                if not self.atomic and (job.state.done or time.monotonic() - self.published > PUBLISH_EVERY_S):
+                    self.publish()
+                self.listener(self.states)
+        except KeyboardInterrupt:
+            self.client.cancel(list(self.jobs))
+            return False
+        return True
+
+    def answer(self, future: Any, job: _Job) -> Any:
+        """The stage's answer; a worker that died, or a bug, is a row like any other."""
+        if future.status == "finished":
+            return future.result()
+        error = future.exception() if future.status == "error" else None
+        died = type(error).__name__ == "KilledWorker" or error is None
+        return Rejection(
+            repo=job.state.name,
+            stage=job.stage,
+            subject=job.state.name,
+            reason="worker_died" if died else "internal_error",
+            detail=(
+                "The worker process died twice at this stage (out of memory, or killed); the next run tries again."
+                if died
+                else f"{type(error).__name__}: {error}. This is a bug in excise; the next run tries again."
+            ),
+            worker_outcome=Worker.KILLED if died else Worker.INFRA_ERROR,
+        )
+
+    def advance(self, job: _Job, answer: Any) -> None:
+        """From one stage to the next."""
+        state = job.state
+        if job.stage == "prove":
+            state.in_flight -= 1
+            if isinstance(answer, Rejection):
+                state.rejections.append(answer)
+            else:
+                state.take(answer)
+            self.feed(state)
+            return
+        state.wall_s += time.monotonic() - job.began
+        if isinstance(answer, Rejection):
+            state.fail(answer)
+        elif job.stage == "fetch":
+            state.sourced = answer
+            self.submit(state, "environment", stages.environment_stage, state.spec, answer, cost=answer.repo.num_bytes)
+        elif job.stage == "environment":
+            state.prepared = answer
+            size = answer.repo.num_bytes
+            self.submit(state, "baseline", stages.baseline_stage, answer, cost=size)
+        elif job.stage == "baseline":
+            state.prepared = answer
+            state.cpu_s += answer.baseline.cpu_s * answer.baseline.num_runs
+            self.submit(state, "coverage", stages.coverage_stage, answer, cost=1e9 + 1e6 * answer.baseline.wall_s)
+        elif job.stage == "coverage":
+            state.prepared = answer
+            state.cpu_s += answer.coverage.cpu_s
+            self.submit(state, "find", stages.find_stage, answer, cost=2e9 + answer.baseline.wall_s)
+        elif job.stage == "find":
+            state.propose(answer)
+            state.stage = "prove"
+            self.feed(state)
+
+    def feed(self, state: SourceState) -> None:
+        """Give the workers the next shards of a repository."""
+        assert state.prepared is not None and state.prepared.baseline is not None
+        path = stages.save_prepared(self.settings, state.prepared)
+        for shard in state.shards(self.workers):
+            self.submit(state, "prove", stages.prove_shard, path, shard, cost=1e9 + 1e6 * state.prepared.baseline.wall_s)
+
+    def publishable(self, state: SourceState) -> bool:
+        """Whether a source's rows may replace what the set has: never half for whole, never a failure for tasks."""
+        if state.name not in self.dirty or (state.sourced is None and state.failure is None):
+            return False
+        if state.name not in self.known_before:
+            return True
+        lost = state.failure is not None and state.failure.worker_outcome is not Worker.OK
+        unavailable = state.failure is not None and state.failure.stage == "fetch"
+        return state.done and not lost and not unavailable
+
+    def publish(self) -> SnapshotReport:
+        """Make everything so far the current snapshot."""
+        for state in self.states:
+            if self.publishable(state):
+                try:
+                    self.writer.put_repo(state.name, state.rows())
+                except StoreError as error:
+                    if error.reason != "duplicate_task":
+                        raise
+                    state.tasks.clear()
+                    state.certificates.clear()
+                    state.fail(stages.rejection_of("publish", state.name, error))
+                    self.writer.put_repo(state.name, state.rows())
+        self.dirty.clear()
+        self.published = time.monotonic()
+        return self.writer.publish()
+
+
+def unique(specs: Sequence[SourceSpec]) -> list[SourceSpec]:
+    """The first of several equal sources."""
+    return list({spec.spec: spec for spec in reversed(specs)}.values())[::-1]
+
+
+def run(settings: Settings, listener: Listener, *, refresh: bool = False) -> RunResult:
+    """Make tasks from all sources and publish them as they come.
+
+    A ``refresh`` publishes once, at the end, and takes repositories out that are no longer among the sources.
+    Raises :class:`excise.errors.ConfigError` and :class:`excise.errors.StoreError`.
+    """
+    with Store(settings.out).writer() as writer, cluster_client(settings.scheduler, settings.workers) as client:
+        graph = Run(settings, client, writer, listener, atomic=refresh)
+        finished = graph.go()
+        graph.dirty.update(state.name for state in graph.states)
+        if refresh and finished:
+            for name in set(writer.names()) - {state.name for state in graph.states}:
+                writer.drop_repo(name)
+        report = SnapshotReport() if refresh and not finished else graph.publish()
+        return RunResult(states=tuple(graph.states), report=report, interrupted=not finished)

@@ -1,0 +1,126 @@
+"""What a run shows: a live table on a terminal, plain lines in a log, nothing when quiet. Always on stderr."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from types import TracebackType
+
+from rich.console import Console
+from rich.live import Live
+from rich.table import Table
+
+from excise.pipeline.state import SourceState
+
+LINE_EVERY_S = 15.0
+_STAGES = ("waiting", "fetch", "environment", "baseline", "coverage", "find", "prove", "done")
+
+
+class Progress:
+    """A listener of :func:`excise.pipeline.dag.run`."""
+
+    def __init__(self, console: Console, *, quiet: bool = False) -> None:
+        self.console = console
+        self.quiet = quiet
+        self.began = time.monotonic()
+        self._live = Live(console=console, refresh_per_second=4, transient=True) if console.is_terminal else None
+        self._stages: dict[str, str] = {}
+        self._last = 0.0
+
+    def __enter__(self) -> Progress:
+        if self._live is not None and not self.quiet:
+            self._live.start()
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        if self._live is not None and not self.quiet:
+            self._live.stop()
+
+    def __call__(self, states: Sequence[SourceState]) -> None:
+        """Something changed."""
+        if self.quiet:
+            return
+        if self._live is not None:
+            self._live.update(self.table(states))
+            return
+        for state in states:
+            if self._stages.get(state.name) != state.stage:
+                self._stages[state.name] = state.stage
+                if state.stage != "waiting":
+                    self.console.print(f"{self.clock()} {state.name}: {self.describe(state)}", highlight=False)
+        if time.monotonic() - self._last > LINE_EVERY_S:
+            self._last = time.monotonic()
+            self.console.print(f"{self.clock()} {self.summary(states)}", highlight=False)
+
+    def clock(self) -> str:
+        """Minutes and seconds since the start."""
+        seconds = int(time.monotonic() - self.began)
+        return f"[{seconds // 60:02d}:{seconds % 60:02d}]".replace("[", "\\[")
+
+    def describe(self, state: SourceState) -> str:
+        """One source in words."""
+        if state.failure is not None:
+            return f"refused at {state.failure.stage}: {state.failure.reason}"
+        if state.stage == "done":
+            return f"done, {len(state.tasks)} tasks of {state.tried} candidates tried"
+        if state.stage == "prove" and state.proposed is not None:
+            return f"{len(state.proposed.features)} features proposed"
+        return state.stage
+
+    def summary(self, states: Sequence[SourceState]) -> str:
+        """All sources in one line, with the time that is left as far as it can be told."""
+        tasks, tried = sum(len(s.tasks) for s in states), sum(s.tried for s in states)
+        done = sum(s.done for s in states)
+        line = f"{done}/{len(states)} sources done, {tasks} tasks, {tried} candidates tried"
+        left = self.left(states)
+        return f"{line}, about {left} left" if left else line
+
+    def left(self, states: Sequence[SourceState]) -> str:
+        """Time left, from the share of stages that are done; empty while nothing can be said."""
+        share = sum(self.share(s) for s in states) / max(1, len(states))
+        passed = time.monotonic() - self.began
+        if share < 0.1 or share >= 1:
+            return ""
+        minutes = passed * (1 - share) / share / 60
+        return f"{minutes:.0f} min" if minutes >= 1.5 else f"{60 * minutes:.0f} s"
+
+    def share(self, state: SourceState) -> float:
+        """How far one source has come, 0 to 1."""
+        if state.done:
+            return 1.0
+        if state.stage == "prove":
+            total = state.limit or state.tried + len(state.pending)
+            return 0.4 + 0.6 * min(1.0, (len(state.tasks) if state.limit else state.tried) / max(1, total))
+        return 0.08 * _STAGES.index(state.stage)
+
+    def table(self, states: Sequence[SourceState]) -> Table:
+        """The live view: one row a source, the funnel from left to right."""
+        table = Table(title=self.summary(states), title_justify="left", box=None, pad_edge=False)
+        for name in ("source", "stage", "tests", "passing", "covered", "features", "tried", "tasks"):
+            table.add_column(name, justify="left" if name in {"source", "stage"} else "right")
+        for state in states:
+            report = state.report()
+            stage = f"[red]{state.failure.reason}[/]" if state.failure else state.stage
+            numbers = (
+                report.num_tests, report.num_passing, report.num_covered, report.num_features, state.tried, len(state.tasks)
+            )  # fmt: skip
+            table.add_row(state.name, stage, *(str(n) if n else "" for n in numbers))
+        return table
+
+
+def funnel(states: Sequence[SourceState]) -> Table:
+    """The table at the end of a run: where everything went, and why."""
+    table = Table(box=None, pad_edge=False)
+    for name in ("source", "tests", "passing", "flaky", "defs", "covered", "features", "tried", "tasks", "refused, and why"):
+        table.add_column(name, justify="left" if name in {"source", "refused, and why"} else "right")
+    for state in states:
+        report = state.report()
+        why = ", ".join(f"{count} {reason}" for reason, count in sorted(report.rejected.items(), key=lambda i: -i[1]))
+        if state.failure is not None:
+            why = f"{state.failure.reason}: {state.failure.detail.splitlines()[0][:100]}"
+        numbers = (
+            report.num_tests, report.num_passing, report.num_flaky, report.num_symbols, report.num_covered,
+            report.num_features, report.num_candidates, report.num_valid,
+        )  # fmt: skip
+        table.add_row(state.name, *map(str, numbers), why)
+    return table

@@ -1,0 +1,387 @@
+"""The stages: each one a function from records to records, with its answer kept in the cache.
+
+Errors of a stage are caught here and nowhere else, and become a :class:`Rejection`: a repository that cannot be had,
+built or tested is a row with a reason, and the run goes on. Infrastructure failures are rows too, but never kept.
+"""
+
+from __future__ import annotations
+
+import functools
+import os
+import shutil
+import time
+import uuid
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Concatenate, ParamSpec, TypeVar
+
+from excise.config import Settings
+from excise.datasets.store import Store
+from excise.envs.install import Installed, install
+from excise.envs.interpreters import find_interpreters
+from excise.envs.layout import open_to_all
+from excise.envs.sandboxes import get_sandbox
+from excise.envs.stage0 import plan
+from excise.envs.tools import tool_layer
+from excise.errors import EnvironmentFailure, ExciseError, SandboxError, StageTimeout, StoreError
+from excise.extractors.finder import find_features
+from excise.extractors.sources import resolve_source, source_of
+from excise.extractors.trees import git_tree_hash, list_files, pack
+from excise.pipeline.cache import StageCache, stage_key
+from excise.pipeline.deadline import deadline
+from excise.protocols import Policy
+from excise.types import Baseline, CoverageMap, Feature, Recipe, Rejection, Repo, SourceSpec, Worker, from_json, to_json
+from excise.verifiers.baseline import missing_modules, run_baseline
+from excise.verifiers.prove import Proof, prove
+from excise.verifiers.workbench import Layers, Prepared, Workbench
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+GRACE_S = 600.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sourced:
+    """A fetched repository."""
+
+    repo: Repo
+    """Its record."""
+    layer: str
+    """Folder with its files, shared by all sandboxes."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Proposed:
+    """What the finder found."""
+
+    features: tuple[Feature, ...]
+    """In the order in which to try them."""
+    num_symbols: int
+    """Definitions outside tests."""
+    num_covered: int
+    """Those that a trusted test executes."""
+    not_proposed: dict[str, int]
+    """Why symbols were passed over."""
+
+
+def stage(name: str) -> Callable[[Callable[Concatenate[Settings, str, P], R]], Callable[Concatenate[Settings, str, P], R | Rejection]]:
+    """Make a function a stage: its :class:`ExciseError` and ``OSError`` become rejections.
+
+    The second argument of a stage is the source as the user wrote it, for the rows.
+    """
+
+    def wrap(function: Callable[Concatenate[Settings, str, P], R]) -> Callable[Concatenate[Settings, str, P], R | Rejection]:
+        @functools.wraps(function)
+        def run(settings: Settings, source: str, /, *args: P.args, **kwargs: P.kwargs) -> R | Rejection:
+            try:
+                return function(settings, source, *args, **kwargs)
+            except (ExciseError, OSError, RecursionError, MemoryError) as error:
+                return rejection_of(name, source, error)
+
+        return run
+
+    return wrap
+
+
+def rejection_of(stage_name: str, source: str, error: BaseException) -> Rejection:
+    """The row for an error; infrastructure failures are marked as such."""
+    infra = isinstance(error, (SandboxError, StoreError, OSError, MemoryError)) or getattr(error, "reason", "") == "infra"
+    worker = Worker.TIMEOUT if isinstance(error, StageTimeout) else Worker.INFRA_ERROR if infra else Worker.OK
+    reason = error.reason if isinstance(error, ExciseError) else "infra_error"
+    detail = str(error) or type(error).__name__
+    if isinstance(error, OSError) and not isinstance(error, ExciseError):
+        detail = f"{error.strerror or type(error).__name__}: {error.filename or ''}. Is the disk full or not writable?"
+    return Rejection(repo=source, stage=stage_name, subject=source, reason=reason, detail=detail, worker_outcome=worker)
+
+
+def _kept(rejection: Rejection) -> bool:
+    return rejection.worker_outcome is Worker.OK
+
+
+def _fingerprint(settings: Settings) -> dict[str, object]:
+    return settings.verdict.model_dump(mode="json")
+
+
+# ------------------------------------------------------------------------------------------- fetch
+@stage("fetch")
+def fetch_stage(settings: Settings, source: str, spec: SourceSpec) -> Sourced:
+    """Resolve, fetch, and keep the sources as a layer and as an archive in the task set."""
+    adapter = resolve_source(spec)
+    with deadline(settings.verdict.install_timeout_s + GRACE_S, f"Fetching {source}"):
+        pinned = adapter.resolve(spec, settings.cache)
+        key = stage_key("fetch", pinned)
+        cache = StageCache(settings.cache)
+        known = cache.get(Sourced, "fetch", key)
+        store = Store(settings.out)
+        if isinstance(known, Sourced) and Path(known.layer).is_dir() and store.blobs.has(known.repo.blob):
+            return known
+        scratch = new_folder(settings.cache / "trees")
+        try:
+            fetched = source_of(pinned).fetch(pinned, settings.cache, scratch / "files")
+            sourced = keep_sources(settings, fetched.repo, fetched.root)
+        finally:
+            shutil.rmtree(scratch, ignore_errors=True)
+        cache.put("fetch", key, sourced)
+        return sourced
+
+
+def keep_sources(settings: Settings, repo: Repo, files: Path, *, keep_blob: bool = True) -> Sourced:
+    """Put files into the cache as a layer, and their archive into the task set's blob store."""
+    tree = git_tree_hash(files)
+    blob = repo.blob
+    if keep_blob:
+        archive = files.parent / "sources.tar.xz"
+        pack(files, archive)
+        blob = Store(settings.out).put_blob(archive)
+    paths = list_files(files)
+    layer = settings.cache / "trees" / tree
+    if not layer.exists():
+        open_to_all(files)
+        try:
+            files.rename(layer)
+        except OSError:
+            if not layer.is_dir():
+                raise
+    size = sum((layer / path).lstat().st_size for path in paths)
+    repo = replace(repo, tree=tree, blob=blob, num_files=len(paths), num_bytes=size)
+    return Sourced(repo=repo, layer=str(layer))
+
+
+def new_folder(parent: Path) -> Path:
+    """A new, private, empty folder."""
+    parent.mkdir(parents=True, exist_ok=True)
+    parent.chmod(0o700)
+    folder = parent / f".new-{os.getpid()}-{uuid.uuid4().hex[:8]}"
+    folder.mkdir()
+    return folder
+
+
+# ------------------------------------------------------------------------------------- environment
+@stage("environment")
+def environment_stage(settings: Settings, source: str, spec: SourceSpec, sourced: Sourced) -> Prepared:
+    """Plan and install, in a sandbox with the network on; nothing of the project runs on the host."""
+    repo = sourced.repo
+    cutoff = repo.created_at[:10] if settings.verdict.cutoff == "auto" else settings.verdict.cutoff
+    options = [spec.python, spec.extras, spec.requirements, spec.test_args, cutoff]
+    key = stage_key("environment", repo.tree, options, settings.verdict.install_timeout_s, settings.verdict.disk_mb)
+    cache = StageCache(settings.cache)
+    known = cache.get(Prepared, "environment", key)
+    if isinstance(known, Rejection):
+        return _again(known)
+    if known is not None and Path(known.layers.env).is_dir() and Path(known.layers.sources).is_dir():
+        return replace(known, repo=repo)
+    try:
+        prepared = _install(settings, spec, sourced, cutoff)
+    except EnvironmentFailure as failure:
+        refused = rejection_of("environment", source, failure)
+        if _kept(refused):
+            cache.put("environment", key, refused)
+        raise
+    cache.put("environment", key, prepared)
+    return prepared
+
+
+def _again(known: Rejection) -> Prepared:
+    """A remembered failure, raised anew."""
+    raise EnvironmentFailure(known.detail, reason=known.reason)
+
+
+def _install(settings: Settings, spec: SourceSpec, sourced: Sourced, cutoff: str) -> Prepared:
+    recipe = plan(Path(sourced.layer), sourced.repo, spec, find_interpreters(), cutoff)
+    return install_recipe(settings, recipe, sourced)
+
+
+def install_recipe(settings: Settings, recipe: Recipe, sourced: Sourced) -> Prepared:
+    """Build the environment of a recipe. Raises :class:`EnvironmentFailure`."""
+    sandbox = get_sandbox(settings.sandbox)
+    verdict = settings.verdict
+    policy = Policy(
+        network=True,
+        memory_bytes=2 * verdict.memory_mb << 20,
+        pids=2 * verdict.pids,
+        disk_bytes=2 * verdict.disk_mb << 20,
+    )
+    empty = settings.cache / "empty"
+    empty.mkdir(parents=True, exist_ok=True)
+    tools = tool_layer(recipe.python, settings.cache)
+
+    def prepared(installed: Installed) -> Prepared:
+        layers = Layers(
+            sources=sourced.layer,
+            built=str(installed.built_layer),
+            env=str(installed.env_layer),
+            pyc=str(empty),
+            tools=str(tools),
+        )
+        return Prepared(repo=sourced.repo, environment=installed.environment, layers=layers)
+
+    def missing(installed: Installed) -> tuple[str, ...]:
+        return missing_modules(workbench(settings, prepared(installed)))
+
+    with deadline(3 * verdict.install_timeout_s + GRACE_S, f"Installing {sourced.repo.repo}"):
+        installed = install(
+            recipe,
+            Path(sourced.layer),
+            sourced.repo,
+            sandbox,
+            policy,
+            settings.cache,
+            verdict.install_timeout_s,
+            missing,
+        )
+    return prepared(installed)
+
+
+# ---------------------------------------------------------------------------------------- baseline
+@stage("baseline")
+def baseline_stage(settings: Settings, source: str, prepared: Prepared) -> Prepared:
+    """Run the untouched project N times; the first run's byte code becomes a layer."""
+    key = stage_key("baseline", prepared.environment.env_id, _fingerprint(settings))
+    cache = StageCache(settings.cache)
+    warm = Path(prepared.layers.env).parent / "pyc"
+    known = cache.get(Baseline, "baseline", key)
+    if isinstance(known, Rejection):
+        raise EnvironmentFailure(known.detail, reason=known.reason)
+    if known is None or not warm.is_dir():
+        bench = workbench(settings, prepared)
+        runs = settings.verdict.baseline_runs
+        try:
+            with deadline(runs * settings.verdict.suite_timeout_s + GRACE_S, f"The baseline of {prepared.repo.repo}"):
+                known = run_baseline(bench, warm)
+        except EnvironmentFailure as failure:
+            refused = rejection_of("baseline", source, failure)
+            if _kept(refused):
+                cache.put("baseline", key, refused)
+            raise
+        cache.put("baseline", key, known)
+    return replace(prepared, baseline=known, layers=replace(prepared.layers, pyc=str(warm)))
+
+
+def workbench(settings: Settings, prepared: Prepared) -> Workbench:
+    """A workbench in this process."""
+    return Workbench(prepared, settings.verdict, get_sandbox(settings.sandbox))
+
+
+# ---------------------------------------------------------------------------------------- coverage
+@stage("coverage")
+def coverage_stage(settings: Settings, source: str, prepared: Prepared) -> Prepared:
+    """Map every test to the symbols it executes, each in a process of its own."""
+    key = stage_key("coverage", prepared.environment.env_id, _fingerprint(settings))
+    cache = StageCache(settings.cache)
+    known = cache.get(CoverageMap, "coverage", key)
+    if not isinstance(known, CoverageMap):
+        with deadline(settings.verdict.suite_timeout_s * 3 + GRACE_S, f"The coverage of {prepared.repo.repo}"):
+            known = _map(settings, prepared)
+        cache.put("coverage", key, known)
+    return replace(prepared, coverage=known)
+
+
+def _map(settings: Settings, prepared: Prepared) -> CoverageMap:
+    bench = workbench(settings, prepared)
+    baseline = bench.baseline
+    budget = settings.verdict.suite_timeout_s
+    expected = 5 * baseline.wall_s + 0.06 * len(baseline.durations)
+    for fork in (True, False) if expected < budget else (False,):
+        try:
+            with bench.open({}) as session:
+                mapped, alone = bench.language.map_coverage(
+                    session,
+                    bench.recipe,
+                    bench.codebase,
+                    env_id=prepared.environment.env_id,
+                    timeout_s=budget,
+                    test_timeout_s=5 * bench.test_timeout_s(None),
+                    fork=fork,
+                    ids=sorted(baseline.passing()),
+                )
+        except EnvironmentFailure as failure:
+            if fork and failure.reason == "timeout":
+                continue
+            raise
+        passing = set(baseline.passing())
+        unstable = sorted(t for t in passing if alone.get(t) != "PASSED")
+        return replace(mapped, unstable=tuple(unstable))
+    raise EnvironmentFailure("The coverage run took too long; raise verdict.suite_timeout_s.", reason="timeout")
+
+
+# -------------------------------------------------------------------------------------------- find
+@stage("find")
+def find_stage(settings: Settings, source: str, prepared: Prepared) -> Proposed:
+    """Features worth trying, from the coverage map and the symbol graph."""
+    key = stage_key("find", prepared.environment.env_id, _fingerprint(settings), settings.seed)
+    cache = StageCache(settings.cache)
+    known = cache.get(Proposed, "find", key)
+    if isinstance(known, Proposed):
+        return known
+    bench = workbench(settings, prepared)
+    assert prepared.coverage is not None
+    with deadline(GRACE_S, f"Finding features in {prepared.repo.repo}"):
+        found = find_features(
+            bench.codebase,
+            prepared.coverage,
+            bench.trusted,
+            tree=prepared.repo.tree,
+            max_f2p_share=settings.verdict.max_f2p_share,
+            seed=settings.seed,
+        )
+    proposed = Proposed(
+        features=found.features,
+        num_symbols=found.num_symbols,
+        num_covered=found.num_covered,
+        not_proposed=found.not_proposed,
+    )
+    cache.put("find", key, proposed)
+    return proposed
+
+
+# ------------------------------------------------------------------------------------------- prove
+_benches: dict[str, Workbench] = {}
+
+
+def prove_shard(settings: Settings, source: str, prepared: Path | Prepared, shard: Sequence[tuple[Feature, str]]) -> list[Proof]:
+    """Try a shard of one repository's candidates; one answer each, whatever happens.
+
+    ``prepared`` may be the path of its JSON: the maps of a large repository are read once per worker, not sent
+    with every shard.
+    """
+    if isinstance(prepared, Path):
+        prepared = from_json(Prepared, prepared.read_bytes())
+    env_id = prepared.environment.env_id
+    if env_id not in _benches:
+        _benches.clear()
+        _benches[env_id] = workbench(settings, prepared)
+    return [_prove_one(settings, source, _benches[env_id], feature, deleter) for feature, deleter in shard]
+
+
+def _prove_one(settings: Settings, source: str, bench: Workbench, feature: Feature, deleter: str) -> Proof:
+    key = stage_key("candidate", bench.prepared.environment.env_id, _fingerprint(settings), feature.feature_id, deleter)
+    cache = StageCache(settings.cache)
+    known = cache.get(Proof, "candidate", key)
+    if isinstance(known, Proof):
+        return known
+    began = time.monotonic()
+    limit = 20 * bench.settings.suite_timeout_s + GRACE_S
+    try:
+        with deadline(limit, f"Proving {feature.feature_id}"):
+            proof = prove(bench, feature, deleter)
+    except (ExciseError, OSError, RecursionError, MemoryError) as error:
+        row = rejection_of("gate", bench.repo.repo, error)
+        row = replace(row, subject=feature.feature_id, kind=feature.kind, symbols=feature.symbols)
+        return Proof(rejection=row, wall_s=time.monotonic() - began)
+    if proof.rejection is None or _kept(proof.rejection):
+        cache.put("candidate", key, proof)
+    return proof
+
+
+def save_prepared(settings: Settings, prepared: Prepared) -> Path:
+    """Write a prepared repository where all workers can read it."""
+    key = stage_key("coverage", prepared.environment.env_id, _fingerprint(settings), prepared.repo.blob)
+    path = settings.cache / "prepared" / f"{key}.json"
+    if not path.exists():
+        path.parent.mkdir(parents=True, exist_ok=True)
+        scratch = path.with_name(f".{path.name}.{uuid.uuid4().hex}")
+        scratch.write_bytes(to_json(prepared))
+        scratch.rename(path)
+    return path

@@ -1,0 +1,117 @@
+"""Gate 1's ground: the untouched project, run N times, once shuffled; flaky tests are found and used for nothing."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from statistics import median
+
+from excise.errors import EnvironmentFailure
+from excise.types import Baseline, Status, TestRun, Worker
+from excise.verifiers.workbench import Workbench
+
+SHUFFLE_SEED = 20250518
+_NO_MODULE = re.compile(r"No module named '([\w.]+)'")
+
+
+def run_baseline(bench: Workbench, warm: Path | None = None) -> Baseline:
+    """Run the untouched project ``baseline_runs`` times.
+
+    The byte code that the first run compiles becomes the layer ``warm``, from which later runs start. Raises :class:`EnvironmentFailure` with a class: ``no_tests, collect_error, timeout, oom, low_pass,
+    import_error, infra``.
+    """
+    runs: list[TestRun] = []
+    for number in range(bench.settings.baseline_runs):
+        last = number == bench.settings.baseline_runs - 1
+        run = bench.run({}, shuffle_seed=SHUFFLE_SEED if last else None, keep_pyc=warm if number == 0 else None)
+        _check_run(bench, run)
+        runs.append(run)
+    baseline = agree(bench.prepared.environment.env_id, runs)
+    _check_enough(bench, baseline, runs[0])
+    return baseline
+
+
+def missing_modules(bench: Workbench) -> tuple[str, ...]:
+    """Import names that collecting the tests does not find; asked once, before the first real run."""
+    with bench.open({}) as session:
+        recipe = replace(bench.recipe, test_args=(*bench.recipe.test_args, "--collect-only"))
+        run = bench.language.run_tests(session, recipe, timeout_s=min(300.0, bench.suite_timeout_s(None)))
+    found = (_NO_MODULE.search(message) for _, message in run.collect_errors)
+    return tuple(dict.fromkeys(match[1] for match in found if match))
+
+
+def agree(env_id: str, runs: Sequence[TestRun]) -> Baseline:
+    """What several runs say together."""
+    statuses = [run.statuses() for run in runs]
+    every = sorted(set().union(*statuses))
+    flaky: dict[str, str] = {}
+    stable: dict[str, Status] = {}
+    for test in every:
+        seen = [s.get(test, Status.MISSING) for s in statuses]
+        if len(set(seen)) == 1:
+            stable[test] = seen[0]
+        else:
+            flaky[test] = " then ".join(seen)
+    by_test: dict[str, list[float]] = {}
+    for run in runs:
+        for result in run.results:
+            by_test.setdefault(result.test_id, []).append(result.duration_s)
+    durations = {test: round(median(values), 4) for test, values in sorted(by_test.items())}
+    return Baseline(
+        env_id=env_id,
+        statuses=stable,
+        durations=durations,
+        flaky=flaky,
+        num_runs=len(runs),
+        cpu_s=round(median(run.cpu_s for run in runs), 3),
+        wall_s=round(median(run.wall_s for run in runs), 3),
+    )
+
+
+def _check_run(bench: Workbench, run: TestRun) -> None:
+    if run.worker is Worker.TIMEOUT:
+        limit = bench.suite_timeout_s(None)
+        raise EnvironmentFailure(
+            f"The tests did not end within {limit:.0f} s. Raise verdict.suite_timeout_s, or lower "
+            f"verdict.test_timeout_s so that hanging tests end sooner. Last output: {run.detail[-300:]}",
+            reason="timeout",
+        )
+    if run.worker is Worker.OOM:
+        raise EnvironmentFailure(
+            f"The tests need more than {bench.settings.memory_mb} MB. Raise verdict.memory_mb.", reason="oom"
+        )
+    outside = [f"{name} from {path}" for name, path in run.imported if not path.lstrip("['").startswith("/testbed")]
+    if outside:
+        raise EnvironmentFailure(
+            f"The tests import {', '.join(outside)} instead of the checkout.", reason="import_error"
+        )
+    if not run.results:
+        if run.collect_errors:
+            path, message = run.collect_errors[0]
+            raise EnvironmentFailure(
+                f"{len(run.collect_errors)} test files cannot be collected; first {path}: {message}",
+                reason="collect_error",
+            )
+        reason = "no_tests" if run.finished else "collect_error"
+        raise EnvironmentFailure(f"No test was found. {run.detail[-600:]}".strip(), reason=reason)
+
+
+def _check_enough(bench: Workbench, baseline: Baseline, first: TestRun) -> None:
+    counts = Counter(baseline.statuses.values())
+    passed = counts[Status.PASSED]
+    ran = passed + counts[Status.FAILED] + counts[Status.ERROR]
+    failures = [f"{r.test_id}: {r.message}" for r in first.results if r.status in {Status.FAILED, Status.ERROR}]
+    example = f" First failure: {failures[0]}" if failures else ""
+    if passed < bench.settings.min_passing:
+        reason = "no_tests" if not ran else "low_pass"
+        raise EnvironmentFailure(
+            f"Only {passed} tests pass; at least {bench.settings.min_passing} are needed.{example}", reason=reason
+        )
+    if passed < bench.settings.min_pass_rate * ran:
+        raise EnvironmentFailure(
+            f"Only {passed} of {ran} tests that ran pass; {bench.settings.min_pass_rate:.0%} are needed.{example}",
+            reason="low_pass",
+        )

@@ -1,0 +1,153 @@
+"""Gate 9, first form: nothing of the deleted code survives in anything the agent can read."""
+
+from __future__ import annotations
+
+import tempfile
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+from excise.envs.rootfs import masked_folders
+from excise.protocols import GateReport
+from excise.types import Outcome, SymbolKind
+from excise.verifiers.candidate import Candidate
+from excise.verifiers.shingles import Index, file_shingles, files_below, shingles, texts_of
+from excise.verifiers.shipped import materialise
+from excise.verifiers.workbench import Workbench
+
+MAX_SHARE = 0.5
+"""If so much of a symbol's code stands somewhere else, the task gives itself away."""
+_SYSTEM_SUFFIXES = frozenset({".py", ".pyi", ".pyw", ".whl", ".zip", ".egg"})
+_CALLABLE = {SymbolKind.FUNCTION, SymbolKind.METHOD}
+
+
+@dataclass(frozen=True, slots=True)
+class Leak:
+    """Where code came to light again."""
+
+    symbol: str
+    file: str
+    share: float
+
+
+class NothingLeaks:
+    """Gate 9."""
+
+    name = "g9_leaks"
+    claim = "Nothing of the deleted code is left in the tree, its history, the environment or the interpreter"
+
+    def check(self, candidate: Candidate) -> GateReport:
+        """Build the tree as shipped, and look for every deleted symbol by content everywhere."""
+        code = _code(candidate)
+        wanted = {symbol: shingles(text) for symbol, text in code.items()}
+        wanted = {symbol: prints for symbol, prints in wanted.items() if prints}
+        leaks, num_files = _scan(candidate, wanted)
+        leaks += _bytecode(candidate)
+        detail = self.claim
+        if leaks:
+            first = leaks[0]
+            detail = f"{first.share:.0%} of {first.symbol} stands in {first.file}."
+        evidence = {
+            "fingerprints": str(sum(map(len, wanted.values()))),
+            "symbols_without_fingerprint": str(len(code) - len(wanted)),
+            "files_of_the_tree": str(num_files),
+            "roots": "tree with .git, build outputs, environment, interpreter, system",
+        }
+        evidence |= {f"leak {n}": f"{leak.symbol} in {leak.file}" for n, leak in enumerate(leaks[:5])}
+        verdict = candidate.verdict(
+            self.name,
+            None,
+            Outcome.FAILED if leaks else Outcome.PASSED,
+            reason="leak" if any(not leak.file.startswith("/testbed") for leak in leaks) else "twin_in_repository",
+            detail=detail,
+            evidence=evidence,
+        )
+        return GateReport(verdicts=[verdict])
+
+
+def _code(candidate: Candidate) -> dict[str, str]:
+    """Deleted code by symbol, without docstrings: those may stand in the docs, and the statement quotes them."""
+    codebase = candidate.bench.codebase
+    symbols = codebase.symbols()
+    found: dict[str, str] = {}
+    for symbol_id, text in candidate.deletion.text:
+        symbol = symbols.get(symbol_id)
+        if symbol is None:
+            found[symbol_id] = text
+            continue
+        source = codebase.modules[symbol.path].source
+        for inner in codebase.modules[symbol.path].symbols:
+            if symbol.start <= inner.start and inner.end <= symbol.end and inner.kind in _CALLABLE:
+                found[inner.symbol_id] = source[inner.code_start : inner.end].decode(errors="replace")
+    return found
+
+
+def _scan(candidate: Candidate, wanted: dict[str, set[int]]) -> tuple[list[Leak], int]:
+    bench = candidate.bench
+    leaks: list[Leak] = []
+    edits = candidate.edits("shipped")
+    with tempfile.TemporaryDirectory(prefix="excise-shipped-") as scratch:
+        tree = Path(scratch) / "tree"
+        materialise(bench.root, Path(bench.prepared.layers.built), bench.paths, edits, tree)
+        files = [path for path in files_below([tree]) if ".git" not in path.relative_to(tree).parts]
+        for path in files:
+            inside = path.relative_to(tree).as_posix()
+            known = None if inside in edits else bench.fingerprints.get(inside)
+            index = known if known is not None else Index.build([path])
+            leaks += _matches(index, wanted, f"/testbed/{inside}")
+    for index, label in ((environment_index(bench), "the environment"), (system_index(), "the system")):
+        for leak in _matches(index, wanted, label):
+            prints = wanted[leak.symbol]
+            leaks.append(Leak(leak.symbol, _where(bench, prints) or label, leak.share))
+    return leaks, len(files)
+
+
+def _matches(index: Index, wanted: dict[str, set[int]], name: str) -> list[Leak]:
+    shares = ((symbol, len(index.hits(prints)) / len(prints)) for symbol, prints in wanted.items())
+    return [Leak(symbol, name, share) for symbol, share in shares if share >= MAX_SHARE]
+
+
+def _where(bench: Workbench, prints: set[int]) -> str:
+    """The file of the environment that holds most of a symbol; only looked for when there is one."""
+    for path in files_below(_environment_roots(bench)):
+        for name, text in texts_of(path):
+            if len(prints & file_shingles(text)) / len(prints) >= MAX_SHARE:
+                return name.replace(bench.prepared.layers.env, "/opt/env", 1)
+    return ""
+
+
+def _environment_roots(bench: Workbench) -> list[Path]:
+    """What a sandbox shows of environment and interpreter (whose own packages are masked)."""
+    library = bench.interpreter.prefix / "lib" / f"python{'.'.join(bench.recipe.python.split('.')[:2])}"
+    masked = {"site-packages", "dist-packages", "ensurepip"}
+    return [Path(bench.prepared.layers.env), *sorted(p for p in library.iterdir() if p.name not in masked)]
+
+
+def environment_index(bench: Workbench) -> Index:
+    """Everything readable in the environment and the interpreter; made once per environment."""
+    path = Path(bench.prepared.layers.env).parent / "fingerprints-1.bin"
+    if not path.exists():
+        Index.build(_environment_roots(bench)).save(path)
+    return Index.load(path)
+
+
+@cache
+def system_index() -> Index:
+    """Python sources and archives of the host's ``/usr`` that sandboxes see; made once per process."""
+    masked = tuple(f"{folder}/" for folder in masked_folders())
+    files = files_below([Path("/usr/lib"), Path("/usr/share")], _SYSTEM_SUFFIXES)
+    return Index.build(path for path in files if not str(path).startswith(masked))
+
+
+def _bytecode(candidate: Candidate) -> list[Leak]:
+    """Byte code in the environment that was compiled from a file of the checkout."""
+    bench = candidate.bench
+    paths = {symbol.partition("::")[0] for symbol, _ in candidate.deletion.text}
+    marks = {path: f"/testbed/{path}".encode() for path in paths}
+    stems = {Path(path).stem for path in paths}
+    leaks = []
+    for file in files_below([Path(bench.prepared.layers.env)], frozenset({".pyc"})):
+        if file.name.partition(".")[0] in stems:
+            data = file.read_bytes()
+            leaks += [Leak(path, str(file), 1.0) for path, mark in marks.items() if mark in data]
+    return leaks

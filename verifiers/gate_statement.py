@@ -1,0 +1,76 @@
+"""Gate 10: the problem statement names what the hidden tests need, and does not give the code away."""
+
+from __future__ import annotations
+
+import re
+
+from excise.protocols import GateReport
+from excise.types import Outcome, SymbolKind
+from excise.verifiers.candidate import Candidate
+from excise.verifiers.shingles import normal_lines
+
+MIN_LINE = 24
+"""Shorter lines of code say nothing."""
+MAX_LINES = 2
+"""So many lines of code may stand in the statement by chance (a docstring's example that is also a line of the body)."""
+
+
+class StatementIsComplete:
+    """Gate 10."""
+
+    name = "g10_statement"
+    claim = "The statement names every removed name that the hidden tests use, and holds none of the deleted code"
+
+    def check(self, candidate: Candidate) -> GateReport:
+        """Look for names that are missing and for lines that are not."""
+        missing = self._missing(candidate)
+        given = self._given_away(candidate)
+        reason = "statement_incomplete" if missing else "statement_gives_code" if len(given) > MAX_LINES else ""
+        detail = self.claim
+        if missing:
+            detail = f"The hidden tests use {', '.join(missing)}, which the statement does not name."
+        elif reason:
+            detail = f"{len(given)} lines of the deleted code stand in the statement."
+        verdict = candidate.verdict(
+            self.name,
+            None,
+            Outcome.FAILED if reason else Outcome.PASSED,
+            reason=reason,
+            detail=detail,
+            evidence={"characters": str(len(candidate.statement)), "names": str(len(candidate.deletion.removed))},
+        )
+        return GateReport(verdicts=[verdict])
+
+    def _missing(self, candidate: Candidate) -> list[str]:
+        """Removed names that occur as words in the hidden tests' files but not in the statement."""
+        bench = candidate.bench
+        files = {test.partition("::")[0] for test in candidate.fail_to_pass}
+        text = "\n".join(
+            bench.codebase.modules[path].source.decode(errors="replace")
+            for path in files
+            if path in bench.codebase.modules
+        )
+        symbols = bench.codebase.symbols()
+        names = {
+            symbols[symbol].name.partition("#")[0]
+            for symbol in candidate.deletion.removed
+            if symbol in symbols and symbols[symbol].kind is not SymbolKind.MODULE
+        }
+        used = {name for name in names if re.search(rf"\b{re.escape(name)}\b", text)}
+        return sorted(name for name in used if not re.search(rf"\b{re.escape(name)}\b", candidate.statement))
+
+    def _given_away(self, candidate: Candidate) -> list[str]:
+        """Lines of deleted code, docstrings and signatures left out, that stand in the statement."""
+        bench = candidate.bench
+        symbols = bench.codebase.symbols()
+        lines: set[str] = set()
+        allowed: set[str] = set()
+        for symbol_id in candidate.deletion.removed:
+            if symbol_id in symbols:
+                symbol = symbols[symbol_id]
+                source = bench.codebase.modules[symbol.path].source
+                if symbol.kind in {SymbolKind.FUNCTION, SymbolKind.METHOD}:
+                    lines |= set(normal_lines(source[symbol.code_start : symbol.end].decode(errors="replace")))
+                allowed |= set(normal_lines(symbol.docstring))
+        stated = set(normal_lines(candidate.statement))
+        return sorted(line for line in lines & stated - allowed if len(line) >= MIN_LINE)

@@ -1,0 +1,317 @@
+"""From a proposed feature to a certified task, or to a rejection that says why.
+
+Coverage predicted which tests need the feature. Running the shipped tree shows what it missed: tests that fail
+join the hidden ones (they need the feature in a way no line shows), and if they become too many the deletion is
+shrunk by delta-debugging to its largest part that leaves everything else green.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+from excise.deleters.ddmin import largest_clean
+from excise.deleters.patches import unified
+from excise.deleters.registry import get as get_deleter
+from excise.deleters.statement import write_statement
+from excise.errors import DeletionRefused, ExciseError
+from excise.types import (
+    Certificate,
+    Deletion,
+    Difficulty,
+    Feature,
+    Outcome,
+    Rejection,
+    Status,
+    Task,
+    TestRun,
+    Verdict,
+    Worker,
+    content_id,
+)
+from excise.verifiers.candidate import Candidate, exceptions
+from excise.verifiers.certificate import certify
+from excise.verifiers.gates import GATES
+from excise.verifiers.workbench import QUICK_S, Workbench
+
+WIDEN_ROUNDS = 3
+SHRINK_RUNS = 8
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Proof:
+    """What became of one candidate."""
+
+    task: Task | None = None
+    """The task, if all gates passed."""
+    certificate: Certificate | None = None
+    """Its evidence."""
+    rejection: Rejection | None = None
+    """Why not, otherwise."""
+    verdicts: tuple[Verdict, ...] = ()
+    """Verdict rows of a refused candidate."""
+    cpu_s: float = 0.0
+    """CPU seconds spent."""
+    wall_s: float = 0.0
+    """Wall seconds spent."""
+
+
+class Rejected(ExciseError):
+    """A candidate is refused; carries the run that decided it."""
+
+    def __init__(self, message: str, *, reason: str | None = None, run: TestRun | None = None) -> None:
+        super().__init__(message, reason=reason)
+        self.run = run
+
+
+def prove(bench: Workbench, feature: Feature, deleter_name: str) -> Proof:
+    """Try one feature with one deleter. Raises only for failures of the infrastructure."""
+    candidate: Candidate | None = None
+    verdicts: list[Verdict] = []
+    try:
+        candidate = _settle(bench, feature, deleter_name)
+        _split(candidate)
+        candidate.statement, candidate.interface = write_statement(
+            bench.codebase, candidate.deletion, bench.repo, candidate.fail_to_pass, bench.settings.visibility
+        )
+        candidate.task = build_task(candidate)
+        candidate.instance_id = candidate.task.instance_id
+        for report in run_gates(candidate):
+            verdicts += report
+            failed = [v for v in report if v.outcome is not Outcome.PASSED]
+            if failed:
+                worst = failed[0]
+                raise Rejected(f"{worst.gate}: {worst.detail}", reason=worst.reason)
+    except (Rejected, DeletionRefused) as refusal:
+        return _refused(bench, feature, deleter_name, refusal, candidate, verdicts)
+    certificate = certify(candidate, verdicts)
+    return Proof(task=candidate.task, certificate=certificate, cpu_s=candidate.cpu_s, wall_s=candidate.wall_s)
+
+
+def run_gates(candidate: Candidate) -> Iterator[list[Verdict]]:
+    """The gates in order of cost, each one's verdict rows."""
+    for gate in GATES:
+        yield gate.check(candidate).verdicts
+
+
+def _refused(
+    bench: Workbench,
+    feature: Feature,
+    deleter_name: str,
+    refusal: ExciseError,
+    candidate: Candidate | None,
+    verdicts: list[Verdict],
+) -> Proof:
+    run = getattr(refusal, "run", None)
+    undecided = any(v.outcome is Outcome.UNDECIDED for v in verdicts)
+    worker = run.worker if run is not None else (Worker.INFRA_ERROR if undecided else Worker.OK)
+    rejection = Rejection(
+        repo=bench.repo.repo,
+        stage="delete" if isinstance(refusal, DeletionRefused) else "gate",
+        subject=content_id("candidate", feature.feature_id, deleter_name),
+        reason=refusal.reason,
+        detail=str(refusal),
+        kind=feature.kind,
+        symbols=feature.symbols,
+        worker_outcome=worker,
+        evidence={"deleter": deleter_name, "feature_id": feature.feature_id},
+    )
+    cost = (candidate.cpu_s, candidate.wall_s) if candidate else (0.0, 0.0)
+    return Proof(rejection=rejection, verdicts=tuple(verdicts), cpu_s=cost[0], wall_s=cost[1])
+
+
+# ------------------------------------------------------------------------------------ the deletion
+def _settle(bench: Workbench, feature: Feature, deleter_name: str) -> Candidate:
+    """A deletion after which every visible trusted test passes."""
+    deleter = get_deleter(deleter_name)
+    deletion = deleter.delete(bench.codebase, feature, hide=_whole_functions(bench, feature.tests))
+    candidate = _candidate(bench, deletion)
+    limit = int(len(bench.trusted) * bench.settings.max_f2p_share)
+    for _ in range(WIDEN_ROUNDS):
+        run, failing = _failing(candidate)
+        if not failing:
+            return candidate
+        wider = _whole_functions(bench, [*candidate.hidden, *failing])
+        if len(wider) > limit or len(failing) > 2 * len(feature.tests) + 10:
+            return _shrink(candidate, feature, failing, run)
+        deletion = deleter.delete(
+            bench.codebase, feature, only=frozenset(deletion.removed) & set(feature.symbols), hide=wider
+        )
+        candidate = _follow(candidate, deletion)
+    run, failing = _failing(candidate)
+    return _shrink(candidate, feature, failing, run) if failing else candidate
+
+
+def _candidate(bench: Workbench, deletion: Deletion) -> Candidate:
+    return Candidate(bench=bench, deletion=deletion, instance_id=deletion.deletion_id)
+
+
+def _follow(before: Candidate, deletion: Deletion) -> Candidate:
+    """The next candidate, which goes on paying for the runs of the one before."""
+    after = _candidate(before.bench, deletion)
+    after.cpu_s, after.wall_s = before.cpu_s, before.wall_s
+    return after
+
+
+def _whole_functions(bench: Workbench, tests: object) -> frozenset[str]:
+    """All parameters of the test functions among ``tests``: a function is hidden whole or not at all."""
+    stems = {str(test).partition("[")[0] for test in iter(tests)}  # type: ignore[call-overload]
+    return frozenset(test for test in bench.baseline.durations if test.partition("[")[0] in stems)
+
+
+def _failing(candidate: Candidate) -> tuple[TestRun, list[str]]:
+    """Trusted visible tests that do not pass on the shipped tree: near ones first, where the suite is long."""
+    bench = candidate.bench
+    if bench.baseline.wall_s > QUICK_S:
+        near = bench.near(candidate.hidden, list(candidate.edits("shipped")))
+        if near:
+            run = candidate.run("shipped", ids=near)
+            failing = [t for t in exceptions(run, near) if t not in candidate.hidden]
+            if failing or run.worker is not Worker.OK:
+                return _sound(run), failing
+        _need_something(candidate)
+    run = _sound(candidate.run("shipped"))
+    return run, [t for t in exceptions(run, sorted(bench.trusted)) if t not in candidate.hidden]
+
+
+def _need_something(candidate: Candidate) -> None:
+    """Before a long run: do the hidden tests fail without the code at all?"""
+    hidden = sorted(candidate.hidden & candidate.bench.trusted)
+    if not hidden or not exceptions(candidate.run("deleted", ids=hidden), hidden):
+        raise Rejected("No trusted test needs this code.", reason="no_fail_to_pass")
+
+
+def _sound(run: TestRun) -> TestRun:
+    if run.worker is not Worker.OK:
+        raise Rejected(
+            f"The tests of the shipped tree did not end: {run.worker}.", reason=f"shipped_{run.worker}", run=run
+        )
+    if not run.finished:
+        raise Rejected(f"The runner ended early: {run.detail[-300:]}", reason="shipped_crashed", run=run)
+    return run
+
+
+def _shrink(candidate: Candidate, feature: Feature, failing: list[str], run: TestRun) -> Candidate:
+    """The largest part of the feature that leaves everything else green."""
+    broken = f"{len(failing)} other tests fail without it, first {failing[0]}"
+    if run.collect_errors:
+        broken += f"; {run.collect_errors[0][0]} cannot be collected: {run.collect_errors[0][1]}"
+    if len(feature.symbols) < 2:
+        raise Rejected(f"{broken}.", reason="breaks_other_tests", run=None)
+    bench, deleter = candidate.bench, get_deleter(candidate.deletion.deleter)
+    tried: dict[frozenset[str], Candidate] = {}
+    spent = [candidate]
+
+    def is_clean(symbols: frozenset[str]) -> bool:
+        part = _part(bench, feature, symbols)
+        if not symbols or not part.tests:
+            return False
+        try:
+            deletion = deleter.delete(bench.codebase, part, only=symbols, hide=_whole_functions(bench, part.tests))
+            tried[symbols] = _follow(spent[-1], deletion)
+            spent.append(tried[symbols])
+            return not _failing(tried[symbols])[1]
+        except (DeletionRefused, Rejected):
+            return False
+
+    best = largest_clean(feature.symbols, is_clean, SHRINK_RUNS)
+    if not best or best not in tried:
+        raise Rejected(f"{broken}; no part of it can go alone.", reason="breaks_other_tests", run=None)
+    return tried[best]
+
+
+def _part(bench: Workbench, feature: Feature, symbols: frozenset[str]) -> Feature:
+    coverage = bench.prepared.coverage
+    assert coverage is not None
+    numbers = {n for s in symbols for n in coverage.by_symbol.get(s, ())}
+    tests = tuple(sorted(t for n in numbers if (t := coverage.tests[n]) in bench.trusted))
+    records = [bench.codebase.symbols()[s] for s in symbols]
+    return replace(
+        feature,
+        symbols=tuple(sorted(symbols)),
+        entry=tuple(s for s in feature.entry if s in symbols) or tuple(sorted(symbols)),
+        tests=tests,
+        loc=sum(s.loc for s in records),
+        complexity=sum(s.complexity for s in records),
+    )
+
+
+# --------------------------------------------------------------------------------------- the tests
+def _split(candidate: Candidate) -> None:
+    """FAIL_TO_PASS: hidden trusted tests that fail without the code, and also with a stand-in that raises.
+
+    The second condition drops tests that fail only because their file no longer imports. PASS_TO_PASS: the
+    trusted tests that pass on the shipped tree, and hidden ones that pass even without the code.
+    """
+    bench = candidate.bench
+    hidden = sorted(candidate.hidden & bench.trusted)
+    if not hidden:
+        raise Rejected("No trusted test needs this code.", reason="no_fail_to_pass")
+    deleted = candidate.run("deleted", ids=hidden)
+    without = exceptions(deleted, hidden)
+    raising = candidate.run("raise", ids=hidden) if candidate.deletion.stub_patches else deleted
+    needing = exceptions(raising, hidden)
+    candidate.fail_to_pass = tuple(t for t in hidden if t in without and t in needing)
+    if not candidate.fail_to_pass:
+        raise Rejected("Every hidden test passes without the code.", reason="no_fail_to_pass", run=deleted)
+    shipped = candidate.run("shipped").statuses()
+    visible = {t for t in bench.trusted if shipped.get(t) is Status.PASSED}
+    indifferent = {t for t in hidden if t not in without}
+    candidate.pass_to_pass = tuple(sorted((visible | indifferent) - set(candidate.fail_to_pass)))
+
+
+def build_task(candidate: Candidate) -> Task:
+    """The task's record; all of it follows from the sources, the deletion and the verdicts."""
+    bench, deletion = candidate.bench, candidate.deletion
+    shipped = candidate.edits("shipped")
+    gold, tests = reversed_patches(candidate)
+    repo = bench.repo
+    shipped_tree = bench.tree_hash(shipped)
+    removed = [bench.codebase.symbols()[s] for s in deletion.removed if s in bench.codebase.symbols()]
+    short = repo.repo.rpartition("/")[2].lower()
+    return Task(
+        instance_id=f"{short}__{content_id('task', repo.tree, shipped_tree, bench.settings.visibility)[:12]}",
+        repo=repo.repo,
+        base_commit=repo.base_commit,
+        tree=repo.tree,
+        shipped_tree=shipped_tree,
+        language=repo.language,
+        version=repo.version,
+        patch=gold,
+        test_patch=tests,
+        deletion_patch=deletion.source_patch + deletion.hide_patch,
+        problem_statement=candidate.statement,
+        interface=candidate.interface,
+        fail_to_pass=candidate.fail_to_pass,
+        pass_to_pass=candidate.pass_to_pass,
+        hidden=tuple(sorted(candidate.hidden & bench.trusted)),
+        env_id=bench.prepared.environment.env_id,
+        visibility=bench.settings.visibility,
+        difficulty=Difficulty(
+            kind=deletion.feature.kind,
+            tier=0 if deletion.deleter == "stub" else deletion.feature.tier,
+            loc=sum(s.loc for s in removed),
+            num_files=len(candidate.edits("deleted")),
+            num_symbols=len(deletion.removed),
+            fan_in=deletion.feature.fan_in,
+            complexity=sum(s.complexity for s in removed),
+            num_f2p=len(candidate.fail_to_pass),
+            num_p2p=len(candidate.pass_to_pass),
+        ),
+        deleter=deletion.deleter,
+        feature_id=deletion.feature.feature_id,
+        removed=deletion.removed,
+        created_at=repo.created_at,
+    )
+
+
+def reversed_patches(candidate: Candidate) -> tuple[str, str]:
+    """The gold patch and the test patch: from the shipped tree back to the base tree."""
+    bench = candidate.bench
+    result: list[str] = []
+    for patch in (candidate.deletion.source_patch, candidate.deletion.hide_patch):
+        edits = bench.edits_of(patch)
+        base: dict[str, bytes | None] = {**dict.fromkeys(edits), **bench.read(list(edits))}
+        executable = {p for p in edits if (bench.root / p).stat().st_mode & 0o100}
+        result.append(unified(edits, base, dict.fromkeys(executable, 0o100755)))
+    return result[0], result[1]

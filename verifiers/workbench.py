@@ -1,0 +1,249 @@
+"""One prepared repository on which candidates are tried: layers, environment, baseline, coverage."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import tempfile
+import uuid
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+from excise.config import VerdictSettings
+from excise.deleters.patches import apply_patch, touched
+from excise.envs.interpreters import Interpreter, choose
+from excise.envs.layout import REPO, base_env, project_mounts
+from excise.errors import EnvironmentFailure, PatchError
+from excise.extractors.languages import get_language
+from excise.extractors.trees import git_tree_hash, list_files
+from excise.protocols import Codebase, Mount, Policy, Sandbox, Session
+from excise.types import Baseline, CoverageMap, Environment, Repo, TestRun
+from excise.verifiers.shingles import Index
+
+Edits = Mapping[str, bytes | None]
+"""Path inside the repository to its new content; ``None`` deletes the file."""
+PYC = "/excise/pyc"
+QUICK_S = 20.0
+"""A suite that takes longer is first tried on the tests nearest to the deletion."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Layers:
+    """Folders of the cache that make up a repository's sandbox."""
+
+    sources: str
+    """Pristine sources."""
+    built: str
+    """What the installation wrote into the checkout."""
+    env: str
+    """The virtual environment."""
+    pyc: str
+    """Bytecode of a warm run, so that later ones need not compile; never part of what an agent sees."""
+    tools: str
+    """Packages for our own programs in the sandbox."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Prepared:
+    """Everything that trying candidates of one repository needs; travels between workers."""
+
+    repo: Repo
+    """The snapshot."""
+    environment: Environment
+    """Its environment."""
+    layers: Layers
+    """Where the files are, on storage that all workers share."""
+    baseline: Baseline | None = None
+    """Statuses of the untouched project."""
+    coverage: CoverageMap | None = None
+    """Test to symbol."""
+
+
+def keep_layer(session: Session, target: str, layer: Path) -> None:
+    """Keep what a session wrote to a mount as a layer, atomically; the first of several workers wins."""
+    scratch = layer.with_name(f".{layer.name}-{uuid.uuid4().hex[:8]}")
+    session.snapshot(target, scratch)
+    try:
+        scratch.rename(layer)
+    except OSError:
+        shutil.rmtree(scratch, ignore_errors=True)
+        if not layer.is_dir():
+            raise
+
+
+def interpreter_of(version: str) -> Interpreter:
+    """The interpreter of a recipe: this version, else another of the same minor version.
+
+    Raises :class:`EnvironmentFailure` (``python_unavailable``).
+    """
+    try:
+        return choose(f"=={version}")
+    except EnvironmentFailure:
+        return choose(f"=={'.'.join(version.split('.')[:2])}.*")
+
+
+class Workbench:
+    """Runs the tests of one repository with edits, each time in a fresh sandbox."""
+
+    def __init__(self, prepared: Prepared, settings: VerdictSettings, sandbox: Sandbox) -> None:
+        self.prepared = prepared
+        self.repo = prepared.repo
+        self.recipe = prepared.environment.recipe
+        self.settings = settings
+        self.sandbox = sandbox
+        self.root = Path(prepared.layers.sources)
+        self.language = get_language(prepared.repo.language)
+        self.interpreter = interpreter_of(self.recipe.python)
+        self.policy = Policy(
+            memory_bytes=settings.memory_mb << 20, pids=settings.pids, disk_bytes=settings.disk_mb << 20
+        )
+
+    @property
+    def baseline(self) -> Baseline:
+        """The baseline; only for workbenches that have one."""
+        assert self.prepared.baseline is not None, "this repository has no baseline yet"
+        return self.prepared.baseline
+
+    @cached_property
+    def paths(self) -> list[str]:
+        """Files of the repository."""
+        return list_files(self.root)
+
+    @cached_property
+    def codebase(self) -> Codebase:
+        """The parsed repository."""
+        return self.language.parse(self.root, self.paths)
+
+    @cached_property
+    def trusted(self) -> frozenset[str]:
+        """Tests that pass in every baseline run, in order and alone."""
+        unstable = set(self.prepared.coverage.unstable) if self.prepared.coverage else set()
+        return frozenset(self.baseline.passing()) - unstable
+
+    @cached_property
+    def fingerprints(self) -> dict[str, Index]:
+        """Fingerprints of every file of the untouched repository."""
+        return {path: Index.build([self.root / path]) for path in self.paths if not (self.root / path).is_symlink()}
+
+    def read(self, paths: Sequence[str]) -> dict[str, bytes]:
+        """Contents of files of the untouched repository that exist."""
+        return {p: (self.root / p).read_bytes() for p in paths if (self.root / p).is_file()}
+
+    def edits_of(self, *patches: str) -> dict[str, bytes | None]:
+        """Edits that patches make to the base tree. Raises :class:`PatchError`."""
+        edits: dict[str, bytes | None] = {}
+        for patch in patches:
+            if patch:
+                paths = touched(patch)
+                known = {**self.read(paths), **{p: d for p, d in edits.items() if d is not None}}
+                changed = apply_patch({p: known[p] for p in paths if p in known}, patch)
+                edits.update(changed)
+        return edits
+
+    def tree_hash(self, edits: Edits) -> str:
+        """git tree hash of the repository with edits."""
+        return git_tree_hash(self.root, edits=edits) if edits else self.repo.tree
+
+    def git_apply(self, files: Mapping[str, bytes], patch: str, *, reverse: bool = False) -> dict[str, bytes | None]:
+        """What plain ``git apply`` makes of ``files``. Raises :class:`PatchError` unless it applies exactly."""
+        with tempfile.TemporaryDirectory(prefix="excise-apply-") as folder:
+            root = Path(folder)
+            for path, data in files.items():
+                (root / path).parent.mkdir(parents=True, exist_ok=True)
+                (root / path).write_bytes(data)
+            command = [
+                "git",
+                "-c",
+                "core.autocrlf=false",
+                "apply",
+                "--whitespace=nowarn",
+                *(["-R"] if reverse else []),
+                "-",
+            ]
+            env = {"PATH": "/usr/local/bin:/usr/bin:/bin", "GIT_CEILING_DIRECTORIES": str(root.parent), "HOME": folder}
+            done = subprocess.run(
+                command, cwd=root, env=env, input=patch.encode(), capture_output=True, check=False, timeout=60
+            )
+            if done.returncode != 0:
+                raise PatchError(f"git apply refuses the patch: {done.stderr.decode(errors='replace').strip()}")
+            return {p: (root / p).read_bytes() if (root / p).exists() else None for p in touched(patch)}
+
+    # ------------------------------------------------------------------------------------ running
+    def mounts(self) -> list[Mount]:
+        """Mounts of a test run."""
+        layers = self.prepared.layers
+        mounts = project_mounts(
+            self.interpreter,
+            [Path(layers.built), self.root],
+            [Path(layers.env)],
+            inside=self.language.inside,
+            tools=Path(layers.tools),
+        )
+        return [*mounts, Mount(target=PYC, layers=(layers.pyc,), writable=True)]
+
+    def open(self, edits: Edits) -> Session:
+        """A fresh sandbox with the edited repository."""
+        inside = {f"{REPO}/{path}": data for path, data in edits.items()}
+        return self.sandbox.open(self.mounts(), self.policy, env=base_env(), edits=inside)
+
+    def run(
+        self,
+        edits: Edits,
+        *,
+        ids: Sequence[str] | None = None,
+        shuffle_seed: int | None = None,
+        keep_pyc: Path | None = None,
+    ) -> TestRun:
+        """Run tests in a fresh sandbox, with limits taken from the baseline where there is one.
+
+        ``keep_pyc`` is where to put the byte code that the run compiled; an existing folder is left as it is.
+        """
+        with self.open(edits) as session:
+            run = self.language.run_tests(
+                session,
+                self.recipe,
+                ids=ids,
+                shuffle_seed=shuffle_seed,
+                timeout_s=self.suite_timeout_s(ids),
+                test_timeout_s=self.test_timeout_s(ids),
+            )
+            if keep_pyc is not None and run.finished:
+                keep_layer(session, PYC, keep_pyc)
+            return run
+
+    def suite_timeout_s(self, ids: Sequence[str] | None) -> float:
+        """Wall seconds that a run may take: ten times what it took untouched, and a minute."""
+        if self.prepared.baseline is None:
+            return self.settings.suite_timeout_s
+        expected = self.baseline.wall_s if ids is None else sum(self.baseline.durations.get(i, 0.1) for i in ids)
+        slow = len(ids or ()) and min(len(ids or ()), 50) * self.test_timeout_s(ids)
+        return min(self.settings.suite_timeout_s, 60 + 10 * expected + slow)
+
+    def test_timeout_s(self, ids: Sequence[str] | None) -> float:
+        """Wall seconds for one test: twenty times the slowest of them, at least five seconds."""
+        if self.prepared.baseline is None:
+            return self.settings.test_timeout_s
+        durations = self.baseline.durations
+        slowest = max((durations.get(i, 0.0) for i in (durations if ids is None else ids)), default=0.0)
+        return min(self.settings.test_timeout_s, max(5.0, 20 * slowest))
+
+    def near(self, hidden: frozenset[str], edited: Sequence[str]) -> list[str]:
+        """Trusted tests nearest to a deletion, worth :data:`QUICK_S` seconds: same files first, then same sources."""
+        files = {test.partition("::")[0] for test in hidden}
+        coverage = self.prepared.coverage
+        close = {t for t in self.trusted if t.partition("::")[0] in files}
+        related: set[str] = set()
+        if coverage is not None:
+            for symbol, numbers in coverage.by_symbol.items():
+                if symbol.partition("::")[0] in edited:
+                    related |= {coverage.tests[n] for n in numbers}
+        chosen: list[str] = []
+        spent = 0.0
+        for test in [*sorted(close - hidden), *sorted((related & self.trusted) - close - hidden)]:
+            spent += self.baseline.durations.get(test, 0.0)
+            if spent > QUICK_S:
+                break
+            chosen.append(test)
+        return chosen
