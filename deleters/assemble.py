@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from excise.deleters.edits import apply_edits
 from excise.deleters.fileplan import FilePlan, check_parses
 from excise.deleters.patches import unified
-from excise.deleters.stubbing import RAISE, functions_of, is_abstract, is_overload, none_body, stub_edit
+from excise.deleters.stubbing import bare_classes, empty_body, functions_of, is_abstract, is_overload, stub_edit
 from excise.errors import DeletionRefused, PatchError
 from excise.extractors.python.codebase import PythonCodebase
 from excise.types import Deletion, Feature, Symbol, SymbolKind, content_id
@@ -117,27 +117,28 @@ def _patch(codebase: PythonCodebase, changed: Mapping[str, tuple[bytes, bytes | 
 
 
 def stub_patches(codebase: PythonCodebase, symbol_ids: Iterable[str]) -> tuple[tuple[str, str], ...]:
-    """Patches from the base tree that leave only signatures: one returns ``None``, one raises."""
-    functions = [f for f in functions_of(codebase, symbol_ids) if not is_overload(f)]
+    """Patches from the base tree that leave only signatures: one returns ``None``, one raises.
+
+    A class without methods keeps its header only. A patch is empty where nothing is left to empty.
+    """
+    ids = list(symbol_ids)
+    symbols = [f for f in functions_of(codebase, ids) if not is_overload(f)] + bare_classes(codebase, ids)
     return tuple(
-        (kind, _patch(codebase, stubbed(codebase, functions, kind, keep_docstring=False))) for kind in ("none", "raise")
+        (kind, _patch(codebase, stubbed(codebase, symbols, kind, keep_docstring=False))) for kind in ("none", "raise")
     )
 
 
 def stubbed(
-    codebase: PythonCodebase, functions: Iterable[Symbol], kind: str, *, keep_docstring: bool
+    codebase: PythonCodebase, symbols: Iterable[Symbol], kind: str, *, keep_docstring: bool
 ) -> dict[str, tuple[bytes, bytes | None]]:
-    """Path to (before, after) with the bodies of the functions emptied."""
+    """Path to (before, after) with the bodies of functions and of classes without methods emptied."""
     by_path: dict[str, list[Symbol]] = {}
-    for symbol in functions:
+    for symbol in symbols:
         by_path.setdefault(symbol.path, []).append(symbol)
     changed: dict[str, tuple[bytes, bytes | None]] = {}
-    for path, symbols in by_path.items():
+    for path, inside in by_path.items():
         module = codebase.modules[path]
-        edits = [
-            stub_edit(module, s, none_body(s) if kind == "none" else RAISE, keep_docstring=keep_docstring)
-            for s in symbols
-        ]
+        edits = [stub_edit(module, s, empty_body(s, kind), keep_docstring=keep_docstring) for s in inside]
         after = apply_edits(module.source, edits)
         check_parses(path, module.source, after)
         changed[path] = (module.source, after)

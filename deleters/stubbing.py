@@ -9,11 +9,6 @@ from excise.extractors.python.codebase import PythonCodebase
 from excise.extractors.python.records import PythonModule
 from excise.types import Symbol, SymbolKind
 
-RAISE = ("raise NotImplementedError",)
-NONE = ("return None",)
-NONE_GENERATOR = ("return", "yield")
-
-
 def functions_of(codebase: PythonCodebase, symbol_ids: Iterable[str]) -> list[Symbol]:
     """The functions and methods that symbols stand for: of a class or a module all that it holds."""
     found: dict[str, Symbol] = {}
@@ -84,6 +79,21 @@ def is_overload(symbol: Symbol) -> bool:
     return any(d.rpartition(".")[2] == "overload" for d in symbol.decorators)
 
 
-def none_body(symbol: Symbol) -> tuple[str, ...]:
-    """What returns nothing: ``return None``, or a generator that yields nothing."""
-    return NONE_GENERATOR if symbol.is_generator else NONE
+def empty_body(symbol: Symbol, kind: str) -> tuple[str, ...]:
+    """Statements that do nothing (``none``; a generator that yields nothing) or raise (``raise``)."""
+    if symbol.kind is SymbolKind.CLASS:
+        return ("pass",)
+    if kind == "raise":
+        return ("raise NotImplementedError",)
+    return ("return", "yield") if symbol.is_generator else ("return None",)
+
+
+def bare_classes(codebase: PythonCodebase, symbol_ids: Iterable[str]) -> list[Symbol]:
+    """The classes among the symbols, or inside of modules among them, that hold no function."""
+    found: dict[str, Symbol] = {}
+    for symbol_id in symbol_ids:
+        for other in _inside(codebase, codebase.symbols()[symbol_id]):
+            inner = [s for s in _inside(codebase, other) if s.symbol_id != other.symbol_id]
+            if other.kind is SymbolKind.CLASS and not inner:
+                found[other.symbol_id] = other
+    return list(found.values())

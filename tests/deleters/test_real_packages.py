@@ -1,0 +1,111 @@
+"""The deleters on the source of installed packages: whatever they accept is exact and parses."""
+
+from __future__ import annotations
+
+import importlib.util
+import subprocess
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+from excise.deleters.patches import apply_patch
+from excise.deleters.registry import all_deleters
+from excise.errors import DeletionRefused
+from excise.extractors.python.codebase import PythonCodebase
+from excise.protocols import Deleter
+from excise.types import Deletion, Feature, FeatureKind, Symbol
+
+PACKAGES = ("coverage", "packaging", "dask/bag", "typer")
+EVERY = 20
+
+
+@cache
+def codebase_of(package: str) -> PythonCodebase:
+    top, _, rest = package.partition("/")
+    spec = importlib.util.find_spec(top)
+    assert spec is not None
+    assert spec.origin is not None
+    root = Path(spec.origin).parent.parent
+    paths = [p.relative_to(root).as_posix() for p in (root / top / rest).rglob("*.py")]
+    return PythonCodebase.parse(root, paths)
+
+
+def sample(codebase: PythonCodebase) -> list[Symbol]:
+    symbols = [s for s in codebase.symbols().values() if s.qualname and not codebase.is_test(s.path)]
+    return sorted(symbols, key=lambda s: s.symbol_id)[::EVERY]
+
+
+def delete(deleter: Deleter, codebase: PythonCodebase, symbol: Symbol) -> Deletion | None:
+    feature = Feature(
+        feature_id="f", kind=FeatureKind.FUNCTION, tier=1, entry=(symbol.symbol_id,), symbols=(symbol.symbol_id,),
+        tests=(),
+    )  # fmt: skip
+    try:
+        return deleter.delete(codebase, feature)
+    except DeletionRefused as refusal:
+        assert refusal.reason in {
+            "import_time_reference", "dunder_method", "abstract_method", "nothing_to_stub", "package_in_use",
+        }, f"{symbol.symbol_id}: {refusal.reason}: {refusal}"  # fmt: skip
+        return None
+
+
+@pytest.mark.parametrize("package", PACKAGES)
+@pytest.mark.parametrize("deleter", all_deleters(), ids=lambda d: d.name)
+def test_every_accepted_deletion_is_exact(deleter: Deleter, package: str, tmp_path: Path) -> None:
+    codebase = codebase_of(package)
+    files = {p: m.source for p, m in codebase.modules.items()}
+    for path, data in files.items():
+        (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / path).write_bytes(data)
+    accepted = 0
+    for symbol in sample(codebase):
+        deletion = delete(deleter, codebase, symbol)
+        if deletion is None:
+            continue
+        accepted += 1
+        changed = apply_patch(files, deletion.source_patch)
+        git_apply(tmp_path, deletion.source_patch)
+        assert {p: read(tmp_path / p) for p in changed} == changed
+        git_apply(tmp_path, deletion.source_patch, "-R")
+        assert {p: read(tmp_path / p) for p in changed} == {p: files[p] for p in changed}
+        for path, after in changed.items():
+            check_file(deleter, files[path], after, f"{symbol.symbol_id} in {path}")
+        for _, stub in deletion.stub_patches:
+            if stub:
+                git_apply(tmp_path, stub, "--check")
+    assert accepted > len(sample(codebase)) // 2
+
+
+def check_file(deleter: Deleter, before: bytes, after: bytes | None, what: str) -> None:
+    """The result compiles, and every line stood there before, in that order, or is a shortened or empty one."""
+    assert after is not None
+    compile(after, what, "exec", dont_inherit=True)
+    lines = before.split(b"\n")
+    row = 0
+    for line in after.split(b"\n"):
+        if line.strip().startswith((b"pass", b"raise NotImplementedError")) and line not in lines[row:]:
+            continue
+        if line in lines[row:]:
+            row = lines.index(line, row) + 1
+        else:
+            stub_line = deleter.name == "stub" and b": raise NotImplementedError" in line
+            assert stub_line or is_shortened(line, b"\n".join(lines[row:])), (what, line)
+
+
+def is_shortened(line: bytes, before: bytes) -> bool:
+    """All words of the line occur in this order: elements of a list were taken out."""
+    position = 0
+    for word in line.split():
+        position = before.find(word.rstrip(b",)]}"), position)
+        if position < 0:
+            return False
+    return True
+
+
+def git_apply(root: Path, patch: str, *options: str) -> None:
+    subprocess.run(["git", "apply", *options, "-"], cwd=root, input=patch.encode(), check=True)
+
+
+def read(path: Path) -> bytes | None:
+    return path.read_bytes() if path.exists() else None
