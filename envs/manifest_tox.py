@@ -106,6 +106,8 @@ def _from_environments(root: Path, file: str, names: Iterable[str], tables: list
             extras += parsed.extras
         extras += [x for line in _factor_lines(entry.get("extras", "")) for x in re.split(r"[\s,]+", line)]
         groups += [x for line in _factor_lines(entry.get("dependency_groups", "")) for x in re.split(r"[\s,]+", line)]
+        if wanted or extras or groups:
+            break  # further sections repeat this for single interpreters, with other pins
     for entry in tables[:1]:
         env += _literal_env(entry.get("setenv", "") or entry.get("set_env", ""))
     said = [f"{file}: deps {', '.join(dict.fromkeys(wanted))}"] if wanted else []

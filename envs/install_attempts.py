@@ -1,0 +1,82 @@
+"""The order in which an installation is tried again, each time giving up as little as possible."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+
+from packaging.requirements import InvalidRequirement, Requirement
+from packaging.utils import canonicalize_name
+
+from excise.envs.install_failures import InstallFailure
+from excise.types import Recipe
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Attempt:
+    """One way to install: what, released before when, and how the project is built."""
+
+    requirements: tuple[str, ...]
+    """Requirements beside the project."""
+    cutoff: str
+    """Only releases before this; empty for all."""
+    mode: str
+    """``isolated`` (as the project asks), ``legacy`` (with an older setuptools), ``path`` (not built at all)."""
+    relaxed: bool = False
+    """Pins and upper bounds of ``requirements`` were taken off."""
+    evidence: tuple[str, ...] = ()
+    """What was given up, and why."""
+
+
+def first_attempt(recipe: Recipe) -> Attempt:
+    """As the recipe says."""
+    mode = "isolated" if recipe.editable == "editable" else "path"
+    return Attempt(requirements=recipe.requirements, cutoff=recipe.cutoff, mode=mode)
+
+
+def next_attempt(attempt: Attempt, failure: InstallFailure) -> Attempt | None:
+    """What to try after a failure; ``None`` if nothing is left."""
+    why = failure.detail.rpartition("\n")[2][:200]
+    left = _without(attempt.requirements, failure.missing)
+    following: Attempt | None = None
+    if failure.reason == "infra":
+        following = None
+    elif left != attempt.requirements:
+        following = _changed(attempt, f"not on the index: {', '.join(failure.missing)}", requirements=left)
+    elif failure.of_project and attempt.mode == "isolated":
+        following = _changed(attempt, f"the project does not build as it asks ({why}): older setuptools", mode="legacy")
+    elif failure.of_project and attempt.mode == "legacy":
+        following = _changed(attempt, f"the project does not build ({why}): its folder is put on the path", mode="path")
+    elif attempt.cutoff:
+        following = _changed(attempt, f"nothing fits before {attempt.cutoff} ({why}): all releases", cutoff="")
+    elif not attempt.relaxed:
+        left = relax(attempt.requirements)
+        following = _changed(attempt, f"requirements do not fit ({why}): without pins", requirements=left, relaxed=True)
+    return following
+
+
+def relax(requirements: Iterable[str]) -> tuple[str, ...]:
+    """Requirements without pins and upper bounds; lower bounds, extras and markers stay."""
+    return tuple(_relaxed(text) for text in requirements)
+
+
+def _relaxed(text: str) -> str:
+    try:
+        wanted = Requirement(text)
+    except InvalidRequirement:
+        return text
+    lower = ",".join(sorted(str(s) for s in wanted.specifier if s.operator in (">=", ">", "!=")))
+    extras = f"[{','.join(sorted(wanted.extras))}]" if wanted.extras else ""
+    marker = f" ; {wanted.marker}" if wanted.marker else ""
+    return f"{wanted.name}{extras}{lower}{marker}"
+
+
+def _without(requirements: tuple[str, ...], names: tuple[str, ...]) -> tuple[str, ...]:
+    gone = {canonicalize_name(name) for name in names}
+    return tuple(text for text in requirements if canonicalize_name(re.split(r"[\[<>=!~; (]", text)[0]) not in gone)
+
+
+def _changed(attempt: Attempt, why: str, **changes: object) -> Attempt:
+    changed: Attempt = replace(attempt, evidence=(*attempt.evidence, f"installer: {why}"), **changes)  # type: ignore[arg-type]
+    return changed

@@ -1,0 +1,70 @@
+"""What an installer's output means: the class of the failure, and the lines that say it."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+_MAX_LINES = 12
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InstallFailure:
+    """Why one attempt to install failed."""
+
+    reason: str
+    """Class of :class:`excise.errors.EnvironmentFailure`."""
+    of_project: bool = False
+    """It was the project itself that could not be built."""
+    missing: tuple[str, ...] = ()
+    """Distributions that the index does not have at all."""
+    detail: str = ""
+    """The decisive lines of the output."""
+
+
+_NETWORK = re.compile(
+    r"dns error|failed to lookup address|tcp connect error|connection (refused|reset)|could not connect"
+    r"|error sending request|operation timed out|network is unreachable|temporary failure in name resolution"
+    r"|client error \(connect\)|server returned an error|50[234] (bad gateway|service|gateway)",
+    re.IGNORECASE,
+)
+_COMPILERS = r"(gcc|cc|g\+\+|clang|cargo|rustc|cmake|make|swig|gfortran|pg_config|mysql_config|krb5-config)"
+_SYSTEM = re.compile(
+    r"fatal error: \S+\.h: no such file|cannot find -l\S+|pkg-config"
+    rf"|command '?\S*{_COMPILERS}\S*'? failed: no such|{_COMPILERS}: (command )?not found"
+    rf"|no such file or directory: '?{_COMPILERS}|\S+-config.{{0,20}}not found"
+    r"|unable to find (\S+ )?library|could not find \S+ (headers|library)|library .{0,40}not found",
+    re.IGNORECASE,
+)
+_PROJECT = re.compile(
+    r"failed to (build|prepare|download and build|generate|parse)[^\n]*file:///testbed|failed to parse[^\n]*/testbed"
+    r"|/testbed\b[^\n]*does not appear to be",
+    re.IGNORECASE,
+)
+_BUILD = re.compile(r"failed to (build|download and build)|the build backend returned an error", re.IGNORECASE)
+_MISSING = re.compile(r"([A-Za-z0-9][\w.-]*)(?:\[[^\]]*\])? was not found in the (?:package registry|provided)")
+_TELLING = re.compile("error|\u00d7|\u2570|\u251c|fatal|not found|cannot|failed|No module", re.IGNORECASE)
+"""Lines of an error report; the signs are uv's tree of causes."""
+_DISK = re.compile(r"no space left on device|disk quota exceeded", re.IGNORECASE)
+
+
+def classify(output: str) -> InstallFailure:
+    """Read what uv, and the build tools that it ran, wrote."""
+    detail = decisive(output)
+    of_project = bool(_PROJECT.search(output))
+    missing = tuple(dict.fromkeys(_MISSING.findall(output)))
+    if missing:
+        return InstallFailure(reason="resolve_conflict", missing=missing, of_project=of_project, detail=detail)
+    if _DISK.search(output) or (_NETWORK.search(output) and "No solution found" not in output):
+        return InstallFailure(reason="infra", detail=detail)
+    if of_project or _BUILD.search(output):
+        reason = "missing_system_lib" if _SYSTEM.search(output) else "build_native"
+        return InstallFailure(reason=reason, of_project=of_project, detail=detail)
+    return InstallFailure(reason="resolve_conflict", detail=detail)
+
+
+def decisive(output: str) -> str:
+    """The last lines that carry an error, joined; at most a dozen."""
+    lines = [line.strip() for line in output.splitlines() if line.strip()]
+    telling = [line for line in lines if _TELLING.search(line)]
+    return "\n".join((telling or lines)[-_MAX_LINES:])[:3000]

@@ -1,0 +1,193 @@
+"""Runs uv inside an open sandbox session until an environment stands."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from excise.envs.install_attempts import Attempt, first_attempt, next_attempt
+from excise.envs.install_env import UV
+from excise.envs.install_failures import InstallFailure, classify, decisive
+from excise.envs.interpreters import Interpreter
+from excise.envs.layout import ENV, REPO
+from excise.envs.manifest import Manifest, table, words
+from excise.envs.manifest_pyproject import load_pyproject
+from excise.errors import EnvironmentFailure
+from excise.protocols import Completed, Session
+from excise.types import Recipe, Repo, Worker
+
+_PYTHON = f"{ENV}/bin/python"
+_MAX_ATTEMPTS = 8
+
+
+class Installer:
+    """Installs one recipe in one session. Nothing of it runs outside the sandbox."""
+
+    def __init__(self, session: Session, repo: Repo, manifest: Manifest, sources: Path, deadline: float) -> None:
+        self.session, self.repo, self.manifest, self.sources = session, repo, manifest, sources
+        self.deadline = deadline
+
+    # ------------------------------------------------------------------------------------ steps
+    def install(self, recipe: Recipe, interpreter: Interpreter) -> Recipe:
+        """Make the environment; returns the recipe as it was really carried out.
+
+        Raises :class:`EnvironmentFailure` with the class of the first failure that no retry got around.
+        """
+        attempt, first = first_attempt(recipe), None
+        for _ in range(_MAX_ATTEMPTS):
+            failure = self._try(attempt, recipe, interpreter)
+            if failure is None:
+                return self._carried_out(recipe, attempt)
+            first = first or failure
+            following = next_attempt(attempt, failure)
+            if following is None:
+                first = failure if failure.reason == "infra" else first
+                break
+            attempt = following
+        assert first is not None
+        hint = (
+            f"\nThe manifests ask for system packages: {' '.join(recipe.system_packages)}"
+            if recipe.system_packages
+            else ""
+        )
+        raise EnvironmentFailure(
+            f"{self.repo.repo}: cannot be installed.\n{first.detail}{hint if first.reason == 'missing_system_lib' else ''}",
+            reason=first.reason,
+        )
+
+    def add(self, requirements: Sequence[str], recipe: Recipe) -> bool:
+        """Install more into the environment as it stands; whether that worked."""
+        return self._pip("install", *_cutoff(recipe.cutoff), *requirements).rc == 0
+
+    def relocate(self, recipe: Recipe) -> Recipe:
+        """Replace an installed copy of the project by a line that puts its folders on the path."""
+        if self.manifest.name:
+            self._pip("uninstall", self.manifest.name)
+        self._write_path(recipe.roots)
+        return replace(
+            recipe,
+            editable="path",
+            evidence=(*recipe.evidence, "installer: an installed copy hid the checkout and was removed"),
+        )
+
+    def freeze(self) -> tuple[str, ...]:
+        """``name==version`` of everything installed but the project itself, sorted."""
+        listed = self._pip("freeze").stdout.decode(errors="replace").splitlines()
+        own = re.sub(r"[-_.]+", "-", self.manifest.name).lower()
+        lines = [
+            line.strip() for line in listed if line.strip() and "file://" not in line and not line.startswith("-e")
+        ]
+        return tuple(sorted(line for line in lines if re.sub(r"[-_.]+", "-", line.partition("==")[0]).lower() != own))
+
+    # --------------------------------------------------------------------------------- attempts
+    def _try(self, attempt: Attempt, recipe: Recipe, interpreter: Interpreter) -> InstallFailure | None:
+        self._fresh_venv(interpreter)
+        if attempt.mode == "legacy":
+            tools = ["wheel", *self._build_requires()]
+            prepared = self._pip("install", *_cutoff(attempt.cutoff), _old_setuptools(interpreter), *tools)
+            if prepared.rc != 0:
+                return replace(classify(_output(prepared)), of_project=True, missing=())
+        done = self._pip("install", *_cutoff(attempt.cutoff), *self._what(attempt, recipe))
+        if done.rc != 0:
+            return classify(_output(done))
+        if attempt.mode == "path":
+            self._write_path(recipe.roots)
+            self._build_extensions(interpreter, recipe)
+        return self._check_runner()
+
+    def _fresh_venv(self, interpreter: Interpreter) -> None:
+        self._run("/usr/bin/find", ENV, "-mindepth", "1", "-delete")  # the folder itself is a mount
+        python = str(interpreter.executable)
+        made = self._run(UV, "venv", "--quiet", "--allow-existing", "--no-project", "--python", python, ENV)
+        if made.rc != 0:
+            raise EnvironmentFailure(
+                f"Python {interpreter.version} makes no venv: {decisive(_output(made))}", reason="infra"
+            )
+
+    def _what(self, attempt: Attempt, recipe: Recipe) -> list[str]:
+        if attempt.mode == "path":
+            extras = [r for extra in recipe.extras for r in self.manifest.extras.get(extra, ())]
+            return [*self.manifest.dependencies, *extras, *attempt.requirements]
+        extras_text = f"[{','.join(recipe.extras)}]" if recipe.extras else ""
+        how = ["--no-build-isolation"] if attempt.mode == "legacy" else []
+        return [*how, "-e", f"{REPO}{extras_text}", *attempt.requirements]
+
+    def _check_runner(self) -> InstallFailure | None:
+        """An old pin may install a pytest that cannot start on this interpreter."""
+        done = self._run(_PYTHON, "-m", "pytest", "--version", "-p", "no:cacheprovider", cwd="/tmp")
+        if done.rc == 0:
+            return None
+        return InstallFailure(reason="resolve_conflict", detail=f"pytest does not start: {decisive(_output(done))}")
+
+    def _build_extensions(self, interpreter: Interpreter, recipe: Recipe) -> None:
+        """Compile in place, if it can be done; whether the project needs it is seen when it is imported."""
+        if not self.manifest.has_extensions or not (self.sources / "setup.py").is_file():
+            return
+        tools = [_old_setuptools(interpreter), "wheel", *self._build_requires()]
+        if self._pip("install", *_cutoff(recipe.cutoff), *tools).rc == 0:
+            self._run(_PYTHON, "setup.py", "build_ext", "--inplace")
+
+    def _build_requires(self) -> list[str]:
+        requires = words(table(load_pyproject(self.sources), "build-system").get("requires"))
+        return [text for text in requires if not re.match(r"(setuptools|wheel)\b(?![-_])", text.strip())]
+
+    def _write_path(self, roots: Sequence[str]) -> None:
+        """A ``.pth`` file with the import roots, and a minimal record so that the version can be asked for."""
+        packages = (
+            self._run(_PYTHON, "-c", "import sysconfig; print(sysconfig.get_path('purelib'))").stdout.decode().strip()
+        )
+        lines = [REPO if root == "." else f"{REPO}/{root}" for root in roots]
+        self.session.put(f"{packages}/excise_checkout.pth", "".join(f"{line}\n" for line in lines).encode())
+        if self.manifest.name:
+            name, version = self.manifest.name, self.repo.version or "0.0.0"
+            folder = f"{packages}/{re.sub(r'[-_.]+', '_', name)}-{version}.dist-info"
+            self.session.put(
+                f"{folder}/METADATA", f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n".encode()
+            )
+            self.session.put(f"{folder}/INSTALLER", b"excise\n")
+
+    def _carried_out(self, recipe: Recipe, attempt: Attempt) -> Recipe:
+        return replace(
+            recipe,
+            requirements=attempt.requirements,
+            cutoff=attempt.cutoff,
+            editable="path" if attempt.mode == "path" else "editable",
+            evidence=(*recipe.evidence, *attempt.evidence),
+        )
+
+    # ------------------------------------------------------------------------------------- runs
+    def _pip(self, action: str, *arguments: str) -> Completed:
+        return self._run(UV, "pip", action, "--python", _PYTHON, *arguments)
+
+    def _run(self, *argv: str, cwd: str = REPO) -> Completed:
+        left = self.deadline - time.monotonic()
+        if left <= 0:
+            raise EnvironmentFailure(f"{self.repo.repo}: the installation ran out of time", reason="timeout")
+        done = self.session.exec(argv, timeout_s=left, cwd=cwd)
+        if done.worker is Worker.TIMEOUT:
+            raise EnvironmentFailure(
+                f"{self.repo.repo}: the installation ran out of time in `{' '.join(argv[:3])}`", reason="timeout"
+            )
+        if done.worker is Worker.OOM:
+            raise EnvironmentFailure(
+                f"{self.repo.repo}: the installation needs more memory than it is given", reason="oom"
+            )
+        if done.worker is not Worker.OK:
+            raise EnvironmentFailure(f"{self.repo.repo}: the installation was killed from outside", reason="infra")
+        return done
+
+
+def _cutoff(cutoff: str) -> list[str]:
+    return ["--exclude-newer", cutoff] if cutoff else []
+
+
+def _old_setuptools(interpreter: Interpreter) -> str:
+    """The newest setuptools that still has ``pkg_resources`` and tolerates old set-up scripts."""
+    return "setuptools>=66,<72" if interpreter.minor >= (3, 12) else "setuptools>=64,<69"
+
+
+def _output(done: Completed) -> str:
+    return (done.stdout + b"\n" + done.stderr).decode(errors="replace")
