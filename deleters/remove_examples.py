@@ -83,7 +83,9 @@ _REGISTRATION = Example(
             'f.short = True\nregister("f", f)\nregister("g", g)\nREGISTRY["f"] = f\n'
             'ALL = [("f", f), ("g", g)]\nPAIR = (f, g)\nKNOWN = {\n    "f": f,  # the first\n    "g": g,\n}\n'
         ),
-        "test_m.py": "from m import f, g\n\n\ndef test_f():\n    assert f() == 1\n\n\ndef test_g():\n    assert g() == 2\n",
+        "test_m.py": (
+            "from m import f, g\n\n\ndef test_f():\n    assert f() == 1\n\n\ndef test_g():\n    assert g() == 2\n"
+        ),
     },
     delete=("m.py::f",),
     after={
@@ -159,7 +161,9 @@ _CLASS = Example(
 _MODULE_FILE = Example(
     name="a whole module: star import, submodule import, sum of __all__ and entry point",
     before={
-        "pyproject.toml": '[project]\nname = "pkg"\n\n[project.scripts]\ncolours = "pkg.colours:main"\npkg = "pkg.cli:main"\n',
+        "pyproject.toml": (
+            '[project]\nname = "pkg"\n\n[project.scripts]\ncolours = "pkg.colours:main"\npkg = "pkg.cli:main"\n'
+        ),
         "src/pkg/__init__.py": (
             "from . import colours, shapes\nfrom .colours import *\nfrom .shapes import *\n\n"
             "__all__ = colours.__all__ + shapes.__all__\n"
@@ -214,7 +218,8 @@ _OVERLOADS = Example(
         "m.py": (
             "from functools import singledispatch\nfrom typing import overload\n\n\n"
             "@overload\ndef f(x: int) -> int: ...\n@overload\ndef f(x: str) -> str: ...\ndef f(x):\n    return x\n\n\n"
-            "@singledispatch\ndef show(x):\n    return 'x'\n\n\n@show.register(int)\ndef _show_int(x):\n    return 'int'\n"
+            "@singledispatch\ndef show(x):\n    return 'x'\n\n\n@show.register(int)\n"
+            "def _show_int(x):\n    return 'int'\n"
         )
     },
     delete=("m.py::f", "m.py::show"),

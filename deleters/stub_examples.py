@@ -33,7 +33,9 @@ _DOCSTRING_ONLY = Example(
     before={"m.py": 'class A:\n    def f(self):\n        """Nothing yet."""\n\n    x = 1\n'},
     delete=("m.py::A.f",),
     after={
-        "m.py": 'class A:\n    def f(self):\n        """Nothing yet."""\n        raise NotImplementedError\n\n    x = 1\n'
+        "m.py": (
+            'class A:\n    def f(self):\n        """Nothing yet."""\n        raise NotImplementedError\n\n    x = 1\n'
+        )
     },
 )
 
@@ -72,7 +74,8 @@ _CLASS = Example(
     delete=("m.py::A",),
     after={
         "m.py": (
-            "class A:\n    n = 1\n\n    def f(self):\n        raise NotImplementedError\n\n    class B:\n        def g(self):\n"
+            "class A:\n    n = 1\n\n    def f(self):\n        raise NotImplementedError\n\n"
+            "    class B:\n        def g(self):\n"
             "            raise NotImplementedError\n\n    @abstractmethod\n    def h(self):\n        ...\n"
         )
     },

@@ -9,6 +9,7 @@ from excise.extractors.python.codebase import PythonCodebase
 from excise.extractors.python.records import PythonModule
 from excise.types import Symbol, SymbolKind
 
+
 def functions_of(codebase: PythonCodebase, symbol_ids: Iterable[str]) -> list[Symbol]:
     """The functions and methods that symbols stand for: of a class or a module all that it holds."""
     found: dict[str, Symbol] = {}

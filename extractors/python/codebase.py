@@ -159,7 +159,7 @@ class PythonCodebase:
     def _targets(self, path: str, ref: Reference) -> frozenset[str]:
         prefixes = self.resolver.prefixes(path, ref)
         found: set[str] = set()
-        for entity in prefixes:
+        for entity in prefixes[1:] if ref.chain.startswith("<") else prefixes:
             if entity is not None and entity.qualname:
                 found |= self._group(self.resolver.follow(entity))
         if len(prefixes) <= ref.chain.count("."):
