@@ -10,8 +10,8 @@ _WITH_VALUE = (
 )
 """Options that decide what is collected, how it is imported, or what a test means."""
 _FLAGS = (
-    *("--doctest-modules", "--doctest-ignore-import-errors", "--doctest-continue-on-failure", "--strict-markers"),
-    *("--strict", "--noconftest", "--keep-duplicates", "--doctest-plus", "--doctest-rst", "--collect-in-virtualenv"),
+    *("--doctest-modules", "--doctest-ignore-import-errors", "--doctest-continue-on-failure"),
+    *("--noconftest", "--keep-duplicates", "--doctest-plus", "--doctest-rst", "--collect-in-virtualenv"),
 )
 _DROPPED_WITH_VALUE = (
     *("-n", "--numprocesses", "--dist", "--maxfail", "--durations", "--durations-min", "--timeout", "--timeout-method"),
@@ -55,8 +55,9 @@ _PLUGINS_NOT_LOADED = (
 def safe_addopts(addopts: Sequence[str]) -> tuple[str, ...]:
     """What to keep of ``addopts``.
 
-    Kept: selection, import mode, doctests, strict markers, plugins by ``-p``. Dropped: coverage, parallel runs,
-    stopping early, reports, verbosity, colour, time limits, reruns, paths, and options of unknown plugins.
+    Kept: selection, import mode, doctests, plugins by ``-p``. Dropped: coverage, parallel runs, stopping early,
+    reports, verbosity, colour, time limits, reruns, paths, options of unknown plugins, and strictness about
+    marks and settings (they may belong to a plugin that is not installed).
     """
     kept: list[str] = []
     rest = list(addopts)
@@ -72,7 +73,7 @@ def safe_addopts(addopts: Sequence[str]) -> tuple[str, ...]:
             value = value if attached else (rest.pop(0) if rest else "")
             kept += [f"{name}={value}"] if name.startswith("--") else [name, value]
         elif option in _FLAGS:
-            kept.append("--strict-markers" if option == "--strict" else option)
+            kept.append(option)
         elif name in _DROPPED_WITH_VALUE and not attached and rest and not rest[0].startswith("-"):
             rest.pop(0)
     return tuple(kept)

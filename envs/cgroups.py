@@ -11,15 +11,18 @@ ROOT = Path("/sys/fs/cgroup")
 
 @cache
 def writable_groups() -> dict[str, str]:
-    """Controller (``memory``, ``pids``) to the folder under which groups may be made; empty if not both."""
+    """Controller to the folder under which groups may be made; empty unless both ``memory`` and ``pids`` can.
+
+    ``cpuacct`` is there too where the host counts CPU time by a controller of its own (version 1).
+    """
     found = _version1() or _version2()
-    return found if set(found) == {"memory", "pids"} else {}
+    return found if {"memory", "pids"} <= set(found) else {}
 
 
 def _version1() -> dict[str, str]:
     return {
         name: str(ROOT / name)
-        for name in ("memory", "pids")
+        for name in ("memory", "pids", "cpuacct")
         if (ROOT / name / "cgroup.procs").exists() and os.access(ROOT / name, os.W_OK) and os.geteuid() == 0
     }
 

@@ -48,15 +48,10 @@ class Installer:
                 break
             attempt = following
         assert first is not None
-        hint = (
-            f"\nThe manifests ask for system packages: {' '.join(recipe.system_packages)}"
-            if recipe.system_packages
-            else ""
-        )
-        raise EnvironmentFailure(
-            f"{self.repo.repo}: cannot be installed.\n{first.detail}{hint if first.reason == 'missing_system_lib' else ''}",
-            reason=first.reason,
-        )
+        hint = ""
+        if recipe.system_packages and first.reason == "missing_system_lib":
+            hint = f"\nThe manifests ask for system packages: {' '.join(recipe.system_packages)}"
+        raise EnvironmentFailure(f"{self.repo.repo}: cannot be installed.\n{first.detail}{hint}", reason=first.reason)
 
     def add(self, requirements: Sequence[str], recipe: Recipe) -> bool:
         """Install more into the environment as it stands; whether that worked."""
@@ -87,7 +82,7 @@ class Installer:
         self._fresh_venv(interpreter)
         if attempt.mode == "legacy":
             tools = ["wheel", *self._build_requires()]
-            prepared = self._pip("install", *_cutoff(attempt.cutoff), _old_setuptools(interpreter), *tools)
+            prepared = self._pip("install", _old_setuptools(interpreter), *tools)
             if prepared.rc != 0:
                 return replace(classify(_output(prepared)), of_project=True, missing=())
         done = self._pip("install", *_cutoff(attempt.cutoff), *self._what(attempt, recipe))
@@ -127,7 +122,7 @@ class Installer:
         if not self.manifest.has_extensions or not (self.sources / "setup.py").is_file():
             return
         tools = [_old_setuptools(interpreter), "wheel", *self._build_requires()]
-        if self._pip("install", *_cutoff(recipe.cutoff), *tools).rc == 0:
+        if self._pip("install", *tools).rc == 0:
             self._run(_PYTHON, "setup.py", "build_ext", "--inplace")
 
     def _build_requires(self) -> list[str]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import json
 import os
 import tempfile
 from functools import cache
@@ -41,13 +43,46 @@ def rootfs_arguments(network: bool) -> list[str]:
 
 @cache
 def masked_folders() -> tuple[str, ...]:
-    """Folders under /usr that hold other projects' Python code, or that tell of the host."""
+    """Folders under /usr that hold other projects' Python code, or that tell of the host.
+
+    Besides the known places: every folder directly below ``lib`` or ``share`` that brings a ``site-packages`` of its
+    own (SDKs do), since anything may be vendored in there.
+    """
     found = [Path("/usr/lib/python3/dist-packages")]
     for base in (Path("/usr/lib"), Path("/usr/local/lib")):
         for python in sorted(base.glob("python3*")):
             found += [python / "dist-packages", python / "site-packages", python / "ensurepip" / "_bundled"]
     found += [Path("/usr/share/python-wheels"), Path("/usr/share/doc"), Path("/usr/local/bin")]
+    found += _bundles()
     return tuple(str(folder) for folder in found if folder.is_dir() and not folder.is_symlink())
+
+
+def _bundles() -> list[Path]:
+    """Folders that carry a Python environment; looked for once, then remembered until a package is installed."""
+    bases = [Path(p) for p in ("/usr/lib", "/usr/libexec", "/usr/share", "/usr/local/lib", "/usr/local/share")]
+    bases = [base for base in bases if base.is_dir() and not base.is_symlink()]
+    stamp = ",".join(f"{base}:{base.stat().st_mtime_ns}" for base in bases)
+    memory = Path(_etc_folder()) / "bundles.json"
+    with contextlib.suppress(OSError, ValueError, KeyError):
+        known = json.loads(memory.read_text())
+        if known["stamp"] == stamp:
+            return [Path(folder) for folder in known["folders"]]
+    children = [
+        child for base in bases for child in sorted(base.iterdir()) if child.is_dir() and not child.is_symlink()
+    ]
+    folders = [str(child) for child in children if not child.name.startswith("python3") and _has_packages(child)]
+    with contextlib.suppress(OSError):
+        scratch = memory.with_name(f".bundles.{os.getpid()}")
+        scratch.write_text(json.dumps({"stamp": stamp, "folders": folders}))
+        scratch.rename(memory)
+    return [Path(folder) for folder in folders]
+
+
+def _has_packages(root: Path) -> bool:
+    for _, folders, _ in os.walk(root):
+        if "site-packages" in folders or "dist-packages" in folders:
+            return True
+    return False
 
 
 @cache

@@ -34,13 +34,18 @@ _RELEASED = {
 }
 _SUPPORTED_AFTER = timedelta(days=540)
 """This long after an interpreter's release, the tools that tests need had learnt it."""
+_EDITABLE_SINCE = datetime(2022, 9, 1, tzinfo=UTC)
+"""Since then the common build backends install a checkout in place (PEP 660)."""
+_LINT_WARNINGS = ("pytest.PytestConfigWarning", "pytest.PytestUnknownMarkWarning")
+_LINT_KEYS = ("strict", "strict_config", "strict_markers")
 
 
 def plan(root: Path, repo: Repo, spec: SourceSpec, interpreters: Sequence[Interpreter], cutoff: str) -> Recipe:
     """The recipe for the project in ``root``.
 
     ``cutoff`` is the ISO date before which releases count (empty: all). It is moved to where the interpreter
-    was already supported, if that is later: a project of 2014 needs a test runner that knows its interpreter.
+    and editable installs were supported, if that is later: a project of 2014 needs a test runner and a build
+    backend that know its interpreter.
     Raises :class:`EnvironmentFailure` (``no_tests``, ``python_unavailable``).
     """
     manifest = read_manifest(root)
@@ -109,7 +114,7 @@ def _cutoff(cutoff: str, interpreter: Interpreter) -> str:
         return ""
     wanted = datetime.fromisoformat(cutoff)
     wanted = wanted if wanted.tzinfo else wanted.replace(tzinfo=UTC)
-    return max(wanted, _released(interpreter) + _SUPPORTED_AFTER).strftime("%Y-%m-%dT%H:%M:%SZ")
+    return max(wanted, _released(interpreter) + _SUPPORTED_AFTER, _EDITABLE_SINCE).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def _specifier(text: str) -> str:
@@ -150,5 +155,7 @@ def _distribution(text: str) -> str:
 
 
 def _tolerate_settings(manifest: Manifest) -> tuple[str, ...]:
-    """Settings of plugins that are left out make pytest warn; a project may turn warnings into errors."""
-    return ("-W", "ignore::pytest.PytestConfigWarning") if manifest.strict_warnings else ()
+    """Settings and marks of plugins that are left out are no error, even where a project asks pytest to be strict."""
+    off = [word for key in _LINT_KEYS if key in manifest.pytest_keys for word in ("-o", f"{key}=false")]
+    ignored = [word for name in _LINT_WARNINGS if manifest.strict_warnings for word in ("-W", f"ignore::{name}")]
+    return (*off, *ignored)

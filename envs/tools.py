@@ -29,7 +29,16 @@ def tool_layer(python: str, cache: Path) -> Path:
     interpreter = choose(f"=={minor}.*")
     scratch = cache / "tools" / f".new-{os.getpid()}-{uuid.uuid4().hex[:8]}"
     scratch.mkdir(parents=True)
-    command = [find_uv_bin(), "pip", "install", "--quiet", "--no-config", "--only-binary", ":all:", "--compile-bytecode"]
+    command = [
+        find_uv_bin(),
+        "pip",
+        "install",
+        "--quiet",
+        "--no-config",
+        "--only-binary",
+        ":all:",
+        "--compile-bytecode",
+    ]
     command += ["--python", str(interpreter.executable), "--target", str(scratch), *TOOLS]
     done = subprocess.run(command, capture_output=True, stdin=subprocess.DEVNULL, check=False, timeout=600)
     try:

@@ -23,7 +23,13 @@ def cluster_client(scheduler: str, workers: int) -> Iterator[Any]:
     import dask
     from distributed import Client, LocalCluster
 
-    for name in ("distributed", "distributed.nanny", "distributed.scheduler", "distributed.worker", "tornado.application"):
+    for name in (
+        "distributed",
+        "distributed.nanny",
+        "distributed.scheduler",
+        "distributed.worker",
+        "tornado.application",
+    ):
         logging.getLogger(name).setLevel(logging.CRITICAL)
     dask.config.set(
         {

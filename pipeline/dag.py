@@ -66,7 +66,9 @@ class Run:
         self.known_before = frozenset(writer.names())
         self.published = time.monotonic()
 
-    def submit(self, state: SourceState, stage: str, function: Callable[..., Any], *args: Any, cost: float = 0.0) -> None:
+    def submit(
+        self, state: SourceState, stage: str, function: Callable[..., Any], *args: Any, cost: float = 0.0
+    ) -> None:
         """Put a stage into the graph; a higher cost goes first."""
         future = self.client.submit(
             function,
@@ -165,7 +167,9 @@ class Run:
         assert state.prepared is not None and state.prepared.baseline is not None
         path = stages.save_prepared(self.settings, state.prepared)
         for shard in state.shards(self.workers):
-            self.submit(state, "prove", stages.prove_shard, path, shard, cost=1e9 + 1e6 * state.prepared.baseline.wall_s)
+            self.submit(
+                state, "prove", stages.prove_shard, path, shard, cost=1e9 + 1e6 * state.prepared.baseline.wall_s
+            )
 
     def publishable(self, state: SourceState) -> bool:
         """Whether a source's rows may replace what the set has: never half for whole, never a failure for tasks."""

@@ -32,7 +32,9 @@ class Progress:
             self._live.start()
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
         if self._live is not None and not self.quiet:
             self._live.stop()
 
@@ -111,7 +113,18 @@ class Progress:
 def funnel(states: Sequence[SourceState]) -> Table:
     """The table at the end of a run: where everything went, and why."""
     table = Table(box=None, pad_edge=False)
-    for name in ("source", "tests", "passing", "flaky", "defs", "covered", "features", "tried", "tasks", "refused, and why"):
+    for name in (
+        "source",
+        "tests",
+        "passing",
+        "flaky",
+        "defs",
+        "covered",
+        "features",
+        "tried",
+        "tasks",
+        "refused, and why",
+    ):
         table.add_column(name, justify="left" if name in {"source", "refused, and why"} else "right")
     for state in states:
         report = state.report()

@@ -66,13 +66,17 @@ class Proposed:
     """Why symbols were passed over."""
 
 
-def stage(name: str) -> Callable[[Callable[Concatenate[Settings, str, P], R]], Callable[Concatenate[Settings, str, P], R | Rejection]]:
+def stage(
+    name: str,
+) -> Callable[[Callable[Concatenate[Settings, str, P], R]], Callable[Concatenate[Settings, str, P], R | Rejection]]:
     """Make a function a stage: its :class:`ExciseError` and ``OSError`` become rejections.
 
     The second argument of a stage is the source as the user wrote it, for the rows.
     """
 
-    def wrap(function: Callable[Concatenate[Settings, str, P], R]) -> Callable[Concatenate[Settings, str, P], R | Rejection]:
+    def wrap(
+        function: Callable[Concatenate[Settings, str, P], R],
+    ) -> Callable[Concatenate[Settings, str, P], R | Rejection]:
         @functools.wraps(function)
         def run(settings: Settings, source: str, /, *args: P.args, **kwargs: P.kwargs) -> R | Rejection:
             try:
@@ -87,7 +91,9 @@ def stage(name: str) -> Callable[[Callable[Concatenate[Settings, str, P], R]], C
 
 def rejection_of(stage_name: str, source: str, error: BaseException) -> Rejection:
     """The row for an error; infrastructure failures are marked as such."""
-    infra = isinstance(error, (SandboxError, StoreError, OSError, MemoryError)) or getattr(error, "reason", "") == "infra"
+    infra = (
+        isinstance(error, (SandboxError, StoreError, OSError, MemoryError)) or getattr(error, "reason", "") == "infra"
+    )
     worker = Worker.TIMEOUT if isinstance(error, StageTimeout) else Worker.INFRA_ERROR if infra else Worker.OK
     reason = error.reason if isinstance(error, ExciseError) else "infra_error"
     detail = str(error) or type(error).__name__
@@ -340,7 +346,9 @@ def find_stage(settings: Settings, source: str, prepared: Prepared) -> Proposed:
 _benches: dict[str, Workbench] = {}
 
 
-def prove_shard(settings: Settings, source: str, prepared: Path | Prepared, shard: Sequence[tuple[Feature, str]]) -> list[Proof]:
+def prove_shard(
+    settings: Settings, source: str, prepared: Path | Prepared, shard: Sequence[tuple[Feature, str]]
+) -> list[Proof]:
     """Try a shard of one repository's candidates; one answer each, whatever happens.
 
     ``prepared`` may be the path of its JSON: the maps of a large repository are read once per worker, not sent

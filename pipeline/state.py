@@ -15,7 +15,7 @@ from excise.verifiers.workbench import Prepared
 
 STUB_EVERY = 4
 """One in so many functions is tried as a stub as well: the bottom rung of the ladder."""
-SHARD = 4
+SHARD = 2
 SLOW_SUITE_S = 20.0
 
 
@@ -129,9 +129,7 @@ class SourceState:
             tasks=tuple(self.tasks.values()),
             certificates=tuple(self.certificates.values()),
             verdicts=tuple(self.verdicts),
-            rejections=tuple(
-                replace(r, repo=name) for r in self.rejections
-            ),
+            rejections=tuple(replace(r, repo=name) for r in self.rejections),
         )
 
     def report(self) -> RepoReport:
@@ -158,4 +156,3 @@ class SourceState:
             cpu_s=round(self.cpu_s, 3),
             wall_s=round(self.wall_s, 3),
         )
-

@@ -11,12 +11,14 @@ from excise.envs.rootfs import masked_folders
 from excise.protocols import GateReport
 from excise.types import Outcome, SymbolKind
 from excise.verifiers.candidate import Candidate
-from excise.verifiers.shingles import Index, file_shingles, files_below, shingles, texts_of
+from excise.verifiers.shingles import Index, files_below, shingles
 from excise.verifiers.shipped import materialise
 from excise.verifiers.workbench import Workbench
 
 MAX_SHARE = 0.5
-"""If so much of a symbol's code stands somewhere else, the task gives itself away."""
+"""If so much of a symbol's code stands in one other place, the task gives itself away."""
+TELLING = 4
+"""A symbol with fewer fingerprints is a line or two that anyone would write; it is judged with the others only."""
 _SYSTEM_SUFFIXES = frozenset({".py", ".pyi", ".pyw", ".whl", ".zip", ".egg"})
 _CALLABLE = {SymbolKind.FUNCTION, SymbolKind.METHOD}
 
@@ -97,22 +99,26 @@ def _scan(candidate: Candidate, wanted: dict[str, set[int]]) -> tuple[list[Leak]
             leaks += _matches(index, wanted, f"/testbed/{inside}")
     for index, label in ((environment_index(bench), "the environment"), (system_index(), "the system")):
         for leak in _matches(index, wanted, label):
-            prints = wanted[leak.symbol]
-            leaks.append(Leak(leak.symbol, _where(bench, prints) or label, leak.share))
+            leaks.append(Leak(leak.symbol, _where(bench, wanted) or label, leak.share))
     return leaks, len(files)
 
 
 def _matches(index: Index, wanted: dict[str, set[int]], name: str) -> list[Leak]:
-    shares = ((symbol, len(index.hits(prints)) / len(prints)) for symbol, prints in wanted.items())
+    """Of which symbols too much is there: of the deletion as a whole, or of one that makes up a good part of it."""
+    whole = set().union(*wanted.values())
+    enough = max(TELLING, len(whole) // 4)
+    judged = {symbol: prints for symbol, prints in wanted.items() if len(prints) >= enough}
+    if len(whole) > 1:
+        judged["the deleted code"] = whole
+    shares = ((symbol, len(index.hits(prints)) / len(prints)) for symbol, prints in judged.items())
     return [Leak(symbol, name, share) for symbol, share in shares if share >= MAX_SHARE]
 
 
-def _where(bench: Workbench, prints: set[int]) -> str:
-    """The file of the environment that holds most of a symbol; only looked for when there is one."""
+def _where(bench: Workbench, wanted: dict[str, set[int]]) -> str:
+    """The first file of the environment that tells; only looked for when there is one."""
     for path in files_below(_environment_roots(bench)):
-        for name, text in texts_of(path):
-            if len(prints & file_shingles(text)) / len(prints) >= MAX_SHARE:
-                return name.replace(bench.prepared.layers.env, "/opt/env", 1)
+        if _matches(Index.build([path]), wanted, ""):
+            return str(path).replace(bench.prepared.layers.env, "/opt/env", 1)
     return ""
 
 

@@ -37,7 +37,7 @@ def shingles(text: str) -> set[int]:
     A shorter text gives one hash of all its lines, if they are long enough to mean anything.
     """
     lines = normal_lines(text)
-    runs = ([lines] if lines else []) if len(lines) < RUN else [lines[i:i + RUN] for i in range(len(lines) - RUN + 1)]
+    runs = ([lines] if lines else []) if len(lines) < RUN else [lines[i : i + RUN] for i in range(len(lines) - RUN + 1)]
     return {_hash("\n".join(run)) for run in runs if sum(map(len, run)) >= MIN_CHARS}
 
 

@@ -1,0 +1,377 @@
+"""The command line. Data goes to stdout, everything else to stderr.
+
+Exit codes: 0 done; 1 failed (a task did not verify, nothing could be made); 2 usage or configuration;
+3 partly done (some sources gave nothing); 130 interrupted.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated, Any, Optional
+
+import typer
+from rich.console import Console
+
+import excise
+from excise.config import Settings, load
+from excise.errors import ConfigError, ExciseError
+from excise.types import SourceSpec, to_dict
+
+OK, FAILED, USAGE, PARTIAL, INTERRUPTED = 0, 1, 2, 3, 130
+
+app = typer.Typer(
+    help="Turn well-tested repositories into verified coding tasks by deleting features.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+)
+errors = Console(stderr=True, width=None if sys.stderr.isatty() else 160)
+
+Config = Annotated[Optional[list[Path]], typer.Option("--config", "-c", help="TOML file with settings; repeatable.")]
+Set = Annotated[
+    Optional[list[str]], typer.Option("--set", help="A setting as key=value, for example verdict.gold_runs=5.")
+]
+Out = Annotated[Optional[Path], typer.Option("--out", "-o", help="Folder of the task set.")]
+Cache = Annotated[Optional[Path], typer.Option("--cache", help="Folder for mirrors, environments and finished stages.")]
+Json = Annotated[bool, typer.Option("--json", help="Print the result as JSON on stdout.")]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress.")]
+Scheduler = Annotated[
+    Optional[str], typer.Option(help="Address of a Dask scheduler, tcp://host:8786; else a local one.")
+]
+Workers = Annotated[Optional[int], typer.Option(help="Local worker processes; default: one per core.")]
+
+
+class Format(StrEnum):
+    """How ``excise query`` prints."""
+
+    TABLE = "table"
+    JSON = "json"
+    JSONL = "jsonl"
+    CSV = "csv"
+
+
+@contextmanager
+def guarded() -> Iterator[None]:
+    """Errors that we raise on purpose end with a sentence and an exit code, never with a traceback."""
+    try:
+        yield
+    except ConfigError as error:
+        errors.print(f"excise: {error}", style="red", markup=False, highlight=False)
+        raise typer.Exit(USAGE) from None
+    except ExciseError as error:
+        errors.print(f"excise: {error}", style="red", markup=False, highlight=False)
+        raise typer.Exit(FAILED) from None
+    except KeyboardInterrupt:
+        errors.print("excise: interrupted; what was finished is kept.", style="yellow")
+        raise typer.Exit(INTERRUPTED) from None
+    except BrokenPipeError:
+        sys.stderr.close()
+        raise typer.Exit(OK) from None
+
+
+def settings_of(config: list[Path] | None, set_: list[str] | None, **direct: Any) -> Settings:
+    """Settings from files, environment and options."""
+    return load(config or [], set_ or [], **direct)
+
+
+@app.command()
+def generate(
+    sources: Annotated[
+        Optional[list[str]], typer.Argument(help="pypi:name, a git URL or path, a folder, an archive.")
+    ] = None,
+    out: Out = None,
+    config: Config = None,
+    set_: Set = None,
+    limit: Annotated[Optional[int], typer.Option(help="At most this many tasks per source.")] = None,
+    scheduler: Scheduler = None,
+    workers: Workers = None,
+    cache: Cache = None,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Resolve the sources and print what would be done.")
+    ] = False,
+    print_config: Annotated[bool, typer.Option("--print-config", help="Print the settings as JSON and stop.")] = False,
+    as_json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Make tasks from repositories. Run it again to go on where it stopped."""
+    with guarded():
+        settings = settings_of(config, set_, out=out, limit=limit, scheduler=scheduler, workers=workers, cache=cache)
+        if sources:
+            given = (*settings.sources, *(SourceSpec(spec=spec) for spec in sources))
+            settings = settings.model_copy(update={"sources": given})
+        if print_config:
+            print(settings.model_dump_json(indent=2))
+            return
+        if not settings.sources:
+            raise ConfigError(
+                "No sources. Name some (pypi:boltons, a git URL, a folder), or give --config with [[sources]]."
+            )
+        if dry_run:
+            raise typer.Exit(_dry_run(settings, as_json))
+        raise typer.Exit(_run(settings, as_json=as_json, quiet=quiet, refresh=False))
+
+
+@app.command()
+def refresh(
+    config: Annotated[Path, typer.Argument(help="TOML file with sources and settings.")],
+    out: Out = None,
+    set_: Set = None,
+    scheduler: Scheduler = None,
+    workers: Workers = None,
+    cache: Cache = None,
+    as_json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """The same job, incremental: redo what changed, publish once at the end, report what came, changed and went."""
+    with guarded():
+        settings = settings_of([config], set_, out=out, scheduler=scheduler, workers=workers, cache=cache)
+        if not settings.sources:
+            raise ConfigError(f"{config}: no [[sources]].")
+        raise typer.Exit(_run(settings, as_json=as_json, quiet=quiet, refresh=True))
+
+
+def _run(settings: Settings, *, as_json: bool, quiet: bool, refresh: bool) -> int:
+    from excise.envs.sandboxes import get_sandbox
+    from excise.pipeline.dag import run
+    from excise.pipeline.progress import Progress, funnel
+
+    can = get_sandbox(settings.sandbox).capabilities()
+    if not can.available:
+        raise ConfigError(f"The sandbox {settings.sandbox} cannot be used here: {can.detail} See `excise doctor`.")
+    if not quiet and not as_json and settings.limit:
+        errors.print(f"At most {settings.limit} tasks per source (--limit).", highlight=False)
+    with Progress(errors, quiet=quiet or as_json) as progress:
+        result = run(settings, progress, refresh=refresh)
+    tasks = sum(len(state.tasks) for state in result.states)
+    failed = [state for state in result.states if state.failure is not None]
+    if as_json:
+        body = {
+            "out": str(settings.out),
+            "tasks": tasks,
+            "interrupted": result.interrupted,
+            "report": to_dict(result.report),
+            "sources": [to_dict(state.report()) | {"spec": state.name} for state in result.states],
+        }
+        print(json.dumps(body, indent=2))
+    elif not quiet:
+        errors.print(funnel(result.states))
+        if refresh:
+            report = result.report
+            came = f"{len(report.came)} came, {len(report.changed)} changed, {len(report.went)} went"
+            print(f"{came}, {report.unchanged} unchanged.")
+        print(
+            f"{tasks} tasks in {settings.out} from {len(result.states) - len(failed)} of {len(result.states)} sources."
+        )
+    if result.interrupted:
+        return INTERRUPTED
+    if failed:
+        return PARTIAL if len(failed) < len(result.states) else FAILED
+    return OK
+
+
+def _dry_run(settings: Settings, as_json: bool) -> int:
+    from excise.extractors.sources import resolve_source
+    from excise.pipeline.dag import unique
+
+    rows: list[dict[str, str]] = []
+    for spec in unique(settings.sources):
+        try:
+            rows.append(
+                {"spec": spec.spec, "pinned": resolve_source(spec).resolve(spec, settings.cache), "problem": ""}
+            )
+        except ExciseError as error:
+            rows.append({"spec": spec.spec, "pinned": "", "problem": str(error)})
+    if as_json:
+        print(json.dumps(rows, indent=2))
+    else:
+        for row in rows:
+            print(f"{row['spec']}: {row['pinned'] or row['problem']}")
+    return PARTIAL if any(row["problem"] for row in rows) else OK
+
+
+@app.command()
+def verify(
+    instance_id: Annotated[Optional[list[str]], typer.Argument(help="Tasks to prove again.")] = None,
+    out: Out = None,
+    every: Annotated[bool, typer.Option("--all", help="All tasks of the set.")] = False,
+    work: Annotated[
+        Optional[Path], typer.Option(help="Work directory; empty: prove from nothing. Default: a new one.")
+    ] = None,
+    reuse: Annotated[
+        bool, typer.Option("--reuse-environments", help="Use the cache's environments and baselines.")
+    ] = False,
+    config: Config = None,
+    set_: Set = None,
+    as_json: Json = False,
+) -> None:
+    """Prove tasks again from the files of the set alone; says which gate failed if one does."""
+    import tempfile
+
+    from excise.datasets.taskset import TaskSet
+    from excise.pipeline.verify import Verified, verify_tasks
+
+    with guarded():
+        settings = settings_of(config, set_, out=out)
+        taskset = TaskSet.open(settings.out)
+        ids = list(taskset.ids()) if every else list(instance_id or ())
+        if not ids:
+            raise ConfigError("Name the tasks to verify, or say --all.")
+
+        def tell(result: Verified) -> None:
+            if not as_json:
+                print(
+                    f"{result.instance_id}: " + ("ok" if result.ok else f"FAILED {result.gate}: {result.detail}"),
+                    flush=True,
+                )
+
+        with tempfile.TemporaryDirectory(prefix="excise-verify-") as scratch:
+            folder = settings.cache if reuse else work or Path(scratch)
+            results = verify_tasks(settings.model_copy(update={"cache": folder}), taskset, ids, tell)
+        good = sum(result.ok for result in results)
+        if as_json:
+            print(json.dumps([to_dict(result) for result in results], indent=2))
+        else:
+            print(f"{good} of {len(results)} tasks verified.")
+        raise typer.Exit(OK if good == len(results) else FAILED)
+
+
+@app.command()
+def query(
+    sql: Annotated[
+        str, typer.Argument(help="SQL over tasks, verdicts, rejections, repos, environments, funnel, gates.")
+    ],
+    out: Out = None,
+    format_: Annotated[Format, typer.Option("--format", "-f", help="How to print.")] = Format.TABLE,
+    as_json: Json = False,
+    config: Config = None,
+) -> None:
+    """Ask the task set a question in DuckDB's SQL."""
+    from excise.datasets.catalogue import query as ask
+
+    with guarded():
+        settings = settings_of(config, None, out=out)
+        width = Console().width if sys.stdout.isatty() else None
+        print(ask(settings.out, sql, Format.JSON if as_json else format_, width=width))
+
+
+@app.command()
+def show(
+    instance_id: Annotated[str, typer.Argument(help="Task.")],
+    out: Out = None,
+    all_tests: Annotated[bool, typer.Option("--all-tests", help="List every test.")] = False,
+    as_json: Json = False,
+    config: Config = None,
+) -> None:
+    """Print a task: statement, diff, tests, certificate."""
+    from excise.datasets.show import render
+    from excise.datasets.taskset import TaskSet
+    from excise.verifiers.gates import GATES
+
+    with guarded():
+        settings = settings_of(config, None, out=out)
+        claims = {gate.name: gate.claim for gate in GATES}
+        render(TaskSet.open(settings.out), instance_id, Console(), as_json, claims=claims, all_tests=all_tests)
+
+
+@app.command()
+def checkout(
+    instance_id: Annotated[str, typer.Argument(help="Task.")],
+    into: Annotated[Path, typer.Argument(help="New folder for the tree.")],
+    out: Out = None,
+    solved: Annotated[bool, typer.Option("--solved", help="With the gold patch and the hidden tests.")] = False,
+    config: Config = None,
+) -> None:
+    """Write the tree that an agent gets into a folder, with a fresh git history of one commit."""
+    from excise.datasets.taskset import TaskSet
+    from excise.pipeline.checkout import write_tree
+
+    with guarded():
+        settings = settings_of(config, None, out=out)
+        write_tree(TaskSet.open(settings.out), instance_id, into, solved=solved)
+
+
+@app.command()
+def export(
+    name: Annotated[str, typer.Argument(help="Format: jsonl.")],
+    into: Annotated[Path, typer.Argument(help="Folder to write.")],
+    out: Out = None,
+    repo: Annotated[Optional[str], typer.Option(help="Only this project.")] = None,
+    config: Config = None,
+) -> None:
+    """Write the tasks in another tool's format."""
+    from excise.datasets.exports import export as write
+    from excise.datasets.taskset import TaskSet
+
+    with guarded():
+        settings = settings_of(config, None, out=out)
+        count = write(TaskSet.open(settings.out), name, into, repo)
+        print(f"{count} tasks written to {into}.")
+
+
+@app.command()
+def doctor(as_json: Json = False) -> None:
+    """Say what this machine can do, and how to mend what it cannot."""
+    from excise.pipeline.doctor import examine
+
+    with guarded():
+        checks = examine()
+        if as_json:
+            print(json.dumps([to_dict(check) for check in checks], indent=2))
+        else:
+            for check in checks:
+                mark = "ok  " if check.ok else "no  " if check.needed else "-   "
+                print(f"{mark}{check.name}: {check.detail}" + (f"\n    {check.advice}" if check.advice else ""))
+        raise typer.Exit(OK if all(check.ok or not check.needed for check in checks) else FAILED)
+
+
+@app.command()
+def schedule(
+    config: Annotated[Path, typer.Argument(help="TOML file that `excise refresh` is to run with.")],
+    when: Annotated[str, typer.Option(help="03:30, 'Sun 03:30', hourly, daily or weekly.")] = "03:30",
+    install: Annotated[bool, typer.Option("--install", help="Install it; otherwise it is only printed.")] = False,
+    uninstall: Annotated[bool, typer.Option("--uninstall", help="Take it away again.")] = False,
+) -> None:
+    """Print, or install, a nightly refresh: a systemd timer, or a cron line where there is no systemd."""
+    from excise.pipeline import schedule as schedules
+
+    with guarded():
+        load([config])
+        executable = Path(sys.argv[0]).absolute()
+        if uninstall:
+            print(schedules.uninstall(config))
+        elif install:
+            print(schedules.install(config, when, executable))
+        else:
+            for name, text in schedules.systemd_units(config, when, executable).items():
+                print(f"# {name}\n{text}")
+            print(f"# or, without systemd, one line for crontab:\n{schedules.cron_line(config, when, executable)}")
+
+
+def _version(value: bool) -> None:
+    if value:
+        print(excise.__version__)
+        raise typer.Exit
+
+
+@app.callback()
+def root(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
+    ] = False,
+) -> None:
+    """Turn well-tested repositories into verified coding tasks by deleting features."""
+
+
+def main() -> None:
+    """Entry point."""
+    run: Callable[[], None] = app
+    run()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,135 @@
+"""``excise doctor``: what this machine can do."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from excise.config import default_cache
+from excise.envs.interpreters import find_interpreters
+from excise.envs.sandboxes import all_sandboxes
+
+MIN_FREE_GB = 5
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Check:
+    """One finding."""
+
+    name: str
+    """What was looked at."""
+    ok: bool
+    """It is there."""
+    detail: str
+    """What was found."""
+    advice: str = ""
+    """What to do, where something is missing."""
+    needed: bool = True
+    """The main job cannot do without it."""
+
+
+def examine() -> list[Check]:
+    """Look at everything that excise can use."""
+    return [_python(), _git(), *_sandboxes(), _interpreters(), _disk(), _docker(), _gpu(), _vllm()]
+
+
+def _python() -> Check:
+    version = ".".join(map(str, sys.version_info[:3]))
+    return Check(name="python", ok=sys.version_info >= (3, 11), detail=version, advice="")
+
+
+def _git() -> Check:
+    path = shutil.which("git")
+    return Check(
+        name="git",
+        ok=path is not None,
+        detail=_output(["git", "--version"]) if path else "missing",
+        advice="" if path else "apt-get install git",
+    )
+
+
+def _sandboxes() -> Iterator[Check]:
+    for sandbox in all_sandboxes():
+        can = sandbox.capabilities()
+        names = ("network_off", "memory", "pids", "disk", "separate_uid", "snapshot")
+        enforced = ", ".join(name for name in names if getattr(can, name))
+        missing = ", ".join(name for name in names if not getattr(can, name))
+        detail = f"{can.detail}; enforces {enforced}" + (f"; not {missing}" if missing else "")
+        advice = ""
+        if not can.available:
+            detail = can.detail or "cannot be used"
+            advice = (
+                "Install it with `apt-get install bubblewrap`. In a container, allow user namespaces; on Ubuntu 24.04 "
+                "set kernel.apparmor_restrict_unprivileged_userns=0 or run as root."
+            )
+        yield Check(name=f"sandbox {sandbox.name}", ok=can.available, detail=detail, advice=advice)
+
+
+def _interpreters() -> Check:
+    found = find_interpreters()
+    listed = ", ".join(i.version for i in found) or "none"
+    few = len(found) < 2
+    return Check(
+        name="interpreters for projects",
+        ok=bool(found),
+        detail=listed,
+        advice="More projects can be built with more of them: pyenv install 3.9 3.10 3.12, or uv python install."
+        if few
+        else "",
+    )
+
+
+def _disk() -> Check:
+    folder = default_cache()
+    existing = next(p for p in (folder, *folder.parents) if p.exists())
+    free = shutil.disk_usage(existing).free / 1e9
+    writable = os.access(existing, os.W_OK)
+    ok = free >= MIN_FREE_GB and writable
+    return Check(
+        name="cache",
+        ok=ok,
+        detail=f"{folder}, {free:.0f} GB free" + ("" if writable else ", not writable"),
+        advice="" if ok else f"Set EXCISE_CACHE to a writable folder with {MIN_FREE_GB} GB.",
+    )
+
+
+def _docker() -> Check:
+    import docker
+
+    try:
+        client = docker.from_env(timeout=5)
+        detail, ok = f"engine {client.version()['Version']}", True
+        client.close()
+    except docker.errors.DockerException as error:
+        detail, ok = f"no engine answers ({str(error).splitlines()[0][:80]})", False
+    return Check(
+        name="docker", ok=ok, detail=detail, advice="" if ok else "Optional: apt-get install docker.io", needed=False
+    )
+
+
+def _gpu() -> Check:
+    path = shutil.which("nvidia-smi")
+    listed = _output([path, "--query-gpu=name,memory.total", "--format=csv,noheader"]) if path else ""
+    return Check(name="gpu", ok=bool(listed), detail=listed or "none found; only training uses one", needed=False)
+
+
+def _vllm() -> Check:
+    import importlib.util
+
+    ok = importlib.util.find_spec("torch") is not None
+    return Check(
+        name="torch",
+        ok=ok,
+        detail="installed" if ok else "not installed; only training needs it",
+        advice="" if ok else "pip install 'excise[train]'",
+        needed=False,
+    )
+
+
+def _output(command: list[str]) -> str:
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=20)
+    return done.stdout.strip().replace("\n", "; ") if done.returncode == 0 else ""
