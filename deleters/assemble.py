@@ -14,14 +14,15 @@ from excise.types import Deletion, Feature, Symbol, SymbolKind, content_id
 
 _SAFE_DUNDERS = frozenset(
     f"__{name}__"
-    for name in (
-        "repr str bytes format len contains iter next reversed getitem setitem delitem missing call enter exit "
-        "aenter aexit aiter anext await copy deepcopy bool int float complex index round trunc floor ceil abs neg pos "
-        "invert lt le gt ge add sub mul matmul truediv floordiv mod divmod pow lshift rshift and or xor "
-        "radd rsub rmul rmatmul rtruediv rfloordiv rmod rdivmod rpow rlshift rrshift rand ror rxor "
-        "iadd isub imul imatmul itruediv ifloordiv imod ipow ilshift irshift iand ior ixor "
-        "dir sizeof length_hint fspath reduce reduce_ex getstate setstate"
-    ).split()
+    for line in (
+        "repr str bytes format len contains iter next reversed getitem setitem delitem missing call enter exit",
+        "aenter aexit aiter anext await copy deepcopy bool int float complex index round trunc floor ceil abs neg pos",
+        "invert lt le gt ge add sub mul matmul truediv floordiv mod divmod pow lshift rshift and or xor",
+        "radd rsub rmul rmatmul rtruediv rfloordiv rmod rdivmod rpow rlshift rrshift rand ror rxor",
+        "iadd isub imul imatmul itruediv ifloordiv imod ipow ilshift irshift iand ior ixor",
+        "dir sizeof length_hint fspath reduce reduce_ex getstate setstate",
+    )
+    for name in line.split()
 )
 """Special methods without which a class still works: only what the method itself offers is gone."""
 

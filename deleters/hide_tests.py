@@ -44,9 +44,9 @@ class TestHider:
         """Take out the functions of the tests; ids that name no function of a test file are passed over."""
         for test_id in sorted(test_ids):
             node = parse_node_id(test_id)
-            if node.path in self.codebase.modules and self.codebase.is_test(node.path) and node.names:
-                if self._hide_one(node):
-                    self.hidden.add(test_id)
+            in_tests = node.path in self.codebase.modules and self.codebase.is_test(node.path)
+            if in_tests and node.names and self._hide_one(node):
+                self.hidden.add(test_id)
 
     def _hide_one(self, node: NodeId) -> bool:
         entity = self._find(node)

@@ -63,23 +63,23 @@ def use_at(root: Node, start: int, end: int) -> Use:
 
 
 def _use_in(parent: Node, child: Node) -> Use | None:
+    """What the surrounding node makes of a part of it; ``None`` to look further out."""
     kind = parent.type
+    use: Use | None = None
     if kind == "binary_operator" and _is_sum_of_names(parent, child):
-        return Use(Kind.OPERAND, child, parent)
-    if kind == "decorator":
-        return Use(Kind.DECORATOR, parent.parent or parent)
-    if kind in {"function_definition", "class_definition"}:
-        decorated = parent.parent is not None and parent.parent.type == "decorated_definition"
-        return Use(Kind.DEPENDENT, parent.parent if decorated and parent.parent is not None else parent)
-    if kind in {"assignment", "augmented_assignment"}:
-        return _assignment_use(parent, child)
-    if kind == "expression_statement":
-        return Use(Kind.STATEMENT, parent)
-    if kind in _SIMPLE:
-        return Use(Kind.STATEMENT, parent)
-    if kind in _HEADERS or kind in {"block", "module"}:
-        return Use(Kind.HEADER, parent)
-    return None
+        use = Use(Kind.OPERAND, child, parent)
+    elif kind == "decorator":
+        use = Use(Kind.DECORATOR, parent.parent or parent)
+    elif kind in {"function_definition", "class_definition"}:
+        around = parent.parent
+        use = Use(Kind.DEPENDENT, around if around is not None and around.type == "decorated_definition" else parent)
+    elif kind in {"assignment", "augmented_assignment"}:
+        use = _assignment_use(parent, child)
+    elif kind == "expression_statement" or kind in _SIMPLE:
+        use = Use(Kind.STATEMENT, parent)
+    elif kind in _HEADERS or kind in {"block", "module"}:
+        use = Use(Kind.HEADER, parent)
+    return use
 
 
 def _assignment_use(assignment: Node, child: Node) -> Use:

@@ -33,7 +33,7 @@ def write_statement(
     doctests = {test.partition("::")[2].rpartition(".")[2] for test in fail_to_pass if ".py::" in test}
     parts = [
         _title(repo, shown, deletion),
-        _missing(codebase, shown, deletion, visibility, doctests),
+        _missing(shown, visibility, doctests),
         _where_used(codebase, removed),
         _imports(codebase, shown),
         _checked(fail_to_pass),
@@ -70,8 +70,8 @@ def _title(repo: Repo, shown: Sequence[Symbol], deletion: Deletion) -> str:
     version = f" {repo.version}" if repo.version else ""
     if deletion.deleter == "stub":
         return (
-            f"# Implement {listed}\n\nIn this checkout of {repo.repo}{version} the code below is only a stand-in: names and "
-            "signatures are there, what they do is gone. Write it again so that it does what is described here. "
+            f"# Implement {listed}\n\nIn this checkout of {repo.repo}{version} the code below is only a stand-in: "
+            "names and signatures are there, what they do is gone. Write it again so that it does what is described here. "
             "Everything else in the project works and must keep working."
         )
     return (
@@ -81,9 +81,7 @@ def _title(repo: Repo, shown: Sequence[Symbol], deletion: Deletion) -> str:
     )
 
 
-def _missing(
-    codebase: Codebase, shown: Sequence[Symbol], deletion: Deletion, visibility: Visibility, doctests: set[str]
-) -> str:
+def _missing(shown: Sequence[Symbol], visibility: Visibility, doctests: set[str]) -> str:
     by_path: dict[str, list[Symbol]] = defaultdict(list)
     for symbol in shown:
         by_path[symbol.path].append(symbol)
@@ -169,6 +167,6 @@ def _checked(fail_to_pass: Sequence[str]) -> str:
     files = sorted({test.partition("::")[0] for test in fail_to_pass})
     listed = ", ".join(f"`{file}`" for file in files[:5]) + (" and others" if len(files) > 5 else "")
     return (
-        f"## How it is checked\n\n{len(fail_to_pass)} tests that are not in this checkout (from {listed}) must pass, and all "
-        "tests that pass now must still pass."
+        f"## How it is checked\n\n{len(fail_to_pass)} tests that are not in this checkout (from {listed}) must pass, "
+        "and all tests that pass now must still pass."
     )

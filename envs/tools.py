@@ -44,7 +44,7 @@ def tool_layer(python: str, cache: Path) -> Path:
     try:
         if done.returncode != 0:
             raise EnvironmentFailure(
-                f"coverage cannot be installed for Python {minor}: {done.stderr.decode(errors='replace').strip()[-500:]}",
+                f"coverage cannot be installed for Python {minor}: {done.stderr.decode(errors='replace')[-500:]}",
                 reason="infra",
             )
         open_to_all(scratch)

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Any, Optional
+from typing import Annotated, Any
 
 import typer
 from rich.console import Console
@@ -32,18 +32,16 @@ app = typer.Typer(
 )
 errors = Console(stderr=True, width=None if sys.stderr.isatty() else 160)
 
-Config = Annotated[Optional[list[Path]], typer.Option("--config", "-c", help="TOML file with settings; repeatable.")]
+Config = Annotated[list[Path] | None, typer.Option("--config", "-c", help="TOML file with settings; repeatable.")]
 Set = Annotated[
-    Optional[list[str]], typer.Option("--set", help="A setting as key=value, for example verdict.gold_runs=5.")
+    list[str] | None, typer.Option("--set", help="A setting as key=value, for example verdict.gold_runs=5.")
 ]
-Out = Annotated[Optional[Path], typer.Option("--out", "-o", help="Folder of the task set.")]
-Cache = Annotated[Optional[Path], typer.Option("--cache", help="Folder for mirrors, environments and finished stages.")]
+Out = Annotated[Path | None, typer.Option("--out", "-o", help="Folder of the task set.")]
+Cache = Annotated[Path | None, typer.Option("--cache", help="Folder for mirrors, environments and finished stages.")]
 Json = Annotated[bool, typer.Option("--json", help="Print the result as JSON on stdout.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress.")]
-Scheduler = Annotated[
-    Optional[str], typer.Option(help="Address of a Dask scheduler, tcp://host:8786; else a local one.")
-]
-Workers = Annotated[Optional[int], typer.Option(help="Local worker processes; default: one per core.")]
+Scheduler = Annotated[str | None, typer.Option(help="Address of a Dask scheduler, tcp://host:8786; else a local one.")]
+Workers = Annotated[int | None, typer.Option(help="Local worker processes; default: one per core.")]
 
 
 class Format(StrEnum):
@@ -82,12 +80,12 @@ def settings_of(config: list[Path] | None, set_: list[str] | None, **direct: Any
 @app.command()
 def generate(
     sources: Annotated[
-        Optional[list[str]], typer.Argument(help="pypi:name, a git URL or path, a folder, an archive.")
+        list[str] | None, typer.Argument(help="pypi:name, a git URL or path, a folder, an archive.")
     ] = None,
     out: Out = None,
     config: Config = None,
     set_: Set = None,
-    limit: Annotated[Optional[int], typer.Option(help="At most this many tasks per source.")] = None,
+    limit: Annotated[int | None, typer.Option(help="At most this many tasks per source.")] = None,
     scheduler: Scheduler = None,
     workers: Workers = None,
     cache: Cache = None,
@@ -196,11 +194,11 @@ def _dry_run(settings: Settings, as_json: bool) -> int:
 
 @app.command()
 def verify(
-    instance_id: Annotated[Optional[list[str]], typer.Argument(help="Tasks to prove again.")] = None,
+    instance_id: Annotated[list[str] | None, typer.Argument(help="Tasks to prove again.")] = None,
     out: Out = None,
     every: Annotated[bool, typer.Option("--all", help="All tasks of the set.")] = False,
     work: Annotated[
-        Optional[Path], typer.Option(help="Work directory; empty: prove from nothing. Default: a new one.")
+        Path | None, typer.Option(help="Work directory; empty: prove from nothing. Default: a new one.")
     ] = None,
     reuse: Annotated[
         bool, typer.Option("--reuse-environments", help="Use the cache's environments and baselines.")
@@ -300,7 +298,7 @@ def export(
     name: Annotated[str, typer.Argument(help="Format: jsonl.")],
     into: Annotated[Path, typer.Argument(help="Folder to write.")],
     out: Out = None,
-    repo: Annotated[Optional[str], typer.Option(help="Only this project.")] = None,
+    repo: Annotated[str | None, typer.Option(help="Only this project.")] = None,
     config: Config = None,
 ) -> None:
     """Write the tasks in another tool's format."""

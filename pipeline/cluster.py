@@ -44,8 +44,8 @@ def cluster_client(scheduler: str, workers: int) -> Iterator[Any]:
             client = Client(scheduler, timeout="20s")
         except (OSError, TimeoutError, ValueError) as error:
             raise ConfigError(
-                f"No Dask scheduler answers at {scheduler} ({error}). Start one with `dask scheduler`, and workers that "
-                "have excise installed and share the cache folder, or leave --scheduler out."
+                f"No Dask scheduler answers at {scheduler} ({error}). Start one with `dask scheduler`, and workers "
+                "that have excise installed and share the cache folder, or leave --scheduler out."
             ) from error
         with client:
             yield client

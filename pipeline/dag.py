@@ -17,7 +17,7 @@ from excise.config import Settings
 from excise.datasets.snapshot import SnapshotReport
 from excise.datasets.store import Store, Writer
 from excise.errors import StoreError
-from excise.pipeline import stages
+from excise.pipeline import proving, stages
 from excise.pipeline.cluster import cluster_client, slot_resources
 from excise.pipeline.state import SourceState
 from excise.types import Rejection, SourceSpec, Worker
@@ -164,11 +164,12 @@ class Run:
 
     def feed(self, state: SourceState) -> None:
         """Give the workers the next shards of a repository."""
-        assert state.prepared is not None and state.prepared.baseline is not None
-        path = stages.save_prepared(self.settings, state.prepared)
+        assert state.prepared is not None
+        assert state.prepared.baseline is not None
+        path = proving.save_prepared(self.settings, state.prepared)
         for shard in state.shards(self.workers):
             self.submit(
-                state, "prove", stages.prove_shard, path, shard, cost=1e9 + 1e6 * state.prepared.baseline.wall_s
+                state, "prove", proving.prove_shard, path, shard, cost=1e9 + 1e6 * state.prepared.baseline.wall_s
             )
 
     def publishable(self, state: SourceState) -> bool:

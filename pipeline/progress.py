@@ -103,10 +103,8 @@ class Progress:
         for state in states:
             report = state.report()
             stage = f"[red]{state.failure.reason}[/]" if state.failure else state.stage
-            numbers = (
-                report.num_tests, report.num_passing, report.num_covered, report.num_features, state.tried, len(state.tasks)
-            )  # fmt: skip
-            table.add_row(state.name, stage, *(str(n) if n else "" for n in numbers))
+            numbers = [report.num_tests, report.num_passing, report.num_covered, report.num_features]
+            table.add_row(state.name, stage, *(str(n or "") for n in [*numbers, state.tried, len(state.tasks)]))
         return table
 
 

@@ -9,9 +9,8 @@ from __future__ import annotations
 import functools
 import os
 import shutil
-import time
 import uuid
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Concatenate, ParamSpec, TypeVar
@@ -31,9 +30,8 @@ from excise.extractors.trees import git_tree_hash, list_files, pack
 from excise.pipeline.cache import StageCache, stage_key
 from excise.pipeline.deadline import deadline
 from excise.protocols import Policy
-from excise.types import Baseline, CoverageMap, Feature, Recipe, Rejection, Repo, SourceSpec, Worker, from_json, to_json
+from excise.types import Baseline, CoverageMap, Feature, Recipe, Rejection, Repo, SourceSpec, Worker
 from excise.verifiers.baseline import missing_modules, run_baseline
-from excise.verifiers.prove import Proof, prove
 from excise.verifiers.workbench import Layers, Prepared, Workbench
 
 P = ParamSpec("P")
@@ -68,19 +66,19 @@ class Proposed:
 
 def stage(
     name: str,
-) -> Callable[[Callable[Concatenate[Settings, str, P], R]], Callable[Concatenate[Settings, str, P], R | Rejection]]:
+) -> Callable[[Callable[Concatenate[Settings, P], R]], Callable[Concatenate[Settings, str, P], R | Rejection]]:
     """Make a function a stage: its :class:`ExciseError` and ``OSError`` become rejections.
 
-    The second argument of a stage is the source as the user wrote it, for the rows.
+    A stage is called with the source as the user wrote it after the settings, for the rows.
     """
 
     def wrap(
-        function: Callable[Concatenate[Settings, str, P], R],
+        function: Callable[Concatenate[Settings, P], R],
     ) -> Callable[Concatenate[Settings, str, P], R | Rejection]:
         @functools.wraps(function)
         def run(settings: Settings, source: str, /, *args: P.args, **kwargs: P.kwargs) -> R | Rejection:
             try:
-                return function(settings, source, *args, **kwargs)
+                return function(settings, *args, **kwargs)
             except (ExciseError, OSError, RecursionError, MemoryError) as error:
                 return rejection_of(name, source, error)
 
@@ -102,20 +100,29 @@ def rejection_of(stage_name: str, source: str, error: BaseException) -> Rejectio
     return Rejection(repo=source, stage=stage_name, subject=source, reason=reason, detail=detail, worker_outcome=worker)
 
 
-def _kept(rejection: Rejection) -> bool:
+def decided(rejection: Rejection) -> bool:
+    """Something was found out about the subject, so that trying again would say the same."""
     return rejection.worker_outcome is Worker.OK
 
 
-def _fingerprint(settings: Settings) -> dict[str, object]:
+def remember(cache: StageCache, stage_name: str, key: str, name: str, failure: EnvironmentFailure) -> None:
+    """Keep a failure that another try would only repeat."""
+    refused = rejection_of(stage_name, name, failure)
+    if decided(refused):
+        cache.put(stage_name, key, refused)
+
+
+def fingerprint(settings: Settings) -> dict[str, object]:
+    """The settings that can change a verdict."""
     return settings.verdict.model_dump(mode="json")
 
 
 # ------------------------------------------------------------------------------------------- fetch
 @stage("fetch")
-def fetch_stage(settings: Settings, source: str, spec: SourceSpec) -> Sourced:
+def fetch_stage(settings: Settings, spec: SourceSpec) -> Sourced:
     """Resolve, fetch, and keep the sources as a layer and as an archive in the task set."""
     adapter = resolve_source(spec)
-    with deadline(settings.verdict.install_timeout_s + GRACE_S, f"Fetching {source}"):
+    with deadline(settings.verdict.install_timeout_s + GRACE_S, f"Fetching {spec.spec}"):
         pinned = adapter.resolve(spec, settings.cache)
         key = stage_key("fetch", pinned)
         cache = StageCache(settings.cache)
@@ -166,7 +173,7 @@ def new_folder(parent: Path) -> Path:
 
 # ------------------------------------------------------------------------------------- environment
 @stage("environment")
-def environment_stage(settings: Settings, source: str, spec: SourceSpec, sourced: Sourced) -> Prepared:
+def environment_stage(settings: Settings, spec: SourceSpec, sourced: Sourced) -> Prepared:
     """Plan and install, in a sandbox with the network on; nothing of the project runs on the host."""
     repo = sourced.repo
     cutoff = repo.created_at[:10] if settings.verdict.cutoff == "auto" else settings.verdict.cutoff
@@ -175,23 +182,16 @@ def environment_stage(settings: Settings, source: str, spec: SourceSpec, sourced
     cache = StageCache(settings.cache)
     known = cache.get(Prepared, "environment", key)
     if isinstance(known, Rejection):
-        return _again(known)
+        raise EnvironmentFailure(known.detail, reason=known.reason)
     if known is not None and Path(known.layers.env).is_dir() and Path(known.layers.sources).is_dir():
         return replace(known, repo=repo)
     try:
         prepared = _install(settings, spec, sourced, cutoff)
     except EnvironmentFailure as failure:
-        refused = rejection_of("environment", source, failure)
-        if _kept(refused):
-            cache.put("environment", key, refused)
+        remember(cache, "environment", key, repo.repo, failure)
         raise
     cache.put("environment", key, prepared)
     return prepared
-
-
-def _again(known: Rejection) -> Prepared:
-    """A remembered failure, raised anew."""
-    raise EnvironmentFailure(known.detail, reason=known.reason)
 
 
 def _install(settings: Settings, spec: SourceSpec, sourced: Sourced, cutoff: str) -> Prepared:
@@ -242,9 +242,9 @@ def install_recipe(settings: Settings, recipe: Recipe, sourced: Sourced) -> Prep
 
 # ---------------------------------------------------------------------------------------- baseline
 @stage("baseline")
-def baseline_stage(settings: Settings, source: str, prepared: Prepared) -> Prepared:
+def baseline_stage(settings: Settings, prepared: Prepared) -> Prepared:
     """Run the untouched project N times; the first run's byte code becomes a layer."""
-    key = stage_key("baseline", prepared.environment.env_id, _fingerprint(settings))
+    key = stage_key("baseline", prepared.environment.env_id, fingerprint(settings))
     cache = StageCache(settings.cache)
     warm = Path(prepared.layers.env).parent / "pyc"
     known = cache.get(Baseline, "baseline", key)
@@ -257,9 +257,7 @@ def baseline_stage(settings: Settings, source: str, prepared: Prepared) -> Prepa
             with deadline(runs * settings.verdict.suite_timeout_s + GRACE_S, f"The baseline of {prepared.repo.repo}"):
                 known = run_baseline(bench, warm)
         except EnvironmentFailure as failure:
-            refused = rejection_of("baseline", source, failure)
-            if _kept(refused):
-                cache.put("baseline", key, refused)
+            remember(cache, "baseline", key, prepared.repo.repo, failure)
             raise
         cache.put("baseline", key, known)
     return replace(prepared, baseline=known, layers=replace(prepared.layers, pyc=str(warm)))
@@ -272,9 +270,9 @@ def workbench(settings: Settings, prepared: Prepared) -> Workbench:
 
 # ---------------------------------------------------------------------------------------- coverage
 @stage("coverage")
-def coverage_stage(settings: Settings, source: str, prepared: Prepared) -> Prepared:
+def coverage_stage(settings: Settings, prepared: Prepared) -> Prepared:
     """Map every test to the symbols it executes, each in a process of its own."""
-    key = stage_key("coverage", prepared.environment.env_id, _fingerprint(settings))
+    key = stage_key("coverage", prepared.environment.env_id, fingerprint(settings))
     cache = StageCache(settings.cache)
     known = cache.get(CoverageMap, "coverage", key)
     if not isinstance(known, CoverageMap):
@@ -314,9 +312,9 @@ def _map(settings: Settings, prepared: Prepared) -> CoverageMap:
 
 # -------------------------------------------------------------------------------------------- find
 @stage("find")
-def find_stage(settings: Settings, source: str, prepared: Prepared) -> Proposed:
+def find_stage(settings: Settings, prepared: Prepared) -> Proposed:
     """Features worth trying, from the coverage map and the symbol graph."""
-    key = stage_key("find", prepared.environment.env_id, _fingerprint(settings), settings.seed)
+    key = stage_key("find", prepared.environment.env_id, fingerprint(settings), settings.seed)
     cache = StageCache(settings.cache)
     known = cache.get(Proposed, "find", key)
     if isinstance(known, Proposed):
@@ -340,56 +338,3 @@ def find_stage(settings: Settings, source: str, prepared: Prepared) -> Proposed:
     )
     cache.put("find", key, proposed)
     return proposed
-
-
-# ------------------------------------------------------------------------------------------- prove
-_benches: dict[str, Workbench] = {}
-
-
-def prove_shard(
-    settings: Settings, source: str, prepared: Path | Prepared, shard: Sequence[tuple[Feature, str]]
-) -> list[Proof]:
-    """Try a shard of one repository's candidates; one answer each, whatever happens.
-
-    ``prepared`` may be the path of its JSON: the maps of a large repository are read once per worker, not sent
-    with every shard.
-    """
-    if isinstance(prepared, Path):
-        prepared = from_json(Prepared, prepared.read_bytes())
-    env_id = prepared.environment.env_id
-    if env_id not in _benches:
-        _benches.clear()
-        _benches[env_id] = workbench(settings, prepared)
-    return [_prove_one(settings, source, _benches[env_id], feature, deleter) for feature, deleter in shard]
-
-
-def _prove_one(settings: Settings, source: str, bench: Workbench, feature: Feature, deleter: str) -> Proof:
-    key = stage_key("candidate", bench.prepared.environment.env_id, _fingerprint(settings), feature.feature_id, deleter)
-    cache = StageCache(settings.cache)
-    known = cache.get(Proof, "candidate", key)
-    if isinstance(known, Proof):
-        return known
-    began = time.monotonic()
-    limit = 20 * bench.settings.suite_timeout_s + GRACE_S
-    try:
-        with deadline(limit, f"Proving {feature.feature_id}"):
-            proof = prove(bench, feature, deleter)
-    except (ExciseError, OSError, RecursionError, MemoryError) as error:
-        row = rejection_of("gate", bench.repo.repo, error)
-        row = replace(row, subject=feature.feature_id, kind=feature.kind, symbols=feature.symbols)
-        return Proof(rejection=row, wall_s=time.monotonic() - began)
-    if proof.rejection is None or _kept(proof.rejection):
-        cache.put("candidate", key, proof)
-    return proof
-
-
-def save_prepared(settings: Settings, prepared: Prepared) -> Path:
-    """Write a prepared repository where all workers can read it."""
-    key = stage_key("coverage", prepared.environment.env_id, _fingerprint(settings), prepared.repo.blob)
-    path = settings.cache / "prepared" / f"{key}.json"
-    if not path.exists():
-        path.parent.mkdir(parents=True, exist_ok=True)
-        scratch = path.with_name(f".{path.name}.{uuid.uuid4().hex}")
-        scratch.write_bytes(to_json(prepared))
-        scratch.rename(path)
-    return path

@@ -101,8 +101,7 @@ def candidate_of(bench: Workbench, task: Task) -> Candidate:
         symbols=removed,
         tests=task.fail_to_pass,
     )
-    base = bench.read([*bench.edits_of(task.deletion_patch)])
-    source_patch, hide_patch = _split_patch(bench, task.deletion_patch, base)
+    source_patch, hide_patch = _split_patch(bench, task.deletion_patch)
     symbols = bench.codebase.symbols()
     text = []
     for symbol_id in removed:
@@ -133,7 +132,7 @@ def candidate_of(bench: Workbench, task: Task) -> Candidate:
     )
 
 
-def _split_patch(bench: Workbench, patch: str, base: dict[str, bytes]) -> tuple[str, str]:
+def _split_patch(bench: Workbench, patch: str) -> tuple[str, str]:
     """The part that changes sources and the part that changes tests."""
     parts = [f"diff --git {part}" for part in patch.split("diff --git ")[1:]]
     tests = [bench.codebase.is_test(next(iter(bench.edits_of(part)))) for part in parts]

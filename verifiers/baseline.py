@@ -20,7 +20,8 @@ _NO_MODULE = re.compile(r"No module named '([\w.]+)'")
 def run_baseline(bench: Workbench, warm: Path | None = None) -> Baseline:
     """Run the untouched project ``baseline_runs`` times.
 
-    The byte code that the first run compiles becomes the layer ``warm``, from which later runs start. Raises :class:`EnvironmentFailure` with a class: ``no_tests, collect_error, timeout, oom, low_pass,
+    The byte code that the first run compiles becomes the layer ``warm``, from which later runs start.
+    Raises :class:`EnvironmentFailure` with a class: ``no_tests, collect_error, timeout, oom, low_pass,
     import_error, infra``.
     """
     runs: list[TestRun] = []

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from excise.envs.rootfs import masked_folders
 from excise.protocols import GateReport
-from excise.types import Outcome, SymbolKind
+from excise.types import Outcome, SymbolKind, content_id
 from excise.verifiers.candidate import Candidate
 from excise.verifiers.shingles import Index, files_below, shingles
 from excise.verifiers.shipped import materialise
@@ -97,7 +97,10 @@ def _scan(candidate: Candidate, wanted: dict[str, set[int]]) -> tuple[list[Leak]
             known = None if inside in edits else bench.fingerprints.get(inside)
             index = known if known is not None else Index.build([path])
             leaks += _matches(index, wanted, f"/testbed/{inside}")
-    for index, label in ((environment_index(bench), "the environment"), (system_index(), "the system")):
+    for index, label in (
+        (environment_index(bench), "the environment"),
+        (system_index(Path(bench.prepared.layers.env).parent.parent), "the system"),
+    ):
         for leak in _matches(index, wanted, label):
             leaks.append(Leak(leak.symbol, _where(bench, wanted) or label, leak.share))
     return leaks, len(files)
@@ -138,11 +141,16 @@ def environment_index(bench: Workbench) -> Index:
 
 
 @cache
-def system_index() -> Index:
-    """Python sources and archives of the host's ``/usr`` that sandboxes see; made once per process."""
-    masked = tuple(f"{folder}/" for folder in masked_folders())
-    files = files_below([Path("/usr/lib"), Path("/usr/share")], _SYSTEM_SUFFIXES)
-    return Index.build(path for path in files if not str(path).startswith(masked))
+def system_index(folder: Path) -> Index:
+    """Python sources and archives of the host's ``/usr`` that sandboxes see; made once per state of the host."""
+    masked = tuple(f"{path}/" for path in masked_folders())
+    installed = Path("/var/lib/dpkg/status")
+    stamp = installed.stat().st_mtime_ns if installed.exists() else 0
+    path = folder / f"system-{content_id('system', stamp, masked)}.bin"
+    if not path.exists():
+        files = files_below([Path("/usr/lib"), Path("/usr/share")], _SYSTEM_SUFFIXES)
+        Index.build(file for file in files if not str(file).startswith(masked)).save(path)
+    return Index.load(path)
 
 
 def _bytecode(candidate: Candidate) -> list[Leak]:

@@ -12,7 +12,7 @@ from excise.verifiers.shingles import normal_lines
 MIN_LINE = 24
 """Shorter lines of code say nothing."""
 MAX_LINES = 2
-"""So many lines of code may stand in the statement by chance (a docstring's example that is also a line of the body)."""
+"""So many lines of code may stand in the statement by chance (an example that is also a line of the body)."""
 
 
 class StatementIsComplete:

@@ -17,7 +17,7 @@ class Python:
     """The Python adapter; see :class:`excise.protocols.Language`."""
 
     name = "python"
-    suffixes = (".py", ".pyw", ".pyi")
+    suffixes: tuple[str, ...] = (".py", ".pyw", ".pyi")
     inside = runner.INSIDE
 
     def parse(self, root: Path, paths: Iterable[str]) -> Codebase:

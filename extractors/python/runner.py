@@ -119,7 +119,7 @@ def to_test_run(done: Completed, entries: Iterator[dict[str, Any]], wanted: Sequ
 
 def to_result(entry: dict[str, Any]) -> TestResult:
     """One ``test`` line of the report."""
-    status = entry.get("status")
+    status = str(entry.get("status"))
     return TestResult(
         test_id=str(entry["id"]),
         status=Status(status) if status in Status.__members__ else Status.ERROR,

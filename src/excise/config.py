@@ -25,27 +25,27 @@ class _Strict(BaseModel):
 class VerdictSettings(_Strict):
     """What changes a verdict: part of the fingerprint of every stage."""
 
-    baseline_runs: int = Field(3, ge=2)
+    baseline_runs: int = Field(default=3, ge=2)
     """Runs of the untouched project; the last one is shuffled."""
-    gold_runs: int = Field(3, ge=1)
+    gold_runs: int = Field(default=3, ge=1)
     """Runs of the restored project per accepted task; the last one is shuffled."""
-    suite_timeout_s: float = Field(1800.0, gt=0)
+    suite_timeout_s: float = Field(default=1800.0, gt=0)
     """Wall seconds for one whole run of the tests."""
-    test_timeout_s: float = Field(60.0, gt=0)
+    test_timeout_s: float = Field(default=60.0, gt=0)
     """Wall seconds for one test."""
-    install_timeout_s: float = Field(900.0, gt=0)
+    install_timeout_s: float = Field(default=900.0, gt=0)
     """Wall seconds for one installation."""
-    memory_mb: int = Field(4096, ge=64)
+    memory_mb: int = Field(default=4096, ge=64)
     """Memory of one sandbox."""
-    pids: int = Field(256, ge=8)
+    pids: int = Field(default=256, ge=8)
     """Processes of one sandbox."""
-    disk_mb: int = Field(2048, ge=16)
+    disk_mb: int = Field(default=2048, ge=16)
     """What one sandbox may write."""
-    min_passing: int = Field(10, ge=1)
+    min_passing: int = Field(default=10, ge=1)
     """A project with fewer passing tests is refused."""
-    min_pass_rate: float = Field(0.8, ge=0, le=1)
+    min_pass_rate: float = Field(default=0.8, ge=0, le=1)
     """Share of the tests that ran which must pass."""
-    max_f2p_share: float = Field(0.5, gt=0, le=1)
+    max_f2p_share: float = Field(default=0.5, gt=0, le=1)
     """A feature that more of the tests execute is no feature but the core."""
     visibility: Visibility = Visibility.DOCSTRING
     """How much the problem statement gives away."""
@@ -62,7 +62,7 @@ class Settings(_Strict):
     """The task set's folder."""
     cache: Path = Field(default_factory=lambda: default_cache())
     """Folder for mirrors, environments and finished stages."""
-    limit: int | None = Field(None, ge=1)
+    limit: int | None = Field(default=None, ge=1)
     """At most this many tasks per source."""
     workers: int = Field(default_factory=lambda: max(1, os.cpu_count() or 1), ge=1)
     """Local worker processes."""

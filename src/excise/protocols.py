@@ -82,7 +82,10 @@ class Module:
 class Codebase(Protocol):
     """All parsed files of a repository and who refers to what; made by a :class:`Language`."""
 
-    modules: Mapping[str, Module]
+    @property
+    def modules(self) -> Mapping[str, Module]:
+        """Path to parsed file."""
+        ...
 
     def symbols(self) -> Mapping[str, Symbol]:
         """Symbol id to symbol, tests included."""

@@ -13,7 +13,6 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
-from functools import cache
 from typing import Any, TypeVar
 
 SCHEMA_VERSION = 1
@@ -597,11 +596,16 @@ def _plain(value: object) -> object:
     return json.loads(to_json(value))
 
 
-@cache
-def _adapter(cls: Any) -> Any:
-    from pydantic import TypeAdapter
+_adapters: dict[object, Any] = {}
 
-    return TypeAdapter(cls)
+
+def _adapter(cls: Any) -> Any:
+    """pydantic's adapter of a type, made on first use."""
+    if cls not in _adapters:
+        from pydantic import TypeAdapter
+
+        _adapters[cls] = TypeAdapter(cls)
+    return _adapters[cls]
 
 
 def to_json(record: object, *, indent: int | None = None) -> bytes:

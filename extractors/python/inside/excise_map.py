@@ -16,9 +16,10 @@ import signal
 import sys
 import time
 import traceback
-from __main__ import TimeLimit
 
 import pytest
+
+from __main__ import TimeLimit
 
 GRACE_S = 10.0
 
