@@ -154,7 +154,7 @@ class BubblewrapSession:
         with selectors.DefaultSelector() as selector:
             os.set_blocking(into, False)
             selector.register(into, selectors.EVENT_WRITE)
-            for fd in (*outputs, self._control):
+            for fd in (*outputs, self._control.fileno()):
                 selector.register(fd, selectors.EVENT_READ)
             pending = memoryview(stdin)
             open_fds = set(fds)
@@ -171,7 +171,7 @@ class BubblewrapSession:
                     raise SandboxError("The sandbox did not stop when it was killed.")
                 for key, _ in selector.select(remaining):
                     fd = key.fd
-                    if key.fileobj is self._control:
+                    if fd == self._control.fileno():
                         done = True
                     elif fd == into:
                         try:
