@@ -252,6 +252,8 @@ class Holder:
             for wanted, fd in enumerate(fds):
                 os.dup2(fd, wanted)
             os.closerange(3, 256)
+            for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGPIPE, signal.SIGXFSZ):
+                signal.signal(number, signal.SIG_DFL)  # ignored signals would stay ignored in what is started
             resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
             if self.privileged:
                 os.setgroups([])
