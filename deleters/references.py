@@ -282,6 +282,8 @@ class Follower:
                 self.lose(plan.path, binding.name)
 
     def _refuse(self, plan: FilePlan, ref: Reference, why: str) -> None:
+        if self.uses.is_loose_test_file(plan.path):
+            return
         line = plan.source.count(b"\n", 0, ref.start) + 1
         is_test = self.codebase.is_test(plan.path)
         raise DeletionRefused(

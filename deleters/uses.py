@@ -80,6 +80,12 @@ class UseIndex:
             and dirname(path) not in self.codebase.names.packages
         )
 
+    def is_loose_test_file(self, path: str) -> bool:
+        """A file in a test folder that nothing imports and pytest does not collect by name (input of a type checker)."""
+        name = path.rpartition("/")[2]
+        collected = name.startswith("test") or name.endswith(("_test.py", "_tests.py")) or name == "conftest.py"
+        return self.codebase.is_test(path) and not collected and path not in self.imported
+
     # -------------------------------------------------------------------------------------- uses
     def references_to(self, lost: Lost) -> Iterator[tuple[str, Reference]]:
         """References outside of function bodies whose chain passes through the lost binding."""
