@@ -40,6 +40,7 @@ DISTRIBUTIONS = {
     "nacl": "PyNaCl",
     "OpenSSL": "pyOpenSSL",
     "past": "future",
+    "railroad": "railroad-diagrams",
     "PIL": "Pillow",
     "pkg_resources": "setuptools",
     "psycopg2": "psycopg2-binary",

@@ -90,7 +90,7 @@ class Installer:
             return classify(_output(done))
         if attempt.mode == "path":
             self._write_path(recipe.roots)
-            self._build_extensions(interpreter, recipe)
+            self._build_extensions(interpreter)
         return self._check_runner()
 
     def _fresh_venv(self, interpreter: Interpreter) -> None:
@@ -117,7 +117,7 @@ class Installer:
             return None
         return InstallFailure(reason="resolve_conflict", detail=f"pytest does not start: {decisive(_output(done))}")
 
-    def _build_extensions(self, interpreter: Interpreter, recipe: Recipe) -> None:
+    def _build_extensions(self, interpreter: Interpreter) -> None:
         """Compile in place, if it can be done; whether the project needs it is seen when it is imported."""
         if not self.manifest.has_extensions or not (self.sources / "setup.py").is_file():
             return

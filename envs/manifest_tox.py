@@ -127,7 +127,7 @@ def _factor_lines(value: str) -> Iterator[str]:
         match = re.match(r"([!\w{},.-]+)\s*:\s+(.*)", line)
         if match is None:
             yield line
-        elif re.fullmatch(r"py3?|tests?|cov|latest|default", match[1]):
+        elif re.fullmatch(r"py3?|tests?|unit|unittests?|pytest|cov|latest|default", match[1]):
             yield match[2]
 
 

@@ -77,6 +77,35 @@ MARKERS = {
 AMBIGUOUS_MARKERS = frozenset({"run", "order", "urls", "subprocess", "repeat", "flaky", "benchmark", "dependency"})
 """Markers that projects also define for themselves: believed in only when the manifests name the plugin."""
 
+TOOL_MARKERS = frozenset(
+    {"no_cover", "xdist_group", "flaky", "timeout", "benchmark", "forked", "memray", "limit_memory"}
+)
+"""Markers of plugins that excise leaves out: they must not be an error."""
+
+CORE_KEYS = frozenset(
+    (
+        *("addopts", "cache_dir", "collect_imported_tests", "confcutdir", "console_output_style"),
+        *("consider_namespace_packages", "disable_test_id_escaping_and_forfeit_all_rights_to_community_support"),
+        *("doctest_encoding", "doctest_optionflags", "empty_parameter_set_mark", "enable_assertion_pass_hook"),
+        *("faulthandler_exit_on_timeout", "faulthandler_timeout", "filterwarnings", "junit_duration_report"),
+        *("junit_family", "junit_log_passing_tests", "junit_logging", "junit_suite_name", "log_auto_indent", "log_cli"),
+        *(
+            "log_cli_date_format",
+            "log_cli_format",
+            "log_cli_level",
+            "log_date_format",
+            "log_file",
+            "log_file_date_format",
+        ),
+        *("log_file_format", "log_file_level", "log_file_mode", "log_format", "log_level", "markers", "minversion"),
+        *("norecursedirs", "python_classes", "python_files", "python_functions", "pythonpath", "required_plugins"),
+        *("strict", "strict_config", "strict_markers", "strict_parametrization_ids", "strict_xfail", "testpaths"),
+        *("tmp_path_retention_count", "tmp_path_retention_policy", "truncation_limit_chars", "truncation_limit_lines"),
+        *("usefixtures", "verbosity_assertions", "verbosity_subtests", "verbosity_test_cases", "xfail_strict"),
+    )
+)
+"""Configuration keys of pytest itself."""
+
 CONFIG_KEYS = {
     "asyncio_mode": "pytest-asyncio",
     "asyncio_default_fixture_loop_scope": "pytest-asyncio",

@@ -14,9 +14,10 @@ from excise.envs.addopts import safe_addopts
 from excise.envs.interpreters import Interpreter, choose, fits
 from excise.envs.manifest import Manifest
 from excise.envs.manifests import read_manifest
+from excise.envs.plugin_names import CORE_KEYS, TOOL_MARKERS
 from excise.envs.project_layout import find_layout
 from excise.envs.test_requirements import test_requirements
-from excise.envs.test_scan import find_tests, scan_tests
+from excise.envs.test_scan import TestUse, find_tests, scan_tests
 from excise.errors import EnvironmentFailure
 from excise.types import Recipe, Repo, SourceSpec
 
@@ -36,8 +37,7 @@ _SUPPORTED_AFTER = timedelta(days=540)
 """This long after an interpreter's release, the tools that tests need had learnt it."""
 _EDITABLE_SINCE = datetime(2022, 9, 1, tzinfo=UTC)
 """Since then the common build backends install a checkout in place (PEP 660)."""
-_LINT_WARNINGS = ("pytest.PytestConfigWarning", "pytest.PytestUnknownMarkWarning")
-_LINT_KEYS = ("strict", "strict_config", "strict_markers")
+_STRICT_KEYS = ("strict", "strict_config", "strict_markers")
 
 
 def plan(root: Path, repo: Repo, spec: SourceSpec, interpreters: Sequence[Interpreter], cutoff: str) -> Recipe:
@@ -70,7 +70,7 @@ def plan(root: Path, repo: Repo, spec: SourceSpec, interpreters: Sequence[Interp
         roots=roots,
         packages=packages,
         env=manifest.test_env,
-        test_args=(*safe_addopts(manifest.addopts), *_tolerate_settings(manifest), *spec.test_args),
+        test_args=(*safe_addopts(manifest.addopts), *_tolerate(manifest, use), *spec.test_args),
         test_paths=test_paths,
         system_packages=manifest.system_packages,
         cutoff=limit,
@@ -154,8 +154,14 @@ def _distribution(text: str) -> str:
         return text
 
 
-def _tolerate_settings(manifest: Manifest) -> tuple[str, ...]:
-    """Settings and marks of plugins that are left out are no error, even where a project asks pytest to be strict."""
-    off = [word for key in _LINT_KEYS if key in manifest.pytest_keys for word in ("-o", f"{key}=false")]
-    ignored = [word for name in _LINT_WARNINGS if manifest.strict_warnings for word in ("-W", f"ignore::{name}")]
-    return (*off, *ignored)
+def _tolerate(manifest: Manifest, use: TestUse) -> tuple[str, ...]:
+    """Settings and marks of plugins that are left out are no error, even where a project asks pytest to be strict.
+
+    Nothing is added where it is not needed: a filter on the command line also changes what child processes see.
+    """
+    arguments = [word for key in _STRICT_KEYS if key in manifest.pytest_keys for word in ("-o", f"{key}=false")]
+    if manifest.strict_warnings and set(manifest.pytest_keys) - CORE_KEYS:
+        arguments += ["-W", "ignore::pytest.PytestConfigWarning"]
+    if manifest.strict_warnings and use.markers & TOOL_MARKERS:
+        arguments += ["-W", "ignore::pytest.PytestUnknownMarkWarning"]
+    return tuple(arguments)
