@@ -254,7 +254,7 @@ def query(
     with guarded():
         settings = settings_of(config, None, out=out)
         width = Console().width if sys.stdout.isatty() else None
-        print(ask(settings.out, sql, Format.JSON if as_json else format_, width=width))
+        print(ask(settings.out, sql, Format.JSON if as_json else format_, width=width).rstrip("\n"))
 
 
 @app.command()

@@ -1,0 +1,82 @@
+"""Deciding a candidate: only the tests that can be affected, against the naive way, on the same candidates.
+
+Naive: the whole suite on a fresh copy of the deleted tree, as one does without a coverage map. Ours: the hidden tests
+alone, in a fresh sandbox over shared layers. Both run in the same sandbox backend, interleaved.
+
+Run: ``python benchmarks/search.py pypi:boltons==26.2.0 [candidates]`` (uses the usual cache). Prints CPU seconds per
+candidate of each, their ratio, and whether the sets of failing tests agree.
+"""
+
+from __future__ import annotations
+
+import sys
+import tempfile
+from pathlib import Path
+from statistics import geometric_mean
+from typing import TypeVar
+
+from excise.config import Settings, load
+from excise.deleters.registry import get
+from excise.errors import DeletionRefused
+from excise.pipeline import stages
+from excise.pipeline.stages import Proposed
+from excise.types import Rejection, SourceSpec
+from excise.verifiers.candidate import Candidate, exceptions
+from excise.verifiers.workbench import Prepared
+
+T = TypeVar("T")
+
+
+def done(answer: T | Rejection) -> T:
+    """The answer of a stage, or the end."""
+    if isinstance(answer, Rejection):
+        sys.exit(f"{answer.stage}: {answer.detail}")
+    return answer
+
+
+def prepare(spec: SourceSpec, settings: Settings) -> tuple[Prepared, Proposed]:
+    """Every stage up to the features."""
+    name = spec.spec
+    sourced = done(stages.fetch_stage(settings, name, spec))
+    prepared = done(stages.environment_stage(settings, name, spec, sourced))
+    prepared = done(stages.baseline_stage(settings, name, prepared))
+    prepared = done(stages.coverage_stage(settings, name, prepared))
+    return prepared, done(stages.find_stage(settings, name, prepared))
+
+
+def main() -> None:
+    """Measure on the first features that can be deleted."""
+    spec = SourceSpec(spec=sys.argv[1])
+    wanted = int(sys.argv[2]) if len(sys.argv) > 2 else 10
+    with tempfile.TemporaryDirectory() as out:
+        measure(spec, wanted, load(out=Path(out)))
+
+
+def measure(spec: SourceSpec, wanted: int, settings: Settings) -> None:
+    """Both ways on the same candidates, in turn."""
+    prepared, proposed = prepare(spec, settings)
+    bench = stages.workbench(settings, prepared)
+    ratios, agree, ours_s, naive_s = [], 0, 0.0, 0.0
+    for feature in proposed.features:
+        if len(ratios) >= wanted:
+            break
+        try:
+            deletion = get("stub").delete(bench.codebase, feature)
+        except DeletionRefused:
+            continue
+        candidate = Candidate(bench=bench, deletion=deletion, instance_id=deletion.deletion_id)
+        near = candidate.run("deleted", ids=sorted(feature.tests))
+        whole = candidate.run("deleted")
+        same = set(exceptions(near, feature.tests)) == set(exceptions(whole, sorted(bench.trusted)))
+        agree += same
+        ours_s, naive_s = ours_s + near.cpu_s, naive_s + whole.cpu_s
+        ratios.append(whole.cpu_s / near.cpu_s)
+        print(
+            f"{feature.entry[0]}: {len(feature.tests)} tests {near.cpu_s:.2f} s, all {whole.cpu_s:.2f} s, same {same}"
+        )
+    print(f"{len(ratios)} candidates: {ours_s / len(ratios):.2f} against {naive_s / len(ratios):.2f} CPU s each")
+    print(f"naive / ours: {geometric_mean(ratios):.1f} (geometric mean); verdicts agree on {agree} of {len(ratios)}")
+
+
+if __name__ == "__main__":
+    main()
