@@ -53,7 +53,7 @@ def main() -> None:
                 times[name].append(1000 * (time.perf_counter() - began))
     for name, values in times.items():
         print(
-            f"{name}: median {median(values):.1f} ms, p95 {quantiles(values, n=20)[-1]:.1f} ms, min {min(values):.1f} ms"
+            f"{name}: median {median(values):.1f} ms, p95 {quantiles(values, n=20)[-1]:.1f} ms"
         )
     print(f"session / bare: {median(times['session']) / median(times['bare bwrap']):.2f} (medians)")
 

@@ -56,7 +56,8 @@ def measure(spec: SourceSpec, wanted: int, settings: Settings) -> None:
     """Both ways on the same candidates, in turn."""
     prepared, proposed = prepare(spec, settings)
     bench = stages.workbench(settings, prepared)
-    ratios, agree, ours_s, naive_s = [], 0, 0.0, 0.0
+    ratios: list[float] = []
+    agree, ours_s, naive_s = 0, 0.0, 0.0
     for feature in proposed.features:
         if len(ratios) >= wanted:
             break
