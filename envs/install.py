@@ -115,6 +115,7 @@ class _Job:
         self.work, self.deadline = work, deadline
         self.manifest: Manifest = read_manifest(sources)
         self.began = time.monotonic()
+        self.relocated = False
 
     def run(self, more: MissingModules | None) -> Environment:
         variables = install_environ(self.repo, self.recipe)
@@ -140,8 +141,8 @@ class _Job:
     ) -> bool:
         """Whether something was changed, so that it is worth looking again."""
         found = self._imports(env, built)
-        if found.elsewhere and self.recipe.editable != "path":
-            self.recipe = installer.relocate(self.recipe)
+        if found.elsewhere and not self.relocated:
+            self.recipe, self.relocated = installer.relocate(self.recipe), True
             return True
         missing = found.missing
         if not missing and not found.errors and more is not None:

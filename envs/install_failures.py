@@ -38,7 +38,7 @@ _SYSTEM = re.compile(
 )
 _PROJECT = re.compile(
     r"failed to (build|prepare|download and build|generate|parse)[^\n]*file:///testbed|failed to parse[^\n]*/testbed"
-    r"|/testbed\b[^\n]*does not appear to be",
+    r"|/testbed\b[^\n]*does not appear to be|\w*_for_build_editable|\bbuild_editable\b",
     re.IGNORECASE,
 )
 _BUILD = re.compile(r"failed to (build|download and build)|the build backend returned an error", re.IGNORECASE)

@@ -86,7 +86,7 @@ def parse_line(root: Path, line: str, folder: str = ".", seen: tuple[str, ...] =
         return Requirements()
     if match := re.fullmatch(r"(?:-e\s*|--editable[\s=]*)?(?:\.|\{toxinidir\}|file:\.)/?(?:\[([\w\s,.-]+)\])?", text):
         return Requirements(extras=tuple(re.split(r"[\s,]+", match[1].strip())) if match[1] else ())
-    if not text or text.startswith("-"):
+    if not text or text.startswith("-") or text.endswith((".txt", ".in")):
         return Requirements()
     plain = re.split(r"\s+--", text)[0].strip()
     if (wanted := valid_requirement(plain)) and not Requirement(wanted).url:

@@ -1,0 +1,238 @@
+"""Real installations in the real sandbox, of tiny projects. Skipped where there is no sandbox or no package index."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from excise.envs.bubblewrap import BubblewrapSandbox
+from excise.envs.import_check import check_imports
+from excise.envs.install import Installed, install
+from excise.envs.install_attempts import first_attempt, next_attempt, relax
+from excise.envs.install_env import install_environ
+from excise.envs.install_failures import InstallFailure, classify
+from excise.envs.interpreters import choose, find_interpreters
+from excise.envs.layers import prune_built_layer
+from excise.envs.layout import ENV, base_env, project_mounts
+from excise.envs.stage0 import plan
+from excise.errors import EnvironmentFailure
+from excise.extractors.trees import git_tree_hash
+from excise.protocols import Policy
+from excise.types import Recipe, Repo, SourceSpec, Worker
+
+SANDBOX = BubblewrapSandbox()
+POLICY = Policy()
+needs_sandbox = pytest.mark.skipif(not SANDBOX.capabilities().available, reason=SANDBOX.capabilities().detail)
+TESTS = {"tests/test_kit.py": "import kit\n\ndef test_it():\n    assert kit.x == 1\n"}
+
+
+def make(root: Path, files: dict[str, str]) -> tuple[Path, Repo]:
+    for name, text in (files | TESTS).items():
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        (root / name).write_text(text)
+    tree = git_tree_hash(root)
+    return root, Repo(repo="kit", base_commit="0" * 40, tree=tree, source="dir:kit", version="1.5")
+
+
+def build(tmp_path: Path, files: dict[str, str], timeout_s: float = 300.0, **changes: object) -> Installed:
+    root, repo = make(tmp_path / "src", files)
+    recipe = plan(root, repo, SourceSpec(spec="dir:kit", **changes), find_interpreters(), "")  # type: ignore[arg-type]
+    return install_or_skip(recipe, root, repo, tmp_path, timeout_s)
+
+
+def install_or_skip(recipe: Recipe, root: Path, repo: Repo, tmp_path: Path, timeout_s: float) -> Installed:
+    try:
+        return install(recipe, root, repo, SANDBOX, POLICY, tmp_path / "cache", timeout_s)
+    except EnvironmentFailure as failure:
+        if failure.reason == "infra":
+            pytest.skip(f"no package index: {failure}")
+        raise
+
+
+def run_tests(installed: Installed, tmp_path: Path) -> str:
+    layers = [installed.built_layer, tmp_path / "src"]
+    mounts = project_mounts(choose(installed.environment.recipe.python), layers, [installed.env_layer])
+    with SANDBOX.open(mounts, POLICY, env=base_env()) as session:
+        done = session.exec([f"{ENV}/bin/python", "-m", "pytest", "-q", "-p", "no:cacheprovider"], timeout_s=60)
+    assert done.worker is Worker.OK
+    return done.stdout.decode()
+
+
+EXTENSION = """
+#include <Python.h>
+static struct PyModuleDef d = {PyModuleDef_HEAD_INIT, "kit._c", 0, -1, 0};
+PyMODINIT_FUNC PyInit__c(void) { PyObject *m = PyModule_Create(&d); PyModule_AddIntConstant(m, "x", 1); return m; }
+"""
+
+
+@needs_sandbox
+def test_a_compiled_project_is_installed_in_place(tmp_path: Path) -> None:
+    files = {
+        "setup.py": "from setuptools import setup, Extension\n"
+        "setup(name='kit', version='1.5', packages=['kit'], ext_modules=[Extension('kit._c', ['kit/c.c'])])\n",
+        "kit/__init__.py": "from kit._c import x\n",
+        "kit/c.c": EXTENSION,
+    }
+    before = build(tmp_path, files)
+    environment = before.environment
+    assert any(name.startswith("kit/_c.") and name.endswith(".so") for name in environment.built_files)
+    assert not [name for name in environment.built_files if name.endswith((".o", ".pyc")) or name.startswith("build/")]
+    assert git_tree_hash(tmp_path / "src") == environment.tree
+    assert any(line.startswith("pytest==") for line in environment.lock)
+    assert not any(line.startswith("kit") for line in environment.lock)
+    assert "1 passed" in run_tests(before, tmp_path)
+    stamp = before.env_layer.stat().st_mtime_ns
+    again = build(tmp_path, files)
+    assert again == before
+    assert again.env_layer.stat().st_mtime_ns == stamp
+    assert sorted(p.name for p in (tmp_path / "cache/envs").iterdir() if p.is_dir()) == [before.env_layer.parent.name]
+
+
+@needs_sandbox
+def test_a_project_that_does_not_build_is_put_on_the_path(tmp_path: Path) -> None:
+    files = {"setup.py": "raise SystemExit('no')\n", "kit/__init__.py": "x = 1\n"}
+    installed = build(tmp_path, files)
+    assert installed.environment.recipe.editable == "path"
+    assert any("put on the path" in line for line in installed.environment.recipe.evidence)
+    assert "1 passed" in run_tests(installed, tmp_path)
+
+
+@needs_sandbox
+def test_requirements_that_do_not_exist_are_dropped_and_missing_modules_added(tmp_path: Path) -> None:
+    files = {"kit/__init__.py": "import sortedcontainers\nx = 1\n"}
+    installed = build(tmp_path, files, requirements=("excise-no-such-distribution-0",))
+    recipe = installed.environment.recipe
+    assert not [r for r in recipe.requirements if "no-such" in r]
+    assert "sortedcontainers" in recipe.requirements
+    assert any("sortedcontainers missing" in line for line in recipe.evidence)
+
+
+@needs_sandbox
+def test_a_copy_elsewhere_is_not_taken_for_the_checkout(tmp_path: Path) -> None:
+    """The index has a distribution of the project's own name: exactly that wheel would hide the checkout."""
+    files = {"setup.cfg": "[metadata]\nname = inflection\n", "inflection.py": "x = 1\n", "kit.py": "x = 1\n"}
+    root, repo = make(tmp_path / "src", files)
+    python = find_interpreters()[-1].version
+    recipe = Recipe(python=python, requirements=("pytest", "inflection"), packages=("inflection",), editable="path")
+    installed = install_or_skip(recipe, root, repo, tmp_path, 300.0)
+    layers = [installed.built_layer, root]
+    found = check_imports(SANDBOX, POLICY, choose(python), installed.environment.recipe, layers, installed.env_layer)
+    assert not found.elsewhere
+    assert not found.errors
+    assert any("hid the checkout" in line for line in installed.environment.recipe.evidence)
+
+
+@needs_sandbox
+@pytest.mark.parametrize(
+    ("init", "reason"),
+    [("import does_not_exist_anywhere\n", "import_error"), ("import os\nos._exit(3)\n", "import_error")],
+)
+def test_what_does_not_import_is_refused(tmp_path: Path, init: str, reason: str) -> None:
+    with pytest.raises(EnvironmentFailure) as caught:
+        build(tmp_path, {"kit/__init__.py": init})
+    assert caught.value.reason == reason
+    assert not list((tmp_path / "cache/envs").glob("*/environment.json"))
+
+
+@needs_sandbox
+def test_the_clock_runs_out(tmp_path: Path) -> None:
+    files = {"setup.py": "import time\ntime.sleep(600)\n", "kit/__init__.py": "x = 1\n"}
+    with pytest.raises(EnvironmentFailure) as caught:
+        build(tmp_path, files, timeout_s=5.0)
+    assert caught.value.reason == "timeout"
+    assert not [p for p in (tmp_path / "cache/envs").iterdir() if p.is_dir()]
+
+
+# ------------------------------------------------------------------------------ without a sandbox
+def test_only_index_proxies_and_certificates_pass(tmp_path: Path) -> None:
+    host = {
+        "PIP_INDEX_URL": "https://index.invalid/simple",
+        "https_proxy": "http://proxy.invalid:1",
+        "PIP_CERT": "/etc/ssl/own.pem",
+        "AWS_SECRET_ACCESS_KEY": "secret",
+        "UV_PUBLISH_TOKEN": "secret",
+        "HOME": str(tmp_path),
+        "PATH": "/elsewhere",
+    }
+    given = install_environ(
+        Repo(repo="a/kit-x", base_commit="", tree="", source="", version="1.5"), Recipe(python="3.12.1"), host
+    )
+    assert given["UV_DEFAULT_INDEX"] == "https://index.invalid/simple"
+    assert given["https_proxy"] == "http://proxy.invalid:1"
+    assert given["SSL_CERT_FILE"] == "/etc/ssl/own.pem"
+    assert given["SETUPTOOLS_SCM_PRETEND_VERSION_FOR_KIT_X"] == "1.5"
+    assert "secret" not in given.values()
+    assert given["PATH"] != "/elsewhere"
+
+
+@pytest.mark.parametrize(
+    ("output", "reason", "of_project"),
+    [
+        (
+            "\u00d7 Failed to build `kit @ file:///testbed`\n- error: command 'gcc' failed: No such file",
+            "missing_system_lib",
+            True,
+        ),
+        ("\u00d7 Failed to build `kit @ file:///testbed`\n  SyntaxError: print 1", "build_native", True),
+        (
+            "\u00d7 Failed to build `lxml==4.0`\n  fatal error: libxml/x.h: No such file or directory",
+            "missing_system_lib",
+            False,
+        ),
+        ("\u00d7 No solution found when resolving dependencies:\n- Because a<1 and b>2 …", "resolve_conflict", False),
+        ("error: Failed to fetch: `https://x`\n  Caused by: dns error", "infra", False),
+    ],
+)
+def test_failures_have_a_class(output: str, reason: str, of_project: bool) -> None:
+    failure = classify(output)
+    assert (failure.reason, failure.of_project) == (reason, of_project)
+    assert failure.detail
+
+
+def test_attempts_give_up_one_thing_at_a_time() -> None:
+    attempt = first_attempt(Recipe(python="3.12.1", requirements=("pytest<7", "gone"), cutoff="2023-01-01"))
+    seen = []
+    for failure in (
+        InstallFailure(reason="resolve_conflict", missing=("gone",), detail="x"),
+        InstallFailure(reason="build_native", of_project=True, detail="x"),
+        InstallFailure(reason="build_native", of_project=True, detail="x"),
+        InstallFailure(reason="resolve_conflict", detail="x"),
+        InstallFailure(reason="resolve_conflict", detail="x"),
+    ):
+        following = next_attempt(attempt, failure)
+        assert following is not None
+        attempt = following
+        seen.append((attempt.requirements, attempt.mode, attempt.cutoff))
+    assert seen == [
+        (("pytest<7",), "isolated", "2023-01-01"),
+        (("pytest<7",), "legacy", "2023-01-01"),
+        (("pytest<7",), "path", "2023-01-01"),
+        (("pytest<7",), "path", ""),
+        (("pytest",), "path", ""),
+    ]
+    assert next_attempt(attempt, InstallFailure(reason="resolve_conflict")) is None
+    assert len(attempt.evidence) == len(seen)
+
+
+def test_relaxed_requirements_keep_lower_bounds_extras_and_markers() -> None:
+    given = ("a[x]==1.0", "b>=2,<3", "c<4; python_version < '3.9'", "d~=1.2")
+    assert relax(given) == ("a[x]", "b>=2", 'c ; python_version < "3.9"', "d")
+
+
+def test_built_layer_keeps_new_results_only(tmp_path: Path) -> None:
+    sources, built = tmp_path / "sources", tmp_path / "built"
+    for name in ("kit/__init__.py", "kit/changed.py"):
+        (sources / name).parent.mkdir(parents=True, exist_ok=True)
+        (sources / name).write_text("pristine")
+    for name in (
+        *("kit/changed.py", "kit/_c.abi3.so", "kit/_version.py", "kit/__pycache__/x.pyc", "build/lib/x.py"),
+        *("kit.egg-info/PKG-INFO", "kit/c.o"),
+    ):
+        (built / name).parent.mkdir(parents=True, exist_ok=True)
+        (built / name).write_text("built")
+    if os.geteuid() == 0:
+        os.mknod(built / "kit/__init__.py", 0o600 | 0o020000, 0)  # overlayfs: deleted
+    assert prune_built_layer(built, sources) == ("kit.egg-info/PKG-INFO", "kit/_c.abi3.so", "kit/_version.py")
+    assert not (built / "build").exists()
