@@ -85,7 +85,8 @@ def _own_lines(source: bytes, element: Node) -> Edit | None:
     """The whole lines of an element that shares them with nothing but its comma and comment."""
     line_start = source.rfind(b"\n", 0, element.start_byte) + 1
     after = _AFTER.match(source, element.end_byte)
-    if source[line_start : element.start_byte].strip() or not after:
+    continued = source[:line_start].rstrip(b"\r\n").endswith(b"\\")
+    if source[line_start : element.start_byte].strip() or not after or continued:
         return None
     return Edit(line_start, after.end())
 

@@ -155,7 +155,8 @@ class StatementRemover:
 
     def _is_general(self, first: int, row: int) -> bool:
         """The comment is a heading of a section or of the file, not a remark on one definition."""
-        return first == 0 or any(_RULER.match(self._line(r).strip()) for r in range(first, row))
+        tops_the_file = all(r in self.comments for r in range(first))
+        return tops_the_file or any(_RULER.match(self._line(r).strip()) for r in range(first, row))
 
     def _stands_alone(self, statement: Node, first: int, body: list[Node]) -> bool:
         last = self._row(max(statement.end_byte - 1, statement.start_byte))

@@ -103,8 +103,8 @@ def _element(node: Node, root: Node) -> Use | None:
     """The element that holds the node, if the nearest enclosing construct that matters is a display."""
     child, parent = node, node.parent
     while parent is not None and parent != root:
-        if parent.type in _DISPLAYS and not _is_unpacked(parent):
-            return _outermost(parent, child)
+        if parent.type in _DISPLAYS:
+            return Use(Kind.HEADER, parent) if _is_unpacked(parent) else _outermost(parent, child)
         if _use_in(parent, child) is not None or parent.type.endswith("_comprehension") or parent.type == "lambda":
             return None
         child, parent = parent, parent.parent
@@ -115,7 +115,7 @@ def _is_unpacked(display: Node) -> bool:
     """``a, b = f, g`` and targets of assignments: elements have partners elsewhere."""
     parent = display.parent
     if parent is None or parent.type not in {"assignment", "for_statement"}:
-        return display.type not in _DISPLAYS
+        return False
     left = parent.child_by_field_name("left")
     if left == display:
         return True

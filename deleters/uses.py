@@ -81,7 +81,7 @@ class UseIndex:
         )
 
     def is_loose_test_file(self, path: str) -> bool:
-        """A file in a test folder that nothing imports and pytest does not collect by name (input of a type checker)."""
+        """A file in a test folder that nothing imports and pytest does not collect by name (for type checkers)."""
         name = path.rpartition("/")[2]
         collected = name.startswith("test") or name.endswith(("_test.py", "_tests.py")) or name == "conftest.py"
         return self.codebase.is_test(path) and not collected and path not in self.imported
@@ -108,8 +108,7 @@ class UseIndex:
         return any(e == module and parts[i + 1 : i + 2] == [lost.qualname] for i, e in enumerate(prefixes))
 
     def _shadowed(self, path: str, ref: Reference, name: str) -> bool:
-        scope = self.resolver.scope(path)
-        return bool(ref.klass) and (f"{ref.klass}.{name}" in scope.symbols or (ref.klass, name) in scope.bindings)
+        return bool(ref.klass) and self.resolver.scope(path).has_member(ref.klass, name, ref.start)
 
     def importers_of(self, lost: Lost) -> Iterator[tuple[str, Import]]:
         """Import clauses outside of functions that need the lost binding."""

@@ -155,7 +155,7 @@ class Resolver:
         binding = scope.bindings.get((klass, name))
         if binding is None or not binding.target or entity.qualname in scope.symbols:
             return None
-        return self.chain(entity.path, binding.target, klass)
+        return self.chain(entity.path, binding.target, klass, binding.start)
 
     # ------------------------------------------------------------------------------------- chains
     def prefixes(self, path: str, ref: Reference) -> list[Entity | None]:
@@ -180,7 +180,7 @@ class Resolver:
             return None
         if ref.via >= 0:
             return self.imported(path, self.modules[path].imports[ref.via])
-        return self._scoped(path, parts[0], ref.klass)
+        return self._scoped(path, parts[0], ref.klass, ref.start)
 
     def _enclosing_class(self, path: str, ref: Reference, parts: list[str]) -> Entity | None:
         scope = self.scope(path)
@@ -192,18 +192,15 @@ class Resolver:
             return entity
         return next((b for b in self.bases(entity) if self.attribute(b, parts[1])), None)
 
-    def _scoped(self, path: str, name: str, klass: str) -> Entity | None:
-        if klass:
-            scope = self.scope(path)
-            member = f"{klass}.{name}"
-            if member in scope.symbols or (klass, name) in scope.bindings:
-                return Entity(path, member)
+    def _scoped(self, path: str, name: str, klass: str, position: int) -> Entity | None:
+        if klass and self.scope(path).has_member(klass, name, position):
+            return Entity(path, f"{klass}.{name}")
         return self.name(path, name)
 
-    def chain(self, path: str, chain: str, klass: str) -> Entity | None:
-        """What a whole dotted chain means; ``None`` unless every part resolves."""
+    def chain(self, path: str, chain: str, klass: str, position: int = 0) -> Entity | None:
+        """What a whole dotted chain at a byte position means; ``None`` unless every part resolves."""
         first, *rest = chain.split(".")
-        entity = self._scoped(path, first, klass)
+        entity = self._scoped(path, first, klass, position)
         for part in rest:
             if entity is None:
                 return None
@@ -217,6 +214,7 @@ class _ModuleScope:
     def __init__(self, module: PythonModule) -> None:
         self.kinds = {s.qualname: s.kind for s in module.symbols if s.qualname}
         self.symbols = frozenset(self.kinds)
+        self._starts = {s.qualname: s.start for s in module.symbols if s.qualname}
         self.imports: dict[str, list[Import]] = {}
         self.stars: list[Import] = []
         for record in module.imports:
@@ -233,3 +231,11 @@ class _ModuleScope:
         for ref in module.references:
             if ref.is_base:
                 self.bases.setdefault(ref.owner, []).append(ref.chain)
+
+    def has_member(self, klass: str, name: str, position: int) -> bool:
+        """Whether a class body has bound the name before a byte position of it."""
+        start = self._starts.get(f"{klass}.{name}")
+        if start is not None and start < position:
+            return True
+        binding = self.bindings.get((klass, name))
+        return binding is not None and binding.end <= position

@@ -1,0 +1,242 @@
+"""Single rules of the deleter ``remove``, each on a file or two."""
+
+from __future__ import annotations
+
+import pytest
+
+from excise.deleters.edits import Edit, apply_edits
+from excise.deleters.hide_tests import parse_node_id
+from excise.deleters.patches import apply_patch
+from excise.deleters.registry import all_deleters, get
+from excise.errors import ConfigError, DeletionRefused
+from excise.extractors.python.codebase import PythonCodebase
+from excise.types import Deletion, Feature, FeatureKind
+
+
+def delete(files: dict[str, str], *symbols: str, hide: tuple[str, ...] = (), deleter: str = "remove") -> Deletion:
+    feature = Feature(feature_id="f", kind=FeatureKind.MULTI, tier=1, entry=symbols, symbols=symbols, tests=())
+    return get(deleter).delete(PythonCodebase.from_texts(files), feature, hide=frozenset(hide))
+
+
+def after(files: dict[str, str], deletion: Deletion) -> dict[str, str]:
+    data = {p: t.encode() for p, t in files.items()}
+    changed = apply_patch(data, deletion.source_patch + deletion.hide_patch)
+    return {p: d.decode() for p, d in {**data, **changed}.items() if d is not None}
+
+
+F = "def f():\n    return 1\n"
+
+
+@pytest.mark.parametrize(
+    ("before", "expected"),
+    [
+        (f"x = 1\n\n\n{F}\n\ny = 2\n", "x = 1\n\n\ny = 2\n"),
+        (f"x = 1\n\n{F}\n\n\ny = 2\n", "x = 1\n\n\n\ny = 2\n"),
+        (f"x = 1\n\n\n{F}", "x = 1\n"),
+        (f"{F}\n\nx = 1\n", "x = 1\n"),
+        (f"#!/bin/python\n# License\n{F}\nx = 1\n", "#!/bin/python\n# License\n\nx = 1\n"),
+        (f"x = 1\n\n# about f\n# and more\n{F}", "x = 1\n"),
+        (f"x = 1\n\n# a remark\n\n{F}", "x = 1\n\n# a remark\n"),
+        (f"x = 1\n\n# ------\n# Section\n# ------\n{F}\ny = 1\n", "x = 1\n\n# ------\n# Section\n# ------\n\ny = 1\n"),
+        (f"x = 1\n# fmt: off\n{F}# fmt: on\n", "x = 1\n# fmt: off\n# fmt: on\n"),
+        (f"{F}    # trailing\n\nx = 1\n", "x = 1\n"),
+        (f"x = 1\n{F}f.a = 1; y = 2\n", "x = 1\ny = 2\n"),
+        (f"x = 1\n{F}y = 2; f.a = 1\n", "x = 1\ny = 2\n"),
+        (f"{F}T = [\n    f,\n    x,  # keep\n]\n", "T = [\n    x,  # keep\n]\n"),
+        (f"{F}T = [x,  # keep\n     f]\n", "T = [x,  # keep\n     ]\n"),
+        (f"{F}T = (x, f)\n", "T = (x,)\n"),
+        (f"{F}T = f, x\n", "T = x,\n"),
+        (f"{F}T = {{f}}\n", "T = set()\n"),
+        (f"{F}T = [f]\n", "T = []\n"),
+        (f"{F}T = (f,)\n", "T = ()\n"),
+        (f"{F}T = [a, f,\n     b]\n", "T = [a,\n     b]\n"),
+        (f"{F}T = {{'f': (f, 1), 'g': (g, 2)}}\n", "T = {'g': (g, 2)}\n"),
+        (f"{F}T = {{'all': [f, g]}}\n", "T = {'all': [g]}\n"),
+        (f"{F}run(table=[f, g])\n", "run(table=[g])\n"),
+        (f"{F}T += [f]\n", "T += []\n"),
+        (f"{F}for x in (f, g):\n    use(x)\n", "for x in (g,):\n    use(x)\n"),
+        (f"{F}del f, x\n", "del x,\n"),
+        (f"{F}del f\nx = 1\n", "x = 1\n"),
+        (f"{F}functools.update_wrapper(f, g)\nx = 1\n", "x = 1\n"),
+        (f"if A:\n    {F.replace(chr(10), chr(10) + '    ').rstrip()}\nelse:\n    f = None\nx = 1\n", "x = 1\n"),
+        (f"if A:\n    {F.replace(chr(10), chr(10) + '    ').rstrip()}\nelse:\n    z = 0\n",
+         "if A:\n    pass\nelse:\n    z = 0\n"),
+        (f"__all__ = ['f']\n__all__.append('f')\n{F}x = 1\n", "__all__ = []\nx = 1\n"),
+        (f"__all__ = [\n    'e', 'f',\n    'g',\n]\n{F}x = 1\n", "__all__ = [\n    'e',\n    'g',\n]\nx = 1\n"),
+    ],
+)  # fmt: skip
+def test_what_is_left(before: str, expected: str) -> None:
+    files = {"m.py": before}
+    assert after(files, delete(files, "m.py::f"))["m.py"] == expected
+
+
+@pytest.mark.parametrize(
+    ("importer", "expected"),
+    [
+        ("from m import f\nx = 1\n", "x = 1\n"),
+        ("from m import f, g\n", "from m import g\n"),
+        ("from m import g, f\n", "from m import g\n"),
+        ("from m import (f as a, g)\n", "from m import (g)\n"),
+        ("from m import (\n    f,  # the first\n    g,\n)\n", "from m import (\n    g,\n)\n"),
+        ("from m import g, \\\n    f\n", "from m import g\n"),
+        ("from m import f; from m import g\n", "from m import g\n"),
+        ("import m\nT = {'f': m.f, 'g': m.g}\n", "import m\nT = {'g': m.g}\n"),
+        ("import m as n\nn.f.x = 1\nn.g()\n", "import m as n\nn.g()\n"),
+        ("import m as n\nn.f.x = 1\ny = 2\n", "y = 2\n"),
+        ("def later():\n    from m import f\n    return f\n", "def later():\n    from m import f\n    return f\n"),
+        ("if True:\n    from m import f\n", ""),
+        ("try:\n    from m import f\nexcept ImportError:\n    HAS = False\nelse:\n    HAS = True\n",
+         "try:\n    pass\nexcept ImportError:\n    HAS = False\nelse:\n    HAS = True\n"),
+        ("from m import *\n__all__ = ['f', 'g']\n", "from m import *\n__all__ = ['g']\n"),
+        ("class A:\n    from m import f, g\n    h = f\n", "class A:\n    from m import g\n"),
+    ],
+)  # fmt: skip
+def test_importers(importer: str, expected: str) -> None:
+    files = {"m.py": f"{F}\n\ndef g():\n    return 2\n", "n.py": importer, "o.py": "import n\n"}
+    assert after(files, delete(files, "m.py::f"))["n.py"] == expected
+
+
+def test_scripts_that_only_use_the_code_are_left_alone() -> None:
+    files = {
+        "pkg/__init__.py": "",
+        "pkg/m.py": F + "x = 1\n",
+        "examples/demo.py": "from pkg.m import f\n\nprint(f())\n",
+    }
+    assert after(files, delete(files, "pkg/m.py::f"))["examples/demo.py"] == files["examples/demo.py"]
+
+
+def test_imports_that_others_need_stay() -> None:
+    files = {
+        "m.py": (
+            "import os\nimport re  # noqa\nimport json\nimport sys\n\n\n"
+            "def f():\n    os, re, json, sys\n\n\n'''uses sys'''\n"
+        ),
+        "n.py": "from m import os\nimport m\n\nm.json\n",
+    }  # fmt: skip
+    assert after(files, delete(files, "m.py::f"))["m.py"].startswith(
+        "import os\nimport re  # noqa\nimport json\nimport sys\n"
+    )
+
+
+@pytest.mark.parametrize(
+    ("files", "symbol", "reason"),
+    [
+        ({"m.py": F + "def g(x=f): pass\n"}, "m.py::f", "import_time_reference"),
+        ({"m.py": "class f: pass\ndef g(x: f): pass\n"}, "m.py::f", "import_time_reference"),
+        ({"m.py": F + "if f: pass\n"}, "m.py::f", "import_time_reference"),
+        ({"m.py": F + "a, b = f, 1\n"}, "m.py::f", "import_time_reference"),
+        ({"m.py": "class A:\n    def __init__(self): pass\n"}, "m.py::A.__init__", "dunder_method"),
+        ({"m.py": "class A:\n    @abc.abstractmethod\n    def m(self): pass\n"}, "m.py::A.m", "abstract_method"),
+        ({"m.py": "def f(:\n"}, "m.py", "syntax_error"),
+        ({"m.py": F}, "m.py::g", "unknown_symbol"),
+        ({"tests/test_m.py": F}, "tests/test_m.py::f", "symbol_in_tests"),
+        ({"p/__init__.py": "", "p/m.py": F}, "p/__init__.py", "package_in_use"),
+        ({"m.py": F, "test_m.py": "from m import f\nif f():\n    x = 1\n"}, "m.py::f", "test_import_time_reference"),
+    ],
+)  # fmt: skip
+def test_refusals(files: dict[str, str], symbol: str, reason: str) -> None:
+    with pytest.raises(DeletionRefused) as caught:
+        delete(files, symbol)
+    assert caught.value.reason == reason
+    assert str(caught.value)
+
+
+def test_a_refusal_names_the_line() -> None:
+    with pytest.raises(DeletionRefused, match=r"m\.py:3: `f` "):
+        delete({"m.py": F + "def g(x=f): pass\n"}, "m.py::f")
+
+
+def test_text_that_is_not_utf8_is_refused() -> None:
+    code = PythonCodebase.from_texts({"m.py": b"# \xe9\n" + F.encode()})
+    feature = Feature(feature_id="f", kind=FeatureKind.FUNCTION, tier=1, entry=(), symbols=("m.py::f",), tests=())
+    with pytest.raises(DeletionRefused) as caught:
+        get("remove").delete(code, feature)
+    assert caught.value.reason == "not_utf8"
+
+
+def test_what_is_recorded() -> None:
+    function = '@deco\ndef f(x):\n    """Doc."""\n    yield x'
+    files = {"m.py": f"{function}\n\n\ng = f\n\n\nclass A:\n    def m(self):\n        return 2\n"}
+    deletion = delete(files, "m.py::f", "m.py::A", "m.py::A.m")
+    assert deletion.removed == ("m.py::A", "m.py::A.m", "m.py::f", "m.py::g")
+    assert dict(deletion.text)["m.py::f"] == function
+    assert dict(deletion.text)["m.py::g"] == "g = f"
+    stubs = {k: apply_patch({"m.py": files["m.py"].encode()}, p)["m.py"] for k, p in deletion.stub_patches}
+    empty = "@deco\ndef f(x):\n    return\n    yield\n\n\ng = f\n\n\nclass A:\n    def m(self):\n        return None\n"
+    assert stubs["none"] == empty.encode()
+    stub = delete(files, "m.py::f", deleter="stub")
+    assert dict(stub.text) == {"m.py::f": "yield x"}
+    assert stub.removed == ("m.py::f",)
+
+
+@pytest.mark.parametrize("deleter", all_deleters(), ids=lambda d: d.name)
+def test_deletions_are_deterministic(deleter: object) -> None:
+    files = {"m.py": F + "g = f\n", "test_m.py": "from m import f, g\n\ndef test_f(): f()\n"}
+    name = str(getattr(deleter, "name", ""))
+    first, second = (delete(files, "m.py::f", hide=("test_m.py::test_f",), deleter=name) for _ in range(2))
+    assert first == second
+
+
+# --------------------------------------------------------------------------------------- hidden tests
+def test_node_ids() -> None:
+    assert parse_node_id("a/test_b.py::C::test_d[x::y[0]]") == ("a/test_b.py", ("C", "test_d"))
+    assert parse_node_id("a/b.py::b.f") == ("a/b.py", ("b.f",))
+    assert parse_node_id("a.txt") == ("a.txt", ())
+
+
+def test_inherited_tests_go_from_their_base() -> None:
+    files = {
+        "m.py": F + "x = 1\n",
+        "tests/base.py": (
+            "class Base:\n    def test_f(self):\n        assert self.f() == 1\n\n    def test_g(self):\n        pass\n"
+        ),
+        "tests/test_m.py": "from m import f\nfrom base import Base\n\n\nclass TestF(Base):\n    f = staticmethod(f)\n",
+    }  # fmt: skip
+    deletion = delete(files, "m.py::f", hide=("tests/test_m.py::TestF::test_f",))
+    result = after(files, deletion)
+    assert result["tests/base.py"] == "class Base:\n    def test_g(self):\n        pass\n"
+    assert result["tests/test_m.py"] == "from base import Base\n\n\nclass TestF(Base):\n    pass\n"
+    assert deletion.hidden == ("tests/test_m.py::TestF::test_f",)
+
+
+def test_files_that_others_need_stay_and_conftest_too() -> None:
+    files = {
+        "m.py": F + "x = 1\n",
+        "tests/conftest.py": "from m import f\nimport pytest\n\n\n@pytest.fixture\ndef one():\n    return f()\n",
+        "tests/test_a.py": "def helper():\n    pass\n\n\ndef test_f(one):\n    assert one == 1\n",
+        "tests/test_b.py": "from test_a import helper\n\n\ndef test_h():\n    helper()\n",
+    }
+    result = after(files, delete(files, "m.py::f", hide=("tests/test_a.py::test_f",)))
+    assert result["tests/test_a.py"] == "def helper():\n    pass\n"
+    assert result["tests/conftest.py"].startswith("import pytest\n")
+
+
+def test_tests_that_cannot_be_collected_are_hidden_and_reported() -> None:
+    files = {
+        "m.py": F + "x = 1\n",
+        "test_m.py": (
+            "import m\nimport pytest\n\n\n@pytest.mark.skipif(not m.f, reason='')\ndef test_a():\n    pass\n\n\n"
+            "def test_b():\n    pass\n"
+        ),
+    }  # fmt: skip
+    deletion = delete(files, "m.py::f")
+    assert deletion.hidden == ("test_m.py::test_a",)
+    assert "test_a" not in after(files, deletion)["test_m.py"]
+
+
+def test_doctests_are_hidden_with_their_symbol_only() -> None:
+    files = {"pkg/__init__.py": "", "pkg/m.py": F + "\n\ndef g():\n    return 2\n"}
+    deletion = delete(files, "pkg/m.py::f", hide=("pkg/m.py::pkg.m.f", "pkg/m.py::pkg.m.g", "README.md::README.md"))
+    assert deletion.hidden == ("pkg/m.py::pkg.m.f",)
+
+
+# ---------------------------------------------------------------------------------------------- edits
+def test_edits_merge() -> None:
+    assert apply_edits(b"0123456789", [Edit(2, 5), Edit(4, 7), Edit(5, 6), Edit(8, 8, b"x")]) == b"017x89"
+    with pytest.raises(DeletionRefused):
+        apply_edits(b"0123456789", [Edit(2, 5, b"a"), Edit(4, 7, b"b")])
+
+
+def test_unknown_deleters() -> None:
+    with pytest.raises(ConfigError, match="remove, stub"):
+        get("shred")
