@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Protocol
 
 from excise.errors import EnvironmentFailure
 from excise.extractors.python.runner import read_report, request_run, to_result, worse
-from excise.protocols import Session
+from excise.protocols import Module, Session
 from excise.types import CoverageMap, Recipe, Status, TestResult, Worker
 
 
 class LineTable(Protocol):
     """What is needed of a codebase here."""
+
+    @property
+    def modules(self) -> Mapping[str, Module]:
+        """Path to parsed file."""
+        ...
 
     def symbols_of_lines(self, path: str, lines: Iterable[int]) -> frozenset[str]:
         """Symbols whose body holds one of the lines."""
@@ -45,6 +50,7 @@ def map_coverage(
         timeout_s=timeout_s,
         ids=None if ids is None else list(ids),
         map=True,
+        omit=[path for path in codebase.modules if codebase.is_test(path)],
         fork=fork,
         test_timeout_s=test_timeout_s,
     )

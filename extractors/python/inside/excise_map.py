@@ -37,7 +37,12 @@ class Mapping:
 
         os.environ["COVERAGE_CORE"] = "ctrace"
         self.measured = coverage.Coverage(
-            data_file=None, config_file=False, include=[self.prefix + "*"], context="", messages=False
+            data_file=None,
+            config_file=False,
+            include=[self.prefix + "*"],
+            omit=[self.prefix + path for path in request["omit"]],
+            context="",
+            messages=False,
         )
         del os.environ["COVERAGE_CORE"]
         warnings = ["no-data-collected", "module-not-measured", "couldnt-parse", "already-imported"]
