@@ -60,8 +60,9 @@ def _guess(root: Path, roots: tuple[str, ...], project: str) -> list[str]:
     wanted = _folded(project)
     for where in roots:
         folder = root / where
-        shipped = [n for n in (*_packages(folder), *_modules(folder)) if n.lower() not in NOT_PACKAGES]
-        alike = [n for n in shipped if wanted and _folded(n) in (wanted, wanted.removeprefix("py"), f"py{wanted}")]
+        present = [*_packages(folder), *_modules(folder)]
+        shipped = [n for n in present if n.lower() not in NOT_PACKAGES]
+        alike = [n for n in present if wanted and _folded(n) in (wanted, wanted.removeprefix("py"), f"py{wanted}")]
         if alike:
             return alike
         if where != "." and shipped:

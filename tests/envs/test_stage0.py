@@ -124,6 +124,15 @@ def test_layouts(
     assert (recipe.roots, recipe.packages, recipe.test_paths) == (roots, packages, paths)
 
 
+def test_a_project_may_be_called_like_a_folder_of_tools(tmp_path: Path) -> None:
+    files = {
+        "pyproject.toml": '[project]\nname = "packaging"\n',
+        "src/packaging/__init__.py": "",
+        "src/docs/__init__.py": "",
+    }
+    assert make(tmp_path, {**files, "tests/test_a.py": ""}).packages == ("packaging",)
+
+
 def test_cutoff_is_not_older_than_what_the_interpreter_needs(tmp_path: Path) -> None:
     assert make(tmp_path, pyproject(""), "2026-01-02T03:04:05Z").cutoff == "2026-03-31T00:00:00Z"
     assert make(tmp_path, pyproject(""), "2014-01-01T00:00:00Z").cutoff == "2022-09-01T00:00:00Z"
