@@ -52,7 +52,7 @@ def masked_folders() -> tuple[str, ...]:
     for base in (Path("/usr/lib"), Path("/usr/local/lib")):
         for python in sorted(base.glob("python3*")):
             found += [python / "dist-packages", python / "site-packages", python / "ensurepip" / "_bundled"]
-    found += [Path("/usr/share/python-wheels"), Path("/usr/share/doc"), Path("/usr/local/bin")]
+    found += [Path("/usr/share/python-wheels"), Path("/usr/share/doc")]
     found += _bundles()
     return tuple(str(folder) for folder in found if folder.is_dir() and not folder.is_symlink())
 

@@ -10,7 +10,7 @@ import zipfile
 import zlib
 from collections.abc import Iterable
 from datetime import UTC, datetime
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 from excise.errors import SourceError
 
@@ -41,28 +41,53 @@ def unpack_archive(archive: Path, into: Path) -> str:
 
 
 def _untar(archive: Path, into: Path) -> str:
+    """Unpack by hand: ``tarfile``'s own data filter came with a patch release that not every 3.11 has."""
     total, newest, seen = 0, 0.0, 0
+    links: list[tuple[Path, str]] = []
     with tarfile.open(archive) as tar:
         for member in tar:
             seen, total = seen + 1, total + member.size
             _check_limits(archive, seen, total)
             newest = max(newest, member.mtime)
-            if member.isdev():
+            inside = PurePosixPath(member.name)
+            if inside.is_absolute() or ".." in inside.parts:
+                if member.issym() or member.islnk():
+                    continue
+                raise SourceError(f"{archive.name}: unsafe member: {member.name}", reason="bad_archive")
+            if member.issym():
+                links.append((into / inside, member.linkname))
+            elif member.isdir():
+                (into / inside).mkdir(parents=True, exist_ok=True)
+            elif member.isreg() or member.islnk():
+                _write_member(tar, member, into / inside)
+            elif member.isdev():
                 raise SourceError(f"{archive.name} holds a device: {member.name}", reason="bad_archive")
-            try:
-                tar.extract(member, into, filter=_member)
-            except tarfile.FilterError as error:
-                if not (member.issym() or member.islnk()):
-                    raise SourceError(f"{archive.name}: unsafe member: {error}", reason="bad_archive") from error
-                # A link that leads out of the tree is left away; the rest is still good.
+    for path, target in links:  # last, so that no file is ever written through one
+        _make_link(path, target, into)
     return _iso(newest)
 
 
-def _member(member: tarfile.TarInfo, into: str) -> tarfile.TarInfo | None:
-    safe = tarfile.data_filter(member, into)
-    if member.isdir():
-        return safe.replace(mode=0o755, deep=False)
-    return safe.replace(mode=0o755 if member.mode & 0o100 else 0o644, deep=False)
+def _write_member(tar: tarfile.TarFile, member: tarfile.TarInfo, path: Path) -> None:
+    """A file; a hard link becomes a copy of the member that it names, and nothing if that is not in the archive."""
+    try:
+        source = tar.extractfile(member)
+    except KeyError:
+        return
+    if source is None:
+        return
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with source, open(path, "wb") as sink:
+        shutil.copyfileobj(source, sink, 1 << 20)
+    path.chmod(0o755 if member.mode & 0o100 else 0o644)
+
+
+def _make_link(path: Path, target: str, into: Path) -> None:
+    """A symbolic link, unless it leads out of the tree: then it is left away, the rest is still good."""
+    base = os.path.realpath(into)
+    leads_to = os.path.realpath(os.path.join(os.path.realpath(path.parent), target))
+    if not os.path.isabs(target) and os.path.commonpath([base, leads_to]) == base and not os.path.lexists(path):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.symlink_to(target)
 
 
 def _unzip(archive: Path, into: Path) -> str:
