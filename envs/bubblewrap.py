@@ -24,6 +24,7 @@ from pathlib import Path
 from typing import Any
 
 from excise.envs.cgroups import writable_groups
+from excise.envs.holder_groups import remove_groups
 from excise.envs.rootfs import rootfs_arguments
 from excise.errors import SandboxError
 from excise.protocols import Capabilities, Completed, Mount, Policy, Session
@@ -32,6 +33,8 @@ from excise.types import Worker
 HOLDER = Path(__file__).resolve().parent / "holder.py"
 START_TIMEOUT_S = 60.0
 GRACE_S = 10.0
+SWEEP_AFTER_S = 86400.0
+"""No session lasts longer than a day."""
 
 
 class BubblewrapSession:
@@ -41,21 +44,23 @@ class BubblewrapSession:
         self.policy = policy
         self._stage = Path(tempfile.mkdtemp(prefix="excise-stage-"))
         self._edits = Path(tempfile.mkdtemp(prefix="excise-edits-"))
-        self.out = Path(tempfile.mkdtemp(prefix="excise-out-"))
         self._stage.chmod(0o711)
-        self.out.chmod(0o777)
-        self._control, theirs = socket.socketpair()
+        self.out = Path(os.devnull)
+        self._out = -1
+        self._groups: list[str] = []
         self._closed = False
+        self._control, theirs = socket.socketpair()
         command = [sys.executable, "-I", "-S", str(HOLDER), str(theirs.fileno())]
         self._holder = subprocess.Popen(
             command, pass_fds=[theirs.fileno()], stdin=subprocess.DEVNULL, start_new_session=True, env={}
         )
         theirs.close()
-        config |= {"stage": str(self._stage), "out": str(self.out), "edits_dir": str(self._edits)}
-        config["edits"] = {path: self._edit(number, data) for number, (path, data) in enumerate(edits.items())}
         try:
+            config |= {"stage": str(self._stage), "edits_dir": str(self._edits)}
+            config["edits"] = {path: self._edit(number, data) for number, (path, data) in enumerate(edits.items())}
             self._send(config)
-            self._receive(START_TIMEOUT_S)
+            self._groups = list(self._receive(START_TIMEOUT_S)["groups"])
+            self.out = Path(f"/proc/self/fd/{self._out}")  # it lies in the holder's namespace: no path leads there
         except BaseException:
             self.close()
             raise
@@ -86,7 +91,8 @@ class BubblewrapSession:
         data = b""
         try:
             while not data.endswith(b"\n"):
-                more = self._control.recv(1 << 20)
+                more, fds, _, _ = socket.recv_fds(self._control, 1 << 20, 1)
+                self._out = fds[0] if fds else self._out
                 if not more:
                     raise SandboxError("The sandbox process ended unexpectedly; was it killed, or is memory short?")
                 data += more
@@ -96,7 +102,7 @@ class BubblewrapSession:
             raise SandboxError(f"The sandbox process is gone ({error}).") from error
         reply: dict[str, Any] = json.loads(data)
         if "error" in reply:
-            raise SandboxError(f"The sandbox could not be set up: {reply['error']}. Run `excise doctor`.")
+            raise SandboxError(f"The sandbox failed: {reply['error']}. Run `excise doctor`.")
         return reply
 
     def exec(
@@ -124,7 +130,10 @@ class BubblewrapSession:
         finally:
             for fd in theirs:
                 os.close(fd)
-        stdout, stderr, timed_out, reply = self._pump(ours, stdin, began + timeout_s)
+        with _Pump(ours, stdin, self.policy.output_bytes) as pump:
+            timed_out = self._wait(pump, began + timeout_s)
+            reply = self._receive(GRACE_S)
+            stdout, stderr = pump.rest()
         worker = Worker.OK
         if timed_out:
             worker = Worker.TIMEOUT
@@ -134,7 +143,9 @@ class BubblewrapSession:
             worker = Worker.KILLED
         if reply["rc"] == 127 and stderr.startswith(b"excise: cannot start"):
             raise SandboxError(stderr.decode(errors="replace").strip())
-        if reply["rc"] == 1 and stderr.startswith(b"bwrap: "):
+        if reply["rc"] == 1 and stderr.startswith(b"bwrap: execvp "):
+            reply["rc"] = 127
+        elif reply["rc"] == 1 and stderr.startswith(b"bwrap: "):
             raise SandboxError(f"bubblewrap: {stderr.decode(errors='replace').strip()}. Run `excise doctor`.")
         return Completed(
             worker=worker,
@@ -146,59 +157,19 @@ class BubblewrapSession:
             peak_bytes=int(reply["peak_bytes"]),
         )
 
-    def _pump(self, fds: Sequence[int], stdin: bytes, deadline: float) -> tuple[bytes, bytes, bool, dict[str, Any]]:
-        """Feed stdin, collect capped output, until the holder reports the end."""
-        into, *outputs = fds
-        kept: dict[int, bytearray] = {fd: bytearray() for fd in outputs}
+    def _wait(self, pump: _Pump, deadline: float) -> bool:
+        """Move the streams until the holder reports the end; whether the command had to be killed."""
         timed_out = False
-        with selectors.DefaultSelector() as selector:
-            os.set_blocking(into, False)
-            selector.register(into, selectors.EVENT_WRITE)
-            for fd in (*outputs, self._control.fileno()):
-                selector.register(fd, selectors.EVENT_READ)
-            pending = memoryview(stdin)
-            open_fds = set(fds)
-            done = False
-            while not done:
-                remaining = deadline - time.monotonic()
-                if remaining <= 0 and not timed_out:
-                    timed_out = True
-                    deadline = time.monotonic() + GRACE_S
-                    self._send({"kill": True})
-                    continue
-                if remaining <= 0:
-                    self.close()
-                    raise SandboxError("The sandbox did not stop when it was killed.")
-                for key, _ in selector.select(remaining):
-                    fd = key.fd
-                    if fd == self._control.fileno():
-                        done = True
-                    elif fd == into:
-                        try:
-                            pending = pending[os.write(fd, pending[:65536]) if pending else 0 :]
-                        except BrokenPipeError:
-                            pending = pending[:0]
-                        if not pending:
-                            self._drop(selector, fd, open_fds)
-                    elif not self._read(fd, kept[fd]):
-                        self._drop(selector, fd, open_fds)
-            for fd in outputs:
-                while fd in open_fds and self._read(fd, kept[fd]):
-                    pass
-            for fd in open_fds:
-                os.close(fd)
-        return bytes(kept[outputs[0]]), bytes(kept[outputs[1]]), timed_out, self._receive(GRACE_S)
-
-    def _read(self, fd: int, kept: bytearray) -> bool:
-        data = os.read(fd, 1 << 16)
-        kept += data[: max(0, self.policy.output_bytes - len(kept))]
-        return bool(data)
-
-    @staticmethod
-    def _drop(selector: selectors.BaseSelector, fd: int, open_fds: set[int]) -> None:
-        selector.unregister(fd)
-        os.close(fd)
-        open_fds.discard(fd)
+        while not pump.turn(self._control, deadline - time.monotonic()):
+            if time.monotonic() < deadline:
+                continue
+            if timed_out:
+                self.close()
+                raise SandboxError("The sandbox did not stop when it was killed.")
+            timed_out = True
+            deadline = time.monotonic() + GRACE_S
+            self._send({"kill": True})
+        return timed_out
 
     def put(self, path: str, data: bytes | None) -> None:
         """Write or delete a file, from inside, so that no link can lead out."""
@@ -226,13 +197,81 @@ class BubblewrapSession:
             return
         self._closed = True
         self._control.close()
+        if self._out >= 0:
+            os.close(self._out)
         try:
             self._holder.wait(GRACE_S)
         except subprocess.TimeoutExpired:
             self._holder.kill()
             self._holder.wait()
-        for folder in (self._stage, self._edits, self.out):
+        remove_groups(self._groups)  # gone already, unless somebody killed the holder
+        for folder in (self._stage, self._edits):
             shutil.rmtree(folder, ignore_errors=True)
+
+
+class _Pump:
+    """The three streams of one command: feeds stdin, keeps the first bytes of the outputs, reads the rest away."""
+
+    def __init__(self, fds: Sequence[int], stdin: bytes, keep: int) -> None:
+        self._into, *self._outputs = fds
+        self._pending = memoryview(stdin)
+        self._keep = keep
+        self._kept = {fd: bytearray() for fd in self._outputs}
+        self._selector = selectors.DefaultSelector()
+        os.set_blocking(self._into, False)
+        self._selector.register(self._into, selectors.EVENT_WRITE)
+        for fd in self._outputs:
+            self._selector.register(fd, selectors.EVENT_READ)
+
+    def __enter__(self) -> _Pump:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        for fd in [key.fd for key in self._selector.get_map().values()]:
+            self._drop(fd)
+        self._selector.close()
+
+    def turn(self, control: socket.socket, timeout_s: float) -> bool:
+        """Move what can be moved now; whether ``control`` has something to say."""
+        self._selector.register(control, selectors.EVENT_READ)
+        try:
+            ready = self._selector.select(max(0.0, timeout_s))
+        finally:
+            self._selector.unregister(control)
+        done = False
+        for key, _ in ready:
+            if key.fileobj is control:
+                done = True
+            elif key.fd == self._into:
+                self._write()
+            elif not self._read(key.fd):
+                self._drop(key.fd)
+        return done
+
+    def rest(self) -> tuple[bytes, bytes]:
+        """What was kept of stdout and of stderr; every writer is dead by now."""
+        for fd in self._outputs:
+            while fd in self._selector.get_map() and self._read(fd):
+                pass
+        first, second = (bytes(self._kept[fd]) for fd in self._outputs)
+        return first, second
+
+    def _write(self) -> None:
+        try:
+            self._pending = self._pending[os.write(self._into, self._pending[:65536]) if self._pending else 0 :]
+        except BrokenPipeError:
+            self._pending = self._pending[:0]
+        if not self._pending:
+            self._drop(self._into)
+
+    def _read(self, fd: int) -> bool:
+        data = os.read(fd, 1 << 16)
+        self._kept[fd] += data[: max(0, self._keep - len(self._kept[fd]))]
+        return bool(data)
+
+    def _drop(self, fd: int) -> None:
+        self._selector.unregister(fd)
+        os.close(fd)
 
 
 class BubblewrapSandbox:
@@ -274,10 +313,13 @@ class BubblewrapSandbox:
 def _probe() -> Capabilities:
     if shutil.which("bwrap") is None:
         return Capabilities(available=False, detail="bwrap is missing: apt-get install bubblewrap")
+    sweep()
     sandbox = BubblewrapSandbox()
     try:
         with sandbox.open([Mount(target="/testbed", layers=(), writable=True)], Policy(), env={}) as session:
-            done = session.exec(["/bin/sh", "-c", "touch /testbed/x && ls /sys/class/net 2>/dev/null; cat /proc/net/dev"], timeout_s=20)
+            done = session.exec(
+                ["/bin/sh", "-c", "touch /testbed/x && ls /sys/class/net 2>/dev/null; cat /proc/net/dev"], timeout_s=20
+            )
     except SandboxError as error:
         return Capabilities(available=False, detail=str(error))
     groups = writable_groups()
@@ -296,11 +338,19 @@ def _probe() -> Capabilities:
 
 
 def sweep() -> int:
-    """Remove folders that killed runs left behind (their mounts are gone already); returns how many."""
+    """Remove what runs left behind whose every process was killed at once; returns how many folders and groups.
+
+    Their mounts and processes are gone already. Control groups are only removed, never emptied: a live one is not ours.
+    """
     count = 0
-    for folder in Path(tempfile.gettempdir()).glob("excise-*-*"):
+    for group in (g for root in {*writable_groups().values()} for g in Path(root).glob("excise-*")):
+        if not Path(f"/proc/{group.name.rpartition('-')[2]}").exists():
+            with contextlib.suppress(OSError):
+                group.rmdir()
+                count += 1
+    for folder in (f for kind in ("stage", "edits") for f in Path(tempfile.gettempdir()).glob(f"excise-{kind}-*")):
         with contextlib.suppress(OSError):
-            if time.time() - folder.stat().st_mtime > 86400 and folder.stat().st_uid == os.geteuid():
+            if time.time() - folder.stat().st_mtime > SWEEP_AFTER_S and folder.stat().st_uid == os.geteuid():
                 shutil.rmtree(folder, ignore_errors=True)
                 count += 1
     return count
