@@ -71,8 +71,8 @@ def _title(repo: Repo, shown: Sequence[Symbol], deletion: Deletion) -> str:
     if deletion.deleter == "stub":
         return (
             f"# Implement {listed}\n\nIn this checkout of {repo.repo}{version} the code below is only a stand-in: "
-            "names and signatures are there, what they do is gone. Write it again so that it does what is described here. "
-            "Everything else in the project works and must keep working."
+            "names and signatures are there, what they do is gone. Write it again so that it does what is "
+            "described here. Everything else in the project works and must keep working."
         )
     return (
         f"# Bring back {listed}\n\n{repo.repo}{version} used to offer what is described below; in this checkout it is "
@@ -166,7 +166,8 @@ def _imports(codebase: Codebase, shown: Sequence[Symbol]) -> str:
 def _checked(fail_to_pass: Sequence[str]) -> str:
     files = sorted({test.partition("::")[0] for test in fail_to_pass})
     listed = ", ".join(f"`{file}`" for file in files[:5]) + (" and others" if len(files) > 5 else "")
+    count = "One test that is" if len(fail_to_pass) == 1 else f"{len(fail_to_pass)} tests that are"
     return (
-        f"## How it is checked\n\n{len(fail_to_pass)} tests that are not in this checkout (from {listed}) must pass, "
+        f"## How it is checked\n\n{count} not in this checkout (from {listed}) must pass, "
         "and all tests that pass now must still pass."
     )
