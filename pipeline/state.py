@@ -71,9 +71,8 @@ class SourceState:
 
     def shards(self, workers: int) -> Iterator[list[tuple[Feature, str]]]:
         """The next shards to try: as many as may be needed, no more than the workers can take."""
-        slow = self.prepared is not None and self.prepared.baseline is not None
-        slow = slow and self.prepared.baseline.wall_s > SLOW_SUITE_S  # type: ignore[union-attr]
-        size = 1 if slow else SHARD
+        baseline = self.prepared.baseline if self.prepared else None
+        size = 1 if baseline is not None and baseline.wall_s > SLOW_SUITE_S else SHARD
         while self.pending and self.in_flight < min(workers + 1, ceil(self.wanted / size)):
             shard, self.pending = self.pending[:size], self.pending[size:]
             self.in_flight += 1

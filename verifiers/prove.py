@@ -7,7 +7,7 @@ shrunk by delta-debugging to its largest part that leaves everything else green.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
 from excise.deleters.ddmin import largest_clean
@@ -143,6 +143,12 @@ def _settle(bench: Workbench, feature: Feature, deleter_name: str) -> Candidate:
 
 
 def _candidate(bench: Workbench, deletion: Deletion) -> Candidate:
+    """A candidate with the hidden tests as the runner names them, and the stand-ins that differ from the sources."""
+    deletion = replace(
+        deletion,
+        hidden=tuple(sorted(_whole_functions(bench, deletion.hidden))),
+        stub_patches=tuple((name, patch) for name, patch in deletion.stub_patches if patch),
+    )
     return Candidate(bench=bench, deletion=deletion, instance_id=deletion.deletion_id)
 
 
@@ -153,9 +159,9 @@ def _follow(before: Candidate, deletion: Deletion) -> Candidate:
     return after
 
 
-def _whole_functions(bench: Workbench, tests: object) -> frozenset[str]:
+def _whole_functions(bench: Workbench, tests: Iterable[str]) -> frozenset[str]:
     """All parameters of the test functions among ``tests``: a function is hidden whole or not at all."""
-    stems = {str(test).partition("[")[0] for test in iter(tests)}  # type: ignore[call-overload]
+    stems = {test.partition("[")[0] for test in tests}
     return frozenset(test for test in bench.baseline.durations if test.partition("[")[0] in stems)
 
 

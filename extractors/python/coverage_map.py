@@ -24,6 +24,10 @@ class LineTable(Protocol):
         """Symbols whose body holds one of the lines."""
         ...
 
+    def is_one_liner(self, symbol_id: str) -> bool:
+        """Whether importing executes the line of the body although it does not run it."""
+        ...
+
     def is_test(self, path: str) -> bool:
         """Whether the file belongs to the tests."""
         ...
@@ -65,7 +69,7 @@ def map_coverage(
                 for symbol in symbols:
                     hits[symbol].add(entry["id"])
             else:
-                at_import |= symbols
+                at_import |= {s for s in symbols if not codebase.is_one_liner(s)}
         elif entry["t"] == "test":
             result = to_result(entry)
             alone[result.test_id] = worse(alone.get(result.test_id), result)

@@ -108,7 +108,7 @@ def to_test_run(done: Completed, entries: Iterator[dict[str, Any]], wanted: Sequ
     return TestRun(
         worker=worker,
         results=tuple(results.values()),
-        collect_errors=tuple(errors),
+        collect_errors=tuple(dict.fromkeys(errors)),
         imported=tuple(imported),
         finished=finished,
         wall_s=done.wall_s,

@@ -96,6 +96,7 @@ class Mapping:
         pid = os.fork()
         if pid == 0:
             code = 1
+            self.report.pid = os.getpid()
             try:
                 self.measure(item, None)
                 code = 0

@@ -3,6 +3,7 @@
 Started as ``python excise_run.py`` in the checkout, with the request as JSON on stdin. Runs on Python 3.8 and later
 and on every pytest that does. The report is JSON lines in the file that the request names: ``test``, ``collect_error``,
 ``collected``, ``imported``, ``lines`` (mapping runs) and, last, ``end``. Without ``end`` the run did not finish.
+A guard (``excise_guard.py``) lets a test that hangs or dies cost only itself.
 """
 
 import json
@@ -12,6 +13,9 @@ import signal
 import sys
 import time
 
+from excise_guard import Guard, out_of_reach
+
+INSIDE = sys.path[0]
 sys.path[0] = os.getcwd()
 
 import pytest  # noqa: E402  (from the project's environment, with the checkout first on the path)
@@ -21,12 +25,18 @@ WORST = ["MISSING", "PASSED", "XFAIL", "SKIPPED", "FAILED", "ERROR"]
 
 
 class Report:
-    """The report file; every line is written at once, so a killed run keeps what it had."""
+    """The report file; every line is written at once, so a killed run keeps what it had.
+
+    Only one process writes: what tests fork off, and lets loose on the rest of the tests, has no say.
+    """
 
     def __init__(self, path):
-        self.fd = os.open(path, os.O_CREAT | os.O_WRONLY | os.O_APPEND | os.O_EXCL, 0o666)
+        self.fd = out_of_reach(os.open(path, os.O_CREAT | os.O_WRONLY | os.O_APPEND | os.O_EXCL, 0o666))
+        self.pid = os.getpid()
 
     def write(self, kind, **fields):
+        if os.getpid() != self.pid:
+            return
         data = json.dumps(dict(fields, t=kind)).encode() + b"\n"
         while data:
             data = data[os.write(self.fd, data) :]
@@ -59,10 +69,11 @@ def message_of(report):
 class Plugin:
     """Selection, order, time limits and reporting."""
 
-    def __init__(self, request, report):
+    def __init__(self, request, report, done=frozenset()):
         self.request = request
         self.report = report
         self.ids = None if request.get("ids") is None else set(request["ids"])
+        self.done = done
         self.phases = {}
 
     # selection and order -------------------------------------------------------------------
@@ -87,6 +98,7 @@ class Plugin:
         seed = self.request.get("shuffle_seed")
         if seed is not None:
             shuffle(items, random.Random(seed))
+        items[:] = [item for item in items if item.nodeid not in self.done]
 
     def pytest_collection_finish(self, session):
         self.report.write("collected", n=len(session.items))
@@ -122,11 +134,14 @@ class TimeLimit:
 
     def __init__(self, seconds):
         self.seconds = seconds
+        self.rang = False
 
     def ring(self, number, frame):
+        self.rang = True
         pytest.fail("ran for more than %g s" % self.seconds, pytrace=False)
 
     def start(self):
+        self.rang = False
         signal.signal(signal.SIGALRM, self.ring)
         signal.setitimer(signal.ITIMER_REAL, self.seconds, 1.0)
 
@@ -153,17 +168,19 @@ def shuffle(items, rng):
     items[:] = [item for group in order for item in group]
 
 
-def limited(plugin, seconds):
-    """Give the plugin a time limit around each test."""
+def limited(plugin, seconds, teller):
+    """Give the plugin a time limit around each test, and tell the guard of every one."""
     limit = TimeLimit(seconds)
 
     @pytest.hookimpl(hookwrapper=True, tryfirst=True)
     def pytest_runtest_protocol(item):
+        teller.start(item.nodeid)
         limit.start()
         try:
             yield
         finally:
             limit.stop()
+            teller.end(item.nodeid, limit.rang)
 
     plugin.pytest_runtest_protocol = pytest_runtest_protocol
     return plugin
@@ -177,35 +194,46 @@ def paths_of(request):
     return [path for path in files if os.path.exists(path)]
 
 
+def run_pytest(request, plugins):
+    """pytest's exit code."""
+    sys.argv = ["pytest"]
+    arguments = ["-p", "no:cacheprovider", "-p", "no:randomly", "--continue-on-collection-errors", "-qq", "--tb=short"]
+    arguments += ["--rootdir", request["root"], "-o", "addopts="]
+    arguments += request.get("args", [])
+    return int(pytest.main(arguments + paths_of(request), plugins=plugins))
+
+
+def mapped(request, report):
+    """A run that maps coverage, where every test has a process of its own anyway."""
+    sys.path.append(INSIDE)
+    from excise_map import Mapping
+
+    sys.path.remove(INSIDE)
+    return run_pytest(request, [Plugin(request, report), Mapping(request, report)])
+
+
+def guarded(request, report):
+    """A plain run; None if it did not come to its end."""
+
+    def work(done, teller):
+        plugin = limited(Plugin(request, report, done), request["test_timeout_s"], teller)
+        return run_pytest(request, [plugin])
+
+    return Guard(report, request["test_timeout_s"], work).run()
+
+
 def main():
     """Run what stdin asks for."""
     request = json.load(sys.stdin)
     report = Report(request["report"])
-    sys.argv = ["pytest"]
-    paths = paths_of(request)
-    if request.get("ids") is not None and not paths:
-        report.write("end", exit=5, wall=0.0)
-        return 0
     began = time.time()
-    mapping = None
-    plugin = Plugin(request, report)
-    if request.get("map"):
-        here = os.path.dirname(os.path.abspath(__file__))
-        sys.path.append(here)
-        from excise_map import Mapping
-
-        sys.path.remove(here)
-        mapping = Mapping(request, report)
-    if mapping is None:
-        limited(plugin, request["test_timeout_s"])
-    arguments = ["-p", "no:cacheprovider", "-p", "no:randomly", "--continue-on-collection-errors", "-qq", "--tb=short"]
-    arguments += ["--rootdir", request["root"], "-o", "addopts="]
-    arguments += request.get("args", [])
-    plugins = [plugin] + ([mapping] if mapping else [])
-    code = pytest.main(arguments + paths, plugins=plugins)
-    cpu = os.times()
-    report.write("end", exit=int(code), wall=time.time() - began, cpu=sum(cpu[:4]))
-    return 0
+    if request.get("ids") is not None and not paths_of(request):
+        code = 5
+    else:
+        code = (mapped if request.get("map") else guarded)(request, report)
+    if code is not None:
+        cpu = os.times()
+        report.write("end", exit=code, wall=time.time() - began, cpu=sum(cpu[:4]))
 
 
 if __name__ == "__main__":
