@@ -4,9 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Protocol
 
 from excise.types import Deletion, Outcome, Status, Task, TestRun, Verdict, Worker
 from excise.verifiers.workbench import Edits, Workbench
+
+
+class Claimed(Protocol):
+    """What a verdict row takes from its gate."""
+
+    name: str
+    claim: str
+
 
 TREES = ("base", "shipped", "deleted", "none", "raise")
 
@@ -73,6 +82,32 @@ class Candidate:
     def hidden(self) -> frozenset[str]:
         """Tests that the deletion takes out of the visible tree."""
         return frozenset(self.deletion.hidden)
+
+    def judged(
+        self,
+        gate: Claimed,
+        run: TestRun | None,
+        good: bool,
+        *,
+        reason: str,
+        problem: str,
+        number: int = 0,
+        num_tests: int = 0,
+        statuses: dict[str, Status] | None = None,
+        evidence: dict[str, str] | None = None,
+    ) -> Verdict:
+        """A gate's verdict row: its claim if it holds, else the reason and the problem."""
+        return self.verdict(
+            gate.name,
+            run,
+            Outcome.PASSED if good else Outcome.FAILED,
+            number=number,
+            reason=reason,
+            detail=gate.claim if good else problem,
+            num_tests=num_tests,
+            statuses=statuses,
+            evidence=evidence,
+        )
 
     def verdict(
         self,

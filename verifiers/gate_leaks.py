@@ -9,7 +9,7 @@ from pathlib import Path
 
 from excise.envs.rootfs import masked_folders
 from excise.protocols import GateReport
-from excise.types import Outcome, SymbolKind, content_id
+from excise.types import SymbolKind, content_id
 from excise.verifiers.candidate import Candidate
 from excise.verifiers.shingles import Index, files_below, shingles
 from excise.verifiers.shipped import materialise
@@ -45,10 +45,6 @@ class NothingLeaks:
         wanted = {symbol: prints for symbol, prints in wanted.items() if prints}
         leaks, num_files = _scan(candidate, wanted)
         leaks += _bytecode(candidate)
-        detail = self.claim
-        if leaks:
-            first = leaks[0]
-            detail = f"{first.share:.0%} of {first.symbol} stands in {first.file}."
         evidence = {
             "fingerprints": str(sum(map(len, wanted.values()))),
             "symbols_without_fingerprint": str(len(code) - len(wanted)),
@@ -56,12 +52,13 @@ class NothingLeaks:
             "roots": "tree with .git, build outputs, environment, interpreter, system",
         }
         evidence |= {f"leak {n}": f"{leak.symbol} in {leak.file}" for n, leak in enumerate(leaks[:5])}
-        verdict = candidate.verdict(
-            self.name,
+        outside = any(not leak.file.startswith("/testbed") for leak in leaks)
+        verdict = candidate.judged(
+            self,
             None,
-            Outcome.FAILED if leaks else Outcome.PASSED,
-            reason="leak" if any(not leak.file.startswith("/testbed") for leak in leaks) else "twin_in_repository",
-            detail=detail,
+            not leaks,
+            reason="leak" if outside else "twin_in_repository",
+            problem="; ".join(f"{leak.share:.0%} of {leak.symbol} stands in {leak.file}." for leak in leaks[:3]),
             evidence=evidence,
         )
         return GateReport(verdicts=[verdict])

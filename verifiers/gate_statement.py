@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from excise.protocols import GateReport
-from excise.types import Outcome, SymbolKind
+from excise.types import SymbolKind
 from excise.verifiers.candidate import Candidate
 from excise.verifiers.shingles import normal_lines
 
@@ -26,19 +26,11 @@ class StatementIsComplete:
         missing = self._missing(candidate)
         given = self._given_away(candidate)
         reason = "statement_incomplete" if missing else "statement_gives_code" if len(given) > MAX_LINES else ""
-        detail = self.claim
+        problem = f"{len(given)} lines of the deleted code stand in the statement."
         if missing:
-            detail = f"The hidden tests use {', '.join(missing)}, which the statement does not name."
-        elif reason:
-            detail = f"{len(given)} lines of the deleted code stand in the statement."
-        verdict = candidate.verdict(
-            self.name,
-            None,
-            Outcome.FAILED if reason else Outcome.PASSED,
-            reason=reason,
-            detail=detail,
-            evidence={"characters": str(len(candidate.statement)), "names": str(len(candidate.deletion.removed))},
-        )
+            problem = f"The hidden tests use {', '.join(missing)}, which the statement does not name."
+        evidence = {"characters": str(len(candidate.statement)), "names": str(len(candidate.deletion.removed))}
+        verdict = candidate.judged(self, None, not reason, reason=reason, problem=problem, evidence=evidence)
         return GateReport(verdicts=[verdict])
 
     def _missing(self, candidate: Candidate) -> list[str]:

@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 from excise.protocols import GateReport
-from excise.types import Outcome, Status, TestRun, Verdict, Worker
+from excise.types import Status, TestRun, Worker
 from excise.verifiers.baseline import SHUFFLE_SEED
 from excise.verifiers.candidate import Candidate, exceptions
 
 GOLD_NEAR_S = 30.0
 """PASS_TO_PASS tests worth this many seconds are run again with the gold patch; the rest is the baseline's."""
-
-
-def _one(verdict: Verdict) -> GateReport:
-    return GateReport(verdicts=[verdict])
 
 
 def _ended(run: TestRun) -> bool:
@@ -31,20 +27,17 @@ class BaselineGreen:
         passing = set(baseline.passing())
         wanted = [*candidate.fail_to_pass, *candidate.pass_to_pass]
         missing = {t: baseline.statuses.get(t, Status.MISSING) for t in wanted if t not in passing}
-        evidence = {"num_runs": str(baseline.num_runs), "num_flaky": str(len(baseline.flaky))}
-        good = not missing and baseline.num_runs >= 2
-        return _one(
-            candidate.verdict(
-                self.name,
-                None,
-                Outcome.PASSED if good else Outcome.FAILED,
-                reason="not_in_baseline",
-                detail=self.claim if good else f"{len(missing)} tests of the task do not pass untouched.",
-                num_tests=len(wanted),
-                statuses=missing,
-                evidence=evidence,
-            )
+        verdict = candidate.judged(
+            self,
+            None,
+            not missing and baseline.num_runs >= 2,
+            reason="not_in_baseline",
+            problem=f"{len(missing)} tests of the task do not pass untouched.",
+            num_tests=len(wanted),
+            statuses=missing,
+            evidence={"num_runs": str(baseline.num_runs), "num_flaky": str(len(baseline.flaky))},
         )
+        return GateReport(verdicts=[verdict])
 
 
 class ResolvesIntoCheckout:
@@ -57,16 +50,15 @@ class ResolvesIntoCheckout:
         """Look at where the tests' imports came from."""
         run = candidate.run("shipped")
         outside = [f"{name}: {path}" for name, path in run.imported if not path.lstrip("['").startswith("/testbed")]
-        return _one(
-            candidate.verdict(
-                self.name,
-                run,
-                Outcome.FAILED if outside else Outcome.PASSED,
-                reason="imports_elsewhere",
-                detail=f"Imported from outside: {'; '.join(outside)}" if outside else self.claim,
-                evidence=dict(run.imported),
-            )
+        verdict = candidate.judged(
+            self,
+            run,
+            not outside,
+            reason="imports_elsewhere",
+            problem=f"Imported from outside: {'; '.join(outside)}",
+            evidence=dict(run.imported),
         )
+        return GateReport(verdicts=[verdict])
 
 
 class ShippedTreeCollects:
@@ -76,28 +68,23 @@ class ShippedTreeCollects:
     claim = "The shipped tree imports, and every test file in it can be collected"
 
     def check(self, candidate: Candidate) -> GateReport:
-        """No collection error that the untouched project did not have; the runner came to its end."""
+        """Every visible test of the task was collected, and the runner came to its end."""
         run = candidate.run("shipped")
-        lost = [test for test in candidate.pass_to_pass if test not in candidate.hidden]
         seen = run.statuses()
-        missing = {test: Status.MISSING for test in lost if test not in seen}
-        good = run.finished and not missing
-        detail = self.claim
-        if not good:
-            first = "; ".join(f"{path}: {message}" for path, message in run.collect_errors[:2])
-            detail = f"{len(missing)} visible tests are not collected. {first or run.detail[-200:]}"
-        return _one(
-            candidate.verdict(
-                self.name,
-                run,
-                Outcome.PASSED if good else Outcome.FAILED,
-                reason="does_not_collect",
-                detail=detail,
-                num_tests=len(seen),
-                statuses=missing,
-                evidence={"collect_errors": str(len(run.collect_errors))},
-            )
+        visible = [test for test in candidate.pass_to_pass if test not in candidate.hidden]
+        missing = {test: Status.MISSING for test in visible if test not in seen}
+        errors = "; ".join(f"{path}: {message}" for path, message in run.collect_errors[:2])
+        verdict = candidate.judged(
+            self,
+            run,
+            run.finished and not missing,
+            reason="does_not_collect",
+            problem=f"{len(missing)} visible tests are not collected. {errors or run.detail[-200:]}",
+            num_tests=len(seen),
+            statuses=missing,
+            evidence={"collect_errors": str(len(run.collect_errors))},
         )
+        return GateReport(verdicts=[verdict])
 
 
 class FailToPassFails:
@@ -108,23 +95,20 @@ class FailToPassFails:
 
     def check(self, candidate: Candidate) -> GateReport:
         """Put the hidden tests back without the code and run them."""
-        hidden = sorted(candidate.hidden & candidate.bench.trusted)
-        run = candidate.run("deleted", ids=hidden)
+        run = candidate.run("deleted", ids=sorted(candidate.hidden & candidate.bench.trusted))
         statuses = run.statuses()
-        passed = {t: Status.PASSED for t in candidate.fail_to_pass if statuses.get(t) is Status.PASSED}
-        good = bool(candidate.fail_to_pass) and not passed and _ended(run)
-        return _one(
-            candidate.verdict(
-                self.name,
-                run,
-                Outcome.PASSED if good else Outcome.FAILED,
-                reason="passes_without_feature",
-                detail=self.claim if good else f"{len(passed)} tests pass without the feature.",
-                num_tests=len(candidate.fail_to_pass),
-                statuses={t: statuses.get(t, Status.MISSING) for t in candidate.fail_to_pass},
-                evidence={"files_not_importable": ", ".join(path for path, _ in run.collect_errors)},
-            )
+        passed = [t for t in candidate.fail_to_pass if statuses.get(t) is Status.PASSED]
+        verdict = candidate.judged(
+            self,
+            run,
+            bool(candidate.fail_to_pass) and not passed and _ended(run),
+            reason="passes_without_feature",
+            problem=f"{len(passed)} tests pass without the feature.",
+            num_tests=len(candidate.fail_to_pass),
+            statuses={t: statuses.get(t, Status.MISSING) for t in candidate.fail_to_pass},
+            evidence={"files_not_importable": ", ".join(path for path, _ in run.collect_errors)},
         )
+        return GateReport(verdicts=[verdict])
 
 
 class PassToPassPasses:
@@ -136,22 +120,18 @@ class PassToPassPasses:
     def check(self, candidate: Candidate) -> GateReport:
         """Run the whole suite on exactly what the agent sees."""
         run = candidate.run("shipped")
+        failing = exceptions(run, sorted(candidate.bench.trusted - candidate.hidden))
         visible = [t for t in candidate.pass_to_pass if t not in candidate.hidden]
-        trusted = sorted(candidate.bench.trusted - candidate.hidden)
-        failing = exceptions(run, trusted)
-        good = run.worker is Worker.OK and run.finished and not failing
-        return _one(
-            candidate.verdict(
-                self.name,
-                run,
-                Outcome.PASSED if good else Outcome.FAILED,
-                reason="breaks_other_tests",
-                detail=self.claim if good else f"{len(failing)} other tests fail: {', '.join(list(failing)[:3])}",
-                num_tests=len(visible),
-                statuses=failing,
-                evidence={"visible_tests": str(len(visible))},
-            )
+        verdict = candidate.judged(
+            self,
+            run,
+            run.worker is Worker.OK and run.finished and not failing,
+            reason="breaks_other_tests",
+            problem=f"{len(failing)} other tests fail: {', '.join(list(failing)[:3])}",
+            num_tests=len(visible),
+            statuses=failing,
         )
+        return GateReport(verdicts=[verdict])
 
 
 class GoldRestores:
@@ -168,32 +148,30 @@ class GoldRestores:
         """
         ids = self._ids(candidate)
         runs = candidate.bench.settings.gold_runs
-        verdicts = []
+        report = GateReport()
         for number in range(runs):
             seed = SHUFFLE_SEED + number if number == runs - 1 else None
             run = candidate.run("base", ids=ids, shuffle_seed=seed, number=number)
             failing = exceptions(run, ids)
-            good = run.worker is Worker.OK and not failing
-            verdicts.append(
-                candidate.verdict(
-                    self.name,
-                    run,
-                    Outcome.PASSED if good else Outcome.FAILED,
-                    number=number,
-                    reason="gold_fails",
-                    detail=self.claim if good else f"{len(failing)} tests fail with the gold patch.",
-                    num_tests=len(ids),
-                    statuses=failing,
-                    evidence={
-                        "restored_tree": candidate.bench.repo.tree,
-                        "shuffled": str(seed is not None).lower(),
-                        "whole_suite": f"{candidate.bench.baseline.num_runs} baseline runs of the same tree",
-                    },
-                )
+            verdict = candidate.judged(
+                self,
+                run,
+                run.worker is Worker.OK and not failing,
+                number=number,
+                reason="gold_fails",
+                problem=f"{len(failing)} tests fail with the gold patch.",
+                num_tests=len(ids),
+                statuses=failing,
+                evidence={
+                    "restored_tree": candidate.bench.repo.tree,
+                    "shuffled": str(seed is not None).lower(),
+                    "whole_suite": f"{candidate.bench.baseline.num_runs} baseline runs of the same tree",
+                },
             )
-            if not good:
+            report.verdicts.append(verdict)
+            if not report.passed:
                 break
-        return GateReport(verdicts=verdicts)
+        return report
 
     def _ids(self, candidate: Candidate) -> list[str]:
         files = {test.partition("::")[0] for test in candidate.fail_to_pass}
@@ -215,24 +193,22 @@ class EmptyFails:
     claim = "Doing nothing, and stand-ins that return None or raise, score 0"
 
     def check(self, candidate: Candidate) -> GateReport:
-        """Grade three empty solutions."""
+        """Grade the empty solutions."""
         hidden = sorted(candidate.hidden & candidate.bench.trusted)
-        verdicts = []
         attempts = [("nothing", "deleted"), *((name, name) for name, _ in candidate.deletion.stub_patches)]
+        report = GateReport()
         for number, (label, tree) in enumerate(attempts):
             run = candidate.run(tree, ids=hidden)
             failing = exceptions(run, candidate.fail_to_pass)
-            good = bool(failing) and _ended(run)
-            verdicts.append(
-                candidate.verdict(
-                    self.name,
-                    run,
-                    Outcome.PASSED if good else Outcome.FAILED,
-                    number=number,
-                    reason="empty_solution_passes",
-                    detail=self.claim if good else f"The empty solution “{label}” passes every test.",
-                    num_tests=len(candidate.fail_to_pass),
-                    evidence={"solution": label, "failing": str(len(failing))},
-                )
+            verdict = candidate.judged(
+                self,
+                run,
+                bool(failing) and _ended(run),
+                number=number,
+                reason="empty_solution_passes",
+                problem=f"The empty solution “{label}” passes every test.",
+                num_tests=len(candidate.fail_to_pass),
+                evidence={"solution": label, "failing": str(len(failing))},
             )
-        return GateReport(verdicts=verdicts)
+            report.verdicts.append(verdict)
+        return report

@@ -5,7 +5,6 @@ from __future__ import annotations
 from excise.deleters.patches import touched
 from excise.errors import PatchError
 from excise.protocols import GateReport
-from excise.types import Outcome
 from excise.verifiers.candidate import Candidate
 
 
@@ -35,11 +34,5 @@ class PatchesApply:
                 reason, detail = "not_reversible", "Reversing the gold and test patches does not give the shipped tree."
         except PatchError as error:
             reason, detail = error.reason, str(error)
-        outcome = Outcome.FAILED if reason else Outcome.PASSED
-        return GateReport(
-            verdicts=[
-                candidate.verdict(
-                    self.name, None, outcome, reason=reason, detail=detail or self.claim, evidence=evidence
-                )
-            ]
-        )
+        verdict = candidate.judged(self, None, not reason, reason=reason, problem=detail, evidence=evidence)
+        return GateReport(verdicts=[verdict])
