@@ -63,12 +63,23 @@ class _Ground:
             ("not_covered", lambda: not tests),
             ("runs_at_import", lambda: bool(_callables(self, symbol.symbol_id) & self.at_import)),
             ("too_central", lambda: len(tests) > self.max_tests),
+            ("used_by_others", lambda: self.is_used_by_others(symbol, tests)),
             ("special_name", lambda: _is_dunder(symbol.name)),
             ("private", lambda: not symbol.is_public),
             ("too_small", lambda: symbol.loc < MIN_LOC),
             ("too_large", lambda: symbol.loc > MAX_LOC),
         )
         return next((reason for reason, applies in checks if applies()), "")
+
+    def is_used_by_others(self, symbol: Symbol, tests: frozenset[str]) -> bool:
+        """A class that many other tests may need: naming it (``isinstance``, an enum) runs no line of it."""
+        if symbol.kind is not SymbolKind.CLASS:
+            return False
+        more: set[str] = set()
+        for caller in self.codebase.callers(symbol.symbol_id):
+            if caller in self.symbols and self.symbols[caller].kind in {SymbolKind.FUNCTION, SymbolKind.METHOD}:
+                more |= self.tests.get(caller, frozenset())
+        return len(more - tests) > 2 * len(tests) + 10
 
     def closed(self, entries: Iterable[str], tests: frozenset[str]) -> frozenset[str]:
         """The entries and the helpers that nothing else needs."""

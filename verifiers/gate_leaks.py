@@ -16,7 +16,9 @@ from excise.verifiers.shipped import materialise
 from excise.verifiers.workbench import Workbench
 
 MAX_SHARE = 0.5
-"""If so much of a symbol's code stands in one other place, the task gives itself away."""
+"""If so much of the code stands somewhere outside the tree, the task gives itself away."""
+TWIN_SHARE = 0.85
+"""Inside the tree siblings share idioms; only a near-copy is refused there."""
 TELLING = 4
 """A symbol with fewer fingerprints is a line or two that anyone would write; it is judged with the others only."""
 _SYSTEM_SUFFIXES = frozenset({".py", ".pyi", ".pyw", ".whl", ".zip", ".egg"})
@@ -93,7 +95,7 @@ def _scan(candidate: Candidate, wanted: dict[str, set[int]]) -> tuple[list[Leak]
             inside = path.relative_to(tree).as_posix()
             known = None if inside in edits else bench.fingerprints.get(inside)
             index = known if known is not None else Index.build([path])
-            leaks += _matches(index, wanted, f"/testbed/{inside}")
+            leaks += _matches(index, wanted, f"/testbed/{inside}", TWIN_SHARE)
     for index, label in (
         (environment_index(bench), "the environment"),
         (system_index(Path(bench.prepared.layers.env).parent.parent), "the system"),
@@ -103,7 +105,7 @@ def _scan(candidate: Candidate, wanted: dict[str, set[int]]) -> tuple[list[Leak]
     return leaks, len(files)
 
 
-def _matches(index: Index, wanted: dict[str, set[int]], name: str) -> list[Leak]:
+def _matches(index: Index, wanted: dict[str, set[int]], name: str, enough_share: float = MAX_SHARE) -> list[Leak]:
     """Of which symbols too much is there: of the deletion as a whole, or of one that makes up a good part of it."""
     whole = set().union(*wanted.values())
     enough = max(TELLING, len(whole) // 4)
@@ -111,7 +113,7 @@ def _matches(index: Index, wanted: dict[str, set[int]], name: str) -> list[Leak]
     if len(whole) > 1:
         judged["the deleted code"] = whole
     shares = ((symbol, len(index.hits(prints)) / len(prints)) for symbol, prints in judged.items())
-    return [Leak(symbol, name, share) for symbol, share in shares if share >= MAX_SHARE]
+    return [Leak(symbol, name, share) for symbol, share in shares if share >= enough_share]
 
 
 def _where(bench: Workbench, wanted: dict[str, set[int]]) -> str:
