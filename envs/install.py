@@ -18,7 +18,7 @@ from excise.envs.import_names import distribution_of, known_distribution
 from excise.envs.install_env import install_environ, install_mounts, uv_version
 from excise.envs.installer import Installer
 from excise.envs.interpreters import Interpreter, choose, find_interpreters
-from excise.envs.layers import prune_built_layer
+from excise.envs.layers import prune_built_layer, remove_vendored_twins
 from excise.envs.layout import ENV, REPO
 from excise.envs.manifest import Manifest
 from excise.envs.manifests import read_manifest
@@ -26,7 +26,7 @@ from excise.errors import EnvironmentFailure
 from excise.protocols import Policy, Sandbox
 from excise.types import Environment, Recipe, Repo, content_id, from_json, to_dict, to_json
 
-VERSION = 1
+VERSION = 2
 """Raise this when the same recipe would give another environment: it is part of every cache key."""
 MAX_ROUNDS = 3
 """How often missing modules are looked for and added."""
@@ -131,6 +131,9 @@ class _Job:
                 environment = self._record(installer.freeze(), files)
                 if number == MAX_ROUNDS or not self._improve(installer, environment, env, built, more):
                     break
+        if twins := remove_vendored_twins(env, self.recipe.packages):
+            line = f"environment: removed vendored copies of the project: {', '.join(twins)}"
+            self.recipe = replace(self.recipe, evidence=(*self.recipe.evidence, line))
         self._require_imports(env, built)
         env.rename(self.work / "env")
         built.rename(self.work / "built")

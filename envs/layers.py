@@ -3,9 +3,15 @@
 from __future__ import annotations
 
 import os
+import shutil
 import stat
+from collections.abc import Iterable
 from pathlib import Path
 
+VENDOR_FOLDERS = frozenset(
+    {"_vendor", "_vendored_packages", "_vendored", "vendor", "vendored", "extern", "_internal_vendor"}
+)
+"""Names of folders that hold copies of other people's packages."""
 _SUFFIXES = (".pyc", ".pyo", ".o", ".obj")
 
 
@@ -45,3 +51,20 @@ def _forget_opaque(folder: str) -> None:
     for name in os.listxattr(folder, follow_symlinks=False):
         if name.endswith("overlay.opaque"):
             os.removexattr(folder, name, follow_symlinks=False)
+
+
+def remove_vendored_twins(env: Path, packages: Iterable[str]) -> tuple[str, ...]:
+    """Delete copies of the project that other distributions vendor: they would give every deletion away.
+
+    Returns what went, as paths inside the environment. What needs such a copy stops working; the baseline tells.
+    """
+    names = set(packages)
+    gone: list[str] = []
+    for folder, folders, files in os.walk(env):
+        if Path(folder).name in VENDOR_FOLDERS:
+            for name in [n for n in (*folders, *files) if n.partition(".")[0] in names]:
+                path = Path(folder) / name
+                gone.append(path.relative_to(env).as_posix())
+                shutil.rmtree(path) if path.is_dir() else path.unlink()
+            folders[:] = [n for n in folders if n.partition(".")[0] not in names]
+    return tuple(sorted(gone))

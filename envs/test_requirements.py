@@ -22,7 +22,7 @@ _TOOLS = re.compile(
     |recommonmark|docutils-stubs|alabaster|griffe|towncrier|scriv|cogapp|restview|readme-renderer
     |tox|tox-uv|tox-gh|tox-gh-actions|tox-travis|nox|invoke|pre-commit|pre-commit-uv|gha-update|detox
     |coverage|pytest-cov|coveralls|codecov|diff-cover|covdefaults|coverage-conditional-plugin|nose-cov
-    |twine|build|wheel|bump2version|bumpversion|bump-my-version|zest-releaser|commitizen|python-semantic-release
+    |twine|build|wheel|setuptools|bump2version|bumpversion|bump-my-version|zest-releaser|commitizen|python-semantic-release
     |check-manifest|check-wheel-contents|flit|flit-core|hatchling|hatch-vcs|poetry-core|poetry|hatch|pdm|pip|pip-tools|pip-compile-multi|uv|pipenv|cibuildwheel
     |auditwheel|setuptools-scm|pyroma|validate-pyproject|build-and-inspect-python-package|virtualenv|pip-audit
     |asv|pyperf|pytest-benchmark|pytest-codspeed|memory-profiler|line-profiler|snakeviz|py-spy|scalene
