@@ -84,6 +84,11 @@ def _check_run(bench: Workbench, run: TestRun) -> None:
         raise EnvironmentFailure(
             f"The tests need more than {bench.settings.memory_mb} MB. Raise verdict.memory_mb.", reason="oom"
         )
+    if run.worker is not Worker.OK:
+        raise EnvironmentFailure(
+            f"The run of the tests was killed, by one of them or from outside. Last output: {run.detail[-300:]}",
+            reason="infra",
+        )
     outside = [f"{name} from {path}" for name, path in run.imported if not path.lstrip("['").startswith("/testbed")]
     if outside:
         raise EnvironmentFailure(
@@ -98,6 +103,12 @@ def _check_run(bench: Workbench, run: TestRun) -> None:
             )
         reason = "no_tests" if run.finished else "collect_error"
         raise EnvironmentFailure(f"No test was found. {run.detail[-600:]}".strip(), reason=reason)
+    if not run.finished:
+        last = run.results[-1].test_id
+        raise EnvironmentFailure(
+            f"The runner ended after {len(run.results)} tests, the last of them {last}. {run.detail[-300:]}".strip(),
+            reason="unreproducible",
+        )
 
 
 def _check_enough(bench: Workbench, baseline: Baseline, first: TestRun) -> None:

@@ -11,6 +11,7 @@ import select
 import signal
 import sys
 import time
+from contextlib import suppress
 
 GRACE_S = 5.0
 MAX_RESTARTS = 20
@@ -166,10 +167,8 @@ class Child:
 
     def end(self):
         """Kill what the child left in its group, and hear its last words."""
-        try:
+        with suppress(ProcessLookupError, PermissionError):
             os.killpg(self.pid, signal.SIGKILL)
-        except (ProcessLookupError, PermissionError):
-            pass
         while self.pipe in self.sources and select.select([self.pipe], [], [], 0)[0] and self.hear():
             pass
         os.close(self.pipe)

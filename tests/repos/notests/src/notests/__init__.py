@@ -1,0 +1,6 @@
+"""A project without tests."""
+
+
+def answer():
+    """The answer."""
+    return 42
