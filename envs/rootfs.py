@@ -79,10 +79,7 @@ def _bundles() -> list[Path]:
 
 
 def _has_packages(root: Path) -> bool:
-    for _, folders, _ in os.walk(root):
-        if "site-packages" in folders or "dist-packages" in folders:
-            return True
-    return False
+    return any("site-packages" in folders or "dist-packages" in folders for _, folders, _ in os.walk(root))
 
 
 @cache
