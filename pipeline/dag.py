@@ -69,7 +69,7 @@ class Run:
     def submit(
         self, state: SourceState, stage: str, function: Callable[..., Any], *args: Any, cost: float = 0.0
     ) -> None:
-        """Put a stage into the graph; a higher cost goes first."""
+        """Put a stage into the graph; a higher cost goes first: preparing before proving, long before short."""
         future = self.client.submit(
             function,
             self.settings,
@@ -144,19 +144,20 @@ class Run:
             state.fail(answer)
         elif job.stage == "fetch":
             state.sourced = answer
-            self.submit(state, "environment", stages.environment_stage, state.spec, answer, cost=answer.repo.num_bytes)
+            self.submit(
+                state, "environment", stages.environment_stage, state.spec, answer, cost=3e12 + answer.repo.num_bytes
+            )
         elif job.stage == "environment":
             state.prepared = answer
-            size = answer.repo.num_bytes
-            self.submit(state, "baseline", stages.baseline_stage, answer, cost=size)
+            self.submit(state, "baseline", stages.baseline_stage, answer, cost=2e12 + answer.repo.num_bytes)
         elif job.stage == "baseline":
             state.prepared = answer
             state.cpu_s += answer.baseline.cpu_s * answer.baseline.num_runs
-            self.submit(state, "coverage", stages.coverage_stage, answer, cost=1e9 + 1e6 * answer.baseline.wall_s)
+            self.submit(state, "coverage", stages.coverage_stage, answer, cost=1e12 + 1e6 * answer.baseline.wall_s)
         elif job.stage == "coverage":
             state.prepared = answer
             state.cpu_s += answer.coverage.cpu_s
-            self.submit(state, "find", stages.find_stage, answer, cost=2e9 + answer.baseline.wall_s)
+            self.submit(state, "find", stages.find_stage, answer, cost=3e12)
         elif job.stage == "find":
             state.propose(answer)
             state.stage = "prove"
@@ -168,9 +169,7 @@ class Run:
         assert state.prepared.baseline is not None
         path = proving.save_prepared(self.settings, state.prepared)
         for shard in state.shards(self.workers):
-            self.submit(
-                state, "prove", proving.prove_shard, path, shard, cost=1e9 + 1e6 * state.prepared.baseline.wall_s
-            )
+            self.submit(state, "prove", proving.prove_shard, path, shard, cost=1e6 * state.prepared.baseline.wall_s)
 
     def publishable(self, state: SourceState) -> bool:
         """Whether a source's rows may replace what the set has: never half for whole, never a failure for tasks."""
