@@ -11,7 +11,7 @@ from excise.datasets.blobs import Blobs
 from excise.datasets.rows import Row
 from excise.datasets.snapshot import Manifest, Snapshot
 from excise.errors import StoreError
-from excise.types import Baseline, Certificate, Environment, Rejection, Repo, RepoReport, Task, Verdict
+from excise.types import Baseline, Certificate, Environment, Rejection, Repo, RepoReport, Task, Verdict, content_id
 
 
 class TaskSet:
@@ -57,6 +57,11 @@ class TaskSet:
     def task(self, instance_id: str) -> Task:
         """One task."""
         return convert.task_from(self._task_row(instance_id))
+
+    def is_intact(self, instance_id: str) -> bool:
+        """Whether a task's row still is what the manifest says was published."""
+        entry = self.manifest.repos[self._owner(instance_id) or ""]
+        return content_id("row", convert.canonical(self._task_row(instance_id))) == entry.tasks[instance_id]
 
     def certificate(self, instance_id: str) -> Certificate:
         """The certificate of a task."""

@@ -39,10 +39,10 @@ class StageCache:
         """The answer, or the remembered refusal; ``None`` if there is neither (or it cannot be read)."""
         try:
             data = json.loads(self._path(stage, key).read_bytes())
-        except (OSError, ValueError):
+            kind, body = data["kind"], data["body"]
+            return from_dict(Rejection, body) if kind == "rejection" else from_dict(cls, body)
+        except (OSError, ValueError, KeyError, TypeError):
             return None
-        kind, body = data["kind"], data["body"]
-        return from_dict(Rejection, body) if kind == "rejection" else from_dict(cls, body)
 
     def put(self, stage: str, key: str, answer: object) -> None:
         """Keep an answer. Raises :class:`StoreError` if the disk is full."""

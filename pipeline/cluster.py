@@ -54,7 +54,7 @@ def cluster_client(scheduler: str, workers: int) -> Iterator[Any]:
         n_workers=workers,
         threads_per_worker=1,
         processes=True,
-        dashboard_address=None,
+        dashboard_address="127.0.0.1:0",
         resources={SLOT: 1},
         memory_limit=0,
         silence_logs=logging.CRITICAL,

@@ -167,9 +167,15 @@ class Run:
         """Give the workers the next shards of a repository."""
         assert state.prepared is not None
         assert state.prepared.baseline is not None
-        path = proving.save_prepared(self.settings, state.prepared)
+        try:
+            state.saved = state.saved or proving.save_prepared(self.settings, state.prepared)
+        except OSError as error:
+            state.fail(stages.rejection_of("prove", state.name, error))
+            return
         for shard in state.shards(self.workers):
-            self.submit(state, "prove", proving.prove_shard, path, shard, cost=1e6 * state.prepared.baseline.wall_s)
+            self.submit(
+                state, "prove", proving.prove_shard, state.saved, shard, cost=1e6 * state.prepared.baseline.wall_s
+            )
 
     def publishable(self, state: SourceState) -> bool:
         """Whether a source's rows may replace what the set has: never half for whole, never a failure for tasks."""

@@ -17,19 +17,29 @@ def deadline(seconds: float, what: str) -> Iterator[None]:
     The sandbox has limits of its own; this one is for parsing, copying and whatever else a hostile repository
     can make slow. Blocking C calls end first.
     """
-    thread = threading.get_ident()
-    late = threading.Event()
+    thread = ctypes.c_ulong(threading.get_ident())
+    raise_in = ctypes.pythonapi.PyThreadState_SetAsyncExc
+    lock, ended = threading.Lock(), threading.Event()
 
     def ring() -> None:
-        late.set()
-        ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread), ctypes.py_object(StageTimeout))
+        with lock:
+            if not ended.is_set():
+                raise_in(thread, ctypes.py_object(_Rung))
 
     timer = threading.Timer(seconds, ring)
     timer.daemon = True
     timer.start()
     try:
-        yield
-    except StageTimeout:
+        try:
+            yield
+        finally:  # from here on no bell may ring, and one that rang unheard is taken back
+            with lock:
+                ended.set()
+            timer.cancel()
+            raise_in(thread, None)
+    except _Rung:
         raise StageTimeout(f"{what} took longer than {seconds:.0f} s.") from None
-    finally:
-        timer.cancel()
+
+
+class _Rung(BaseException):
+    """Time is up. No :class:`Exception`, so that no cautious handler below swallows it."""

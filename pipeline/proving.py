@@ -13,7 +13,7 @@ from excise.errors import ExciseError
 from excise.pipeline.cache import StageCache, stage_key
 from excise.pipeline.deadline import deadline
 from excise.pipeline.stages import GRACE_S, decided, fingerprint, rejection_of, workbench
-from excise.types import Feature, from_json, to_json
+from excise.types import Feature, content_id, from_json, to_json
 from excise.verifiers.prove import Proof, prove
 from excise.verifiers.workbench import Prepared, Workbench
 
@@ -28,13 +28,13 @@ def prove_shard(
     ``prepared`` may be the path of its JSON: the maps of a large repository are read once per worker, not sent
     with every shard.
     """
-    if isinstance(prepared, Path):
-        prepared = from_json(Prepared, prepared.read_bytes())
-    env_id = prepared.environment.env_id
-    if env_id not in _benches:
+    key = content_id("bench", str(prepared) if isinstance(prepared, Path) else prepared, fingerprint(settings))
+    if key not in _benches:
+        if isinstance(prepared, Path):
+            prepared = from_json(Prepared, prepared.read_bytes())
         _benches.clear()
-        _benches[env_id] = workbench(settings, prepared)
-    return [_prove_one(settings, _benches[env_id], feature, deleter) for feature, deleter in shard]
+        _benches[key] = workbench(settings, prepared)
+    return [_prove_one(settings, _benches[key], feature, deleter) for feature, deleter in shard]
 
 
 def _prove_one(settings: Settings, bench: Workbench, feature: Feature, deleter: str) -> Proof:
@@ -58,12 +58,12 @@ def _prove_one(settings: Settings, bench: Workbench, feature: Feature, deleter: 
 
 
 def save_prepared(settings: Settings, prepared: Prepared) -> Path:
-    """Write a prepared repository where all workers can read it."""
-    key = stage_key("coverage", prepared.environment.env_id, fingerprint(settings), prepared.repo.blob)
-    path = settings.cache / "prepared" / f"{key}.json"
+    """Write a prepared repository, under a name made of its content, where all workers can read it."""
+    data = to_json(prepared)
+    path = settings.cache / "prepared" / f"{content_id('prepared', data.decode())}.json"
     if not path.exists():
         path.parent.mkdir(parents=True, exist_ok=True)
         scratch = path.with_name(f".{path.name}.{uuid.uuid4().hex}")
-        scratch.write_bytes(to_json(prepared))
+        scratch.write_bytes(data)
         scratch.rename(path)
     return path

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from math import ceil
+from pathlib import Path
 
 from excise.datasets.rows import RepoRows
 from excise.pipeline.stages import Proposed, Sourced
@@ -29,6 +30,7 @@ class SourceState:
     sourced: Sourced | None = None
     prepared: Prepared | None = None
     proposed: Proposed | None = None
+    saved: Path | None = None
     pending: list[tuple[Feature, str]] = field(default_factory=list)
     in_flight: int = 0
     tried: int = 0

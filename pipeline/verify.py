@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -30,7 +31,7 @@ class Verified:
     ok: bool
     """Every gate passed again."""
     gate: str = ""
-    """The first gate that did not, or ``sources``, ``environment``, ``baseline``."""
+    """The first gate that did not, or ``files``, ``sources``, ``environment``, ``baseline``, ``patch``."""
     reason: str = ""
     """Machine-readable code."""
     detail: str = ""
@@ -51,6 +52,10 @@ def verify_tasks(
     bench: Workbench | Verified | None = None
     last: tuple[str, str] | None = None
     for task in tasks:
+        if not taskset.is_intact(task.instance_id):
+            done.append(_failed(task, "files", "row_differs", "The row is not the one that was published."))
+            listener(done[-1])
+            continue
         if (task.tree, task.env_id) != last:
             last = (task.tree, task.env_id)
             bench = _rebuild(settings, taskset, task)
@@ -66,12 +71,15 @@ def _rebuild(settings: Settings, taskset: TaskSet, task: Task) -> Workbench | Ve
     repo = next((r for r in taskset.repos() if r.tree == task.tree), None)
     if repo is None:
         return _failed(task, "sources", "unknown_repository", f"The set has no snapshot of {task.repo} with this tree.")
-    environment, _ = taskset.environment(task.env_id)
     scratch = new_folder(settings.cache / "trees")
     try:
-        unpack(taskset.blob(repo.blob), scratch / "files")
+        try:
+            unpack(taskset.blob(repo.blob), scratch / "files")
+        except ExciseError as error:
+            return _failed(task, "sources", error.reason, str(error))
         if git_tree_hash(scratch / "files") != task.tree:
             return _failed(task, "sources", "tree_differs", "The source archive does not hold the tree of the task.")
+        environment, _ = taskset.environment(task.env_id)
         sourced = keep_sources(settings, repo, scratch / "files", keep_blob=False)
         recipe = replace(environment.recipe, requirements=environment.lock)
         prepared = install_recipe(settings, recipe, sourced)
@@ -134,7 +142,7 @@ def candidate_of(bench: Workbench, task: Task) -> Candidate:
 
 def _split_patch(bench: Workbench, patch: str) -> tuple[str, str]:
     """The part that changes sources and the part that changes tests."""
-    parts = [f"diff --git {part}" for part in patch.split("diff --git ")[1:]]
+    parts = [part for part in re.split(r"(?m)^(?=diff --git )", patch) if part]  # lines of content begin otherwise
     tests = [bench.codebase.is_test(next(iter(bench.edits_of(part)))) for part in parts]
     return (
         "".join(part for part, test in zip(parts, tests, strict=True) if not test),
