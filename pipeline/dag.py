@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from excise.config import Settings
@@ -20,7 +20,8 @@ from excise.errors import StoreError
 from excise.pipeline import proving, stages
 from excise.pipeline.cluster import cluster_client, slot_resources
 from excise.pipeline.state import SourceState
-from excise.types import Rejection, SourceSpec, Worker
+from excise.types import Feature, Rejection, SourceSpec, Worker
+from excise.verifiers.prove import Proof
 
 PUBLISH_EVERY_S = 60.0
 
@@ -44,7 +45,8 @@ class RunResult:
 class _Job:
     state: SourceState
     stage: str
-    began: float
+    first: int = 0
+    shard: Sequence[tuple[Feature, str]] = ()
 
 
 class Run:
@@ -68,7 +70,7 @@ class Run:
 
     def submit(
         self, state: SourceState, stage: str, function: Callable[..., Any], *args: Any, cost: float = 0.0
-    ) -> None:
+    ) -> _Job:
         """Put a stage into the graph; a higher cost goes first: preparing before proving, long before short."""
         future = self.client.submit(
             function,
@@ -80,9 +82,10 @@ class Run:
             resources=self.resources,
             retries=0,
         )
-        self.jobs[future] = _Job(state, stage, time.monotonic())
+        self.jobs[future] = job = _Job(state, stage)
         if stage != "prove":
             state.stage = stage
+        return job
 
     def go(self) -> bool:
         """Run to the end; False if interrupted."""
@@ -132,14 +135,9 @@ class Run:
         """From one stage to the next."""
         state = job.state
         if job.stage == "prove":
-            state.in_flight -= 1
-            if isinstance(answer, Rejection):
-                state.rejections.append(answer)
-            else:
-                state.take(answer)
+            state.take(job.first, _lost(answer, job.shard) if isinstance(answer, Rejection) else answer)
             self.feed(state)
             return
-        state.wall_s += time.monotonic() - job.began
         if isinstance(answer, Rejection):
             state.fail(answer)
         elif job.stage == "fetch":
@@ -152,11 +150,9 @@ class Run:
             self.submit(state, "baseline", stages.baseline_stage, answer, cost=2e12 + answer.repo.num_bytes)
         elif job.stage == "baseline":
             state.prepared = answer
-            state.cpu_s += answer.baseline.cpu_s * answer.baseline.num_runs
             self.submit(state, "coverage", stages.coverage_stage, answer, cost=1e12 + 1e6 * answer.baseline.wall_s)
         elif job.stage == "coverage":
             state.prepared = answer
-            state.cpu_s += answer.coverage.cpu_s
             self.submit(state, "find", stages.find_stage, answer, cost=3e12)
         elif job.stage == "find":
             state.propose(answer)
@@ -165,6 +161,8 @@ class Run:
 
     def feed(self, state: SourceState) -> None:
         """Give the workers the next shards of a repository."""
+        if state.failure is not None:
+            return
         assert state.prepared is not None
         assert state.prepared.baseline is not None
         try:
@@ -172,10 +170,10 @@ class Run:
         except OSError as error:
             state.fail(stages.rejection_of("prove", state.name, error))
             return
-        for shard in state.shards(self.workers):
-            self.submit(
-                state, "prove", proving.prove_shard, state.saved, shard, cost=1e6 * state.prepared.baseline.wall_s
-            )
+        cost = 1e6 * state.prepared.baseline.wall_s
+        for first, shard in state.shards(self.workers):
+            job = self.submit(state, "prove", proving.prove_shard, state.saved, shard, cost=cost)
+            job.first, job.shard = first, shard
 
     def publishable(self, state: SourceState) -> bool:
         """Whether a source's rows may replace what the set has: never half for whole, never a failure for tasks."""
@@ -203,6 +201,12 @@ class Run:
         self.dirty.clear()
         self.published = time.monotonic()
         return self.writer.publish()
+
+
+def _lost(answer: Rejection, shard: Sequence[tuple[Feature, str]]) -> list[Proof]:
+    """A row for each candidate of a shard that never answered."""
+    rows = (replace(answer, subject=f.feature_id, kind=f.kind, symbols=f.symbols) for f, _ in shard)
+    return [Proof(rejection=row) for row in rows]
 
 
 def unique(specs: Sequence[SourceSpec]) -> list[SourceSpec]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from math import ceil
 from pathlib import Path
@@ -32,16 +32,15 @@ class SourceState:
     proposed: Proposed | None = None
     saved: Path | None = None
     pending: list[tuple[Feature, str]] = field(default_factory=list)
+    submitted: int = 0
     in_flight: int = 0
+    proofs: dict[int, Proof] = field(default_factory=dict)
     tried: int = 0
     tasks: dict[str, Task] = field(default_factory=dict)
     certificates: dict[str, Certificate] = field(default_factory=dict)
     verdicts: list[Verdict] = field(default_factory=list)
     rejections: list[Rejection] = field(default_factory=list)
-    seen: set[str] = field(default_factory=set)
     failure: Rejection | None = None
-    cpu_s: float = 0.0
-    wall_s: float = 0.0
 
     @property
     def name(self) -> str:
@@ -71,45 +70,49 @@ class SourceState:
             if number % STUB_EVERY == 1 and feature.kind in {"function", "method"}:
                 self.pending.append((feature, "stub"))
 
-    def shards(self, workers: int) -> Iterator[list[tuple[Feature, str]]]:
-        """The next shards to try: as many as may be needed, no more than the workers can take."""
+    def shards(self, workers: int) -> Iterator[tuple[int, list[tuple[Feature, str]]]]:
+        """The next shards to try, each with the number of its first candidate.
+
+        As many as may be needed, no more than the workers can take.
+        """
         baseline = self.prepared.baseline if self.prepared else None
         size = 1 if baseline is not None and baseline.wall_s > SLOW_SUITE_S else SHARD
         while self.pending and self.in_flight < min(workers + 1, ceil(self.wanted / size)):
             shard, self.pending = self.pending[:size], self.pending[size:]
             self.in_flight += 1
-            yield shard
+            first, self.submitted = self.submitted, self.submitted + len(shard)
+            yield first, shard
         if not self.in_flight and (not self.pending or not self.wanted):
             self.stage = "done"
 
-    def take(self, proofs: list[Proof]) -> None:
-        """Count what a shard brought."""
-        for proof in proofs:
-            self.tried += 1
-            self.cpu_s += proof.cpu_s
-            self.wall_s += proof.wall_s
-            if proof.task is not None and proof.certificate is not None:
-                self._accept(proof.task, proof.certificate)
-            elif proof.rejection is not None:
-                self.rejections.append(proof.rejection)
-                self.verdicts.extend(proof.verdicts)
+    def take(self, first: int, proofs: Sequence[Proof]) -> None:
+        """Count what the shard brought that begins with candidate number ``first``."""
+        self.in_flight -= 1
+        self.proofs.update(enumerate(proofs, first))
+        self._select()
 
-    def _accept(self, task: Task, certificate: Certificate) -> None:
-        if task.patch in self.seen or task.instance_id in self.tasks:
-            self.rejections.append(
-                Rejection(
-                    repo=task.repo,
-                    stage="gate",
-                    subject=task.instance_id,
-                    reason="duplicate",
-                    detail="Another task of this repository has the same gold patch.",
-                    kind=task.difficulty.kind,
-                    symbols=task.removed,
-                )
-            )
-            return
-        if self.limit is None or len(self.tasks) < self.limit:
-            self.seen.add(task.patch)
+    def _select(self) -> None:
+        """What counts, in the order of the candidates up to the limit.
+
+        Answers come in any order, and more candidates may have been tried than were needed: equal input must
+        give equal rows all the same.
+        """
+        self.tasks, self.certificates, self.verdicts, self.tried = {}, {}, [], 0
+        self.rejections = [self.failure] if self.failure else []
+        for number in sorted(self.proofs):
+            if self.limit is not None and len(self.tasks) >= self.limit:
+                return
+            self._count(self.proofs[number])
+
+    def _count(self, proof: Proof) -> None:
+        self.tried += 1
+        task, certificate = proof.task, proof.certificate
+        if task is None or certificate is None:
+            self.verdicts += proof.verdicts
+            self.rejections += [proof.rejection] if proof.rejection else []
+        elif task.instance_id in self.tasks or any(task.patch == other.patch for other in self.tasks.values()):
+            self.rejections.append(_duplicate(task))
+        else:
             self.tasks[task.instance_id] = task
             self.certificates[task.instance_id] = certificate
 
@@ -154,6 +157,31 @@ class SourceState:
             num_valid=len(self.tasks),
             not_proposed=proposed.not_proposed if proposed else {},
             rejected=dict(sorted(rejected.items())),
-            cpu_s=round(self.cpu_s, 3),
-            wall_s=round(self.wall_s, 3),
+            cpu_s=round(self._cost()[0], 3),
+            wall_s=round(self._cost()[1], 3),
         )
+
+    def _cost(self) -> tuple[float, float]:
+        """CPU and wall seconds, as they were when the work was done: taking it from the cache costs the same."""
+        cpu_s = wall_s = 0.0
+        if self.prepared is not None:
+            baseline, coverage = self.prepared.baseline, self.prepared.coverage
+            wall_s += self.prepared.environment.install_s
+            cpu_s += baseline.cpu_s * baseline.num_runs if baseline else 0.0
+            wall_s += baseline.wall_s * baseline.num_runs if baseline else 0.0
+            cpu_s += coverage.cpu_s if coverage else 0.0
+            wall_s += coverage.cpu_s if coverage else 0.0
+        counted = [self.proofs[number] for number in sorted(self.proofs)[: self.tried]]
+        return cpu_s + sum(p.cpu_s for p in counted), wall_s + sum(p.wall_s for p in counted)
+
+
+def _duplicate(task: Task) -> Rejection:
+    return Rejection(
+        repo=task.repo,
+        stage="gate",
+        subject=task.instance_id,
+        reason="duplicate",
+        detail="Another task of this repository has the same gold patch.",
+        kind=task.difficulty.kind,
+        symbols=task.removed,
+    )
