@@ -95,7 +95,8 @@ class FailToPassFails:
 
     def check(self, candidate: Candidate) -> GateReport:
         """Put the hidden tests back without the code and run them."""
-        run = candidate.run("deleted", ids=sorted(candidate.hidden & candidate.bench.trusted))
+        wanted = (candidate.hidden & candidate.bench.trusted) | set(candidate.fail_to_pass)
+        run = candidate.run("deleted", ids=sorted(wanted))
         statuses = run.statuses()
         passed = [t for t in candidate.fail_to_pass if statuses.get(t) is Status.PASSED]
         verdict = candidate.judged(

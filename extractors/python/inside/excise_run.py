@@ -260,10 +260,11 @@ def main():
     if code is not None:
         cpu = os.times()
         report.write("end", exit=code, wall=time.time() - began, cpu=sum(cpu[:4]))
+    return 1 if code is None else 0
 
 
 if __name__ == "__main__":
-    main()
+    status = main()
     # Threads, pools and exit handlers that tests left behind must not keep a finished run from ending.
     sys.stdout.flush()
-    os._exit(0)
+    os._exit(status)
