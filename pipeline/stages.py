@@ -38,6 +38,8 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 GRACE_S = 600.0
+SLOW_TEST_S = 0.05
+"""Tests that take longer are worth a monitoring collector of their own in the coverage run."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -299,6 +301,7 @@ def _map(settings: Settings, prepared: Prepared) -> CoverageMap:
                     test_timeout_s=5 * bench.test_timeout_s(None),
                     fork=fork,
                     ids=sorted(baseline.passing()),
+                    slow=[test for test, seconds in baseline.durations.items() if seconds > SLOW_TEST_S],
                 )
         except EnvironmentFailure as failure:
             if fork and failure.reason == "timeout":

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Protocol
 
 from excise.errors import EnvironmentFailure
@@ -43,6 +43,7 @@ def map_coverage(
     test_timeout_s: float = 60.0,
     ids: tuple[str, ...] | None = None,
     fork: bool = True,
+    slow: Sequence[str] = (),
 ) -> tuple[CoverageMap, dict[str, Status]]:
     """Map every test (or ``ids``) on its own; also what each test said when it ran alone.
 
@@ -54,6 +55,7 @@ def map_coverage(
         timeout_s=timeout_s,
         ids=None if ids is None else list(ids),
         map=True,
+        slow=list(slow),
         omit=[path for path in codebase.modules if codebase.is_test(path)],
         fork=fork,
         test_timeout_s=test_timeout_s,

@@ -50,6 +50,7 @@ class Python:
         test_timeout_s: float = 60.0,
         fork: bool = True,
         ids: Sequence[str] | None = None,
+        slow: Sequence[str] = (),
     ) -> tuple[CoverageMap, dict[str, Status]]:
         """Map coverage, a fork per test, or one process for all where ``fork`` is off.
 
@@ -66,4 +67,5 @@ class Python:
             test_timeout_s=test_timeout_s,
             ids=None if ids is None else tuple(ids),
             fork=fork,
+            slow=slow,
         )

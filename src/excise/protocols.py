@@ -143,11 +143,13 @@ class Language(Protocol):
         test_timeout_s: float = 60.0,
         fork: bool = True,
         ids: Sequence[str] | None = None,
+        slow: Sequence[str] = (),
     ) -> tuple[CoverageMap, dict[str, Status]]:
         """Run every test (or ``ids``) on its own under coverage and map lines to symbols.
 
         Also returns what each test said when it ran alone. ``fork=False`` runs them in one process: faster
-        where starting is dear, blind to what caches hide. Raises :class:`EnvironmentFailure`.
+        where starting is dear, blind to what caches hide. ``slow`` are tests worth a collector that starts slowly
+        and then runs fast. Raises :class:`EnvironmentFailure`.
         """
         ...
 

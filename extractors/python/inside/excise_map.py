@@ -6,7 +6,8 @@ collecting executes is measured apart. Where a fork per test would take too long
 and tests run in one process.
 
 One collector is started before collection and serves all forks, by dynamic contexts: what it knows about which
-files to trace is then warm in every child. Its core must be the C tracer, since sysmon loses contexts.
+files to trace is then warm in every child. Its core must be the C tracer, since sysmon loses contexts. Long tests get a
+collector of their own with sysmon, where Python has it.
 """
 
 import gc
@@ -32,26 +33,32 @@ class Mapping:
         self.report = report
         self.timeout = request["test_timeout_s"]
         self.prefix = request["root"] + "/"
+        self.slow = set(request["slow"]) if sys.version_info >= (3, 12) else set()
         sys.path.append(request["tools"])
+        self.measured = self.collector("ctrace")
+        self.measured.start()
+
+    def collector(self, core):
+        """A collector of the checkout's lines, tests left out."""
         import coverage
 
-        os.environ["COVERAGE_CORE"] = "ctrace"
-        self.measured = coverage.Coverage(
+        os.environ["COVERAGE_CORE"] = core
+        made = coverage.Coverage(
             data_file=None,
             config_file=False,
             include=[self.prefix + "*"],
-            omit=[self.prefix + path for path in request["omit"]],
+            omit=[self.prefix + path for path in self.request["omit"]],
             context="",
             messages=False,
         )
         del os.environ["COVERAGE_CORE"]
         warnings = ["no-data-collected", "module-not-measured", "couldnt-parse", "already-imported"]
-        self.measured.set_option("run:disable_warnings", warnings)
-        self.measured.start()
+        made.set_option("run:disable_warnings", warnings)
+        return made
 
-    def lines(self, context):
+    def lines(self, measured, context):
         """File (inside the checkout) to the lines executed in a context."""
-        data = self.measured.get_data()
+        data = measured.get_data()
         data.set_query_context(context)
         found = {}
         for path in data.measured_files():
@@ -63,7 +70,7 @@ class Mapping:
 
     def pytest_collection_finish(self, session):
         self.measured.switch_context("-")
-        self.report.write("lines", id="", lines=self.lines(""))
+        self.report.write("lines", id="", lines=self.lines(self.measured, ""))
         gc.collect()
         gc.freeze()
 
@@ -81,15 +88,25 @@ class Mapping:
         from _pytest.runner import runtestprotocol
 
         limit = TimeLimit(self.timeout)
-        self.measured.switch_context(item.nodeid)
+        alone = self.request.get("fork", True) and item.nodeid in self.slow
+        measured, context = self.monitored() if alone else (self.measured, item.nodeid)
+        if not alone:
+            measured.switch_context(context)
         limit.start()
         try:
             runtestprotocol(item, nextitem=nextitem, log=True)
         finally:
             limit.stop()
-            self.measured.switch_context("-")
-        self.report.write("lines", id=item.nodeid, lines=self.lines(item.nodeid))
+            measured.stop() if alone else measured.switch_context("-")
+        self.report.write("lines", id=item.nodeid, lines=self.lines(measured, context))
         item.ihook.pytest_runtest_logfinish(nodeid=item.nodeid, location=item.location)
+
+    def monitored(self):
+        """A collector for one long test in a child of its own: dear to start, nearly free while it runs."""
+        self.measured.stop()
+        measured = self.collector("sysmon")
+        measured.start()
+        return measured, ""
 
     def fork(self, item):
         """Run one item in a child; kill it if it does not end."""
