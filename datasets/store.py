@@ -103,6 +103,7 @@ class Writer:
         self._staging = staging
         self._previous = Snapshot.current(root)
         self._repos = dict(self._previous.manifest.repos) if self._previous else {}
+        self._at_first = _tasks(self._repos)
         for table in TABLES:
             (staging / table).mkdir()
 
@@ -127,7 +128,7 @@ class Writer:
 
     def publish(self) -> SnapshotReport:
         """Make everything put so far the current snapshot, in one step. Without a change, nothing is written."""
-        report = self._report()
+        report = self._report(_tasks(self._previous.manifest.repos) if self._previous else {})
         if self._previous and self._repos == self._previous.manifest.repos:
             return report
         with explained("publish the task set"):
@@ -207,8 +208,11 @@ class Writer:
         taken = [int(f.name) for f in (self._root / "snapshots").iterdir() if f.name.isdigit()]
         return max(taken, default=0) + 1
 
-    def _report(self) -> SnapshotReport:
-        before = _tasks(self._previous.manifest.repos) if self._previous else {}
+    def changes(self) -> SnapshotReport:
+        """What came, changed and went since this writer was made, over all that it published."""
+        return self._report(self._at_first)
+
+    def _report(self, before: dict[str, str]) -> SnapshotReport:
         now = _tasks(self._repos)
         both = before.keys() & now.keys()
         changed = {i for i in both if before[i] != now[i]}

@@ -185,7 +185,7 @@ class Run:
         unavailable = state.failure is not None and state.failure.stage == "fetch"
         return state.done and not lost and not unavailable
 
-    def publish(self) -> SnapshotReport:
+    def publish(self) -> None:
         """Make everything so far the current snapshot."""
         for state in self.states:
             if self.publishable(state):
@@ -200,7 +200,7 @@ class Run:
                     self.writer.put_repo(state.name, state.rows())
         self.dirty.clear()
         self.published = time.monotonic()
-        return self.writer.publish()
+        self.writer.publish()
 
 
 def _lost(answer: Rejection, shard: Sequence[tuple[Feature, str]]) -> list[Proof]:
@@ -227,5 +227,7 @@ def run(settings: Settings, listener: Listener, *, refresh: bool = False) -> Run
         if refresh and finished:
             for name in set(writer.names()) - {state.name for state in graph.states}:
                 writer.drop_repo(name)
-        report = SnapshotReport() if refresh and not finished else graph.publish()
-        return RunResult(states=tuple(graph.states), report=report, interrupted=not finished)
+        if refresh and not finished:
+            return RunResult(states=tuple(graph.states), report=SnapshotReport(), interrupted=True)
+        graph.publish()
+        return RunResult(states=tuple(graph.states), report=writer.changes(), interrupted=not finished)
