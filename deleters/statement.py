@@ -36,7 +36,7 @@ def write_statement(
         _missing(shown, visibility, doctests),
         _where_used(codebase, removed),
         _imports(codebase, shown),
-        _checked(fail_to_pass),
+        _checked(fail_to_pass, deletion.hidden),
     ]
     return "\n\n".join(part for part in parts if part) + "\n", "\n".join(interface)
 
@@ -163,11 +163,18 @@ def _imports(codebase: Codebase, shown: Sequence[Symbol]) -> str:
     return "## Also importable from\n\n" + "\n".join(lines) if lines else ""
 
 
-def _checked(fail_to_pass: Sequence[str]) -> str:
-    files = sorted({test.partition("::")[0] for test in fail_to_pass})
+def _checked(fail_to_pass: Sequence[str], hidden: Sequence[str]) -> str:
+    unseen = [test for test in fail_to_pass if test in set(hidden)]
+    seen = len(fail_to_pass) - len(unseen)
+    files = sorted({test.partition("::")[0] for test in unseen})
     listed = ", ".join(f"`{file}`" for file in files[:5]) + (" and others" if len(files) > 5 else "")
-    count = "One test that is" if len(fail_to_pass) == 1 else f"{len(fail_to_pass)} tests that are"
-    return (
-        f"## How it is checked\n\n{count} not in this checkout (from {listed}) must pass, "
-        "and all tests that pass now must still pass."
-    )
+    parts = []
+    if unseen:
+        parts.append(f"{_count(len(unseen), 'test')} not in this checkout (from {listed}) must pass")
+    if seen:
+        parts.append(f"{_count(seen, 'example')} in docstrings and documents here, failing now, must pass")
+    return f"## How it is checked\n\n{'; '.join(parts)}; and all tests that pass now must still pass."
+
+
+def _count(number: int, noun: str) -> str:
+    return f"One {noun} that is" if number == 1 else f"{number} {noun}s that are"

@@ -42,6 +42,8 @@ class Candidate:
     """The problem statement, once written."""
     interface: str = ""
     """Public names that the hidden tests use."""
+    exposed: frozenset[str] = frozenset()
+    """Tests that were to be hidden and could not be (examples in docstrings of code that stays): they fail in sight."""
     task: Task | None = None
     """The task, once built."""
     runs: dict[tuple[object, ...], TestRun] = field(default_factory=dict)
@@ -77,6 +79,11 @@ class Candidate:
             self.wall_s += run.wall_s
             self.runs[key] = run
         return self.runs[key]
+
+    @property
+    def graded(self) -> list[str]:
+        """Trusted tests that depend, or may depend, on the feature: what empty solutions are graded by."""
+        return sorted((self.hidden | self.exposed | set(self.fail_to_pass)) & self.bench.trusted)
 
     @property
     def hidden(self) -> frozenset[str]:

@@ -95,8 +95,7 @@ class FailToPassFails:
 
     def check(self, candidate: Candidate) -> GateReport:
         """Put the hidden tests back without the code and run them."""
-        wanted = (candidate.hidden & candidate.bench.trusted) | set(candidate.fail_to_pass)
-        run = candidate.run("deleted", ids=sorted(wanted))
+        run = candidate.run("deleted", ids=candidate.graded)
         statuses = run.statuses()
         passed = [t for t in candidate.fail_to_pass if statuses.get(t) is Status.PASSED]
         verdict = candidate.judged(
@@ -121,7 +120,8 @@ class PassToPassPasses:
     def check(self, candidate: Candidate) -> GateReport:
         """Run the whole suite on exactly what the agent sees."""
         run = candidate.run("shipped")
-        failing = exceptions(run, sorted(candidate.bench.trusted - candidate.hidden))
+        needing = candidate.hidden | set(candidate.fail_to_pass)
+        failing = exceptions(run, sorted(candidate.bench.trusted - needing))
         visible = [t for t in candidate.pass_to_pass if t not in candidate.hidden]
         verdict = candidate.judged(
             self,
@@ -195,11 +195,10 @@ class EmptyFails:
 
     def check(self, candidate: Candidate) -> GateReport:
         """Grade the empty solutions."""
-        hidden = sorted(candidate.hidden & candidate.bench.trusted)
         attempts = [("nothing", "deleted"), *((name, name) for name, _ in candidate.deletion.stub_patches)]
         report = GateReport()
         for number, (label, tree) in enumerate(attempts):
-            run = candidate.run(tree, ids=hidden)
+            run = candidate.run(tree, ids=candidate.graded)
             failing = exceptions(run, candidate.fail_to_pass)
             verdict = candidate.judged(
                 self,

@@ -15,9 +15,9 @@ from excise.deleters.patches import unified
 from excise.deleters.registry import get as get_deleter
 from excise.deleters.statement import write_statement
 from excise.errors import DeletionRefused, ExciseError
+from excise.protocols import Deleter
 from excise.types import (
     Certificate,
-    Deletion,
     Difficulty,
     Feature,
     Outcome,
@@ -122,41 +122,48 @@ def _refused(
 
 # ------------------------------------------------------------------------------------ the deletion
 def _settle(bench: Workbench, feature: Feature, deleter_name: str) -> Candidate:
-    """A deletion after which every visible trusted test passes."""
+    """A deletion after which every visible trusted test passes that does not need the feature."""
     deleter = get_deleter(deleter_name)
-    deletion = deleter.delete(bench.codebase, feature, hide=_whole_functions(bench, feature.tests))
-    candidate = _candidate(bench, deletion)
+    candidate = _take_out(bench, deleter, feature, _whole_functions(bench, feature.tests))
     limit = int(len(bench.trusted) * bench.settings.max_f2p_share)
     for _ in range(WIDEN_ROUNDS):
         run, failing = _failing(candidate)
         if not failing:
             return candidate
-        wider = _whole_functions(bench, [*candidate.hidden, *failing])
+        wider = _whole_functions(bench, [*candidate.hidden, *candidate.exposed, *failing])
         if len(wider) > limit or len(failing) > 2 * len(feature.tests) + 10:
             return _shrink(candidate, feature, failing, run)
-        deletion = deleter.delete(
-            bench.codebase, feature, only=frozenset(deletion.removed) & set(feature.symbols), hide=wider
-        )
-        candidate = _follow(candidate, deletion)
+        only = frozenset(candidate.deletion.removed) & set(feature.symbols)
+        candidate = _take_out(bench, deleter, feature, wider, only=only, before=candidate)
     run, failing = _failing(candidate)
     return _shrink(candidate, feature, failing, run) if failing else candidate
 
 
-def _candidate(bench: Workbench, deletion: Deletion) -> Candidate:
-    """A candidate with the hidden tests as the runner names them, and the stand-ins that differ from the sources."""
-    deletion = replace(
-        deletion,
-        hidden=tuple(sorted(_whole_functions(bench, deletion.hidden))),
-        stub_patches=tuple((name, patch) for name, patch in deletion.stub_patches if patch),
+def _take_out(
+    bench: Workbench,
+    deleter: Deleter,
+    feature: Feature,
+    hide: frozenset[str],
+    *,
+    only: frozenset[str] | None = None,
+    before: Candidate | None = None,
+) -> Candidate:
+    """A candidate: hidden tests as the runner names them, and stand-ins only where they differ from the sources.
+
+    It goes on paying for the runs of the one ``before``.
+    """
+    deletion = deleter.delete(bench.codebase, feature, only=only, hide=hide)
+    hidden = _whole_functions(bench, deletion.hidden)
+    stubs = tuple((name, patch) for name, patch in deletion.stub_patches if patch)
+    deletion = replace(deletion, hidden=tuple(sorted(hidden)), stub_patches=stubs)
+    return Candidate(
+        bench=bench,
+        deletion=deletion,
+        instance_id=deletion.deletion_id,
+        exposed=(hide & bench.trusted) - hidden,
+        cpu_s=before.cpu_s if before else 0.0,
+        wall_s=before.wall_s if before else 0.0,
     )
-    return Candidate(bench=bench, deletion=deletion, instance_id=deletion.deletion_id)
-
-
-def _follow(before: Candidate, deletion: Deletion) -> Candidate:
-    """The next candidate, which goes on paying for the runs of the one before."""
-    after = _candidate(before.bench, deletion)
-    after.cpu_s, after.wall_s = before.cpu_s, before.wall_s
-    return after
 
 
 def _whole_functions(bench: Workbench, tests: Iterable[str]) -> frozenset[str]:
@@ -172,18 +179,18 @@ def _failing(candidate: Candidate) -> tuple[TestRun, list[str]]:
         near = bench.near(candidate.hidden, list(candidate.edits("shipped")))
         if near:
             run = candidate.run("shipped", ids=near)
-            failing = [t for t in exceptions(run, near) if t not in candidate.hidden]
+            failing = [t for t in exceptions(run, near) if t not in candidate.hidden | candidate.exposed]
             if failing or run.worker is not Worker.OK:
                 return _sound(run), failing
         _need_something(candidate)
     run = _sound(candidate.run("shipped"))
-    return run, [t for t in exceptions(run, sorted(bench.trusted)) if t not in candidate.hidden]
+    return run, [t for t in exceptions(run, sorted(bench.trusted)) if t not in candidate.hidden | candidate.exposed]
 
 
 def _need_something(candidate: Candidate) -> None:
     """Before a long run: do the hidden tests fail without the code at all?"""
-    hidden = sorted(candidate.hidden & candidate.bench.trusted)
-    if not hidden or not exceptions(candidate.run("deleted", ids=hidden), hidden):
+    graded = candidate.graded
+    if not graded or not exceptions(candidate.run("deleted", ids=graded), graded):
         raise Rejected("No trusted test needs this code.", reason="no_fail_to_pass")
 
 
@@ -213,8 +220,8 @@ def _shrink(candidate: Candidate, feature: Feature, failing: list[str], run: Tes
         if not symbols or not part.tests:
             return False
         try:
-            deletion = deleter.delete(bench.codebase, part, only=symbols, hide=_whole_functions(bench, part.tests))
-            tried[symbols] = _follow(spent[-1], deletion)
+            hide = _whole_functions(bench, part.tests)
+            tried[symbols] = _take_out(bench, deleter, part, hide, only=symbols, before=spent[-1])
             spent.append(tried[symbols])
             return not _failing(tried[symbols])[1]
         except (DeletionRefused, Rejected):
@@ -244,25 +251,25 @@ def _part(bench: Workbench, feature: Feature, symbols: frozenset[str]) -> Featur
 
 # --------------------------------------------------------------------------------------- the tests
 def _split(candidate: Candidate) -> None:
-    """FAIL_TO_PASS: hidden trusted tests that fail without the code, and also with a stand-in that raises.
+    """FAIL_TO_PASS: trusted tests, hidden or exposed, that fail without the code and with a stand-in that raises.
 
     The second condition drops tests that fail only because their file no longer imports. PASS_TO_PASS: the
     trusted tests that pass on the shipped tree, and hidden ones that pass even without the code.
     """
     bench = candidate.bench
-    hidden = sorted(candidate.hidden & bench.trusted)
-    if not hidden:
+    graded = candidate.graded
+    if not graded:
         raise Rejected("No trusted test needs this code.", reason="no_fail_to_pass")
-    deleted = candidate.run("deleted", ids=hidden)
-    without = exceptions(deleted, hidden)
-    raising = candidate.run("raise", ids=hidden) if candidate.deletion.stub_patches else deleted
-    needing = exceptions(raising, hidden)
-    candidate.fail_to_pass = tuple(t for t in hidden if t in without and t in needing)
+    deleted = candidate.run("deleted", ids=graded)
+    without = exceptions(deleted, graded)
+    raising = candidate.run("raise", ids=graded) if candidate.deletion.stub_patches else deleted
+    needing = exceptions(raising, graded)
+    candidate.fail_to_pass = tuple(t for t in graded if t in without and t in needing)
     if not candidate.fail_to_pass:
         raise Rejected("Every hidden test passes without the code.", reason="no_fail_to_pass", run=deleted)
     shipped = candidate.run("shipped").statuses()
     visible = {t for t in bench.trusted if shipped.get(t) is Status.PASSED}
-    indifferent = {t for t in hidden if t not in without}
+    indifferent = {t for t in candidate.hidden & bench.trusted if t not in without}
     candidate.pass_to_pass = tuple(sorted((visible | indifferent) - set(candidate.fail_to_pass)))
 
 
