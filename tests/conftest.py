@@ -63,7 +63,10 @@ class Made:
 
 @pytest.fixture(scope="session")
 def shared(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder that all workers of a parallel test run share."""
+    """A folder that all workers of a parallel test run share; ``TESTS_SHARED`` names one that outlives the run."""
+    if kept := os.environ.get("TESTS_SHARED"):
+        Path(kept).mkdir(parents=True, exist_ok=True)
+        return Path(kept)
     base = tmp_path_factory.getbasetemp()
     return base.parent if "PYTEST_XDIST_WORKER" in os.environ else base
 
@@ -121,6 +124,7 @@ def vary(shapes: Made, prepared: Prepared, tmp_path: Path) -> Vary:
     ) -> Workbench:
         root = tmp_path / f"sources{len(list(tmp_path.iterdir()))}"
         base = Path(prepared.layers.sources)
+        root.mkdir()
         copy_files(base, [] if only else list_files(base), root)
         for path, text in files.items():
             (root / path).parent.mkdir(parents=True, exist_ok=True)

@@ -40,7 +40,8 @@ def missing_modules(bench: Workbench) -> tuple[str, ...]:
     with bench.open({}) as session:
         recipe = replace(bench.recipe, test_args=(*bench.recipe.test_args, "--collect-only"))
         run = bench.language.run_tests(session, recipe, timeout_s=min(300.0, bench.suite_timeout_s(None)))
-    found = (_NO_MODULE.search(message) for _, message in run.collect_errors)
+    messages = [message for _, message in run.collect_errors] or [run.detail]  # a conftest that fails has only output
+    found = (_NO_MODULE.search(message) for message in messages)
     return tuple(dict.fromkeys(match[1] for match in found if match))
 
 

@@ -22,6 +22,8 @@ INSIDE = Path(__file__).resolve().parent / "inside"
 MAX_REPORT_BYTES = 2 << 30
 MAX_LINE_BYTES = 16 << 20
 TAIL = 2000
+COMPLETE = frozenset({0, 1, 5})
+"""pytest's exit codes of a run that came to its end: passed, failed, no tests. Others: interrupted, broken, misused."""
 _REPO, _ENV, _OUT = "/testbed", "/opt/env", "/excise/out"
 
 
@@ -100,7 +102,7 @@ def to_test_run(done: Completed, entries: Iterator[dict[str, Any]], wanted: Sequ
         elif kind == "imported":
             imported.append((str(entry["name"]), str(entry["file"])))
         elif kind == "end":
-            finished = True
+            finished = entry.get("exit") in COMPLETE
             cpu_s = max(cpu_s, float(entry.get("cpu", 0.0)))
     for test_id in wanted or ():
         if test_id not in results:

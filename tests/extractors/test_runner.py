@@ -25,9 +25,14 @@ def line(test: str, status: str, **fields: object) -> dict[str, object]:
 
 # --------------------------------------------------------------------------------------- reports
 def test_a_missing_test_is_missing_not_passed() -> None:
-    run = to_test_run(completed(), iter([line("a", "PASSED"), {"t": "end"}]), ["a", "b"])
+    run = to_test_run(completed(), iter([line("a", "PASSED"), {"t": "end", "exit": 0}]), ["a", "b"])
     assert run.statuses() == {"a": Status.PASSED, "b": Status.MISSING}
     assert run.finished
+
+
+@pytest.mark.parametrize(("code", "finished"), [(0, True), (1, True), (5, True), (2, False), (3, False), (4, False)])
+def test_a_run_that_pytest_gave_up_is_not_finished(code: int, finished: bool) -> None:
+    assert to_test_run(completed(), iter([line("a", "PASSED"), {"t": "end", "exit": code}]), None).finished is finished
 
 
 def test_a_test_that_reports_twice_counts_by_its_worse_status() -> None:

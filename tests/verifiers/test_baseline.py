@@ -1,0 +1,107 @@
+"""Gate 1's ground: agreement of several runs, and every reason to refuse a project."""
+
+from __future__ import annotations
+
+import pytest
+
+from excise.errors import EnvironmentFailure
+from excise.types import Status, TestResult, TestRun, Worker
+from excise.verifiers.baseline import agree, missing_modules, run_baseline
+from excise.verifiers.workbench import Workbench
+
+CONFTEST = "tests/conftest.py"
+
+
+def run_of(durations: float = 0.1, **statuses: str) -> TestRun:
+    results = tuple(TestResult(test_id=t, status=Status(s), duration_s=durations) for t, s in statuses.items())
+    return TestRun(worker=Worker.OK, results=results, finished=True, cpu_s=durations, wall_s=2 * durations)
+
+
+def test_only_what_all_runs_say_is_believed() -> None:
+    found = agree(
+        "env",
+        [
+            run_of(0.1, a="PASSED", b="PASSED", c="SKIPPED", d="PASSED"),
+            run_of(0.3, a="PASSED", b="FAILED", c="SKIPPED", d="PASSED"),
+            run_of(0.2, a="PASSED", b="PASSED", c="SKIPPED"),
+        ],
+    )
+    assert found.statuses == {"a": Status.PASSED, "c": Status.SKIPPED}
+    assert found.flaky == {"b": "PASSED then FAILED then PASSED", "d": "PASSED then PASSED then MISSING"}
+    assert found.passing() == ("a",)
+    assert (found.durations["a"], found.cpu_s, found.wall_s, found.num_runs) == (0.2, 0.2, 0.4, 3)
+
+
+def test_the_baseline_of_shapes(bench: Workbench) -> None:
+    baseline = bench.baseline
+    assert baseline.flaky == {
+        "tests/test_order.py::test_c_third": "PASSED then PASSED then FAILED",
+        "tests/test_order.py::test_d_fourth": "PASSED then PASSED then FAILED",
+    }
+    assert len(baseline.passing()) == 41
+    assert "src/shapes/base.py::shapes.base.registered" in baseline.passing(), "doctests count"
+    assert "tests/test_squares.py::TestSquare::test_grow" in baseline.passing(), "so does unittest"
+    assert set(baseline.passing()) - bench.trusted == {"tests/test_order.py::test_b_second"}, "it fails alone"
+
+
+REFUSED = {
+    "no test is left": ({}, {"min_passing": 1}, "no_tests", "No test was found"),
+    "conftest does not import": ({CONFTEST: "import nowhere\n"}, {}, "collect_error", "nowhere"),
+    "a file does not import": (
+        {"tests/test_only.py": "import nowhere\n"}, {}, "collect_error", "test_only.py: ModuleNotFoundError"
+    ),
+    "too few pass": ({"tests/test_x.py": "def test_x(): pass\n"}, {}, "low_pass", "Only 1 tests pass; at least 10"),
+    "too many fail": (
+        {"tests/test_x.py": "import pytest\n@pytest.mark.parametrize('n', range(20))\ndef test_x(n): assert n % 2\n"},
+        {}, "low_pass", "Only 10 of 20 tests that ran pass; 80% are needed. First failure: tests/test_x.py::test_x[0]",
+    ),
+    "all are skipped": (
+        {"tests/test_x.py": "import pytest\ndef test_x(): pytest.skip()\n"}, {}, "no_tests", "Only 0 tests pass"
+    ),
+    "collecting hangs": (
+        {CONFTEST: "import time\ntime.sleep(600)\n"}, {"suite_timeout_s": 3.0}, "timeout", "did not end within 3 s"
+    ),
+    "collecting eats all memory": (
+        {CONFTEST: "held = [bytearray(1 << 20) for _ in range(4000)]\n"}, {"memory_mb": 128}, "oom", "more than 128 MB"
+    ),
+    "the runner is killed": (
+        {CONFTEST: "import os\nos.kill(os.getppid(), 9)\nimport time\ntime.sleep(9)\n"}, {}, "infra", "was killed"
+    ),
+    "the runner ends early": (
+        {CONFTEST: "import os\ndef pytest_sessionfinish():\n    os._exit(0)\n", "tests/test_x.py": "def test_x(): 1\n"},
+        {"min_passing": 1}, "unreproducible", "ended after 1 tests, the last of them tests/test_x.py::test_x",
+    ),
+    "another copy is imported": (
+        {CONFTEST: "import sys, os\nos.makedirs('/tmp/o/shapes')\nopen('/tmp/o/shapes/__init__.py', 'w').close()\n"
+                   "sys.path.insert(0, '/tmp/o')\nimport shapes\n", "tests/test_x.py": "def test_x(): 1\n"},
+        {"min_passing": 1}, "import_error", "shapes from /tmp/o/shapes/__init__.py instead of the checkout",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_refused(vary, name: str) -> None:
+    files, limits, reason, words = REFUSED[name]
+    bench = vary(files, only=True, baseline_runs=2, **limits)
+    with pytest.raises(EnvironmentFailure) as caught:
+        run_baseline(bench)
+    assert caught.value.reason == reason, str(caught.value)
+    assert words in str(caught.value)
+
+
+def test_missing_modules_are_named_once(vary) -> None:
+    texts = ["import yaml.nodes", "import yaml", "import attr", "x = 1"]
+    bench = vary({f"tests/test_{n}.py": f"{text}\n" for n, text in enumerate(texts)}, only=True)
+    assert missing_modules(bench) == ("yaml", "attr")
+    assert missing_modules(vary({CONFTEST: "import nowhere\n", "tests/test_x.py": ""}, only=True)) == ("nowhere",)
+
+
+def test_byte_code_of_the_first_run_is_kept_once(vary, tmp_path) -> None:
+    bench = vary({"tests/test_x.py": "def test_x(): pass\n"}, only=True, baseline_runs=2, min_passing=1)
+    warm = tmp_path / "warm"
+    run_baseline(bench, warm)
+    kept = sorted(warm.rglob("test_x*.pyc"))
+    assert len(kept) == 1
+    before = kept[0].stat().st_mtime_ns
+    run_baseline(bench, warm)
+    assert kept[0].stat().st_mtime_ns == before
