@@ -41,16 +41,24 @@ class InterpreterLike(Protocol):
         ...
 
 
+def masked_in(library: Path) -> list[Path]:
+    """Folders of an interpreter's library that hold other projects' code: installed packages and bundled wheels."""
+    names = ("site-packages", "dist-packages", "ensurepip/_bundled", "test/wheeldata")
+    return [library / name for name in names if (library / name).is_dir()]
+
+
+def library_of(interpreter: InterpreterLike) -> Path:
+    """The interpreter's standard library."""
+    return interpreter.prefix / "lib" / f"python{'.'.join(interpreter.version.split('.')[:2])}"
+
+
 def interpreter_mounts(interpreter: InterpreterLike) -> list[Mount]:
     """The interpreter at its own path, read-only, without the packages installed in it."""
     prefix = interpreter.prefix
-    if prefix.is_relative_to("/usr") and not prefix.is_relative_to("/usr/local"):
+    if prefix.is_relative_to("/usr"):
         return []
-    library = prefix / "lib" / f"python{'.'.join(interpreter.version.split('.')[:2])}"
-    mounts = [] if prefix.is_relative_to("/usr") else [Mount(target=str(prefix), layers=(str(prefix),))]
-    for masked in (library / "site-packages", library / "ensurepip" / "_bundled"):
-        if masked.is_dir() and mounts:
-            mounts.append(Mount(target=str(masked), layers=()))
+    mounts = [Mount(target=str(prefix), layers=(str(prefix),))]
+    mounts += [Mount(target=str(masked), layers=()) for masked in masked_in(library_of(interpreter))]
     return mounts
 
 

@@ -9,6 +9,8 @@ import tempfile
 from functools import cache
 from pathlib import Path
 
+from excise.envs.layout import masked_in
+
 _ETC = (
     "ld.so.cache", "ld.so.conf", "ld.so.conf.d", "ssl", "ca-certificates", "ca-certificates.conf", "alternatives",
     "localtime", "timezone", "mime.types", "services", "protocols", "nsswitch.conf", "terminfo",
@@ -51,7 +53,7 @@ def masked_folders() -> tuple[str, ...]:
     found = [Path("/usr/lib/python3/dist-packages")]
     for base in (Path("/usr/lib"), Path("/usr/local/lib")):
         for python in sorted(base.glob("python3*")):
-            found += [python / "dist-packages", python / "site-packages", python / "ensurepip" / "_bundled"]
+            found += masked_in(python)
     found += [Path("/usr/share/python-wheels"), Path("/usr/share/doc")]
     found += _bundles()
     return tuple(str(folder) for folder in found if folder.is_dir() and not folder.is_symlink())

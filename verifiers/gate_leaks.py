@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import tempfile
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
+from excise.envs.layout import library_of, masked_in
 from excise.envs.rootfs import masked_folders
 from excise.protocols import GateReport
 from excise.types import SymbolKind, content_id
@@ -43,8 +45,7 @@ class NothingLeaks:
     def check(self, candidate: Candidate) -> GateReport:
         """Build the tree as shipped, and look for every deleted symbol by content everywhere."""
         code = _code(candidate)
-        wanted = {symbol: shingles(text) for symbol, text in code.items()}
-        wanted = {symbol: prints for symbol, prints in wanted.items() if prints}
+        wanted = fingerprints_of(candidate)
         leaks, num_files = _scan(candidate, wanted)
         leaks += _bytecode(candidate)
         evidence = {
@@ -64,6 +65,12 @@ class NothingLeaks:
             evidence=evidence,
         )
         return GateReport(verdicts=[verdict])
+
+
+def fingerprints_of(candidate: Candidate) -> dict[str, set[int]]:
+    """Fingerprints of the deleted code by symbol, where there is enough of it."""
+    prints = {symbol: shingles(text) for symbol, text in _code(candidate).items()}
+    return {symbol: found for symbol, found in prints.items() if found}
 
 
 def _code(candidate: Candidate) -> dict[str, str]:
@@ -96,13 +103,17 @@ def _scan(candidate: Candidate, wanted: dict[str, set[int]]) -> tuple[list[Leak]
             known = None if inside in edits else bench.fingerprints.get(inside)
             index = known if known is not None else Index.build([path])
             leaks += _matches(index, wanted, f"/testbed/{inside}", TWIN_SHARE)
-    for index, label in (
-        (environment_index(bench), "the environment"),
-        (system_index(Path(bench.prepared.layers.env).parent.parent), "the system"),
-    ):
+    return leaks + twins_outside(bench, wanted), len(files)
+
+
+def twins_outside(bench: Workbench, wanted: dict[str, set[int]]) -> list[Leak]:
+    """Deleted code that stands in the environment, the interpreter or the system; needs no test run."""
+    system = system_index(Path(bench.prepared.layers.env).parent.parent)
+    found = []
+    for index, label in ((environment_index(bench), "the environment"), (system, "the system")):
         for leak in _matches(index, wanted, label):
-            leaks.append(Leak(leak.symbol, _where(bench, wanted) or label, leak.share))
-    return leaks, len(files)
+            found.append(Leak(leak.symbol, _where(bench, wanted) or label, leak.share))
+    return found
 
 
 def _matches(index: Index, wanted: dict[str, set[int]], name: str, enough_share: float = MAX_SHARE) -> list[Leak]:
@@ -118,24 +129,25 @@ def _matches(index: Index, wanted: dict[str, set[int]], name: str, enough_share:
 
 def _where(bench: Workbench, wanted: dict[str, set[int]]) -> str:
     """The first file of the environment that tells; only looked for when there is one."""
-    for path in files_below(_environment_roots(bench)):
+    for path in _environment_files(bench):
         if _matches(Index.build([path]), wanted, ""):
             return str(path).replace(bench.prepared.layers.env, "/opt/env", 1)
     return ""
 
 
-def _environment_roots(bench: Workbench) -> list[Path]:
+def _environment_files(bench: Workbench) -> Iterator[Path]:
     """What a sandbox shows of environment and interpreter (whose own packages are masked)."""
-    library = bench.interpreter.prefix / "lib" / f"python{'.'.join(bench.recipe.python.split('.')[:2])}"
-    masked = {"site-packages", "dist-packages", "ensurepip"}
-    return [Path(bench.prepared.layers.env), *sorted(p for p in library.iterdir() if p.name not in masked)]
+    library = library_of(bench.interpreter)
+    masked = tuple(f"{folder}/" for folder in masked_in(library))
+    yield from files_below([Path(bench.prepared.layers.env)])
+    yield from (path for path in files_below([library]) if not str(path).startswith(masked))
 
 
 def environment_index(bench: Workbench) -> Index:
     """Everything readable in the environment and the interpreter; made once per environment."""
-    path = Path(bench.prepared.layers.env).parent / "fingerprints-1.bin"
+    path = Path(bench.prepared.layers.env).parent / "fingerprints-2.bin"
     if not path.exists():
-        Index.build(_environment_roots(bench)).save(path)
+        Index.build(_environment_files(bench)).save(path)
     return Index.load(path)
 
 
