@@ -52,9 +52,7 @@ def main() -> None:
             if number >= 3:
                 times[name].append(1000 * (time.perf_counter() - began))
     for name, values in times.items():
-        print(
-            f"{name}: median {median(values):.1f} ms, p95 {quantiles(values, n=20)[-1]:.1f} ms"
-        )
+        print(f"{name}: median {median(values):.1f} ms, p95 {quantiles(values, n=20)[-1]:.1f} ms")
     print(f"session / bare: {median(times['session']) / median(times['bare bwrap']):.2f} (medians)")
 
 
