@@ -203,8 +203,6 @@ def _sound(run: TestRun) -> TestRun:
         raise Rejected(
             f"The tests of the shipped tree did not end: {run.worker}.", reason=f"shipped_{run.worker}", run=run
         )
-    if not run.finished:
-        raise Rejected(f"The runner ended early: {run.detail[-300:]}", reason="shipped_crashed", run=run)
     return run
 
 
@@ -213,6 +211,8 @@ def _shrink(candidate: Candidate, feature: Feature, failing: list[str], run: Tes
     broken = f"{len(failing)} other tests fail without it, first {failing[0]}"
     if run.collect_errors:
         broken += f"; {run.collect_errors[0][0]} cannot be collected: {run.collect_errors[0][1]}"
+    elif not run.finished:
+        broken += f"; the runner gave up: {run.detail.strip()[-300:]}"
     if len(feature.symbols) < 2:
         raise Rejected(f"{broken}.", reason="breaks_other_tests", run=None)
     bench, deleter = candidate.bench, get_deleter(candidate.deletion.deleter)

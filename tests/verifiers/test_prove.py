@@ -1,0 +1,213 @@
+"""From a feature to a task: accepted, widened, shrunk, and every reason to refuse."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from excise.datasets.taskset import TaskSet
+from excise.pipeline.proving import prove_shard
+from excise.types import Feature, FeatureKind, Outcome, Task, Visibility, Worker
+from excise.verifiers.gates import GATES
+from excise.verifiers.prove import Proof, prove
+from excise.verifiers.workbench import Workbench
+
+WALK = "src/shapes/walk.py::spiral"
+WALK_TESTS = tuple(f"tests/test_walk.py::{name}" for name in ("test_first_turn", "test_no_field_twice", "test_start"))
+CONFTEST = "import shapes, os, time\nif not hasattr(shapes, 'spiral'):\n    {}\n"
+WALK_SOURCE = (Path(__file__).resolve().parents[1] / "repos" / "shapes" / "src" / "shapes" / "walk.py").read_text()
+
+
+def feature(bench: Workbench, *symbols: str, tests: tuple[str, ...] = WALK_TESTS) -> Feature:
+    records = [bench.codebase.symbols()[symbol] for symbol in symbols if symbol in bench.codebase.symbols()]
+    return Feature(
+        feature_id="feature",
+        kind=FeatureKind.FUNCTION if len(symbols) == 1 else FeatureKind.CROSS_FILE,
+        tier=1,
+        entry=symbols,
+        symbols=symbols,
+        tests=tests,
+        loc=sum(record.loc for record in records),
+    )
+
+
+def accepted(proof: Proof) -> Task:
+    assert proof.rejection is None, proof.rejection
+    assert proof.task is not None
+    return proof.task
+
+
+def refused(proof: Proof, reason: str) -> str:
+    assert proof.task is None
+    assert proof.rejection is not None
+    assert proof.rejection.reason == reason, proof.rejection
+    return proof.rejection.detail
+
+
+# --------------------------------------------------------------------------------------- accepted
+PINNED = [
+    ("shapes__3b38568d31d0", "remove", ["src/shapes/walk.py"], 3),
+    ("shapes__69f908d47141", "remove", ["src/shapes/text.py::parse"], 4),
+    ("shapes__77b43faa2bd5", "stub", ["src/shapes/text.py::parse"], 4),
+    ("shapes__a916867e2119", "remove", ["src/shapes/base.py::lookup"], 5),
+    ("shapes__b7793527c179", "remove", ["src/shapes/tables.py::Ruler.marks"], 1),
+    ("shapes__c94af881a8ed", "remove", ["src/shapes/round.py::Circle.circumference"], 1),
+    ("shapes__deee02c5167c", "stub", ["src/shapes/tables.py::Ruler.marks"], 1),
+    (
+        "shapes__e818c92ccd67",
+        "remove",
+        [
+            "src/shapes/squares.py::Rectangle.fits_into",
+            "src/shapes/squares.py::Square.grow",
+            "src/shapes/squares.py::diagonal",
+        ],
+        7,
+    ),
+]
+
+
+def test_the_tasks_of_shapes(shapes) -> None:
+    found = [
+        (task.instance_id, task.deleter, list(task.removed), len(task.fail_to_pass)) for task in shapes.taskset.tasks()
+    ]
+    assert sorted(found) == sorted(PINNED)
+
+
+def test_every_task_carries_the_verdicts_of_all_gates(shapes) -> None:
+    taskset: TaskSet = shapes.taskset
+    names = [gate.name for gate in GATES]
+    for task in taskset.tasks():
+        certificate = taskset.certificate(task.instance_id)
+        assert list(dict.fromkeys(v.gate for v in certificate.verdicts)) == names
+        assert {v.outcome for v in certificate.verdicts} == {Outcome.PASSED}
+        assert {v.worker_outcome for v in certificate.verdicts} == {Worker.OK}
+        assert sum(v.gate == "g7_gold" for v in certificate.verdicts) == 2
+        assert certificate.flake_rate == 0
+        assert set(certificate.tools) == {"python", "pytest", "sandbox"}
+        assert certificate.cpu_s > 0
+
+
+def test_a_task_is_complete(shapes, bench: Workbench) -> None:
+    for task in shapes.taskset.tasks():
+        assert set(task.fail_to_pass) <= set(task.hidden) <= bench.trusted
+        assert set(task.fail_to_pass) | set(task.pass_to_pass) == bench.trusted
+        assert not set(task.fail_to_pass) & set(task.pass_to_pass)
+        assert task.instance_id.startswith("shapes__")
+        assert task.visibility is Visibility.DOCSTRING
+        assert task.difficulty.num_f2p == len(task.fail_to_pass)
+        assert (task.difficulty.tier == 0) is (task.deleter == "stub")
+        assert "## " in task.problem_statement
+        for symbol in task.removed:
+            name = symbol.rpartition("::")[2].rpartition(".")[2]
+            assert name in task.problem_statement or not name
+
+
+def test_memoised_functions_are_deleted_with_all_their_tests(bench: Workbench) -> None:
+    named = ("tests/test_squares.py::test_diagonal",)
+    task = accepted(prove(bench, feature(bench, "src/shapes/squares.py::diagonal", tests=named), "remove"))
+    assert task.fail_to_pass == (
+        "tests/test_squares.py::test_corner_distance",
+        "tests/test_squares.py::test_corner_distance_of_frame",
+        "tests/test_squares.py::test_diagonal",
+    )
+    assert set(task.hidden) == set(task.fail_to_pass), "tests that coverage did not predict were found and hidden"
+
+
+def test_a_parametrised_test_is_hidden_whole(bench: Workbench) -> None:
+    one = ("tests/test_round.py::test_ring[1-1-0]",)
+    task = accepted(prove(bench, feature(bench, "src/shapes/round.py::ring_area", tests=one), "remove"))
+    assert {t for t in task.hidden if "test_ring[" in t} == {
+        f"tests/test_round.py::test_ring[{p}]" for p in ("2-1-3", "1-2-3", "1-1-0")
+    }
+
+
+def test_what_breaks_everything_else_is_left_in(bench: Workbench) -> None:
+    both = feature(bench, WALK, "src/shapes/round.py::Circle.area")
+    task = accepted(prove(bench, both, "remove"))
+    assert task.removed == (WALK,)
+    assert task.fail_to_pass == WALK_TESTS
+
+
+def test_a_stub_keeps_signature_and_docstring(bench: Workbench) -> None:
+    task = accepted(prove(bench, feature(bench, WALK), "stub"))
+    assert task.difficulty.tier == 0
+    removed = [line[1:] for line in task.deletion_patch.splitlines() if line.startswith("-") and "def spiral" in line]
+    assert removed == []
+    assert task.fail_to_pass == WALK_TESTS
+
+
+# ---------------------------------------------------------------------------------------- refused
+def test_code_that_is_not_there(bench: Workbench) -> None:
+    refused(prove(bench, feature(bench, "src/shapes/base.py::Shape.unused"), "remove"), "unknown_symbol")
+
+
+def test_tests_that_pass_without_the_code(vary) -> None:
+    more = "\n\ndef idle():\n    first = 1\n    second = 2\n    return first + second\n"
+    bench = vary({"src/shapes/walk.py": WALK_SOURCE + more}, baseline=True)
+    idle = "src/shapes/walk.py::idle"
+    refused(prove(bench, feature(bench, idle), "remove"), "no_fail_to_pass")
+    proof = prove(bench, feature(bench, idle, tests=()), "remove")
+    assert refused(proof, "no_fail_to_pass") == "No trusted test needs this code."
+
+
+def test_code_that_all_else_needs(bench: Workbench) -> None:
+    proof = prove(bench, feature(bench, "src/shapes/round.py::Circle.area"), "remove")
+    detail = refused(proof, "breaks_other_tests")
+    assert "other tests fail without it" in detail
+    assert "the runner gave up" in detail, "conftest.py imports it"
+    assert "NotImplementedError" in detail
+    assert proof.cpu_s > 0
+
+
+def test_code_that_is_used_while_a_module_is_imported(bench: Workbench) -> None:
+    proof = prove(bench, feature(bench, "src/shapes/base.py::Shape"), "remove")
+    refused(proof, "import_time_reference")
+    assert proof.rejection is not None
+    assert (proof.rejection.stage, proof.rejection.worker_outcome) == ("delete", Worker.OK)
+
+
+@pytest.mark.parametrize(
+    ("action", "reason", "limits"),
+    [
+        ("time.sleep(600)", "shipped_timeout", {"suite_timeout_s": 4.0}),
+        ("held = [bytearray(1 << 20) for _ in range(4000)]", "shipped_oom", {"memory_mb": 128}),
+        ("os.kill(os.getppid(), 9); time.sleep(9)", "shipped_killed", {}),
+    ],
+)
+def test_a_shipped_tree_whose_tests_do_not_end(vary, action: str, reason: str, limits: dict[str, object]) -> None:
+    bench = vary({"conftest.py": CONFTEST.format(action)}, baseline=True, **limits)
+    proof = prove(bench, feature(bench, WALK), "remove")
+    refused(proof, reason)
+    assert proof.rejection is not None
+    assert proof.rejection.worker_outcome is Worker(reason.removeprefix("shipped_"))
+
+
+def test_a_shipped_tree_whose_runner_gives_up(vary) -> None:
+    bench = vary({"conftest.py": CONFTEST.format("os._exit(0)")}, baseline=True)
+    detail = refused(prove(bench, feature(bench, WALK), "remove"), "breaks_other_tests")
+    assert "the runner gave up" in detail
+
+
+def test_a_twin_in_the_repository(vary) -> None:
+    twin = WALK_SOURCE.replace("def spiral", "def swirl")
+    bench = vary({"examples/swirl.py": twin}, baseline=True)
+    proof = prove(bench, feature(bench, WALK), "remove")
+    assert "examples/swirl.py" in refused(proof, "twin_in_repository")
+    assert [v.gate for v in proof.verdicts if v.outcome is Outcome.FAILED] == ["g9_leaks"]
+
+
+# ------------------------------------------------------------------------------------------ shards
+def test_a_shard_answers_for_each_candidate_and_remembers(shapes, prepared, tmp_path, bench: Workbench) -> None:
+    settings = shapes.settings.model_copy(update={"cache": tmp_path})
+    good = replace(feature(bench, WALK), feature_id="good")
+    bad = replace(feature(bench, "src/shapes/base.py::Shape"), feature_id="bad")
+    first = prove_shard(settings, "shapes", prepared, [(good, "remove"), (bad, "remove"), (good, "nonsense")])
+    assert accepted(first[0]).removed == (WALK,)
+    refused(first[1], "import_time_reference")
+    refused(first[2], "bad_config")
+    kept = sorted(path.name for path in (tmp_path / "stages" / "candidate").rglob("*.json"))
+    assert len(kept) == 2
+    again = prove_shard(settings, "shapes", prepared, [(good, "remove"), (bad, "remove")])
+    assert again == first[:2]
