@@ -149,7 +149,7 @@ def test_no_file_names_a_registry() -> None:
 
 
 def test_no_file_names_a_path_of_a_machine() -> None:
-    """``/home/agent`` is no machine's: it is the home inside every sandbox. Root's dot files are what attacks go for."""
+    """``/home/agent`` is no machine's: it is the home inside every sandbox. Attacks go for root's dot files."""
     pattern = re.compile(r"(?<![\w.$}*<>-])/(?:root/(?!\.(?!pyenv))|home/(?!agent\b)\w|work/(?=main|shared))[\w./]*")
     hostile = Path("tests/repos/escapes")  # tries to write where it must not
     searched = [(p, t) for p, t in texts() if p != Path(__file__).relative_to(ROOT) and hostile not in p.parents]
