@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
+from excise.envs.interpreters import Interpreter
 from excise.envs.layout import library_of, masked_in
 from excise.envs.rootfs import masked_folders
 from excise.protocols import GateReport
@@ -108,12 +108,12 @@ def _scan(candidate: Candidate, wanted: dict[str, set[int]]) -> tuple[list[Leak]
 
 def twins_outside(bench: Workbench, wanted: dict[str, set[int]]) -> list[Leak]:
     """Deleted code that stands in the environment, the interpreter or the system; needs no test run."""
-    system = system_index(Path(bench.prepared.layers.env).parent.parent)
-    found = []
-    for index, label in ((environment_index(bench), "the environment"), (system, "the system")):
-        for leak in _matches(index, wanted, label):
-            found.append(Leak(leak.symbol, _where(bench, wanted) or label, leak.share))
-    return found
+    shared = Path(bench.prepared.layers.env).parent.parent
+    found = [
+        Leak(leak.symbol, _where(bench, wanted), leak.share) for leak in _matches(environment_index(bench), wanted, "")
+    ]
+    found += _matches(interpreter_index(bench.interpreter, shared), wanted, "the interpreter")
+    return found + _matches(system_index(shared), wanted, "the system")
 
 
 def _matches(index: Index, wanted: dict[str, set[int]], name: str, enough_share: float = MAX_SHARE) -> list[Leak]:
@@ -129,25 +129,28 @@ def _matches(index: Index, wanted: dict[str, set[int]], name: str, enough_share:
 
 def _where(bench: Workbench, wanted: dict[str, set[int]]) -> str:
     """The first file of the environment that tells; only looked for when there is one."""
-    for path in _environment_files(bench):
+    for path in files_below([Path(bench.prepared.layers.env)]):
         if _matches(Index.build([path]), wanted, ""):
             return str(path).replace(bench.prepared.layers.env, "/opt/env", 1)
-    return ""
-
-
-def _environment_files(bench: Workbench) -> Iterator[Path]:
-    """What a sandbox shows of environment and interpreter (whose own packages are masked)."""
-    library = library_of(bench.interpreter)
-    masked = tuple(f"{folder}/" for folder in masked_in(library))
-    yield from files_below([Path(bench.prepared.layers.env)])
-    yield from (path for path in files_below([library]) if not str(path).startswith(masked))
+    return "the environment"
 
 
 def environment_index(bench: Workbench) -> Index:
-    """Everything readable in the environment and the interpreter; made once per environment."""
-    path = Path(bench.prepared.layers.env).parent / "fingerprints-2.bin"
+    """Everything readable in the environment; made once."""
+    path = Path(bench.prepared.layers.env).parent / "fingerprints-3.bin"
     if not path.exists():
-        Index.build(_environment_files(bench)).save(path)
+        Index.build([Path(bench.prepared.layers.env)]).save(path)
+    return Index.load(path)
+
+
+@cache
+def interpreter_index(interpreter: Interpreter, folder: Path) -> Index:
+    """What sandboxes see of an interpreter (its own packages are masked); made once for all its environments."""
+    path = folder / f"interpreter-{content_id('interpreter', str(interpreter.prefix), interpreter.version)}.bin"
+    if not path.exists():
+        library = library_of(interpreter)
+        masked = tuple(f"{masked}/" for masked in masked_in(library))
+        Index.build(file for file in files_below([library]) if not str(file).startswith(masked)).save(path)
     return Index.load(path)
 
 

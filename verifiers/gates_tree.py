@@ -27,10 +27,9 @@ class PatchesApply:
                 reason, detail = "tree_differs", "git apply gives another tree than the one that was tested."
             present = {path: data for path, data in shipped.items() if data is not None}
             restored = bench.git_apply(present, task.patch + task.test_patch)
-            back = bench.git_apply(base, task.patch + task.test_patch, reverse=True)
             if {p: d for p, d in {**present, **restored}.items() if d is not None} != base:
                 reason, detail = "not_restored", "The gold and test patches do not give the untouched sources back."
-            elif {**base, **back} != {**base, **shipped}:
+            elif {**base, **bench.git_apply(base, task.patch + task.test_patch, reverse=True)} != {**base, **shipped}:
                 reason, detail = "not_reversible", "Reversing the gold and test patches does not give the shipped tree."
         except PatchError as error:
             reason, detail = error.reason, str(error)

@@ -1,0 +1,249 @@
+"""Each gate is refuted by a candidate that is broken on purpose, and passed by the one that is not."""
+
+from __future__ import annotations
+
+import marshal
+import os
+import shutil
+import subprocess
+import zipfile
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from excise.pipeline.verify import candidate_of
+from excise.protocols import GateReport
+from excise.types import Outcome, Task, Verdict
+from excise.verifiers.candidate import Candidate
+from excise.verifiers.gates import GATES
+from excise.verifiers.workbench import Workbench
+
+BY_NAME = {gate.name: gate for gate in GATES}
+PARSE = ("src/shapes/text.py::parse",)
+
+
+@pytest.fixture(scope="session")
+def task(shapes) -> Task:
+    """The task that takes ``parse`` out."""
+    return next(t for t in shapes.taskset.tasks() if t.removed == PARSE and t.deleter == "remove")
+
+
+Make = Callable[..., Candidate]
+
+
+@pytest.fixture
+def make(bench: Workbench, task: Task) -> Make:
+    """A candidate of that task with some parts replaced."""
+
+    def candidate(*, on: Workbench | None = None, deletion: dict | None = None, task_: dict | None = None, **parts):
+        made = candidate_of(on or bench, replace(task, **(task_ or {})))
+        made.deletion = replace(made.deletion, **(deletion or {}))
+        for name, value in parts.items():
+            setattr(made, name, value)
+        return made
+
+    return candidate
+
+
+def check(name: str, candidate: Candidate) -> GateReport:
+    report: GateReport = BY_NAME[name].check(candidate)
+    assert {v.gate for v in report.verdicts} == {name}
+    return report
+
+
+def refuted(name: str, candidate: Candidate, reason: str) -> Verdict:
+    report = check(name, candidate)
+    assert not report.passed
+    verdict = report.verdicts[-1]
+    assert (verdict.outcome, verdict.reason) == (Outcome.FAILED, reason), verdict
+    assert verdict.detail
+    assert verdict.detail != BY_NAME[name].claim
+    return verdict
+
+
+def test_the_sound_candidate_passes_every_gate(make: Make) -> None:
+    candidate = make()
+    for name, gate in BY_NAME.items():
+        report = check(name, candidate)
+        assert report.passed, report.verdicts
+        assert all(v.detail == gate.claim for v in report.verdicts)
+
+
+# ---------------------------------------------------------------------------------------- 1, 2, 3
+def test_g1_flaky_and_failing_tests_are_no_part_of_a_task(make: Make, task: Task) -> None:
+    flaky = "tests/test_order.py::test_c_third"
+    verdict = refuted("g1_baseline", make(pass_to_pass=(*task.pass_to_pass, flaky)), "not_in_baseline")
+    assert list(verdict.statuses) == [flaky]
+
+
+@pytest.fixture
+def planted(bench: Workbench, prepared, tmp_path: Path) -> Callable[[dict[str, bytes]], Workbench]:
+    """A workbench whose environment holds further files in its site-packages."""
+
+    def plant(files: dict[str, bytes]) -> Workbench:
+        env = Path(prepared.layers.env).parent.parent / f"planted-{os.getpid()}-{tmp_path.name}" / "env"
+        env.parent.mkdir()
+        subprocess.run(["cp", "-a", "--reflink=auto", prepared.layers.env, str(env)], check=True)
+        packages = next(env.glob("lib/python3*/site-packages"))
+        for path, data in files.items():
+            (packages / path).parent.mkdir(parents=True, exist_ok=True)
+            (packages / path).write_bytes(data)
+        subprocess.run(["chmod", "-R", "a+rwX", str(env)], check=True)
+        layers = replace(prepared.layers, env=str(env))
+        return Workbench(replace(prepared, layers=layers), bench.settings, bench.sandbox)
+
+    return plant
+
+
+def test_g2_an_installed_copy_is_noticed(make: Make, planted, bench: Workbench) -> None:
+    package = {f"shapes/{p.name}": p.read_bytes() for p in (bench.root / "src" / "shapes").glob("*.py")}
+    verdict = refuted("g2_resolves", make(on=planted(package)), "imports_elsewhere")
+    assert "/opt/env/lib" in verdict.detail
+
+
+def test_g3_a_patch_that_does_not_apply(make: Make, task: Task) -> None:
+    context = next(line for line in task.deletion_patch.splitlines() if line.startswith(" ") and line.strip())
+    other = task.deletion_patch.replace(context, context + " # edited")
+    candidate = make()
+    candidate.task = replace(task, deletion_patch=other)
+    refuted("g3_applies", candidate, "patch_does_not_apply")
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        (lambda t: {"shipped_tree": "0" * 40}, "tree_differs"),
+        (lambda t: {"patch": t.patch.replace("lookup(", "lookdown(")}, "not_restored"),
+        (lambda t: {"patch": ""}, "not_restored"),
+        (lambda t: {"test_patch": ""}, "not_restored"),
+        (lambda t: {"patch": "nonsense\n" + t.patch}, "patch_does_not_apply"),
+        (lambda t: {"patch": t.patch.replace("\n ", "\n #", 1)}, "patch_does_not_apply"),
+    ],
+)
+def test_g3_a_gold_patch_that_is_not_gold(make: Make, task: Task, change, reason: str) -> None:
+    candidate = make()
+    candidate.task = replace(task, **change(task))
+    refuted("g3_applies", candidate, reason)
+
+
+# ---------------------------------------------------------------------------------------- 4, 5, 6
+def test_g4_and_g6_tests_that_are_not_hidden_break(make: Make, task: Task, bench: Workbench) -> None:
+    source = "".join(
+        f"diff --git {part}" for part in task.deletion_patch.split("diff --git ")[1:] if part.startswith("a/src")
+    )
+    walk = next(t for t in make().bench.codebase.modules if t.endswith("walk.py"))
+    text = bench.codebase.modules[walk].source.decode()
+    lines = text.splitlines()
+    gone = f"diff --git a/{walk} b/{walk}\ndeleted file mode 100644\n--- a/{walk}\n+++ /dev/null\n"
+    gone += f"@@ -1,{len(lines)} +0,0 @@\n" + "".join(f"-{line}\n" for line in lines)
+    candidate = make(deletion={"source_patch": source + gone})
+    verdict = refuted("g4_collects", candidate, "does_not_collect")
+    assert "visible tests are not collected" in verdict.detail
+    assert "walk" in verdict.detail
+    refuted("g6_p2p_pass", candidate, "breaks_other_tests")
+
+
+def test_g6_says_which_other_tests_fail(make: Make, task: Task) -> None:
+    candidate = make(deletion={"hide_patch": "", "hidden": ()}, fail_to_pass=())
+    verdict = refuted("g6_p2p_pass", candidate, "breaks_other_tests")
+    assert set(verdict.statuses) == set(task.fail_to_pass)
+
+
+def test_g5_a_test_that_passes_without_the_feature(make: Make, task: Task) -> None:
+    for other in ("tests/test_walk.py::test_start", "tests/test_text.py::TestDescribe::test_circle"):
+        verdict = refuted("g5_f2p_fail", make(fail_to_pass=(*task.fail_to_pass, other)), "passes_without_feature")
+        assert str(verdict.statuses[other]) == "PASSED"
+    refuted("g5_f2p_fail", make(fail_to_pass=()), "passes_without_feature")
+
+
+# ---------------------------------------------------------------------------------------- 7, 8
+def test_g7_gold_that_does_not_pass(make: Make, task: Task) -> None:
+    gone = "tests/test_text.py::TestParse::test_that_never_was"
+    report = check("g7_gold", make(fail_to_pass=(*task.fail_to_pass, gone)))
+    assert [v.reason for v in report.verdicts] == ["gold_fails"], "the first failing run is enough"
+    assert {t: str(s) for t, s in report.verdicts[0].statuses.items()} == {gone: "MISSING"}
+
+
+def test_g7_runs_are_repeated_and_one_is_shuffled(make: Make) -> None:
+    report = check("g7_gold", make())
+    assert [(v.run, v.evidence["shuffled"]) for v in report.verdicts] == [(0, "false"), (1, "true")]
+
+
+def test_g8_a_stand_in_that_solves_it(make: Make, task: Task, bench: Workbench) -> None:
+    path = "src/shapes/text.py"
+    good = bench.codebase.modules[path].source
+    patch = f"diff --git a/{path} b/{path}\n--- a/{path}\n+++ b/{path}\n@@ -1 +1 @@\n"
+    patch += '-"""Figures as text."""\n+"""Text."""\n'
+    assert good.startswith(b'"""Figures as text."""\n')
+    verdict = refuted("g8_empty", make(deletion={"stub_patches": (("raise", patch),)}), "empty_solution_passes")
+    assert "raise" in verdict.detail
+    solved = make(deletion={"source_patch": patch, "hide_patch": "", "hidden": task.hidden})
+    assert "nothing" in check("g8_empty", solved).verdicts[0].detail
+
+
+# ---------------------------------------------------------------------------------------- 9
+def source_of(bench: Workbench) -> bytes:
+    symbol = bench.codebase.symbols()[PARSE[0]]
+    return bench.codebase.modules[symbol.path].source[symbol.start : symbol.end]
+
+
+def test_g9_code_byte_code_and_archives_in_the_environment(
+    make: Make, planted, shapes, bench: Workbench, tmp_path: Path
+) -> None:
+    modules = bench.codebase.modules
+    with zipfile.ZipFile(tmp_path / "x.zip", "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("anything", modules["src/shapes/walk.py"].source)
+    compiled = compile(modules["src/shapes/tables.py"].source, "/testbed/src/shapes/tables.py", "exec")
+    on = planted(
+        {
+            "other/deep/vendored.py": source_of(bench).replace(b"    ", b"\t"),
+            "cache/shapes.dat": (tmp_path / "x.zip").read_bytes(),
+            "__pycache__/tables.cpython-312.pyc": b"\0" * 16 + marshal.dumps(compiled),
+        }
+    )
+    tasks = {t.removed[0]: t for t in shapes.taskset.tasks() if t.deleter == "remove" and len(t.removed) == 1}
+    for removed, where in (
+        (PARSE[0], "other/deep/vendored.py"),
+        ("src/shapes/walk.py", "cache/shapes.dat"),
+        ("src/shapes/tables.py::Ruler.marks", "__pycache__/tables.cpython-312.pyc"),
+    ):
+        verdict = refuted("g9_leaks", candidate_of(on, tasks[removed]), "leak")
+        assert where in verdict.detail
+
+
+@pytest.mark.parametrize("name", ["src/shapes/old_text.py", "docs/howto.md", "build/lib/shapes/text.txt"])
+def test_g9_a_twin_in_the_tree(make: Make, vary, bench: Workbench, name: str) -> None:
+    other = vary({name: "Intro\n\n" + source_of(bench).decode()}, baseline=True)
+    verdict = refuted("g9_leaks", make(on=other), "twin_in_repository")
+    assert f"/testbed/{name}" in verdict.detail
+
+
+def test_g9_build_outputs_are_searched(make: Make, prepared, bench: Workbench, tmp_path: Path) -> None:
+    built = tmp_path / "built"
+    shutil.copytree(prepared.layers.built, built)
+    (built / "generated").mkdir()
+    (built / "generated" / "text.py").write_bytes(source_of(bench))
+    layers = replace(prepared.layers, built=str(built))
+    other = Workbench(replace(prepared, layers=layers), bench.settings, bench.sandbox)
+    assert "/testbed/generated/text.py" in refuted("g9_leaks", make(on=other), "twin_in_repository").detail
+
+
+def test_g9_caches_are_not_shipped_and_do_not_count(make: Make, vary, bench: Workbench) -> None:
+    code = source_of(bench).decode()
+    other = vary({".tox/py/text.py": code, "text.py.orig": code, ".mypy_cache/x.json": code}, baseline=True)
+    assert check("g9_leaks", make(on=other)).passed
+
+
+# ---------------------------------------------------------------------------------------- 10
+def test_g10_a_statement_that_misses_a_name(make: Make, task: Task) -> None:
+    for statement in ("", task.problem_statement.replace("parse", "read")):
+        verdict = refuted("g10_statement", make(statement=statement), "statement_incomplete")
+        assert "parse" in verdict.detail
+
+
+def test_g10_a_statement_that_gives_the_code_away(make: Make, task: Task, bench: Workbench) -> None:
+    body = source_of(bench).decode().rpartition('"""')[2]
+    verdict = refuted("g10_statement", make(statement=f"{task.problem_statement}\n{body}"), "statement_gives_code")
+    assert "lines of the deleted code" in verdict.detail

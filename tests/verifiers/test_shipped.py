@@ -1,0 +1,115 @@
+"""What an agent gets: the edited tree with one commit, and nothing that tells of before."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from excise.extractors.trees import git_tree_hash, list_files
+from excise.pipeline.checkout import write_tree
+from excise.verifiers.shipped import is_scrubbed, materialise
+
+SOURCES = {
+    "pkg/mod.py": "kept\n",
+    "pkg/gone.py": "gone\n",
+    "run.sh": "#!/bin/sh\n",
+    ".gitignore": "ignored.txt\n*.so\n",
+    "ignored.txt": "tracked all the same\n",
+    ".gitattributes": "*.txt eol=crlf\n",
+    "pkg/__pycache__/mod.cpython-312.pyc": "compiled\n",
+    "pkg/mod.py.orig": "before\n",
+    ".mypy_cache/mod.json": "before\n",
+    "dist/pkg-1.0-py3-none-any.whl": "before\n",
+    ".coverage": "before\n",
+    "TAGS": "before\n",
+    "name with space.txt": "x\n",
+}
+
+
+def git(root: Path, *arguments: str) -> str:
+    done = subprocess.run(["git", *arguments], cwd=root, capture_output=True, text=True, check=True)
+    return done.stdout
+
+
+@pytest.fixture
+def shipped(tmp_path: Path) -> Path:
+    base, built = tmp_path / "base", tmp_path / "built"
+    for path, text in SOURCES.items():
+        (base / path).parent.mkdir(parents=True, exist_ok=True)
+        (base / path).write_text(text)
+    (base / "run.sh").chmod(0o755)
+    (base / "link").symlink_to("pkg/mod.py")
+    for path in ("pkg.egg-info/PKG-INFO", "pkg/ext.so", "pkg/mod.py", "build/lib/x.pyc"):
+        (built / path).parent.mkdir(parents=True, exist_ok=True)
+        (built / path).write_text("built\n")
+    edits = {"pkg/mod.py": b"edited\n", "pkg/gone.py": None, "run.sh": b"#!/bin/sh\ntrue\n", "new/file.py": b"new\n"}
+    tree = tmp_path / "tree"
+    materialise(base, built, list_files(base), edits, tree)
+    return tree
+
+
+def test_files_are_those_of_the_edited_tree(shipped: Path) -> None:
+    assert sorted(list_files(shipped)) == sorted(
+        [".gitattributes", ".gitignore", "ignored.txt", "link", "name with space.txt", "new/file.py", "pkg/mod.py",
+         "run.sh", "pkg.egg-info/PKG-INFO", "pkg/ext.so"]
+    )  # fmt: skip
+    assert (shipped / "pkg/mod.py").read_text() == "edited\n", "a built file replaces no source"
+    assert (shipped / "ignored.txt").read_text() == "tracked all the same\n"
+    assert (shipped / "run.sh").stat().st_mode & 0o111
+    assert not (shipped / "pkg/mod.py").stat().st_mode & 0o111
+    assert (shipped / "link").readlink() == Path("pkg/mod.py")
+
+
+def test_the_history_is_one_commit_by_nobody(shipped: Path) -> None:
+    assert git(shipped, "rev-list", "--all", "--count").split() == ["1"]
+    assert git(shipped, "log", "--format=%an %ae %ad %s").split("\n")[0].startswith("excise excise@localhost")
+    assert "2000" in git(shipped, "log", "--format=%ad")
+    assert git(shipped, "for-each-ref").count("\n") == 1
+    assert git(shipped, "stash", "list") == ""
+    assert git(shipped, "remote", "-v") == ""
+    assert not (shipped / ".git" / "logs").exists()
+    assert list((shipped / ".git").glob("hooks/*")) == []
+
+
+def test_no_object_holds_what_is_gone(shipped: Path) -> None:
+    listed = git(shipped, "cat-file", "--batch-all-objects", "--batch-check").splitlines()
+    blobs = [line.split()[0] for line in listed if " blob " in line]
+    assert len(blobs) == 8, "one for each different file that is committed"
+    texts = {git(shipped, "cat-file", "blob", blob) for blob in blobs}
+    assert not {"gone\n", "kept\n", "before\n", "built\n"} & texts
+    assert git(shipped, "fsck", "--unreachable", "--no-reflogs") == ""
+
+
+def test_two_shipments_are_equal(shapes, tmp_path: Path) -> None:
+    instance_id = shapes.taskset.ids()[0]
+    heads = []
+    for name in ("one", "two"):
+        write_tree(shapes.taskset, instance_id, tmp_path / name)
+        heads.append(git(tmp_path / name, "rev-parse", "HEAD"))
+    assert heads[0] == heads[1]
+
+
+def test_every_shipped_tree_is_the_one_that_was_proven(shapes, tmp_path: Path) -> None:
+    for task in shapes.taskset.tasks():
+        into = tmp_path / task.instance_id
+        write_tree(shapes.taskset, task.instance_id, into)
+        assert git_tree_hash(into) == task.shipped_tree
+        assert git(into, "status", "--porcelain", "--ignored") == ""
+        assert list(into.rglob("__pycache__")) == []
+        write_tree(shapes.taskset, task.instance_id, tmp_path / f"solved-{task.instance_id}", solved=True)
+        assert git_tree_hash(tmp_path / f"solved-{task.instance_id}") == task.tree
+
+
+@pytest.mark.parametrize(
+    ("path", "scrubbed"),
+    [
+        ("a/__pycache__/b.py", True), ("a/b.pyc", True), ("x~", True), (".git/config", True), ("sub/.hg/store", True),
+        ("a/node_modules/b.js", True), (".hypothesis/examples/1", True), ("htmlcov/index.html", True),
+        ("a/b.py", False), ("dist/readme.txt", False), ("cache.py", False), ("docs/tags.rst", False),
+        ("venv.py", False),
+    ],
+)  # fmt: skip
+def test_what_is_scrubbed(path: str, scrubbed: bool) -> None:
+    assert is_scrubbed(path) is scrubbed
