@@ -126,6 +126,10 @@ class Writer:
         """Names of the repositories that would be published now."""
         return tuple(sorted(self._repos))
 
+    def num_tasks(self, name: str) -> int:
+        """How many tasks the set would hold now from what was put under this name."""
+        return len(self._repos[name].tasks) if name in self._repos else 0
+
     def publish(self) -> SnapshotReport:
         """Make everything put so far the current snapshot, in one step. Without a change, nothing is written."""
         report = self._report(_tasks(self._previous.manifest.repos) if self._previous else {})

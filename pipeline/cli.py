@@ -7,6 +7,7 @@ Exit codes: 0 done; 1 failed (a task did not verify, nothing could be made); 2 u
 from __future__ import annotations
 
 import json
+import signal
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -138,6 +139,7 @@ def _run(settings: Settings, *, as_json: bool, quiet: bool, refresh: bool) -> in
     from excise.pipeline.dag import run
     from excise.pipeline.progress import Progress, funnel
 
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # a service that is stopped keeps what is done, too
     can = get_sandbox(settings.sandbox).capabilities()
     if not can.available:
         raise ConfigError(f"The sandbox {settings.sandbox} cannot be used here: {can.detail} See `excise doctor`.")

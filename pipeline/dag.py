@@ -65,7 +65,7 @@ class Run:
         self.states = [SourceState(spec, spec.limit or settings.limit) for spec in unique(settings.sources)]
         self.jobs: dict[Any, _Job] = {}
         self.dirty: set[str] = set()
-        self.known_before = frozenset(writer.names())
+        self.known_before = frozenset(name for name in writer.names() if writer.num_tasks(name))
         self.published = time.monotonic()
 
     def submit(
