@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Protocol
 
 from excise.errors import EnvironmentFailure
-from excise.extractors.python.runner import read_report, request_run, to_result, worse
+from excise.extractors.python.runner import COMPLETE, read_report, request_run, to_result, worse
 from excise.protocols import Module, Session
 from excise.types import CoverageMap, Recipe, Status, TestResult, Worker
 
@@ -66,17 +66,17 @@ def map_coverage(
     finished = False
     for entry in read_report(report):
         if entry["t"] == "lines":
-            symbols = _symbols(codebase, entry["lines"])
-            if entry["id"]:
+            symbols = _symbols(codebase, entry.get("lines"))
+            if entry.get("id"):
                 for symbol in symbols:
-                    hits[symbol].add(entry["id"])
+                    hits[symbol].add(str(entry["id"]))
             else:
                 at_import |= {s for s in symbols if not codebase.is_one_liner(s)}
         elif entry["t"] == "test":
             result = to_result(entry)
             alone[result.test_id] = worse(alone.get(result.test_id), result)
         elif entry["t"] == "end":
-            finished = True
+            finished = entry.get("exit") in COMPLETE
     if not finished:
         reason = "timeout" if done.worker is Worker.TIMEOUT else "collect_error"
         tail = (done.stdout[-1000:] + done.stderr[-1000:]).decode(errors="replace")
@@ -92,9 +92,9 @@ def map_coverage(
     return mapped, {test: result.status for test, result in alone.items()}
 
 
-def _symbols(codebase: LineTable, lines: dict[str, list[int]]) -> set[str]:
+def _symbols(codebase: LineTable, lines: object) -> set[str]:
     found: set[str] = set()
-    for path, numbers in lines.items():
-        if not codebase.is_test(path):
-            found |= codebase.symbols_of_lines(path, numbers)
+    for path, numbers in lines.items() if isinstance(lines, dict) else ():
+        if isinstance(numbers, list) and not codebase.is_test(path):
+            found |= codebase.symbols_of_lines(path, [n for n in numbers if isinstance(n, int)])
     return found

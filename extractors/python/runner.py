@@ -64,7 +64,7 @@ def read_report(path: Path) -> Iterator[dict[str, Any]]:
                 entry = json.loads(line)
             except ValueError:
                 return
-            if isinstance(entry, dict):
+            if isinstance(entry, dict) and isinstance(entry.get("t"), str):
                 yield entry
 
 
@@ -98,12 +98,12 @@ def to_test_run(done: Completed, entries: Iterator[dict[str, Any]], wanted: Sequ
             result = to_result(entry)
             results[result.test_id] = worse(results.get(result.test_id), result)
         elif kind == "collect_error":
-            errors.append((str(entry["path"]), str(entry["message"])))
+            errors.append((str(entry.get("path")), str(entry.get("message"))))
         elif kind == "imported":
-            imported.append((str(entry["name"]), str(entry["file"])))
+            imported.append((str(entry.get("name")), str(entry.get("file"))))
         elif kind == "end":
             finished = entry.get("exit") in COMPLETE
-            cpu_s = max(cpu_s, float(entry.get("cpu", 0.0)))
+            cpu_s = max(cpu_s, _seconds(entry.get("cpu")))
     for test_id in wanted or ():
         if test_id not in results:
             results[test_id] = TestResult(test_id=test_id, status=Status.MISSING)
@@ -127,11 +127,16 @@ def to_result(entry: dict[str, Any]) -> TestResult:
     """One ``test`` line of the report."""
     status = str(entry.get("status"))
     return TestResult(
-        test_id=str(entry["id"]),
+        test_id=str(entry.get("id")),
         status=Status(status) if status in Status.__members__ else Status.ERROR,
-        duration_s=float(entry.get("dur", 0.0)),
+        duration_s=_seconds(entry.get("dur")),
         message=str(entry.get("msg", ""))[:300],
     )
+
+
+def _seconds(value: object) -> float:
+    """A duration of a report; zero for what is none."""
+    return float(value) if isinstance(value, int | float) and 0 <= value < 1e9 else 0.0
 
 
 _ORDER = (Status.MISSING, Status.PASSED, Status.XFAIL, Status.SKIPPED, Status.FAILED, Status.ERROR)

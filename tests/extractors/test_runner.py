@@ -51,13 +51,25 @@ def test_what_became_of_the_worker(rc: int, worker: Worker, expected: Worker) ->
     assert to_test_run(completed(rc, worker), iter([]), None).worker is expected
 
 
+def test_a_forged_report_is_no_crash() -> None:
+    odd: list[dict[str, object]] = [
+        {"t": "test"}, {"t": "test", "id": 7, "status": ["PASSED"], "dur": "long", "msg": None}, {"t": "nonsense"},
+        {"t": "collect_error"}, {"t": "imported"}, {"t": "end", "exit": "0", "cpu": "x"},
+        {"t": "test", "id": "a", "dur": -1},
+    ]  # fmt: skip
+    run = to_test_run(completed(), iter(odd), None)
+    assert set(run.statuses().values()) == {Status.ERROR}
+    assert {r.duration_s for r in run.results} == {0.0}
+    assert (run.finished, run.cpu_s) == (False, 0.5)
+
+
 def test_reading_stops_at_what_is_no_line(tmp_path: Path) -> None:
     report = tmp_path / "report"
     good = b'{"t": "test", "id": "a"}\n'
     for rest in (b'{"t": "te', b"not json\n", b"\xff\xfe\n", b'"' + b"x" * (17 << 20) + b'"\n'):
         report.write_bytes(good + rest + good)
         assert [entry["id"] for entry in read_report(report)] == ["a"]
-    report.write_bytes(b"[1]\n" + good)
+    report.write_bytes(b'[1]\n{}\n{"t": 1}\n' + good)
     assert len(list(read_report(report))) == 1
 
 

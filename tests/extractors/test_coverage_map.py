@@ -1,0 +1,122 @@
+"""Which test runs which symbol: each test on its own, imports apart."""
+
+from __future__ import annotations
+
+import pytest
+
+from excise.errors import EnvironmentFailure
+from excise.extractors.python.codebase import PythonCodebase
+from excise.types import CoverageMap, Status
+from excise.verifiers.workbench import Workbench
+
+SQUARES = "tests/test_squares.py::"
+MEMO = {f"{SQUARES}test_diagonal", f"{SQUARES}test_corner_distance", f"{SQUARES}test_corner_distance_of_frame"}
+DIAGONAL = "src/shapes/squares.py::diagonal"
+
+
+def runners(coverage: CoverageMap, symbol: str) -> set[str]:
+    return {coverage.tests[n] for n in coverage.by_symbol.get(symbol, ())}
+
+
+def mapped(bench: Workbench, *, ids=None, **options) -> tuple[CoverageMap, dict[str, Status]]:
+    with bench.open({}) as session:
+        return bench.language.map_coverage(
+            session, bench.recipe, bench.codebase, env_id="env", timeout_s=120.0, ids=ids, **options
+        )
+
+
+def test_the_map_of_shapes(prepared) -> None:
+    coverage = prepared.coverage
+    assert runners(coverage, DIAGONAL) == MEMO, "a memoised function is seen by all its tests"
+    assert runners(coverage, "src/shapes/walk.py::spiral") == {
+        f"tests/test_walk.py::{name}" for name in ("test_start", "test_first_turn", "test_no_field_twice")
+    }
+    assert runners(coverage, "src/shapes/round.py::_disc") == runners(coverage, "src/shapes/round.py::ring_area")
+    assert runners(coverage, "src/shapes/base.py::registered") >= {
+        "src/shapes/base.py::shapes.base.registered", "tests/test_base.py::test_lookup_unknown"
+    }  # fmt: skip
+    assert runners(coverage, "src/shapes/base.py::Shape.area") == set()
+    assert not any(symbol.startswith("tests/") for symbol in coverage.by_symbol)
+
+
+def test_what_importing_runs_is_kept_apart(prepared) -> None:
+    at_import = set(prepared.coverage.at_import)
+    assert at_import >= {
+        "src/shapes/base.py::register", "src/shapes/tables.py::make_table", "src/shapes/round.py::Circle.area",
+        "src/shapes/round.py::Circle.__init__",
+    }  # fmt: skip
+    assert not at_import & {DIAGONAL, "src/shapes/text.py::parse", "src/shapes/walk.py::spiral"}
+    assert runners(prepared.coverage, "src/shapes/tables.py::make_table") == {"tests/test_tables.py::test_make_table"}
+
+
+def test_tests_that_depend_on_others_are_unstable(prepared) -> None:
+    assert prepared.coverage.unstable == ("tests/test_order.py::test_b_second",)
+
+
+def test_without_forks_memoised_functions_hide(bench: Workbench) -> None:
+    together, _ = mapped(bench, ids=sorted(MEMO), fork=False)
+    assert len(runners(together, DIAGONAL)) == 1
+    apart, alone = mapped(bench, ids=sorted(MEMO))
+    assert runners(apart, DIAGONAL) == MEMO
+    assert set(alone.values()) == {Status.PASSED}
+
+
+def test_long_tests_are_measured_alike(bench: Workbench) -> None:
+    ids = sorted(MEMO)
+    usual, _ = mapped(bench, ids=ids)
+    slow, _ = mapped(bench, ids=ids, slow=ids)
+    assert {s: runners(usual, s) for s in usual.by_symbol} == {s: runners(slow, s) for s in slow.by_symbol}
+
+
+def test_tests_that_hang_crash_or_fork_cost_only_themselves(vary) -> None:
+    bench = vary(
+        {
+            "tests/test_odd.py": (
+                "import os, time, collections, itertools\nfrom shapes import spiral\n"
+                "def test_hangs():\n    collections.deque(itertools.repeat(0), maxlen=0)\n"
+                "def test_sleeps():\n    list(spiral(3))\n    time.sleep(60)\n"
+                "def test_dies():\n    os._exit(0)\n"
+                "def test_forks():\n    assert os.fork() > 0\n    list(spiral(2))\n"
+                "def test_good():\n    list(spiral(1))\n"
+            )
+        }
+    )
+    names = ("test_sleeps", "test_dies", "test_forks", "test_good")
+    coverage, alone = mapped(bench, ids=[f"tests/test_odd.py::{name}" for name in names], test_timeout_s=1.0)
+    assert {t.rpartition("::")[2]: str(s) for t, s in alone.items()} == {
+        "test_sleeps": "FAILED", "test_forks": "PASSED", "test_good": "PASSED"
+    }  # fmt: skip
+    assert {t.rpartition("::")[2] for t in runners(coverage, "src/shapes/walk.py::spiral")} == {
+        "test_sleeps", "test_forks", "test_good"
+    }  # fmt: skip
+
+
+def test_a_mapping_that_does_not_end_is_refused(vary) -> None:
+    bench = vary({"conftest.py": "import time\ntime.sleep(60)\n"})
+    with bench.open({}) as session, pytest.raises(EnvironmentFailure, match="did not end") as caught:
+        bench.language.map_coverage(session, bench.recipe, bench.codebase, env_id="env", timeout_s=2.0)
+    assert caught.value.reason == "timeout"
+
+
+BOX = """\
+import os
+
+
+class Box:
+    size = 1
+
+    def open(self):
+        if self.size:
+            return 2
+        return os
+"""
+
+
+def test_lines_belong_to_the_symbols_around_them() -> None:
+    codebase = PythonCodebase.from_texts({"box.py": BOX})
+    inside = {1: set(), 5: {"Box"}, 7: {"Box"}, 8: {"Box", "Box.open"}, 10: {"Box", "Box.open"}}
+    for line, names in inside.items():
+        expected = {"box.py", *(f"box.py::{name}" for name in names)}
+        assert codebase.symbols_of_lines("box.py", [line]) == expected, line
+    assert codebase.symbols_of_lines("box.py", []) == frozenset()
+    assert codebase.symbols_of_lines("other.py", [1]) == frozenset()

@@ -1,0 +1,158 @@
+"""Features from coverage: what is proposed, what is passed over and why, and that the answer is always the same."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from excise.extractors.finder import Found, find_features
+from excise.extractors.python.codebase import PythonCodebase
+from excise.types import CoverageMap, Feature, FeatureKind
+
+BODY = "    first = 1\n    second = 2\n    return first + second\n"
+
+
+def function(name: str, *calls: str) -> str:
+    used = "".join(f"    {call}()\n" for call in calls)
+    return f"def {name}():\n{used}{BODY}\n\n"
+
+
+def method(name: str) -> str:
+    return "".join(f"    {line}\n" for line in function(name).replace("()", "(self)", 1).strip().splitlines())
+
+
+def find(
+    texts: Mapping[str, str],
+    hits: Mapping[str, str],
+    *,
+    tests: int = 20,
+    at_import: tuple[str, ...] = (),
+    untrusted: tuple[str, ...] = (),
+    share: float = 0.5,
+    seed: int = 0,
+) -> Found:
+    """``hits`` are symbol ids to the tests that execute them, as numbers; tests are spread over two files."""
+    names = tuple(f"tests/test_{'ab'[n % 2]}.py::test_{n}" for n in range(tests))
+    coverage = CoverageMap(
+        env_id="env",
+        tests=names,
+        by_symbol={symbol: tuple(map(int, numbers.split())) for symbol, numbers in hits.items()},
+        at_import=at_import,
+    )
+    trusted = frozenset(name for name in names if name.rpartition("_")[2] not in untrusted)
+    codebase = PythonCodebase.from_texts(texts)
+    return find_features(codebase, coverage, trusted, tree="tree", max_f2p_share=share, seed=seed)
+
+
+def named(found: Found) -> dict[str, Feature]:
+    return {
+        " ".join([feature.kind, *(s.rpartition("::")[2] or s for s in feature.entry)]): feature
+        for feature in found.features
+    }
+
+
+def test_functions_methods_classes_and_modules_are_features() -> None:
+    texts = {"m.py": function("alone"), "n.py": "class Box:\n" + method("open") + "\n" + method("close")}
+    hits = {
+        "m.py": "0",
+        "m.py::alone": "0",
+        "n.py": "2 4",
+        "n.py::Box": "2 4",
+        "n.py::Box.open": "2",
+        "n.py::Box.close": "4",
+    }
+    found = find(texts, hits)
+    assert {"function alone", "method Box.open", "method Box.close", "class Box", "module m.py", "module n.py"} <= set(
+        named(found)
+    )
+    box = named(found)["class Box"]
+    assert box.symbols == ("n.py::Box",)
+    assert box.tests == ("tests/test_a.py::test_2", "tests/test_a.py::test_4")
+    assert (box.tier, named(found)["function alone"].tier, named(found)["module m.py"].tier) == (2, 1, 4)
+    assert found.num_symbols == 4
+    assert found.num_covered == 4
+
+
+def test_helpers_that_nothing_else_needs_go_along() -> None:
+    texts = {
+        "m.py": function("_helper")
+        + function("_shared")
+        + function("entry", "_helper", "_shared")
+        + function("other", "_shared")
+    }
+    hits = {"m.py::_helper": "0 2", "m.py::_shared": "0 2 4", "m.py::entry": "0 2", "m.py::other": "4"}
+    found = named(find(texts, hits))
+    assert found["function entry"].symbols == ("m.py::_helper", "m.py::entry")
+    assert found["function entry"].loc == 3 + 3 + 2 + 2
+    assert found["function other"].symbols == ("m.py::other",)
+
+
+def test_helpers_in_other_files_make_it_cross_file() -> None:
+    texts = {"m.py": "from n import _helper\n\n\n" + function("entry", "_helper"), "n.py": function("_helper")}
+    hits = {"m.py::entry": "0", "n.py::_helper": "0"}
+    feature = named(find(texts, hits))["cross_file entry"]
+    assert feature.symbols == ("m.py::entry", "n.py::_helper")
+    assert feature.tier == 5
+
+
+def test_what_one_group_of_tests_has_to_itself_is_one_feature() -> None:
+    texts = {"m.py": function("one") + function("two") + function("wide")}
+    hits = {"m.py::one": "0", "m.py::two": "2", "m.py::wide": "0 1"}
+    assert named(find(texts, hits))["multi one two"].tests == ("tests/test_a.py::test_0", "tests/test_a.py::test_2")
+
+
+def test_a_function_and_what_it_calls_are_one_feature() -> None:
+    texts = {"m.py": function("outer", "inner"), "n.py": ""}
+    texts["m.py"] += function("inner")
+    hits = {"m.py::outer": "0 1", "m.py::inner": "0 1"}
+    assert named(find(texts, hits))["multi inner outer"].symbols == ("m.py::inner", "m.py::outer")
+
+
+def test_reasons_for_passing_over() -> None:
+    texts = {
+        "m.py": function("fine") + function("never") + function("early") + function("central") + function("_private")
+        + "def small():\n    return 1\n\n\ndef huge():\n" + "    x = 1\n" * 801 + "\n\nclass C:\n" + method("__call__"),
+        "broken.py": function("inside") + "def (:\n",
+        "tests/test_a.py": function("test_0"),
+    }  # fmt: skip
+    covered = ("fine", "early", "central", "_private", "small", "huge", "C", "C.__call__")
+    hits = {f"m.py::{name}": "0" for name in covered}
+    hits |= {"m.py::central": " ".join(map(str, range(11))), "broken.py::inside": "0", "tests/test_a.py::test_0": "0"}
+    found = find(texts, hits, at_import=("m.py::early",))
+    assert found.not_proposed == {
+        "not_covered": 1, "private": 1, "runs_at_import": 1, "special_name": 1, "syntax_error": 1, "too_central": 1,
+        "too_large": 1, "too_small": 1,
+    }  # fmt: skip
+    entries = {entry for feature in found.features for entry in feature.entry}
+    assert entries <= {"m.py::fine", "m.py::C"}
+
+
+def test_tests_that_are_not_trusted_count_for_nothing() -> None:
+    texts = {"m.py": function("shaky") + function("fine")}
+    found = find(texts, {"m.py::shaky": "0", "m.py::fine": "0 2"}, untrusted=("0",))
+    assert named(found)["function fine"].tests == ("tests/test_a.py::test_2",)
+    assert found.not_proposed == {"not_covered": 1}
+    assert found.num_covered == 1
+
+
+def test_a_feature_that_all_tests_need_is_none() -> None:
+    texts = {"m.py": function("core")}
+    assert find(texts, {"m.py::core": "0 1"}, tests=2, share=1.0).features == ()
+    assert find(texts, {"m.py::core": "0"}, tests=2, share=1.0).features != ()
+
+
+def test_no_tests_and_no_code_are_no_problem() -> None:
+    for texts, hits in (({}, {}), ({"m.py": ""}, {}), ({"m.py": function("f")}, {})):
+        assert find(texts, hits, tests=0).features == ()
+
+
+def test_the_order_mixes_kinds_and_depends_on_the_seed_alone() -> None:
+    texts = {"m.py": "".join(function(f"f{n}") for n in range(12)), "n.py": "class Box:\n" + method("open")}
+    hits = {f"m.py::f{n}": str(n) for n in range(12)} | {"n.py::Box": "13", "n.py::Box.open": "13"}
+    first, again, other = (find(texts, hits, seed=seed).features for seed in (1, 1, 2))
+    assert first == again
+    assert [f.feature_id for f in first] != [f.feature_id for f in other]
+    assert {f.feature_id for f in first} == {f.feature_id for f in other}
+    kinds = [feature.kind for feature in first]
+    assert len(set(kinds[:3])) == 3, "the rarer kinds come early"
+    assert len({f.feature_id for f in first}) == len(first)
+    assert all(feature.kind in FeatureKind for feature in first)
