@@ -172,8 +172,16 @@ class Writer:
                 )
 
     def _complete_folder(self, number: int, report: SnapshotReport) -> Path:
-        """A folder beside the staging one that holds exactly the snapshot, flushed."""
+        """A folder beside the staging one that holds exactly the snapshot, flushed; none if that fails."""
         folder = Path(tempfile.mkdtemp(prefix=_STAGING, dir=self._root / "snapshots"))
+        try:
+            self._fill(folder, number, report)
+        except BaseException:
+            shutil.rmtree(folder, ignore_errors=True)
+            raise
+        return folder
+
+    def _fill(self, folder: Path, number: int, report: SnapshotReport) -> None:
         folder.chmod(0o755)
         files: dict[str, FileFacts] = {}
         for table in TABLES:
@@ -195,7 +203,6 @@ class Writer:
         write_file(folder / "views.sql", [views_sql().encode()])
         write_file(folder / "manifest.json", [manifest_bytes(manifest)])
         sync(folder)
-        return folder
 
     def _place(self, folder: Path, table: str, name: str) -> FileFacts:
         from pyarrow import parquet

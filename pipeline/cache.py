@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import os
 import uuid
+from contextlib import suppress
 from pathlib import Path
 from typing import TypeVar
 
@@ -57,7 +58,8 @@ class StageCache:
                 os.fsync(file.fileno())
             scratch.rename(path)
         except OSError as error:
-            scratch.unlink(missing_ok=True)
+            with suppress(OSError):
+                scratch.unlink()
             raise StoreError(
                 f"The cache {self.root} cannot be written ({error.strerror}). Free some space, or set EXCISE_CACHE "
                 "to another folder; what is finished stays usable."

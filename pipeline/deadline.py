@@ -28,9 +28,9 @@ def deadline(seconds: float, what: str) -> Iterator[None]:
 
     timer = threading.Timer(seconds, ring)
     timer.daemon = True
-    timer.start()
     try:
         try:
+            timer.start()
             yield
         finally:  # from here on no bell may ring, and one that rang unheard is taken back
             with lock:
