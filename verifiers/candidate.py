@@ -48,10 +48,6 @@ class Candidate:
     """The task, once built."""
     runs: dict[tuple[object, ...], TestRun] = field(default_factory=dict)
     """Runs made so far; equal input is not run twice."""
-    cpu_s: float = 0.0
-    """CPU seconds of all runs."""
-    wall_s: float = 0.0
-    """Wall seconds of all runs."""
     _edits: dict[str, Edits] = field(default_factory=dict)
 
     def edits(self, tree: str) -> Edits:
@@ -75,8 +71,6 @@ class Candidate:
         key = (tree, None if ids is None else tuple(sorted(ids)), shuffle_seed, number)
         if key not in self.runs:
             run = self.bench.run(self.edits(tree), ids=ids, shuffle_seed=shuffle_seed)
-            self.cpu_s += run.cpu_s
-            self.wall_s += run.wall_s
             self.runs[key] = run
         return self.runs[key]
 

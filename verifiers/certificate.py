@@ -7,9 +7,10 @@ from collections.abc import Sequence
 import excise
 from excise.types import Certificate, Verdict
 from excise.verifiers.candidate import Candidate
+from excise.verifiers.workbench import Cost
 
 
-def certify(candidate: Candidate, verdicts: Sequence[Verdict]) -> Certificate:
+def certify(candidate: Candidate, verdicts: Sequence[Verdict], cost: Cost) -> Certificate:
     """A certificate from the verdicts of all gates."""
     bench = candidate.bench
     repeated = [v for v in verdicts if v.gate == "g7_gold"]
@@ -22,6 +23,6 @@ def certify(candidate: Candidate, verdicts: Sequence[Verdict]) -> Certificate:
         tools={"python": bench.recipe.python, "pytest": lock.get("pytest", ""), "sandbox": bench.sandbox.name},
         flake_rate=disagreeing / len(repeated) if repeated else 0.0,
         num_runs=len(repeated),
-        cpu_s=round(candidate.cpu_s, 3),
-        wall_s=round(candidate.wall_s, 3),
+        cpu_s=cost.cpu_s,
+        wall_s=cost.wall_s,
     )

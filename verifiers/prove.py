@@ -67,7 +67,7 @@ class Rejected(ExciseError):
 
 def prove(bench: Workbench, feature: Feature, deleter_name: str) -> Proof:
     """Try one feature with one deleter. Raises only for failures of the infrastructure."""
-    candidate: Candidate | None = None
+    before = bench.spent
     verdicts: list[Verdict] = []
     try:
         candidate = _settle(bench, feature, deleter_name)
@@ -84,9 +84,11 @@ def prove(bench: Workbench, feature: Feature, deleter_name: str) -> Proof:
                 worst = failed[0]
                 raise Rejected(f"{worst.gate}: {worst.detail}", reason=worst.reason)
     except (Rejected, DeletionRefused) as refusal:
-        return _refused(bench, feature, deleter_name, refusal, candidate, verdicts)
-    certificate = certify(candidate, verdicts)
-    return Proof(task=candidate.task, certificate=certificate, cpu_s=candidate.cpu_s, wall_s=candidate.wall_s)
+        rejection = _refused(bench, feature, deleter_name, refusal, verdicts)
+        return Proof(rejection=rejection, verdicts=tuple(verdicts), **bench.spent.since(before)._asdict())
+    cost = bench.spent.since(before)
+    certificate = certify(candidate, verdicts, cost)
+    return Proof(task=candidate.task, certificate=certificate, **cost._asdict())
 
 
 def run_gates(candidate: Candidate) -> Iterator[list[Verdict]]:
@@ -100,13 +102,12 @@ def _refused(
     feature: Feature,
     deleter_name: str,
     refusal: ExciseError,
-    candidate: Candidate | None,
     verdicts: list[Verdict],
-) -> Proof:
+) -> Rejection:
     run = getattr(refusal, "run", None)
     undecided = any(v.outcome is Outcome.UNDECIDED for v in verdicts)
     worker = run.worker if run is not None else (Worker.INFRA_ERROR if undecided else Worker.OK)
-    rejection = Rejection(
+    return Rejection(
         repo=bench.repo.repo,
         stage="delete" if isinstance(refusal, DeletionRefused) else "gate",
         subject=content_id("candidate", feature.feature_id, deleter_name),
@@ -117,8 +118,6 @@ def _refused(
         worker_outcome=worker,
         evidence={"deleter": deleter_name, "feature_id": feature.feature_id},
     )
-    cost = (candidate.cpu_s, candidate.wall_s) if candidate else (0.0, 0.0)
-    return Proof(rejection=rejection, verdicts=tuple(verdicts), cpu_s=cost[0], wall_s=cost[1])
 
 
 # ------------------------------------------------------------------------------------ the deletion
@@ -138,7 +137,7 @@ def _settle(bench: Workbench, feature: Feature, deleter_name: str) -> Candidate:
         if len(wider) > limit or len(failing) > 2 * len(feature.tests) + 10:
             return _shrink(candidate, feature, failing, run)
         only = frozenset(candidate.deletion.removed) & set(feature.symbols)
-        candidate = _take_out(bench, deleter, feature, wider, only=only, before=candidate)
+        candidate = _take_out(bench, deleter, feature, wider, only=only)
     run, failing = _failing(candidate)
     return _shrink(candidate, feature, failing, run) if failing else candidate
 
@@ -150,12 +149,8 @@ def _take_out(
     hide: frozenset[str],
     *,
     only: frozenset[str] | None = None,
-    before: Candidate | None = None,
 ) -> Candidate:
-    """A candidate: hidden tests as the runner names them, and stand-ins only where they differ from the sources.
-
-    It goes on paying for the runs of the one ``before``.
-    """
+    """A candidate: hidden tests as the runner names them, and stand-ins only where they differ from the sources."""
     deletion = deleter.delete(bench.codebase, feature, only=only, hide=hide)
     hidden = _whole_functions(bench, deletion.hidden)
     stubs = tuple((name, patch) for name, patch in deletion.stub_patches if patch)
@@ -165,8 +160,6 @@ def _take_out(
         deletion=deletion,
         instance_id=deletion.deletion_id,
         exposed=(hide & bench.trusted) - hidden,
-        cpu_s=before.cpu_s if before else 0.0,
-        wall_s=before.wall_s if before else 0.0,
     )
 
 
@@ -217,7 +210,6 @@ def _shrink(candidate: Candidate, feature: Feature, failing: list[str], run: Tes
         raise Rejected(f"{broken}.", reason="breaks_other_tests", run=None)
     bench, deleter = candidate.bench, get_deleter(candidate.deletion.deleter)
     tried: dict[frozenset[str], Candidate] = {}
-    spent = [candidate]
 
     def is_clean(symbols: frozenset[str]) -> bool:
         part = _part(bench, feature, symbols)
@@ -225,8 +217,7 @@ def _shrink(candidate: Candidate, feature: Feature, failing: list[str], run: Tes
             return False
         try:
             hide = _whole_functions(bench, part.tests)
-            tried[symbols] = _take_out(bench, deleter, part, hide, only=symbols, before=spent[-1])
-            spent.append(tried[symbols])
+            tried[symbols] = _take_out(bench, deleter, part, hide, only=symbols)
             return not _failing(tried[symbols])[1]
         except (DeletionRefused, Rejected):
             return False

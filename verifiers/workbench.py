@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from typing import NamedTuple
 
 from excise.config import VerdictSettings
 from excise.deleters.patches import apply_patch, touched
@@ -84,6 +85,19 @@ def interpreter_of(version: str) -> Interpreter:
         return choose(f"=={'.'.join(version.split('.')[:2])}.*")
 
 
+class Cost(NamedTuple):
+    """What test runs took."""
+
+    cpu_s: float = 0.0
+    """CPU seconds."""
+    wall_s: float = 0.0
+    """Wall seconds."""
+
+    def since(self, earlier: Cost) -> Cost:
+        """What was added after ``earlier``."""
+        return Cost(round(self.cpu_s - earlier.cpu_s, 3), round(self.wall_s - earlier.wall_s, 3))
+
+
 class Workbench:
     """Runs the tests of one repository with edits, each time in a fresh sandbox."""
 
@@ -94,6 +108,7 @@ class Workbench:
         self.settings = settings
         self.sandbox = sandbox
         self.root = Path(prepared.layers.sources)
+        self.spent = Cost()
         self.language = get_language(prepared.repo.language)
         self.interpreter = interpreter_of(self.recipe.python)
         self.policy = Policy(
@@ -211,6 +226,7 @@ class Workbench:
             )
             if keep_pyc is not None and run.finished:
                 keep_layer(session, PYC, keep_pyc)
+            self.spent = Cost(self.spent.cpu_s + run.cpu_s, self.spent.wall_s + run.wall_s)
             return run
 
     def suite_timeout_s(self, ids: Sequence[str] | None) -> float:
