@@ -35,6 +35,7 @@ def cluster_client(scheduler: str, workers: int) -> Iterator[Any]:
         {
             "distributed.scheduler.allowed-failures": 1,
             "distributed.worker.daemon": False,
+            "distributed.deploy.lost-worker-timeout": "1h",  # a busy machine needs long to start another
             "distributed.admin.tick.limit": "1h",
             "distributed.comm.timeouts.connect": "20s",
         }

@@ -88,8 +88,9 @@ class SourceState:
     def take(self, first: int, proofs: Sequence[Proof]) -> None:
         """Count what the shard brought that begins with candidate number ``first``."""
         self.in_flight -= 1
-        self.proofs.update(enumerate(proofs, first))
-        self._select()
+        if self.failure is None:
+            self.proofs.update(enumerate(proofs, first))
+            self._select()
 
     def _select(self) -> None:
         """What counts, in the order of the candidates up to the limit.
@@ -98,7 +99,7 @@ class SourceState:
         give equal rows all the same.
         """
         self.tasks, self.certificates, self.verdicts, self.tried = {}, {}, [], 0
-        self.rejections = [self.failure] if self.failure else []
+        self.rejections = []
         for number in sorted(self.proofs):
             if self.limit is not None and len(self.tasks) >= self.limit:
                 return

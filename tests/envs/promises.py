@@ -5,8 +5,10 @@ Standard library and excise only, so that it can run as a script for another use
 
 from __future__ import annotations
 
+import atexit
 import json
 import os
+import shutil
 import sys
 import tempfile
 import time
@@ -22,9 +24,16 @@ PYTHON = "/usr/bin/python3"
 MB = 1 << 20
 
 
+def scratch() -> Path:
+    """A new folder that goes when this process ends."""
+    folder = Path(tempfile.mkdtemp(prefix="promise-"))
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    return folder
+
+
 def layer(files: dict[str, str]) -> Path:
     """A folder with files that every user may read and write, as the cache's layers are."""
-    root = Path(tempfile.mkdtemp(prefix="promise-"))
+    root = scratch()
     for path, text in files.items():
         (root / path).parent.mkdir(parents=True, exist_ok=True)
         (root / path).write_text(text)
@@ -263,7 +272,7 @@ def refused(action: Callable[[], object]) -> str:
 
 def snapshots() -> dict[str, object]:
     root = layer({"a.txt": "first\n", "deep/b.txt": "second\n"})
-    into = Path(tempfile.mkdtemp(prefix="promise-")) / "made"
+    into = scratch() / "made"
     with opened(root=root) as session:
         sh(
             session,

@@ -1,0 +1,88 @@
+"""Starting the command line, watching its processes, and ending them the hard way."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+
+@contextmanager
+def started(*arguments: str | Path) -> Iterator[subprocess.Popen[str]]:
+    """``excise`` in a process group of its own; whatever is left of it is killed afterwards."""
+    command = [sys.executable, "-m", "excise.pipeline.cli", *map(str, arguments)]
+    process = subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
+    )
+    try:
+        yield process
+    finally:
+        for pid in [process.pid, *descendants(process.pid)]:
+            kill(pid)
+        process.communicate()
+
+
+def kill(pid: int, number: int = signal.SIGKILL) -> None:
+    """Send a signal to a process that may be gone."""
+    try:
+        os.kill(pid, number)
+    except ProcessLookupError:
+        return
+
+
+def parents() -> dict[int, int]:
+    """Every process that lives, to its parent."""
+    found = {}
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit():
+            try:
+                state, parent = (entry / "stat").read_text().rpartition(")")[2].split()[:2]
+            except OSError:
+                continue
+            if state != "Z":
+                found[int(entry.name)] = int(parent)
+    return found
+
+
+def descendants(pid: int) -> list[int]:
+    """Processes below one."""
+    tree, found, todo = parents(), [], [pid]
+    while todo:
+        below = [child for child, parent in tree.items() if parent == todo[0]]
+        todo = todo[1:] + below
+        found += below
+    return found
+
+
+def workers_in_sandboxes(pid: int) -> list[int]:
+    """Worker processes that have a sandbox open right now."""
+    tree = parents()
+    return [
+        tree[child]
+        for child in descendants(pid)
+        if b"holder.py" in command_line(child) and tree.get(child, pid) != pid
+        if b"holder.py" not in command_line(tree[child])
+    ]
+
+
+def command_line(pid: int) -> bytes:
+    """The command line of a process; empty if it is gone."""
+    try:
+        return Path(f"/proc/{pid}/cmdline").read_bytes()
+    except OSError:
+        return b""
+
+
+def wait_for(condition: Callable[[], object], seconds: float = 120.0) -> bool:
+    """Wait until the condition holds; whether it did in time."""
+    deadline = time.monotonic() + seconds
+    while time.monotonic() < deadline:
+        if condition():
+            return True
+        time.sleep(0.05)
+    return False
