@@ -12,6 +12,17 @@ from excise.errors import ConfigError
 SLOT = "slot"
 """Resource that every sandbox run takes one of; workers of a shared cluster may offer it (`--resources slot=4`)."""
 
+LEAVE_INTERRUPTS = """
+import signal
+
+def dask_setup(worker):
+    signal.signal(signal.SIGINT, lambda *_: None)
+"""
+"""Preloaded by every local worker: Ctrl-C reaches the whole process group, and only the run itself answers to it.
+
+A handler, not ``SIG_IGN``: what a worker starts in a sandbox would inherit that.
+"""
+
 
 @contextmanager
 def cluster_client(scheduler: str, workers: int) -> Iterator[Any]:
@@ -59,6 +70,7 @@ def cluster_client(scheduler: str, workers: int) -> Iterator[Any]:
         resources={SLOT: 1},
         memory_limit=0,
         silence_logs=logging.CRITICAL,
+        preload=[LEAVE_INTERRUPTS],
     )
     client = Client(cluster)
     try:

@@ -35,7 +35,7 @@ disk_mb = 128
 """
 
 
-def excise(*arguments: str | Path, timeout: float = 600, **options: object) -> subprocess.CompletedProcess[str]:
+def run_excise(*arguments: str | Path, timeout: float = 600, **options: object) -> subprocess.CompletedProcess[str]:
     """Run the command line of this checkout."""
     command = [sys.executable, "-m", "excise.pipeline.cli", *map(str, arguments)]
     return subprocess.run(command, capture_output=True, text=True, check=False, timeout=timeout, **options)  # type: ignore[call-overload, no-any-return]
@@ -62,6 +62,12 @@ class Made:
 
 
 @pytest.fixture(scope="session")
+def excise() -> Callable[..., subprocess.CompletedProcess[str]]:
+    """Runs the command line."""
+    return run_excise
+
+
+@pytest.fixture(scope="session")
 def shared(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder that all workers of a parallel test run share; ``TESTS_SHARED`` names one that outlives the run."""
     if kept := os.environ.get("TESTS_SHARED"):
@@ -82,7 +88,7 @@ def shapes(shared: Path) -> Made:
             shutil.rmtree(folder, ignore_errors=True)
             folder.mkdir()
             (folder / "excise.toml").write_text(CONFIG)
-            done = excise(
+            done = run_excise(
                 "generate", REPOS / "shapes", "--out", folder / "out", "--cache", folder / "cache",
                 "--config", folder / "excise.toml", "--json",
             )  # fmt: skip
