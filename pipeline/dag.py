@@ -2,7 +2,7 @@
 
     fetch -> environment -> baseline -> coverage -> find -> prove (shards of a repository) -> publish
 
-Long repositories go first, so that no worker waits for one at the end. Answers are kept by the stages themselves,
+Which job goes first is :mod:`excise.pipeline.order`'s business. Answers are kept by the stages themselves,
 on the worker, before they travel: a worker that dies costs the tasks it had in hand, and these become rows.
 """
 
@@ -17,7 +17,7 @@ from excise.config import Settings
 from excise.datasets.snapshot import SnapshotReport
 from excise.datasets.store import Store, Writer
 from excise.errors import StoreError
-from excise.pipeline import proving, stages
+from excise.pipeline import order, proving, stages
 from excise.pipeline.cluster import cluster_client, slot_resources
 from excise.pipeline.state import SourceState
 from excise.types import Feature, Rejection, SourceSpec, Worker
@@ -68,17 +68,21 @@ class Run:
         self.known_before = frozenset(name for name in writer.names() if writer.num_tasks(name))
         self.published = time.monotonic()
 
-    def submit(
-        self, state: SourceState, stage: str, function: Callable[..., Any], *args: Any, cost: float = 0.0
-    ) -> _Job:
-        """Put a stage into the graph; a higher cost goes first: preparing before proving, long before short."""
+    def submit(self, state: SourceState, stage: order.Stage, function: Callable[..., Any], *args: Any) -> _Job:
+        """Put a stage into the graph."""
+        baseline = state.prepared.baseline if state.prepared else None
+        rank = order.priority(
+            stage,
+            num_bytes=state.repo.num_bytes if state.repo else 0,
+            wall_s=baseline.wall_s if baseline else 0.0,
+        )
         future = self.client.submit(
             function,
             self.settings,
             state.name,
             *args,
             pure=False,
-            priority=cost,
+            priority=rank,
             resources=self.resources,
             retries=0,
         )
@@ -87,12 +91,18 @@ class Run:
             state.stage = stage
         return job
 
+    def admit(self) -> None:
+        """Let the next sources in, as far as there is room."""
+        under_way = sum(state.stage != "waiting" and not state.done for state in self.states)
+        room = order.window(self.workers) - under_way
+        for state in [state for state in self.states if state.stage == "waiting"][: max(0, room)]:
+            self.submit(state, "fetch", stages.fetch_stage, state.spec)
+
     def go(self) -> bool:
         """Run to the end; False if interrupted."""
         from distributed import as_completed
 
-        for state in self.states:
-            self.submit(state, "fetch", stages.fetch_stage, state.spec)
+        self.admit()
         completed = as_completed(self.jobs)
         self.listener(self.states)
         try:
@@ -100,6 +110,7 @@ class Run:
                 before = set(self.jobs)
                 job = self.jobs.pop(future)
                 self.advance(job, self.answer(future, job))
+                self.admit()
                 future.release()
                 for new in self.jobs.keys() - before:
                     completed.add(new)
@@ -142,18 +153,16 @@ class Run:
             state.fail(answer)
         elif job.stage == "fetch":
             state.sourced = answer
-            self.submit(
-                state, "environment", stages.environment_stage, state.spec, answer, cost=3e12 + answer.repo.num_bytes
-            )
+            self.submit(state, "environment", stages.environment_stage, state.spec, answer)
         elif job.stage == "environment":
             state.prepared = answer
-            self.submit(state, "baseline", stages.baseline_stage, answer, cost=2e12 + answer.repo.num_bytes)
+            self.submit(state, "baseline", stages.baseline_stage, answer)
         elif job.stage == "baseline":
             state.prepared = answer
-            self.submit(state, "coverage", stages.coverage_stage, answer, cost=1e12 + 1e6 * answer.baseline.wall_s)
+            self.submit(state, "coverage", stages.coverage_stage, answer)
         elif job.stage == "coverage":
             state.prepared = answer
-            self.submit(state, "find", stages.find_stage, answer, cost=3e12)
+            self.submit(state, "find", stages.find_stage, answer)
         elif job.stage == "find":
             state.propose(answer)
             state.stage = "prove"
@@ -164,15 +173,13 @@ class Run:
         if state.failure is not None:
             return
         assert state.prepared is not None
-        assert state.prepared.baseline is not None
         try:
             state.saved = state.saved or proving.save_prepared(self.settings, state.prepared)
         except OSError as error:
             state.fail(stages.rejection_of("prove", state.name, error))
             return
-        cost = 1e6 * state.prepared.baseline.wall_s
         for first, shard in state.shards(self.workers):
-            job = self.submit(state, "prove", proving.prove_shard, state.saved, shard, cost=cost)
+            job = self.submit(state, "prove", proving.prove_shard, state.saved, shard)
             job.first, job.shard = first, shard
 
     def publishable(self, state: SourceState) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Sequence
 from types import TracebackType
@@ -12,7 +13,7 @@ from rich.table import Table
 
 from excise.pipeline.state import SourceState
 
-LINE_EVERY_S = 15.0
+LINE_EVERY_S = 20.0
 _STAGES = ("waiting", "fetch", "environment", "baseline", "coverage", "find", "prove", "done")
 
 
@@ -24,35 +25,49 @@ class Progress:
         self.quiet = quiet
         self.began = time.monotonic()
         self._live = Live(console=console, refresh_per_second=4, transient=True) if console.is_terminal else None
-        self._stages: dict[str, str] = {}
         self._last = 0.0
+        self._states: Sequence[SourceState] = ()
+        self._since: dict[str, tuple[str, float]] = {}
+        self._over = threading.Event()
+        self._beat = threading.Thread(target=self._keep_telling, daemon=True)
 
     def __enter__(self) -> Progress:
         if self._live is not None and not self.quiet:
             self._live.start()
+        self._beat.start()
         return self
+
+    def _keep_telling(self) -> None:
+        """Say where things are also while nothing happens."""
+        while not self._over.wait(LINE_EVERY_S):
+            self._tell()
+
+    def _tell(self) -> None:
+        if self.quiet or not self._states:
+            return
+        if self._live is not None:
+            self._live.update(self.table(self._states))
+        elif time.monotonic() - self._last > LINE_EVERY_S:
+            self._last = time.monotonic()
+            self.console.print(f"{self.clock()} {self.summary(self._states)}", highlight=False)
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        self._over.set()
+        self._beat.join()
         if self._live is not None and not self.quiet:
             self._live.stop()
 
     def __call__(self, states: Sequence[SourceState]) -> None:
         """Something changed."""
-        if self.quiet:
-            return
-        if self._live is not None:
-            self._live.update(self.table(states))
-            return
+        self._states = states
         for state in states:
-            if self._stages.get(state.name) != state.stage:
-                self._stages[state.name] = state.stage
-                if state.stage != "waiting":
+            if self._since.get(state.name, ("waiting",))[0] != state.stage:
+                self._since[state.name] = state.stage, time.monotonic()
+                if not self.quiet and self._live is None:
                     self.console.print(f"{self.clock()} {state.name}: {self.describe(state)}", highlight=False)
-        if time.monotonic() - self._last > LINE_EVERY_S:
-            self._last = time.monotonic()
-            self.console.print(f"{self.clock()} {self.summary(states)}", highlight=False)
+        self._tell()
 
     def clock(self) -> str:
         """Minutes and seconds since the start."""
@@ -75,7 +90,15 @@ class Progress:
         done = sum(s.done for s in states)
         line = f"{done}/{len(states)} sources done, {tasks} tasks, {tried} candidates tried"
         left = self.left(states)
-        return f"{line}, about {left} left" if left else line
+        return (f"{line}, about {left} left" if left else line) + self.under_way(states)
+
+    def under_way(self, states: Sequence[SourceState]) -> str:
+        """What has taken longest so far, at most two of them."""
+        now = time.monotonic()
+        begun = [(self._since[s.name][1], s) for s in states if s.name in self._since and not s.done]
+        longest = sorted(begun, key=lambda item: item[0])[:2]
+        words = [f"{state.name} {state.stage} for {now - since:.0f} s" for since, state in longest]
+        return "; " + ", ".join(words) if words else ""
 
     def left(self, states: Sequence[SourceState]) -> str:
         """Time left, from the share of stages that are done; empty while nothing can be said."""

@@ -9,6 +9,7 @@ from math import ceil
 from pathlib import Path
 
 from excise.datasets.rows import RepoRows
+from excise.pipeline.order import SLOW_SUITE_S
 from excise.pipeline.stages import Proposed, Sourced
 from excise.types import Certificate, Feature, Rejection, Repo, RepoReport, SourceSpec, Status, Task, Verdict
 from excise.verifiers.prove import Proof
@@ -17,7 +18,6 @@ from excise.verifiers.workbench import Prepared
 STUB_EVERY = 4
 """One in so many functions is tried as a stub as well: the bottom rung of the ladder."""
 SHARD = 2
-SLOW_SUITE_S = 20.0
 
 
 @dataclass(slots=True)
