@@ -11,6 +11,7 @@ import signal
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any
@@ -74,8 +75,18 @@ def guarded() -> Iterator[None]:
 
 
 def settings_of(config: list[Path] | None, set_: list[str] | None, **direct: Any) -> Settings:
-    """Settings from files, environment and options."""
-    return load(config or [], set_ or [], **direct)
+    """Settings from files, environment and options; a cap given as an option is every source's."""
+    settings = load(config or [], set_ or [], **direct)
+    if direct.get("limit") is None:
+        return settings
+    return settings.model_copy(update={"sources": tuple(replace(source, limit=None) for source in settings.sources)})
+
+
+def caps(settings: Settings) -> str:
+    """The caps on tasks in words; empty if there are none."""
+    own = [f"{source.limit} of {source.spec}" for source in settings.sources if source.limit]
+    common = [f"{settings.limit} tasks per source"] if settings.limit else []
+    return f"At most {', '.join([*common, *own])} (--limit)." if common or own else ""
 
 
 @app.command()
@@ -86,7 +97,9 @@ def generate(
     out: Out = None,
     config: Config = None,
     set_: Set = None,
-    limit: Annotated[int | None, typer.Option(help="At most this many tasks per source.")] = None,
+    limit: Annotated[
+        int | None, typer.Option(help="At most this many tasks per source, whatever the files say.")
+    ] = None,
     scheduler: Scheduler = None,
     workers: Workers = None,
     cache: Cache = None,
@@ -143,8 +156,8 @@ def _run(settings: Settings, *, as_json: bool, quiet: bool, refresh: bool) -> in
     can = get_sandbox(settings.sandbox).capabilities()
     if not can.available:
         raise ConfigError(f"The sandbox {settings.sandbox} cannot be used here: {can.detail} See `excise doctor`.")
-    if not quiet and not as_json and settings.limit:
-        errors.print(f"At most {settings.limit} tasks per source (--limit).", highlight=False)
+    if not quiet and not as_json and caps(settings):
+        errors.print(caps(settings), highlight=False)
     with Progress(errors, quiet=quiet or as_json) as progress:
         result = run(settings, progress, refresh=refresh)
     tasks = sum(len(state.tasks) for state in result.states)
@@ -164,10 +177,11 @@ def _run(settings: Settings, *, as_json: bool, quiet: bool, refresh: bool) -> in
             report = result.report
             came = f"{len(report.came)} came, {len(report.changed)} changed, {len(report.went)} went"
             print(f"{came}, {report.unchanged} unchanged.")
-        print(
-            f"{tasks} tasks in {settings.out} from {len(result.states) - len(failed)} of {len(result.states)} sources."
-        )
+        giving = sum(bool(state.tasks) for state in result.states)
+        print(f"{tasks} tasks in {settings.out} from {giving} of {len(result.states)} sources.")
     if result.interrupted:
+        if not quiet and not as_json:
+            errors.print("Interrupted. The same command goes on from here.", highlight=False)
         return INTERRUPTED
     if failed:
         return PARTIAL if len(failed) < len(result.states) else FAILED

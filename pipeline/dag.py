@@ -74,7 +74,7 @@ class Run:
         rank = order.priority(
             stage,
             num_bytes=state.repo.num_bytes if state.repo else 0,
-            wall_s=baseline.wall_s if baseline else 0.0,
+            wall_s=baseline.suite_s() if baseline else 0.0,
         )
         future = self.client.submit(
             function,

@@ -288,7 +288,7 @@ def _map(settings: Settings, prepared: Prepared) -> CoverageMap:
     bench = workbench(settings, prepared)
     baseline = bench.baseline
     budget = settings.verdict.suite_timeout_s
-    expected = 5 * baseline.wall_s + 0.06 * len(baseline.durations)
+    expected = 5 * baseline.suite_s() + 0.06 * len(baseline.durations)
     for fork in (True, False) if expected < budget else (False,):
         try:
             with bench.open({}) as session:

@@ -76,7 +76,7 @@ class SourceState:
         As many as may be needed, no more than the workers can take.
         """
         baseline = self.prepared.baseline if self.prepared else None
-        size = 1 if baseline is not None and baseline.wall_s > SLOW_SUITE_S else SHARD
+        size = 1 if baseline is not None and baseline.suite_s() > SLOW_SUITE_S else SHARD
         while self.pending and self.in_flight < min(workers + 1, ceil(self.wanted / size)):
             shard, self.pending = self.pending[:size], self.pending[size:]
             self.in_flight += 1

@@ -7,7 +7,7 @@ from excise.types import Status, TestRun, Worker
 from excise.verifiers.baseline import SHUFFLE_SEED
 from excise.verifiers.candidate import Candidate, exceptions
 
-GOLD_NEAR_S = 30.0
+GOLD_NEAR_S = 5.0
 """PASS_TO_PASS tests worth this many seconds are run again with the gold patch; the rest is the baseline's."""
 
 
@@ -131,6 +131,7 @@ class PassToPassPasses:
             problem=f"{len(failing)} other tests fail: {', '.join(list(failing)[:3])}",
             num_tests=len(visible),
             statuses=failing,
+            evidence={"left_out": ", ".join(candidate.bench.left_out)} if candidate.bench.left_out else {},
         )
         return GateReport(verdicts=[verdict])
 

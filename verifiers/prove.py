@@ -172,7 +172,7 @@ def _whole_functions(bench: Workbench, tests: Iterable[str]) -> frozenset[str]:
 def _failing(candidate: Candidate) -> tuple[TestRun, list[str]]:
     """Trusted visible tests that do not pass on the shipped tree: near ones first, where the suite is long."""
     bench = candidate.bench
-    if bench.baseline.wall_s > QUICK_S:
+    if bench.baseline.suite_s() > QUICK_S:
         near = bench.near(candidate.hidden, list(candidate.edits("shipped")))
         if near:
             run = candidate.run("shipped", ids=near)

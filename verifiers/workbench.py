@@ -138,6 +138,11 @@ class Workbench:
         return frozenset(self.baseline.passing()) - unstable
 
     @cached_property
+    def left_out(self) -> tuple[str, ...]:
+        """Tests that hang or fail slowly untouched: not run once that is known."""
+        return self.prepared.baseline.left_out() if self.prepared.baseline else ()
+
+    @cached_property
     def fingerprints(self) -> dict[str, Index]:
         """Fingerprints of every file of the untouched repository."""
         return {path: Index.build([self.root / path]) for path in self.paths if not (self.root / path).is_symlink()}
@@ -220,6 +225,7 @@ class Workbench:
                 session,
                 self.recipe,
                 ids=ids,
+                without=self.left_out,
                 shuffle_seed=shuffle_seed,
                 timeout_s=self.suite_timeout_s(ids),
                 test_timeout_s=self.test_timeout_s(ids),
@@ -233,7 +239,7 @@ class Workbench:
         """Wall seconds that a run may take: ten times what it took untouched, and a minute."""
         if self.prepared.baseline is None:
             return self.settings.suite_timeout_s
-        expected = self.baseline.wall_s if ids is None else sum(self.baseline.durations.get(i, 0.1) for i in ids)
+        expected = self.baseline.suite_s() if ids is None else sum(self.baseline.durations.get(i, 0.1) for i in ids)
         slow = len(ids or ()) and min(len(ids or ()), 50) * self.test_timeout_s(ids)
         return min(self.settings.suite_timeout_s, 60 + 10 * expected + slow)
 
@@ -242,7 +248,8 @@ class Workbench:
         if self.prepared.baseline is None:
             return self.settings.test_timeout_s
         durations = self.baseline.durations
-        slowest = max((durations.get(i, 0.0) for i in (durations if ids is None else ids)), default=0.0)
+        counted = durations.keys() - set(self.left_out) if ids is None else ids
+        slowest = max((durations.get(i, 0.0) for i in counted), default=0.0)
         return min(self.settings.test_timeout_s, max(5.0, 20 * slowest))
 
     def near(self, hidden: frozenset[str], edited: Sequence[str]) -> list[str]:

@@ -30,13 +30,20 @@ class Python:
         recipe: Recipe,
         *,
         ids: Sequence[str] | None = None,
+        without: Sequence[str] = (),
         shuffle_seed: int | None = None,
         timeout_s: float = 600.0,
         test_timeout_s: float = 60.0,
     ) -> TestRun:
         """Run pytest, all tests or exactly ``ids``."""
         return runner.run_tests(
-            session, recipe, ids=ids, shuffle_seed=shuffle_seed, timeout_s=timeout_s, test_timeout_s=test_timeout_s
+            session,
+            recipe,
+            ids=ids,
+            without=without,
+            shuffle_seed=shuffle_seed,
+            timeout_s=timeout_s,
+            test_timeout_s=test_timeout_s,
         )
 
     def map_coverage(

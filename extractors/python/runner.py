@@ -73,6 +73,7 @@ def run_tests(
     recipe: Recipe,
     *,
     ids: Sequence[str] | None = None,
+    without: Sequence[str] = (),
     shuffle_seed: int | None = None,
     timeout_s: float = 600.0,
     test_timeout_s: float = 60.0,
@@ -80,7 +81,13 @@ def run_tests(
     """See :meth:`excise.protocols.Language.run_tests`."""
     wanted = None if ids is None else list(ids)
     done, report = request_run(
-        session, recipe, timeout_s=timeout_s, ids=wanted, shuffle_seed=shuffle_seed, test_timeout_s=test_timeout_s
+        session,
+        recipe,
+        timeout_s=timeout_s,
+        ids=wanted,
+        without=list(without),
+        shuffle_seed=shuffle_seed,
+        test_timeout_s=test_timeout_s,
     )
     return to_test_run(done, read_report(report), wanted)
 

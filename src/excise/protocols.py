@@ -122,11 +122,12 @@ class Language(Protocol):
         recipe: Recipe,
         *,
         ids: Sequence[str] | None = None,
+        without: Sequence[str] = (),
         shuffle_seed: int | None = None,
         timeout_s: float = 600.0,
         test_timeout_s: float = 60.0,
     ) -> TestRun:
-        """Run the tests (all, or exactly ``ids``) and read the structured report.
+        """Run the tests (all, or exactly ``ids``; never those of ``without``) and read the structured report.
 
         A test of ``ids`` that did not report is ``MISSING``. Never raises for what tests do.
         """

@@ -253,6 +253,15 @@ class Baseline:
         """Ids that passed in every run, in stable order."""
         return tuple(sorted(t for t, s in self.statuses.items() if s is Status.PASSED))
 
+    def left_out(self, min_s: float = 5.0) -> tuple[str, ...]:
+        """Tests that count for nothing and take long (mostly, that hang): candidates are run without them."""
+        counting = set(self.passing())
+        return tuple(t for t, seconds in sorted(self.durations.items()) if seconds >= min_s and t not in counting)
+
+    def suite_s(self) -> float:
+        """Wall seconds of one whole run without :meth:`left_out`."""
+        return max(0.0, self.wall_s - sum(self.durations[test] for test in self.left_out()))
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CoverageMap:

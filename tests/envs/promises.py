@@ -309,11 +309,18 @@ def accounting() -> dict[str, object]:
         return facts(py(session, f"import subprocess,sys\nsubprocess.run([sys.executable,'-c',{script!r}])\n"))
 
 
+def signals() -> dict[str, object]:
+    """Which signals a command ignores or blocks from birth; a shell is looked at, since Python changes some."""
+    with opened() as session:
+        done = sh(session, "grep -E '^Sig(Ign|Blk)' /proc/self/status")
+    return {"masks": done.stdout.decode().split()}
+
+
 PROMISES: dict[str, Callable[[], dict[str, object]]] = {
     function.__name__: function
     for function in (
         identity, network, host_files, writes, proc_sys, fork_bomb, memory_hog, disk_filler, log_flood, daemons,
-        timeout, links, snapshots, traces, accounting,
+        timeout, links, snapshots, traces, accounting, signals,
     )
 }  # fmt: skip
 

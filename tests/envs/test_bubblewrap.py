@@ -93,6 +93,11 @@ def test_nothing_of_the_caller_is_inside(ask: Ask) -> None:
     assert [line.partition("=")[0] for line in lines[4:]] == ["HOME", "LC_ALL", "PATH", "PWD"]
 
 
+def test_no_signal_is_ignored_or_blocked_from_birth(ask: Ask) -> None:
+    none = "0" * 16
+    assert ask("signals")["masks"] == ["SigBlk:", none, "SigIgn:", none]
+
+
 def test_the_network_is_unreachable(ask: Ask) -> None:
     *attempts, names, interfaces = ask("network")["stdout"].splitlines()
     assert all(line.startswith("refused") for line in attempts)

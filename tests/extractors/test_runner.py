@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -154,6 +155,17 @@ def test_exactly_the_asked_for_tests_run(bench: Workbench) -> None:
     assert dict(run.imported) == {"shapes": "/testbed/src/shapes/__init__.py"}
     nothing = bench.run({}, ids=["tests/gone.py::test_x"])
     assert (nothing.finished, set(nothing.statuses().values())) == (True, {Status.MISSING})
+
+
+def test_tests_that_hang_untouched_are_left_out_of_later_runs(bench: Workbench) -> None:
+    hung, slow = "tests/test_walk.py::test_start", "tests/test_round.py::test_ring[1-1-0]"
+    statuses = {test: status for test, status in bench.baseline.statuses.items() if test != hung}
+    durations = bench.baseline.durations | {hung: 60.0, slow: 60.0}
+    baseline = replace(bench.baseline, statuses=statuses, durations=durations, wall_s=bench.baseline.wall_s + 120)
+    later = Workbench(replace(bench.prepared, baseline=baseline), bench.settings, bench.sandbox)
+    assert (later.left_out, slow in baseline.passing()) == ((hung,), True)
+    assert baseline.suite_s() == pytest.approx(bench.baseline.wall_s + 60)
+    assert later.run({}).statuses().keys() == bench.baseline.durations.keys() - {hung}
 
 
 def test_a_file_that_does_not_import_is_a_collection_error_and_the_others_run(bench: Workbench) -> None:

@@ -13,6 +13,7 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 from excise.config import load
+from excise.pipeline.cli import caps, settings_of
 
 from .test_layout import ROOT
 
@@ -60,6 +61,9 @@ def test_the_demo_set_is_pinned_and_valid() -> None:
     assert len(settings.sources) >= 10
     assert all(re.fullmatch(r"pypi:[\w-]+==[\d.]+", source.spec) for source in settings.sources)
     assert settings.limit is not None
+    assert "At most 8 tasks per source, 4 of pypi:networkx" in caps(settings)
+    more = settings_of([ROOT / "demo.toml"], None, limit=50)
+    assert {source.limit or more.limit for source in more.sources} == {50}
 
 
 def test_the_hooks_download_nothing() -> None:

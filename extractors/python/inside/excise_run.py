@@ -88,6 +88,7 @@ class Plugin:
         self.request = request
         self.report = report
         self.ids = None if request.get("ids") is None else set(request["ids"])
+        self.without = set(request.get("without", ()))
         self.done = done
         self.phases = {}
 
@@ -105,15 +106,17 @@ class Plugin:
 
     @pytest.hookimpl(trylast=True)
     def pytest_collection_modifyitems(self, config, items):
-        if self.ids is not None:
-            gone = [item for item in items if item.nodeid not in self.ids]
-            items[:] = [item for item in items if item.nodeid in self.ids]
-            if gone:
-                config.hook.pytest_deselected(items=gone)
+        gone = [item for item in items if not self.is_wanted(item.nodeid)]
+        items[:] = [item for item in items if self.is_wanted(item.nodeid)]
+        if gone:
+            config.hook.pytest_deselected(items=gone)
         seed = self.request.get("shuffle_seed")
         if seed is not None:
             shuffle(items, random.Random(seed))
         items[:] = [item for item in items if item.nodeid not in self.done]
+
+    def is_wanted(self, nodeid):
+        return nodeid not in self.without and (self.ids is None or nodeid in self.ids)
 
     def pytest_collection_finish(self, session):
         self.report.write("collected", n=len(session.items))
