@@ -10,7 +10,7 @@ import sys
 import time
 from statistics import median, quantiles
 
-from excise.envs.bubblewrap import BubblewrapSandbox
+from excise.envs.bubblewrap.sandbox import BubblewrapSandbox
 from excise.protocols import Mount, Policy
 
 BARE = ["bwrap", "--unshare-all", "--ro-bind", "/usr", "/usr", "--symlink", "usr/lib", "/lib"]

@@ -14,14 +14,14 @@ from pathlib import Path
 from typing import Protocol
 
 from excise.envs.import_check import Imported, check_imports
-from excise.envs.import_names import distribution_of, known_distribution
 from excise.envs.install_env import install_environ, install_mounts, uv_version
 from excise.envs.installer import Installer
 from excise.envs.interpreters import Interpreter, choose, find_interpreters
 from excise.envs.layers import prune_built_layer, remove_vendored_twins
 from excise.envs.layout import ENV, REPO
-from excise.envs.manifest import Manifest
-from excise.envs.manifests import read_manifest
+from excise.envs.manifests.manifest import Manifest
+from excise.envs.manifests.read import read_manifest
+from excise.envs.stage0.import_names import distribution_of, known_distribution
 from excise.errors import EnvironmentFailure
 from excise.protocols import Policy, Sandbox
 from excise.types import Environment, Recipe, Repo, content_id, from_json, to_dict, to_json

@@ -13,8 +13,8 @@ from excise.envs.install_env import UV
 from excise.envs.install_failures import InstallFailure, classify, decisive
 from excise.envs.interpreters import Interpreter
 from excise.envs.layout import ENV, REPO
-from excise.envs.manifest import Manifest, table, words
-from excise.envs.manifest_pyproject import load_pyproject
+from excise.envs.manifests.manifest import Manifest, table, words
+from excise.envs.manifests.pyproject import load_pyproject
 from excise.errors import EnvironmentFailure
 from excise.protocols import Completed, Session
 from excise.types import Recipe, Repo, Worker

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from excise.envs.bubblewrap import BubblewrapSandbox
+from excise.envs.bubblewrap.sandbox import BubblewrapSandbox
 from excise.errors import ConfigError
 from excise.protocols import Sandbox
 

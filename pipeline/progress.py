@@ -49,7 +49,7 @@ class Progress:
             self._live.update(self.table(self._states))
         elif time.monotonic() - self._last > LINE_EVERY_S:
             self._last = time.monotonic()
-            self.console.print(f"{self.clock()} {self.summary(self._states)}", highlight=False)
+            self.console.print(f"{self.clock()} {self.summary(self._states)}", highlight=False, soft_wrap=True)
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
@@ -66,7 +66,9 @@ class Progress:
             if self._since.get(state.name, ("waiting",))[0] != state.stage:
                 self._since[state.name] = state.stage, time.monotonic()
                 if not self.quiet and self._live is None:
-                    self.console.print(f"{self.clock()} {state.name}: {self.describe(state)}", highlight=False)
+                    self.console.print(
+                        f"{self.clock()} {state.name}: {self.describe(state)}", highlight=False, soft_wrap=True
+                    )
         self._tell()
 
     def clock(self) -> str:
@@ -93,12 +95,12 @@ class Progress:
         return (f"{line}, about {left} left" if left else line) + self.under_way(states)
 
     def under_way(self, states: Sequence[SourceState]) -> str:
-        """What has taken longest so far, at most two of them."""
-        now = time.monotonic()
+        """The source that has been at its stage for longest."""
         begun = [(self._since[s.name][1], s) for s in states if s.name in self._since and not s.done]
-        longest = sorted(begun, key=lambda item: item[0])[:2]
-        words = [f"{state.name} {state.stage} for {now - since:.0f} s" for since, state in longest]
-        return "; " + ", ".join(words) if words else ""
+        if not begun:
+            return ""
+        since, state = min(begun, key=lambda item: item[0])
+        return f"; {state.name} at {state.stage} for {time.monotonic() - since:.0f} s"
 
     def left(self, states: Sequence[SourceState]) -> str:
         """Time left, from the share of stages that are done; empty while nothing can be said."""

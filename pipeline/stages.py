@@ -21,7 +21,7 @@ from excise.envs.install import Installed, install
 from excise.envs.interpreters import find_interpreters
 from excise.envs.layout import open_to_all
 from excise.envs.sandboxes import get_sandbox
-from excise.envs.stage0 import plan
+from excise.envs.stage0.plan import plan
 from excise.envs.tools import tool_layer
 from excise.errors import EnvironmentFailure, ExciseError, SandboxError, StageTimeout, StoreError
 from excise.extractors.finder import find_features

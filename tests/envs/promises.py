@@ -15,8 +15,8 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-import excise.envs.bubblewrap as backend
-from excise.envs.bubblewrap import BubblewrapSandbox
+import excise.envs.bubblewrap.sandbox as backend
+from excise.envs.bubblewrap.sandbox import BubblewrapSandbox
 from excise.protocols import Completed, Mount, Policy, Session
 
 ENV = {"PATH": "/usr/bin:/bin", "HOME": "/home/agent", "LC_ALL": "C.UTF-8"}

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-import excise.envs.bubblewrap as backend
+import excise.envs.bubblewrap.sandbox as backend
 from excise.envs.interpreters import find_interpreters
 from excise.errors import SandboxError
 from excise.protocols import Policy

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from excise.envs.bubblewrap import BubblewrapSandbox
+from excise.envs.bubblewrap.sandbox import BubblewrapSandbox
 from excise.envs.import_check import check_imports
 from excise.envs.install import Installed, install
 from excise.envs.install_attempts import first_attempt, next_attempt, relax
@@ -16,7 +16,7 @@ from excise.envs.install_failures import InstallFailure, classify
 from excise.envs.interpreters import choose, find_interpreters
 from excise.envs.layers import prune_built_layer
 from excise.envs.layout import ENV, base_env, project_mounts
-from excise.envs.stage0 import plan
+from excise.envs.stage0.plan import plan
 from excise.errors import EnvironmentFailure
 from excise.extractors.trees import git_tree_hash
 from excise.protocols import Policy

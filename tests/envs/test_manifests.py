@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from excise.envs.manifest import Manifest
-from excise.envs.manifest_pyproject import poetry_specifier
-from excise.envs.manifests import read_manifest
+from excise.envs.manifests.manifest import Manifest
+from excise.envs.manifests.pyproject import poetry_specifier
+from excise.envs.manifests.read import read_manifest
 
 
 def manifest(root: Path, **files: str) -> Manifest:

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from excise.envs.addopts import safe_addopts
 from excise.envs.interpreters import Interpreter, choose, find_interpreters, fits
-from excise.envs.stage0 import plan
+from excise.envs.stage0.addopts import safe_addopts
+from excise.envs.stage0.plan import plan
 from excise.errors import EnvironmentFailure
 from excise.types import Recipe, Repo, SourceSpec
 

@@ -71,7 +71,7 @@ def test_a_run_is_heard_of_also_while_nothing_happens(monkeypatch: pytest.Monkey
         assert listener._over.wait(0.3) is False
     lines = out.getvalue().splitlines()
     assert sum("0/1 sources done" in line for line in lines) > seen
-    assert "pypi:slow baseline for 0 s" in lines[-1]
+    assert "pypi:slow at baseline for 0 s" in lines[-1]
 
 
 def test_a_quiet_run_says_nothing(tmp_path: Path) -> None:

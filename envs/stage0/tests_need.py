@@ -8,10 +8,10 @@ from collections.abc import Iterable, Iterator
 from packaging.requirements import InvalidRequirement, Requirement
 from packaging.utils import canonicalize_name
 
-from excise.envs.import_names import distribution_of, known_distribution
-from excise.envs.manifest import Manifest
-from excise.envs.plugin_names import AMBIGUOUS_FIXTURES, AMBIGUOUS_MARKERS, CONFIG_KEYS, FIXTURES, MARKERS
-from excise.envs.test_scan import TestUse
+from excise.envs.manifests.manifest import Manifest
+from excise.envs.stage0.import_names import distribution_of, known_distribution
+from excise.envs.stage0.plugin_names import AMBIGUOUS_FIXTURES, AMBIGUOUS_MARKERS, CONFIG_KEYS, FIXTURES, MARKERS
+from excise.envs.stage0.scan_tests import TestUse
 
 _TOOLS = re.compile(
     r"""
@@ -129,7 +129,7 @@ class Wanted:
                 provided.add(canonicalize_name(distribution))
 
 
-def test_requirements(manifest: Manifest, use: TestUse, local: frozenset[str], python: str) -> Wanted:
+def requirements_of_tests(manifest: Manifest, use: TestUse, local: frozenset[str], python: str) -> Wanted:
     """Everything to install beside the project, sources in falling order of how much they say about tests.
 
     Dependency groups and extras for tests, then those for development, tox and CI, requirements files,
@@ -143,9 +143,6 @@ def test_requirements(manifest: Manifest, use: TestUse, local: frozenset[str], p
     wanted.take("excise runs tests with", ["pytest"])
     wanted.take_what_is_used()
     return wanted
-
-
-test_requirements.__test__ = False  # type: ignore[attr-defined]
 
 
 def _sources(manifest: Manifest, wanted: Wanted) -> Iterator[tuple[str, Iterable[str]]]:

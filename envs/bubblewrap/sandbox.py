@@ -1,6 +1,6 @@
 """The bubblewrap sandbox: no daemon, no image, a few milliseconds.
 
-A session is one :mod:`excise.envs.holder` process that owns the mounts; every command is one ``bwrap``
+A session is one :mod:`excise.envs.bubblewrap.holder` process that owns the mounts; every command is one ``bwrap``
 in it, with fresh process, network, IPC and user namespaces, no capabilities and a read-only root.
 Started by root, commands run under an unprivileged uid of the session's own (bubblewrap started by root
 alone would leave ``/proc/sys`` writable). The kernel is shared with the host: this is not a virtual machine.
@@ -23,9 +23,9 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from excise.envs.cgroups import writable_groups
-from excise.envs.holder_groups import remove_groups
-from excise.envs.rootfs import rootfs_arguments
+from excise.envs.bubblewrap.cgroups import writable_groups
+from excise.envs.bubblewrap.holder_groups import remove_groups
+from excise.envs.bubblewrap.rootfs import rootfs_arguments
 from excise.errors import SandboxError
 from excise.protocols import Capabilities, Completed, Mount, Policy, Session
 from excise.types import Worker

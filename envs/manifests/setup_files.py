@@ -8,9 +8,9 @@ import re
 from email.parser import HeaderParser
 from pathlib import Path
 
-from excise.envs.manifest import Manifest, words
-from excise.envs.manifest_pyproject import pythons_of
-from excise.envs.manifest_requirements import parse_requirements
+from excise.envs.manifests.manifest import Manifest, words
+from excise.envs.manifests.pyproject import pythons_of
+from excise.envs.manifests.requirements import parse_requirements
 
 
 def read_setuptools(root: Path) -> Manifest:

@@ -1,4 +1,4 @@
-"""The mounts of one sandbox, in the holder's own namespace. Standard library only: :mod:`excise.envs.holder` loads it.
+"""The mounts of one sandbox, in the holder's own namespace. Standard library only, since the holder loads it.
 
 Everything that a sandbox writes goes to two sized tmpfs, one for the mounts and temporary folders, one for results,
 so that a full disk inside neither reaches the host nor silences the report.

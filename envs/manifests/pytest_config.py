@@ -7,8 +7,8 @@ import re
 import shlex
 from pathlib import Path
 
-from excise.envs.manifest import Manifest, table, words
-from excise.envs.manifest_pyproject import load_pyproject
+from excise.envs.manifests.manifest import Manifest, table, words
+from excise.envs.manifests.pyproject import load_pyproject
 
 
 def read_pytest(root: Path) -> Manifest:

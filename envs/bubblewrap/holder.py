@@ -1,6 +1,6 @@
 """The process that holds one sandbox's mounts; run as a script with ``-I -S``, standard library only.
 
-The parent (:mod:`excise.envs.bubblewrap`) starts it with one end of a socket. It makes a private mount
+The parent (:mod:`excise.envs.bubblewrap.sandbox`) starts it with one end of a socket. It makes a private mount
 namespace (for ordinary users inside a user namespace of its own), builds the mounts on a sized tmpfs,
 and starts bubblewrap once per command. When the socket closes, however the parent ended, it kills
 what runs, and all mounts vanish with the namespace.
@@ -22,8 +22,8 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from excise.envs.holder_groups import Groups, reap, relieve, remove_groups
-    from excise.envs.holder_mounts import Mounts, check, libc, unshare
+    from excise.envs.bubblewrap.holder_groups import Groups, reap, relieve, remove_groups
+    from excise.envs.bubblewrap.holder_mounts import Mounts, check, libc, unshare
 else:
     sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
     from holder_groups import Groups, reap, relieve, remove_groups

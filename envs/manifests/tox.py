@@ -10,9 +10,9 @@ import tomllib
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from excise.envs.manifest import Manifest, table, words
-from excise.envs.manifest_pyproject import load_pyproject
-from excise.envs.manifest_requirements import parse_line, valid_requirement
+from excise.envs.manifests.manifest import Manifest, table, words
+from excise.envs.manifests.pyproject import load_pyproject
+from excise.envs.manifests.requirements import parse_line, valid_requirement
 
 _NO_TESTS = re.compile(
     r"lint|doc|mypy|typing|type|pre-?commit|style|format|release|publish|build|bench|cover|flake|pkg|package"

@@ -7,7 +7,7 @@ import tomllib
 from collections.abc import Mapping
 from pathlib import Path
 
-from excise.envs.manifest import Manifest, table, words
+from excise.envs.manifests.manifest import Manifest, table, words
 
 _FILE = "pyproject.toml"
 

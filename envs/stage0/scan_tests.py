@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from excise.envs.manifest import Manifest
+from excise.envs.manifests.manifest import Manifest
 
 PATTERNS = ("test_*.py", "*_test.py")
 """pytest's own names of test files."""

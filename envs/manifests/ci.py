@@ -8,8 +8,8 @@ from pathlib import Path
 
 import yaml
 
-from excise.envs.manifest import Manifest
-from excise.envs.manifest_requirements import parse_install
+from excise.envs.manifests.manifest import Manifest
+from excise.envs.manifests.requirements import parse_install
 
 _VERSION = re.compile(r"3\.\d{1,2}(?:\.\d+)?")
 _INSTALL = re.compile(r"(?:^|[\s;&|])(?:uv\s+)?pip3?\s+install\s+([^;&|\n]+)")

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from packaging.requirements import InvalidRequirement, Requirement
 
-from excise.envs.manifest import Manifest
+from excise.envs.manifests.manifest import Manifest
 
 _TESTING = re.compile(r"(^|[-_./])(tests?|testing|dev|develop|development|ci)([-_.\d/]|$)")
 _OTHER = re.compile(

@@ -11,13 +11,13 @@ from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
-from excise.envs.manifest import Manifest
-from excise.envs.manifest_ci import read_ci
-from excise.envs.manifest_pyproject import read_pyproject
-from excise.envs.manifest_pytest import read_pytest
-from excise.envs.manifest_requirements import read_requirement_files
-from excise.envs.manifest_setuptools import read_setuptools
-from excise.envs.manifest_tox import read_tox
+from excise.envs.manifests.ci import read_ci
+from excise.envs.manifests.manifest import Manifest
+from excise.envs.manifests.pyproject import read_pyproject
+from excise.envs.manifests.pytest_config import read_pytest
+from excise.envs.manifests.requirements import read_requirement_files
+from excise.envs.manifests.setup_files import read_setuptools
+from excise.envs.manifests.tox import read_tox
 
 READERS: tuple[Callable[[Path], Manifest], ...] = (
     read_pyproject,

@@ -10,14 +10,14 @@ from packaging.requirements import InvalidRequirement, Requirement
 from packaging.specifiers import InvalidSpecifier, SpecifierSet
 from packaging.utils import canonicalize_name
 
-from excise.envs.addopts import safe_addopts
 from excise.envs.interpreters import Interpreter, choose, fits
-from excise.envs.manifest import Manifest
-from excise.envs.manifests import read_manifest
-from excise.envs.plugin_names import CORE_KEYS, TOOL_MARKERS
-from excise.envs.project_layout import find_layout
-from excise.envs.test_requirements import test_requirements
-from excise.envs.test_scan import TestUse, find_tests, scan_tests
+from excise.envs.manifests.manifest import Manifest
+from excise.envs.manifests.read import read_manifest
+from excise.envs.stage0.addopts import safe_addopts
+from excise.envs.stage0.plugin_names import CORE_KEYS, TOOL_MARKERS
+from excise.envs.stage0.project_layout import find_layout
+from excise.envs.stage0.scan_tests import TestUse, find_tests, scan_tests
+from excise.envs.stage0.tests_need import requirements_of_tests
 from excise.errors import EnvironmentFailure
 from excise.types import Recipe, Repo, SourceSpec
 
@@ -60,7 +60,7 @@ def plan(root: Path, repo: Repo, spec: SourceSpec, interpreters: Sequence[Interp
     roots, packages = find_layout(root, manifest)
     use = scan_tests(files)
     local = _local_names(root, (*roots, *test_paths, ".")) | set(packages)
-    wanted = test_requirements(manifest, use, local, interpreter.version)
+    wanted = requirements_of_tests(manifest, use, local, interpreter.version)
     limit = _cutoff(cutoff, interpreter)
     return Recipe(
         python=interpreter.version,

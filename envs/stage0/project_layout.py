@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable
 from pathlib import Path
 
-from excise.envs.manifest import Manifest
+from excise.envs.manifests.manifest import Manifest
 
 NOT_PACKAGES = frozenset(
     (
