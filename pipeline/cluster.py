@@ -86,3 +86,9 @@ def slot_resources(client: Any) -> dict[str, int] | None:
     """``{"slot": 1}`` if the workers offer that resource, else ``None``."""
     workers = client.scheduler_info(n_workers=-1)["workers"].values()
     return {SLOT: 1} if workers and all(SLOT in (w.get("resources") or {}) for w in workers) else None
+
+
+def num_slots(client: Any) -> int:
+    """How many jobs the workers can begin at once: their slots, or their threads where they offer none."""
+    workers = client.scheduler_info(n_workers=-1)["workers"].values()
+    return max(1, sum(int((w.get("resources") or {}).get(SLOT, 0) or w.get("nthreads", 1)) for w in workers))

@@ -8,6 +8,7 @@ on the worker, before they travel: a worker that dies costs the tasks it had in 
 
 from __future__ import annotations
 
+import heapq
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -18,7 +19,7 @@ from excise.datasets.snapshot import SnapshotReport
 from excise.datasets.store import Store, Writer
 from excise.errors import StoreError
 from excise.pipeline import order, proving, stages
-from excise.pipeline.cluster import cluster_client, slot_resources
+from excise.pipeline.cluster import cluster_client, num_slots, slot_resources
 from excise.pipeline.state import SourceState
 from excise.types import Feature, Rejection, SourceSpec, Worker
 from excise.verifiers.prove import Proof
@@ -44,9 +45,15 @@ class RunResult:
 @dataclass(slots=True)
 class _Job:
     state: SourceState
-    stage: str
+    stage: order.Stage
+    rank: tuple[float, int]
+    function: Callable[..., Any]
+    args: tuple[Any, ...]
     first: int = 0
     shard: Sequence[tuple[Feature, str]] = ()
+
+    def __lt__(self, other: _Job) -> bool:
+        return self.rank < other.rank
 
 
 class Run:
@@ -61,40 +68,58 @@ class Run:
         self.writer = writer
         self.listener = listener
         self.resources = slot_resources(client)
-        self.workers = max(1, len(client.scheduler_info(n_workers=-1)["workers"]))
+        self.slots = num_slots(client)
         self.states = [SourceState(spec, spec.limit or settings.limit) for spec in unique(settings.sources)]
+        self.queue: list[_Job] = []
         self.jobs: dict[Any, _Job] = {}
         self.dirty: set[str] = set()
         self.known_before = frozenset(name for name in writer.names() if writer.num_tasks(name))
         self.published = time.monotonic()
+        self.number = 0
 
     def submit(self, state: SourceState, stage: order.Stage, function: Callable[..., Any], *args: Any) -> _Job:
-        """Put a stage into the graph."""
+        """Put a stage into the graph: it starts as soon as it is the most urgent one and a slot is free."""
         baseline = state.prepared.baseline if state.prepared else None
         rank = order.priority(
             stage,
             num_bytes=state.repo.num_bytes if state.repo else 0,
             wall_s=baseline.suite_s() if baseline else 0.0,
         )
-        future = self.client.submit(
-            function,
-            self.settings,
-            state.name,
-            *args,
-            pure=False,
-            priority=rank,
-            resources=self.resources,
-            retries=0,
-        )
-        self.jobs[future] = job = _Job(state, stage)
+        self.number += 1
+        job = _Job(state, stage, (-rank, self.number), function, args)
+        heapq.heappush(self.queue, job)
         if stage != "prove":
             state.stage = stage
         return job
 
+    def dispatch(self) -> list[Any]:
+        """Hand the most urgent jobs to the workers, no more than they can begin; the new futures.
+
+        A worker keeps what it is given: behind one long job of a full queue everything else would wait.
+        """
+        if self.queue and len(self.jobs) >= self.slots:
+            self.slots = num_slots(self.client)
+        new = []
+        while self.queue and len(self.jobs) < self.slots:
+            job = heapq.heappop(self.queue)
+            future = self.client.submit(
+                job.function,
+                self.settings,
+                job.state.name,
+                *job.args,
+                pure=False,
+                priority=-job.rank[0],
+                resources=self.resources,
+                retries=0,
+            )
+            self.jobs[future] = job
+            new.append(future)
+        return new
+
     def admit(self) -> None:
         """Let the next sources in, as far as there is room."""
         under_way = sum(state.stage != "waiting" and not state.done for state in self.states)
-        room = order.window(self.workers) - under_way
+        room = order.window(self.slots) - under_way
         for state in [state for state in self.states if state.stage == "waiting"][: max(0, room)]:
             self.submit(state, "fetch", stages.fetch_stage, state.spec)
 
@@ -103,17 +128,15 @@ class Run:
         from distributed import as_completed
 
         self.admit()
-        completed = as_completed(self.jobs)
+        completed = as_completed(self.dispatch())
         self.listener(self.states)
         try:
             for future in completed:
-                before = set(self.jobs)
                 job = self.jobs.pop(future)
                 self.advance(job, self.answer(future, job))
                 self.admit()
                 future.release()
-                for new in self.jobs.keys() - before:
-                    completed.add(new)
+                completed.update(self.dispatch())
                 self.dirty.add(job.state.name)
                 if not self.atomic and (job.state.done or time.monotonic() - self.published > PUBLISH_EVERY_S):
                     self.publish()
@@ -178,7 +201,7 @@ class Run:
         except OSError as error:
             state.fail(stages.rejection_of("prove", state.name, error))
             return
-        for first, shard in state.shards(self.workers):
+        for first, shard in state.shards(self.slots):
             job = self.submit(state, "prove", proving.prove_shard, state.saved, shard)
             job.first, job.shard = first, shard
 

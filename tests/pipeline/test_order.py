@@ -40,17 +40,44 @@ def test_a_short_repository_comes_to_its_end_before_the_next_is_mapped() -> None
 class Client:
     """Takes jobs and runs none."""
 
+    def __init__(self, workers: int) -> None:
+        self.workers = workers
+
     def scheduler_info(self, n_workers: int) -> dict[str, Any]:
-        return {"workers": {str(number): {} for number in range(2)}}
+        return {"workers": {str(number): {"resources": {"slot": 1}} for number in range(self.workers)}}
 
     def submit(self, *args: Any, **options: Any) -> object:
         return object()
 
 
-def test_sources_are_let_in_as_others_end() -> None:
-    sources = tuple(SourceSpec(spec=f"pypi:p{number}") for number in range(40))
+def run_of(num_sources: int, workers: int) -> Run:
+    sources = tuple(SourceSpec(spec=f"pypi:p{number}") for number in range(num_sources))
     writer = SimpleNamespace(names=tuple)
-    run = Run(Settings(sources=sources), Client(), writer, lambda _: None)  # type: ignore[arg-type]
+    return Run(Settings(sources=sources), Client(workers), writer, lambda _: None)  # type: ignore[arg-type]
+
+
+def test_workers_get_what_they_can_begin_and_the_most_urgent_first() -> None:
+    run = run_of(4, workers=2)
+    short, long, *_ = run.states
+    for state, wall_s in ((short, QUICK), (long, SLOW)):
+        state.prepared = SimpleNamespace(baseline=SimpleNamespace(suite_s=lambda wall_s=wall_s: wall_s))  # type: ignore[assignment]
+    run.submit(short, "coverage", print)
+    run.submit(long, "coverage", print)
+    run.admit()
+    assert len(run.dispatch()) == 2
+    assert [(job.state.name, job.stage) for job in run.jobs.values()] == [("pypi:p2", "fetch"), ("pypi:p3", "fetch")]
+    assert not run.dispatch(), "both slots are taken"
+    run.jobs.clear()
+    run.client.workers = 1
+    run.slots = 1
+    assert len(run.dispatch()) == 1
+    assert [job.state for job in run.jobs.values()] == [long]
+    run.client.workers = 3
+    assert len(run.dispatch()) == 1, "a worker that came is used"
+
+
+def test_sources_are_let_in_as_others_end() -> None:
+    run = run_of(40, workers=2)
     room = window(2)
     run.admit()
     run.admit()
