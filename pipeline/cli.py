@@ -221,6 +221,8 @@ def verify(
     ] = False,
     config: Config = None,
     set_: Set = None,
+    scheduler: Scheduler = None,
+    workers: Workers = None,
     as_json: Json = False,
 ) -> None:
     """Prove tasks again from the files of the set alone; says which gate failed if one does."""
@@ -230,7 +232,7 @@ def verify(
     from excise.pipeline.verify import Verified, verify_tasks
 
     with guarded():
-        settings = settings_of(config, set_, out=out)
+        settings = settings_of(config, set_, out=out, scheduler=scheduler, workers=workers)
         taskset = TaskSet.open(settings.out)
         ids = list(taskset.ids()) if every else list(instance_id or ())
         if not ids:

@@ -8,7 +8,6 @@ on the worker, before they travel: a worker that dies costs the tasks it had in 
 
 from __future__ import annotations
 
-import heapq
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -19,7 +18,8 @@ from excise.datasets.snapshot import SnapshotReport
 from excise.datasets.store import Store, Writer
 from excise.errors import StoreError
 from excise.pipeline import order, proving, stages
-from excise.pipeline.cluster import cluster_client, num_slots, slot_resources
+from excise.pipeline.cluster import cluster_client
+from excise.pipeline.jobs import Jobs, died
 from excise.pipeline.state import SourceState
 from excise.types import Feature, Rejection, SourceSpec, Worker
 from excise.verifiers.prove import Proof
@@ -46,14 +46,8 @@ class RunResult:
 class _Job:
     state: SourceState
     stage: order.Stage
-    rank: tuple[float, int]
-    function: Callable[..., Any]
-    args: tuple[Any, ...]
     first: int = 0
     shard: Sequence[tuple[Feature, str]] = ()
-
-    def __lt__(self, other: _Job) -> bool:
-        return self.rank < other.rank
 
 
 class Run:
@@ -64,85 +58,47 @@ class Run:
     ) -> None:
         self.settings = settings
         self.atomic = atomic
-        self.client = client
         self.writer = writer
         self.listener = listener
-        self.resources = slot_resources(client)
-        self.slots = num_slots(client)
         self.states = [SourceState(spec, spec.limit or settings.limit) for spec in unique(settings.sources)]
-        self.queue: list[_Job] = []
-        self.jobs: dict[Any, _Job] = {}
+        self.jobs: Jobs[_Job] = Jobs(client)
         self.dirty: set[str] = set()
         self.known_before = frozenset(name for name in writer.names() if writer.num_tasks(name))
         self.published = time.monotonic()
-        self.number = 0
 
-    def submit(self, state: SourceState, stage: order.Stage, function: Callable[..., Any], *args: Any) -> _Job:
-        """Put a stage into the graph: it starts as soon as it is the most urgent one and a slot is free."""
+    def submit(self, job: _Job, function: Callable[..., Any], *args: Any) -> None:
+        """Put a stage into the graph."""
+        state = job.state
         baseline = state.prepared.baseline if state.prepared else None
         rank = order.priority(
-            stage,
+            job.stage,
             num_bytes=state.repo.num_bytes if state.repo else 0,
             wall_s=baseline.suite_s() if baseline else 0.0,
         )
-        self.number += 1
-        job = _Job(state, stage, (-rank, self.number), function, args)
-        heapq.heappush(self.queue, job)
-        if stage != "prove":
-            state.stage = stage
-        return job
-
-    def dispatch(self) -> list[Any]:
-        """Hand the most urgent jobs to the workers, no more than they can begin; the new futures.
-
-        A worker keeps what it is given: behind one long job of a full queue everything else would wait.
-        """
-        if self.queue and len(self.jobs) >= self.slots:
-            self.slots = num_slots(self.client)
-        new = []
-        while self.queue and len(self.jobs) < self.slots:
-            job = heapq.heappop(self.queue)
-            future = self.client.submit(
-                job.function,
-                self.settings,
-                job.state.name,
-                *job.args,
-                pure=False,
-                priority=-job.rank[0],
-                resources=self.resources,
-                retries=0,
-            )
-            self.jobs[future] = job
-            new.append(future)
-        return new
+        self.jobs.put(job, rank, function, self.settings, state.name, *args)
+        state.stage = job.stage
 
     def admit(self) -> None:
         """Let the next sources in, as far as there is room."""
         under_way = sum(state.stage != "waiting" and not state.done for state in self.states)
-        room = order.window(self.slots) - under_way
+        room = order.window(self.jobs.slots) - under_way
         for state in [state for state in self.states if state.stage == "waiting"][: max(0, room)]:
-            self.submit(state, "fetch", stages.fetch_stage, state.spec)
+            self.submit(_Job(state, "fetch"), stages.fetch_stage, state.spec)
 
     def go(self) -> bool:
         """Run to the end; False if interrupted."""
-        from distributed import as_completed
-
         self.admit()
-        completed = as_completed(self.dispatch())
         self.listener(self.states)
         try:
-            for future in completed:
-                job = self.jobs.pop(future)
+            for job, future in self.jobs:
                 self.advance(job, self.answer(future, job))
                 self.admit()
-                future.release()
-                completed.update(self.dispatch())
                 self.dirty.add(job.state.name)
                 if not self.atomic and (job.state.done or time.monotonic() - self.published > PUBLISH_EVERY_S):
                     self.publish()
                 self.listener(self.states)
         except KeyboardInterrupt:
-            self.client.cancel(list(self.jobs))
+            self.jobs.cancel()
             return False
         return True
 
@@ -150,19 +106,19 @@ class Run:
         """The stage's answer; a worker that died, or a bug, is a row like any other."""
         if future.status == "finished":
             return future.result()
+        lost = died(future)
         error = future.exception() if future.status == "error" else None
-        died = type(error).__name__ == "KilledWorker" or error is None
         return Rejection(
             repo=job.state.name,
             stage=job.stage,
             subject=job.state.name,
-            reason="worker_died" if died else "internal_error",
+            reason="worker_died" if lost else "internal_error",
             detail=(
                 "The worker process died twice at this stage (out of memory, or killed); the next run tries again."
-                if died
+                if lost
                 else f"{type(error).__name__}: {error}. This is a bug in excise; the next run tries again."
             ),
-            worker_outcome=Worker.KILLED if died else Worker.INFRA_ERROR,
+            worker_outcome=Worker.KILLED if lost else Worker.INFRA_ERROR,
         )
 
     def advance(self, job: _Job, answer: Any) -> None:
@@ -176,19 +132,18 @@ class Run:
             state.fail(answer)
         elif job.stage == "fetch":
             state.sourced = answer
-            self.submit(state, "environment", stages.environment_stage, state.spec, answer)
+            self.submit(_Job(state, "environment"), stages.environment_stage, state.spec, answer)
         elif job.stage == "environment":
             state.prepared = answer
-            self.submit(state, "baseline", stages.baseline_stage, answer)
+            self.submit(_Job(state, "baseline"), stages.baseline_stage, answer)
         elif job.stage == "baseline":
             state.prepared = answer
-            self.submit(state, "coverage", stages.coverage_stage, answer)
+            self.submit(_Job(state, "coverage"), stages.coverage_stage, answer)
         elif job.stage == "coverage":
             state.prepared = answer
-            self.submit(state, "find", stages.find_stage, answer)
+            self.submit(_Job(state, "find"), stages.find_stage, answer)
         elif job.stage == "find":
             state.propose(answer)
-            state.stage = "prove"
             self.feed(state)
 
     def feed(self, state: SourceState) -> None:
@@ -201,9 +156,8 @@ class Run:
         except OSError as error:
             state.fail(stages.rejection_of("prove", state.name, error))
             return
-        for first, shard in state.shards(self.slots):
-            job = self.submit(state, "prove", proving.prove_shard, state.saved, shard)
-            job.first, job.shard = first, shard
+        for first, shard in state.shards(self.jobs.slots):
+            self.submit(_Job(state, "prove", first, shard), proving.prove_shard, state.saved, shard)
 
     def publishable(self, state: SourceState) -> bool:
         """Whether a source's rows may replace what the set has: never half for whole, never a failure for tasks."""

@@ -28,13 +28,19 @@ def prove_shard(
     ``prepared`` may be the path of its JSON: the maps of a large repository are read once per worker, not sent
     with every shard.
     """
+    bench = bench_of(settings, prepared)
+    return [_prove_one(settings, bench, feature, deleter) for feature, deleter in shard]
+
+
+def bench_of(settings: Settings, prepared: Path | Prepared) -> Workbench:
+    """This process's workbench for a repository; the last one is kept."""
     key = content_id("bench", str(prepared) if isinstance(prepared, Path) else prepared, fingerprint(settings))
     if key not in _benches:
         if isinstance(prepared, Path):
             prepared = from_json(Prepared, prepared.read_bytes())
         _benches.clear()
         _benches[key] = workbench(settings, prepared)
-    return [_prove_one(settings, _benches[key], feature, deleter) for feature, deleter in shard]
+    return _benches[key]
 
 
 def _prove_one(settings: Settings, bench: Workbench, feature: Feature, deleter: str) -> Proof:

@@ -7,7 +7,7 @@ import shutil
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import cast
+from typing import Any, cast
 
 from excise.config import Settings
 from excise.datasets.taskset import TaskSet
@@ -15,7 +15,11 @@ from excise.deleters.assemble import stub_patches
 from excise.errors import ExciseError
 from excise.extractors.python.codebase import PythonCodebase
 from excise.extractors.trees import git_tree_hash, unpack
-from excise.pipeline.stages import baseline_stage, install_recipe, keep_sources, new_folder, workbench
+from excise.pipeline.cluster import cluster_client
+from excise.pipeline.jobs import Jobs, died
+from excise.pipeline.proving import bench_of, save_prepared
+from excise.pipeline.stages import baseline_stage, decided, install_recipe, keep_sources, new_folder, rejection_of
+from excise.pipeline.state import SHARD
 from excise.types import Deletion, Feature, Outcome, Rejection, Task, Verdict
 from excise.verifiers.candidate import Candidate
 from excise.verifiers.gates import GATES
@@ -40,34 +44,77 @@ class Verified:
     """All verdict rows."""
 
 
+@dataclass(frozen=True, slots=True)
+class _Group:
+    """Tasks of one snapshot in one environment: its environment is to be made, or they are a shard to prove."""
+
+    tasks: tuple[Task, ...]
+    shard: bool = False
+
+
 def verify_tasks(
     settings: Settings, taskset: TaskSet, ids: Sequence[str], listener: Callable[[Verified], None]
 ) -> list[Verified]:
     """Prove the tasks again; ``settings.cache`` is the work directory, empty for a proof from nothing.
 
-    One environment and one baseline a repository serve all its tasks. ``listener`` hears of each task as it ends.
+    One environment and one baseline a repository serve all its tasks, which are spread over ``settings.workers``
+    processes. ``listener`` hears of each task as it ends; the answer is in the order of ``ids``.
+    Raises :class:`excise.errors.ConfigError`.
     """
-    tasks = sorted((taskset.task(instance_id) for instance_id in ids), key=lambda t: (t.repo, t.tree, t.env_id))
-    done: list[Verified] = []
-    bench: Workbench | Verified | None = None
-    last: tuple[str, str] | None = None
-    for task in tasks:
-        if not taskset.is_intact(task.instance_id):
-            done.append(_failed(task, "files", "row_differs", "The row is not the one that was published."))
-            listener(done[-1])
-            continue
-        if (task.tree, task.env_id) != last:
-            last = (task.tree, task.env_id)
-            bench = _rebuild(settings, taskset, task)
-        assert bench is not None
-        result = replace(bench, instance_id=task.instance_id) if isinstance(bench, Verified) else _verify(bench, task)
-        done.append(result)
-        listener(result)
-    return done
+    results: dict[str, Verified] = {}
+
+    def end(*verified: Verified) -> None:
+        for result in verified:
+            results[result.instance_id] = result
+            listener(result)
+
+    by_env: dict[tuple[str, str], list[Task]] = {}
+    for instance_id in dict.fromkeys(ids):
+        task = taskset.task(instance_id)
+        if taskset.is_intact(instance_id):
+            by_env.setdefault((task.tree, task.env_id), []).append(task)
+        else:
+            end(_failed(task, "files", "row_differs", "The row is not the one that was published."))
+    if not by_env:
+        return [results[instance_id] for instance_id in dict.fromkeys(ids)]
+    workers = min(settings.workers, sum(len(tasks) for tasks in by_env.values()))
+    with cluster_client(settings.scheduler, workers) as client:
+        jobs: Jobs[_Group] = Jobs(client)
+        for tasks in by_env.values():
+            jobs.put(_Group(tuple(tasks)), 1.0 + len(tasks), rebuild, settings, tasks[0])
+        for group, future in jobs:
+            if future.status != "finished":
+                end(*(_lost(task, future) for task in group.tasks))
+            elif group.shard:
+                end(*future.result())
+            elif isinstance(answer := future.result(), Verified):
+                end(*(replace(answer, instance_id=task.instance_id) for task in group.tasks))
+            else:
+                for first in range(0, len(group.tasks), SHARD):
+                    shard = group.tasks[first : first + SHARD]
+                    jobs.put(_Group(shard, shard=True), 0.0, verify_shard, settings, answer, shard)
+    return [results[instance_id] for instance_id in dict.fromkeys(ids)]
 
 
-def _rebuild(settings: Settings, taskset: TaskSet, task: Task) -> Workbench | Verified:
-    """Sources from the archive, environment from the recipe, baseline anew."""
+def _lost(task: Task, future: Any) -> Verified:
+    """A task whose worker died, or met a bug: not a verdict about the task."""
+    if died(future):
+        return _failed(task, "worker", "worker_died", "The worker process died twice; verify the task again.")
+    error = future.exception()
+    return _failed(task, "worker", "internal_error", f"{type(error).__name__}: {error}. This is a bug in excise.")
+
+
+def rebuild(settings: Settings, task: Task) -> Path | Verified:
+    """Sources from the archive, environment from the recipe, baseline anew: the path where all of it is written."""
+    try:
+        prepared = _rebuild(settings, TaskSet.open(settings.out), task)
+        return prepared if isinstance(prepared, Verified) else save_prepared(settings, prepared)
+    except (ExciseError, OSError) as error:
+        row = rejection_of("environment", task.repo, error)
+        return _failed(task, "environment", row.reason, row.detail)
+
+
+def _rebuild(settings: Settings, taskset: TaskSet, task: Task) -> Prepared | Verified:
     repo = next((r for r in taskset.repos() if r.tree == task.tree), None)
     if repo is None:
         return _failed(task, "sources", "unknown_repository", f"The set has no snapshot of {task.repo} with this tree.")
@@ -79,19 +126,22 @@ def _rebuild(settings: Settings, taskset: TaskSet, task: Task) -> Workbench | Ve
             return _failed(task, "sources", error.reason, str(error))
         if git_tree_hash(scratch / "files") != task.tree:
             return _failed(task, "sources", "tree_differs", "The source archive does not hold the tree of the task.")
-        environment, _ = taskset.environment(task.env_id)
         sourced = keep_sources(settings, repo, scratch / "files", keep_blob=False)
-        recipe = replace(environment.recipe, requirements=environment.lock)
-        prepared = install_recipe(settings, recipe, sourced)
-    except ExciseError as error:
-        return _failed(task, "environment", error.reason, str(error))
     finally:
         shutil.rmtree(scratch, ignore_errors=True)
+    environment, _ = taskset.environment(task.env_id)
+    prepared = install_recipe(settings, replace(environment.recipe, requirements=environment.lock), sourced)
     prepared = replace(prepared, environment=replace(prepared.environment, env_id=task.env_id))
     measured: Prepared | Rejection = baseline_stage(settings, repo.repo, prepared)
     if isinstance(measured, Rejection):
         return _failed(task, "baseline", measured.reason, measured.detail)
-    return workbench(settings, measured)
+    return measured
+
+
+def verify_shard(settings: Settings, prepared: Path, tasks: Sequence[Task]) -> list[Verified]:
+    """All gates for some tasks of one environment."""
+    bench = bench_of(settings, prepared)
+    return [_verify(bench, task) for task in tasks]
 
 
 def _failed(task: Task, gate: str, reason: str, detail: str) -> Verified:
@@ -166,16 +216,13 @@ def _verify(bench: Workbench, task: Task) -> Verified:
                     detail=failed.detail,
                     verdicts=tuple(verdicts),
                 )
-    except ExciseError as error:
-        return replace(_failed(task, "patch", error.reason, str(error)), verdicts=tuple(verdicts))
+    except (ExciseError, OSError, RecursionError, MemoryError) as error:
+        row = rejection_of("verify", task.repo, error)
+        gate = "patch" if decided(row) else "worker"
+        return replace(_failed(task, gate, row.reason, row.detail), verdicts=tuple(verdicts))
     return Verified(instance_id=task.instance_id, ok=True, verdicts=tuple(verdicts))
 
 
 def _checked(candidate: Candidate) -> Iterator[list[Verdict]]:
     for gate in GATES:
         yield gate.check(candidate).verdicts
-
-
-def work_directory(settings: Settings, work: Path | None) -> Settings:
-    """Settings whose cache is the work directory (``None``: the usual cache, so environments are shared)."""
-    return settings if work is None else settings.model_copy(update={"cache": work})

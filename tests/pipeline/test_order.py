@@ -12,7 +12,8 @@ from rich.console import Console
 
 from excise.config import Settings
 from excise.pipeline import progress
-from excise.pipeline.dag import Run
+from excise.pipeline.dag import Run, _Job
+from excise.pipeline.jobs import Jobs
 from excise.pipeline.order import SLOW_SUITE_S, priority, window
 from excise.pipeline.state import SourceState
 from excise.types import Rejection, SourceSpec
@@ -57,23 +58,25 @@ def run_of(num_sources: int, workers: int) -> Run:
 
 
 def test_workers_get_what_they_can_begin_and_the_most_urgent_first() -> None:
-    run = run_of(4, workers=2)
-    short, long, *_ = run.states
-    for state, wall_s in ((short, QUICK), (long, SLOW)):
+    client = Client(2)
+    jobs: Jobs[str] = Jobs(client)
+    for tag, priority_of_it in (("short", 1.0), ("old", 3.0), ("new", 3.0), ("urgent", 9.0)):
+        jobs.put(tag, priority_of_it, print)
+    assert len(jobs.dispatch()) == 2
+    assert list(jobs.running.values()) == ["urgent", "old"]
+    assert not jobs.dispatch(), "both slots are taken"
+    client.workers = 3
+    assert len(jobs.dispatch()) == 1, "a worker that came is used"
+    assert list(jobs.running.values()) == ["urgent", "old", "new"]
+
+
+def test_what_a_repository_costs_decides_once_it_is_known() -> None:
+    run = run_of(2, workers=1)
+    for state, wall_s in zip(run.states, (QUICK, SLOW), strict=True):
         state.prepared = SimpleNamespace(baseline=SimpleNamespace(suite_s=lambda wall_s=wall_s: wall_s))  # type: ignore[assignment]
-    run.submit(short, "coverage", print)
-    run.submit(long, "coverage", print)
-    run.admit()
-    assert len(run.dispatch()) == 2
-    assert [(job.state.name, job.stage) for job in run.jobs.values()] == [("pypi:p2", "fetch"), ("pypi:p3", "fetch")]
-    assert not run.dispatch(), "both slots are taken"
-    run.jobs.clear()
-    run.client.workers = 1
-    run.slots = 1
-    assert len(run.dispatch()) == 1
-    assert [job.state for job in run.jobs.values()] == [long]
-    run.client.workers = 3
-    assert len(run.dispatch()) == 1, "a worker that came is used"
+        run.submit(_Job(state, "coverage"), print)
+    run.jobs.dispatch()
+    assert [job.state for job in run.jobs.running.values()] == [run.states[1]]
 
 
 def test_sources_are_let_in_as_others_end() -> None:
