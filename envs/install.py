@@ -16,7 +16,7 @@ from typing import Protocol
 from excise.envs.import_check import Imported, check_imports
 from excise.envs.install_env import install_environ, install_mounts, uv_version
 from excise.envs.installer import Installer
-from excise.envs.interpreters import Interpreter, choose, find_interpreters
+from excise.envs.interpreters import Interpreter, interpreter_of
 from excise.envs.layers import prune_built_layer, remove_vendored_twins
 from excise.envs.layout import ENV, REPO
 from excise.envs.manifests.manifest import Manifest
@@ -61,21 +61,27 @@ def install(
     cache: Path,
     timeout_s: float,
     more: MissingModules | None = None,
+    *,
+    exact: bool = False,
 ) -> Installed:
     """Build the environment of ``recipe`` for the sources in ``source_layer``, or take it from the cache.
+
+    ``exact``: the requirements are a lock; where they cannot be had, nothing else is tried.
 
     Everything runs in a session of ``sandbox`` with the network on (``policy`` gives the other limits); the
     imports are checked in a fresh one with the network off. ``repo.tree`` identifies the sources. Two workers
     that want the same environment make it once. Raises :class:`EnvironmentFailure`.
     """
-    interpreter = choose(recipe.python, find_interpreters())
-    key = content_id("install", VERSION, repo.tree, repo.version, to_dict(recipe), interpreter.version, uv_version())
+    interpreter = interpreter_of(recipe.python)
+    parts = (repo.tree, repo.version, to_dict(recipe), interpreter.version, uv_version())
+    key = content_id("install", VERSION, *parts, *(["exact"] if exact else []))
     folder = cache / "envs" / key
     with _locked(folder):
         if (finished := _load(folder)) is not None:
             return finished
         with _scratch(folder) as work:
             job = _Job(recipe, source_layer, repo, sandbox, policy, interpreter, work, time.monotonic() + timeout_s)
+            job.exact = exact
             environment = job.run(more)
             (work / "environment.json").write_bytes(to_json(environment, indent=2))
             for name in os.listdir(work):
@@ -115,14 +121,14 @@ class _Job:
         self.work, self.deadline = work, deadline
         self.manifest: Manifest = read_manifest(sources)
         self.began = time.monotonic()
-        self.relocated = False
+        self.relocated = self.exact = False
 
     def run(self, more: MissingModules | None) -> Environment:
         variables = install_environ(self.repo, self.recipe)
         mounts = install_mounts(self.interpreter, self.sources)
         with self.sandbox.open(mounts, replace(self.policy, network=True), env=variables) as session:
             installer = Installer(session, self.repo, self.manifest, self.sources, self.deadline)
-            self.recipe = installer.install(self.recipe, self.interpreter)
+            self.recipe = installer.install(self.recipe, self.interpreter, exact=self.exact)
             for number in range(MAX_ROUNDS + 1):
                 env, built = self.work / f"env{number}", self.work / f"built{number}"
                 session.snapshot(ENV, env)

@@ -25,7 +25,9 @@ class InstallFailure:
 _NETWORK = re.compile(
     r"dns error|failed to lookup address|tcp connect error|connection (refused|reset)|could not connect"
     r"|error sending request|operation timed out|network is unreachable|temporary failure in name resolution"
-    r"|client error \(connect\)|server returned an error|50[234] (bad gateway|service|gateway)",
+    r"|client error \(connect\)|server returned an error|50[0234] (bad gateway|service|gateway|internal server)"
+    r"|429 too many requests|http status (client|server) error|network timeout|tls (handshake|error|connection)"
+    r"|handshake eof|peer closed connection|failed to (fetch|download)[^\n]*(timeout|timed out)",
     re.IGNORECASE,
 )
 _COMPILERS = r"(gcc|cc|g\+\+|clang|cargo|rustc|cmake|make|swig|gfortran|pg_config|mysql_config|krb5-config)"
@@ -43,7 +45,7 @@ _PROJECT = re.compile(
 )
 _BUILD = re.compile(r"failed to (build|download and build)|the build backend returned an error", re.IGNORECASE)
 _MISSING = re.compile(r"([A-Za-z0-9][\w.-]*)(?:\[[^\]]*\])? was not found in the (?:package registry|provided)")
-_TELLING = re.compile("error|\u00d7|\u2570|\u251c|fatal|not found|cannot|failed|No module", re.IGNORECASE)
+_TELLING = re.compile("error|cause:|hint:|\u00d7|\u2570|\u251c|fatal|not found|cannot|failed|No module", re.IGNORECASE)
 """Lines of an error report; the signs are uv's tree of causes."""
 _DISK = re.compile(r"no space left on device|disk quota exceeded", re.IGNORECASE)
 

@@ -31,8 +31,10 @@ class Installer:
         self.deadline = deadline
 
     # ------------------------------------------------------------------------------------ steps
-    def install(self, recipe: Recipe, interpreter: Interpreter) -> Recipe:
+    def install(self, recipe: Recipe, interpreter: Interpreter, *, exact: bool = False) -> Recipe:
         """Make the environment; returns the recipe as it was really carried out.
+
+        ``exact``: other ways to build the project are tried, but never other requirements.
 
         Raises :class:`EnvironmentFailure` with the class of the first failure that no retry got around.
         """
@@ -43,7 +45,7 @@ class Installer:
                 return self._carried_out(recipe, attempt)
             first = first or failure
             following = next_attempt(attempt, failure)
-            if following is None:
+            if following is None or (exact and following.requirements != attempt.requirements):
                 first = failure if failure.reason == "infra" else first
                 break
             attempt = following

@@ -84,6 +84,17 @@ def choose(requirement: str, interpreters: Sequence[Interpreter] | None = None) 
     )
 
 
+def interpreter_of(version: str) -> Interpreter:
+    """The interpreter of a recipe: this version, else another of the same minor version.
+
+    Raises :class:`EnvironmentFailure` (``python_unavailable``).
+    """
+    try:
+        return choose(version)
+    except EnvironmentFailure:
+        return choose(".".join(version.split(".")[:2]))
+
+
 def fits(requirement: str, version: str) -> bool:
     """Whether a full version fits a plain version (``3.11`` means any 3.11) or a specifier."""
     text = requirement.strip()

@@ -196,10 +196,10 @@ def _dry_run(settings: Settings, as_json: bool) -> int:
     for spec in unique(settings.sources):
         try:
             rows.append(
-                {"spec": spec.spec, "pinned": resolve_source(spec).resolve(spec, settings.cache), "problem": ""}
+                {"spec": spec.name, "pinned": resolve_source(spec).resolve(spec, settings.cache), "problem": ""}
             )
         except ExciseError as error:
-            rows.append({"spec": spec.spec, "pinned": "", "problem": str(error)})
+            rows.append({"spec": spec.name, "pinned": "", "problem": str(error)})
     if as_json:
         print(json.dumps(rows, indent=2))
     else:

@@ -28,7 +28,9 @@ A handler, not ``SIG_IGN``: what a worker starts in a sandbox would inherit that
 def cluster_client(scheduler: str, workers: int) -> Iterator[Any]:
     """A ``distributed.Client``.
 
-    Locally one process and one thread per worker, so tests never share a core. Raises :class:`ConfigError`
+    Locally one process and one thread per worker, so tests never share a core; connections are encrypted and
+    authenticated, since a project that is being installed shares the host's network. A worker that takes more than
+    its part of the memory is replaced. Raises :class:`ConfigError`
     if the scheduler does not answer.
     """
     import dask
@@ -46,6 +48,9 @@ def cluster_client(scheduler: str, workers: int) -> Iterator[Any]:
         {
             "distributed.scheduler.allowed-failures": 1,
             "distributed.worker.daemon": False,
+            "distributed.worker.memory.target": False,
+            "distributed.worker.memory.spill": False,
+            "distributed.worker.memory.pause": False,
             "distributed.deploy.lost-worker-timeout": "1h",  # a busy machine needs long to start another
             "distributed.admin.tick.limit": "1h",
             "distributed.comm.timeouts.connect": "20s",
@@ -68,7 +73,8 @@ def cluster_client(scheduler: str, workers: int) -> Iterator[Any]:
         processes=True,
         dashboard_address="127.0.0.1:0",
         resources={SLOT: 1},
-        memory_limit=0,
+        memory_limit="auto",
+        security=True,
         silence_logs=logging.CRITICAL,
         preload=[LEAVE_INTERRUPTS],
     )

@@ -60,11 +60,16 @@ class Run:
         self.atomic = atomic
         self.writer = writer
         self.listener = listener
-        self.states = [SourceState(spec, spec.limit or settings.limit) for spec in unique(settings.sources)]
+        self.states = [SourceState(spec, self.cap(spec)) for spec in unique(settings.sources)]
         self.jobs: Jobs[_Job] = Jobs(client)
         self.dirty: set[str] = set()
         self.known_before = frozenset(name for name in writer.names() if writer.num_tasks(name))
         self.published = time.monotonic()
+
+    def cap(self, spec: SourceSpec) -> int | None:
+        """At most so many tasks. A run that asks for fewer than are published takes none away; a refresh does."""
+        limit = spec.limit or self.settings.limit
+        return limit if limit is None or self.atomic else max(limit, self.writer.num_tasks(spec.name))
 
     def submit(self, job: _Job, function: Callable[..., Any], *args: Any) -> None:
         """Put a stage into the graph."""
@@ -195,7 +200,7 @@ def _lost(answer: Rejection, shard: Sequence[tuple[Feature, str]]) -> list[Proof
 
 def unique(specs: Sequence[SourceSpec]) -> list[SourceSpec]:
     """The first of several equal sources."""
-    return list({spec.spec: spec for spec in reversed(specs)}.values())[::-1]
+    return list({spec.name: spec for spec in reversed(specs)}.values())[::-1]
 
 
 def run(settings: Settings, listener: Listener, *, refresh: bool = False) -> RunResult:

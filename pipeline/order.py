@@ -22,8 +22,8 @@ def priority(stage: Stage, *, num_bytes: int = 0, wall_s: float = 0.0) -> float:
     """Rank of a job; higher goes first.
 
     What a repository costs is known only after its baseline, so everything under way is first brought that far,
-    big ones first. Then a long suite's chain, which nothing can shorten, goes before everything else; short
-    repositories follow one by one, each to its end, since their candidates can fill any gap.
+    big ones first. Then a long suite's map, which nothing can shorten, goes before everything else; short
+    repositories follow one by one, each to its end; candidates of long suites, dear but many, fill the rest.
     ``num_bytes`` is the size of the sources, ``wall_s`` what one run of the suite takes.
     """
     size, cost = min(1.0, num_bytes / MAX_BYTES), min(1.0, wall_s / MAX_WALL_S)
@@ -40,4 +40,4 @@ def priority(stage: Stage, *, num_bytes: int = 0, wall_s: float = 0.0) -> float:
         case "find":
             return (6.0 if slow else 5.0) + cost
         case "prove":
-            return 4.0 + cost
+            return (2.0 if slow else 4.0) + cost

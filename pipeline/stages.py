@@ -38,6 +38,8 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 GRACE_S = 600.0
+MENDABLE = frozenset({"python_unavailable", "missing_system_lib"})
+"""Reasons that go away when something is installed on the host."""
 SLOW_TEST_S = 0.05
 """Tests that take longer are worth a monitoring collector of their own in the coverage run."""
 
@@ -108,9 +110,9 @@ def decided(rejection: Rejection) -> bool:
 
 
 def remember(cache: StageCache, stage_name: str, key: str, name: str, failure: EnvironmentFailure) -> None:
-    """Keep a failure that another try would only repeat."""
+    """Keep a failure that another try would only repeat; what the user can mend on this machine is tried again."""
     refused = rejection_of(stage_name, name, failure)
-    if decided(refused):
+    if decided(refused) and refused.reason not in MENDABLE:
         cache.put(stage_name, key, refused)
 
 
@@ -180,7 +182,9 @@ def environment_stage(settings: Settings, spec: SourceSpec, sourced: Sourced) ->
     repo = sourced.repo
     cutoff = repo.created_at[:10] if settings.verdict.cutoff == "auto" else settings.verdict.cutoff
     options = [spec.python, spec.extras, spec.requirements, spec.test_args, cutoff]
-    key = stage_key("environment", repo.tree, options, settings.verdict.install_timeout_s, settings.verdict.disk_mb)
+    verdict = settings.verdict
+    limits = [verdict.install_timeout_s, verdict.disk_mb, verdict.memory_mb, verdict.pids]
+    key = stage_key("environment", repo.tree, options, limits)
     cache = StageCache(settings.cache)
     known = cache.get(Prepared, "environment", key)
     if isinstance(known, Rejection):
@@ -201,8 +205,11 @@ def _install(settings: Settings, spec: SourceSpec, sourced: Sourced, cutoff: str
     return install_recipe(settings, recipe, sourced)
 
 
-def install_recipe(settings: Settings, recipe: Recipe, sourced: Sourced) -> Prepared:
-    """Build the environment of a recipe. Raises :class:`EnvironmentFailure`."""
+def install_recipe(settings: Settings, recipe: Recipe, sourced: Sourced, *, exact: bool = False) -> Prepared:
+    """Build the environment of a recipe; ``exact`` if its requirements are a lock.
+
+    Raises :class:`EnvironmentFailure`.
+    """
     sandbox = get_sandbox(settings.sandbox)
     verdict = settings.verdict
     policy = Policy(
@@ -237,7 +244,8 @@ def install_recipe(settings: Settings, recipe: Recipe, sourced: Sourced) -> Prep
             policy,
             settings.cache,
             verdict.install_timeout_s,
-            missing,
+            None if exact else missing,
+            exact=exact,
         )
     return prepared(installed)
 

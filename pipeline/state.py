@@ -44,8 +44,8 @@ class SourceState:
 
     @property
     def name(self) -> str:
-        """The source as the user wrote it: what identifies it between runs."""
-        return self.spec.spec
+        """What identifies the source between runs."""
+        return self.spec.name
 
     @property
     def repo(self) -> Repo | None:

@@ -57,6 +57,7 @@ def verify_tasks(
 ) -> list[Verified]:
     """Prove the tasks again; ``settings.cache`` is the work directory, empty for a proof from nothing.
 
+    Settings that can change a verdict are those of the certificate, unless ``settings`` give them expressly.
     One environment and one baseline a repository serve all its tasks, which are spread over ``settings.workers``
     processes. ``listener`` hears of each task as it ends; the answer is in the order of ``ids``.
     Raises :class:`excise.errors.ConfigError`.
@@ -68,11 +69,14 @@ def verify_tasks(
             results[result.instance_id] = result
             listener(result)
 
-    by_env: dict[tuple[str, str], list[Task]] = {}
+    by_env: dict[tuple[str, str, str], list[Task]] = {}
+    proven_with: dict[str, Settings] = {}
     for instance_id in dict.fromkeys(ids):
         task = taskset.task(instance_id)
         if taskset.is_intact(instance_id):
-            by_env.setdefault((task.tree, task.env_id), []).append(task)
+            verdict = settings.verdict.of(taskset.certificate(instance_id).settings)
+            by_env.setdefault((task.tree, task.env_id, verdict.model_dump_json()), []).append(task)
+            proven_with[instance_id] = settings.model_copy(update={"verdict": verdict})
         else:
             end(_failed(task, "files", "row_differs", "The row is not the one that was published."))
     if not by_env:
@@ -81,7 +85,7 @@ def verify_tasks(
     with cluster_client(settings.scheduler, workers) as client:
         jobs: Jobs[_Group] = Jobs(client)
         for tasks in by_env.values():
-            jobs.put(_Group(tuple(tasks)), 1.0 + len(tasks), rebuild, settings, tasks[0])
+            jobs.put(_Group(tuple(tasks)), 1.0 + len(tasks), rebuild, proven_with[tasks[0].instance_id], tasks[0])
         for group, future in jobs:
             if future.status != "finished":
                 end(*(_lost(task, future) for task in group.tasks))
@@ -90,9 +94,10 @@ def verify_tasks(
             elif isinstance(answer := future.result(), Verified):
                 end(*(replace(answer, instance_id=task.instance_id) for task in group.tasks))
             else:
+                same = proven_with[group.tasks[0].instance_id]
                 for first in range(0, len(group.tasks), SHARD):
                     shard = group.tasks[first : first + SHARD]
-                    jobs.put(_Group(shard, shard=True), 0.0, verify_shard, settings, answer, shard)
+                    jobs.put(_Group(shard, shard=True), 0.0, verify_shard, same, answer, shard)
     return [results[instance_id] for instance_id in dict.fromkeys(ids)]
 
 
@@ -130,7 +135,13 @@ def _rebuild(settings: Settings, taskset: TaskSet, task: Task) -> Prepared | Ver
     finally:
         shutil.rmtree(scratch, ignore_errors=True)
     environment, _ = taskset.environment(task.env_id)
-    prepared = install_recipe(settings, replace(environment.recipe, requirements=environment.lock), sourced)
+    recipe = replace(environment.recipe, requirements=environment.lock)
+    prepared = install_recipe(settings, recipe, sourced, exact=True)
+    if prepared.environment.lock != environment.lock:
+        ours, theirs = set(prepared.environment.lock), set(environment.lock)
+        more, less = sorted(ours - theirs), sorted(theirs - ours)
+        detail = f"Installed {', '.join(more) or 'nothing'} instead of {', '.join(less) or 'nothing'}."
+        return _failed(task, "environment", "lock_differs", detail)
     prepared = replace(prepared, environment=replace(prepared.environment, env_id=task.env_id))
     measured: Prepared | Rejection = baseline_stage(settings, repo.repo, prepared)
     if isinstance(measured, Rejection):
@@ -180,6 +191,7 @@ def candidate_of(bench: Workbench, task: Task) -> Candidate:
     )
     return Candidate(
         bench=bench,
+        trusted=frozenset(task.fail_to_pass) | frozenset(task.pass_to_pass),
         deletion=deletion,
         instance_id=task.instance_id,
         fail_to_pass=task.fail_to_pass,

@@ -42,6 +42,8 @@ class Candidate:
     """The problem statement, once written."""
     interface: str = ""
     """Public names that the hidden tests use."""
+    trusted: frozenset[str]
+    """Tests whose word counts: every other one is ignored."""
     exposed: frozenset[str] = frozenset()
     """Tests that were to be hidden and could not be (examples in docstrings of code that stays): they fail in sight."""
     task: Task | None = None
@@ -77,7 +79,7 @@ class Candidate:
     @property
     def graded(self) -> list[str]:
         """Trusted tests that depend, or may depend, on the feature: what empty solutions are graded by."""
-        return sorted((self.hidden | self.exposed | set(self.fail_to_pass)) & self.bench.trusted)
+        return sorted((self.hidden | self.exposed | set(self.fail_to_pass)) & self.trusted)
 
     @property
     def hidden(self) -> frozenset[str]:

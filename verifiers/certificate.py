@@ -25,4 +25,5 @@ def certify(candidate: Candidate, verdicts: Sequence[Verdict], cost: Cost) -> Ce
         num_runs=len(repeated),
         cpu_s=cost.cpu_s,
         wall_s=cost.wall_s,
+        settings=bench.settings.model_dump(mode="json"),
     )

@@ -94,8 +94,8 @@ class FailToPassFails:
     claim = "Every FAIL_TO_PASS test fails on the shipped sources"
 
     def check(self, candidate: Candidate) -> GateReport:
-        """Put the hidden tests back without the code and run them."""
-        run = candidate.run("deleted", ids=candidate.graded)
+        """Put the hidden tests back without the code and run them once more: chance alone must not choose them."""
+        run = candidate.run("deleted", ids=candidate.graded, number=1)
         statuses = run.statuses()
         passed = [t for t in candidate.fail_to_pass if statuses.get(t) is Status.PASSED]
         verdict = candidate.judged(
@@ -121,7 +121,7 @@ class PassToPassPasses:
         """Run the whole suite on exactly what the agent sees."""
         run = candidate.run("shipped")
         needing = candidate.hidden | set(candidate.fail_to_pass)
-        failing = exceptions(run, sorted(candidate.bench.trusted - needing))
+        failing = exceptions(run, sorted(candidate.trusted - needing))
         visible = [t for t in candidate.pass_to_pass if t not in candidate.hidden]
         verdict = candidate.judged(
             self,

@@ -150,15 +150,15 @@ def _take_out(
     *,
     only: frozenset[str] | None = None,
 ) -> Candidate:
-    """A candidate: hidden tests as the runner names them, and stand-ins only where they differ from the sources."""
+    """A candidate, with its hidden tests as the runner names them."""
     deletion = deleter.delete(bench.codebase, feature, only=only, hide=hide)
     hidden = _whole_functions(bench, deletion.hidden)
-    stubs = tuple((name, patch) for name, patch in deletion.stub_patches if patch)
-    deletion = replace(deletion, hidden=tuple(sorted(hidden)), stub_patches=stubs)
+    deletion = replace(deletion, hidden=tuple(sorted(hidden)))
     return Candidate(
         bench=bench,
         deletion=deletion,
         instance_id=deletion.deletion_id,
+        trusted=bench.trusted,
         exposed=(hide & bench.trusted) - hidden,
     )
 
@@ -255,6 +255,8 @@ def _split(candidate: Candidate) -> None:
     graded = candidate.graded
     if not graded:
         raise Rejected("No trusted test needs this code.", reason="no_fail_to_pass")
+    if any(not patch for _, patch in candidate.deletion.stub_patches):
+        raise Rejected("The code is no more than an empty stand-in for itself.", reason="empty_solution_passes")
     deleted = candidate.run("deleted", ids=graded)
     without = exceptions(deleted, graded)
     raising = candidate.run("raise", ids=graded) if candidate.deletion.stub_patches else deleted

@@ -14,9 +14,9 @@ from typing import NamedTuple
 
 from excise.config import VerdictSettings
 from excise.deleters.patches import apply_patch, touched
-from excise.envs.interpreters import Interpreter, choose
+from excise.envs.interpreters import interpreter_of
 from excise.envs.layout import REPO, base_env, project_mounts
-from excise.errors import EnvironmentFailure, PatchError
+from excise.errors import PatchError
 from excise.extractors.languages import get_language
 from excise.extractors.trees import git_tree_hash, list_files
 from excise.protocols import Codebase, Mount, Policy, Sandbox, Session
@@ -72,17 +72,6 @@ def keep_layer(session: Session, target: str, layer: Path) -> None:
         shutil.rmtree(scratch, ignore_errors=True)
         if not layer.is_dir():
             raise
-
-
-def interpreter_of(version: str) -> Interpreter:
-    """The interpreter of a recipe: this version, else another of the same minor version.
-
-    Raises :class:`EnvironmentFailure` (``python_unavailable``).
-    """
-    try:
-        return choose(f"=={version}")
-    except EnvironmentFailure:
-        return choose(f"=={'.'.join(version.split('.')[:2])}.*")
 
 
 class Cost(NamedTuple):

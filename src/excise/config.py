@@ -1,4 +1,7 @@
-"""Settings of a run: TOML files, ``--set a.b=v``, ``EXCISE_`` environment variables, in rising order.
+"""Settings of a run: TOML files, ``EXCISE_`` environment variables, ``--set a.b=v``, own options; the later one wins.
+
+Each of them is checked by itself, so that an error names the place where it stands. Paths are absolute afterwards:
+those in a file are relative to the file's folder, all others to the working directory.
 
 Settings that can change a verdict live in :class:`VerdictSettings` and are part of every cache key;
 the others (paths, number of workers) are not.
@@ -7,15 +10,62 @@ the others (paths, number of workers) are not.
 from __future__ import annotations
 
 import os
+import re
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import date, datetime
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
 from excise.errors import ConfigError
 from excise.types import SourceSpec, Visibility
+
+_PATHS = ("out", "cache")
+_RELATIVE = re.compile(r"(git\+|dir:|archive:)?([^:/~][^:/]*(?:/.*)?)")
+"""A source that is a path and not absolute, unless it is a bare word."""
+_WORDS = {
+    "extra_forbidden": "there is no such setting",
+    "unexpected_keyword_argument": "there is no such setting",
+    "missing": "is missing",
+    "string_type": "write it in quotes",
+    "path_type": "write a path, in quotes",
+    "tuple_type": "write it as a list, in brackets",
+    "model_type": "write it as a table of settings",
+    "dataclass_type": 'write a source as "pypi:name", or as a table with spec',
+}
+"""pydantic's codes in our words, where its own say little to somebody who writes a TOML file."""
+
+
+def _listed(value: object) -> object:
+    """Sources as a list of tables; a bare string in it is a table with ``spec`` alone."""
+    if isinstance(value, str):
+        raise ValueError(f'write it as a list: sources = ["{value}"]')
+    if isinstance(value, Mapping):
+        raise ValueError("write [[sources]] with two brackets, once for each source")
+    if not isinstance(value, (list, tuple)):
+        raise ValueError('write it as a list: sources = ["pypi:name"], or as [[sources]] tables')
+    return tuple({"spec": entry} if isinstance(entry, str) else entry for entry in value)
+
+
+def _usable(source: SourceSpec) -> SourceSpec:
+    if not source.spec.strip():
+        raise ValueError("spec is empty; name a source, for example pypi:toolz")
+    if source.limit is not None and source.limit < 1:
+        raise ValueError("limit has to be 1 or more; leave it out for the limit of the run")
+    return source
+
+
+def _day(value: object) -> object:
+    """``auto``, nothing, or a date, which TOML also has without quotes."""
+    text = value.isoformat() if isinstance(value, date) else value
+    if isinstance(text, str) and text not in ("", "auto"):
+        try:
+            datetime.fromisoformat(text)
+        except ValueError:
+            raise ValueError("write a date such as 2024-05-31, auto, or nothing") from None
+    return text
 
 
 class _Strict(BaseModel):
@@ -49,17 +99,23 @@ class VerdictSettings(_Strict):
     """A feature that more of the tests execute is no feature but the core."""
     visibility: Visibility = Visibility.DOCSTRING
     """How much the problem statement gives away."""
-    cutoff: str = "auto"
+    cutoff: Annotated[str, BeforeValidator(_day)] = "auto"
     """Only install releases before this date: ``auto`` takes the date of the sources, empty means no limit."""
+
+    def of(self, known: Mapping[str, Any]) -> VerdictSettings:
+        """Settings as they were ``known`` to be, except for those that were given here; unknown names are ignored."""
+        same = {name: value for name, value in known.items() if name in VerdictSettings.model_fields}
+        given = {name: getattr(self, name) for name in self.model_fields_set}
+        return VerdictSettings.model_validate(same | given)
 
 
 class Settings(_Strict):
     """Everything ``excise generate`` and ``excise refresh`` can be told."""
 
-    sources: tuple[SourceSpec, ...] = ()
-    """What to make tasks from."""
-    out: Path = Path("excise-out")
-    """The task set's folder."""
+    sources: Annotated[tuple[Annotated[SourceSpec, AfterValidator(_usable)], ...], BeforeValidator(_listed)] = ()
+    """What to make tasks from; a later list takes the place of an earlier one."""
+    out: Path = Field(default_factory=lambda: Path.cwd() / "excise-out")
+    """The task set's folder; ``excise-out`` in the working directory if nothing is said."""
     cache: Path = Field(default_factory=lambda: default_cache())
     """Folder for mirrors, environments and finished stages."""
     limit: int | None = Field(default=None, ge=1)
@@ -77,10 +133,10 @@ class Settings(_Strict):
 
 
 def default_cache() -> Path:
-    """``$EXCISE_CACHE``, else ``$XDG_CACHE_HOME/excise``, else ``~/.cache/excise``."""
+    """``$EXCISE_CACHE``, else ``$XDG_CACHE_HOME/excise``, else ``~/.cache/excise``; absolute."""
     if explicit := os.environ.get("EXCISE_CACHE"):
-        return Path(explicit)
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "excise"
+        return _beside(Path.cwd(), explicit)
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache").absolute() / "excise"
 
 
 def load(
@@ -91,42 +147,109 @@ def load(
 ) -> Settings:
     """Read settings.
 
-    ``files`` are TOML; ``overrides`` are ``a.b=value`` with a TOML value (a bare word is a string);
-    ``EXCISE_A__B=value`` likewise; ``direct`` are values from command-line options (``None`` is ignored).
-    Raises :class:`ConfigError` that names the file, the key, and what was expected.
+    ``files`` are TOML, the later one wins; ``EXCISE_A__B=value`` has a TOML value (a bare word is a string);
+    ``overrides`` are ``a.b=value`` likewise; ``direct`` are values from command-line options (``None`` is ignored).
+    Raises :class:`ConfigError` that names the file, variable or option, the key, and what was expected.
     """
     merged: dict[str, Any] = {}
     for path in files:
-        try:
-            _merge(merged, tomllib.loads(path.read_text(encoding="utf-8")))
-        except FileNotFoundError:
-            raise ConfigError(f"{path}: no such file. Give the path of a TOML file.") from None
-        except (OSError, UnicodeDecodeError) as error:
-            raise ConfigError(f"{path}: cannot be read ({error}).") from error
-        except tomllib.TOMLDecodeError as error:
-            raise ConfigError(f"{path}: not valid TOML: {error}") from error
+        _merge(merged, _checked(_read(path), str(path)))
+    options = ((f"--{name}", {name: value}) for name, value in direct.items() if value is not None)
+    for origin, values in (*_environment(environ), *_overrides(overrides), *options):
+        _merge(merged, _checked(_absolute(values, Path.cwd()), origin))
+    return Settings.model_validate(merged)
+
+
+def with_sources(settings: Settings, specs: Sequence[str]) -> Settings:
+    """The settings with further sources, as somebody typed them. Raises :class:`ConfigError` for an empty one."""
+    more = Settings.model_validate(_checked({"sources": list(specs)}, "sources")).sources
+    return settings.model_copy(update={"sources": (*settings.sources, *more)})
+
+
+def setting_of(variable: str) -> str:
+    """The dotted key that an environment variable sets; empty if it is none of ours."""
+    if not variable.startswith("EXCISE_"):
+        return ""
+    key = variable.removeprefix("EXCISE_").lower().replace("__", ".")
+    return key if key.partition(".")[0] in Settings.model_fields else ""
+
+
+def given_settings(environ: Mapping[str, str]) -> dict[str, str]:
+    """The variables that set something here, with paths made absolute: they mean the same in any other folder."""
+    found = {}
     for name, value in sorted(environ.items()):
-        if name.startswith("EXCISE_") and name != "EXCISE_CACHE":
-            key = name.removeprefix("EXCISE_").lower().replace("__", ".")
-            if key.split(".")[0] in Settings.model_fields:
-                _assign(merged, key, value)
+        key = setting_of(name)
+        if key and (value or key not in _PATHS):  # an empty path is one that was not given
+            found[name] = str(_beside(Path.cwd(), _value(key, value))) if key in _PATHS else value
+    return found
+
+
+def _read(path: Path) -> dict[str, Any]:
+    try:
+        values = tomllib.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise ConfigError(f"{path}: no such file. Give the path of a TOML file.") from None
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError(f"{path}: cannot be read ({error}).") from error
+    except tomllib.TOMLDecodeError as error:
+        raise ConfigError(f"{path}: not valid TOML: {error}") from error
+    folder = path.parent.resolve()
+    if isinstance(values.get("sources"), list):
+        values["sources"] = [_local(entry, folder) for entry in values["sources"]]
+    return _absolute(values, folder)
+
+
+def _environment(environ: Mapping[str, str]) -> Iterator[tuple[str, dict[str, Any]]]:
+    for name, value in given_settings(environ).items():
+        yield name, _nested(setting_of(name), value)
+
+
+def _overrides(overrides: Sequence[str]) -> Iterator[tuple[str, dict[str, Any]]]:
     for item in overrides:
         key, separator, value = item.partition("=")
-        if not separator:
+        if not separator or not all(part.strip() for part in key.split(".")):
             raise ConfigError(f"--set {item}: write it as key=value, for example --set verdict.gold_runs=5")
-        _assign(merged, key.strip(), value.strip())
-    for key, given in direct.items():
-        if given is not None:
-            merged[key] = given
-    merged["sources"] = [_source(entry) for entry in merged.get("sources", ())]
+        yield f"--set {item}", _nested(key.strip(), value.strip())
+
+
+def _nested(dotted: str, text: str) -> dict[str, Any]:
+    """``{"a": {"b": value}}`` of ``a.b`` and a TOML value."""
+    *parents, last = dotted.split(".")
+    nested: dict[str, Any] = {last: _value(dotted, text)}
+    for part in reversed(parents):
+        nested = {part: nested}
+    return nested
+
+
+def _value(key: str, text: str) -> Any:
     try:
-        return Settings.model_validate(merged)
-    except ValidationError as error:
-        raise ConfigError(_explain(error, files)) from error
+        value = tomllib.loads(f"v = {text}")["v"]
+    except tomllib.TOMLDecodeError:
+        return text
+    return text if key in _PATHS and not isinstance(value, str) else value  # a folder may be called 2024
 
 
-def _source(entry: object) -> object:
-    return {"spec": entry} if isinstance(entry, str) else entry
+def _absolute(values: dict[str, Any], folder: Path) -> dict[str, Any]:
+    paths = {key: values[key] for key in _PATHS if isinstance(values.get(key), (str, Path))}
+    return values | {key: _beside(folder, path) for key, path in paths.items()}
+
+
+def _local(entry: object, folder: Path) -> object:
+    """An entry of a file's sources; a path in it (one with a slash) is seen from the file's folder."""
+    if isinstance(entry, Mapping):
+        return {**entry, "spec": _local(entry["spec"], folder)} if isinstance(entry.get("spec"), str) else entry
+    match = _RELATIVE.fullmatch(entry) if isinstance(entry, str) else None
+    if match is None or not (match[1] or "/" in match[2] or match[2] in (".", "..")):
+        return entry  # pypi:name, a URL, an absolute path, a bare word
+    return f"{match[1] or ''}{_beside(folder, match[2])}"
+
+
+def _beside(folder: Path, path: str | Path) -> Path:
+    """``path`` as seen from the absolute ``folder``, the same text from wherever the folder was reached."""
+    parts = Path(os.path.expanduser(path)).parts
+    while parts and parts[0] == "..":
+        folder, parts = folder.parent, parts[1:]
+    return folder.joinpath(*parts)
 
 
 def _merge(into: dict[str, Any], new: Mapping[str, Any]) -> None:
@@ -137,20 +260,18 @@ def _merge(into: dict[str, Any], new: Mapping[str, Any]) -> None:
             into[key] = value
 
 
-def _assign(into: dict[str, Any], dotted: str, text: str) -> None:
-    *parents, last = dotted.split(".")
-    for parent in parents:
-        into = into.setdefault(parent, {})
+def _checked(values: dict[str, Any], origin: str) -> dict[str, Any]:
     try:
-        into[last] = tomllib.loads(f"v = {text}")["v"]
-    except tomllib.TOMLDecodeError:
-        into[last] = text
+        Settings.model_validate(values)
+    except ValidationError as error:
+        raise ConfigError(_explain(error, origin)) from error
+    return values
 
 
-def _explain(error: ValidationError, files: Sequence[Path]) -> str:
-    where = ", ".join(str(f) for f in files) or "settings"
+def _explain(error: ValidationError, origin: str) -> str:
     lines = []
     for problem in error.errors():
         key = ".".join(str(part) for part in problem["loc"])
-        lines.append(f"{where}: {key}: {problem['msg']} (got {problem['input']!r})")
+        said = _WORDS.get(problem["type"]) or problem["msg"].removeprefix("Value error, ")
+        lines.append(f"{origin}: {key}: {said} (got {problem['input']!r:.200})")
     return "\n".join(lines)

@@ -101,6 +101,11 @@ class SourceSpec:
     test_args: tuple[str, ...] = ()
     """Arguments for the test runner beside those found."""
 
+    @property
+    def name(self) -> str:
+        """What identifies the source between runs: as the user wrote it, with its subfolder."""
+        return f"{self.spec}#subdirectory={self.subdir.strip('/')}" if self.subdir else self.spec
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Repo:
@@ -545,6 +550,8 @@ class Certificate:
     """CPU seconds spent on this task."""
     wall_s: float
     """Wall seconds spent on this task."""
+    settings: dict[str, int | float | str] = field(default_factory=dict)
+    """``[verdict]`` settings that it was proven with; ``excise verify`` uses the same."""
 
     @property
     def certificate_id(self) -> str:

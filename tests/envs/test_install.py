@@ -183,6 +183,10 @@ def test_only_index_proxies_and_certificates_pass(tmp_path: Path) -> None:
         ),
         ("\u00d7 No solution found when resolving dependencies:\n- Because a<1 and b>2 …", "resolve_conflict", False),
         ("error: Failed to fetch: `https://x`\n  Caused by: dns error", "infra", False),
+        ("error: Failed to fetch\n  cause: HTTP status client error (429 Too Many Requests) for url", "infra", False),
+        ("error: Failed to fetch\n  cause: HTTP status server error (500 Internal Server Error)", "infra", False),
+        ("error: Failed to download distribution due to network timeout. Try increasing", "infra", False),
+        ("error: request failed\n  cause: tls handshake eof", "infra", False),
     ],
 )
 def test_failures_have_a_class(output: str, reason: str, of_project: bool) -> None:

@@ -30,12 +30,12 @@ def test_what_repositories_cost_is_found_out_first() -> None:
 
 
 def test_a_long_suites_chain_goes_before_everything_that_can_fill_gaps() -> None:
-    assert priority("coverage", wall_s=SLOW) > priority("find", wall_s=QUICK) > priority("prove", wall_s=SLOW)
-    assert priority("prove", wall_s=SLOW) > priority("prove", wall_s=QUICK)
+    assert priority("coverage", wall_s=SLOW) > priority("find", wall_s=QUICK) > priority("prove", wall_s=QUICK)
+    assert priority("coverage", wall_s=2 * SLOW) > priority("coverage", wall_s=SLOW)
 
 
 def test_a_short_repository_comes_to_its_end_before_the_next_is_mapped() -> None:
-    assert priority("prove", wall_s=0.1) > priority("coverage", wall_s=QUICK)
+    assert priority("prove", wall_s=0.1) > priority("coverage", wall_s=QUICK) > priority("prove", wall_s=SLOW)
 
 
 class Client:

@@ -1,0 +1,82 @@
+"""``excise verify``: the files of a set are enough, and a difference is found and named."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from excise.config import Settings, VerdictSettings, load
+from excise.datasets.taskset import TaskSet
+from excise.pipeline.verify import Verified, candidate_of, rebuild
+from excise.types import Environment, Outcome, Status
+from excise.verifiers.gates_tests import PassToPassPasses
+from excise.verifiers.workbench import Workbench
+
+
+@pytest.fixture
+def settings(shapes, tmp_path: Path) -> Settings:
+    """Settings of somebody who has nothing but the set."""
+    return load(environ={}, out=shapes.out, cache=tmp_path / "work")
+
+
+def test_every_task_is_proven_again_from_nothing(shapes, excise, tmp_path: Path) -> None:
+    ids = shapes.taskset.ids()[:3]
+    done = excise("verify", *ids, "nowhere__0", "--out", shapes.out, "--work", tmp_path / "work", "--json")
+    assert (done.returncode, done.stdout) == (1, ""), "a task that is not there is a mistake of the caller"
+    assert "No task 'nowhere__0'" in done.stderr
+    done = excise("verify", *ids, "--out", shapes.out, "--work", tmp_path / "work", "--json")
+    assert done.returncode == 0, done.stdout + done.stderr
+    rows = json.loads(done.stdout)
+    assert [row["instance_id"] for row in rows] == list(ids)
+    assert {row["ok"] for row in rows} == {True}
+    for row in rows:
+        certified = {verdict.gate for verdict in shapes.taskset.certificate(row["instance_id"]).verdicts}
+        assert {verdict["gate"] for verdict in row["verdicts"]} == certified
+
+
+def test_the_settings_of_the_certificate_count_unless_others_are_given(shapes) -> None:
+    known = shapes.taskset.certificate(shapes.taskset.ids()[0]).settings
+    assert VerdictSettings().of(known) == shapes.settings.verdict != VerdictSettings()
+    assert VerdictSettings(gold_runs=7).of(known | {"from_the_future": 1}).gold_runs == 7
+
+
+def test_only_the_tests_of_the_task_judge_it(shapes, bench: Workbench) -> None:
+    task = shapes.taskset.task(shapes.taskset.ids()[0])
+    statuses = {**bench.baseline.statuses, "tests/test_lucky.py::test_passes_in_order_only": Status.PASSED}
+    lucky = replace(bench.prepared, baseline=replace(bench.baseline, statuses=statuses), coverage=None)
+    again = candidate_of(Workbench(lucky, bench.settings, bench.sandbox), task)
+    assert {v.outcome for v in PassToPassPasses().check(again).verdicts} == {Outcome.PASSED}
+
+
+def with_lock(monkeypatch: pytest.MonkeyPatch, change: dict[str, str]) -> None:
+    """Sets whose environments were locked to other versions."""
+    kept = TaskSet.environment
+
+    def environment(self: TaskSet, env_id: str) -> tuple[Environment, object]:
+        made, baseline = kept(self, env_id)
+        lock = tuple(change.get(line.partition("==")[0], line) for line in made.lock)
+        return replace(made, lock=lock), baseline
+
+    monkeypatch.setattr(TaskSet, "environment", environment)
+
+
+def test_a_lock_that_cannot_be_had_is_not_replaced_by_another(
+    settings: Settings, shapes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with_lock(monkeypatch, {"iniconfig": "iniconfig==0.0.0.1"})
+    answer = rebuild(settings, shapes.taskset.task(shapes.taskset.ids()[0]))
+    assert isinstance(answer, Verified)
+    assert (answer.ok, answer.gate, answer.reason) == (False, "environment", "resolve_conflict")
+    assert "iniconfig" in answer.detail
+
+
+def test_another_environment_than_the_locked_one_is_no_proof(
+    settings: Settings, shapes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with_lock(monkeypatch, {"iniconfig": "iniconfig"})
+    answer = rebuild(settings, shapes.taskset.task(shapes.taskset.ids()[0]))
+    assert isinstance(answer, Verified)
+    assert (answer.gate, answer.reason) == ("environment", "lock_differs")
