@@ -1,7 +1,12 @@
-"""What a run shows: a live table on a terminal, plain lines in a log, nothing when quiet. Always on stderr."""
+"""What a run shows: a live table on a terminal, plain lines in a log, nothing when quiet. Always on stderr.
+
+Names and reasons come from outside and may look like rich's markup (``pypi:uvicorn[standard]``, ``[/x]``): they are
+handed over as :func:`literal`, never as strings.
+"""
 
 from __future__ import annotations
 
+import re
 import threading
 import time
 from collections.abc import Sequence
@@ -10,11 +15,19 @@ from types import TracebackType
 from rich.console import Console
 from rich.live import Live
 from rich.table import Table
+from rich.text import Text
 
+from excise.config import Settings
 from excise.pipeline.state import SourceState
 
 LINE_EVERY_S = 20.0
+_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 _STAGES = ("waiting", "fetch", "environment", "baseline", "coverage", "find", "prove", "done")
+
+
+def literal(text: str, style: str = "") -> Text:
+    """Text from outside as it stands, without the control characters, which a terminal would obey."""
+    return Text(_CONTROL.sub("�", text), style=style)
 
 
 class Progress:
@@ -49,7 +62,10 @@ class Progress:
             self._live.update(self.table(self._states))
         elif time.monotonic() - self._last > LINE_EVERY_S:
             self._last = time.monotonic()
-            self.console.print(f"{self.clock()} {self.summary(self._states)}", highlight=False, soft_wrap=True)
+            self._line(self.summary(self._states))
+
+    def _line(self, text: str) -> None:
+        self.console.print(literal(f"{self.clock()} {text}"), soft_wrap=True)
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
@@ -66,15 +82,13 @@ class Progress:
             if self._since.get(state.name, ("waiting",))[0] != state.stage:
                 self._since[state.name] = state.stage, time.monotonic()
                 if not self.quiet and self._live is None:
-                    self.console.print(
-                        f"{self.clock()} {state.name}: {self.describe(state)}", highlight=False, soft_wrap=True
-                    )
+                    self._line(f"{state.name}: {self.describe(state)}")
         self._tell()
 
     def clock(self) -> str:
         """Minutes and seconds since the start."""
         seconds = int(time.monotonic() - self.began)
-        return f"[{seconds // 60:02d}:{seconds % 60:02d}]".replace("[", "\\[")
+        return f"[{seconds // 60:02d}:{seconds % 60:02d}]"
 
     def describe(self, state: SourceState) -> str:
         """One source in words."""
@@ -122,14 +136,16 @@ class Progress:
 
     def table(self, states: Sequence[SourceState]) -> Table:
         """The live view: one row a source, the funnel from left to right."""
-        table = Table(title=self.summary(states), title_justify="left", box=None, pad_edge=False)
+        table = Table(title=literal(self.summary(states)), title_justify="left", box=None, pad_edge=False)
         for name in ("source", "stage", "tests", "passing", "covered", "features", "tried", "tasks"):
             table.add_column(name, justify="left" if name in {"source", "stage"} else "right")
         for state in states:
             report = state.report()
-            stage = f"[red]{state.failure.reason}[/]" if state.failure else state.stage
+            stage = literal(state.failure.reason, "red") if state.failure else literal(state.stage)
             numbers = [report.num_tests, report.num_passing, report.num_covered, report.num_features]
-            table.add_row(state.name, stage, *(str(n or "") for n in [*numbers, state.tried, len(state.tasks)]))
+            table.add_row(
+                literal(state.name), stage, *(str(n or "") for n in [*numbers, state.tried, len(state.tasks)])
+            )
         return table
 
 
@@ -153,10 +169,17 @@ def funnel(states: Sequence[SourceState]) -> Table:
         report = state.report()
         why = ", ".join(f"{count} {reason}" for reason, count in sorted(report.rejected.items(), key=lambda i: -i[1]))
         if state.failure is not None:
-            why = f"{state.failure.reason}: {state.failure.detail.splitlines()[0][:100]}"
+            why = f"{state.failure.reason}: {state.failure.detail.partition(chr(10))[0][:100]}"
         numbers = (
             report.num_tests, report.num_passing, report.num_flaky, report.num_symbols, report.num_covered,
             report.num_features, report.num_candidates, report.num_valid,
         )  # fmt: skip
-        table.add_row(state.name, *map(str, numbers), why)
+        table.add_row(literal(state.name), *map(str, numbers), literal(why))
     return table
+
+
+def caps(settings: Settings) -> str:
+    """The caps on tasks in words; empty if there are none."""
+    own = [f"{source.limit} of {source.spec}" for source in settings.sources if source.limit]
+    common = [f"{settings.limit} tasks per source"] if settings.limit else []
+    return f"At most {', '.join([*common, *own])} (--limit)." if common or own else ""

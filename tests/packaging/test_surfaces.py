@@ -13,7 +13,8 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 from excise.config import load
-from excise.pipeline.cli import caps, settings_of
+from excise.pipeline.cli import settings_of
+from excise.pipeline.progress import caps
 
 from .test_layout import ROOT
 

@@ -1,0 +1,83 @@
+"""What a run shows: names and reasons from outside are printed as they stand."""
+
+from __future__ import annotations
+
+import io
+
+import pytest
+from rich.console import Console
+
+from excise.config import load
+from excise.pipeline.progress import Progress, caps, funnel, literal
+from excise.pipeline.state import SourceState
+from excise.types import Rejection, SourceSpec
+
+NAMES = ["pypi:uvicorn[standard]", "[/testbed]", "/srv/[red]x[/red]", "pypi:x:smile:"]
+
+
+def state_of(name: str, *, failure: str = "") -> SourceState:
+    state = SourceState(SourceSpec(spec=name), None)
+    if failure:
+        state.fail(Rejection(repo=name, stage="fetch", subject=name, reason=f"[/{failure}]", detail=f"[/x] {failure}"))
+    return state
+
+
+def console(*, terminal: bool) -> Console:
+    return Console(file=io.StringIO(), width=200, force_terminal=terminal, color_system=None)
+
+
+def text_of(shown: Console) -> str:
+    assert isinstance(shown.file, io.StringIO)
+    return shown.file.getvalue()
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_lines_show_names_and_reasons_as_they_are(name: str) -> None:
+    shown = console(terminal=False)
+    with Progress(shown) as progress:
+        state = state_of(name)
+        state.stage = "fetch"
+        progress([state])
+        state.fail(Rejection(repo=name, stage="fetch", subject=name, reason="[/gone]", detail=""))
+        progress([state])
+    lines = text_of(shown).splitlines()
+    assert any(line == f"[00:00] {name}: fetch" for line in lines)
+    assert any(line == f"[00:00] {name}: refused at fetch: [/gone]" for line in lines)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_live_table_shows_names_and_reasons_as_they_are(name: str) -> None:
+    under_way = state_of(f"{name}2")
+    under_way.stage = "fetch"
+    states = [state_of(name, failure="gone"), under_way]
+    with Progress(console(terminal=True)) as progress:
+        progress(states)
+    shown = console(terminal=False)
+    shown.print(progress.table(states))
+    assert f"{name}2 at fetch for 0 s" in text_of(shown)
+    assert any(line.startswith(name) and "[/gone]" in line for line in text_of(shown).splitlines())
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_funnel_shows_names_and_details_as_they_are(name: str) -> None:
+    shown = console(terminal=False)
+    shown.print(funnel([state_of(name, failure="gone"), state_of(f"{name}2")]))
+    assert any(line.startswith(name) and "[/gone]: [/x] gone" in line for line in text_of(shown).splitlines())
+
+
+def test_a_failure_without_a_detail_has_a_row_too() -> None:
+    state = state_of("pypi:x")
+    state.fail(Rejection(repo="x", stage="fetch", subject="x", reason="gone", detail=""))
+    shown = console(terminal=False)
+    shown.print(funnel([state]))
+    assert "gone: " in text_of(shown)
+
+
+def test_a_terminal_obeys_no_name() -> None:
+    assert literal("a\x1b[31mb\nc").plain == "a�[31mb�c"
+
+
+def test_caps_name_sources_as_they_are() -> None:
+    settings = load(environ={}, limit=8, sources=[SourceSpec(spec="pypi:uvicorn[standard]", limit=4)])
+    assert caps(settings) == "At most 8 tasks per source, 4 of pypi:uvicorn[standard] (--limit)."
+    assert caps(load(environ={})) == ""
