@@ -26,8 +26,10 @@ from excise.verifiers.shingles import Index
 Edits = Mapping[str, bytes | None]
 """Path inside the repository to its new content; ``None`` deletes the file."""
 PYC = "/excise/pyc"
-QUICK_S = 20.0
+QUICK_S = 5.0
 """A suite that takes longer is first tried on the tests nearest to the deletion."""
+NEAR_SHARE = 0.2
+MAX_NEAR_S = 20.0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -242,7 +244,8 @@ class Workbench:
         return min(self.settings.test_timeout_s, max(5.0, 20 * slowest))
 
     def near(self, hidden: frozenset[str], edited: Sequence[str]) -> list[str]:
-        """Trusted tests nearest to a deletion, worth :data:`QUICK_S` seconds: same files first, then same sources."""
+        """Trusted tests nearest to a deletion, a fifth of the suite at most: same files first, then same sources."""
+        budget = min(MAX_NEAR_S, NEAR_SHARE * self.baseline.suite_s())
         files = {test.partition("::")[0] for test in hidden}
         coverage = self.prepared.coverage
         close = {t for t in self.trusted if t.partition("::")[0] in files}
@@ -254,8 +257,8 @@ class Workbench:
         chosen: list[str] = []
         spent = 0.0
         for test in [*sorted(close - hidden), *sorted((related & self.trusted) - close - hidden)]:
-            spent += self.baseline.durations.get(test, 0.0)
-            if spent > QUICK_S:
-                break
-            chosen.append(test)
+            seconds = self.baseline.durations.get(test, 0.0)
+            if spent + seconds <= budget:
+                spent += seconds
+                chosen.append(test)
         return chosen

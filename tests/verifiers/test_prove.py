@@ -190,6 +190,13 @@ def test_a_shipped_tree_whose_runner_gives_up(vary) -> None:
     assert "the runner gave up" in detail
 
 
+@pytest.mark.parametrize("body", ["return None", "raise NotImplementedError"])
+def test_code_that_is_its_own_stand_in(vary, body: str) -> None:
+    """Without a difference there is nothing that gate 8 could try."""
+    bench = vary({"src/shapes/walk.py": f"def spiral(n):\n    {body}\n"}, baseline=True)
+    refused(prove(bench, feature(bench, WALK), "remove"), "empty_solution_passes")
+
+
 def test_a_twin_in_the_repository(vary) -> None:
     twin = WALK_SOURCE.replace("def spiral", "def swirl")
     bench = vary({"examples/swirl.py": twin}, baseline=True)
