@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from rich.cells import cell_len
 
+from excise.datasets.durable import explained, file_sha256
 from excise.datasets.schema import TABLES
 from excise.datasets.snapshot import Snapshot
 from excise.errors import StoreError
@@ -43,6 +44,10 @@ FROM verdicts GROUP BY gate ORDER BY gate;
 """
 
 _READ_ONLY = {"SELECT", "EXPLAIN", "MULTI"}
+_REMEDY = (
+    "Restore it from a copy, or make the set again in a new folder with the same command; "
+    "what was finished comes from the cache."
+)
 
 
 def views_sql(root: Path | None = None) -> str:
@@ -59,34 +64,66 @@ def views_sql(root: Path | None = None) -> str:
 
 
 def connect(store: Path | str) -> duckdb.DuckDBPyConnection:
-    """An in-memory DuckDB with the views of the task set in the folder ``store``."""
+    """An in-memory DuckDB with the views of the task set in the folder ``store``.
+
+    Raises :class:`StoreError` if there is none, and for a damaged one with the name of the file.
+    """
+    return _open(store)[1]
+
+
+def _open(store: Path | str) -> tuple[Snapshot, duckdb.DuckDBPyConnection]:
     import duckdb
 
     snapshot = Snapshot.current(Path(store))
     if snapshot is None:
         raise StoreError(f"{store} holds no task set yet. Make one with `excise generate`.", reason="no_task_set")
+    _refuse_damaged(snapshot, thorough=False)
     connection = duckdb.connect()
-    connection.execute(views_sql(snapshot.root))
-    return connection
+    try:
+        connection.execute(views_sql(snapshot.root))
+    except duckdb.Error as error:
+        connection.close()
+        _refuse_damaged(snapshot, thorough=True)
+        said = str(error).partition("\n")[0]
+        raise StoreError(f"{snapshot.root} cannot be read ({said}). {_REMEDY}", reason="damaged") from error
+    return snapshot, connection
+
+
+def _refuse_damaged(snapshot: Snapshot, *, thorough: bool) -> None:
+    """Every file must be there and have its size, since DuckDB would answer without a missing one.
+
+    ``thorough``: its bytes, too. Raises :class:`StoreError` that names the file.
+    """
+    for name, facts in snapshot.manifest.files.items():
+        path = snapshot.root / name
+        with explained("read the task set"):
+            if not path.exists():
+                raise StoreError(f"{path} is missing. {_REMEDY}", reason="damaged")
+            if path.stat().st_size != facts.bytes or (thorough and file_sha256(path) != facts.sha256):
+                raise StoreError(f"{path} is damaged: it is not what was published. {_REMEDY}", reason="damaged")
 
 
 def query(store: Path | str, sql: str, format: str = "table", width: int | None = None) -> str:
     """The answer to one statement that reads, as ``table``, ``json``, ``csv`` or ``jsonl``.
 
     A table wider than ``width`` is shown record by record (``None``: never). Raises :class:`StoreError` with
-    DuckDB's own message, and for statements that would write.
+    DuckDB's own message, for statements that would write, and for a damaged set with the name of the file.
     """
     import duckdb
 
     if format not in _FORMATS:
         raise StoreError(f"Unknown format {format!r}: choose from {', '.join(_FORMATS)}.", reason="bad_query")
-    with connect(store) as connection:
+    snapshot, opened = _open(store)
+    with opened as connection:
         try:
             _only_reads(connection.extract_statements(sql))
             result = connection.execute(sql)
             names = _distinct([str(column[0]) for column in result.description or []])
             rows = result.fetchall()
         except duckdb.Error as error:
+            of_the_text = (duckdb.ParserException, duckdb.BinderException, duckdb.CatalogException)
+            if not isinstance(error, of_the_text):
+                _refuse_damaged(snapshot, thorough=True)
             raise StoreError(str(error), reason="bad_query") from error
     if format == "table":
         return _table(names, rows, width)

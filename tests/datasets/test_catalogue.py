@@ -6,9 +6,12 @@ import csv
 import io
 import json
 import os
+import shutil
+from collections.abc import Callable
 from pathlib import Path
 
 import duckdb
+import pyarrow.parquet as pq
 import pytest
 
 from excise.datasets.catalogue import connect, query
@@ -109,3 +112,64 @@ def test_unknown_format_and_missing_set(store_dir: Path, tmp_path: Path) -> None
         query(store_dir, "SELECT 1", "xml")
     with pytest.raises(StoreError, match="no task set"):
         query(tmp_path, "SELECT 1")
+
+
+@pytest.fixture
+def damaged(store_dir: Path, tmp_path: Path) -> tuple[Path, Path]:
+    """A copy of the set, and one of its files to damage."""
+    copy = tmp_path / "copy"
+    shutil.copytree(store_dir, copy, symlinks=True)
+    return copy, sorted((copy / "current").resolve().glob("tasks/[!_]*.parquet"))[0]
+
+
+def with_bytes(path: Path, first: int, last: int) -> bytes:
+    """The file with other bytes between two places, counted from its end where they are negative."""
+    data = bytearray(path.read_bytes())
+    start, end = (place % len(data) for place in (first, last))
+    data[start:end] = bytes(byte ^ 0x5A for byte in data[start:end])
+    return bytes(data)
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        lambda path: path.write_bytes(b""),
+        lambda path: path.write_bytes(path.read_bytes()[:-100]),
+        lambda path: path.write_bytes(with_bytes(path, -600, -100)),
+    ],
+    ids=["empty", "cut off", "other bytes at the end"],
+)
+def test_a_damaged_file_is_named_when_connecting(damaged: tuple[Path, Path], damage: Callable[[Path], object]) -> None:
+    store, path = damaged
+    damage(path)
+    with pytest.raises(StoreError, match=r"is damaged.*new folder") as caught:
+        connect(store)
+    assert str(path) in str(caught.value)
+    assert caught.value.reason == "damaged"
+
+
+def test_a_file_that_is_damaged_inside_is_named_by_the_query_that_meets_it(damaged: tuple[Path, Path]) -> None:
+    store, path = damaged
+    group = pq.read_metadata(path).row_group(0)
+    path.write_bytes(with_bytes(path, 4, 4 + sum(group.column(i).total_compressed_size for i in range(3))))
+    assert "(1 row)" in query(store, "SELECT 1")
+    with pytest.raises(StoreError, match="is damaged") as caught:
+        query(store, "SELECT * FROM tasks")
+    assert str(path) in str(caught.value)
+    with pytest.raises(StoreError, match="syntax error"):
+        query(store, "SELEC 1")
+
+
+def test_a_set_with_a_missing_file_gives_no_wrong_answer(damaged: tuple[Path, Path]) -> None:
+    store, path = damaged
+    path.unlink()
+    with pytest.raises(StoreError, match=f"{path} is missing"):
+        query(store, "SELECT count(*) FROM tasks")
+
+
+def test_a_damaged_empty_file_is_named_too(damaged: tuple[Path, Path]) -> None:
+    store, path = damaged
+    empty = path.with_name("_schema.parquet")
+    empty.write_bytes(b"PAR1")
+    with pytest.raises(StoreError, match=f"cannot be read .*{empty}"):
+        connect(store)
