@@ -1,7 +1,7 @@
 """The command line. Data goes to stdout, everything else to stderr.
 
-Exit codes: 0 done; 1 failed (a task did not verify, nothing could be made); 2 usage or configuration;
-3 partly done (some sources gave nothing); 130 interrupted.
+Exit codes: 0 done; 1 failed (no source gave a task, a task did not verify, a file cannot be read or written);
+2 usage or configuration; 3 partly done (some sources gave no task); 130 interrupted.
 """
 
 from __future__ import annotations
@@ -9,20 +9,23 @@ from __future__ import annotations
 import json
 import signal
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.console import Console
 
 import excise
-from excise.config import Settings, load
+from excise.config import Settings, load, with_sources
 from excise.errors import ConfigError, ExciseError
-from excise.types import SourceSpec, to_dict
+from excise.types import to_dict
+
+if TYPE_CHECKING:
+    from excise.pipeline.state import SourceState
 
 OK, FAILED, USAGE, PARTIAL, INTERRUPTED = 0, 1, 2, 3, 130
 
@@ -32,7 +35,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
-errors = Console(stderr=True, width=None if sys.stderr.isatty() else 160)
+errors = Console(stderr=True, width=None if sys.stderr.isatty() else 160, markup=False, emoji=False, highlight=False)
 
 Config = Annotated[list[Path] | None, typer.Option("--config", "-c", help="TOML file with settings; repeatable.")]
 Set = Annotated[
@@ -55,23 +58,31 @@ class Format(StrEnum):
     CSV = "csv"
 
 
+def tell(text: str, style: str = "") -> None:
+    """A message for people, as it stands: no markup, and no line broken that somebody may want to copy."""
+    errors.print(text, style=style, soft_wrap=True)
+
+
 @contextmanager
 def guarded() -> Iterator[None]:
-    """Errors that we raise on purpose end with a sentence and an exit code, never with a traceback."""
+    """Errors that we raise on purpose, and those of files, end with a sentence and an exit code, not a traceback."""
     try:
         yield
-    except ConfigError as error:
-        errors.print(f"excise: {error}", style="red", markup=False, highlight=False)
-        raise typer.Exit(USAGE) from None
     except ExciseError as error:
-        errors.print(f"excise: {error}", style="red", markup=False, highlight=False)
-        raise typer.Exit(FAILED) from None
+        tell(f"excise: {error}", "red")
+        of_the_caller = isinstance(error, ConfigError) or error.reason == "unknown_id"
+        raise typer.Exit(USAGE if of_the_caller else FAILED) from None
     except KeyboardInterrupt:
-        errors.print("excise: interrupted; what was finished is kept.", style="yellow")
+        tell("excise: interrupted.", "yellow")
         raise typer.Exit(INTERRUPTED) from None
     except BrokenPipeError:
         sys.stderr.close()
         raise typer.Exit(OK) from None
+    except OSError as error:
+        said = f"{error.filename}: {error.strerror}" if error.filename else str(error)
+        advice = "Is it there, is it yours to read and write, and is there room on the disk?"
+        tell(f"excise: {said}. {advice}", "red")
+        raise typer.Exit(FAILED) from None
 
 
 def settings_of(config: list[Path] | None, set_: list[str] | None, **direct: Any) -> Settings:
@@ -80,13 +91,6 @@ def settings_of(config: list[Path] | None, set_: list[str] | None, **direct: Any
     if direct.get("limit") is None:
         return settings
     return settings.model_copy(update={"sources": tuple(replace(source, limit=None) for source in settings.sources)})
-
-
-def caps(settings: Settings) -> str:
-    """The caps on tasks in words; empty if there are none."""
-    own = [f"{source.limit} of {source.spec}" for source in settings.sources if source.limit]
-    common = [f"{settings.limit} tasks per source"] if settings.limit else []
-    return f"At most {', '.join([*common, *own])} (--limit)." if common or own else ""
 
 
 @app.command()
@@ -113,9 +117,7 @@ def generate(
     """Make tasks from repositories. Run it again to go on where it stopped."""
     with guarded():
         settings = settings_of(config, set_, out=out, limit=limit, scheduler=scheduler, workers=workers, cache=cache)
-        if sources:
-            given = (*settings.sources, *(SourceSpec(spec=spec) for spec in sources))
-            settings = settings.model_copy(update={"sources": given})
+        settings = with_sources(settings, sources or [])
         if print_config:
             print(settings.model_dump_json(indent=2))
             return
@@ -150,18 +152,17 @@ def refresh(
 def _run(settings: Settings, *, as_json: bool, quiet: bool, refresh: bool) -> int:
     from excise.envs.sandboxes import get_sandbox
     from excise.pipeline.dag import run
-    from excise.pipeline.progress import Progress, funnel
+    from excise.pipeline.progress import Progress, caps, funnel
 
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # a service that is stopped keeps what is done, too
     can = get_sandbox(settings.sandbox).capabilities()
     if not can.available:
         raise ConfigError(f"The sandbox {settings.sandbox} cannot be used here: {can.detail} See `excise doctor`.")
     if not quiet and not as_json and caps(settings):
-        errors.print(caps(settings), highlight=False)
+        tell(caps(settings))
     with Progress(errors, quiet=quiet or as_json) as progress:
         result = run(settings, progress, refresh=refresh)
     tasks = sum(len(state.tasks) for state in result.states)
-    failed = [state for state in result.states if state.failure is not None]
     if as_json:
         body = {
             "out": str(settings.out),
@@ -179,13 +180,18 @@ def _run(settings: Settings, *, as_json: bool, quiet: bool, refresh: bool) -> in
             print(f"{came}, {report.unchanged} unchanged.")
         giving = sum(bool(state.tasks) for state in result.states)
         print(f"{tasks} tasks in {settings.out} from {giving} of {len(result.states)} sources.")
-    if result.interrupted:
-        if not quiet and not as_json:
-            errors.print("Interrupted. The same command goes on from here.", highlight=False)
-        return INTERRUPTED
-    if failed:
-        return PARTIAL if len(failed) < len(result.states) else FAILED
-    return OK
+    if result.interrupted and not quiet and not as_json:
+        tell("Interrupted. The same command goes on from here.")
+    return INTERRUPTED if result.interrupted else code_of(result.states)
+
+
+def code_of(states: Sequence[SourceState]) -> int:
+    """Exit code of a run: every source gave tasks, some did, none did. Why a source gave none makes no difference."""
+    return _share([bool(state.tasks) for state in states])
+
+
+def _share(good: Sequence[bool]) -> int:
+    return OK if all(good) else PARTIAL if any(good) else FAILED
 
 
 def _dry_run(settings: Settings, as_json: bool) -> int:
@@ -198,14 +204,14 @@ def _dry_run(settings: Settings, as_json: bool) -> int:
             rows.append(
                 {"spec": spec.name, "pinned": resolve_source(spec).resolve(spec, settings.cache), "problem": ""}
             )
-        except ExciseError as error:
+        except (ExciseError, OSError) as error:
             rows.append({"spec": spec.name, "pinned": "", "problem": str(error)})
     if as_json:
         print(json.dumps(rows, indent=2))
     else:
         for row in rows:
             print(f"{row['spec']}: {row['pinned'] or row['problem']}")
-    return PARTIAL if any(row["problem"] for row in rows) else OK
+    return _share([not row["problem"] for row in rows])
 
 
 @app.command()
@@ -236,9 +242,9 @@ def verify(
         taskset = TaskSet.open(settings.out)
         ids = list(taskset.ids()) if every else list(instance_id or ())
         if not ids:
-            raise ConfigError("Name the tasks to verify, or say --all.")
+            raise ConfigError("The set has no tasks." if every else "Name the tasks to verify, or say --all.")
 
-        def tell(result: Verified) -> None:
+        def report(result: Verified) -> None:
             if not as_json:
                 print(
                     f"{result.instance_id}: " + ("ok" if result.ok else f"FAILED {result.gate}: {result.detail}"),
@@ -247,7 +253,7 @@ def verify(
 
         with tempfile.TemporaryDirectory(prefix="excise-verify-") as scratch:
             folder = settings.cache if reuse else work or Path(scratch)
-            results = verify_tasks(settings.model_copy(update={"cache": folder}), taskset, ids, tell)
+            results = verify_tasks(settings.model_copy(update={"cache": folder.absolute()}), taskset, ids, report)
         good = sum(result.ok for result in results)
         if as_json:
             print(json.dumps([to_dict(result) for result in results], indent=2))
@@ -356,16 +362,17 @@ def schedule(
     from excise.pipeline import schedule as schedules
 
     with guarded():
-        load([config])
-        executable = Path(sys.argv[0]).absolute()
         if uninstall:
             print(schedules.uninstall(config))
-        elif install:
-            print(schedules.install(config, when, executable))
-        else:
-            for name, text in schedules.systemd_units(config, when, executable).items():
-                print(f"# {name}\n{text}")
-            print(f"# or, without systemd, one line for crontab:\n{schedules.cron_line(config, when, executable)}")
+            return
+        settings = load([config])
+        if not settings.sources:
+            raise ConfigError(f"{config}: no [[sources]].")
+        program, folder = schedules.this_program(), schedules.folder_of(config, settings)
+        print((schedules.install if install else schedules.shown)(config, when, program, folder=folder))
+        tell(f"It publishes to {settings.out}.")
+        if left_out := schedules.passwords():
+            tell(f"Not taken along, since they hold passwords that others could read there: {', '.join(left_out)}.")
 
 
 def _version(value: bool) -> None:

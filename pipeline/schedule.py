@@ -2,6 +2,9 @@
 
 Nothing stays running: the refresh is locked, idempotent and exits. Installing twice changes nothing,
 another time of day replaces the first one, and each configuration file has a schedule of its own.
+
+A scheduled run does what ``excise refresh CONFIG`` does by hand in the folder where it was scheduled: it takes along
+what of the environment matters, and it runs in that folder if nothing says where the task set goes.
 """
 
 from __future__ import annotations
@@ -12,16 +15,24 @@ import re
 import shlex
 import shutil
 import subprocess
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from excise.config import Settings, given_settings
 from excise.errors import ConfigError
 
 DAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
 
-_CARRIED = ("PATH", "EXCISE_CACHE", "XDG_CACHE_HOME", "http_proxy", "https_proxy", "no_proxy", "UV_CONFIG_FILE")
-"""Environment variables that a timer does not have by itself and a refresh may need."""
+_CARRIED = re.compile(
+    r"PATH|HOME|XDG_(CACHE|CONFIG|DATA)_HOME|PYENV_ROOT|UV_PYTHON_INSTALL_DIR|PIP_(INDEX_URL|CONFIG_FILE|CERT)"
+    r"|UV_(DEFAULT_INDEX|INDEX|INDEX_URL|EXTRA_INDEX_URL|INDEX_STRATEGY|FIND_LINKS)|SSL_CERT_(FILE|DIR)"
+    r"|(REQUESTS|CURL)_CA_BUNDLE|(http|https|all|no)_proxy|(HTTP|HTTPS|ALL|NO)_PROXY"
+)
+"""Environment variables that a timer does not have by itself and a refresh may need, beside settings of ours."""
+_CONTROL = re.compile(r"[\x00-\x1f\x7f]")
+_PASSWORD = re.compile(r"://[^/\s]*@")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,17 +72,33 @@ def parse_when(text: str) -> When:
 
 
 def schedule_name(config: Path) -> str:
-    """Name of the unit and mark of the cron line of one configuration file."""
-    path = str(config.absolute())
+    """Name of the unit and mark of the cron line of one configuration file, however it was reached."""
+    path = str(_located(config))
     stem = re.sub(r"[^A-Za-z0-9_-]+", "-", config.stem)[:40]
     return f"excise-refresh-{stem}-{hashlib.sha256(path.encode()).hexdigest()[:8]}"
 
 
+def this_program() -> Path:
+    """The ``excise`` to schedule: the one that is running now."""
+    started = Path(sys.argv[0])
+    beside = Path(sys.executable).with_name("excise")
+    return beside if started.suffix == ".py" and beside.exists() else started.absolute()
+
+
+def folder_of(config: Path, settings: Settings) -> Path:
+    """Where to run: beside the file, or here if nothing says where the task set goes, as by hand."""
+    return _located(config).parent if "out" in settings.model_fields_set else Path.cwd()
+
+
 def systemd_units(
-    config: Path, when: str, executable: Path, environ: Mapping[str, str] | None = None
+    config: Path, when: str, executable: Path, environ: Mapping[str, str] | None = None, folder: Path | None = None
 ) -> dict[str, str]:
-    """File name to text of a service and its timer; ``environ`` is set for the service."""
+    """File name to text of a service and its timer; ``environ`` is set for the service, which runs in ``folder``.
+
+    The folder is the file's own if none is given.
+    """
     name, config = schedule_name(config), _checked(config)
+    folder = _checked(folder or config.parent)
     command = " ".join(
         _systemd_quoted(arg, dollars=True) for arg in (str(_checked(executable)), "refresh", str(config))
     )
@@ -79,7 +106,7 @@ def systemd_units(
     service = (
         f"[Unit]\nDescription=excise refresh of {config.name.replace('%', '%%')}\n"
         "Wants=network-online.target\nAfter=network-online.target\n\n"
-        f"[Service]\nType=oneshot\nWorkingDirectory={str(config.parent).replace('%', '%%')}\n"
+        f"[Service]\nType=oneshot\nWorkingDirectory={str(folder).replace('%', '%%')}\n"
         f"{settings}ExecStart=/usr/bin/env {command}\n"
         "# 3: some sources gave nothing today; the others were published.\nSuccessExitStatus=3\nNice=10\n"
     )
@@ -91,21 +118,46 @@ def systemd_units(
     return {f"{name}.service": service, f"{name}.timer": timer}
 
 
-def cron_line(config: Path, when: str, executable: Path, environ: Mapping[str, str] | None = None) -> str:
+def cron_line(
+    config: Path, when: str, executable: Path, environ: Mapping[str, str] | None = None, folder: Path | None = None
+) -> str:
     """One line for a crontab, with the schedule's name as its mark."""
     name, config = schedule_name(config), _checked(config)
+    folder = _checked(folder or config.parent)
     settings = [f"{key}={value}" for key, value in sorted((environ or {}).items())]
     command = shlex.join(["env", *settings, str(_checked(executable)), "refresh", str(config)])
-    line = f"cd {shlex.quote(str(config.parent))} && {command} # {name}"
+    line = f"cd {shlex.quote(str(folder))} && {command} # {name}"
     return f"{parse_when(when).cron()} " + line.replace("%", r"\%")
 
 
 def carried_environment(environ: Mapping[str, str] = os.environ) -> dict[str, str]:
-    """What of the present environment the scheduled run needs too."""
-    return {key: environ[key] for key in _CARRIED if environ.get(key)}
+    """What of the present environment the scheduled run needs too; never a password, which others could read there.
+
+    Raises :class:`ConfigError` for a value that no unit and no crontab can hold.
+    """
+    needed = {key: value for key, value in environ.items() if value and _CARRIED.fullmatch(key)}
+    needed = {key: value for key, value in needed.items() if not _PASSWORD.search(value)} | given_settings(environ)
+    for key, value in needed.items():
+        if _CONTROL.search(value):
+            raise ConfigError(f"{key}={value!r} cannot be scheduled. Write it into the configuration file instead.")
+    return needed
 
 
-def install(config: Path, when: str, executable: Path, unit_dir: Path | None = None) -> str:
+def passwords(environ: Mapping[str, str] = os.environ) -> list[str]:
+    """Variables that a run by hand has and a scheduled one does not, since they hold a password."""
+    return sorted(key for key, value in environ.items() if _CARRIED.fullmatch(key) and _PASSWORD.search(value))
+
+
+def shown(config: Path, when: str, executable: Path, folder: Path | None = None) -> str:
+    """What :func:`install` would install, as text."""
+    environ = carried_environment()
+    units = systemd_units(config, when, executable, environ, folder)
+    line = cron_line(config, when, executable, environ, folder)
+    texts = [f"# {name}\n{text}" for name, text in units.items()]
+    return "\n".join([*texts, f"# or, without systemd, one line for crontab:\n{line}"])
+
+
+def install(config: Path, when: str, executable: Path, unit_dir: Path | None = None, folder: Path | None = None) -> str:
     """Install or replace the schedule of ``config``, and say in a sentence what was done.
 
     Raises :class:`ConfigError` with the text to paste where there is neither systemd nor cron.
@@ -113,13 +165,13 @@ def install(config: Path, when: str, executable: Path, unit_dir: Path | None = N
     if not config.is_file():
         raise ConfigError(f"{config}: no such file. Give the path of the configuration to refresh.")
     environ = carried_environment()
-    line = cron_line(config, when, executable, environ)
+    line = cron_line(config, when, executable, environ, folder)
     if _systemd_runs():
-        folder = _write_units(systemd_units(config, when, executable, environ), unit_dir)
+        units = _write_units(systemd_units(config, when, executable, environ, folder), unit_dir)
         _systemctl("daemon-reload")
         _systemctl("enable", "--now", f"{schedule_name(config)}.timer")
         _systemctl("restart", f"{schedule_name(config)}.timer")
-        return f"Installed {folder / schedule_name(config)}.timer.{_linger_advice()}"
+        return f"Installed {units / schedule_name(config)}.timer.{_linger_advice()}"
     if shutil.which("crontab"):
         _replace_cron_line(schedule_name(config), line)
         return f"Installed a line in the crontab: {line}"
@@ -143,9 +195,14 @@ def uninstall(config: Path, unit_dir: Path | None = None) -> str:
     return f"Removed {' and '.join(removed)}." if removed else f"There is no schedule for {config}."
 
 
+def _located(path: Path) -> Path:
+    """The same text from wherever the file was reached; the file itself may be a link."""
+    return path.parent.resolve() / path.name
+
+
 def _checked(path: Path) -> Path:
-    absolute = path.absolute()
-    if re.search(r"[\x00-\x1f\x7f]", str(absolute)):
+    absolute = _located(path)
+    if _CONTROL.search(str(absolute)):
         raise ConfigError(f"{str(absolute)!r}: a path with control characters cannot be scheduled. Rename it.")
     return absolute
 

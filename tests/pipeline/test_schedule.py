@@ -5,18 +5,24 @@ from __future__ import annotations
 import shlex
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
+from excise.config import load
 from excise.errors import ConfigError
 from excise.pipeline.schedule import (
     carried_environment,
     cron_line,
+    folder_of,
     install,
     parse_when,
+    passwords,
     schedule_name,
+    shown,
     systemd_units,
+    this_program,
     uninstall,
 )
 
@@ -195,3 +201,70 @@ def test_a_missing_configuration(machine, tmp_path: Path) -> None:
 
 def test_the_environment_that_is_carried() -> None:
     assert carried_environment({"PATH": "/bin", "SECRET": "x", "EXCISE_CACHE": ""}) == {"PATH": "/bin"}
+
+
+def test_settings_of_the_environment_are_carried_and_mean_the_same_elsewhere(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    environ = {"EXCISE_CACHE": "c", "EXCISE_OUT": "../o", "EXCISE_VERDICT__GOLD_RUNS": "5", "EXCISE_PYTHON": "p"}
+    assert carried_environment(environ) == {
+        "EXCISE_CACHE": str(tmp_path / "c"),
+        "EXCISE_OUT": str(tmp_path.parent / "o"),
+        "EXCISE_VERDICT__GOLD_RUNS": "5",
+    }
+
+
+def test_what_a_run_needs_to_reach_the_index_is_carried_but_no_password() -> None:
+    plain = {"HTTPS_PROXY": "http://proxy:3128", "UV_DEFAULT_INDEX": "https://index.example.org/simple"}
+    secret = {"https_proxy": "http://me:secret@proxy:3128", "PIP_INDEX_URL": "https://token@index.example.org"}
+    assert carried_environment(plain | secret | {"TOKEN": "x"}) == plain
+    assert passwords(plain | secret) == ["PIP_INDEX_URL", "https_proxy"]
+
+
+def test_a_value_with_a_line_break_is_refused() -> None:
+    with pytest.raises(ConfigError, match=r"EXCISE_SOURCES=.*cannot be scheduled"):
+        carried_environment({"EXCISE_SOURCES": '["a",\n"b"]'})
+
+
+def test_it_runs_where_a_run_by_hand_would(machine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "here").mkdir()
+    monkeypatch.chdir(tmp_path / "here")
+    monkeypatch.delenv("EXCISE_OUT", raising=False)
+    config = tmp_path / "my set.toml"
+    for text, folder in (("", tmp_path / "here"), ('out = "sets/x"', tmp_path)):
+        config.write_text(text)
+        by_hand = load([config])
+        assert folder_of(config, by_hand) == folder
+        command = cron_line(config, "03:30", EXE, carried_environment(), folder_of(config, by_hand))
+        assert f"cd {folder} &&" in command
+        assert f"WorkingDirectory={folder}\n" in shown(config, "03:30", EXE, folder)
+        monkeypatch.chdir(folder)
+        assert load([config]).out == by_hand.out
+
+
+def test_what_is_shown_is_what_is_installed(machine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    machine("systemctl", SYSTEMCTL)
+    monkeypatch.setenv("EXCISE_SEED", "7")
+    config = tmp_path / "my set.toml"
+    install(config, "03:30", EXE, tmp_path / "units", tmp_path)
+    text = shown(config, "03:30", EXE, tmp_path)
+    for unit in (tmp_path / "units").iterdir():
+        assert f"# {unit.name}\n{unit.read_text()}" in text
+    assert 'Environment="EXCISE_SEED=7"' in text
+
+
+def test_a_configuration_has_one_schedule_however_it_is_reached(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "here").mkdir()
+    monkeypatch.chdir(tmp_path / "here")
+    units = systemd_units(tmp_path / "a.toml", "03:30", EXE)
+    assert systemd_units(Path("../a.toml"), "03:30", EXE) == units
+
+
+def test_the_program_that_is_scheduled_can_be_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "argv", ["/somewhere/pipeline/cli.py", "schedule"])
+    assert this_program() == Path(sys.executable).with_name("excise")
+    monkeypatch.setattr(sys, "argv", ["/opt/bin/excise", "schedule"])
+    assert this_program() == Path("/opt/bin/excise")
