@@ -157,6 +157,14 @@ def test_exactly_the_asked_for_tests_run(bench: Workbench) -> None:
     assert (nothing.finished, set(nothing.statuses().values())) == (True, {Status.MISSING})
 
 
+def test_a_hypothesis_profile_that_nothing_registers_ends_no_run(bench: Workbench) -> None:
+    environment = bench.prepared.environment
+    recipe = replace(environment.recipe, test_args=("--hypothesis-profile=ci", "--hypothesis-profile", "less", "-q"))
+    asking = replace(bench.prepared, environment=replace(environment, recipe=recipe))
+    run = Workbench(asking, bench.settings, bench.sandbox).run({}, ids=["tests/test_walk.py::test_start"])
+    assert [str(result.status) for result in run.results] == ["PASSED"], run.detail
+
+
 def test_tests_that_hang_untouched_are_left_out_of_later_runs(bench: Workbench) -> None:
     hung, slow = "tests/test_walk.py::test_start", "tests/test_round.py::test_ring[1-1-0]"
     statuses = {test: status for test, status in bench.baseline.statuses.items() if test != hung}

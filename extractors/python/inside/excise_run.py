@@ -6,6 +6,7 @@ and on every pytest that does. The report is JSON lines in the file that the req
 A guard (``excise_guard.py``) lets a test that hangs or dies cost only itself.
 """
 
+import contextlib
 import errno
 import json
 import os
@@ -99,6 +100,8 @@ class Plugin:
         try:
             from hypothesis import settings
 
+            with contextlib.suppress(Exception):  # none was asked for, or nothing registered it
+                settings.load_profile(profile_of(self.request.get("args", []))[0])
             settings.register_profile("excise", parent=settings.default, derandomize=True, database=None, deadline=None)
             settings.load_profile("excise")
         except Exception:
@@ -212,12 +215,29 @@ def paths_of(request):
     return [path for path in files if os.path.exists(path)]
 
 
+def profile_of(args):
+    """The hypothesis profile that the arguments ask for, and the other arguments.
+
+    The option itself ends a run whose profile is not there (tests that were left out of an archive register it).
+    """
+    name, rest = "", []
+    waiting = False
+    for arg in args:
+        if waiting or arg.startswith("--hypothesis-profile="):
+            name, waiting = arg.rpartition("=")[2], False
+        elif arg == "--hypothesis-profile":
+            waiting = True
+        else:
+            rest.append(arg)
+    return name, rest
+
+
 def run_pytest(request, plugins):
     """pytest's exit code."""
     sys.argv = ["pytest"]
     arguments = ["-p", "no:cacheprovider", "-p", "no:randomly", "--continue-on-collection-errors", "-qq", "--tb=short"]
     arguments += ["--rootdir", request["root"], "-o", "addopts="]
-    arguments += request.get("args", [])
+    arguments += profile_of(request.get("args", []))[1]
     return int(pytest.main(arguments + paths_of(request), plugins=plugins))
 
 
