@@ -79,7 +79,8 @@ def guarded() -> Iterator[None]:
         sys.stderr.close()
         raise typer.Exit(OK) from None
     except OSError as error:
-        said = f"{error.filename}: {error.strerror}" if error.filename else str(error)
+        where = " to ".join(str(path) for path in (error.filename, error.filename2) if path)
+        said = f"{where}: {error.strerror}" if where else str(error)
         advice = "Is it there, is it yours to read and write, and is there room on the disk?"
         tell(f"excise: {said}. {advice}", "red")
         raise typer.Exit(FAILED) from None
@@ -152,7 +153,7 @@ def refresh(
 def _run(settings: Settings, *, as_json: bool, quiet: bool, refresh: bool) -> int:
     from excise.envs.sandboxes import get_sandbox
     from excise.pipeline.dag import run
-    from excise.pipeline.progress import Progress, caps, funnel
+    from excise.pipeline.progress import Progress, caps, ending, funnel
 
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # a service that is stopped keeps what is done, too
     can = get_sandbox(settings.sandbox).capabilities()
@@ -162,11 +163,10 @@ def _run(settings: Settings, *, as_json: bool, quiet: bool, refresh: bool) -> in
         tell(caps(settings))
     with Progress(errors, quiet=quiet or as_json) as progress:
         result = run(settings, progress, refresh=refresh)
-    tasks = sum(len(state.tasks) for state in result.states)
     if as_json:
         body = {
             "out": str(settings.out),
-            "tasks": tasks,
+            "tasks": sum(len(state.tasks) for state in result.states),
             "interrupted": result.interrupted,
             "report": to_dict(result.report),
             "sources": [to_dict(state.report()) | {"spec": state.name} for state in result.states],
@@ -174,12 +174,7 @@ def _run(settings: Settings, *, as_json: bool, quiet: bool, refresh: bool) -> in
         print(json.dumps(body, indent=2))
     elif not quiet:
         errors.print(funnel(result.states))
-        if refresh:
-            report = result.report
-            came = f"{len(report.came)} came, {len(report.changed)} changed, {len(report.went)} went"
-            print(f"{came}, {report.unchanged} unchanged.")
-        giving = sum(bool(state.tasks) for state in result.states)
-        print(f"{tasks} tasks in {settings.out} from {giving} of {len(result.states)} sources.")
+        print(ending(result.states, settings.out, result.report if refresh else None))
     if result.interrupted and not quiet and not as_json:
         tell("Interrupted. The same command goes on from here.")
     return INTERRUPTED if result.interrupted else code_of(result.states)

@@ -10,6 +10,7 @@ import re
 import threading
 import time
 from collections.abc import Sequence
+from pathlib import Path
 from types import TracebackType
 
 from rich.console import Console
@@ -18,6 +19,7 @@ from rich.table import Table
 from rich.text import Text
 
 from excise.config import Settings
+from excise.datasets.snapshot import SnapshotReport
 from excise.pipeline.state import SourceState
 
 LINE_EVERY_S = 20.0
@@ -176,6 +178,16 @@ def funnel(states: Sequence[SourceState]) -> Table:
         )  # fmt: skip
         table.add_row(literal(state.name), *map(str, numbers), literal(why))
     return table
+
+
+def ending(states: Sequence[SourceState], out: Path, report: SnapshotReport | None = None) -> str:
+    """The result in words: what a refresh changed, how many tasks there are and from how many sources."""
+    changes = ""
+    if report is not None:
+        came = f"{len(report.came)} came, {len(report.changed)} changed, {len(report.went)} went"
+        changes = f"{came}, {report.unchanged} unchanged.\n"
+    tasks, giving = sum(len(state.tasks) for state in states), sum(bool(state.tasks) for state in states)
+    return f"{changes}{tasks} tasks in {out} from {giving} of {len(states)} sources."
 
 
 def caps(settings: Settings) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import json
 import os
+import subprocess
 from pathlib import Path
 from typing import cast
 
@@ -64,6 +65,7 @@ def raised(error: BaseException) -> int:
         (ExciseError("no"), FAILED, "excise: no"),
         (PermissionError(errno.EACCES, "Permission denied", "/x/[/y]"), FAILED, "excise: /x/[/y]: Permission denied. "),
         (OSError(errno.ENOSPC, "No space left on device"), FAILED, "No space left on device. "),
+        (OSError(errno.ENOSPC, "Disk full", "/from", None, "/into"), FAILED, "excise: /from to /into: Disk full. "),
         (TimeoutError("nobody answers"), FAILED, "excise: nobody answers. "),
         (KeyboardInterrupt(), INTERRUPTED, "excise: interrupted."),
     ],
@@ -85,12 +87,13 @@ def empty_set(tmp_path: Path) -> Path:
     return tmp_path / "set"
 
 
-def test_a_folder_that_may_not_be_written_is_a_sentence(excise, empty_set: Path, tmp_path: Path) -> None:
+def test_a_cache_that_cannot_be_written_is_a_sentence(excise, tmp_path: Path) -> None:
+    subprocess.run(["git", "init", "--quiet", tmp_path / "app"], check=True)
     (tmp_path / "file").write_text("")
-    done = excise("export", "jsonl", tmp_path / "file" / "x", "--out", empty_set)
+    done = excise("generate", tmp_path / "app", "--dry-run", "--cache", tmp_path / "file" / "cache")
     assert done.returncode == FAILED
     assert "Traceback" not in done.stderr
-    assert str(tmp_path / "file") in done.stderr
+    assert f"{tmp_path}/app: [Errno" in done.stdout
 
 
 def test_an_unknown_task_is_a_mistake_of_the_caller(excise, empty_set: Path, tmp_path: Path) -> None:
