@@ -14,6 +14,8 @@ from excise.envs.interpreters import find_interpreters
 from excise.envs.sandboxes import all_sandboxes
 
 MIN_FREE_GB = 5
+LONGEST_S = 20.0
+"""A driver that is broken may hang its own tool."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,7 +36,7 @@ class Check:
 
 def examine() -> list[Check]:
     """Look at everything that excise can use."""
-    return [_python(), _git(), *_sandboxes(), _interpreters(), _disk(), _docker(), _gpu(), _vllm()]
+    return [_python(), _git(), *_sandboxes(), _interpreters(), _disk(), _docker(), _gpu(), _torch()]
 
 
 def _python() -> Check:
@@ -85,7 +87,9 @@ def _interpreters() -> Check:
 
 def _disk() -> Check:
     folder = default_cache()
-    existing = next(p for p in (folder, *folder.parents) if p.exists())
+    existing = next(
+        p for p in (folder, *folder.parents) if os.path.exists(p)
+    )  # Path.exists raises where we may not look
     free = shutil.disk_usage(existing).free / 1e9
     writable = os.access(existing, os.W_OK)
     ok = free >= MIN_FREE_GB and writable
@@ -105,7 +109,7 @@ def _docker() -> Check:
         detail, ok = f"engine {client.version()['Version']}", True
         client.close()
     except docker.errors.DockerException as error:
-        detail, ok = f"no engine answers ({str(error).splitlines()[0][:80]})", False
+        detail, ok = f"no engine answers ({str(error).partition(chr(10))[0][:80]})", False
     return Check(
         name="docker", ok=ok, detail=detail, advice="" if ok else "Optional: apt-get install docker.io", needed=False
     )
@@ -117,7 +121,7 @@ def _gpu() -> Check:
     return Check(name="gpu", ok=bool(listed), detail=listed or "none found; only training uses one", needed=False)
 
 
-def _vllm() -> Check:
+def _torch() -> Check:
     import importlib.util
 
     ok = importlib.util.find_spec("torch") is not None
@@ -131,5 +135,9 @@ def _vllm() -> Check:
 
 
 def _output(command: list[str]) -> str:
-    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=20)
+    """What a program says; nothing if it cannot be run, fails or hangs."""
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=LONGEST_S)
+    except (OSError, subprocess.TimeoutExpired):
+        return ""
     return done.stdout.strip().replace("\n", "; ") if done.returncode == 0 else ""
