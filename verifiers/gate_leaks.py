@@ -13,7 +13,7 @@ from excise.envs.layout import library_of, masked_in
 from excise.protocols import GateReport
 from excise.types import SymbolKind, content_id
 from excise.verifiers.candidate import Candidate
-from excise.verifiers.shingles import Index, files_below, shingles
+from excise.verifiers.shingles import FORMAT, Index, files_below, runs, shingles
 from excise.verifiers.shipped import materialise
 from excise.verifiers.workbench import Workbench
 
@@ -23,6 +23,10 @@ TWIN_SHARE = 0.85
 """Inside the tree siblings share idioms; only a near-copy is refused there."""
 TELLING = 4
 """A symbol with fewer fingerprints is a line or two that anyone would write; it is judged with the others only."""
+LONE_CHARS = 80
+"""A deletion with a single fingerprint is judged if that one is so long. Shorter ones are idioms: of functions with one
+fingerprint in 90 installed packages, 13 % have a double in their own package below this length, 7 % above it, and the
+latter are copies."""
 _SYSTEM_SUFFIXES = frozenset({".py", ".pyi", ".pyw", ".whl", ".zip", ".egg"})
 _CALLABLE = {SymbolKind.FUNCTION, SymbolKind.METHOD}
 
@@ -40,19 +44,26 @@ class NothingLeaks:
     """Gate 9."""
 
     name = "g9_leaks"
-    claim = "Nothing of the deleted code is left in the tree, its history, the environment or the interpreter"
+    claim = (
+        "Where the deleted code is long enough to be told from idioms, "
+        f"less than {TWIN_SHARE:.0%} of it, or of a symbol that makes up a quarter of it, stands in any readable file "
+        f"of the tree, and less than {MAX_SHARE:.0%} in all that is readable of the environment, the interpreter and "
+        "the system; the environment holds no byte code of its files"
+    )
 
     def check(self, candidate: Candidate) -> GateReport:
         """Build the tree as shipped, and look for every deleted symbol by content everywhere."""
         code = _code(candidate)
         wanted = fingerprints_of(candidate)
-        leaks, num_files = _scan(candidate, wanted)
+        leaks, num_files, num_skipped = _scan(candidate, wanted)
         leaks += _bytecode(candidate)
         evidence = {
             "fingerprints": str(sum(map(len, wanted.values()))),
             "symbols_without_fingerprint": str(len(code) - len(wanted)),
             "files_of_the_tree": str(num_files),
-            "roots": "tree with .git, build outputs, environment, interpreter, system",
+            "skipped_files": str(num_skipped),
+            "roots": "tree with build outputs (its history is one commit of it), environment, interpreter, "
+            "Python files and archives of the system",
         }
         evidence |= {f"leak {n}": f"{leak.symbol} in {leak.file}" for n, leak in enumerate(leaks[:5])}
         outside = any(not leak.file.startswith("/testbed") for leak in leaks)
@@ -69,8 +80,12 @@ class NothingLeaks:
 
 def fingerprints_of(candidate: Candidate) -> dict[str, set[int]]:
     """Fingerprints of the deleted code by symbol, where there is enough of it."""
-    prints = {symbol: shingles(text) for symbol, text in _code(candidate).items()}
-    return {symbol: found for symbol, found in prints.items() if found}
+    code = _code(candidate)
+    found = {symbol: prints for symbol, text in code.items() if (prints := shingles(text))}
+    if len(set().union(*found.values())) == 1:
+        longest = max(len(run.replace("\n", "")) for text in code.values() for run in runs(text))
+        return found if longest >= LONE_CHARS else {}
+    return found
 
 
 def _code(candidate: Candidate) -> dict[str, str]:
@@ -90,9 +105,11 @@ def _code(candidate: Candidate) -> dict[str, str]:
     return found
 
 
-def _scan(candidate: Candidate, wanted: dict[str, set[int]]) -> tuple[list[Leak], int]:
+def _scan(candidate: Candidate, wanted: dict[str, set[int]]) -> tuple[list[Leak], int, int]:
+    """Leaks, number of files of the tree, and how many of them (or of their members) cannot be read."""
     bench = candidate.bench
     leaks: list[Leak] = []
+    skipped = 0
     edits = candidate.edits("shipped")
     with tempfile.TemporaryDirectory(prefix="excise-shipped-") as scratch:
         tree = Path(scratch) / "tree"
@@ -102,8 +119,9 @@ def _scan(candidate: Candidate, wanted: dict[str, set[int]]) -> tuple[list[Leak]
             inside = path.relative_to(tree).as_posix()
             known = None if inside in edits else bench.fingerprints.get(inside)
             index = known if known is not None else Index.build([path])
+            skipped += index.skipped
             leaks += _matches(index, wanted, f"/testbed/{inside}", TWIN_SHARE)
-    return leaks + twins_outside(bench, wanted), len(files)
+    return leaks + twins_outside(bench, wanted), len(files), skipped
 
 
 def twins_outside(bench: Workbench, wanted: dict[str, set[int]]) -> list[Leak]:
@@ -121,7 +139,7 @@ def _matches(index: Index, wanted: dict[str, set[int]], name: str, enough_share:
     whole = set().union(*wanted.values())
     enough = max(TELLING, len(whole) // 4)
     judged = {symbol: prints for symbol, prints in wanted.items() if len(prints) >= enough}
-    if len(whole) > 1:
+    if whole:
         judged["the deleted code"] = whole
     shares = ((symbol, len(index.hits(prints)) / len(prints)) for symbol, prints in judged.items())
     return [Leak(symbol, name, share) for symbol, share in shares if share >= enough_share]
@@ -137,7 +155,7 @@ def _where(bench: Workbench, wanted: dict[str, set[int]]) -> str:
 
 def environment_index(bench: Workbench) -> Index:
     """Everything readable in the environment; made once."""
-    path = Path(bench.prepared.layers.env).parent / "fingerprints-3.bin"
+    path = Path(bench.prepared.layers.env).parent / f"fingerprints-{FORMAT}.bin"
     if not path.exists():
         Index.build([Path(bench.prepared.layers.env)]).save(path)
     return Index.load(path)
@@ -146,7 +164,7 @@ def environment_index(bench: Workbench) -> Index:
 @cache
 def interpreter_index(interpreter: Interpreter, folder: Path) -> Index:
     """What sandboxes see of an interpreter (its own packages are masked); made once for all its environments."""
-    path = folder / f"interpreter-{content_id('interpreter', str(interpreter.prefix), interpreter.version)}.bin"
+    path = folder / f"interpreter-{content_id('interpreter', FORMAT, str(interpreter.prefix), interpreter.version)}.bin"
     if not path.exists():
         library = library_of(interpreter)
         masked = tuple(f"{masked}/" for masked in masked_in(library))
@@ -160,7 +178,7 @@ def system_index(folder: Path) -> Index:
     masked = tuple(f"{path}/" for path in masked_folders())
     installed = Path("/var/lib/dpkg/status")
     stamp = installed.stat().st_mtime_ns if installed.exists() else 0
-    path = folder / f"system-{content_id('system', stamp, masked)}.bin"
+    path = folder / f"system-{content_id('system', FORMAT, stamp, masked)}.bin"
     if not path.exists():
         files = files_below([Path("/usr/lib"), Path("/usr/share")], _SYSTEM_SUFFIXES)
         Index.build(file for file in files if not str(file).startswith(masked)).save(path)

@@ -1,0 +1,117 @@
+"""Gate 9 on what hides code, what is broken, and what is too short to tell."""
+
+from __future__ import annotations
+
+import io
+import json
+import tarfile
+from collections.abc import Callable, Mapping
+
+import pytest
+
+from excise.deleters.registry import get
+from excise.types import Feature, FeatureKind, Verdict
+from excise.verifiers.candidate import Candidate
+from excise.verifiers.gate_leaks import LONE_CHARS, MAX_SHARE, TWIN_SHARE, NothingLeaks, fingerprints_of
+from excise.verifiers.workbench import Workbench
+
+PARSE = "src/shapes/text.py::parse"
+LONE = "src/shapes/lone.py::describe"
+LONG = (
+    '    kinds = ", ".join(sorted({type(figure).__name__.lower() for figure in figures if figure.area() > 0}))\n'
+    "    return kinds\n"
+)
+SHORT = "    return self_describing_table[len(figures) // 2 + 1]\n"
+Look = Callable[..., Verdict]
+
+
+@pytest.fixture
+def look(vary) -> Look:
+    """The gate's verdict on ``shapes`` with further files and one symbol taken out."""
+
+    def check(files: Mapping[str, str | bytes], symbol: str = PARSE) -> Verdict:
+        bench: Workbench = vary({p: t for p, t in files.items() if isinstance(t, str)}, baseline=True)
+        for path, data in files.items():
+            if isinstance(data, bytes):
+                (bench.root / path).write_bytes(data)
+        (verdict,) = NothingLeaks().check(candidate(bench, symbol)).verdicts
+        return verdict
+
+    return check
+
+
+def candidate(bench: Workbench, symbol: str) -> Candidate:
+    feature = Feature(feature_id="f", kind=FeatureKind.FUNCTION, tier=1, entry=(symbol,), symbols=(symbol,), tests=())
+    deletion = get("remove").delete(bench.codebase, feature)
+    return Candidate(bench=bench, deletion=deletion, instance_id="x", trusted=bench.trusted)
+
+
+def code_of(bench: Workbench) -> str:
+    symbol = bench.codebase.symbols()[PARSE]
+    return bench.codebase.modules[symbol.path].source[symbol.start : symbol.end].decode()
+
+
+def marked(code: str, mark: str) -> str:
+    return "".join(f"{mark}{line}\n" for line in code.splitlines())
+
+
+HIDDEN: dict[str, Callable[[str], str | bytes]] = {
+    "fix.patch": lambda code: f"--- a/x.py\n+++ b/x.py\n@@ -1,0 +1,20 @@\n{marked(code, '+')}",
+    "quote.md": lambda code: f"As he wrote:\n\n{marked(code, '> ')}",
+    "old.py": lambda code: marked(code, "# "),
+    "howto.rst": lambda code: marked(code, "... "),
+    "notes.ipynb": lambda code: json.dumps({"cells": [{"source": code.splitlines(keepends=True)}]}, indent=1),
+    "cache.json": lambda code: json.dumps([{"file": code}]),
+    "wide.txt": lambda code: code.encode("utf-16"),
+}
+
+
+@pytest.mark.parametrize("name", HIDDEN)
+def test_copies_in_disguise(look: Look, bench: Workbench, name: str) -> None:
+    verdict = look({name: HIDDEN[name](code_of(bench))})
+    assert verdict.reason == "twin_in_repository"
+    assert f"/testbed/{name}" in verdict.detail
+
+
+def test_broken_archives_and_binaries_are_counted(look: Look) -> None:
+    tar = io.BytesIO()
+    with tarfile.open(fileobj=tar, mode="w:gz") as file:
+        file.addfile(tarfile.TarInfo("x"), io.BytesIO(b""))
+    sound = look({})
+    broken = {
+        "a.tgz": tar.getvalue()[:-20],
+        "b.gz": b"\x1f\x8b\x08" + bytes(range(200)),
+        "c.zip": b"PK\x03\x04" + b"\xff" * 100,
+        "d.xz": b"\xfd7zXZ\x00" + b"?" * 60,
+        "e.bin": b"\0\1\2\3" * 9,
+        "f.txt": b"x\n" * (5 << 20),
+    }
+    verdict = look(broken)
+    assert not verdict.reason
+    assert int(verdict.evidence["skipped_files"]) - int(sound.evidence["skipped_files"]) == len(broken)
+    assert int(verdict.evidence["files_of_the_tree"]) - int(sound.evidence["files_of_the_tree"]) == len(broken)
+
+
+@pytest.mark.parametrize(("body", "leaks"), [(LONG, True), (SHORT, False)])
+def test_a_deletion_with_one_fingerprint(vary, body: str, leaks: bool) -> None:
+    files = {
+        "src/shapes/lone.py": f"def describe(figures, self_describing_table=()):\n{body}",
+        "examples/lone.py": f"def other(figures, self_describing_table=()):\n{body}",
+    }
+    subject = candidate(vary(files, baseline=True), LONE)
+    assert sum(map(len, fingerprints_of(subject).values())) == leaks
+    (verdict,) = NothingLeaks().check(subject).verdicts
+    assert verdict.reason == ("twin_in_repository" if leaks else "")
+    assert ("/testbed/examples/lone.py" in verdict.detail) is leaks
+    assert verdict.evidence["symbols_without_fingerprint"] == ("0" if leaks else "1")
+
+
+def test_the_lone_bodies_are_on_both_sides_of_the_limit() -> None:
+    assert len(LONG.replace("\n", "").strip()) > LONE_CHARS > len(SHORT.strip()) > 40
+
+
+def test_the_claim_says_what_is_checked() -> None:
+    claim = NothingLeaks.claim
+    assert f"{TWIN_SHARE:.0%}" in claim
+    assert f"{MAX_SHARE:.0%}" in claim
+    assert "history" not in claim
