@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from excise.pipeline.state import SourceState
 
 OK, FAILED, USAGE, PARTIAL, INTERRUPTED = 0, 1, 2, 3, 130
+CODES = "Exit code: 0 every source gave tasks; 3 some gave none; 1 none gave any; 2 usage; 130 interrupted."
 
 app = typer.Typer(
     help="Turn well-tested repositories into verified coding tasks by deleting features.",
@@ -94,7 +95,7 @@ def settings_of(config: list[Path] | None, set_: list[str] | None, **direct: Any
     return settings.model_copy(update={"sources": tuple(replace(source, limit=None) for source in settings.sources)})
 
 
-@app.command()
+@app.command(epilog=CODES)
 def generate(
     sources: Annotated[
         list[str] | None, typer.Argument(help="pypi:name, a git URL or path, a folder, an archive.")
@@ -131,7 +132,7 @@ def generate(
         raise typer.Exit(_run(settings, as_json=as_json, quiet=quiet, refresh=False))
 
 
-@app.command()
+@app.command(epilog=CODES)
 def refresh(
     config: Annotated[Path, typer.Argument(help="TOML file with sources and settings.")],
     out: Out = None,
@@ -226,7 +227,7 @@ def verify(
     workers: Workers = None,
     as_json: Json = False,
 ) -> None:
-    """Prove tasks again from the files of the set alone; says which gate failed if one does."""
+    """Prove tasks again from the set's files and the packages of its lock; says which gate failed if one does."""
     import tempfile
 
     from excise.datasets.taskset import TaskSet
@@ -353,7 +354,7 @@ def schedule(
     install: Annotated[bool, typer.Option("--install", help="Install it; otherwise it is only printed.")] = False,
     uninstall: Annotated[bool, typer.Option("--uninstall", help="Take it away again.")] = False,
 ) -> None:
-    """Print, or install, a nightly refresh: a systemd timer, or a cron line where there is no systemd."""
+    """Print, or install, a nightly refresh as by hand in this folder: a systemd timer, else a line for cron."""
     from excise.pipeline import schedule as schedules
 
     with guarded():

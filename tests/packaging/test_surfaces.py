@@ -7,13 +7,14 @@ import re
 import subprocess
 import sys
 import tomllib
+from pathlib import Path
 
 import pytest
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 from excise.config import load
-from excise.pipeline.cli import settings_of
+from excise.pipeline.cli import CODES, FAILED, INTERRUPTED, OK, PARTIAL, USAGE, app, settings_of
 from excise.pipeline.progress import caps
 
 from .test_layout import ROOT
@@ -26,6 +27,22 @@ def test_the_readme_names_the_two_commands_on_its_first_screen() -> None:
     for command in ("./demo", "./check"):
         assert any(line.startswith(command) for line in first_screen)
         assert os.access(ROOT / command, os.X_OK)
+
+
+def test_the_readme_names_every_command_and_every_exit_code() -> None:
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    commands = {command.name or command.callback.__name__ for command in app.registered_commands if command.callback}
+    assert commands == set(re.findall(r"^\| `excise (\w+)", readme, flags=re.MULTILINE))
+    codes = set(map(int, re.findall(r"^\| (\d+) \|", readme, flags=re.MULTILINE)))
+    assert codes == {OK, FAILED, USAGE, PARTIAL, INTERRUPTED} == set(map(int, re.findall(r"\b\d+\b", CODES)))
+
+
+def test_the_readmes_configuration_is_valid(tmp_path: Path) -> None:
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    (example,) = re.findall(r"```toml\n(.*?)```", readme, flags=re.DOTALL)
+    (tmp_path / "example.toml").write_text(example)
+    settings = load([tmp_path / "example.toml"], environ={})
+    assert [source.limit for source in settings.sources] == [None, 5]
 
 
 def test_ci_runs_the_command_of_the_readme() -> None:
