@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import NamedTuple
 
+from excise.deleters.edits import Edit
 from excise.deleters.references import Follower
 from excise.deleters.unused import drop_unused_helpers
 from excise.extractors.python.codebase import PythonCodebase, base_id
@@ -37,11 +38,14 @@ class TestHider:
         self.follower = follower
         self.uses = follower.uses
         self.hidden: set[str] = set()
+        """Ids of hidden tests; the id of a class that goes stands for all of its tests."""
         self._paths: set[str] = set()
+        self._wanted: frozenset[str] = frozenset()
 
     # -------------------------------------------------------------------------------------- tests
     def hide(self, test_ids: Iterable[str]) -> None:
         """Take out the functions of the tests; ids that name no function of a test file are passed over."""
+        self._wanted = frozenset(test_id.partition("[")[0] for test_id in test_ids)
         for test_id in sorted(test_ids):
             node = parse_node_id(test_id)
             in_tests = node.path in self.codebase.modules and self.codebase.is_test(node.path)
@@ -54,6 +58,8 @@ class TestHider:
             return False
         symbol = self.codebase.symbols().get(entity.id)
         if symbol is not None and symbol.kind is not SymbolKind.CLASS:
+            if self._has_other_heirs(node, entity):
+                return self._hide_in_heir(node)
             self.follower.remove_symbol(symbol)
             self._paths.add(symbol.path)
             return True
@@ -65,6 +71,45 @@ class TestHider:
         for name in node.names[1:]:
             entity = resolver.attribute(entity, name) if entity is not None else None
         return entity
+
+    def _has_other_heirs(self, node: NodeId, method: Entity) -> bool:
+        """The class inherits the test, and so does another one where it is not to be hidden."""
+        owner = ".".join(node.names[:-1])
+        if not owner or (node.path, owner) == (method.path, method.qualname.rpartition(".")[0]):
+            return False
+        resolver = self.uses.resolver
+        for path, module in self.codebase.modules.items():
+            if not self.codebase.is_test(path):
+                continue
+            for symbol in module.symbols:
+                test_id = "::".join([path, *symbol.qualname.split("."), node.names[-1]])
+                if symbol.kind is SymbolKind.CLASS and test_id not in self._wanted:
+                    heir = Entity(path, symbol.qualname)
+                    if heir != Entity(method.path, method.qualname.rpartition(".")[0]):
+                        found = resolver.attribute(heir, node.names[-1])
+                        if found == method:
+                            return True
+        return False
+
+    def _hide_in_heir(self, node: NodeId) -> bool:
+        """Take an inherited test out of one class: with the class, or by a line that hides it where others stay."""
+        owner = self.codebase.symbols().get(f"{node.path}::{'.'.join(node.names[:-1])}")
+        if owner is None:
+            return False
+        plan = self.follower.plan(node.path)
+        self._paths.add(node.path)
+        if plan.is_removed(owner.start, owner.end):
+            return True
+        prefix = "::".join([node.path, *node.names[:-1]])
+        own = [m for m in self._members(owner) if _is_test_function(m) and f"{prefix}::{m.name}" not in self._wanted]
+        indent = plan.source[plan.source.rfind(b"\n", 0, owner.body_start) + 1 : owner.body_start]
+        if own and not indent.strip():
+            end = plan.source.find(b"\n", plan.source.rfind(b":", owner.start, owner.body_start))
+            plan.replacements.append(Edit(end, end, b"\n" + indent + node.names[-1].encode() + b" = None"))
+        else:
+            self.follower.remove_symbol(owner)
+            self.hidden.add(prefix)
+        return True
 
     def _hide_binding(self, node: NodeId, entity: Entity) -> bool:
         """``test_x = make_test(…)``."""

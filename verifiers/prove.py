@@ -164,9 +164,17 @@ def _take_out(
 
 
 def _whole_functions(bench: Workbench, tests: Iterable[str]) -> frozenset[str]:
-    """All parameters of the test functions among ``tests``: a function is hidden whole or not at all."""
+    """All parameters of the test functions among ``tests``: a function is hidden whole or not at all.
+
+    The id of a class stands for all of its tests.
+    """
     stems = {test.partition("[")[0] for test in tests}
-    return frozenset(test for test in bench.baseline.durations if test.partition("[")[0] in stems)
+
+    def is_meant(test: str) -> bool:
+        parts = test.partition("[")[0].split("::")
+        return any("::".join(parts[:end]) in stems for end in range(2, len(parts) + 1))
+
+    return frozenset(test for test in bench.baseline.durations if is_meant(test) or test.partition("[")[0] in stems)
 
 
 def _failing(candidate: Candidate) -> tuple[TestRun, list[str]]:

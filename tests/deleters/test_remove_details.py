@@ -199,6 +199,26 @@ def test_inherited_tests_go_from_their_base() -> None:
     assert deletion.hidden == ("tests/test_m.py::TestF::test_f",)
 
 
+def test_a_test_that_others_inherit_too_goes_from_one_class_alone() -> None:
+    mixin = "class Mixin:\n    def test_a(self):\n        self.make()\n\n    def test_b(self):\n        pass\n\n\n"
+    files = {
+        "m.py": F + "def g():\n    return 2\n",
+        "tests/test_m.py": (
+            "import m\n\n\n" + mixin + "class TestF(Mixin):\n    make = staticmethod(m.f)\n\n\n"
+            "class TestG(Mixin):  # note: g\n    make = staticmethod(m.g)\n\n    def test_own(self):\n        m.f()\n\n"
+            "    def test_other(self):\n        pass\n"
+        ),
+    }  # fmt: skip
+    deletion = delete(files, "m.py::f", hide=("tests/test_m.py::TestF::test_a", "tests/test_m.py::TestG::test_own"))
+    test_g = "class TestG(Mixin):  # note: g\n    make = staticmethod(m.g)\n\n    def test_other(self):\n        pass\n"
+    assert after(files, deletion)["tests/test_m.py"] == "import m\n\n\n" + mixin + test_g
+    assert "tests/test_m.py::TestF" in deletion.hidden, "the class stands for all of its tests"
+    deletion = delete(files, "m.py::g", hide=("tests/test_m.py::TestG::test_a",))
+    rest = "class TestG(Mixin):  # note: g\n    test_a = None\n"
+    assert rest in after(files, deletion)["tests/test_m.py"]
+    assert deletion.hidden == ("tests/test_m.py::TestG::test_a",)
+
+
 def test_files_that_others_need_stay_and_conftest_too() -> None:
     files = {
         "m.py": F + "x = 1\n",
