@@ -169,7 +169,8 @@ def funnel(states: Sequence[SourceState]) -> Table:
         table.add_column(name, justify="left" if name in {"source", "refused, and why"} else "right")
     for state in states:
         report = state.report()
-        why = ", ".join(f"{count} {reason}" for reason, count in sorted(report.rejected.items(), key=lambda i: -i[1]))
+        counts = report.rejected or ({} if state.tasks else report.not_proposed)
+        why = ", ".join(f"{count} {reason}" for reason, count in sorted(counts.items(), key=lambda i: -i[1]))
         if state.failure is not None:
             why = f"{state.failure.reason}: {state.failure.detail.partition(chr(10))[0][:100]}"
         numbers = (

@@ -9,6 +9,7 @@ from rich.console import Console
 
 from excise.config import load
 from excise.pipeline.progress import Progress, caps, funnel, literal
+from excise.pipeline.stages import Proposed
 from excise.pipeline.state import SourceState
 from excise.types import Rejection, SourceSpec
 
@@ -81,3 +82,11 @@ def test_caps_name_sources_as_they_are() -> None:
     settings = load(environ={}, limit=8, sources=[SourceSpec(spec="pypi:uvicorn[standard]", limit=4)])
     assert caps(settings) == "At most 8 tasks per source, 4 of pypi:uvicorn[standard] (--limit)."
     assert caps(load(environ={})) == ""
+
+
+def test_a_source_without_features_says_why() -> None:
+    state = state_of("pypi:x")
+    state.propose(Proposed(features=(), num_symbols=1, num_covered=1, not_proposed={"too_central": 1}))
+    shown = console(terminal=False)
+    shown.print(funnel([state]))
+    assert "1 too_central" in text_of(shown)
