@@ -27,6 +27,8 @@ TIERS = {
 MIN_LOC = 3
 MAX_LOC = 800
 MAX_CLUSTER = 8
+MIN_TWIN_CHARS = 80
+_CALLABLE = frozenset({SymbolKind.FUNCTION, SymbolKind.METHOD})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,6 +56,8 @@ class _Ground:
     num_tests: int
     max_tests: int
     symbols: dict[str, Symbol] = field(default_factory=dict)
+    twins: Counter[bytes] = field(default_factory=Counter)
+    """How often the same code stands in the repository; short code is not counted."""
 
     def refuse(self, symbol: Symbol) -> str:
         """Why this symbol is no entry of a feature; empty if it is one."""
@@ -64,6 +68,7 @@ class _Ground:
             ("runs_at_import", lambda: bool(_callables(self, symbol.symbol_id) & self.at_import)),
             ("too_central", lambda: len(tests) > self.max_tests),
             ("used_by_others", lambda: self.is_used_by_others(symbol, tests)),
+            ("has_twin", lambda: self.twins[_code_of(self.codebase, symbol)] > 1),
             ("special_name", lambda: _is_dunder(symbol.name)),
             ("private", lambda: not symbol.is_public),
             ("too_small", lambda: symbol.loc < MIN_LOC),
@@ -150,7 +155,17 @@ def _ground(codebase: Codebase, coverage: CoverageMap, trusted: frozenset[str], 
     }
     at_import = frozenset(coverage.at_import)
     most = max(1, int(len(trusted) * share))
-    return _Ground(codebase, tests, at_import, len(trusted), most, symbols)
+    callables = (s for s in codebase.symbols().values() if s.kind in _CALLABLE)
+    twins = Counter(code for symbol in callables if (code := _code_of(codebase, symbol)))
+    return _Ground(codebase, tests, at_import, len(trusted), most, symbols, twins)
+
+
+def _code_of(codebase: Codebase, symbol: Symbol) -> bytes:
+    """The body of a function without docstring and layout; empty where it is what anyone would write."""
+    if symbol.kind not in _CALLABLE:
+        return b""
+    code = b" ".join(codebase.modules[symbol.path].source[symbol.code_start : symbol.end].split())
+    return code if len(code) >= MIN_TWIN_CHARS else b""
 
 
 def _proposals(ground: _Ground, entries: list[Symbol]) -> Iterable[tuple[FeatureKind, tuple[str, ...]]]:
@@ -259,8 +274,7 @@ def _inside(ground: _Ground, symbol_id: str) -> frozenset[str]:
 
 def _callables(ground: _Ground, symbol_id: str) -> frozenset[str]:
     """The functions and methods of it: class and module bodies always run at import, what matters is these."""
-    kinds = {SymbolKind.FUNCTION, SymbolKind.METHOD}
-    return frozenset(s for s in _inside(ground, symbol_id) if ground.symbols[s].kind in kinds)
+    return frozenset(s for s in _inside(ground, symbol_id) if ground.symbols[s].kind in _CALLABLE)
 
 
 def _is_dunder(name: str) -> bool:

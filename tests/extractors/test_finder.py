@@ -156,3 +156,15 @@ def test_the_order_mixes_kinds_and_depends_on_the_seed_alone() -> None:
     assert len(set(kinds[:3])) == 3, "the rarer kinds come early"
     assert len({f.feature_id for f in first}) == len(first)
     assert all(feature.kind in FeatureKind for feature in first)
+
+
+def test_code_that_stands_in_the_repository_twice_is_no_task() -> None:
+    body = "".join(f"    total_{number} = sum(range({number}, {number} + 10))\n" for number in range(4))
+    texts = {
+        "m.py": f"def one():\n{body}\n\ndef fine():\n{body.replace('sum', 'max')}",
+        "n.py": f"class C:\n    def other(self):\n{body.replace('    ', '        ')}",
+    }
+    found = find(texts, {"m.py::one": "0", "m.py::fine": "2", "n.py::C.other": "4"})
+    assert found.not_proposed["has_twin"] == 2
+    assert "function fine" in named(found)
+    assert "function one" not in named(found)

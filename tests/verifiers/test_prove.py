@@ -53,7 +53,6 @@ PINNED = [
     ("shapes__77b43faa2bd5", "stub", ["src/shapes/text.py::parse"], 4),
     ("shapes__a916867e2119", "remove", ["src/shapes/base.py::lookup"], 5),
     ("shapes__b7793527c179", "remove", ["src/shapes/tables.py::Ruler.marks"], 1),
-    ("shapes__c94af881a8ed", "remove", ["src/shapes/round.py::Circle.circumference"], 1),
     ("shapes__deee02c5167c", "stub", ["src/shapes/tables.py::Ruler.marks"], 1),
     (
         "shapes__e818c92ccd67",
@@ -64,6 +63,16 @@ PINNED = [
             "src/shapes/squares.py::diagonal",
         ],
         7,
+    ),
+    (
+        "shapes__ec87de4254aa",
+        "stub",
+        [
+            "src/shapes/base.py::Shape.area",
+            "src/shapes/base.py::Shape.compare",
+            "src/shapes/base.py::Shape.scaled_area",
+        ],
+        5,
     ),
 ]
 
@@ -185,7 +194,8 @@ def test_a_shipped_tree_whose_tests_do_not_end(vary, action: str, reason: str, l
 
 
 def test_a_shipped_tree_whose_runner_gives_up(vary) -> None:
-    bench = vary({"conftest.py": CONFTEST.format("os._exit(0)")}, baseline=True)
+    conftest = "import shapes, os\ntry:\n    list(shapes.spiral(1))\nexcept Exception:\n    os._exit(0)\n"
+    bench = vary({"conftest.py": conftest}, baseline=True)
     detail = refused(prove(bench, feature(bench, WALK), "remove"), "breaks_other_tests")
     assert "the runner gave up" in detail
 
@@ -195,6 +205,14 @@ def test_code_that_is_its_own_stand_in(vary, body: str) -> None:
     """Without a difference there is nothing that gate 8 could try."""
     bench = vary({"src/shapes/walk.py": f"def spiral(n):\n    {body}\n"}, baseline=True)
     refused(prove(bench, feature(bench, WALK), "remove"), "empty_solution_passes")
+
+
+def test_what_cannot_be_removed_is_tried_as_a_stub(vary) -> None:
+    conftest = "import shapes\nassert callable(shapes.spiral)\n"
+    bench = vary({"conftest.py": conftest}, baseline=True)
+    task = accepted(prove(bench, feature(bench, WALK), "remove"))
+    assert (task.deleter, task.difficulty.tier) == ("stub", 0)
+    assert task.fail_to_pass == WALK_TESTS
 
 
 def test_a_twin_in_the_repository(vary) -> None:
