@@ -1,6 +1,15 @@
-"""The problem statement, written from what is known: signatures, docstrings, call sites, docs. No model needed.
+"""The problem statement, written from what is known: signatures, docstrings, docs, call sites. No model needed.
 
 It names everything that the hidden tests use and the visible tree no longer shows, and none of the deleted code.
+What else it says is the task's visibility:
+
+=============  ==========  ==========  ====
+level          signatures  docstrings  docs
+=============  ==========  ==========  ====
+``docstring``  yes         yes         yes
+``signature``  yes         no          no
+``behaviour``  names only  yes         yes
+=============  ==========  ==========  ====
 """
 
 from __future__ import annotations
@@ -8,14 +17,21 @@ from __future__ import annotations
 import re
 import textwrap
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import PurePosixPath
 
+from excise.deleters.docs import quotes, rendered
+from excise.errors import ConfigError
 from excise.protocols import Codebase
 from excise.types import Deletion, Repo, Symbol, SymbolKind, Visibility
 
 MAX_CALL_SITES = 6
 MAX_DOC_CHARS = 4000
 _CALLABLE = {SymbolKind.FUNCTION, SymbolKind.METHOD}
+_BEFORE_PARAMETERS = re.compile(r"^(?:async )?(?:def|class) \w+ ?(?:\[.*?\])?(?=\(|$)")
+LEVELS = (Visibility.DOCSTRING, Visibility.SIGNATURE, Visibility.BEHAVIOUR)
+"""What can be written. The levels that show tests are not implemented: hidden tests are always hidden."""
 
 
 def write_statement(
@@ -24,20 +40,29 @@ def write_statement(
     repo: Repo,
     fail_to_pass: Sequence[str],
     visibility: Visibility = Visibility.DOCSTRING,
+    *,
+    documents: Mapping[str, str] | None = None,
 ) -> tuple[str, str]:
-    """The statement (Markdown) and the interface (one ``module: signature`` a line)."""
+    """The statement (Markdown) and the interface (one ``path: signature`` a line).
+
+    ``documents`` are the texts of the project's documentation by path, see :func:`excise.deleters.docs.read_documents`.
+    Raises :class:`ConfigError` for a visibility that is not one of :data:`LEVELS`.
+    """
+    if visibility not in LEVELS:
+        raise ConfigError(f"visibility {visibility} is not implemented. Choose one of {', '.join(LEVELS)}.")
     symbols = codebase.symbols()
     removed = [symbols[s] for s in deletion.removed if s in symbols]
     shown = _interface(codebase, removed, fail_to_pass)
-    interface = [f"{symbol.path}: {_signature(symbol)}" for symbol in shown]
-    doctests = {test.partition("::")[2].rpartition(".")[2] for test in fail_to_pass if ".py::" in test}
     parts = [
         _title(repo, shown, deletion),
-        _missing(shown, visibility, doctests),
+        _missing(shown, visibility, fail_to_pass),
+        _documented(codebase, shown, deletion, visibility, documents or {}),
         _where_used(codebase, removed),
         _imports(codebase, shown),
         _checked(fail_to_pass, deletion.hidden),
     ]
+    spelled = _bare if visibility is Visibility.BEHAVIOUR else _signature
+    interface = dict.fromkeys(f"{symbol.path}: {spelled(symbol)}" for symbol in shown)
     return "\n\n".join(part for part in parts if part) + "\n", "\n".join(interface)
 
 
@@ -81,7 +106,7 @@ def _title(repo: Repo, shown: Sequence[Symbol], deletion: Deletion) -> str:
     )
 
 
-def _missing(shown: Sequence[Symbol], visibility: Visibility, doctests: set[str]) -> str:
+def _missing(shown: Sequence[Symbol], visibility: Visibility, fail_to_pass: Sequence[str]) -> str:
     by_path: dict[str, list[Symbol]] = defaultdict(list)
     for symbol in shown:
         by_path[symbol.path].append(symbol)
@@ -89,22 +114,76 @@ def _missing(shown: Sequence[Symbol], visibility: Visibility, doctests: set[str]
     for path, symbols in by_path.items():
         whole = any(s.kind is SymbolKind.MODULE for s in symbols)
         lines.append(f"\n### `{path}`" + (" (the whole file)" if whole else ""))
-        lines += [_entry(symbol, visibility, doctests) for symbol in symbols]
+        entries = (_head(symbol, visibility) + _docstring(symbol, visibility, fail_to_pass) for symbol in symbols)
+        lines += dict.fromkeys(entries)
     return "\n".join(lines)
 
 
-def _entry(symbol: Symbol, visibility: Visibility, doctests: set[str]) -> str:
-    text = ""
-    if symbol.kind is not SymbolKind.MODULE:
-        marks = "".join(f"\n@{decorator}" for decorator in symbol.decorators)
-        head = f"{marks}\n{_signature(symbol)}".strip()
-        owner = symbol.qualname.rpartition(".")[0]
-        text = f"\n```python\n{head}\n```" + (f"\n(in `{owner}`)" if owner else "")
-    if symbol.docstring and visibility not in {Visibility.SIGNATURE}:
-        docstring = symbol.docstring
-        if symbol.name in doctests:
-            docstring = without_examples(docstring)
-        text += "\n" + textwrap.indent(docstring.strip()[:MAX_DOC_CHARS], "> ", lambda _: True)
+def _head(symbol: Symbol, visibility: Visibility) -> str:
+    if symbol.kind is SymbolKind.MODULE:
+        return ""
+    if visibility is Visibility.BEHAVIOUR:
+        return f"\n{_bare(symbol)}"
+    marks = "".join(f"\n@{decorator}" for decorator in symbol.decorators)
+    head = f"{marks}\n{_signature(symbol)}".strip()
+    owner = symbol.qualname.rpartition(".")[0]
+    return f"\n```python\n{head}\n```" + (f"\n(in `{owner}`)" if owner else "")
+
+
+def _docstring(symbol: Symbol, visibility: Visibility, fail_to_pass: Sequence[str]) -> str:
+    docstring = symbol.docstring
+    if not docstring or visibility is Visibility.SIGNATURE:
+        return ""
+    if any(_is_doctest_of(symbol, test) for test in fail_to_pass):
+        docstring = without_examples(docstring)
+    if visibility is Visibility.BEHAVIOUR:
+        docstring = _without_parameters(docstring, [symbol])
+    return "\n" + textwrap.indent(docstring.strip()[:MAX_DOC_CHARS], "> ", lambda _: True)
+
+
+def _is_doctest_of(symbol: Symbol, test: str) -> bool:
+    """Whether a test id is that of a docstring's examples: ``pkg/core.py::pkg.core.Box.open``."""
+    path, _, dotted = test.partition("::")
+    if path != symbol.path:
+        return False
+    file = PurePosixPath(path)
+    name = symbol.qualname or (file.parent.name if file.stem == "__init__" else file.stem)
+    return f".{dotted}".endswith(f".{name}")
+
+
+def _bare(symbol: Symbol) -> str:
+    """What a symbol is and what it is called, without its parameters."""
+    if symbol.kind is SymbolKind.MODULE:
+        return "module"
+    name = re.sub(r"#\d+", "", symbol.qualname)
+    marks = {decorator.partition("(")[0].rpartition(".")[2] for decorator in symbol.decorators}
+    kind = str(symbol.kind)
+    if symbol.kind is SymbolKind.CLASS:
+        bases = _parameters(symbol)[1:-1]
+        return f"class `{name}`" + (f" (of `{bases}`)" if bases else "")
+    if marks & {"property", "cached_property", "setter", "deleter"}:
+        kind = "property"
+    elif marks & {"classmethod", "staticmethod"}:
+        kind = "class method" if "classmethod" in marks else "static method"
+    return f"{'async ' if symbol.is_async else ''}{kind} `{name}`"
+
+
+def _parameters(symbol: Symbol) -> str:
+    """``(a, b=1)`` of ``def f(a, b=1) -> int``; the bases of a class likewise."""
+    rest = _BEFORE_PARAMETERS.sub("", symbol.signature)
+    end = rest.rfind(" -> ") if " -> " in rest and symbol.kind in _CALLABLE else len(rest)
+    return rest[: rest.rfind(")", 0, end) + 1]
+
+
+def _without_parameters(text: str, symbols: Iterable[Symbol]) -> str:
+    """A text in which no signature of ``symbols`` is spelled out, nor a docstring's first line in its place."""
+    for symbol in symbols:
+        name, parameters = re.sub(r"#\d+", "", symbol.name), _parameters(symbol)
+        if symbol.kind in _CALLABLE and len(parameters) > 2:
+            own = re.sub(r"^\((?:self|cls)(?:, )?", "(", parameters)
+            for spelled in {parameters, own} - {"()"}:
+                text = text.replace(name + spelled, name)
+            text = re.sub(rf"\A{re.escape(name)}\(.*\).*\n", "", text)
     return text
 
 
@@ -125,6 +204,22 @@ def without_examples(docstring: str) -> str:
 
 def _signature(symbol: Symbol) -> str:
     return symbol.signature or symbol.path
+
+
+def _documented(
+    codebase: Codebase,
+    shown: Sequence[Symbol],
+    deletion: Deletion,
+    visibility: Visibility,
+    documents: Mapping[str, str],
+) -> str:
+    """What the project's documentation says about what is missing."""
+    if visibility is Visibility.SIGNATURE:
+        return ""
+    found = quotes(documents, codebase, shown, [text for _, text in deletion.text])
+    if visibility is Visibility.BEHAVIOUR:
+        found = [replace(quote, text=_without_parameters(quote.text, shown)) for quote in found]
+    return f"## What the documentation says\n\n{rendered(found)}" if found else ""
 
 
 def _where_used(codebase: Codebase, removed: Sequence[Symbol]) -> str:

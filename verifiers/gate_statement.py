@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from excise.protocols import GateReport
-from excise.types import SymbolKind
+from excise.types import Symbol, SymbolKind
 from excise.verifiers.candidate import Candidate
 from excise.verifiers.shingles import normal_lines
 
@@ -19,7 +19,10 @@ class StatementIsComplete:
     """Gate 10."""
 
     name = "g10_statement"
-    claim = "The statement names every removed name that the hidden tests use, and holds none of the deleted code"
+    claim = (
+        "The statement names every removed definition that the hidden tests name, "
+        f"and holds at most {MAX_LINES} long lines of the deleted code"
+    )
 
     def check(self, candidate: Candidate) -> GateReport:
         """Look for names that are missing and for lines that are not."""
@@ -42,27 +45,32 @@ class StatementIsComplete:
             for path in files
             if path in bench.codebase.modules
         )
-        symbols = bench.codebase.symbols()
-        names = {
-            symbols[symbol].name.partition("#")[0]
-            for symbol in candidate.deletion.removed
-            if symbol in symbols and symbols[symbol].kind is not SymbolKind.MODULE
-        }
+        names = {s.name.partition("#")[0] for s in _removed(candidate) if s.kind is not SymbolKind.MODULE}
         used = {name for name in names if re.search(rf"\b{re.escape(name)}\b", text)}
         return sorted(name for name in used if not re.search(rf"\b{re.escape(name)}\b", candidate.statement))
 
     def _given_away(self, candidate: Candidate) -> list[str]:
         """Lines of deleted code, docstrings and signatures left out, that stand in the statement."""
-        bench = candidate.bench
-        symbols = bench.codebase.symbols()
+        modules = candidate.bench.codebase.modules
         lines: set[str] = set()
         allowed: set[str] = set()
-        for symbol_id in candidate.deletion.removed:
-            if symbol_id in symbols:
-                symbol = symbols[symbol_id]
-                source = bench.codebase.modules[symbol.path].source
-                if symbol.kind in {SymbolKind.FUNCTION, SymbolKind.METHOD}:
-                    lines |= set(normal_lines(source[symbol.code_start : symbol.end].decode(errors="replace")))
-                allowed |= set(normal_lines(symbol.docstring))
+        for symbol in _removed(candidate):
+            if symbol.kind in {SymbolKind.FUNCTION, SymbolKind.METHOD}:
+                code = modules[symbol.path].source[symbol.code_start : symbol.end]
+                lines |= set(normal_lines(code.decode(errors="replace")))
+            allowed |= set(normal_lines(symbol.docstring))
         stated = set(normal_lines(candidate.statement))
         return sorted(line for line in lines & stated - allowed if len(line) >= MIN_LINE)
+
+
+def _removed(candidate: Candidate) -> list[Symbol]:
+    """What is gone: the symbols of the deletion, and all that is inside of them."""
+    codebase = candidate.bench.codebase
+    outer = [codebase.symbols()[s] for s in candidate.deletion.removed if s in codebase.symbols()]
+    found = {
+        inner.symbol_id: inner
+        for symbol in outer
+        for inner in codebase.modules[symbol.path].symbols
+        if symbol.start <= inner.start and inner.end <= symbol.end
+    }
+    return list(found.values())

@@ -1,0 +1,278 @@
+"""What the project's own documentation says about code: prose that names it, never code, never examples."""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import keyword
+import re
+import textwrap
+import warnings
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+
+from excise.protocols import Codebase
+from excise.types import Symbol
+
+MAX_PARAGRAPHS = 3
+MAX_CHARS = 1200
+"""Characters of all paragraphs together."""
+MIN_WORDS = 5
+"""Of prose; with fewer it is a heading, a list of names or code."""
+MIN_CODE_LINE = 12
+"""Shorter lines of code say nothing."""
+MAX_FILE = 1 << 20
+_FOLDERS = frozenset({"doc", "docs", "documentation"})
+_SUFFIXES = (".md", ".rst", ".txt")
+_HISTORY = re.compile(
+    r"chang|histor|news|release|^versions?\b|what_?s_?new|migrat|upgrad|licen[cs]e|authors|contribut|roadmap",
+    re.IGNORECASE,
+)
+"""Files about versions and people: what they say of code need not hold today."""
+_PROSE = frozenset(
+    (
+        "admonition", "attention", "caution", "danger", "deprecated", "hint", "important", "note", "seealso", "tip",
+        "versionadded", "versionchanged", "warning",
+    )
+)  # fmt: skip
+"""Directives of reStructuredText that hold prose; what is in others is not read."""
+_DIRECTIVE = re.compile(r"\.\.\s+([\w-]+)::\s*(.*)")
+_ITEM = re.compile(r"^\s*(?:[-*+•]|(?:\d+|#)[.)])\s+")
+_RULE = re.compile(r"[^\w\s]{3,}(?:\s+[^\w\s]{3,})*")
+_EXAMPLE = re.compile(r"(?:>>>|\.\.\.(?:\s|$)|In \[|\$ |% )")
+_CODE = re.compile(r"`[^`]+`|[\w.]+\([^()]*\)")
+_NAMED = re.compile(
+    r"(?P<role>:(?:\w+:)+)?`(?:[^`<]*<)?[@~!.]?(?P<quoted>[A-Za-z_][\w.]*)(?P<call>\()?(?:[`>]|(?<=\())"
+    r"|(?<![\w.`~])(?P<called>[A-Za-z_][\w.]*)\("
+)
+"""A role or its target, a name in backticks, a call."""
+_MEMBER = re.compile(r"\b(?:methods?|propert(?:y|ies)|attributes?)\b")
+
+
+def read_documents(root: Path, paths: Iterable[str]) -> dict[str, str]:
+    """Texts of a repository's documentation: README files and everything readable in ``docs``; READMEs come first."""
+    chosen = sorted((path for path in paths if _is_document(path)), key=lambda path: ("/" in path, path))
+    found = {}
+    for path in chosen:
+        file = root / path
+        if file.is_file() and not file.is_symlink() and file.stat().st_size <= MAX_FILE:
+            found[path] = file.read_bytes().decode("utf-8-sig", errors="replace")
+    return found
+
+
+def _is_document(path: str) -> bool:
+    *folders, name = path.split("/")
+    if any(_HISTORY.search(part) for part in (*folders, name)):
+        return False
+    if not folders and name.lower().startswith("readme"):
+        return Path(name).suffix.lower() in {"", *_SUFFIXES}
+    return bool(folders) and folders[0].lower() in _FOLDERS and name.lower().endswith(_SUFFIXES)
+
+
+@dataclass(frozen=True, slots=True)
+class Quote:
+    """A paragraph that names missing code."""
+
+    path: str
+    """The document."""
+    text: str
+    """The paragraph on one line, markup kept."""
+    names: frozenset[str]
+    """Ids of the symbols that it names."""
+
+
+def quotes(
+    documents: Mapping[str, str], codebase: Codebase, symbols: Sequence[Symbol], deleted: Iterable[str]
+) -> list[Quote]:
+    """At most :data:`MAX_PARAGRAPHS` paragraphs about ``symbols``, in the order of the documents.
+
+    ``deleted`` are the texts that were taken out: no paragraph repeats one of their lines. Paragraphs that name
+    something that no earlier one does go first. Equal input gives equal output.
+    """
+    names = _Names(codebase, symbols)
+    code = _code_lines(deleted, symbols)
+    known = [_flat(symbol.docstring) for symbol in symbols if symbol.docstring]
+    found: dict[str, Quote] = {}
+    for path, text in documents.items():
+        for paragraph in paragraphs(text) if any(word in text for word in names.words) else ():
+            named = names.in_text(paragraph)
+            told = any(paragraph in docstring for docstring in known)
+            if named and not told and not any(line in paragraph for line in code):
+                found.setdefault(paragraph, Quote(path, paragraph, named))
+    return _chosen(list(found.values()))
+
+
+def _chosen(found: list[Quote]) -> list[Quote]:
+    chosen: list[Quote] = []
+    for new_ones_only in (True, False):
+        for quote in found:
+            room = MAX_CHARS - sum(len(other.text) for other in chosen)
+            told = frozenset[str]().union(*(other.names for other in chosen))
+            fits = len(chosen) < MAX_PARAGRAPHS and len(quote.text) <= room and quote not in chosen
+            if fits and (quote.names - told or not new_ones_only):
+                chosen.append(quote)
+    return sorted(chosen, key=found.index)
+
+
+def rendered(chosen: Sequence[Quote]) -> str:
+    """Quotes as Markdown."""
+    lines: list[str] = []
+    for number, quote in enumerate(chosen):
+        if not number or chosen[number - 1].path != quote.path:
+            lines.append(f"From `{quote.path}`:")
+        wrapped = textwrap.fill(quote.text, 110, break_long_words=False, break_on_hyphens=False)
+        lines.append(textwrap.indent(wrapped, "> "))
+    return "\n\n".join(lines)
+
+
+def _flat(text: str) -> str:
+    return " ".join(text.split())
+
+
+def _code_lines(deleted: Iterable[str], symbols: Sequence[Symbol]) -> set[str]:
+    prose = {_flat(line) for symbol in symbols for line in symbol.docstring.splitlines()}
+    lines = {_flat(line) for text in deleted for line in text.splitlines()}
+    return {line for line in lines - prose if len(line) >= MIN_CODE_LINE}
+
+
+# ------------------------------------------------------------------------------------------ names
+class _Names:
+    """Which symbols a text names as code."""
+
+    def __init__(self, codebase: Codebase, symbols: Sequence[Symbol]) -> None:
+        bare = Counter(
+            _plain(symbol).rpartition(".")[2]
+            for symbol in codebase.symbols().values()
+            if symbol.qualname and "#" not in symbol.qualname and not codebase.is_test(symbol.path)
+        )
+        taken = {*dir(builtins), *keyword.kwlist, *keyword.softkwlist}
+        self.alone = {name for name, number in bare.items() if number == 1 and name not in taken}
+        self.symbols = [s for s in symbols if not s.name.startswith("__")]
+        self.words = {_dotted(s)[-1] for s in self.symbols}
+
+    def in_text(self, text: str) -> frozenset[str]:
+        """Ids of the symbols that stand in roles, in backticks, or are called."""
+        members = _MEMBER.search(text) is not None
+        spelled = {
+            ((match["quoted"] or match["called"]).strip("."), bool(members or match["role"] or not match["quoted"]))
+            for match in _NAMED.finditer(text)
+        } | {(match["quoted"].strip("."), True) for match in _NAMED.finditer(text) if match["call"]}
+        return frozenset(
+            s.symbol_id for s in self.symbols if any(self._is(s, name, certain) for name, certain in spelled)
+        )
+
+    def _is(self, symbol: Symbol, spelled: str, certain: bool) -> bool:
+        """``halve`` if nothing else is called that, ``core.halve``, ``Box.open``, ``box.open``.
+
+        ``open`` alone may as well be a parameter: it counts where it is called, has a role, or the text speaks of
+        methods or attributes.
+        """
+        parts, own = spelled.split("."), _plain(symbol).split(".") if symbol.qualname else []
+        place = _dotted(symbol)[: len(_dotted(symbol)) - len(own)]
+        given = parts[:-1]
+        if not own:
+            return len(parts) > 1 and parts == place[-len(parts) :]
+        if parts[-1] != own[-1]:
+            return False
+        if not given:
+            return own[-1] in self.alone and (certain or len(own) == 1)
+        if len(own) == 1:
+            return set(given) <= set(place)
+        return given[-1].lower() == own[-2].lower() if len(given) == 1 else given[-(len(own) - 1) :] == own[:-1]
+
+
+def _plain(symbol: Symbol) -> str:
+    return re.sub(r"#\d+", "", symbol.qualname)
+
+
+def _dotted(symbol: Symbol) -> list[str]:
+    """Names from the outermost folder to the symbol itself."""
+    parts = symbol.path.removesuffix(".py").removesuffix("/__init__").split("/")
+    return [*parts, *(_plain(symbol).split(".") if symbol.qualname else [])]
+
+
+# ------------------------------------------------------------------------------------- paragraphs
+@lru_cache(maxsize=4096)
+def paragraphs(text: str) -> tuple[str, ...]:
+    """Paragraphs and items of lists that are prose, each on one line.
+
+    Both Markdown and reStructuredText, as files are often neither exactly: fenced, indented and literal blocks,
+    directives, tables, headings and interactive examples are left out.
+    """
+    found: list[str] = []
+    for block in _blocks(text):
+        first = _ITEM.sub("", block[0], count=1)
+        flat = _flat(" ".join([first, *block[1:]])).removesuffix("::").removesuffix(":")
+        words = re.findall(r"[A-Za-z]{2,}", _CODE.sub(" ", flat))
+        torn = first == block[0] and flat[:1].islower()  # the end of a sentence whose beginning is no text
+        code = ">>>" in flat or any(_is_code(line.strip()) for line in block)
+        if len(words) >= MIN_WORDS and not torn and not code:
+            found.append(flat)
+    return tuple(found)
+
+
+def _blocks(text: str) -> Iterator[list[str]]:
+    """Lines that stand together; titles, tables and markup alone are nothing."""
+    block: list[str] = []
+    for line in [*_outside_of_code(text), ""]:
+        bare = line.strip()
+        rule = _RULE.fullmatch(bare) is not None
+        item = _ITEM.match(line) is not None and not rule
+        markup = bare.startswith(("#", "<", "|")) and (not block or bare.startswith("# ") or "##" in bare)
+        if bare and not markup and not rule and not item:
+            block.append(line)
+            continue
+        if block and not rule:  # a rule below text makes it a title
+            yield block
+        block = [line] if item else []
+
+
+def _outside_of_code(text: str) -> Iterator[str]:
+    """Lines of text; blank ones in place of code."""
+    fence = ""
+    owner: int | None = None  # indentation of what the present literal block or directive belongs to
+    margin = 0  # indentation of text
+    after_blank = True
+    for line in text.expandtabs().splitlines():
+        bare = line.strip()
+        indent = len(line) - len(line.lstrip())
+        directive = _DIRECTIVE.match(bare)
+        shown = ""
+        if fence:
+            fence = "" if bare.startswith(fence) else fence
+        elif bare.startswith(("```", "~~~")):
+            fence = bare[:3]
+        elif bare and (owner is None or indent <= owner):
+            margin, owner = min(margin, indent), None
+            if directive and directive[1] in _PROSE:
+                margin = indent + 4
+                yield ""
+                shown = directive[2]
+            elif bare == ".." or bare.startswith(".. "):
+                owner = indent
+            elif after_blank and indent >= margin + 4:
+                owner = indent - 1
+            else:
+                owner = indent if bare.endswith("::") else None
+                shown = line
+        after_blank = not shown
+        yield shown
+
+
+def _is_code(line: str) -> bool:
+    if _EXAMPLE.match(line) or re.search(r"\S {3,}\S", line):
+        return True
+    if not re.search(r"[(=\[]|\bimport\b", line):
+        return False
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for ending in ("", " pass"):
+            try:
+                ast.parse(line + ending)
+            except (SyntaxError, ValueError, MemoryError, RecursionError):
+                continue
+            return True
+    return False
