@@ -87,7 +87,12 @@ def _prove(bench: Workbench, feature: Feature, deleter_name: str) -> Proof:
         candidate = _settle(bench, feature, deleter_name)
         _split(candidate)
         candidate.statement, candidate.interface = write_statement(
-            bench.codebase, candidate.deletion, bench.repo, candidate.fail_to_pass, bench.settings.visibility
+            bench.codebase,
+            candidate.deletion,
+            bench.repo,
+            candidate.fail_to_pass,
+            bench.settings.visibility,
+            documents=bench.documents,
         )
         candidate.task = build_task(candidate)
         candidate.instance_id = candidate.task.instance_id

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from excise.config import VerdictSettings
+from excise.deleters.docs import read_documents
 from excise.deleters.patches import apply_patch, touched
 from excise.envs.interpreters import interpreter_of
 from excise.envs.layout import REPO, base_env, project_mounts
@@ -127,6 +128,11 @@ class Workbench:
         """Tests that pass in every baseline run, in order and alone."""
         unstable = set(self.prepared.coverage.unstable) if self.prepared.coverage else set()
         return frozenset(self.baseline.passing()) - unstable
+
+    @cached_property
+    def documents(self) -> dict[str, str]:
+        """The project's documentation, as far as problem statements may quote it."""
+        return read_documents(self.root, self.paths)
 
     @cached_property
     def left_out(self) -> tuple[str, ...]:

@@ -17,7 +17,7 @@ from datetime import date, datetime
 from pathlib import Path
 from typing import Annotated, Any
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, field_validator
 
 from excise.errors import ConfigError
 from excise.types import SourceSpec, Visibility
@@ -101,6 +101,13 @@ class VerdictSettings(_Strict):
     """How much the problem statement gives away."""
     cutoff: Annotated[str, BeforeValidator(_day)] = "auto"
     """Only install releases before this date: ``auto`` takes the date of the sources, empty means no limit."""
+
+    @field_validator("visibility")
+    @classmethod
+    def _implemented(cls, level: Visibility) -> Visibility:
+        if level in {Visibility.TESTS, Visibility.SAMPLE_TESTS}:
+            raise ValueError("is not implemented (hidden tests stay hidden): use docstring, signature or behaviour")
+        return level
 
     def of(self, known: Mapping[str, Any]) -> VerdictSettings:
         """Settings as they were ``known`` to be, except for those that were given here; unknown names are ignored."""

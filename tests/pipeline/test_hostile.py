@@ -55,7 +55,8 @@ def test_the_run_is_partly_done(ended) -> None:
 def test_their_good_tests_make_tasks(ended, reports, name: str, passing: int, tests: int) -> None:
     report = reports[name]
     assert (report.status, report.num_valid) == ("ok", 1), report
-    assert (report.num_passing, report.num_tests, report.num_flaky) == (passing, tests, 0)
+    assert (report.num_passing, report.num_tests) == (passing, tests)
+    assert report.num_flaky <= 1, "a fork bomb fails in more than one way"
     (task,) = TaskSet.open(ended[0]).tasks(name)
     assert all(test.startswith("tests/test_good.py::") for test in task.fail_to_pass)
 
