@@ -74,22 +74,23 @@ class TestHider:
 
     def _has_other_heirs(self, node: NodeId, method: Entity) -> bool:
         """The class inherits the test, and so does another one where it is not to be hidden."""
-        owner = ".".join(node.names[:-1])
-        if not owner or (node.path, owner) == (method.path, method.qualname.rpartition(".")[0]):
+        owner, base = Entity(node.path, ".".join(node.names[:-1])), _owner(method)
+        if not owner.qualname or owner == base:
             return False
-        resolver = self.uses.resolver
-        for path, module in self.codebase.modules.items():
-            if not self.codebase.is_test(path):
-                continue
-            for symbol in module.symbols:
-                test_id = "::".join([path, *symbol.qualname.split("."), node.names[-1]])
-                if symbol.kind is SymbolKind.CLASS and test_id not in self._wanted:
-                    heir = Entity(path, symbol.qualname)
-                    if heir != Entity(method.path, method.qualname.rpartition(".")[0]):
-                        found = resolver.attribute(heir, node.names[-1])
-                        if found == method:
-                            return True
-        return False
+        classes = (
+            symbol
+            for path, module in self.codebase.modules.items()
+            if self.codebase.is_test(path)
+            for symbol in module.symbols
+            if symbol.kind is SymbolKind.CLASS
+        )
+        name = node.names[-1]
+        return any(
+            self.uses.resolver.attribute(heir, name) == method
+            for symbol in classes
+            if (heir := Entity(symbol.path, symbol.qualname)) != base
+            and "::".join([symbol.path, *symbol.qualname.split("."), name]) not in self._wanted
+        )
 
     def _hide_in_heir(self, node: NodeId) -> bool:
         """Take an inherited test out of one class: with the class, or by a line that hides it where others stay."""
@@ -113,9 +114,7 @@ class TestHider:
 
     def _hide_binding(self, node: NodeId, entity: Entity) -> bool:
         """``test_x = make_test(…)``."""
-        binding = self.uses.resolver.scope(entity.path).bindings.get(
-            (entity.qualname.rpartition(".")[0], node.names[-1])
-        )
+        binding = self.uses.resolver.scope(entity.path).bindings.get((_owner(entity).qualname, node.names[-1]))
         if binding is None or not self.codebase.is_test(entity.path):
             return False
         plan = self.follower.plan(entity.path)
@@ -206,5 +205,10 @@ class TestHider:
 
 
 def _is_test_function(symbol: Symbol) -> bool:
-    is_function = symbol.kind in {SymbolKind.FUNCTION, SymbolKind.METHOD}
+    is_function = symbol.is_callable
     return is_function and (symbol.name.startswith("test") or symbol.name == "runTest")
+
+
+def _owner(member: Entity) -> Entity:
+    """The class or module that a member stands in."""
+    return Entity(member.path, member.qualname.rpartition(".")[0])

@@ -28,7 +28,6 @@ from excise.types import Deletion, Repo, Symbol, SymbolKind, Visibility
 
 MAX_CALL_SITES = 6
 MAX_DOC_CHARS = 4000
-_CALLABLE = {SymbolKind.FUNCTION, SymbolKind.METHOD}
 _BEFORE_PARAMETERS = re.compile(r"^(?:async )?(?:def|class) \w+ ?(?:\[.*?\])?(?=\(|$)")
 LEVELS = (Visibility.DOCSTRING, Visibility.SIGNATURE, Visibility.BEHAVIOUR)
 """What can be written. The levels that show tests are not implemented: hidden tests are always hidden."""
@@ -82,7 +81,7 @@ def _interface(codebase: Codebase, removed: Sequence[Symbol], fail_to_pass: Sequ
 
 def _with_members(codebase: Codebase, symbol: Symbol) -> Iterable[Symbol]:
     yield symbol
-    if symbol.kind not in _CALLABLE:
+    if not symbol.is_callable:
         for inner in codebase.modules[symbol.path].symbols:
             if symbol.start <= inner.start and inner.end <= symbol.end and inner.symbol_id != symbol.symbol_id:
                 yield inner
@@ -171,7 +170,7 @@ def _bare(symbol: Symbol) -> str:
 def _parameters(symbol: Symbol) -> str:
     """``(a, b=1)`` of ``def f(a, b=1) -> int``; the bases of a class likewise."""
     rest = _BEFORE_PARAMETERS.sub("", symbol.signature)
-    end = rest.rfind(" -> ") if " -> " in rest and symbol.kind in _CALLABLE else len(rest)
+    end = rest.rfind(" -> ") if " -> " in rest and symbol.is_callable else len(rest)
     return rest[: rest.rfind(")", 0, end) + 1]
 
 
@@ -179,7 +178,7 @@ def _without_parameters(text: str, symbols: Iterable[Symbol]) -> str:
     """A text in which no signature of ``symbols`` is spelled out, nor a docstring's first line in its place."""
     for symbol in symbols:
         name, parameters = re.sub(r"#\d+", "", symbol.name), _parameters(symbol)
-        if symbol.kind in _CALLABLE and len(parameters) > 2:
+        if symbol.is_callable and len(parameters) > 2:
             own = re.sub(r"^\((?:self|cls)(?:, )?", "(", parameters)
             for spelled in {parameters, own} - {"()"}:
                 text = text.replace(name + spelled, name)

@@ -16,11 +16,8 @@ def functions_of(codebase: PythonCodebase, symbol_ids: Iterable[str]) -> list[Sy
     for symbol_id in symbol_ids:
         for group_id in codebase.group(symbol_id):
             symbol = codebase.symbols()[group_id]
-            found.update({s.symbol_id: s for s in _inside(codebase, symbol) if s.kind in _FUNCTIONS})
+            found.update({s.symbol_id: s for s in _inside(codebase, symbol) if s.is_callable})
     return sorted(found.values(), key=lambda s: (s.path, s.start))
-
-
-_FUNCTIONS = frozenset({SymbolKind.FUNCTION, SymbolKind.METHOD})
 
 
 def _inside(codebase: PythonCodebase, symbol: Symbol) -> Iterator[Symbol]:

@@ -81,8 +81,7 @@ def install(
             return finished
         with _scratch(folder) as work:
             job = _Job(recipe, source_layer, repo, sandbox, policy, interpreter, work, time.monotonic() + timeout_s)
-            job.exact = exact
-            environment = job.run(more)
+            environment = job.run(more, exact=exact)
             (work / "environment.json").write_bytes(to_json(environment, indent=2))
             for name in os.listdir(work):
                 if name not in ("environment.json", "env", "built"):
@@ -121,14 +120,14 @@ class _Job:
         self.work, self.deadline = work, deadline
         self.manifest: Manifest = read_manifest(sources)
         self.began = time.monotonic()
-        self.relocated = self.exact = False
+        self.relocated = False
 
-    def run(self, more: MissingModules | None) -> Environment:
+    def run(self, more: MissingModules | None, *, exact: bool) -> Environment:
         variables = install_environ(self.repo, self.recipe)
         mounts = install_mounts(self.interpreter, self.sources)
         with self.sandbox.open(mounts, replace(self.policy, network=True), env=variables) as session:
             installer = Installer(session, self.repo, self.manifest, self.sources, self.deadline)
-            self.recipe = installer.install(self.recipe, self.interpreter, exact=self.exact)
+            self.recipe = installer.install(self.recipe, self.interpreter, exact=exact)
             for number in range(MAX_ROUNDS + 1):
                 env, built = self.work / f"env{number}", self.work / f"built{number}"
                 session.snapshot(ENV, env)

@@ -28,7 +28,6 @@ MIN_LOC = 3
 MAX_LOC = 800
 MAX_CLUSTER = 8
 MIN_TWIN_CHARS = 80
-_CALLABLE = frozenset({SymbolKind.FUNCTION, SymbolKind.METHOD})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,7 +81,7 @@ class _Ground:
             return False
         more: set[str] = set()
         for caller in self.codebase.callers(symbol.symbol_id):
-            if caller in self.symbols and self.symbols[caller].kind in {SymbolKind.FUNCTION, SymbolKind.METHOD}:
+            if caller in self.symbols and self.symbols[caller].is_callable:
                 more |= self.tests.get(caller, frozenset())
         return len(more - tests) > 2 * len(tests) + 10
 
@@ -155,14 +154,14 @@ def _ground(codebase: Codebase, coverage: CoverageMap, trusted: frozenset[str], 
     }
     at_import = frozenset(coverage.at_import)
     most = max(1, int(len(trusted) * share))
-    callables = (s for s in codebase.symbols().values() if s.kind in _CALLABLE)
+    callables = (s for s in codebase.symbols().values() if s.is_callable)
     twins = Counter(code for symbol in callables if (code := _code_of(codebase, symbol)))
     return _Ground(codebase, tests, at_import, len(trusted), most, symbols, twins)
 
 
 def _code_of(codebase: Codebase, symbol: Symbol) -> bytes:
     """The body of a function without docstring and layout; empty where it is what anyone would write."""
-    if symbol.kind not in _CALLABLE:
+    if not symbol.is_callable:
         return b""
     code = b" ".join(codebase.modules[symbol.path].source[symbol.code_start : symbol.end].split())
     return code if len(code) >= MIN_TWIN_CHARS else b""
@@ -266,7 +265,7 @@ def _feature(ground: _Ground, tree: str, kind: FeatureKind, entry: tuple[str, ..
 def _inside(ground: _Ground, symbol_id: str) -> frozenset[str]:
     """The symbol and everything defined in it."""
     symbol = ground.symbols[symbol_id]
-    if symbol.kind in {SymbolKind.FUNCTION, SymbolKind.METHOD}:
+    if symbol.is_callable:
         return frozenset({symbol_id})
     inner = ground.codebase.modules[symbol.path].symbols
     return frozenset(s.symbol_id for s in inner if s.start >= symbol.start and s.end <= symbol.end)
@@ -274,7 +273,7 @@ def _inside(ground: _Ground, symbol_id: str) -> frozenset[str]:
 
 def _callables(ground: _Ground, symbol_id: str) -> frozenset[str]:
     """The functions and methods of it: class and module bodies always run at import, what matters is these."""
-    return frozenset(s for s in _inside(ground, symbol_id) if ground.symbols[s].kind in _CALLABLE)
+    return frozenset(s for s in _inside(ground, symbol_id) if ground.symbols[s].is_callable)
 
 
 def _is_dunder(name: str) -> bool:

@@ -19,7 +19,7 @@ from excise.datasets.store import Store, Writer
 from excise.errors import StoreError
 from excise.pipeline import order, proving, stages
 from excise.pipeline.cluster import cluster_client
-from excise.pipeline.jobs import Jobs, died
+from excise.pipeline.jobs import Jobs, failure_of
 from excise.pipeline.state import SourceState
 from excise.types import Feature, Rejection, SourceSpec, Worker
 from excise.verifiers.prove import Proof
@@ -111,19 +111,14 @@ class Run:
         """The stage's answer; a worker that died, or a bug, is a row like any other."""
         if future.status == "finished":
             return future.result()
-        lost = died(future)
-        error = future.exception() if future.status == "error" else None
+        reason, detail = failure_of(future, "the next run tries again")
         return Rejection(
             repo=job.state.name,
             stage=job.stage,
             subject=job.state.name,
-            reason="worker_died" if lost else "internal_error",
-            detail=(
-                "The worker process died twice at this stage (out of memory, or killed); the next run tries again."
-                if lost
-                else f"{type(error).__name__}: {error}. This is a bug in excise; the next run tries again."
-            ),
-            worker_outcome=Worker.KILLED if lost else Worker.INFRA_ERROR,
+            reason=reason,
+            detail=detail,
+            worker_outcome=Worker.KILLED if reason == "worker_died" else Worker.INFRA_ERROR,
         )
 
     def advance(self, job: _Job, answer: Any) -> None:

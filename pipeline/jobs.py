@@ -77,7 +77,12 @@ class Jobs(Generic[T]):
         self.client.cancel(list(self.running))
 
 
-def died(future: Any) -> bool:
-    """Whether a future failed because its worker did, rather than by an exception."""
+def failure_of(future: Any, again: str) -> tuple[str, str]:
+    """Reason and sentence for a future without an answer: its worker died, or it met a bug.
+
+    ``again`` says who tries again.
+    """
     error = future.exception() if future.status == "error" else None
-    return type(error).__name__ == "KilledWorker" or error is None
+    if error is None or type(error).__name__ == "KilledWorker":
+        return "worker_died", f"The worker process died twice at this stage (out of memory, or killed); {again}."
+    return "internal_error", f"{type(error).__name__}: {error}. This is a bug in excise; {again}."

@@ -16,7 +16,7 @@ from excise.errors import ExciseError
 from excise.extractors.python.codebase import PythonCodebase
 from excise.extractors.trees import git_tree_hash, unpack
 from excise.pipeline.cluster import cluster_client
-from excise.pipeline.jobs import Jobs, died
+from excise.pipeline.jobs import Jobs, failure_of
 from excise.pipeline.proving import bench_of, save_prepared
 from excise.pipeline.stages import baseline_stage, decided, install_recipe, keep_sources, new_folder, rejection_of
 from excise.pipeline.state import SHARD
@@ -103,10 +103,7 @@ def verify_tasks(
 
 def _lost(task: Task, future: Any) -> Verified:
     """A task whose worker died, or met a bug: not a verdict about the task."""
-    if died(future):
-        return _failed(task, "worker", "worker_died", "The worker process died twice; verify the task again.")
-    error = future.exception()
-    return _failed(task, "worker", "internal_error", f"{type(error).__name__}: {error}. This is a bug in excise.")
+    return _failed(task, "worker", *failure_of(future, "verify the task again"))
 
 
 def rebuild(settings: Settings, task: Task) -> Path | Verified:

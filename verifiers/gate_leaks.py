@@ -11,7 +11,7 @@ from excise.envs.bubblewrap.rootfs import masked_folders
 from excise.envs.interpreters import Interpreter
 from excise.envs.layout import library_of, masked_in
 from excise.protocols import GateReport
-from excise.types import SymbolKind, content_id
+from excise.types import content_id
 from excise.verifiers.candidate import Candidate
 from excise.verifiers.shingles import FORMAT, Index, files_below, runs, shingles
 from excise.verifiers.shipped import materialise
@@ -28,7 +28,6 @@ LONE_CHARS = 80
 fingerprint in 90 installed packages, 13 % have a double in their own package below this length, 7 % above it, and the
 latter are copies."""
 _SYSTEM_SUFFIXES = frozenset({".py", ".pyi", ".pyw", ".whl", ".zip", ".egg"})
-_CALLABLE = {SymbolKind.FUNCTION, SymbolKind.METHOD}
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +99,7 @@ def _code(candidate: Candidate) -> dict[str, str]:
             continue
         source = codebase.modules[symbol.path].source
         for inner in codebase.modules[symbol.path].symbols:
-            if symbol.start <= inner.start and inner.end <= symbol.end and inner.kind in _CALLABLE:
+            if symbol.start <= inner.start and inner.end <= symbol.end and inner.is_callable:
                 found[inner.symbol_id] = source[inner.code_start : inner.end].decode(errors="replace")
     return found
 

@@ -55,7 +55,7 @@ class StatementIsComplete:
         lines: set[str] = set()
         allowed: set[str] = set()
         for symbol in _removed(candidate):
-            if symbol.kind in {SymbolKind.FUNCTION, SymbolKind.METHOD}:
+            if symbol.is_callable:
                 code = modules[symbol.path].source[symbol.code_start : symbol.end]
                 lines |= set(normal_lines(code.decode(errors="replace")))
             allowed |= set(normal_lines(symbol.docstring))

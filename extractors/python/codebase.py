@@ -126,7 +126,7 @@ class PythonCodebase:
         symbol = self._symbols.get(symbol_id)
         if symbol is None:
             return frozenset()
-        if symbol.kind in {SymbolKind.FUNCTION, SymbolKind.METHOD}:
+        if symbol.is_callable:
             return frozenset({symbol_id})
         inside = (s for s in self.modules[symbol.path].symbols if s.start >= symbol.start and s.end <= symbol.end)
         everything = symbol.kind is SymbolKind.MODULE

@@ -340,6 +340,11 @@ class Symbol:
     """McCabe's cyclomatic complexity: 1 + decision points."""
 
     @property
+    def is_callable(self) -> bool:
+        """A function or a method."""
+        return self.kind in {SymbolKind.FUNCTION, SymbolKind.METHOD}
+
+    @property
     def symbol_id(self) -> str:
         """``path::qualname``; the path alone for a module."""
         return f"{self.path}::{self.qualname}" if self.qualname else self.path
