@@ -119,7 +119,10 @@ def test_tests_that_hang_or_die_cost_only_themselves(vary) -> None:
 
 def test_forks_are_contained(vary) -> None:
     run = hostile(vary, "forks", pids=48).run({})
-    assert failures(run) == {"test_bomb": "Failed: ran for more than 1 s"}
+    failed = failures(run)
+    # Its own alarm ends it, or the guard does where the bomb leaves the process no time to hear the alarm.
+    assert failed.pop("test_bomb") in {"Failed: ran for more than 1 s", "did not end when told to"}
+    assert not failed
     assert passing(run) >= {"test_comes_back_twice", "test_daemons", "test_z_goes_on", "test_odd"}
     assert len(run.results) == 17
 
