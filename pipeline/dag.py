@@ -61,7 +61,7 @@ class Run:
         self.writer = writer
         self.listener = listener
         self.states = [SourceState(spec, self.cap(spec)) for spec in unique(settings.sources)]
-        self.jobs: Jobs[_Job] = Jobs(client)
+        self.jobs: Jobs[_Job] = Jobs(client, self.begun)
         self.dirty: set[str] = set()
         self.known_before = frozenset(name for name in writer.names() if writer.num_tasks(name))
         self.published = time.monotonic()
@@ -83,6 +83,11 @@ class Run:
         self.jobs.put(job, rank, function, self.settings, state.name, *args)
         state.stage = job.stage
 
+    def begun(self, job: _Job) -> None:
+        """A worker has a job now."""
+        job.state.begin(job.stage)
+        self.listener(self.states)
+
     def admit(self) -> None:
         """Let the next sources in, as far as there is room."""
         under_way = sum(state.stage != "waiting" and not state.done for state in self.states)
@@ -96,6 +101,7 @@ class Run:
         self.listener(self.states)
         try:
             for job, future in self.jobs:
+                job.state.running -= 1
                 self.advance(job, self.answer(future, job))
                 self.admit()
                 self.dirty.add(job.state.name)

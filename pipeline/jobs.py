@@ -27,11 +27,11 @@ class Jobs(Generic[T]):
     """Jobs with a tag each. Iterating yields ``(tag, future)`` as they end, until none is left.
 
     Workers get no more than they can begin: a worker keeps what it is given, and behind one long job of a full
-    queue everything else would wait.
+    queue everything else would wait. ``begun`` is told each job that leaves the queue.
     """
 
-    def __init__(self, client: Any) -> None:
-        self.client = client
+    def __init__(self, client: Any, begun: Callable[[T], None] = lambda _: None) -> None:
+        self.client, self.begun = client, begun
         self.resources = slot_resources(client)
         self.slots = num_slots(client)
         self.running: dict[Any, T] = {}
@@ -60,6 +60,7 @@ class Jobs(Generic[T]):
             )
             self.running[future] = job.tag
             new.append(future)
+            self.begun(job.tag)
         return new
 
     def __iter__(self) -> Iterator[tuple[T, Any]]:

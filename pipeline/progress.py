@@ -42,7 +42,7 @@ class Progress:
         self._live = Live(console=console, refresh_per_second=4, transient=True) if console.is_terminal else None
         self._last = 0.0
         self._states: Sequence[SourceState] = ()
-        self._since: dict[str, tuple[str, float]] = {}
+        self._said: dict[str, str] = {}
         self._over = threading.Event()
         self._beat = threading.Thread(target=self._keep_telling, daemon=True)
 
@@ -81,8 +81,9 @@ class Progress:
         """Something changed."""
         self._states = states
         for state in states:
-            if self._since.get(state.name, ("waiting",))[0] != state.stage:
-                self._since[state.name] = state.stage, time.monotonic()
+            stage = "done" if state.done else state.active
+            if self._said.get(state.name, "") != stage:
+                self._said[state.name] = stage
                 if not self.quiet and self._live is None:
                     self._line(f"{state.name}: {self.describe(state)}")
         self._tell()
@@ -98,9 +99,9 @@ class Progress:
             return f"refused at {state.failure.stage}: {state.failure.reason}"
         if state.stage == "done":
             return f"done, {len(state.tasks)} tasks of {state.tried} candidates tried"
-        if state.stage == "prove" and state.proposed is not None:
+        if state.active == "prove" and state.proposed is not None:
             return f"{len(state.proposed.features)} features proposed"
-        return state.stage
+        return state.active
 
     def summary(self, states: Sequence[SourceState]) -> str:
         """All sources in one line, with the time that is left as far as it can be told."""
@@ -111,12 +112,12 @@ class Progress:
         return (f"{line}, about {left} left" if left else line) + self.under_way(states)
 
     def under_way(self, states: Sequence[SourceState]) -> str:
-        """The source that has been at its stage for longest."""
-        begun = [(self._since[s.name][1], s) for s in states if s.name in self._since and not s.done]
+        """The source whose present stage began first; one that stands in a queue has not begun."""
+        begun = [state for state in states if state.running and not state.done]
         if not begun:
             return ""
-        since, state = min(begun, key=lambda item: item[0])
-        return f"; {state.name} at {state.stage} for {time.monotonic() - since:.0f} s"
+        state = min(begun, key=lambda s: s.since)
+        return f"; {state.name} at {state.active} for {time.monotonic() - state.since:.0f} s"
 
     def left(self, states: Sequence[SourceState]) -> str:
         """Time left, from the share of stages that are done; empty while nothing can be said."""
@@ -143,7 +144,9 @@ class Progress:
             table.add_column(name, justify="left" if name in {"source", "stage"} else "right")
         for state in states:
             report = state.report()
-            stage = literal(state.failure.reason, "red") if state.failure else literal(state.stage)
+            queued = state.stage != "waiting" and not state.running and not state.done
+            stage = literal(f"{state.stage} (queued)" if queued else state.stage)
+            stage = literal(state.failure.reason, "red") if state.failure else stage
             numbers = [report.num_tests, report.num_passing, report.num_covered, report.num_features]
             table.add_row(
                 literal(state.name), stage, *(str(n or "") for n in [*numbers, state.tried, len(state.tasks)])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
@@ -27,6 +28,9 @@ class SourceState:
     spec: SourceSpec
     limit: int | None
     stage: str = "waiting"
+    active: str = ""
+    since: float = 0.0
+    running: int = 0
     sourced: Sourced | None = None
     prepared: Prepared | None = None
     proposed: Proposed | None = None
@@ -61,6 +65,12 @@ class SourceState:
     def wanted(self) -> int:
         """How many more tasks may come."""
         return len(self.pending) if self.limit is None else max(0, self.limit - len(self.tasks))
+
+    def begin(self, stage: str) -> None:
+        """A worker began a job of this source; until then the source stood in a queue."""
+        self.running += 1
+        if self.active != stage:
+            self.active, self.since = stage, time.monotonic()
 
     def propose(self, proposed: Proposed) -> None:
         """Line up the candidates: every feature removed, and some of the functions as stubs too."""

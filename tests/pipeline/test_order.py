@@ -95,6 +95,7 @@ def test_a_run_is_heard_of_also_while_nothing_happens(monkeypatch: pytest.Monkey
     monkeypatch.setattr(progress, "LINE_EVERY_S", 0.05)
     out = io.StringIO()
     state = SourceState(SourceSpec(spec="pypi:slow"), limit=None, stage="baseline")
+    state.begin("baseline")
     with progress.Progress(Console(file=out, width=200)) as listener:
         listener([state])
         seen = out.getvalue().count("0/1 sources done")

@@ -37,7 +37,7 @@ def test_lines_show_names_and_reasons_as_they_are(name: str) -> None:
     shown = console(terminal=False)
     with Progress(shown) as progress:
         state = state_of(name)
-        state.stage = "fetch"
+        state.begin("fetch")
         progress([state])
         state.fail(Rejection(repo=name, stage="fetch", subject=name, reason="[/gone]", detail=""))
         progress([state])
@@ -49,7 +49,7 @@ def test_lines_show_names_and_reasons_as_they_are(name: str) -> None:
 @pytest.mark.parametrize("name", NAMES)
 def test_the_live_table_shows_names_and_reasons_as_they_are(name: str) -> None:
     under_way = state_of(f"{name}2")
-    under_way.stage = "fetch"
+    under_way.begin("fetch")
     states = [state_of(name, failure="gone"), under_way]
     with Progress(console(terminal=True)) as progress:
         progress(states)
@@ -57,6 +57,21 @@ def test_the_live_table_shows_names_and_reasons_as_they_are(name: str) -> None:
     shown.print(progress.table(states))
     assert f"{name}2 at fetch for 0 s" in text_of(shown)
     assert any(line.startswith(name) and "[/gone]" in line for line in text_of(shown).splitlines())
+
+
+def test_a_source_in_a_queue_is_not_said_to_be_at_its_stage() -> None:
+    queued, begun = state_of("pypi:queued"), state_of("pypi:begun")
+    queued.stage = begun.stage = "coverage"
+    begun.begin("coverage")
+    shown = console(terminal=False)
+    with Progress(shown) as progress:
+        progress([queued, begun])
+        shown.print(progress.table([queued, begun]))
+    lines = text_of(shown).splitlines()
+    assert lines[0] == "[00:00] pypi:begun: coverage"
+    assert not any("queued: coverage" in line for line in lines)
+    assert any(line.split() == ["pypi:queued", "coverage", "(queued)"] for line in lines)
+    assert "pypi:begun at coverage for 0 s" in text_of(shown)
 
 
 @pytest.mark.parametrize("name", NAMES)
