@@ -100,7 +100,8 @@ def rejection_of(stage_name: str, source: str, error: BaseException) -> Rejectio
     reason = error.reason if isinstance(error, ExciseError) else "infra_error"
     detail = str(error) or type(error).__name__
     if isinstance(error, OSError) and not isinstance(error, ExciseError):
-        detail = f"{error.strerror or type(error).__name__}: {error.filename or ''}. Is the disk full or not writable?"
+        what = ": ".join(str(part) for part in (error.strerror or type(error).__name__, error.filename) if part)
+        detail = f"{what}. Is the disk of the cache, or of the task set, full or not writable?"
     return Rejection(repo=source, stage=stage_name, subject=source, reason=reason, detail=detail, worker_outcome=worker)
 
 

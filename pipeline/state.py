@@ -12,13 +12,15 @@ from pathlib import Path
 from excise.datasets.rows import RepoRows
 from excise.pipeline.order import SLOW_SUITE_S
 from excise.pipeline.stages import Proposed, Sourced
-from excise.types import Certificate, Feature, Rejection, Repo, RepoReport, SourceSpec, Status, Task, Verdict
+from excise.types import Certificate, Feature, Rejection, Repo, RepoReport, SourceSpec, Status, Task, Verdict, Worker
 from excise.verifiers.prove import Proof
 from excise.verifiers.workbench import Prepared
 
 STUB_EVERY = 4
 """One in so many functions is tried as a stub as well: the bottom rung of the ladder."""
 SHARD = 2
+MAX_UNTRIED = 3
+"""So many candidates in a row that this machine could not try: the next ones would fare no better."""
 
 
 @dataclass(slots=True)
@@ -39,6 +41,7 @@ class SourceState:
     submitted: int = 0
     in_flight: int = 0
     proofs: dict[int, Proof] = field(default_factory=dict)
+    untried: int = 0
     tried: int = 0
     tasks: dict[str, Task] = field(default_factory=dict)
     certificates: dict[str, Certificate] = field(default_factory=dict)
@@ -101,6 +104,20 @@ class SourceState:
         if self.failure is None:
             self.proofs.update(enumerate(proofs, first))
             self._select()
+            self._give_up(proofs)
+
+    def _give_up(self, proofs: Sequence[Proof]) -> None:
+        """End here if the machine, not the candidates, is what fails."""
+        for proof in proofs:
+            row = proof.rejection
+            infra = row is not None and row.worker_outcome is Worker.INFRA_ERROR
+            self.untried = self.untried + 1 if infra else 0
+            if row is not None and self.untried >= MAX_UNTRIED:
+                many = f"{self.untried} candidates in a row could not be tried on this machine"
+                again = "What was done is kept; mend it and run the same command again."
+                detail = f"{many}: {row.detail} {again}"
+                self.fail(replace(row, stage="prove", subject=self.name, kind="", symbols=(), detail=detail))
+                return
 
     def _select(self) -> None:
         """What counts, in the order of the candidates up to the limit.

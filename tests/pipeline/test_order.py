@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -16,7 +17,8 @@ from excise.pipeline.dag import Run, _Job
 from excise.pipeline.jobs import Jobs
 from excise.pipeline.order import SLOW_SUITE_S, priority, window
 from excise.pipeline.state import SourceState
-from excise.types import Rejection, SourceSpec
+from excise.types import Rejection, SourceSpec, Worker
+from excise.verifiers.prove import Proof
 
 SLOW, QUICK = 5 * SLOW_SUITE_S, SLOW_SUITE_S / 5
 
@@ -110,3 +112,20 @@ def test_a_quiet_run_says_nothing(tmp_path: Path) -> None:
     with progress.Progress(Console(file=out), quiet=True) as listener:
         listener([SourceState(SourceSpec(spec="pypi:slow"), limit=None, stage="baseline")])
     assert not out.getvalue()
+
+
+def unlucky(number: int, worker: Worker) -> Proof:
+    row = Rejection(repo="p", stage="gate", subject=str(number), reason="infra_error", detail="No space left.")
+    return Proof(rejection=replace(row, worker_outcome=worker))
+
+
+def test_a_machine_that_cannot_try_candidates_ends_its_source() -> None:
+    state = SourceState(SourceSpec(spec="pypi:p"), limit=None, stage="prove", in_flight=4)
+    outcomes = [Worker.INFRA_ERROR, Worker.INFRA_ERROR, Worker.OK, Worker.INFRA_ERROR, Worker.KILLED]
+    for number, worker in enumerate(outcomes):
+        state.take(number, [unlucky(number, worker)])
+    assert state.failure is None, "never three in a row"
+    state.take(5, [unlucky(5, Worker.INFRA_ERROR), unlucky(6, Worker.INFRA_ERROR), unlucky(7, Worker.INFRA_ERROR)])
+    assert state.done
+    assert state.report().status == "infra_error"
+    assert state.report().detail.startswith("3 candidates in a row could not be tried on this machine: No space left.")
