@@ -15,14 +15,15 @@ import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import date, datetime
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, field_validator
+from pydantic_core import PydanticCustomError
 
 from excise.errors import ConfigError
 from excise.types import SourceSpec, Visibility
 
-_PATHS = ("out", "cache")
+_PATHS = ("out", "cache", "model.replay")
 _RELATIVE = re.compile(r"(git\+|dir:|archive:)?([^:/~][^:/]*(?:/.*)?)")
 """A source that is a path and not absolute, unless it is a bare word."""
 _WORDS = {
@@ -116,6 +117,60 @@ class VerdictSettings(_Strict):
         return VerdictSettings.model_validate(same | given)
 
 
+class ModelSettings(_Strict):
+    """Where a model answers, over the OpenAI-compatible protocol, and what one job may cost. No keys: they stay in
+    the environment.
+    """
+
+    base_url: str = ""
+    """Address of the endpoint, for example ``http://localhost:8000/v1``."""
+    model: str = ""
+    """Name of the model there; empty: no model is used anywhere."""
+    api_key_env: str = ""
+    """Name of the environment variable that holds the key; empty for endpoints without one."""
+    temperature: float = Field(default=0.0, ge=0, le=2)
+    """Sampling temperature."""
+    tool_calls: Literal["native", "text"] = "native"
+    """``text`` for endpoints that know nothing of tools: calls are then written and read as text."""
+    prompt_price: float = Field(default=0.0, ge=0)
+    """Price of a million tokens read, in any currency."""
+    completion_price: float = Field(default=0.0, ge=0)
+    """Price of a million tokens written."""
+    max_tokens: int = Field(default=2_000_000, ge=1)
+    """Tokens of one job, read and written."""
+    max_cost: float = Field(default=2.0, ge=0)
+    """Cost of one job in the currency of the prices; 0 for no limit."""
+    max_wall_s: float = Field(default=3600.0, gt=0)
+    """Wall seconds of one job."""
+    max_reply_tokens: int = Field(default=4096, ge=16)
+    """Tokens of one answer."""
+    call_timeout_s: float = Field(default=300.0, gt=0)
+    """Wall seconds of one request."""
+    context_chars: int = Field(default=240_000, ge=4000)
+    """Characters of a conversation that the model can take; beyond, the oldest results are left out."""
+    replay: Path | None = None
+    """A folder of transcripts, or one of them: recorded answers are used in place of the model's."""
+
+    @field_validator("base_url")
+    @classmethod
+    def _without_key(cls, url: str) -> str:
+        if url and not re.fullmatch(r"https?://[^/@\s]+(/[^@\s]*)?", url):
+            raise ValueError("write http(s)://host[:port]/path, without a user or key; see api_key_env")
+        return url
+
+    @field_validator("api_key_env")
+    @classmethod
+    def _a_name(cls, name: str) -> str:
+        if name and not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name):
+            raise PydanticCustomError("not_a_name", "give the NAME of an environment variable, never the key itself")
+        return name
+
+    @property
+    def on(self) -> bool:
+        """A model, or its recording, may be used."""
+        return bool(self.model)
+
+
 class Settings(_Strict):
     """Everything ``excise generate`` and ``excise refresh`` can be told."""
 
@@ -137,6 +192,8 @@ class Settings(_Strict):
     """Decides the order in which features are tried."""
     verdict: VerdictSettings = VerdictSettings()
     """What changes a verdict."""
+    model: ModelSettings = ModelSettings()
+    """The model behind everything that is driven by one."""
 
 
 def default_cache() -> Path:
@@ -237,8 +294,15 @@ def _value(key: str, text: str) -> Any:
 
 
 def _absolute(values: dict[str, Any], folder: Path) -> dict[str, Any]:
-    paths = {key: values[key] for key in _PATHS if isinstance(values.get(key), (str, Path))}
-    return values | {key: _beside(folder, path) for key, path in paths.items()}
+    """The values with every path as seen from ``folder``."""
+    changed = dict(values)
+    for key, value in values.items():
+        if isinstance(value, dict):
+            below = {f"{key}.{name}": inner for name, inner in value.items()}
+            changed[key] = {k.removeprefix(f"{key}."): v for k, v in _absolute(below, folder).items()}
+        elif key in _PATHS and isinstance(value, (str, Path)):
+            changed[key] = _beside(folder, value)
+    return changed
 
 
 def _local(entry: object, folder: Path) -> object:
@@ -280,5 +344,6 @@ def _explain(error: ValidationError, origin: str) -> str:
     for problem in error.errors():
         key = ".".join(str(part) for part in problem["loc"])
         said = _WORDS.get(problem["type"]) or problem["msg"].removeprefix("Value error, ")
-        lines.append(f"{origin}: {key}: {said} (got {problem['input']!r:.200})")
+        got = "" if key.startswith("model.") else f" (got {problem['input']!r:.200})"  # it may be a key
+        lines.append(f"{origin}: {key}: {said}{got}")
     return "\n".join(lines)

@@ -46,7 +46,7 @@ class EnvironmentFailure(ExciseError):
 
     Classes: ``no_tests, python_unavailable, resolve_conflict, build_native, missing_system_lib,
     import_error, collect_error, service_required, network_required, timeout, oom, low_pass, flaky,
-    source_modified, unreproducible, infra``. Only ``infra`` is worth a retry.
+    vacuous_goals, source_modified, unreproducible, budget, infra``. Only ``infra`` is worth a retry.
     """
 
     reason = "infra"
@@ -56,6 +56,16 @@ class SandboxError(ExciseError):
     """The sandbox itself failed (not the program inside it): an infrastructure failure."""
 
     reason = "infra_error"
+
+
+class AgentError(ExciseError):
+    """A model's conversation cannot go on.
+
+    Reasons: ``model_unavailable`` (no answer can be had, or none that makes sense), ``budget`` (used up),
+    ``bad_transcript``, ``replay_differs``.
+    """
+
+    reason = "model_unavailable"
 
 
 class DeletionRefused(ExciseError):

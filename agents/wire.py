@@ -1,0 +1,70 @@
+"""Between our records and the words of the chat-completions protocol."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from excise.agents.messages import Message, Reply, Request, ToolCall, Usage, size_of
+from excise.agents.text_calls import calls_in
+
+CHARS_PER_TOKEN = 3
+"""A low guess, for servers that do not count tokens, and for requests that are not sent yet."""
+
+
+def to_wire(request: Request, reply_tokens: int) -> dict[str, Any]:
+    """Keyword arguments for ``chat.completions.create``."""
+    body: dict[str, Any] = {
+        "model": request.model,
+        "messages": [_message(message) for message in request.messages],
+        "temperature": request.temperature,
+        "max_tokens": reply_tokens,
+    }
+    if request.tools:
+        body["tools"] = [{"type": "function", "function": tool} for tool in request.tools]
+        body["tool_choice"] = "auto"
+    return body
+
+
+def _message(message: Message) -> dict[str, Any]:
+    body: dict[str, Any] = {"role": message.role, "content": message.content}
+    if message.tool_calls:
+        body["tool_calls"] = [
+            {"id": c.call_id, "type": "function", "function": {"name": c.name, "arguments": c.arguments}}
+            for c in message.tool_calls
+        ]
+    if message.role == "tool":
+        body["tool_call_id"] = message.tool_call_id
+    return body
+
+
+def from_wire(completion: Any, request: Request, clean: Callable[[str], str]) -> Reply | None:
+    """The answer in a response; ``None`` if there is none. ``clean`` is applied to every text of it."""
+    choices = getattr(completion, "choices", None)
+    if not choices or getattr(choices[0], "message", None) is None:
+        return None
+    said = choices[0].message
+    content = clean(said.content or "")
+    calls = tuple(
+        ToolCall(call_id=clean(call.id or f"call_{number}"), name=clean(call.function.name or ""),
+                 arguments=clean(call.function.arguments or ""))
+        for number, call in enumerate(said.tool_calls or ())
+        if getattr(call, "function", None) is not None
+    )  # fmt: skip
+    message = Message(role="assistant", content=content, tool_calls=calls or calls_in(content))
+    usage = _usage(getattr(completion, "usage", None)) or Usage(
+        prompt_tokens=estimated_tokens(request), completion_tokens=size_of((message,)) // CHARS_PER_TOKEN
+    )
+    return Reply(message=message, usage=usage, finish_reason=str(choices[0].finish_reason or ""))
+
+
+def _usage(usage: Any) -> Usage | None:
+    prompt, completion = getattr(usage, "prompt_tokens", None), getattr(usage, "completion_tokens", None)
+    if not isinstance(prompt, int) or not isinstance(completion, int):
+        return None
+    return Usage(prompt_tokens=max(0, prompt), completion_tokens=max(0, completion))
+
+
+def estimated_tokens(request: Request) -> int:
+    """About how many tokens a request has."""
+    return size_of(request.messages, request.tools) // CHARS_PER_TOKEN
