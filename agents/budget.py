@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from excise.agents.messages import Usage
+from excise.config import ModelSettings
 from excise.errors import AgentError
 
 
@@ -28,6 +29,17 @@ class Budget:
     def cost(self, usage: Usage) -> float:
         """What tokens cost."""
         return (usage.prompt_tokens * self.prompt_price + usage.completion_tokens * self.completion_price) / 1e6
+
+
+def budget_of(settings: ModelSettings) -> Budget:
+    """The limits of one job."""
+    return Budget(
+        max_tokens=settings.max_tokens,
+        max_cost=settings.max_cost,
+        max_wall_s=settings.max_wall_s,
+        prompt_price=settings.prompt_price,
+        completion_price=settings.completion_price,
+    )
 
 
 @dataclass(slots=True)

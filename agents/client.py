@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 
 import openai
 
-from excise.agents.budget import Budget, Meter
+from excise.agents.budget import Meter
 from excise.agents.messages import Reply, Request
 from excise.agents.retries import MAX_TRIES, meaning, wait_s, worth_retrying
 from excise.agents.text_calls import as_text
@@ -19,17 +19,6 @@ from excise.errors import AgentError
 HIDDEN = "[key]"
 MIN_CALL_S = 1.0
 """Shorter than this, no answer is waited for."""
-
-
-def budget_of(settings: ModelSettings) -> Budget:
-    """The limits of one job."""
-    return Budget(
-        max_tokens=settings.max_tokens,
-        max_cost=settings.max_cost,
-        max_wall_s=settings.max_wall_s,
-        prompt_price=settings.prompt_price,
-        completion_price=settings.completion_price,
-    )
 
 
 class OpenAIClient:

@@ -2,6 +2,8 @@
 
     fetch -> environment -> baseline -> coverage -> find -> prove (shards of a repository) -> publish
 
+Where environment or baseline refuse a repository for a reason that a model could mend, and one is configured, its
+environment is made once more by that model, and the chain goes on from there.
 Which job goes first is :mod:`excise.pipeline.order`'s business. Answers are kept by the stages themselves,
 on the worker, before they travel: a worker that dies costs the tasks it had in hand, and these become rows.
 """
@@ -17,7 +19,7 @@ from excise.config import Settings
 from excise.datasets.snapshot import SnapshotReport
 from excise.datasets.store import Store, Writer
 from excise.errors import StoreError
-from excise.pipeline import order, proving, stages
+from excise.pipeline import model_environment, order, proving, stages
 from excise.pipeline.cluster import cluster_client
 from excise.pipeline.jobs import Jobs, failure_of
 from excise.pipeline.state import SourceState
@@ -135,11 +137,14 @@ class Run:
             self.feed(state)
             return
         if isinstance(answer, Rejection):
-            state.fail(answer)
+            if model_environment.may_mend(self.settings, job.stage, answer):
+                self.submit(_Job(state, "model"), model_environment.model_stage, state.spec, state.sourced, answer)
+            else:
+                state.fail(answer)
         elif job.stage == "fetch":
             state.sourced = answer
             self.submit(_Job(state, "environment"), stages.environment_stage, state.spec, answer)
-        elif job.stage == "environment":
+        elif job.stage in {"environment", "model"}:
             state.prepared = answer
             self.submit(_Job(state, "baseline"), stages.baseline_stage, answer)
         elif job.stage == "baseline":

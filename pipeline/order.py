@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-Stage = Literal["fetch", "environment", "baseline", "coverage", "find", "prove"]
+Stage = Literal["fetch", "environment", "model", "baseline", "coverage", "find", "prove"]
 
 SLOW_SUITE_S = 20.0
 """A suite that takes longer makes a repository a long one."""
@@ -31,7 +31,7 @@ def priority(stage: Stage, *, num_bytes: int = 0, wall_s: float = 0.0) -> float:
     match stage:
         case "fetch":
             return 9.0
-        case "environment":
+        case "environment" | "model":
             return 8.0 + size
         case "baseline":
             return 7.0 + size

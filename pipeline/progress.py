@@ -24,7 +24,7 @@ from excise.pipeline.state import SourceState
 
 LINE_EVERY_S = 20.0
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
-_STAGES = ("waiting", "fetch", "environment", "baseline", "coverage", "find", "prove", "done")
+_STAGES = ("waiting", "fetch", "environment", "model", "baseline", "coverage", "find", "prove", "done")
 
 
 def literal(text: str, style: str = "") -> Text:

@@ -20,6 +20,7 @@ from excise.datasets.store import Store
 from excise.envs.install import Installed, install
 from excise.envs.interpreters import find_interpreters
 from excise.envs.layout import open_to_all
+from excise.envs.model_driven.rebuild import rebuild
 from excise.envs.sandboxes import get_sandbox
 from excise.envs.stage0.plan import plan
 from excise.envs.tools import tool_layer
@@ -211,44 +212,43 @@ def install_recipe(settings: Settings, recipe: Recipe, sourced: Sourced, *, exac
 
     Raises :class:`EnvironmentFailure`.
     """
-    sandbox = get_sandbox(settings.sandbox)
+    sandbox, policy, verdict = get_sandbox(settings.sandbox), install_policy(settings), settings.verdict
+    common = (recipe, Path(sourced.layer), sourced.repo, sandbox, policy, settings.cache, verdict.install_timeout_s)
+
+    def missing(installed: Installed) -> tuple[str, ...]:
+        return missing_modules(workbench(settings, as_prepared(settings, sourced, installed)))
+
+    with deadline(3 * verdict.install_timeout_s + GRACE_S, f"Installing {sourced.repo.repo}"):
+        if recipe.commands or recipe.mocks:
+            installed = rebuild(*common, recipe.requirements if exact else ())
+        else:
+            installed = install(*common, None if exact else missing, exact=exact)
+    return as_prepared(settings, sourced, installed)
+
+
+def install_policy(settings: Settings) -> Policy:
+    """Limits of installing sessions: twice those of tests."""
     verdict = settings.verdict
-    policy = Policy(
+    return Policy(
         network=True,
         memory_bytes=2 * verdict.memory_mb << 20,
         pids=2 * verdict.pids,
         disk_bytes=2 * verdict.disk_mb << 20,
     )
+
+
+def as_prepared(settings: Settings, sourced: Sourced, installed: Installed) -> Prepared:
+    """What the later stages need of an installed environment. Raises :class:`EnvironmentFailure` (``infra``)."""
     empty = settings.cache / "empty"
     empty.mkdir(parents=True, exist_ok=True)
-    tools = tool_layer(recipe.python, settings.cache)
-
-    def prepared(installed: Installed) -> Prepared:
-        layers = Layers(
-            sources=sourced.layer,
-            built=str(installed.built_layer),
-            env=str(installed.env_layer),
-            pyc=str(empty),
-            tools=str(tools),
-        )
-        return Prepared(repo=sourced.repo, environment=installed.environment, layers=layers)
-
-    def missing(installed: Installed) -> tuple[str, ...]:
-        return missing_modules(workbench(settings, prepared(installed)))
-
-    with deadline(3 * verdict.install_timeout_s + GRACE_S, f"Installing {sourced.repo.repo}"):
-        installed = install(
-            recipe,
-            Path(sourced.layer),
-            sourced.repo,
-            sandbox,
-            policy,
-            settings.cache,
-            verdict.install_timeout_s,
-            None if exact else missing,
-            exact=exact,
-        )
-    return prepared(installed)
+    layers = Layers(
+        sources=sourced.layer,
+        built=str(installed.built_layer),
+        env=str(installed.env_layer),
+        pyc=str(empty),
+        tools=str(tool_layer(installed.environment.recipe.python, settings.cache)),
+    )
+    return Prepared(repo=sourced.repo, environment=installed.environment, layers=layers)
 
 
 # ---------------------------------------------------------------------------------------- baseline

@@ -37,12 +37,17 @@ def run_baseline(bench: Workbench, warm: Path | None = None) -> Baseline:
 
 def missing_modules(bench: Workbench) -> tuple[str, ...]:
     """Import names that collecting the tests does not find; asked once, before the first real run."""
-    with bench.open({}) as session:
-        recipe = replace(bench.recipe, test_args=(*bench.recipe.test_args, "--collect-only"))
-        run = bench.language.run_tests(session, recipe, timeout_s=min(300.0, bench.suite_timeout_s(None)))
+    run = collect_only(bench)
     messages = [message for _, message in run.collect_errors] or [run.detail]  # a conftest that fails has only output
     found = (_NO_MODULE.search(message) for message in messages)
     return tuple(dict.fromkeys(match[1] for match in found if match))
+
+
+def collect_only(bench: Workbench) -> TestRun:
+    """Collect the tests and run none: ``collect_errors`` says what cannot be collected."""
+    with bench.open({}) as session:
+        recipe = replace(bench.recipe, test_args=(*bench.recipe.test_args, "--collect-only"))
+        return bench.language.run_tests(session, recipe, timeout_s=min(300.0, bench.suite_timeout_s(None)))
 
 
 def agree(env_id: str, runs: Sequence[TestRun]) -> Baseline:

@@ -125,9 +125,9 @@ class Workbench:
 
     @cached_property
     def trusted(self) -> frozenset[str]:
-        """Tests that pass in every baseline run, in order and alone."""
+        """Tests that pass in every baseline run, in order and alone, and touch no mock."""
         unstable = set(self.prepared.coverage.unstable) if self.prepared.coverage else set()
-        return frozenset(self.baseline.passing()) - unstable
+        return frozenset(self.baseline.passing()) - unstable - frozenset(self.prepared.environment.mocked)
 
     @cached_property
     def documents(self) -> dict[str, str]:

@@ -165,6 +165,11 @@ class Recipe:
     """System packages that the manifests ask for."""
     cutoff: str = ""
     """Only releases before this ISO date were considered; empty: no limit."""
+    commands: tuple[str, ...] = ()
+    """bash lines that make the environment, run in the checkout in order, each with ``set -euo pipefail`` and with the
+    network on; empty: it is installed from the fields above."""
+    mocks: tuple[tuple[str, str], ...] = ()
+    """(path in the folder of mocks, content): stand-ins for what cannot be had, last on the import path."""
     evidence: tuple[str, ...] = ()
     """``file: what it said``, one line per decision."""
 
@@ -184,9 +189,11 @@ class Environment:
     lock: tuple[str, ...]
     """``name==version`` of every installed distribution, sorted."""
     stage: str = "stage0"
-    """Which installer made it."""
+    """Which installer made it: ``stage0`` (manifests alone) or ``model``."""
     built_files: tuple[str, ...] = ()
     """Files that the build wrote into the checkout (metadata, compiled extensions)."""
+    mocked: tuple[str, ...] = ()
+    """Tests that touch a mock: no ground for tasks."""
     install_s: float = 0.0
     """Wall seconds of the build."""
 

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from excise.agents.budget import Budget, Meter
-from excise.agents.client import OpenAIClient, budget_of
+from excise.agents.budget import Budget, Meter, budget_of
+from excise.agents.client import OpenAIClient
 from excise.agents.messages import Message, Reply, Request, ToolCall, Usage
 from excise.agents.retries import MAX_TRIES, retry_after
 from excise.agents.text_calls import as_text, calls_in

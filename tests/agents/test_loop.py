@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 from pydantic import Field
 
-from excise.agents.budget import Meter
-from excise.agents.client import OpenAIClient, budget_of
+from excise.agents.budget import Meter, budget_of
+from excise.agents.client import OpenAIClient
 from excise.agents.loop import ELIDED, Ended, Limits, Outcome, converse, fitted
 from excise.agents.messages import Client, Message, Request, ToolCall, size_of
 from excise.agents.replay import Recording, ReplayClient, ReplayTranscript

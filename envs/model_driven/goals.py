@@ -1,0 +1,116 @@
+"""What an installation must make possible: commands and their answers, each founded on a line of the sources.
+
+Three of them are shown to the agent that installs, drawn by hash; the others are held out.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from typing import Literal
+
+from pydantic import Field, field_validator
+
+from excise.agents.tools import Arguments
+from excise.protocols import Completed, Session
+from excise.types import Worker, content_id
+
+NUM_GOALS, NUM_VISIBLE = 10, 3
+MIN_TESTS = 4
+MIN_HELD_OUT = 5
+"""Held-out commands that must work."""
+GOAL_TIMEOUT_S = 300.0
+_INSTALLS = re.compile(
+    r"\b(pip3?|uv|poetry|pdm|conda|mamba|micromamba|apt|apt-get|npm|yarn|hatch|rye|pipx|easy_install)\b"
+    r"[^|;&\n]*\b(install|add|sync|update|upgrade|download)\b"
+    r"|setup\.py\s+(install|develop)|\buv\s+run\b|\b(tox|nox)\b|\b(curl|wget)\b"
+)
+"""Commands that install, or that make environments of their own."""
+
+
+class Goal(Arguments):
+    """One command that works once the project is installed."""
+
+    cmd: str = Field(min_length=1, max_length=1000, description="bash command, run in the root of the checkout")
+    kind: Literal["import", "cli", "collect", "unit", "build"] = Field(description="unit: it runs tests")
+    expect_rc: int = Field(ge=0, le=255, description="exit status that it must have")
+    expect_regex: str = Field(max_length=300, description="Perl regular expression found in its output; may be empty")
+    why: str = Field(max_length=500, description="why this works only in a good installation")
+    source: str = Field(description="file:line of the repository that shows that the project works like this")
+
+    @field_validator("source")
+    @classmethod
+    def _file_and_line(cls, source: str) -> str:
+        if not re.fullmatch(r"[^:\0]+:[1-9]\d{0,6}", source):
+            raise ValueError("write it as file:line, for example tox.ini:12")
+        return source
+
+    @property
+    def place(self) -> tuple[str, int]:
+        """File and line."""
+        path, _, line = self.source.rpartition(":")
+        return path.removeprefix("./"), int(line)
+
+
+def objections(goals: Sequence[Goal], line_exists: Callable[[str, int], bool]) -> list[str]:
+    """What is wrong with the form of a proposal, one sentence each; nothing is run."""
+    found = []
+    if len(goals) != NUM_GOALS:
+        found.append(f"there must be exactly {NUM_GOALS} commands, not {len(goals)}")
+    if len({goal.cmd.strip() for goal in goals}) < len(goals):
+        found.append("all commands must differ")
+    if (tests := sum(goal.kind == "unit" for goal in goals)) < MIN_TESTS:
+        found.append(f"at least {MIN_TESTS} must run tests (kind unit), not {tests}")
+    for number, goal in enumerate(goals, 1):
+        if _INSTALLS.search(goal.cmd):
+            found.append(f"command {number} installs something or makes an environment: {goal.cmd}")
+        if not line_exists(*goal.place):
+            found.append(f"command {number}: the repository has no such line: {goal.source}")
+    return found
+
+
+def draw(goals: Sequence[Goal], tree: str) -> tuple[tuple[Goal, ...], tuple[Goal, ...]]:
+    """The visible and the held-out ones; the same for the same sources and goals."""
+    ranked = sorted(goals, key=lambda goal: content_id("goal", tree, goal.model_dump(mode="json")))
+    return tuple(ranked[:NUM_VISIBLE]), tuple(ranked[NUM_VISIBLE:])
+
+
+def enough(goals: Sequence[Goal]) -> bool:
+    """Whether so many are left that they say something."""
+    return len(goals) >= NUM_VISIBLE + MIN_HELD_OUT and sum(g.kind == "unit" for g in goals) >= MIN_TESTS
+
+
+def attain(session: Session, goal: Goal, timeout_s: float = GOAL_TIMEOUT_S) -> tuple[bool, str]:
+    """Run the command in an open session; whether it answers as expected, and the end of its output."""
+    done = bash(session, goal.cmd, timeout_s)
+    text = output_of(done)
+    if done.worker is not Worker.OK or done.rc != goal.expect_rc:
+        return False, f"[{said(done)}]\n{text[-1500:]}"
+    if goal.expect_regex and not matches(session, goal.expect_regex, text):
+        return False, f"[{said(done)}, but {goal.expect_regex!r} is not in the output]\n{text[-1500:]}"
+    return True, text[-1500:]
+
+
+def matches(session: Session, pattern: str, text: str) -> bool:
+    """Whether a stranger's pattern is found; looked for inside the sandbox, where it can take no harm's time."""
+    argv = ["/bin/grep", "-qPz", "-e", f"(?m){pattern}"]
+    return session.exec(argv, timeout_s=20.0, stdin=text[-200_000:].encode(), cwd="/").rc == 0
+
+
+def bash(session: Session, line: str, timeout_s: float) -> Completed:
+    """Run a bash line in the checkout as recipes do: the first failure ends it."""
+    return session.exec(["/bin/bash", "-c", f"set -euo pipefail\n{line}"], timeout_s=timeout_s)
+
+
+def output_of(done: Completed) -> str:
+    """stdout, then stderr."""
+    return (done.stdout + (b"\n" if done.stdout and done.stderr else b"") + done.stderr).decode(errors="replace")
+
+
+def said(done: Completed) -> str:
+    """How a command ended, in words."""
+    if done.worker is Worker.TIMEOUT:
+        return "killed: it ran out of time"
+    if done.worker is Worker.OOM:
+        return "killed: it needs too much memory"
+    return f"status {done.rc}" if done.worker is Worker.OK else "killed from outside"

