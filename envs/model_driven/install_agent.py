@@ -134,8 +134,8 @@ class _Bench:
         return "back at the state kept last; what was done since is forgotten"
 
     def goals(self, _: Nothing) -> str:
-        env, built = self.workshop.layers()
-        found = goals_met(self.workshop.site, env, built, self.visible)
+        with self.workshop.as_it_is() as (env, built):
+            found = goals_met(self.workshop.site, env, built, self.visible)
         return "\n".join(f"works: {goal.cmd}" if met else f"FAILS: {goal.cmd}\n{output}" for goal, met, output in found)
 
     def finish(self, _: Finish) -> Result:

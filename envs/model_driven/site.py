@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -68,8 +69,8 @@ class Site:
 
     def new_layer(self, name: str) -> Path:
         """A new folder for a layer."""
-        folder = self.work / f"{len(list(self.work.iterdir()))}-{name}"
-        folder.mkdir()
+        folder = Path(tempfile.mkdtemp(dir=self.work, prefix=f"{name}-"))
+        folder.chmod(0o755)
         return folder
 
     def bare(self) -> Path:

@@ -96,26 +96,28 @@ def _require_collection(errors: Sequence[tuple[str, str]], repo: str) -> list[st
 
 
 def _require_control(installed: Installed, site: Site, suite: Suite, baseline: Baseline) -> None:
-    """One module of the project made to raise: a test must notice, or the tests do not test the checkout."""
-    module = main_module(site)
+    """A module of the project made to raise: a test must notice, or the tests do not test the checkout."""
     passing = baseline.passing()
     ids = passing[:: max(1, len(passing) // CONTROL_TESTS)][:CONTROL_TESTS]
-    run = suite.run(installed, ids, {module: BROKEN})
-    statuses = run.statuses()
-    if all(statuses.get(test) is Status.PASSED for test in ids):
-        raise EnvironmentFailure(
-            f"{site.repo.repo}: {len(ids)} tests pass although {module} was made to fail: they do not test the "
-            "checkout.",
-            reason="import_error",
-        )
+    broken = [edits for name in site.recipe.packages if (edits := _broken(name, site))]
+    for edits in broken:
+        statuses = suite.run(installed, ids, edits).statuses()
+        if any(statuses.get(test) is not Status.PASSED for test in ids):
+            return
+    names = ", ".join(path for edits in broken for path in edits) or "any package"
+    raise EnvironmentFailure(
+        f"{site.repo.repo}: {len(ids)} tests pass although {names} was made to fail: they do not test the checkout.",
+        reason="import_error",
+    )
 
 
-def main_module(site: Site) -> str:
-    """The file that importing the project runs first. Raises :class:`EnvironmentFailure` if there is none."""
-    for name in site.recipe.packages:
-        for root in site.recipe.roots:
-            base = name if root == "." else f"{root}/{name}"
-            for path in (f"{base}/__init__.py", f"{base}.py"):
-                if (site.sources / path).is_file():
-                    return path
-    raise EnvironmentFailure(f"{site.repo.repo}: it has no importable package", reason="import_error")
+def _broken(name: str, site: Site) -> dict[str, bytes | None]:
+    """Edits that make a package fail where it begins; for one without a beginning, in each of its modules."""
+    for root in site.recipe.roots:
+        base = Path(name) if root == "." else Path(root, name)
+        modules = [base / "__init__.py", base.with_suffix(".py")]
+        found = [path for path in modules if (site.sources / path).is_file()][:1]
+        found = found or [path.relative_to(site.sources) for path in sorted((site.sources / base).glob("*.py"))]
+        if found:
+            return {path.as_posix(): BROKEN for path in found}
+    return {}

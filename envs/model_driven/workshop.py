@@ -5,6 +5,9 @@ A state is a stack of layers. Going back drops the layer that was written since,
 
 from __future__ import annotations
 
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -95,6 +98,16 @@ class Workshop:
         self._session.snapshot(ENV, env)
         self._session.snapshot(REPO, built)
         return (env, *self._base.env), (built, *self._base.built)
+
+    @contextmanager
+    def as_it_is(self) -> Iterator[tuple[tuple[Path, ...], tuple[Path, ...]]]:
+        """The layers as they are now, for a look at them; their copies are gone afterwards."""
+        env, built = self.layers()
+        try:
+            yield env, built
+        finally:
+            for layer in {env[0], *built[:1]} - {*self._base.env, *self._base.built}:
+                shutil.rmtree(layer)
 
     def recipe(self) -> Recipe:
         """What was done, as a recipe."""

@@ -525,7 +525,7 @@ class Rejection:
     repo: str
     """Project or source."""
     stage: str
-    """fetch, environment, baseline, coverage, find, delete, gate or statement."""
+    """fetch, environment, model, baseline, coverage, find, delete, gate or statement."""
     subject: str
     """What was refused: a source, a feature id, a candidate id."""
     reason: str
