@@ -37,12 +37,15 @@ def test_the_readme_names_every_command_and_every_exit_code() -> None:
     assert codes == {OK, FAILED, USAGE, PARTIAL, INTERRUPTED} == set(map(int, re.findall(r"\b\d+\b", CODES)))
 
 
-def test_the_readmes_configuration_is_valid(tmp_path: Path) -> None:
-    readme = (ROOT / "README.md").read_text(encoding="utf-8")
-    (example,) = re.findall(r"```toml\n(.*?)```", readme, flags=re.DOTALL)
-    (tmp_path / "example.toml").write_text(example)
-    settings = load([tmp_path / "example.toml"], environ={})
-    assert [source.limit for source in settings.sources] == [None, 5]
+@pytest.mark.parametrize("document", ["README.md", "docs/model.md"])
+def test_every_configuration_that_is_shown_is_valid(tmp_path: Path, document: str) -> None:
+    examples = re.findall(r"```toml\n(.*?)```", (ROOT / document).read_text(encoding="utf-8"), flags=re.DOTALL)
+    assert examples
+    for number, example in enumerate(examples):
+        (tmp_path / f"{number}.toml").write_text(example)
+    settings = load([tmp_path / f"{number}.toml" for number in range(len(examples))], environ={})
+    assert settings.model.model == "some/model"
+    assert [source.limit for source in settings.sources] in ([None, 5], [])
 
 
 def test_ci_runs_the_command_of_the_readme() -> None:
@@ -50,7 +53,7 @@ def test_ci_runs_the_command_of_the_readme() -> None:
     assert os.access(ROOT / ".ci" / "run", os.X_OK)
 
 
-@pytest.mark.parametrize("script", ["check", "demo", ".ci/run", "scripts/setup.sh", "scripts/lock.sh"])
+@pytest.mark.parametrize("script", ["check", "demo", ".ci/run", "scripts/setup.sh", "scripts/vllm.sh", "scripts/lock.sh"])
 def test_the_scripts_are_well_formed(script: str) -> None:
     subprocess.run(["sh", "-n", str(ROOT / script)], check=True)
 
