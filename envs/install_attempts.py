@@ -22,7 +22,7 @@ class Attempt:
     cutoff: str
     """Only releases before this; empty for all."""
     mode: str
-    """``isolated`` (as the project asks), ``legacy`` (with an older setuptools), ``path`` (not built at all)."""
+    """``editable``, ``legacy`` or ``path``: see :attr:`excise.types.Recipe.editable`."""
     relaxed: bool = False
     """Pins and upper bounds of ``requirements`` were taken off."""
     evidence: tuple[str, ...] = ()
@@ -31,8 +31,7 @@ class Attempt:
 
 def first_attempt(recipe: Recipe) -> Attempt:
     """As the recipe says."""
-    mode = "isolated" if recipe.editable == "editable" else "path"
-    return Attempt(requirements=recipe.requirements, cutoff=recipe.cutoff, mode=mode)
+    return Attempt(requirements=recipe.requirements, cutoff=recipe.cutoff, mode=recipe.editable)
 
 
 def next_attempt(attempt: Attempt, failure: InstallFailure) -> Attempt | None:
@@ -44,7 +43,7 @@ def next_attempt(attempt: Attempt, failure: InstallFailure) -> Attempt | None:
         following = None
     elif left != attempt.requirements:
         following = _changed(attempt, f"not on the index: {', '.join(failure.missing)}", requirements=left)
-    elif failure.of_project and attempt.mode == "isolated":
+    elif failure.of_project and attempt.mode == "editable":
         following = _changed(attempt, f"the project does not build as it asks ({why}): older setuptools", mode="legacy")
     elif failure.of_project and attempt.mode == "legacy":
         following = _changed(attempt, f"the project does not build ({why}): its folder is put on the path", mode="path")

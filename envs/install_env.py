@@ -40,7 +40,7 @@ def uv_version() -> str:
 
 def install_environ(repo: Repo, recipe: Recipe, environ: Mapping[str, str] = os.environ) -> dict[str, str]:
     """Variables of an installing session; those of the host that concern index, proxies and certificates."""
-    variables = base_env() | dict(recipe.env) | _versions(repo)
+    variables = base_env() | dict(recipe.env) | version_variables(repo)
     variables |= {name: value for name, value in environ.items() if _PASSED.fullmatch(name)}
     if index := index_url(environ):
         variables["UV_DEFAULT_INDEX"] = index
@@ -79,7 +79,7 @@ def _host_paths(environ: Mapping[str, str]) -> list[str]:
     return list(dict.fromkeys(outside))
 
 
-def _versions(repo: Repo) -> dict[str, str]:
+def version_variables(repo: Repo) -> dict[str, str]:
     """Tell the version to build tools that would ask git for it: there is no history in the sandbox."""
     version = repo.version if re.fullmatch(r"\d[\w.!+-]*", repo.version) else "0.0.0"
     name = re.sub(r"[-_.]+", "_", repo.repo.rpartition("/")[2]).upper()

@@ -151,7 +151,7 @@ class Installer:
             recipe,
             requirements=attempt.requirements,
             cutoff=attempt.cutoff,
-            editable="path" if attempt.mode == "path" else "editable",
+            editable=attempt.mode,
             evidence=(*recipe.evidence, *attempt.evidence),
         )
 

@@ -259,6 +259,29 @@ def verify(
 
 
 @app.command()
+def env(
+    source: Annotated[str, typer.Argument(help="pypi:name, a git URL or path, a folder, an archive.")],
+    dockerfile: Annotated[
+        Path | None, typer.Option(help="Write a Dockerfile here, and beside it what it needs to build.")
+    ] = None,
+    python: Annotated[str | None, typer.Option(help="Interpreter to use, for example 3.11.")] = None,
+    require: Annotated[list[str] | None, typer.Option(help="A requirement to install as well; repeatable.")] = None,
+    cache: Cache = None,
+    config: Config = None,
+    set_: Set = None,
+    as_json: Json = False,
+) -> None:
+    """Make the environment of one source, run its tests, and say how, or why it cannot be done."""
+    from excise.pipeline.env_command import run_env
+
+    with guarded():
+        settings = with_sources(settings_of(config, set_, cache=cache), [source])
+        spec = replace(settings.sources[-1], python=python, requirements=tuple(require or ()))
+        examined = run_env(settings, spec, dockerfile=dockerfile, as_json=as_json)
+        raise typer.Exit(OK if examined.verified else FAILED)
+
+
+@app.command()
 def query(
     sql: Annotated[
         str, typer.Argument(help="SQL over tasks, verdicts, rejections, repos, environments, funnel, gates.")

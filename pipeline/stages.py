@@ -126,23 +126,34 @@ def fingerprint(settings: Settings) -> dict[str, object]:
 @stage("fetch")
 def fetch_stage(settings: Settings, spec: SourceSpec) -> Sourced:
     """Resolve, fetch, and keep the sources as a layer and as an archive in the task set."""
+    return fetch(settings, spec)
+
+
+def fetch(settings: Settings, spec: SourceSpec, *, keep_blob: bool = True) -> Sourced:
+    """The sources as a layer of the cache; ``keep_blob``: their archive goes into the task set.
+
+    Raises :class:`SourceError`.
+    """
     adapter = resolve_source(spec)
     with deadline(settings.verdict.install_timeout_s + GRACE_S, f"Fetching {spec.spec}"):
         pinned = adapter.resolve(spec, settings.cache)
         key = stage_key("fetch", pinned)
         cache = StageCache(settings.cache)
         known = cache.get(Sourced, "fetch", key)
-        store = Store(settings.out)
-        if isinstance(known, Sourced) and Path(known.layer).is_dir() and store.blobs.has(known.repo.blob):
+        if isinstance(known, Sourced) and Path(known.layer).is_dir() and (not keep_blob or _has_blob(settings, known)):
             return known
         scratch = new_folder(settings.cache / "trees")
         try:
             fetched = source_of(pinned).fetch(pinned, settings.cache, scratch / "files")
-            sourced = keep_sources(settings, fetched.repo, fetched.root)
+            sourced = keep_sources(settings, fetched.repo, fetched.root, keep_blob=keep_blob)
         finally:
             shutil.rmtree(scratch, ignore_errors=True)
         cache.put("fetch", key, sourced)
         return sourced
+
+
+def _has_blob(settings: Settings, sourced: Sourced) -> bool:
+    return bool(sourced.repo.blob) and Store(settings.out).blobs.has(sourced.repo.blob)
 
 
 def keep_sources(settings: Settings, repo: Repo, files: Path, *, keep_blob: bool = True) -> Sourced:

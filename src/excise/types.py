@@ -150,7 +150,8 @@ class Recipe:
     groups: tuple[str, ...] = ()
     """Dependency groups (PEP 735) that are installed."""
     editable: str = "editable"
-    """How the project gets onto the path: ``editable`` (built) or ``path`` (a ``.pth`` line only)."""
+    """How the project gets onto the path: ``editable`` (built as it asks), ``legacy`` (built by an older setuptools in
+    the environment itself) or ``path`` (a ``.pth`` line only)."""
     roots: tuple[str, ...] = (".",)
     """Import roots inside the repository, for example ``src``."""
     packages: tuple[str, ...] = ()
@@ -183,6 +184,8 @@ class Environment:
     """How it was built."""
     lock: tuple[str, ...]
     """``name==version`` of every installed distribution, sorted."""
+    hashes: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    """Line of ``lock`` to the ``sha256:…`` of the files that may be installed for it."""
     stage: str = "stage0"
     """Which installer made it."""
     built_files: tuple[str, ...] = ()

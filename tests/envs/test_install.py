@@ -210,7 +210,7 @@ def test_attempts_give_up_one_thing_at_a_time() -> None:
         attempt = following
         seen.append((attempt.requirements, attempt.mode, attempt.cutoff))
     assert seen == [
-        (("pytest<7",), "isolated", "2023-01-01"),
+        (("pytest<7",), "editable", "2023-01-01"),
         (("pytest<7",), "legacy", "2023-01-01"),
         (("pytest<7",), "path", "2023-01-01"),
         (("pytest<7",), "path", ""),
