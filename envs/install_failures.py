@@ -50,15 +50,20 @@ _TELLING = re.compile("error|cause:|hint:|\u00d7|\u2570|\u251c|fatal|not found|c
 _DISK = re.compile(r"no space left on device|disk quota exceeded", re.IGNORECASE)
 
 
-def classify(output: str) -> InstallFailure:
-    """Read what uv, and the build tools that it ran, wrote."""
+def classify(output: str, *, index_failed: bool) -> InstallFailure:
+    """Read what uv, and the build tools that it ran, wrote.
+
+    ``index_failed``: the package index did not answer the host. If it did, what misses a network is the build itself.
+    """
     detail = decisive(output)
     of_project = bool(_PROJECT.search(output))
     missing = tuple(dict.fromkeys(_MISSING.findall(output)))
     if missing:
         return InstallFailure(reason="resolve_conflict", missing=missing, of_project=of_project, detail=detail)
-    if _DISK.search(output) or (_NETWORK.search(output) and "No solution found" not in output):
+    if _DISK.search(output):
         return InstallFailure(reason="infra", detail=detail)
+    if _NETWORK.search(output) and "No solution found" not in output:
+        return InstallFailure(reason="infra" if index_failed else "network_required", detail=detail)
     if of_project or _BUILD.search(output):
         reason = "missing_system_lib" if _SYSTEM.search(output) else "build_native"
         return InstallFailure(reason=reason, of_project=of_project, detail=detail)

@@ -17,7 +17,8 @@ from typing import Concatenate, ParamSpec, TypeVar
 
 from excise.config import Settings
 from excise.datasets.store import Store
-from excise.envs.install import Installed, install
+from excise.envs.install import install
+from excise.envs.install_job import Installed
 from excise.envs.interpreters import find_interpreters
 from excise.envs.layout import open_to_all
 from excise.envs.sandboxes import get_sandbox
@@ -30,7 +31,7 @@ from excise.extractors.trees import git_tree_hash, list_files, pack
 from excise.pipeline.cache import StageCache, stage_key
 from excise.pipeline.deadline import deadline
 from excise.protocols import Policy
-from excise.types import Baseline, CoverageMap, Feature, Recipe, Rejection, Repo, SourceSpec, Worker
+from excise.types import Baseline, CoverageMap, Environment, Feature, Recipe, Rejection, Repo, SourceSpec, Worker
 from excise.verifiers.baseline import missing_modules, run_baseline
 from excise.verifiers.workbench import Layers, Prepared, Workbench
 
@@ -217,8 +218,10 @@ def _install(settings: Settings, spec: SourceSpec, sourced: Sourced, cutoff: str
     return install_recipe(settings, recipe, sourced)
 
 
-def install_recipe(settings: Settings, recipe: Recipe, sourced: Sourced, *, exact: bool = False) -> Prepared:
-    """Build the environment of a recipe; ``exact`` if its requirements are a lock.
+def install_recipe(
+    settings: Settings, recipe: Recipe, sourced: Sourced, *, made: Environment | None = None
+) -> Prepared:
+    """Build the environment of a recipe; ``made``: one that was made before is built again from its lock.
 
     Raises :class:`EnvironmentFailure`.
     """
@@ -256,8 +259,8 @@ def install_recipe(settings: Settings, recipe: Recipe, sourced: Sourced, *, exac
             policy,
             settings.cache,
             verdict.install_timeout_s,
-            None if exact else missing,
-            exact=exact,
+            missing,
+            made=made,
         )
     return prepared(installed)
 

@@ -166,6 +166,8 @@ class Recipe:
     """System packages that the manifests ask for."""
     cutoff: str = ""
     """Only releases before this ISO date were considered; empty: no limit."""
+    build_network: bool = False
+    """A build downloads something by itself, so that it is let onto the network (without credentials)."""
     evidence: tuple[str, ...] = ()
     """``file: what it said``, one line per decision."""
 
@@ -188,6 +190,8 @@ class Environment:
     """Line of ``lock`` to the ``sha256:…`` of the files that may be installed for it."""
     stage: str = "stage0"
     """Which installer made it."""
+    shared_id: str = ""
+    """Content hash of the third-party packages alone: equal for commits with equal manifests, which share them."""
     built_files: tuple[str, ...] = ()
     """Files that the build wrote into the checkout (metadata, compiled extensions)."""
     install_s: float = 0.0
