@@ -46,7 +46,7 @@ class Solution:
     """As it was really carried out."""
     lock: tuple[str, ...]
     """Every distribution but the project, ``name==version``."""
-    hashes: dict[str, tuple[str, ...]]
+    hashes: dict[str, str]
     """Line of the lock to hashes; empty where the index gives none."""
 
 

@@ -92,7 +92,7 @@ class Installer:
         ]
         return tuple(sorted(line for line in lines if re.sub(r"[-_.]+", "-", line.partition("==")[0]).lower() != own))
 
-    def hashes(self, lock: Sequence[str], cutoff: str) -> dict[str, tuple[str, ...]]:
+    def hashes(self, lock: Sequence[str], cutoff: str) -> dict[str, str]:
         """The hashes of the files of a lock, as the index gives them; empty if it gives none."""
         self._put_lock(lock, {})
         done = self._uv(
@@ -103,7 +103,7 @@ class Installer:
         return {line: found[line] for line in lock} if all(found.get(line) for line in lock) else {}
 
     # ------------------------------------------------------------------------------------ from a lock alone
-    def install_lock(self, recipe: Recipe, lock: Sequence[str], hashes: Mapping[str, Sequence[str]]) -> None:
+    def install_lock(self, recipe: Recipe, lock: Sequence[str], hashes: Mapping[str, str]) -> None:
         """A fresh environment with exactly the distributions of a lock; with ``hashes``, only from those files.
 
         Raises :class:`EnvironmentFailure`.
@@ -129,7 +129,7 @@ class Installer:
         done = self._pip("install", "--no-deps", *_cutoff(recipe.cutoff), *how, "-e", REPO)
         self._require(done)
 
-    def _install_lines(self, lock: Sequence[str], hashes: Mapping[str, Sequence[str]], how: Iterable[str]) -> None:
+    def _install_lines(self, lock: Sequence[str], hashes: Mapping[str, str], how: Iterable[str]) -> None:
         self._put_lock(lock, hashes)
         self._require(self._pip("install", "--no-deps", *how, "-r", _LOCK))
 
@@ -140,7 +140,7 @@ class Installer:
                 f"{self.repo.repo}: cannot be installed from its lock.\n{failure.detail}", reason=failure.reason
             )
 
-    def _put_lock(self, lock: Sequence[str], hashes: Mapping[str, Sequence[str]]) -> None:
+    def _put_lock(self, lock: Sequence[str], hashes: Mapping[str, str]) -> None:
         self.session.put(_LOCK, lock_text(lock, hashes).encode())
 
     def _tool_names(self) -> set[str]:

@@ -9,15 +9,15 @@ _ENTRY = re.compile(r"^([A-Za-z0-9][\w.-]*==[^\s;\\]+)([^\n]*(?:\n[ \t]+--hash[^
 _HASH = re.compile(r"--hash[=\s](sha256:[0-9a-f]{64})")
 
 
-def lock_text(lock: Sequence[str], hashes: Mapping[str, Sequence[str]]) -> str:
+def lock_text(lock: Sequence[str], hashes: Mapping[str, str]) -> str:
     """``name==version --hash=sha256:…`` lines for pip or uv with ``--require-hashes --no-deps``."""
     lines: list[str] = []
     for line in lock:
-        lines += [" \\\n    ".join([line, *(f"--hash={known}" for known in hashes.get(line, ()))])]
+        lines += [" \\\n    ".join([line, *(f"--hash={known}" for known in hashes.get(line, "").split())])]
     return "".join(f"{line}\n" for line in lines)
 
 
-def read_hashes(compiled: str) -> dict[str, tuple[str, ...]]:
-    """``name==version`` to its hashes, from what ``uv pip compile --generate-hashes`` writes."""
+def read_hashes(compiled: str) -> dict[str, str]:
+    """``name==version`` to its hashes (separated by spaces), from what ``uv pip compile --generate-hashes`` writes."""
     plain = re.sub(r"\\\n", "\n", compiled)
-    return {match[1]: tuple(sorted(_HASH.findall(match[2]))) for match in _ENTRY.finditer(plain)}
+    return {match[1]: " ".join(sorted(_HASH.findall(match[2]))) for match in _ENTRY.finditer(plain)}

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, TypeVar
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 """Version of the records and of the Parquet schema made from them. History in docs/schema.md."""
 
 T = TypeVar("T")
@@ -186,8 +186,8 @@ class Environment:
     """How it was built."""
     lock: tuple[str, ...]
     """``name==version`` of every installed distribution, sorted."""
-    hashes: dict[str, tuple[str, ...]] = field(default_factory=dict)
-    """Line of ``lock`` to the ``sha256:…`` of the files that may be installed for it."""
+    hashes: dict[str, str] = field(default_factory=dict)
+    """Line of ``lock`` to the ``sha256:…`` of the files that may be installed for it, separated by spaces."""
     stage: str = "stage0"
     """Which installer made it."""
     shared_id: str = ""
@@ -254,6 +254,8 @@ class Baseline:
     """Median seconds of each test."""
     flaky: dict[str, str]
     """Test id to why it is not trusted; used for nothing."""
+    uncollected: dict[str, str] = field(default_factory=dict)
+    """Test file that cannot be loaded to why; its tests count for nothing."""
     num_runs: int
     """N."""
     cpu_s: float
