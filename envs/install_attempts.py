@@ -23,6 +23,8 @@ class Attempt:
     """Only releases before this; empty for all."""
     mode: str
     """``editable``, ``legacy`` or ``path``: see :attr:`excise.types.Recipe.editable`."""
+    constraints: tuple[str, ...] = ()
+    """Versions of the project's own lock."""
     relaxed: bool = False
     """Pins and upper bounds of ``requirements`` were taken off."""
     evidence: tuple[str, ...] = ()
@@ -31,7 +33,12 @@ class Attempt:
 
 def first_attempt(recipe: Recipe) -> Attempt:
     """As the recipe says."""
-    return Attempt(requirements=recipe.requirements, cutoff=recipe.cutoff, mode=recipe.editable)
+    return Attempt(
+        requirements=recipe.requirements,
+        cutoff=recipe.cutoff,
+        mode=recipe.editable,
+        constraints=recipe.constraints,
+    )
 
 
 def next_attempt(attempt: Attempt, failure: InstallFailure) -> Attempt | None:
@@ -47,6 +54,8 @@ def next_attempt(attempt: Attempt, failure: InstallFailure) -> Attempt | None:
         following = _changed(attempt, f"the project does not build as it asks ({why}): older setuptools", mode="legacy")
     elif failure.of_project and attempt.mode == "legacy":
         following = _changed(attempt, f"the project does not build ({why}): its folder is put on the path", mode="path")
+    elif attempt.constraints:
+        following = _changed(attempt, f"the project's lock does not fit here ({why}): without it", constraints=())
     elif attempt.cutoff:
         following = _changed(attempt, f"nothing fits before {attempt.cutoff} ({why}): all releases", cutoff="")
     elif not attempt.relaxed:

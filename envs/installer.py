@@ -17,12 +17,14 @@ from excise.envs.layout import ENV, REPO
 from excise.envs.lockfile import lock_text, read_hashes
 from excise.envs.manifests.manifest import Manifest, table, words
 from excise.envs.manifests.pyproject import load_pyproject
+from excise.envs.system_packages import what_to_install
 from excise.errors import EnvironmentFailure
 from excise.protocols import Completed, Session
 from excise.types import Recipe, Repo, Worker
 
 _PYTHON = f"{ENV}/bin/python"
 _LOCK = "/tmp/excise-lock.txt"
+_CONSTRAINTS = "/tmp/excise-constraints.txt"
 _MAX_ATTEMPTS = 8
 
 
@@ -63,10 +65,10 @@ class Installer:
                 break
             attempt = following
         assert first is not None
-        hint = ""
-        if recipe.system_packages and first.reason == "missing_system_lib":
-            hint = f"\nThe manifests ask for system packages: {' '.join(recipe.system_packages)}"
-        raise EnvironmentFailure(f"{self.repo.repo}: cannot be installed.\n{first.detail}{hint}", reason=first.reason)
+        detail = [f"{self.repo.repo}: cannot be installed.", first.detail]
+        if first.reason == "missing_system_lib":
+            detail.append(what_to_install(first.detail, recipe.system_packages))
+        raise EnvironmentFailure("\n".join(filter(None, detail)), reason=first.reason)
 
     def add(self, requirements: Sequence[str], recipe: Recipe) -> bool:
         """Install more into the environment as it stands; whether that worked."""
@@ -154,7 +156,11 @@ class Installer:
             prepared = self._pip("install", _old_setuptools(self.interpreter), "wheel", *self._build_requires())
             if prepared.rc != 0 and attempt.mode == "legacy":
                 return replace(self._classify(prepared), of_project=True, missing=())
-        done = self._pip("install", *_cutoff(attempt.cutoff), *self._what(attempt, recipe))
+        self.session.put(_CONSTRAINTS, "".join(f"{line}\n" for line in attempt.constraints).encode())
+        what = (
+            ["-c", _CONSTRAINTS, *self._what(attempt, recipe)] if attempt.constraints else self._what(attempt, recipe)
+        )
+        done = self._pip("install", *_cutoff(attempt.cutoff), *what)
         if done.rc != 0:
             return self._classify(done)
         if attempt.mode == "path":
@@ -220,6 +226,7 @@ class Installer:
         return replace(
             recipe,
             requirements=attempt.requirements,
+            constraints=attempt.constraints,
             cutoff=attempt.cutoff,
             editable=attempt.mode,
             evidence=(*recipe.evidence, *attempt.evidence),

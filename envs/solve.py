@@ -11,6 +11,7 @@ from excise.envs.installer import Installer
 from excise.envs.layers import prune_built_layer, remove_vendored_twins
 from excise.envs.layout import ENV, REPO
 from excise.envs.stage0.import_names import distribution_of, known_distribution
+from excise.envs.system_packages import what_to_install
 from excise.errors import EnvironmentFailure
 from excise.types import Environment, Recipe
 
@@ -115,7 +116,9 @@ class _Solver:
         good = tuple(name for name in self.recipe.packages if name not in bad)
         if not good or self.job.main_package(self.recipe) in bad:
             detail = "; ".join(f"{name}: {error}" for name, error in bad.items()) or "it has no importable package"
-            raise EnvironmentFailure(f"{self.job.repo.repo}: {detail}", reason=reason_of_import(detail))
+            reason = reason_of_import(detail)
+            hint = what_to_install(detail, self.recipe.system_packages) if reason == "missing_system_lib" else ""
+            raise EnvironmentFailure(f"{self.job.repo.repo}: {detail}\n{hint}".strip(), reason=reason)
         if bad:
             lines = tuple(f"imports: {name} is left out ({error})" for name, error in bad.items())
             self.recipe = replace(self.recipe, packages=good, evidence=(*self.recipe.evidence, *lines))

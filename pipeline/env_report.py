@@ -50,6 +50,8 @@ def _recipe(recipe: Recipe) -> Iterator[str]:
     if recipe.extras:
         yield f"  extras        {', '.join(recipe.extras)}"
     yield f"  requirements  {', '.join(recipe.requirements)}"
+    if recipe.constraints:
+        yield f"  own lock      {len(recipe.constraints)} versions"
     if recipe.cutoff:
         yield f"  released      before {recipe.cutoff}"
     if recipe.system_packages:

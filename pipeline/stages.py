@@ -17,6 +17,7 @@ from typing import Concatenate, ParamSpec, TypeVar
 
 from excise.config import Settings
 from excise.datasets.store import Store
+from excise.envs.host import host_state
 from excise.envs.install import install
 from excise.envs.install_job import Installed
 from excise.envs.interpreters import find_interpreters
@@ -40,7 +41,7 @@ R = TypeVar("R")
 
 GRACE_S = 600.0
 MENDABLE = frozenset({"python_unavailable", "missing_system_lib"})
-"""Reasons that go away when something is installed on the host."""
+"""Reasons that may go away when something is installed on the host (:func:`excise.envs.host.host_state`)."""
 SLOW_TEST_S = 0.05
 """Tests that take longer are worth a monitoring collector of their own in the coverage run."""
 
@@ -112,10 +113,24 @@ def decided(rejection: Rejection) -> bool:
 
 
 def remember(cache: StageCache, stage_name: str, key: str, name: str, failure: EnvironmentFailure) -> None:
-    """Keep a failure that another try would only repeat; what the user can mend on this machine is tried again."""
+    """Keep a failure that another try would only repeat.
+
+    What the user can mend on this machine is kept for the machine as it is now.
+    """
     refused = rejection_of(stage_name, name, failure)
-    if decided(refused) and refused.reason not in MENDABLE:
-        cache.put(stage_name, key, refused)
+    if decided(refused):
+        mendable = refused.reason in MENDABLE
+        cache.put(stage_name, stage_key(stage_name, key, host_state()) if mendable else key, refused)
+
+
+def recall(cls: type[R], cache: StageCache, stage_name: str, key: str) -> R | None:
+    """The kept answer; ``None`` if there is none. Raises a kept :class:`EnvironmentFailure` again."""
+    known = cache.get(cls, stage_name, key)
+    if known is None:
+        known = cache.get(cls, stage_name, stage_key(stage_name, key, host_state()))
+    if isinstance(known, Rejection):
+        raise EnvironmentFailure(known.detail, reason=known.reason)
+    return known
 
 
 def fingerprint(settings: Settings) -> dict[str, object]:
@@ -199,9 +214,7 @@ def environment_stage(settings: Settings, spec: SourceSpec, sourced: Sourced) ->
     limits = [verdict.install_timeout_s, verdict.disk_mb, verdict.memory_mb, verdict.pids]
     key = stage_key("environment", repo.tree, options, limits)
     cache = StageCache(settings.cache)
-    known = cache.get(Prepared, "environment", key)
-    if isinstance(known, Rejection):
-        raise EnvironmentFailure(known.detail, reason=known.reason)
+    known = recall(Prepared, cache, "environment", key)
     if known is not None and Path(known.layers.env).is_dir() and Path(known.layers.sources).is_dir():
         return replace(known, repo=repo)
     try:
@@ -272,9 +285,7 @@ def baseline_stage(settings: Settings, prepared: Prepared) -> Prepared:
     key = stage_key("baseline", prepared.environment.env_id, fingerprint(settings))
     cache = StageCache(settings.cache)
     warm = Path(prepared.layers.env).parent / "pyc"
-    known = cache.get(Baseline, "baseline", key)
-    if isinstance(known, Rejection):
-        raise EnvironmentFailure(known.detail, reason=known.reason)
+    known = recall(Baseline, cache, "baseline", key)
     if known is None or not warm.is_dir():
         bench = workbench(settings, prepared)
         runs = settings.verdict.baseline_runs

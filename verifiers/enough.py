@@ -7,6 +7,7 @@ from collections.abc import Mapping
 
 from excise.config import VerdictSettings
 from excise.envs.causes import Cause, cause_of, main_cause
+from excise.envs.system_packages import what_to_install
 from excise.errors import EnvironmentFailure
 from excise.types import Baseline, Status, TestRun
 
@@ -29,10 +30,10 @@ def require_enough(settings: VerdictSettings, baseline: Baseline, first: TestRun
     evidence = _evidence(failures | baseline.uncollected)
     cause = main_cause(failures | baseline.uncollected)
     if cause is not None and _explains(settings, cause, passed, failures, baseline.uncollected):
-        raise EnvironmentFailure(
-            f"{shortfall} {cause.count} of the failures have one cause:\n" + "\n".join(cause.examples),
-            reason=cause.reason,
-        )
+        text = f"{shortfall} {cause.count} of the failures have one cause:\n" + "\n".join(cause.examples)
+        if cause.reason == "missing_system_lib":
+            text = f"{text}\n{what_to_install(text, ())}".strip()
+        raise EnvironmentFailure(text, reason=cause.reason)
     unsteady = sum("PASSED" in story for story in baseline.flaky.values())
     if unsteady and not _shortfall(settings, passed + unsteady, bad, baseline):
         stories = [f"{test}: {story}" for test, story in list(baseline.flaky.items())[:_SHOWN]]

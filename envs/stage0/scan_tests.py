@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import fnmatch
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -41,12 +41,15 @@ class TestUse:
     """``pytest.mark.…``."""
 
 
-def find_tests(root: Path, manifest: Manifest) -> tuple[tuple[str, ...], tuple[Path, ...]]:
-    """(paths to give to the runner, test files and conftests). Both are empty if there are none."""
+def find_tests(root: Path, manifest: Manifest, called: Sequence[str] = ()) -> tuple[tuple[str, ...], tuple[Path, ...]]:
+    """(paths to give to the runner, test files and conftests). Both are empty if there are none.
+
+    ``called``: paths with which the project's automation calls the runner; they count before its configuration.
+    """
     patterns = manifest.python_files or PATTERNS
     told = [
         p.relative_to(root).as_posix()
-        for t in manifest.testpaths
+        for t in called or manifest.testpaths
         for p in sorted(root.glob(t.rstrip("/")))
         if p.exists()
     ]

@@ -145,6 +145,8 @@ class Recipe:
     """Full version of the interpreter, for example ``3.12.1``."""
     requirements: tuple[str, ...] = ()
     """What is installed beside the project, as PEP 508 strings or ``-r file`` (inside the repository)."""
+    constraints: tuple[str, ...] = ()
+    """``name==version`` of the project's own lock file: what is installed of these, is installed so."""
     extras: tuple[str, ...] = ()
     """Extras of the project that are installed."""
     groups: tuple[str, ...] = ()
