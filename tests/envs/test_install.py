@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from excise.envs.bubblewrap.sandbox import BubblewrapSandbox
 from excise.envs.import_check import check_imports
-from excise.envs.install import Installed, install
+from excise.envs.index_relay import IndexRelay
+from excise.envs.install import install
 from excise.envs.install_attempts import first_attempt, next_attempt, relax
 from excise.envs.install_env import install_environ
 from excise.envs.install_failures import InstallFailure, classify
+from excise.envs.install_job import Installed
 from excise.envs.interpreters import choose, find_interpreters
 from excise.envs.layers import prune_built_layer
 from excise.envs.layout import ENV, base_env, project_mounts
@@ -87,7 +90,10 @@ def test_a_compiled_project_is_installed_in_place(tmp_path: Path) -> None:
     again = build(tmp_path, files)
     assert again == before
     assert again.env_layer.stat().st_mtime_ns == stamp
-    assert sorted(p.name for p in (tmp_path / "cache/envs").iterdir() if p.is_dir()) == [before.env_layer.parent.name]
+    made = [p.name for p in (tmp_path / "cache/envs").iterdir() if p.is_dir()]
+    assert sorted(made) == sorted([before.env_layer.parent.name, f"shared-{environment.shared_id}"])
+    assert set(environment.hashes) == set(environment.lock)
+    assert all(word.startswith("sha256:") for hashes in environment.hashes.values() for word in hashes.split())
 
 
 @needs_sandbox
@@ -146,25 +152,35 @@ def test_the_clock_runs_out(tmp_path: Path) -> None:
 
 
 # ------------------------------------------------------------------------------ without a sandbox
-def test_only_index_proxies_and_certificates_pass(tmp_path: Path) -> None:
+def test_nothing_of_the_host_gets_into_an_installation(tmp_path: Path) -> None:
     host = {
-        "PIP_INDEX_URL": "https://index.invalid/simple",
+        "UV_DEFAULT_INDEX": "https://user:secret@index.invalid/simple",
+        "UV_INDEX": "own=https://own.invalid/simple",
+        "UV_INDEX_OWN_PASSWORD": "secret",
         "https_proxy": "http://proxy.invalid:1",
+        "HTTP_PROXY": "http://user:secret@proxy.invalid:1",
         "PIP_CERT": "/etc/ssl/own.pem",
         "AWS_SECRET_ACCESS_KEY": "secret",
-        "UV_PUBLISH_TOKEN": "secret",
         "HOME": str(tmp_path),
         "PATH": "/elsewhere",
     }
-    given = install_environ(
-        Repo(repo="a/kit-x", base_commit="", tree="", source="", version="1.5"), Recipe(python="3.12.1"), host
-    )
-    assert given["UV_DEFAULT_INDEX"] == "https://index.invalid/simple"
-    assert given["https_proxy"] == "http://proxy.invalid:1"
-    assert given["SSL_CERT_FILE"] == "/etc/ssl/own.pem"
+    repo = Repo(repo="a/kit-x", base_commit="", tree="", source="", version="1.5")
+    recipe = Recipe(python="3.12.1")
+    with IndexRelay(tmp_path, host) as relay:
+        given = install_environ(repo, recipe, relay, host)
+        online = install_environ(repo, replace(recipe, build_network=True), relay, host)
+        assert relay.settings.indexes == (
+            "https://user:secret@index.invalid/simple",
+            "https://:secret@own.invalid/simple",
+        )
+    assert given["UV_DEFAULT_INDEX"] == given["PIP_INDEX_URL"] == "http://127.0.0.1:8640/i0/"
+    assert given["UV_INDEX"] == "own=http://127.0.0.1:8640/i1/"
     assert given["SETUPTOOLS_SCM_PRETEND_VERSION_FOR_KIT_X"] == "1.5"
-    assert "secret" not in given.values()
     assert given["PATH"] != "/elsewhere"
+    assert not [v for v in {**given, **online}.values() if "secret" in v]
+    assert not {"https_proxy", "SSL_CERT_FILE"} & given.keys()
+    assert (online["https_proxy"], online["SSL_CERT_FILE"]) == ("http://proxy.invalid:1", "/etc/ssl/own.pem")
+    assert "HTTP_PROXY" not in online
 
 
 @pytest.mark.parametrize(
@@ -190,9 +206,15 @@ def test_only_index_proxies_and_certificates_pass(tmp_path: Path) -> None:
     ],
 )
 def test_failures_have_a_class(output: str, reason: str, of_project: bool) -> None:
-    failure = classify(output)
+    failure = classify(output, index_failed=True)
     assert (failure.reason, failure.of_project) == (reason, of_project)
     assert failure.detail
+    builds_own = "network_required" if reason == "infra" else reason
+    assert classify(output, index_failed=False).reason == builds_own
+
+
+def test_a_full_disk_is_nobody_s_fault() -> None:
+    assert classify("failed to write: No space left on device", index_failed=False).reason == "infra"
 
 
 def test_attempts_give_up_one_thing_at_a_time() -> None:
