@@ -22,7 +22,7 @@ PACKAGES = {
     r"jpeglib\.h|libjpeg|\bjpeg\b": "libjpeg-dev",
     r"\bpng\.h|libpng": "libpng-dev",
     r"ft2build\.h|freetype": "libfreetype-dev",
-    r"libpq|pg_config": "libpq-dev",
+    r"libpq|^lpq$|pg_config": "libpq-dev",
     r"mysql_config|mysql\.h|mysqlclient|mariadb_config": "default-libmysqlclient-dev",
     r"sqlite3\.h|libsqlite3": "libsqlite3-dev",
     r"\bsql(ext)?\.h|libodbc": "unixodbc-dev",
@@ -90,7 +90,7 @@ PACKAGES = {
 """What an error names (a header, a library, a program) to the Debian package that holds it; first come first."""
 
 _NAMED = re.compile(
-    r"fatal error: (\S+\.h\w*)|cannot find -l(\S+)|(lib[\w+.-]+\.so\S*): cannot open|library '?(lib\S+?)'?[:\s]"
+    r"fatal error: (\S+\.h\w*)|cannot find -(l[\w+.-]+)|(lib[\w+.-]+\.so\S*): cannot open|library '?(lib\S+?)'?[:\s]"
     r"|no such file or directory: ('[^']+')|[Cc]ommand '?([\w+-]+)'? failed: no such|([\w+-]+): (?:command )?not found"
     r"|[Pp]ackage '?([\w+.-]+)'?,? (?:required by|was not found|not found)|Dependency \"?([\w+.-]+)\"? not found",
     re.IGNORECASE,
@@ -99,7 +99,8 @@ _NAMED = re.compile(
 
 def wanted(output: str) -> tuple[str, ...]:
     """The headers, libraries and programs that an output says are not there, as it calls them."""
-    return tuple(dict.fromkeys(next(filter(None, found)) for found in _NAMED.findall(output)))
+    names = (next(filter(None, found)) for found in _NAMED.findall(output))
+    return tuple(dict.fromkeys(names))
 
 
 def packages_for(output: str) -> tuple[str, ...]:
