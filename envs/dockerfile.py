@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import gzip
 import json
 import re
@@ -10,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from excise.envs.install_env import uv_version, version_variables
+from excise.envs.installer import PLACER
 from excise.envs.layout import ENV, HOME, REPO, base_env
 from excise.envs.lockfile import lock_text
 from excise.types import Environment, Recipe, Repo
@@ -102,6 +104,14 @@ def _variables(repo: Repo, recipe: Recipe) -> str:
 
 
 def _project(recipe: Recipe, python: str, dated: str) -> str:
+    if recipe.editable == "wheel":
+        program = base64.b64encode(PLACER.read_bytes()).decode()
+        return (
+            f"# The wheel's compiled and generated files are laid into the checkout by a small program.\n"
+            f"RUN uv build --wheel --out-dir /tmp/wheel --python {python}{dated} . \\\n"
+            f" && echo {program} | base64 -d > /tmp/place.py \\\n"
+            f" && {python} /tmp/place.py /tmp/wheel {REPO} {','.join(recipe.roots)} {','.join(recipe.packages)}"
+        )
     if recipe.editable != "path":
         how = "--no-build-isolation " if recipe.editable == "legacy" else ""
         return f"RUN uv pip install --python {python} --no-deps {how}--no-cache{dated} -e ."

@@ -22,7 +22,7 @@ class Attempt:
     cutoff: str
     """Only releases before this; empty for all."""
     mode: str
-    """``editable``, ``legacy`` or ``path``: see :attr:`excise.types.Recipe.editable`."""
+    """``editable``, ``wheel``, ``legacy`` or ``path``: see :attr:`excise.types.Recipe.editable`."""
     constraints: tuple[str, ...] = ()
     """Versions of the project's own lock."""
     relaxed: bool = False
@@ -41,8 +41,8 @@ def first_attempt(recipe: Recipe) -> Attempt:
     )
 
 
-def next_attempt(attempt: Attempt, failure: InstallFailure) -> Attempt | None:
-    """What to try after a failure; ``None`` if nothing is left."""
+def next_attempt(attempt: Attempt, failure: InstallFailure, *, setuptools: bool = True) -> Attempt | None:
+    """What to try after a failure; ``None`` if nothing is left. ``setuptools``: it is what builds the project."""
     why = failure.detail.rpartition("\n")[2][:200]
     left = _without(attempt.requirements, failure.missing)
     following: Attempt | None = None
@@ -50,9 +50,11 @@ def next_attempt(attempt: Attempt, failure: InstallFailure) -> Attempt | None:
         following = None
     elif left != attempt.requirements:
         following = _changed(attempt, f"not on the index: {', '.join(failure.missing)}", requirements=left)
-    elif failure.of_project and attempt.mode == "editable":
+    elif failure.of_project and attempt.mode == "editable" and setuptools:
         following = _changed(attempt, f"the project does not build as it asks ({why}): older setuptools", mode="legacy")
-    elif failure.of_project and attempt.mode == "legacy":
+    elif failure.of_project and attempt.mode == "editable":
+        following = _changed(attempt, f"the project is not built in place ({why}): as a wheel", mode="wheel")
+    elif failure.of_project and attempt.mode in ("legacy", "wheel"):
         following = _changed(attempt, f"the project does not build ({why}): its folder is put on the path", mode="path")
     elif attempt.constraints:
         following = _changed(attempt, f"the project's lock does not fit here ({why}): without it", constraints=())

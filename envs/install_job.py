@@ -14,6 +14,7 @@ from excise.envs.install_env import install_environ, install_mounts
 from excise.envs.installer import Installer
 from excise.envs.interpreters import Interpreter
 from excise.envs.manifests.manifest import Manifest
+from excise.envs.uv_runner import UvRunner
 from excise.protocols import Policy, Sandbox, Session
 from excise.types import Environment, Recipe, Repo
 
@@ -86,10 +87,8 @@ class Job:
         variables = install_environ(self.repo, recipe, self.relay)
         policy = replace(self.policy, network=recipe.build_network)
         with self.sandbox.open(mounts, policy, env=variables) as session:
-            yield (
-                session,
-                Installer(session, self.relay, self.interpreter, self.repo, self.manifest, self.sources, self.deadline),
-            )
+            runner = UvRunner(session, self.relay, self.interpreter, self.repo.repo, self.deadline)
+            yield session, Installer(runner, self.repo, self.manifest, self.sources)
 
     def imports(self, recipe: Recipe, env: Path, built: Path) -> Imported:
         """What becomes of importing the packages, in a fresh sandbox."""

@@ -3,47 +3,34 @@
 from __future__ import annotations
 
 import re
-import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from excise.envs.index_relay import IndexRelay
 from excise.envs.install_attempts import Attempt, first_attempt, next_attempt
-from excise.envs.install_env import UV
-from excise.envs.install_failures import InstallFailure, classify, decisive
+from excise.envs.install_failures import InstallFailure, decisive
 from excise.envs.interpreters import Interpreter
-from excise.envs.layout import ENV, REPO
-from excise.envs.lockfile import lock_text, read_hashes
+from excise.envs.layout import REPO
 from excise.envs.manifests.manifest import Manifest, table, words
 from excise.envs.manifests.pyproject import load_pyproject
 from excise.envs.system_packages import what_to_install
+from excise.envs.uv_runner import LOCK, PYTHON, UvRunner, dated, normal, output
 from excise.errors import EnvironmentFailure
-from excise.protocols import Completed, Session
-from excise.types import Recipe, Repo, Worker
+from excise.protocols import Completed
+from excise.types import Recipe, Repo
 
-_PYTHON = f"{ENV}/bin/python"
-_LOCK = "/tmp/excise-lock.txt"
 _CONSTRAINTS = "/tmp/excise-constraints.txt"
+_WHEEL, _PLACER = "/tmp/excise-wheel", "/tmp/excise-place.py"
 _MAX_ATTEMPTS = 8
+PLACER = Path(__file__).resolve().parent / "inside" / "place_wheel.py"
+"""Program that lays a wheel's files into the checkout."""
 
 
 class Installer:
     """Installs in one session. Nothing of it runs outside the sandbox."""
 
-    def __init__(
-        self,
-        session: Session,
-        relay: IndexRelay,
-        interpreter: Interpreter,
-        repo: Repo,
-        manifest: Manifest,
-        sources: Path,
-        deadline: float,
-    ) -> None:
-        self.session, self.relay, self.interpreter = session, relay, interpreter
-        self.repo, self.manifest, self.sources = repo, manifest, sources
-        self.deadline = deadline
+    def __init__(self, runner: UvRunner, repo: Repo, manifest: Manifest, sources: Path) -> None:
+        self.runner, self.repo, self.manifest, self.sources = runner, repo, manifest, sources
 
     # ------------------------------------------------------------------------- finding out what to install
     def install(self, recipe: Recipe) -> Recipe:
@@ -60,7 +47,7 @@ class Installer:
                 first = failure
                 break
             first = first or failure
-            following = next_attempt(attempt, failure)
+            following = next_attempt(attempt, failure, setuptools=self._uses_setuptools())
             if following is None:
                 break
             attempt = following
@@ -72,12 +59,12 @@ class Installer:
 
     def add(self, requirements: Sequence[str], recipe: Recipe) -> bool:
         """Install more into the environment as it stands; whether that worked."""
-        return self._pip("install", *_cutoff(recipe.cutoff), *requirements).rc == 0
+        return self.runner.pip("install", *dated(recipe.cutoff), *requirements).rc == 0
 
     def relocate(self, recipe: Recipe) -> Recipe:
         """Replace an installed copy of the project by a line that puts its folders on the path."""
         if self.manifest.name:
-            self._pip("uninstall", self.manifest.name)
+            self.runner.pip("uninstall", self.manifest.name)
         self._write_path(recipe.roots)
         return replace(
             recipe,
@@ -85,24 +72,14 @@ class Installer:
             evidence=(*recipe.evidence, "installer: an installed copy hid the checkout and was removed"),
         )
 
+    def lock(self, cutoff: str) -> tuple[tuple[str, ...], dict[str, str]]:
+        """What is installed beside the project, and the hashes of it; see :class:`excise.envs.install_job.Solution`."""
+        found = self.freeze()
+        return found, self.runner.hashes(found, cutoff)
+
     def freeze(self) -> tuple[str, ...]:
         """``name==version`` of everything installed but the project itself, sorted."""
-        listed = self._pip("freeze").stdout.decode(errors="replace").splitlines()
-        own = re.sub(r"[-_.]+", "-", self.manifest.name).lower()
-        lines = [
-            line.strip() for line in listed if line.strip() and "file://" not in line and not line.startswith("-e")
-        ]
-        return tuple(sorted(line for line in lines if re.sub(r"[-_.]+", "-", line.partition("==")[0]).lower() != own))
-
-    def hashes(self, lock: Sequence[str], cutoff: str) -> dict[str, str]:
-        """The hashes of the files of a lock, as the index gives them; empty if it gives none."""
-        self._put_lock(lock, {})
-        done = self._uv(
-            "pip", "compile", "--quiet", "--generate-hashes", "--no-deps", "--no-header", "--no-annotate",
-            "--python", _PYTHON, *_cutoff(cutoff), _LOCK,
-        )  # fmt: skip
-        found = read_hashes(done.stdout.decode(errors="replace")) if done.rc == 0 else {}
-        return {line: found[line] for line in lock} if all(found.get(line) for line in lock) else {}
+        return self.runner.freeze(self.manifest.name)
 
     # ------------------------------------------------------------------------------------ from a lock alone
     def install_lock(self, recipe: Recipe, lock: Sequence[str], hashes: Mapping[str, str]) -> None:
@@ -110,13 +87,13 @@ class Installer:
 
         Raises :class:`EnvironmentFailure`.
         """
-        self._fresh_venv()
+        self.runner.fresh_venv()
         how: tuple[str, ...] = ("--require-hashes",) if hashes else ()
         if recipe.editable == "legacy":  # everything is built with these, so they come first
             tools = [line for line in lock if line.partition("==")[0] in self._tool_names()]
-            self._install_lines(tools, hashes, (*how, *_cutoff(recipe.cutoff)))
+            self._install_lines(tools, hashes, (*how, *dated(recipe.cutoff)))
             how = (*how, "--no-build-isolation")
-        self._install_lines(lock, hashes, (*how, *_cutoff(recipe.cutoff)))
+        self._install_lines(lock, hashes, (*how, *dated(recipe.cutoff)))
 
     def place(self, recipe: Recipe) -> None:
         """Put the project itself into an environment that has all it requires.
@@ -127,61 +104,64 @@ class Installer:
             self._write_path(recipe.roots)
             self._build_extensions()
             return
+        if recipe.editable == "wheel":
+            self._require(self._place_wheel(recipe, recipe.cutoff))
+            return
         how = ["--no-build-isolation"] if recipe.editable == "legacy" else []
-        done = self._pip("install", "--no-deps", *_cutoff(recipe.cutoff), *how, "-e", REPO)
+        done = self.runner.pip("install", "--no-deps", *dated(recipe.cutoff), *how, "-e", REPO)
         self._require(done)
 
     def _install_lines(self, lock: Sequence[str], hashes: Mapping[str, str], how: Iterable[str]) -> None:
-        self._put_lock(lock, hashes)
-        self._require(self._pip("install", "--no-deps", *how, "-r", _LOCK))
+        self.runner.put_lock(lock, hashes)
+        self._require(self.runner.pip("install", "--no-deps", *how, "-r", LOCK))
 
     def _require(self, done: Completed) -> None:
         if done.rc != 0:
-            failure = classify(_output(done), index_failed=bool(self.relay.failures))
+            failure = self.runner.classify(done)
             raise EnvironmentFailure(
                 f"{self.repo.repo}: cannot be installed from its lock.\n{failure.detail}", reason=failure.reason
             )
 
-    def _put_lock(self, lock: Sequence[str], hashes: Mapping[str, str]) -> None:
-        self.session.put(_LOCK, lock_text(lock, hashes).encode())
-
     def _tool_names(self) -> set[str]:
         named = (re.match(r"[\w.-]+", text.strip()) for text in self._build_requires())
-        return {"setuptools", "wheel"} | {re.sub(r"[-_.]+", "-", match[0]).lower() for match in named if match}
+        return {"setuptools", "wheel"} | {normal(match[0]) for match in named if match}
 
     # --------------------------------------------------------------------------------- attempts
     def _try(self, attempt: Attempt, recipe: Recipe) -> InstallFailure | None:
-        self._fresh_venv()
+        self.runner.fresh_venv()
         if attempt.mode == "legacy" or (attempt.mode == "path" and self._has_extensions()):
-            prepared = self._pip("install", _old_setuptools(self.interpreter), "wheel", *self._build_requires())
+            prepared = self.runner.pip(
+                "install", _old_setuptools(self.runner.interpreter), "wheel", *self._build_requires()
+            )
             if prepared.rc != 0 and attempt.mode == "legacy":
-                return replace(self._classify(prepared), of_project=True, missing=())
-        self.session.put(_CONSTRAINTS, "".join(f"{line}\n" for line in attempt.constraints).encode())
+                return replace(self.runner.classify(prepared), of_project=True, missing=())
+        self.runner.session.put(_CONSTRAINTS, "".join(f"{line}\n" for line in attempt.constraints).encode())
         what = (
             ["-c", _CONSTRAINTS, *self._what(attempt, recipe)] if attempt.constraints else self._what(attempt, recipe)
         )
-        done = self._pip("install", *_cutoff(attempt.cutoff), *what)
+        done = self.runner.pip("install", *dated(attempt.cutoff), *what)
         if done.rc != 0:
-            return self._classify(done)
+            return self.runner.classify(done)
         if attempt.mode == "path":
             self._write_path(recipe.roots)
             self._build_extensions()
+        if attempt.mode == "wheel" and (placed := self._place_wheel(recipe, attempt.cutoff)).rc != 0:
+            return replace(self.runner.classify(placed), of_project=True)
         return self._check_runner()
 
-    def _classify(self, done: Completed) -> InstallFailure:
-        return classify(_output(done), index_failed=bool(self.relay.failures))
+    def _place_wheel(self, recipe: Recipe, cutoff: str) -> Completed:
+        how = ["--quiet", "--wheel", "--out-dir", _WHEEL, "--python", PYTHON, *dated(cutoff)]
+        built = self.runner.uv("build", *how, REPO)
+        if built.rc != 0:
+            return built
+        self.runner.session.put(_PLACER, PLACER.read_bytes())
+        return self.runner.run(PYTHON, _PLACER, _WHEEL, REPO, ",".join(recipe.roots), ",".join(recipe.packages))
 
-    def _fresh_venv(self) -> None:
-        self._run("/usr/bin/find", ENV, "-mindepth", "1", "-delete")  # the folder itself is a mount
-        python = str(self.interpreter.executable)
-        made = self._run(UV, "venv", "--quiet", "--allow-existing", "--no-project", "--python", python, ENV)
-        if made.rc != 0:
-            raise EnvironmentFailure(
-                f"Python {self.interpreter.version} makes no venv: {decisive(_output(made))}", reason="infra"
-            )
+    def _uses_setuptools(self) -> bool:
+        return "setuptools" in self.manifest.build_backend
 
     def _what(self, attempt: Attempt, recipe: Recipe) -> list[str]:
-        if attempt.mode == "path":
+        if attempt.mode in ("path", "wheel"):
             extras = [r for extra in recipe.extras for r in self.manifest.extras.get(extra, ())]
             return [*self.manifest.dependencies, *extras, *attempt.requirements]
         extras_text = f"[{','.join(recipe.extras)}]" if recipe.extras else ""
@@ -190,10 +170,10 @@ class Installer:
 
     def _check_runner(self) -> InstallFailure | None:
         """An old pin may install a pytest that cannot start on this interpreter."""
-        done = self._run(_PYTHON, "-m", "pytest", "--version", "-p", "no:cacheprovider", cwd="/tmp")
+        done = self.runner.run(PYTHON, "-m", "pytest", "--version", "-p", "no:cacheprovider", cwd="/tmp")
         if done.rc == 0:
             return None
-        return InstallFailure(reason="resolve_conflict", detail=f"pytest does not start: {decisive(_output(done))}")
+        return InstallFailure(reason="resolve_conflict", detail=f"pytest does not start: {decisive(output(done))}")
 
     def _has_extensions(self) -> bool:
         return self.manifest.has_extensions and (self.sources / "setup.py").is_file()
@@ -201,7 +181,7 @@ class Installer:
     def _build_extensions(self) -> None:
         """Compile in place, if it can be done; whether the project needs it is seen when it is imported."""
         if self._has_extensions():
-            self._relayed(_PYTHON, "setup.py", "build_ext", "--inplace")
+            self.runner.relayed(PYTHON, "setup.py", "build_ext", "--inplace")
 
     def _build_requires(self) -> list[str]:
         requires = words(table(load_pyproject(self.sources), "build-system").get("requires"))
@@ -210,17 +190,19 @@ class Installer:
     def _write_path(self, roots: Sequence[str]) -> None:
         """A ``.pth`` file with the import roots, and a minimal record so that the version can be asked for."""
         packages = (
-            self._run(_PYTHON, "-c", "import sysconfig; print(sysconfig.get_path('purelib'))").stdout.decode().strip()
+            self.runner.run(PYTHON, "-c", "import sysconfig; print(sysconfig.get_path('purelib'))")
+            .stdout.decode()
+            .strip()
         )
         lines = [REPO if root == "." else f"{REPO}/{root}" for root in roots]
-        self.session.put(f"{packages}/excise_checkout.pth", "".join(f"{line}\n" for line in lines).encode())
+        self.runner.session.put(f"{packages}/excise_checkout.pth", "".join(f"{line}\n" for line in lines).encode())
         if self.manifest.name:
             name, version = self.manifest.name, self.repo.version or "0.0.0"
             folder = f"{packages}/{re.sub(r'[-_.]+', '_', name)}-{version}.dist-info"
-            self.session.put(
+            self.runner.session.put(
                 f"{folder}/METADATA", f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n".encode()
             )
-            self.session.put(f"{folder}/INSTALLER", b"excise\n")
+            self.runner.session.put(f"{folder}/INSTALLER", b"excise\n")
 
     def _carried_out(self, recipe: Recipe, attempt: Attempt) -> Recipe:
         return replace(
@@ -232,43 +214,7 @@ class Installer:
             evidence=(*recipe.evidence, *attempt.evidence),
         )
 
-    # ------------------------------------------------------------------------------------- runs
-    def _pip(self, action: str, *arguments: str) -> Completed:
-        return self._uv("pip", action, "--python", _PYTHON, *arguments)
-
-    def _uv(self, *arguments: str) -> Completed:
-        return self._relayed(UV, *arguments)
-
-    def _relayed(self, *argv: str) -> Completed:
-        return self._run(*self.relay.command(str(self.interpreter.executable), argv), what=" ".join(argv[:3]))
-
-    def _run(self, *argv: str, cwd: str = REPO, what: str = "") -> Completed:
-        left = self.deadline - time.monotonic()
-        if left <= 0:
-            raise EnvironmentFailure(f"{self.repo.repo}: the installation ran out of time", reason="timeout")
-        done = self.session.exec(argv, timeout_s=left, cwd=cwd)
-        if done.worker is Worker.TIMEOUT:
-            raise EnvironmentFailure(
-                f"{self.repo.repo}: the installation ran out of time in `{what or ' '.join(argv[:3])}`",
-                reason="timeout",
-            )
-        if done.worker is Worker.OOM:
-            raise EnvironmentFailure(
-                f"{self.repo.repo}: the installation needs more memory than it is given", reason="oom"
-            )
-        if done.worker is not Worker.OK:
-            raise EnvironmentFailure(f"{self.repo.repo}: the installation was killed from outside", reason="infra")
-        return done
-
-
-def _cutoff(cutoff: str) -> list[str]:
-    return ["--exclude-newer", cutoff] if cutoff else []
-
 
 def _old_setuptools(interpreter: Interpreter) -> str:
     """The newest setuptools that still has ``pkg_resources`` and tolerates old set-up scripts."""
     return "setuptools>=66,<72" if interpreter.minor >= (3, 12) else "setuptools>=64,<69"
-
-
-def _output(done: Completed) -> str:
-    return (done.stdout + b"\n" + done.stderr).decode(errors="replace")

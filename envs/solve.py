@@ -53,7 +53,7 @@ class _Solver:
                 lock = installer.freeze()
                 if number == MAX_ROUNDS or not self._improve(installer, lock, env, built, more):
                     break
-            hashes = installer.hashes(lock, self.recipe.cutoff)
+            lock, hashes = installer.lock(self.recipe.cutoff)
         if not hashes:
             line = "lock: the index gives no hashes for it"
             self.recipe = replace(self.recipe, evidence=(*self.recipe.evidence, line))

@@ -65,6 +65,7 @@ def _recipe(recipe: Recipe) -> Iterator[str]:
 
 _HOW = {
     "editable": "built in place",
+    "wheel": "built as a wheel, laid into the checkout",
     "legacy": "built in place with an older setuptools",
     "path": "its folders are put on the path",
 }

@@ -38,6 +38,8 @@ _SUPPORTED_AFTER = timedelta(days=540)
 """This long after an interpreter's release, the tools that tests need had learnt it."""
 _EDITABLE_SINCE = datetime(2022, 9, 1, tzinfo=UTC)
 """Since then the common build backends install a checkout in place (PEP 660)."""
+_NOT_IN_PLACE = ("mesonpy", "scikit_build_core", "maturin", "py_build_cmake", "sipbuild")
+"""Backends whose editable installs need the build's own folders or tools again whenever the project is imported."""
 _STRICT_KEYS = ("strict", "strict_config", "strict_markers")
 
 
@@ -69,7 +71,7 @@ def plan(root: Path, repo: Repo, spec: SourceSpec, interpreters: Sequence[Interp
         requirements=_with_spec(spec, list(wanted.by_name.values())),
         constraints=tuple(f"{name}=={version}" for name, version in manifest.locked.items()),
         extras=tuple(dict.fromkeys((*wanted.extras, *spec.extras))),
-        editable="editable" if manifest.build_backend else "path",
+        editable=_mode(manifest),
         roots=roots,
         packages=packages,
         env=manifest.test_env,
@@ -106,6 +108,12 @@ def choose_interpreter(
     because += [f"declared {', '.join(sorted(declared, key=_number))}"] if declared else []
     because += [f"sources of {repo.created_at[:10]}"] if repo.created_at else []
     return chosen, f"python {chosen.version}: {'; '.join(because) or 'nothing is said about it'}"
+
+
+def _mode(manifest: Manifest) -> str:
+    if not manifest.build_backend:
+        return "path"
+    return "wheel" if manifest.build_backend.startswith(_NOT_IN_PLACE) else "editable"
 
 
 def _released(interpreter: Interpreter) -> datetime:

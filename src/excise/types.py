@@ -152,8 +152,9 @@ class Recipe:
     groups: tuple[str, ...] = ()
     """Dependency groups (PEP 735) that are installed."""
     editable: str = "editable"
-    """How the project gets onto the path: ``editable`` (built as it asks), ``legacy`` (built by an older setuptools in
-    the environment itself) or ``path`` (a ``.pth`` line only)."""
+    """How the project gets onto the path: ``editable`` (built as it asks), ``wheel`` (built as a wheel, of which the
+    checkout is given what it lacks), ``legacy`` (built by an older setuptools in the environment itself) or ``path``
+    (a ``.pth`` line only)."""
     roots: tuple[str, ...] = (".",)
     """Import roots inside the repository, for example ``src``."""
     packages: tuple[str, ...] = ()

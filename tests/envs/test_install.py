@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import os
+import socket
+import threading
 from dataclasses import replace
+from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 
 import pytest
@@ -94,6 +97,96 @@ def test_a_compiled_project_is_installed_in_place(tmp_path: Path) -> None:
     assert sorted(made) == sorted([before.env_layer.parent.name, f"shared-{environment.shared_id}"])
     assert set(environment.hashes) == set(environment.lock)
     assert all(word.startswith("sha256:") for hashes in environment.hashes.values() for word in hashes.split())
+
+
+WHEEL_ONLY = """
+import zipfile
+
+def build_wheel(folder, config_settings=None, metadata_directory=None):
+    name = "kit-1.5-py3-none-any.whl"
+    with zipfile.ZipFile(folder + "/" + name, "w") as wheel:
+        wheel.write("src/kit/__init__.py", "kit/__init__.py")
+        wheel.writestr("kit/_made.py", "x = 1\\n")
+        wheel.writestr("kit-1.5.dist-info/METADATA", "Metadata-Version: 2.1\\nName: kit\\nVersion: 1.5\\n")
+        wheel.writestr("kit-1.5.dist-info/WHEEL", "Wheel-Version: 1.0\\nRoot-Is-Purelib: true\\nTag: py3-none-any\\n")
+        wheel.writestr("kit-1.5.dist-info/RECORD", "")
+    return name
+"""
+
+
+@needs_sandbox
+def test_what_is_not_built_in_place_is_built_as_a_wheel_and_laid_into_the_checkout(tmp_path: Path) -> None:
+    files = {
+        "pyproject.toml": '[project]\nname = "kit"\nversion = "1.5"\n'
+        '[build-system]\nrequires = []\nbuild-backend = "maker"\nbackend-path = ["."]\n',
+        "maker.py": WHEEL_ONLY,
+        "src/kit/__init__.py": "from importlib.metadata import version\nfrom kit._made import x\n"
+        "assert version('kit') == '1.5'\n",
+    }
+    installed = build(tmp_path, files)
+    assert installed.environment.recipe.editable == "wheel"
+    assert installed.environment.built_files == ("src/kit/_made.py",)
+    assert "1 passed" in run_tests(installed, tmp_path)
+
+
+CURIOUS = """
+import os, socket
+from setuptools import setup
+def reach(port):
+    try:
+        socket.create_connection(("127.0.0.1", port), 5).close()
+        return "reached"
+    except OSError as error:
+        return type(error).__name__
+with open("src/kit/found.txt", "w") as file:
+    file.write(reach(%d) + " " + str(any("secret" in value for value in os.environ.values())))
+setup(name="kit", version="1.5", package_dir={"": "src"}, packages=["kit"])
+"""
+
+
+@needs_sandbox
+def test_a_build_reaches_neither_the_host_nor_a_password(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("UV_INDEX_OWN_PASSWORD", "secret")
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        files = {"setup.py": CURIOUS % server.getsockname()[1], "src/kit/__init__.py": "x = 1\n"}
+        installed = build(tmp_path, files)
+    assert not installed.environment.recipe.build_network
+    assert (installed.built_layer / "src/kit/found.txt").read_text() == "ConnectionRefusedError False"
+
+
+DOWNLOADING = """
+import urllib.request
+from setuptools import setup
+with open("src/kit/data.txt", "wb") as file:
+    file.write(urllib.request.urlopen("http://127.0.0.1:%d/").read())
+setup(name="kit", version="1.5", package_dir={"": "src"}, packages=["kit"])
+"""
+
+
+class Page(BaseHTTPRequestHandler):
+    def do_GET(self) -> None:
+        self.send_response(200)
+        self.send_header("Content-Length", "2")
+        self.end_headers()
+        self.wfile.write(b"hi")
+
+    def log_message(self, *_: object) -> None:
+        pass
+
+
+@needs_sandbox
+def test_a_build_that_downloads_is_let_onto_the_network_and_the_recipe_says_so(tmp_path: Path) -> None:
+    with HTTPServer(("127.0.0.1", 0), Page) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        files = {"setup.py": DOWNLOADING % server.server_port, "src/kit/__init__.py": "x = 1\n"}
+        installed = build(tmp_path, files)
+        server.shutdown()
+    assert installed.environment.recipe.build_network
+    assert any("downloads by itself" in line for line in installed.environment.recipe.evidence)
+    assert (installed.built_layer / "src/kit/data.txt").read_bytes() == b"hi"
+    with pytest.raises(EnvironmentFailure) as caught:
+        build(tmp_path / "again", files)
+    assert caught.value.reason == "network_required"
 
 
 @needs_sandbox
