@@ -41,6 +41,8 @@ def find_layout(root: Path, manifest: Manifest) -> tuple[tuple[str, ...], tuple[
     if not named:
         named = [name for name in manifest.packages if _where(root, roots, name)]
     packages = named or _guess(root, roots, manifest.name)
+    if not packages and manifest.has_extensions:  # nothing but compiled modules, which only the build makes
+        packages = [name for name in manifest.packages if name not in NOT_PACKAGES]
     used = tuple(dict.fromkeys(where for name in packages for where in _where(root, roots, name)[:1]))
     return used or roots, tuple(dict.fromkeys(packages))
 
