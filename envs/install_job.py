@@ -14,7 +14,7 @@ from excise.envs.install_env import install_environ, install_mounts
 from excise.envs.installer import Installer
 from excise.envs.interpreters import Interpreter
 from excise.envs.manifests.manifest import Manifest
-from excise.envs.uv_runner import UvRunner
+from excise.envs.uv_runner import UvRunner, normal
 from excise.protocols import Policy, Sandbox, Session
 from excise.types import Environment, Recipe, Repo
 
@@ -96,5 +96,5 @@ class Job:
 
     def main_package(self, recipe: Recipe) -> str:
         """The package that is called like the project, else the first; empty if there is none."""
-        name = (self.manifest.name or self.repo.repo.rpartition("/")[2]).lower().replace("-", "_")
-        return next((p for p in recipe.packages if p.lower() == name), (*recipe.packages, "")[0])
+        name = normal(self.manifest.name or self.repo.repo.rpartition("/")[2])
+        return next((p for p in recipe.packages if normal(p) == name), (*recipe.packages, "")[0])

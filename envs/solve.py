@@ -93,7 +93,7 @@ class _Solver:
 
     def _distribution(self, module: str) -> str:
         """Well-known names, and those that the project's own manifests name; no stranger is guessed."""
-        if module.partition(".")[0] in self.recipe.packages:
+        if any(f"{module}.".startswith(f"{name}.") for name in self.recipe.packages):
             return ""
         if known := known_distribution(module):
             return known

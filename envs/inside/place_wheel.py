@@ -32,7 +32,8 @@ def target_of(entry, repo, roots, packages, site):
 
 def main():
     """Place the files."""
-    folder, repo, roots, packages = sys.argv[1], sys.argv[2], sys.argv[3].split(","), sys.argv[4].split(",")
+    folder, repo, roots = sys.argv[1], sys.argv[2], sys.argv[3].split(",")
+    packages = [name.split(".")[0] for name in sys.argv[4].split(",")]
     site = sysconfig.get_path("purelib")
     (name,) = [n for n in os.listdir(folder) if n.endswith(".whl")]
     with zipfile.ZipFile(os.path.join(folder, name)) as wheel:

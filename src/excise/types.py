@@ -158,7 +158,7 @@ class Recipe:
     roots: tuple[str, ...] = (".",)
     """Import roots inside the repository, for example ``src``."""
     packages: tuple[str, ...] = ()
-    """Top-level import names that must resolve into the checkout."""
+    """Import names that must resolve into the checkout; dotted for packages inside a namespace."""
     env: tuple[tuple[str, str], ...] = ()
     """Environment variables of build and test runs."""
     test_args: tuple[str, ...] = ()

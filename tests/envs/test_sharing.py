@@ -128,9 +128,8 @@ def test_two_layers_become_one_folder(tmp_path: Path) -> None:
 
 
 def test_a_lock_is_a_requirements_file_with_hashes() -> None:
-    compiled = (
-        f"a==1 \\\n    --hash=sha256:{'a' * 64} \\\n    --hash=sha256:{'b' * 64}\nb-c==2.0+x --hash=sha256:{'c' * 64}\n"
-    )
+    one, two, three = (f"sha256:{letter * 64}" for letter in "abc")
+    compiled = f"a==1 \\\n    --hash={one} \\\n    --hash={two}\nb-c==2.0+x --hash={three}\n"
     hashes = read_hashes(compiled)
     assert hashes == {"a==1": f"{one} {two}", "b-c==2.0+x": three}
     assert read_hashes(lock_text(("a==1", "b-c==2.0+x"), hashes)) == hashes
