@@ -63,6 +63,8 @@ def next_attempt(attempt: Attempt, failure: InstallFailure, *, setuptools: bool 
     elif not attempt.relaxed:
         left = relax(attempt.requirements)
         following = _changed(attempt, f"requirements do not fit ({why}): without pins", requirements=left, relaxed=True)
+    elif (left := _without(attempt.requirements, failure.unbuilt)) != attempt.requirements:
+        following = _changed(attempt, f"cannot be built: {', '.join(failure.unbuilt)} ({why})", requirements=left)
     return following
 
 

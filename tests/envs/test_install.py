@@ -335,6 +335,31 @@ def test_attempts_give_up_one_thing_at_a_time() -> None:
     assert len(attempt.evidence) == len(seen)
 
 
+def test_a_requirement_of_the_tests_that_cannot_be_built_is_given_up_last() -> None:
+    output = "  \u00d7 Failed to build `Gone==1.0`\n  \u251c\u2500 The build backend returned an error"
+    failure = classify(output, index_failed=False)
+    assert (failure.reason, failure.of_project, failure.unbuilt) == ("build_native", False, ("Gone",))
+    recipe = Recipe(python="3.12.1", requirements=("pytest", "gone==1.0"), constraints=("six==1",), cutoff="2023-01-01")
+    attempt, said = first_attempt(recipe), []
+    while (following := next_attempt(attempt, failure)) is not None:
+        attempt = following
+        said.append((attempt.constraints, attempt.cutoff, attempt.requirements))
+    pinned, loose = ("pytest", "gone==1.0"), ("pytest", "gone")
+    assert said == [
+        ((), "2023-01-01", pinned), ((), "", pinned), ((), "", loose), ((), "", ("pytest",)),
+    ]  # fmt: skip
+
+
+def test_a_backend_that_does_not_build_in_place_builds_a_wheel() -> None:
+    failure = InstallFailure(reason="build_native", of_project=True, detail="x")
+    attempt = next_attempt(first_attempt(Recipe(python="3.12.1")), failure, setuptools=False)
+    assert attempt is not None
+    assert attempt.mode == "wheel"
+    following = next_attempt(attempt, failure, setuptools=False)
+    assert following is not None
+    assert following.mode == "path"
+
+
 def test_relaxed_requirements_keep_lower_bounds_extras_and_markers() -> None:
     given = ("a[x]==1.0", "b>=2,<3", "c<4; python_version < '3.9'", "d~=1.2")
     assert relax(given) == ("a[x]", "b>=2", 'c ; python_version < "3.9"', "d")

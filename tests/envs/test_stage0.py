@@ -117,8 +117,9 @@ def test_extras_that_name_each_other(tmp_path: Path) -> None:
         ({"src/ns/kit/__init__.py": "", "test/test_a.py": ""}, ("src",), ("ns.kit",), ("test",)),
         ({"other/__init__.py": "", "examples/__init__.py": "", "tests/test_a.py": ""}, (".",), ("other",), ("tests",)),
         ({"kit/__init__.py": "", "test/testodd.py": "def test_a(): pass\n"}, (".",), ("kit",), ("test/testodd.py",)),
+        ({"kit.py": "", "tests.py": "def test_a(): pass\n"}, (".",), ("kit",), ("tests.py",)),
     ],
-    ids=["src", "inside", "module", "namespace", "other-name", "odd-names"],
+    ids=["src", "inside", "module", "namespace", "other-name", "odd-names", "odd-place"],
 )
 def test_layouts(
     tmp_path: Path, files: dict[str, str], roots: tuple[str, ...], packages: tuple[str, ...], paths: tuple[str, ...]
