@@ -72,14 +72,14 @@ def dockerfile_text(repo: Repo, environment: Environment, *, lock: str, project:
         f"COPY {lock} /tmp/requirements.txt\n"
         f"RUN uv pip install --python {python} --no-deps {hashed}--no-cache{dated} -r /tmp/requirements.txt",
         f"ADD {project} {REPO}/\nWORKDIR {REPO}",
-        _project(recipe, python, dated),
+        _project(repo, recipe, python, dated),
         f"RUN chown -R agent {REPO} {ENV}\nUSER agent",
-        f"CMD {json.dumps(test_command(recipe))}",
+        f"CMD {json.dumps(run_command(recipe))}",
     ]
     return "\n".join(parts) + "\n"
 
 
-def test_command(recipe: Recipe) -> list[str]:
+def run_command(recipe: Recipe) -> list[str]:
     """How the tests are run by hand, with what excise itself takes care of written out."""
     fixed = ["-p", "no:cacheprovider", "--continue-on-collection-errors", "--rootdir", REPO, "-o", "addopts="]
     return ["python", "-m", "pytest", *fixed, *recipe.test_args, *recipe.test_paths]
@@ -103,7 +103,7 @@ def _variables(repo: Repo, recipe: Recipe) -> str:
     return "ENV " + " \\\n    ".join(lines)
 
 
-def _project(recipe: Recipe, python: str, dated: str) -> str:
+def _project(repo: Repo, recipe: Recipe, python: str, dated: str) -> str:
     if recipe.editable == "wheel":
         program = base64.b64encode(PLACER.read_bytes()).decode()
         return (
@@ -115,9 +115,22 @@ def _project(recipe: Recipe, python: str, dated: str) -> str:
     if recipe.editable != "path":
         how = "--no-build-isolation " if recipe.editable == "legacy" else ""
         return f"RUN uv pip install --python {python} --no-deps {how}--no-cache{dated} -e ."
+    return _on_the_path(repo, recipe, python)
+
+
+def _on_the_path(repo: Repo, recipe: Recipe, python: str) -> str:
+    """A ``.pth`` file, and a minimal record so that the version can be asked for."""
     roots = " ".join(REPO if root == "." else f"{REPO}/{root}" for root in recipe.roots)
-    where = f'"$({python} -c "import sysconfig; print(sysconfig.get_path(\'purelib\'))")"'
-    return f"RUN printf '%s\\n' {roots} > {where}/excise_checkout.pth"
+    name, version = repo.repo.rpartition("/")[2], repo.version or "0.0.0"
+    info = f"$site/{re.sub(r'[-_.]+', '_', name)}-{version}.dist-info"
+    return " \\\n".join(
+        [
+            f"RUN site=$({python} -c \"import sysconfig; print(sysconfig.get_path('purelib'))\")",
+            f" && printf '%s\\n' {roots} > $site/excise_checkout.pth",
+            f" && mkdir -p {info}",
+            f" && printf '%s\\n' 'Metadata-Version: 2.1' 'Name: {name}' 'Version: {version}' > {info}/METADATA",
+        ]
+    )
 
 
 def _pack(sources: Path, into: Path) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from excise.envs.dockerfile import dockerfile_text, test_command, write_dockerfile
+from excise.envs.dockerfile import dockerfile_text, run_command, write_dockerfile
 from excise.types import Environment, Recipe, Repo
 
 REPO = Repo(repo="me/Kit_X", base_commit="0" * 40, tree="1" * 40, source="git+https://x.invalid/kit@0", version="1.5")
@@ -62,7 +62,7 @@ def test_the_file_says_what_the_recipe_says() -> None:
     assert r'KIT="a \"b\""' in text
     assert "--require-hashes" in text
     assert "--exclude-newer 2025-01-01T00:00:00Z" in text
-    assert json.loads(lines[-1].removeprefix("CMD ")) == test_command(environment(**recipe).recipe)
+    assert json.loads(lines[-1].removeprefix("CMD ")) == run_command(environment(**recipe).recipe)
 
 
 @pytest.mark.parametrize(

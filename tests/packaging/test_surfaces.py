@@ -14,7 +14,8 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 from excise.config import load
-from excise.pipeline.cli import CODES, FAILED, INTERRUPTED, OK, PARTIAL, USAGE, app, settings_of
+from excise.pipeline.cli import CODES, app
+from excise.pipeline.cli_common import FAILED, INTERRUPTED, OK, PARTIAL, USAGE, settings_of
 from excise.pipeline.progress import caps
 
 from .test_layout import ROOT
