@@ -35,7 +35,13 @@ from excise.types import (
 VERSION_KEY = "excise.schema_version"
 """Key in the metadata of every Parquet file."""
 
-HISTORY = ((1, "First version: `tasks`, `verdicts`, `rejections`, `repos`, `environments`."),)
+HISTORY = (
+    (1, "First version: `tasks`, `verdicts`, `rejections`, `repos`, `environments`."),
+    (
+        2,
+        "`environments`: locks have `hashes`, third-party packages a `shared_id`; `uncollected` files.",
+    ),
+)
 """(version, what changed), oldest first. Raise ``SCHEMA_VERSION`` in ``types.py`` and add a line."""
 
 SWE_BENCH_NAMES = {"fail_to_pass": "FAIL_TO_PASS", "pass_to_pass": "PASS_TO_PASS"}

@@ -22,7 +22,9 @@ class Attempt:
     cutoff: str
     """Only releases before this; empty for all."""
     mode: str
-    """``isolated`` (as the project asks), ``legacy`` (with an older setuptools), ``path`` (not built at all)."""
+    """``editable``, ``wheel``, ``legacy`` or ``path``: see :attr:`excise.types.Recipe.editable`."""
+    constraints: tuple[str, ...] = ()
+    """Versions of the project's own lock."""
     relaxed: bool = False
     """Pins and upper bounds of ``requirements`` were taken off."""
     evidence: tuple[str, ...] = ()
@@ -31,12 +33,16 @@ class Attempt:
 
 def first_attempt(recipe: Recipe) -> Attempt:
     """As the recipe says."""
-    mode = "isolated" if recipe.editable == "editable" else "path"
-    return Attempt(requirements=recipe.requirements, cutoff=recipe.cutoff, mode=mode)
+    return Attempt(
+        requirements=recipe.requirements,
+        cutoff=recipe.cutoff,
+        mode=recipe.editable,
+        constraints=recipe.constraints,
+    )
 
 
-def next_attempt(attempt: Attempt, failure: InstallFailure) -> Attempt | None:
-    """What to try after a failure; ``None`` if nothing is left."""
+def next_attempt(attempt: Attempt, failure: InstallFailure, *, setuptools: bool = True) -> Attempt | None:
+    """What to try after a failure; ``None`` if nothing is left. ``setuptools``: it is what builds the project."""
     why = failure.detail.rpartition("\n")[2][:200]
     left = _without(attempt.requirements, failure.missing)
     following: Attempt | None = None
@@ -44,15 +50,21 @@ def next_attempt(attempt: Attempt, failure: InstallFailure) -> Attempt | None:
         following = None
     elif left != attempt.requirements:
         following = _changed(attempt, f"not on the index: {', '.join(failure.missing)}", requirements=left)
-    elif failure.of_project and attempt.mode == "isolated":
+    elif failure.of_project and attempt.mode == "editable" and setuptools:
         following = _changed(attempt, f"the project does not build as it asks ({why}): older setuptools", mode="legacy")
-    elif failure.of_project and attempt.mode == "legacy":
+    elif failure.of_project and attempt.mode == "editable":
+        following = _changed(attempt, f"the project is not built in place ({why}): as a wheel", mode="wheel")
+    elif failure.of_project and attempt.mode in ("legacy", "wheel"):
         following = _changed(attempt, f"the project does not build ({why}): its folder is put on the path", mode="path")
+    elif attempt.constraints:
+        following = _changed(attempt, f"the project's lock does not fit here ({why}): without it", constraints=())
     elif attempt.cutoff:
         following = _changed(attempt, f"nothing fits before {attempt.cutoff} ({why}): all releases", cutoff="")
     elif not attempt.relaxed:
         left = relax(attempt.requirements)
         following = _changed(attempt, f"requirements do not fit ({why}): without pins", requirements=left, relaxed=True)
+    elif (left := _without(attempt.requirements, failure.unbuilt)) != attempt.requirements:
+        following = _changed(attempt, f"cannot be built: {', '.join(failure.unbuilt)} ({why})", requirements=left)
     return following
 
 

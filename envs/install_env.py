@@ -1,20 +1,19 @@
-"""What an installing sandbox is given: the package index, proxies and certificates of the host, uv, a cache."""
+"""What an installing sandbox is given: uv, a cache, and the relay to the package indexes of the host."""
 
 from __future__ import annotations
 
 import os
 import re
 import subprocess
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
-from urllib.parse import unquote, urlsplit
 
 from uv import find_uv_bin
 
+from excise.envs.index_relay import IndexRelay
 from excise.envs.interpreters import Interpreter
-from excise.envs.layout import base_env, open_to_all, project_mounts
-from excise.package_index import index_url
+from excise.envs.layout import base_env, project_mounts
 from excise.protocols import Mount
 from excise.types import Recipe, Repo
 
@@ -23,12 +22,8 @@ UV = "/excise/uv"
 CACHE = "/excise/cache"
 """Cache of this one installation: what a project's build writes there never reaches another project."""
 
-_PASSED = re.compile(
-    r"UV_(EXTRA_INDEX_URL|INDEX|INDEX_STRATEGY|FIND_LINKS|INSECURE_HOST|NATIVE_TLS|SYSTEM_CERTS|HTTP_TIMEOUT|KEYRING_PROVIDER)"
-    r"|UV_INDEX_\w+_(USERNAME|PASSWORD)|(HTTP|HTTPS|ALL|NO)_PROXY|SSL_CERT_(FILE|DIR)|REQUESTS_CA_BUNDLE",
-    re.IGNORECASE,
-)
 _CERTIFICATES = ("SSL_CERT_FILE", "PIP_CERT", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE")
+_PROXIES = re.compile(r"(HTTP|HTTPS|ALL|NO)_PROXY", re.IGNORECASE)
 
 
 @cache
@@ -38,48 +33,52 @@ def uv_version() -> str:
     return answer.stdout.split()[1]
 
 
-def install_environ(repo: Repo, recipe: Recipe, environ: Mapping[str, str] = os.environ) -> dict[str, str]:
-    """Variables of an installing session; those of the host that concern index, proxies and certificates."""
-    variables = base_env() | dict(recipe.env) | _versions(repo)
-    variables |= {name: value for name, value in environ.items() if _PASSED.fullmatch(name)}
-    if index := index_url(environ):
-        variables["UV_DEFAULT_INDEX"] = index
-    certificates = next((environ[name] for name in _CERTIFICATES if environ.get(name)), "")
-    if certificates:
-        variables["SSL_CERT_FILE"] = certificates
+def install_environ(
+    repo: Repo, recipe: Recipe, relay: IndexRelay, environ: Mapping[str, str] = os.environ
+) -> dict[str, str]:
+    """Variables of an installing session: nothing of the host's, but where its package indexes are relayed.
+
+    A recipe whose build is let onto the network gets the host's proxies and certificates too, if no password is in
+    them.
+    """
+    variables = base_env() | dict(recipe.env) | version_variables(repo) | relay.variables()
+    if recipe.build_network:
+        variables |= {n: v for n, v in environ.items() if _PROXIES.fullmatch(n) and "@" not in v}
+        if certificates := _certificates(environ):
+            variables["SSL_CERT_FILE"] = certificates[0]
     return variables | {
         "UV_CACHE_DIR": CACHE,
         "UV_LINK_MODE": "copy",
         "UV_NO_CONFIG": "1",
         "UV_NO_PROGRESS": "1",
         "UV_PYTHON_DOWNLOADS": "never",
-        "UV_COMPILE_BYTECODE": "1",
+        "UV_HTTP_RETRIES": "1",
         "NO_COLOR": "1",
         "PYTHONDONTWRITEBYTECODE": "1",
     }
 
 
-def install_mounts(interpreter: Interpreter, source_layer: Path, environment: Path | None = None) -> list[Mount]:
-    """The checkout and the environment, both writable; uv, its cache, and what a local index or certificates need."""
-    open_to_all(source_layer)
-    layers = [environment] if environment else []
-    mounts = project_mounts(interpreter, [source_layer], layers, writable_env=True)
+def install_mounts(
+    interpreter: Interpreter,
+    source_layers: Sequence[Path],
+    relay: IndexRelay,
+    recipe: Recipe,
+    environment: Sequence[Path] = (),
+) -> list[Mount]:
+    """The checkout and the environment, both writable; uv, its cache, the relay, and what a local index needs."""
+    mounts = project_mounts(interpreter, source_layers, environment, writable_env=True)
     mounts.append(Mount(target=UV, layers=(find_uv_bin(),)))
     mounts.append(Mount(target=CACHE, layers=(), writable=True))
-    return mounts + [Mount(target=path, layers=(path,)) for path in _host_paths(os.environ)]
+    paths = [*relay.settings.local, *(_certificates(os.environ) if recipe.build_network else ())]
+    outside = [p for p in dict.fromkeys(paths) if Path(p).exists() and not p.startswith(("/etc/ssl", "/usr/"))]
+    return [*mounts, *relay.mounts(), *(Mount(target=path, layers=(path,)) for path in outside)]
 
 
-def _host_paths(environ: Mapping[str, str]) -> list[str]:
-    """Folders and files of the host that the passed settings point to."""
-    urls = [index_url(environ), *environ.get("UV_FIND_LINKS", "").split(","), *environ.get("UV_INDEX", "").split()]
-    found = [unquote(urlsplit(url).path) for url in urls if url.startswith("file://")]
-    found += [url for url in urls if url.startswith("/")]
-    found += [environ.get(name, "") for name in _CERTIFICATES]
-    outside = [p for p in found if p and Path(p).exists() and not p.startswith(("/etc/ssl", "/usr/"))]
-    return list(dict.fromkeys(outside))
+def _certificates(environ: Mapping[str, str]) -> list[str]:
+    return [environ[name] for name in _CERTIFICATES if environ.get(name)]
 
 
-def _versions(repo: Repo) -> dict[str, str]:
+def version_variables(repo: Repo) -> dict[str, str]:
     """Tell the version to build tools that would ask git for it: there is no history in the sandbox."""
     version = repo.version if re.fullmatch(r"\d[\w.!+-]*", repo.version) else "0.0.0"
     name = re.sub(r"[-_.]+", "_", repo.repo.rpartition("/")[2]).upper()

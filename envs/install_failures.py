@@ -18,6 +18,8 @@ class InstallFailure:
     """It was the project itself that could not be built."""
     missing: tuple[str, ...] = ()
     """Distributions that the index does not have at all."""
+    unbuilt: tuple[str, ...] = ()
+    """Distributions that could not be built."""
     detail: str = ""
     """The decisive lines of the output."""
 
@@ -35,6 +37,7 @@ _SYSTEM = re.compile(
     r"fatal error: \S+\.h: no such file|cannot find -l\S+|pkg-config"
     rf"|command '?\S*{_COMPILERS}\S*'? failed: no such|{_COMPILERS}: (command )?not found"
     rf"|no such file or directory: '?{_COMPILERS}|\S+-config.{{0,20}}not found"
+    r"|(cargo|rust)\b[^\n]{0,60}(is not installed|not found|no such)|can't find rust compiler|unknown compiler"
     r"|unable to find (\S+ )?library|could not find \S+ (headers|library)|library .{0,40}not found",
     re.IGNORECASE,
 )
@@ -44,24 +47,31 @@ _PROJECT = re.compile(
     re.IGNORECASE,
 )
 _BUILD = re.compile(r"failed to (build|download and build)|the build backend returned an error", re.IGNORECASE)
+_UNBUILT = re.compile(r"failed to (?:download and )?build `([A-Za-z0-9][\w.-]*)==", re.IGNORECASE)
 _MISSING = re.compile(r"([A-Za-z0-9][\w.-]*)(?:\[[^\]]*\])? was not found in the (?:package registry|provided)")
 _TELLING = re.compile("error|cause:|hint:|\u00d7|\u2570|\u251c|fatal|not found|cannot|failed|No module", re.IGNORECASE)
 """Lines of an error report; the signs are uv's tree of causes."""
 _DISK = re.compile(r"no space left on device|disk quota exceeded", re.IGNORECASE)
 
 
-def classify(output: str) -> InstallFailure:
-    """Read what uv, and the build tools that it ran, wrote."""
+def classify(output: str, *, index_failed: bool) -> InstallFailure:
+    """Read what uv, and the build tools that it ran, wrote.
+
+    ``index_failed``: the package index did not answer the host. If it did, what misses a network is the build itself.
+    """
     detail = decisive(output)
     of_project = bool(_PROJECT.search(output))
     missing = tuple(dict.fromkeys(_MISSING.findall(output)))
     if missing:
         return InstallFailure(reason="resolve_conflict", missing=missing, of_project=of_project, detail=detail)
-    if _DISK.search(output) or (_NETWORK.search(output) and "No solution found" not in output):
+    if _DISK.search(output):
         return InstallFailure(reason="infra", detail=detail)
+    if _NETWORK.search(output) and "No solution found" not in output:
+        return InstallFailure(reason="infra" if index_failed else "network_required", detail=detail)
     if of_project or _BUILD.search(output):
         reason = "missing_system_lib" if _SYSTEM.search(output) else "build_native"
-        return InstallFailure(reason=reason, of_project=of_project, detail=detail)
+        unbuilt = tuple(dict.fromkeys(_UNBUILT.findall(output)))
+        return InstallFailure(reason=reason, of_project=of_project, unbuilt=unbuilt, detail=detail)
     return InstallFailure(reason="resolve_conflict", detail=detail)
 
 

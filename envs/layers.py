@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import stat
 from collections.abc import Iterable
@@ -68,3 +69,57 @@ def remove_vendored_twins(env: Path, packages: Iterable[str]) -> tuple[str, ...]
                 shutil.rmtree(path) if path.is_dir() else path.unlink()
             folders[:] = [n for n in folders if n.partition(".")[0] not in names]
     return tuple(sorted(gone))
+
+
+_UNSTEADY = re.compile(r"\.pyc$|(^|/)(__pycache__|\.lock|CACHEDIR\.TAG|uv_cache\.json|REQUESTED)(/|$)")
+
+
+def missing_files(first: Path, second: Path) -> list[str]:
+    """Paths of files that ``first`` has and ``second`` has not, but for caches and notes of the installer."""
+    found = (Path(folder, name).relative_to(first) for folder, _, files in os.walk(first) for name in files)
+    paths = sorted(path.as_posix() for path in found if not os.path.lexists(second / path))
+    return [path for path in paths if not _UNSTEADY.search(path)]
+
+
+def compose(lower: Path, upper: Path, into: Path) -> None:
+    """One folder of two layers, as an overlay would show them; files are hard links, and take no room."""
+    _link_tree(lower, into)
+    for folder, folders, files in os.walk(upper):
+        target = into / Path(folder).relative_to(upper)
+        if _is_opaque(folder) or (target.is_symlink() or (target.exists() and not target.is_dir())):
+            _remove(target)
+        target.mkdir(exist_ok=True)
+        target.chmod(Path(folder).stat().st_mode & 0o777)
+        for name in (*files, *(n for n in folders if Path(folder, n).is_symlink())):
+            source = Path(folder, name)
+            _remove(target / name)
+            if not stat.S_ISCHR(source.lstat().st_mode):  # the mark of a deleted file
+                _link(source, target / name)
+
+
+def _link_tree(lower: Path, into: Path) -> None:
+    for folder, folders, files in os.walk(lower):
+        target = into / Path(folder).relative_to(lower)
+        target.mkdir()
+        target.chmod(Path(folder).stat().st_mode & 0o777)
+        for name in (*files, *(n for n in folders if Path(folder, n).is_symlink())):
+            _link(Path(folder, name), target / name)
+
+
+def _link(source: Path, target: Path) -> None:
+    try:
+        os.link(source, target, follow_symlinks=False)
+    except OSError:  # another file system, or too many links
+        shutil.copy2(source, target, follow_symlinks=False)
+
+
+def _remove(path: Path) -> None:
+    if path.is_dir() and not path.is_symlink():
+        shutil.rmtree(path)
+    else:
+        path.unlink(missing_ok=True)
+
+
+def _is_opaque(folder: str) -> bool:
+    names = os.listxattr(folder, follow_symlinks=False)
+    return any(name.endswith("overlay.opaque") for name in names)

@@ -9,12 +9,10 @@ from __future__ import annotations
 import json
 import signal
 import sys
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import replace
+from collections.abc import Callable, Sequence
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.console import Console
@@ -22,12 +20,30 @@ from rich.console import Console
 import excise
 from excise.config import Settings, load, with_sources
 from excise.errors import ConfigError, ExciseError
+from excise.pipeline.cli_common import (
+    FAILED,
+    INTERRUPTED,
+    OK,
+    PARTIAL,
+    Cache,
+    Config,
+    Json,
+    Out,
+    Quiet,
+    Scheduler,
+    Set,
+    Workers,
+    errors,
+    guarded,
+    settings_of,
+    tell,
+)
+from excise.pipeline.env_command import env
 from excise.types import to_dict
 
 if TYPE_CHECKING:
     from excise.pipeline.state import SourceState
 
-OK, FAILED, USAGE, PARTIAL, INTERRUPTED = 0, 1, 2, 3, 130
 CODES = "Exit code: 0 every source gave tasks; 3 some gave none; 1 none gave any; 2 usage; 130 interrupted."
 
 app = typer.Typer(
@@ -36,18 +52,6 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
-errors = Console(stderr=True, width=None if sys.stderr.isatty() else 160, markup=False, emoji=False, highlight=False)
-
-Config = Annotated[list[Path] | None, typer.Option("--config", "-c", help="TOML file with settings; repeatable.")]
-Set = Annotated[
-    list[str] | None, typer.Option("--set", help="A setting as key=value, for example verdict.gold_runs=5.")
-]
-Out = Annotated[Path | None, typer.Option("--out", "-o", help="Folder of the task set.")]
-Cache = Annotated[Path | None, typer.Option("--cache", help="Folder for mirrors, environments and finished stages.")]
-Json = Annotated[bool, typer.Option("--json", help="Print the result as JSON on stdout.")]
-Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress.")]
-Scheduler = Annotated[str | None, typer.Option(help="Address of a Dask scheduler, tcp://host:8786; else a local one.")]
-Workers = Annotated[int | None, typer.Option(help="Local worker processes; default: one per core.")]
 
 
 class Format(StrEnum):
@@ -57,42 +61,6 @@ class Format(StrEnum):
     JSON = "json"
     JSONL = "jsonl"
     CSV = "csv"
-
-
-def tell(text: str, style: str = "") -> None:
-    """A message for people, as it stands: no markup, and no line broken that somebody may want to copy."""
-    errors.print(text, style=style, soft_wrap=True)
-
-
-@contextmanager
-def guarded() -> Iterator[None]:
-    """Errors that we raise on purpose, and those of files, end with a sentence and an exit code, not a traceback."""
-    try:
-        yield
-    except ExciseError as error:
-        tell(f"excise: {error}", "red")
-        of_the_caller = isinstance(error, ConfigError) or error.reason == "unknown_id"
-        raise typer.Exit(USAGE if of_the_caller else FAILED) from None
-    except KeyboardInterrupt:
-        tell("excise: interrupted.", "yellow")
-        raise typer.Exit(INTERRUPTED) from None
-    except BrokenPipeError:
-        sys.stderr.close()
-        raise typer.Exit(OK) from None
-    except OSError as error:
-        where = " to ".join(str(path) for path in (error.filename, error.filename2) if path)
-        said = f"{where}: {error.strerror}" if where else str(error)
-        advice = "Is it there, is it yours to read and write, and is there room on the disk?"
-        tell(f"excise: {said}. {advice}", "red")
-        raise typer.Exit(FAILED) from None
-
-
-def settings_of(config: list[Path] | None, set_: list[str] | None, **direct: Any) -> Settings:
-    """Settings from files, environment and options; a cap given as an option is every source's."""
-    settings = load(config or [], set_ or [], **direct)
-    if direct.get("limit") is None:
-        return settings
-    return settings.model_copy(update={"sources": tuple(replace(source, limit=None) for source in settings.sources)})
 
 
 @app.command(epilog=CODES)
@@ -369,6 +337,9 @@ def schedule(
         tell(f"It publishes to {settings.out}.")
         if left_out := schedules.passwords():
             tell(f"Not taken along, since they hold passwords that others could read there: {', '.join(left_out)}.")
+
+
+app.command()(env)
 
 
 def _version(value: bool) -> None:

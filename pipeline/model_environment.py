@@ -12,7 +12,7 @@ from excise.agents.messages import Client
 from excise.agents.replay import Recording, ReplayClient, ReplayTranscript
 from excise.agents.transcript import Transcript
 from excise.config import ModelSettings, Settings
-from excise.envs.install import Installed
+from excise.envs.install_job import Installed
 from excise.envs.interpreters import find_interpreters
 from excise.envs.model_driven.job import Job, mend
 from excise.envs.model_driven.prompts import VERSION
@@ -29,6 +29,7 @@ from excise.pipeline.stages import (
     decided,
     fingerprint,
     install_policy,
+    recall,
     remember,
     stage,
     workbench,
@@ -58,9 +59,7 @@ def model_stage(settings: Settings, spec: SourceSpec, sourced: Sourced, refused:
     model = settings.model.model_dump(mode="json", exclude=_ELSEWHERE)
     key = stage_key("model", VERSION, repo.tree, options, fingerprint(settings), model, refused.reason)
     cache = StageCache(settings.cache)
-    known = cache.get(Prepared, "model", key)
-    if isinstance(known, Rejection):
-        raise EnvironmentFailure(known.detail, reason=known.reason)
+    known = recall(Prepared, cache, "model", key)
     if known is not None and Path(known.layers.env).is_dir() and Path(known.layers.sources).is_dir():
         return replace(known, repo=repo)
     recipe = plan(Path(sourced.layer), repo, spec, find_interpreters(), cutoff)

@@ -17,10 +17,12 @@ from typing import Concatenate, ParamSpec, TypeVar
 
 from excise.config import Settings
 from excise.datasets.store import Store
-from excise.envs.install import Installed, install
+from excise.envs.host import host_state
+from excise.envs.install import install
+from excise.envs.install_job import Installed
 from excise.envs.interpreters import find_interpreters
 from excise.envs.layout import open_to_all
-from excise.envs.model_driven.rebuild import rebuild
+from excise.envs.model_driven.carry_out import carry_out
 from excise.envs.sandboxes import get_sandbox
 from excise.envs.stage0.plan import plan
 from excise.envs.tools import tool_layer
@@ -31,7 +33,7 @@ from excise.extractors.trees import git_tree_hash, list_files, pack
 from excise.pipeline.cache import StageCache, stage_key
 from excise.pipeline.deadline import deadline
 from excise.protocols import Policy
-from excise.types import Baseline, CoverageMap, Feature, Recipe, Rejection, Repo, SourceSpec, Worker
+from excise.types import Baseline, CoverageMap, Environment, Feature, Recipe, Rejection, Repo, SourceSpec, Worker
 from excise.verifiers.baseline import missing_modules, run_baseline
 from excise.verifiers.workbench import Layers, Prepared, Workbench
 
@@ -40,7 +42,7 @@ R = TypeVar("R")
 
 GRACE_S = 600.0
 MENDABLE = frozenset({"python_unavailable", "missing_system_lib"})
-"""Reasons that go away when something is installed on the host."""
+"""Reasons that may go away when something is installed on the host (:func:`excise.envs.host.host_state`)."""
 SLOW_TEST_S = 0.05
 """Tests that take longer are worth a monitoring collector of their own in the coverage run."""
 
@@ -112,10 +114,24 @@ def decided(rejection: Rejection) -> bool:
 
 
 def remember(cache: StageCache, stage_name: str, key: str, name: str, failure: EnvironmentFailure) -> None:
-    """Keep a failure that another try would only repeat; what the user can mend on this machine is tried again."""
+    """Keep a failure that another try would only repeat.
+
+    What the user can mend on this machine is kept for the machine as it is now.
+    """
     refused = rejection_of(stage_name, name, failure)
-    if decided(refused) and refused.reason not in MENDABLE:
-        cache.put(stage_name, key, refused)
+    if decided(refused):
+        mendable = refused.reason in MENDABLE
+        cache.put(stage_name, stage_key(stage_name, key, host_state()) if mendable else key, refused)
+
+
+def recall(cls: type[R], cache: StageCache, stage_name: str, key: str) -> R | None:
+    """The kept answer; ``None`` if there is none. Raises a kept :class:`EnvironmentFailure` again."""
+    known = cache.get(cls, stage_name, key)
+    if known is None:
+        known = cache.get(cls, stage_name, stage_key(stage_name, key, host_state()))
+    if isinstance(known, Rejection):
+        raise EnvironmentFailure(known.detail, reason=known.reason)
+    return known
 
 
 def fingerprint(settings: Settings) -> dict[str, object]:
@@ -127,23 +143,34 @@ def fingerprint(settings: Settings) -> dict[str, object]:
 @stage("fetch")
 def fetch_stage(settings: Settings, spec: SourceSpec) -> Sourced:
     """Resolve, fetch, and keep the sources as a layer and as an archive in the task set."""
+    return fetch(settings, spec)
+
+
+def fetch(settings: Settings, spec: SourceSpec, *, keep_blob: bool = True) -> Sourced:
+    """The sources as a layer of the cache; ``keep_blob``: their archive goes into the task set.
+
+    Raises :class:`SourceError`.
+    """
     adapter = resolve_source(spec)
     with deadline(settings.verdict.install_timeout_s + GRACE_S, f"Fetching {spec.spec}"):
         pinned = adapter.resolve(spec, settings.cache)
         key = stage_key("fetch", pinned)
         cache = StageCache(settings.cache)
         known = cache.get(Sourced, "fetch", key)
-        store = Store(settings.out)
-        if isinstance(known, Sourced) and Path(known.layer).is_dir() and store.blobs.has(known.repo.blob):
+        if isinstance(known, Sourced) and Path(known.layer).is_dir() and (not keep_blob or _has_blob(settings, known)):
             return known
         scratch = new_folder(settings.cache / "trees")
         try:
             fetched = source_of(pinned).fetch(pinned, settings.cache, scratch / "files")
-            sourced = keep_sources(settings, fetched.repo, fetched.root)
+            sourced = keep_sources(settings, fetched.repo, fetched.root, keep_blob=keep_blob)
         finally:
             shutil.rmtree(scratch, ignore_errors=True)
         cache.put("fetch", key, sourced)
         return sourced
+
+
+def _has_blob(settings: Settings, sourced: Sourced) -> bool:
+    return bool(sourced.repo.blob) and Store(settings.out).blobs.has(sourced.repo.blob)
 
 
 def keep_sources(settings: Settings, repo: Repo, files: Path, *, keep_blob: bool = True) -> Sourced:
@@ -188,9 +215,7 @@ def environment_stage(settings: Settings, spec: SourceSpec, sourced: Sourced) ->
     limits = [verdict.install_timeout_s, verdict.disk_mb, verdict.memory_mb, verdict.pids]
     key = stage_key("environment", repo.tree, options, limits)
     cache = StageCache(settings.cache)
-    known = cache.get(Prepared, "environment", key)
-    if isinstance(known, Rejection):
-        raise EnvironmentFailure(known.detail, reason=known.reason)
+    known = recall(Prepared, cache, "environment", key)
     if known is not None and Path(known.layers.env).is_dir() and Path(known.layers.sources).is_dir():
         return replace(known, repo=repo)
     try:
@@ -207,8 +232,10 @@ def _install(settings: Settings, spec: SourceSpec, sourced: Sourced, cutoff: str
     return install_recipe(settings, recipe, sourced)
 
 
-def install_recipe(settings: Settings, recipe: Recipe, sourced: Sourced, *, exact: bool = False) -> Prepared:
-    """Build the environment of a recipe; ``exact`` if its requirements are a lock.
+def install_recipe(
+    settings: Settings, recipe: Recipe, sourced: Sourced, *, made: Environment | None = None
+) -> Prepared:
+    """Build the environment of a recipe; ``made``: one that was made before is built again from its lock.
 
     Raises :class:`EnvironmentFailure`.
     """
@@ -220,9 +247,9 @@ def install_recipe(settings: Settings, recipe: Recipe, sourced: Sourced, *, exac
 
     with deadline(3 * verdict.install_timeout_s + GRACE_S, f"Installing {sourced.repo.repo}"):
         if recipe.commands or recipe.mocks:
-            installed = rebuild(*common, recipe.requirements if exact else ())
+            installed = carry_out(*common, made.lock if made else ())
         else:
-            installed = install(*common, None if exact else missing, exact=exact)
+            installed = install(*common, missing, made=made)
     return as_prepared(settings, sourced, installed)
 
 
@@ -258,9 +285,7 @@ def baseline_stage(settings: Settings, prepared: Prepared) -> Prepared:
     key = stage_key("baseline", prepared.environment.env_id, fingerprint(settings))
     cache = StageCache(settings.cache)
     warm = Path(prepared.layers.env).parent / "pyc"
-    known = cache.get(Baseline, "baseline", key)
-    if isinstance(known, Rejection):
-        raise EnvironmentFailure(known.detail, reason=known.reason)
+    known = recall(Baseline, cache, "baseline", key)
     if known is None or not warm.is_dir():
         bench = workbench(settings, prepared)
         runs = settings.verdict.baseline_runs

@@ -132,8 +132,7 @@ def _rebuild(settings: Settings, taskset: TaskSet, task: Task) -> Prepared | Ver
     finally:
         shutil.rmtree(scratch, ignore_errors=True)
     environment, _ = taskset.environment(task.env_id)
-    recipe = replace(environment.recipe, requirements=environment.lock)
-    prepared = install_recipe(settings, recipe, sourced, exact=True)
+    prepared = install_recipe(settings, environment.recipe, sourced, made=environment)
     if prepared.environment.lock != environment.lock:
         ours, theirs = set(prepared.environment.lock), set(environment.lock)
         more, less = sorted(ours - theirs), sorted(theirs - ours)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -11,6 +10,7 @@ from statistics import median
 
 from excise.errors import EnvironmentFailure
 from excise.types import Baseline, Status, TestRun, Worker
+from excise.verifiers.enough import require_enough, uncollectable
 from excise.verifiers.workbench import Workbench
 
 SHUFFLE_SEED = 20250518
@@ -21,17 +21,17 @@ def run_baseline(bench: Workbench, warm: Path | None = None) -> Baseline:
     """Run the untouched project ``baseline_runs`` times.
 
     The byte code that the first run compiles becomes the layer ``warm``, from which later runs start.
-    Raises :class:`EnvironmentFailure` with a class: ``no_tests, collect_error, timeout, oom, low_pass,
-    import_error, infra``.
+    Raises :class:`EnvironmentFailure` with a class: ``no_tests, collect_error, timeout, oom, low_pass, flaky,
+    import_error, unreproducible, infra``, or what the failing tests want (:mod:`excise.envs.causes`).
     """
     runs: list[TestRun] = []
     for number in range(bench.settings.baseline_runs):
         last = number == bench.settings.baseline_runs - 1
         run = bench.run({}, shuffle_seed=SHUFFLE_SEED if last else None, keep_pyc=warm if number == 0 else None)
-        _check_run(bench, run)
+        _require_run(bench, run)
         runs.append(run)
     baseline = agree(bench.prepared.environment.env_id, runs)
-    _check_enough(bench, baseline, runs[0])
+    require_enough(bench.settings, baseline, runs[0])
     return baseline
 
 
@@ -72,13 +72,14 @@ def agree(env_id: str, runs: Sequence[TestRun]) -> Baseline:
         statuses=stable,
         durations=durations,
         flaky=flaky,
+        uncollected=dict(runs[0].collect_errors),
         num_runs=len(runs),
         cpu_s=round(median(run.cpu_s for run in runs), 3),
         wall_s=round(median(run.wall_s for run in runs), 3),
     )
 
 
-def _check_run(bench: Workbench, run: TestRun) -> None:
+def _require_run(bench: Workbench, run: TestRun) -> None:
     if run.worker is Worker.TIMEOUT:
         limit = bench.suite_timeout_s(None)
         raise EnvironmentFailure(
@@ -102,34 +103,13 @@ def _check_run(bench: Workbench, run: TestRun) -> None:
         )
     if not run.results:
         if run.collect_errors:
-            path, message = run.collect_errors[0]
-            raise EnvironmentFailure(
-                f"{len(run.collect_errors)} test files cannot be collected; first {path}: {message}",
-                reason="collect_error",
-            )
-        reason = "no_tests" if run.finished else "collect_error"
-        raise EnvironmentFailure(f"No test was found. {run.detail[-600:]}".strip(), reason=reason)
+            raise uncollectable(dict(run.collect_errors))
+        if run.finished:
+            raise EnvironmentFailure(f"No test was found. {run.detail[-600:]}".strip(), reason="no_tests")
+        raise uncollectable({"": run.detail[-1500:].strip()})
     if not run.finished:
         last = run.results[-1].test_id
         raise EnvironmentFailure(
             f"The runner ended after {len(run.results)} tests, the last of them {last}. {run.detail[-300:]}".strip(),
             reason="unreproducible",
-        )
-
-
-def _check_enough(bench: Workbench, baseline: Baseline, first: TestRun) -> None:
-    counts = Counter(baseline.statuses.values())
-    passed = counts[Status.PASSED]
-    ran = passed + counts[Status.FAILED] + counts[Status.ERROR]
-    failures = [f"{r.test_id}: {r.message}" for r in first.results if r.status in {Status.FAILED, Status.ERROR}]
-    example = f" First failure: {failures[0]}" if failures else ""
-    if passed < bench.settings.min_passing:
-        reason = "no_tests" if not ran else "low_pass"
-        raise EnvironmentFailure(
-            f"Only {passed} tests pass; at least {bench.settings.min_passing} are needed.{example}", reason=reason
-        )
-    if passed < bench.settings.min_pass_rate * ran:
-        raise EnvironmentFailure(
-            f"Only {passed} of {ran} tests that ran pass; {bench.settings.min_pass_rate:.0%} are needed.{example}",
-            reason="low_pass",
         )

@@ -35,6 +35,12 @@ class Manifest:
     """Environment variables that tox sets, where they are literal."""
     requirement_files: dict[str, tuple[str, ...]] = field(default_factory=dict)
     """Requirements file that speaks of tests or development, to its requirements."""
+    locked: dict[str, str] = field(default_factory=dict)
+    """Distribution to the version that the project's lock file gives; normalised names."""
+    hints: tuple[str, ...] = ()
+    """Requirements that other tools' files name: believed in where the tests import them, never installed for it."""
+    test_commands: tuple[tuple[str, ...], ...] = ()
+    """Arguments with which CI, tox or nox call pytest, most telling first."""
     system_packages: tuple[str, ...] = ()
     """System packages that CI or a Dockerfile install."""
     addopts: tuple[str, ...] = ()

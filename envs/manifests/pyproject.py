@@ -14,8 +14,12 @@ _FILE = "pyproject.toml"
 
 def load_pyproject(root: Path) -> dict[str, object]:
     """The parsed file; empty if there is none or it is no TOML."""
+    return _toml(root / _FILE)
+
+
+def _toml(path: Path) -> dict[str, object]:
     try:
-        return tomllib.loads((root / _FILE).read_text(encoding="utf-8"))
+        return tomllib.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError):
         return {}
 
@@ -25,6 +29,8 @@ def read_pyproject(root: Path) -> Manifest:
     data = load_pyproject(root)
     if not data:
         return Manifest()
+    if hatch := _toml(root / "hatch.toml"):
+        data = {**data, "tool": {**table(data, "tool"), "hatch": hatch | table(data, "tool", "hatch")}}
     project, poetry = table(data, "project"), table(data, "tool", "poetry")
     flit = table(data, "tool", "flit", "metadata")
     requires_python = (
@@ -41,10 +47,12 @@ def read_pyproject(root: Path) -> Manifest:
         requires_python=requires_python,
         classifier_pythons=pythons_of(words(project.get("classifiers") or poetry.get("classifiers"))),
         dependencies=words(project.get("dependencies"))
-        or _poetry(table(poetry, "dependencies"))
+        or poetry_requirements(table(poetry, "dependencies"))
         or words(flit.get("requires")),
         extras=_extras(data),
         groups=groups,
+        test_extras=_hatch(data, "features"),
+        test_groups=_hatch(data, "dependency-groups"),
         source_roots=roots,
         packages=packages,
         build_backend=_text(table(data, "build-system").get("build-backend")) or "setuptools",
@@ -86,8 +94,8 @@ def _constraint(text: str) -> str:
     return f">={version},<{'.'.join(map(str, upper))}"
 
 
-def _poetry(dependencies: Mapping[str, object], *, optional: bool = False) -> tuple[str, ...]:
-    """Poetry's table of dependencies as requirements; those from git or paths are left out."""
+def poetry_requirements(dependencies: Mapping[str, object], *, optional: bool = False) -> tuple[str, ...]:
+    """A table of poetry's (or a Pipfile's) as requirements; those from git or paths are left out."""
     found = []
     for name, value in dependencies.items():
         if name.lower() == "python":
@@ -107,25 +115,42 @@ def _extras(data: dict[str, object]) -> dict[str, tuple[str, ...]]:
     flit = table(data, "tool", "flit", "metadata", "requires-extra")
     extras |= {name: words(value) for name, value in flit.items() if name not in extras}
     poetry = table(data, "tool", "poetry")
-    known = {re.split(r"[\[<>=!~; ]", r)[0]: r for r in _poetry(table(poetry, "dependencies"), optional=True)}
+    known = {
+        re.split(r"[\[<>=!~; ]", r)[0]: r for r in poetry_requirements(table(poetry, "dependencies"), optional=True)
+    }
     for name, value in table(poetry, "extras").items():
         extras.setdefault(name, tuple(known.get(item, item) for item in words(value)))
     return extras
+
+
+_HATCH_NAMES = {"default": "dev", "hatch-test": "test"}
+
+
+def hatch_environments(data: dict[str, object]) -> dict[str, object]:
+    """Environments of hatch, by name."""
+    return table(data, "tool", "hatch", "envs")
+
+
+def _hatch(data: dict[str, object], key: str) -> tuple[str, ...]:
+    """``features`` (extras) or ``dependency-groups`` of hatch's environments for tests."""
+    environments = hatch_environments(data).items()
+    chosen = [table(value) for name, value in environments if re.search("test|default", name)]
+    return tuple(dict.fromkeys(item for entry in chosen for item in words(entry.get(key))))
 
 
 def _groups(data: dict[str, object]) -> dict[str, tuple[str, ...]]:
     raw = table(data, "dependency-groups")
     groups = {name: _expand(name, raw, ()) for name in raw}
     for name, value in table(data, "tool", "poetry", "group").items():
-        groups.setdefault(name, _poetry(table(value, "dependencies")))
-    if old := _poetry(table(data, "tool", "poetry", "dev-dependencies")):
+        groups.setdefault(name, poetry_requirements(table(value, "dependencies")))
+    if old := poetry_requirements(table(data, "tool", "poetry", "dev-dependencies")):
         groups.setdefault("dev", old)
     for name, value in table(data, "tool", "pdm", "dev-dependencies").items():
         groups.setdefault(name, words(value))
-    for name, value in table(data, "tool", "hatch", "envs").items():
+    for name, value in hatch_environments(data).items():
         both = (*words(table(value).get("dependencies")), *words(table(value).get("extra-dependencies")))
         if both:
-            groups.setdefault("dev" if name == "default" else name, both)
+            groups.setdefault(_HATCH_NAMES.get(name, name), both)
     if uv := words(table(data, "tool", "uv").get("dev-dependencies")):
         groups.setdefault("dev", uv)
     return groups

@@ -12,7 +12,9 @@ from pathlib import Path
 from typing import Any
 
 from excise.envs.manifests.ci import read_ci
+from excise.envs.manifests.lock_files import read_locks
 from excise.envs.manifests.manifest import Manifest
+from excise.envs.manifests.other_tools import read_other_tools
 from excise.envs.manifests.pyproject import read_pyproject
 from excise.envs.manifests.pytest_config import read_pytest
 from excise.envs.manifests.requirements import read_requirement_files
@@ -23,9 +25,11 @@ READERS: tuple[Callable[[Path], Manifest], ...] = (
     read_pyproject,
     read_setuptools,
     read_pytest,
-    read_tox,
+    read_locks,
     read_ci,
+    read_tox,
     read_requirement_files,
+    read_other_tools,
 )
 """All readers; where two speak of the same single fact, the first is believed."""
 

@@ -81,7 +81,8 @@ def _setup_py(root: Path) -> Manifest:
     given = _keywords(tree, root)
     extras = given.get("extras_require")
     package_dir = given.get("package_dir")
-    packages = [*_strings(given.get("packages")), *_strings(given.get("py_modules"))]
+    compiled = re.findall(r"\bExtension\(\s*(?:name\s*=\s*)?['\"]([\w.]+)['\"]", text)
+    packages = [*_strings(given.get("packages")), *_strings(given.get("py_modules")), *compiled]
     base = package_dir.get("", "") if isinstance(package_dir, dict) else ""
     found_in = re.search(r"find_(?:namespace_)?packages\(\s*(?:where\s*=\s*)?['\"]([\w./]+)['\"]", text)
     requires_python = given.get("python_requires")

@@ -6,10 +6,12 @@ import ast
 import configparser
 import itertools
 import re
+import shlex
 import tomllib
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
+from excise.envs.manifests.commands import pytest_commands
 from excise.envs.manifests.manifest import Manifest, table, words
 from excise.envs.manifests.pyproject import load_pyproject
 from excise.envs.manifests.requirements import parse_line, valid_requirement
@@ -31,6 +33,7 @@ def read_tox(root: Path) -> Manifest:
         test_extras=tuple(dict.fromkeys(v for p in parts for v in p.test_extras)),
         test_groups=tuple(dict.fromkeys(v for p in parts for v in p.test_groups)),
         test_env=tuple(dict.fromkeys(v for p in parts for v in p.test_env)),
+        test_commands=tuple(dict.fromkeys(v for p in parts for v in p.test_commands)),
         evidence=tuple(line for p in parts for line in p.evidence),
     )
 
@@ -86,8 +89,15 @@ def _tox_toml(root: Path) -> Manifest | None:
         return None
     environments = table(data, "env")
     chosen = [table(data, "env_run_base"), *(table(environments, name) for name in environments if _is_test_env(name))]
-    flat = [{k: "\n".join(words(v)) for k, v in entry.items() if isinstance(v, list)} for entry in chosen]
+    flat = [{k: "\n".join(_lines(v)) for k, v in entry.items() if isinstance(v, list)} for entry in chosen]
     return _from_environments(root, file, words(data.get("env_list")), flat)
+
+
+def _lines(value: list[object]) -> list[str]:
+    """Texts of a list; a command is a list of words itself."""
+    return [
+        " ".join(words(item)) if isinstance(item, list) else item for item in value if isinstance(item, (str, list))
+    ]
 
 
 def _is_test_env(name: str) -> bool:
@@ -108,6 +118,7 @@ def _from_environments(root: Path, file: str, names: Iterable[str], tables: list
         groups += [x for line in _factor_lines(entry.get("dependency_groups", "")) for x in re.split(r"[\s,]+", line)]
         if wanted or extras or groups:
             break  # further sections repeat this for single interpreters, with other pins
+    commands = [c for entry in tables for c in pytest_commands(entry.get("commands", ""))]
     for entry in tables[:1]:
         env += _literal_env(entry.get("setenv", "") or entry.get("set_env", ""))
     said = [f"{file}: deps {', '.join(dict.fromkeys(wanted))}"] if wanted else []
@@ -117,6 +128,7 @@ def _from_environments(root: Path, file: str, names: Iterable[str], tables: list
         test_extras=tuple(filter(None, dict.fromkeys(extras))),
         test_groups=tuple(filter(None, dict.fromkeys(groups))),
         test_env=tuple(dict.fromkeys(env)),
+        test_commands=tuple(dict.fromkeys(commands)),
         evidence=tuple(said),
     )
 
@@ -178,24 +190,39 @@ def _noxfile(root: Path) -> Manifest | None:
     wanted: list[str] = []
     extras: list[str] = []
     pythons: list[str] = []
+    commands: list[tuple[str, ...]] = []
+    groups: list[str] = []
     for function in (node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)):
         if not re.search("test|unit", function.name) or _NO_TESTS.search(function.name):
             continue
         pythons += [v for d in function.decorator_list for v in _versions(d)]
         for call in (node for node in ast.walk(function) if isinstance(node, ast.Call)):
-            if getattr(call.func, "attr", "") == "install":
-                line = [a.value for a in call.args if isinstance(a, ast.Constant) and isinstance(a.value, str)]
-                joined = " ".join(line)
-                parsed = [parse_line(root, match) for match in re.findall(r"-[re]\s+\S+", joined)]
-                parsed += [parse_line(root, word) for word in line if valid_requirement(word) or word.startswith(".")]
+            line = [a.value for a in call.args if isinstance(a, ast.Constant) and isinstance(a.value, str)]
+            action = getattr(call.func, "attr", "")
+            if action == "install" or (action.startswith("run") and "install" in line[:3]):
+                parsed = [parse_line(root, match) for match in re.findall(r"-[re]\s+\S+", " ".join(line))]
+                parsed += [parse_line(root, word) for word in _named(line) if valid_requirement(word) or word[0] == "."]
                 wanted += [r for p in parsed for r in p.requirements]
                 extras += [x for p in parsed for x in p.extras]
+            if action.startswith(("run", "install")):
+                groups += re.findall(r"--(?:only-)?group[= ]([\w.-]+)", " ".join(line))
+                extras += re.findall(r"--extras?[= ]([\w.-]+)", " ".join(line))
+            if action == "run":
+                commands += pytest_commands(shlex.join(line))
     return Manifest(
         tested_pythons=tuple(dict.fromkeys(pythons)),
         test_requirements=tuple(dict.fromkeys(wanted)),
         test_extras=tuple(dict.fromkeys(extras)),
+        test_groups=tuple(dict.fromkeys(groups)),
+        test_commands=tuple(dict.fromkeys(commands)),
         evidence=(f"noxfile.py: install {', '.join(dict.fromkeys(wanted))}",) if wanted else (),
     )
+
+
+def _named(line: list[str]) -> list[str]:
+    """What an installer is asked for, without its own name, its options and their values."""
+    words = line[line.index("install") + 1 :] if "install" in line[:3] else line
+    return [word for word, before in zip(words, ["", *words], strict=False) if word and not before.startswith("-")]
 
 
 def _versions(node: ast.expr) -> list[str]:

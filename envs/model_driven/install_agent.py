@@ -12,7 +12,7 @@ from excise.agents.loop import Limits, Outcome, converse
 from excise.agents.messages import Client, Message, Request
 from excise.agents.tools import Arguments, Result, Tool, ToolError
 from excise.agents.transcript import Transcript
-from excise.envs.install import Installed
+from excise.envs.install_job import Installed
 from excise.envs.model_driven.goals import Goal, output_of, said
 from excise.envs.model_driven.mocks import MAX_BYTES, objection
 from excise.envs.model_driven.prompts import INSTALL_SYSTEM, install_task

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 import tempfile
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -12,12 +13,13 @@ from excise.agents.loop import Limits
 from excise.agents.messages import Client, Request
 from excise.agents.transcript import Transcript
 from excise.config import ModelSettings
-from excise.envs.install import Installed
+from excise.envs.index_relay import IndexRelay
+from excise.envs.install_job import Installed
 from excise.envs.interpreters import interpreter_of
+from excise.envs.model_driven.carry_out import carry_out
 from excise.envs.model_driven.goal_agent import propose_goals
 from excise.envs.model_driven.goals import draw
 from excise.envs.model_driven.install_agent import Installation, install_with_model
-from excise.envs.model_driven.rebuild import rebuild
 from excise.envs.model_driven.site import Site
 from excise.envs.model_driven.verification import Suite, verify
 from excise.envs.model_driven.workshop import Workshop
@@ -65,7 +67,8 @@ def mend(job: Job, client: Client, meter: Meter, transcript: Transcript) -> Inst
     folder.chmod(0o711)  # layers in it are open to all
     try:
         (folder / "layers").mkdir(mode=0o755)
-        return _mend(job, client, meter, transcript, folder / "layers")
+        with IndexRelay(job.cache) as relay:
+            return _mend(job, client, meter, transcript, folder / "layers", relay)
     except AgentError as error:
         reason = "budget" if error.reason == "budget" else "infra"
         raise EnvironmentFailure(f"{job.repo.repo}: {error}", reason=reason) from error
@@ -73,10 +76,10 @@ def mend(job: Job, client: Client, meter: Meter, transcript: Transcript) -> Inst
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def _mend(job: Job, client: Client, meter: Meter, transcript: Transcript, work: Path) -> Installed:
+def _mend(job: Job, client: Client, meter: Meter, transcript: Transcript, work: Path, relay: IndexRelay) -> Installed:
     site = Site(
         sandbox=job.sandbox, policy=job.policy, interpreter=interpreter_of(job.recipe.python), repo=job.repo,
-        recipe=replace(job.recipe, requirements=()), sources=job.sources, work=work,
+        recipe=replace(job.recipe, requirements=()), sources=job.sources, relay=relay, work=work,
     )  # fmt: skip
     opening = Request(
         model=job.model.model,
@@ -93,7 +96,7 @@ def _mend(job: Job, client: Client, meter: Meter, transcript: Transcript, work: 
 
     def verified(recipe: Recipe) -> Installed:
         seconds = min(job.install_timeout_s, max(1.0, meter.left_s()))
-        installed = rebuild(recipe, job.sources, job.repo, job.sandbox, job.policy, job.cache, seconds)
+        installed = carry_out(recipe, job.sources, job.repo, job.sandbox, job.policy, job.cache, seconds)
         return verify(installed, site, visible, held_out, job.suite, job.suite_timeout_s)
 
     with Workshop(replace(site, recipe=job.recipe), bare) as workshop:
@@ -101,17 +104,22 @@ def _mend(job: Job, client: Client, meter: Meter, transcript: Transcript, work: 
             workshop, visible, verified, client, opening, limits, transcript, job.failure, meter.left_s
         )
     if ended.installed is None:
-        raise _failure(job, ended)
+        raise _failure(job, ended, relay.failures)
     line = f"model: {job.model.model}, {ended.outcome.steps} steps, attempt {ended.attempts}"
     environment = ended.installed.environment
     recipe = replace(environment.recipe, evidence=(*environment.recipe.evidence, line))
     return replace(ended.installed, environment=replace(environment, recipe=recipe))
 
 
-def _failure(job: Job, ended: Installation) -> EnvironmentFailure:
-    """The class of the last attempt; where steps ran out before any was made, that of a budget."""
+def _failure(job: Job, ended: Installation, unreachable: Sequence[str]) -> EnvironmentFailure:
+    """The class of the last attempt; where steps ran out before any was made, that of a budget.
+
+    Where a package index did not answer on the way, nothing was found out.
+    """
     outcome = ended.outcome
     how = f"The model did not install it: {outcome.ended} after {outcome.steps} steps, {ended.attempts} attempts."
+    if unreachable:
+        return EnvironmentFailure(f"{job.repo.repo}: {how} A package index failed: {unreachable[0]}", reason="infra")
     if ended.failure is None:
         return EnvironmentFailure(f"{job.repo.repo}: {how} Before the model: {job.failure}", reason="budget")
     return EnvironmentFailure(f"{ended.failure}\n{how}", reason=ended.failure.reason)

@@ -31,10 +31,10 @@ _NEVER = frozenset({"pytest", "_pytest", "pluggy", "coverage", "conftest", "site
 def objection(path: str, packages: Iterable[str]) -> str:
     """Why a mock may not have this path inside the folder of mocks; empty if it may."""
     parts = PurePosixPath(path).parts
-    if not parts or path.startswith("/") or "\0" in path or {"..", "."} & set(parts):
+    if not re.fullmatch(r"[\w.-]+(/[\w.-]+)*", path) or {"..", "."} & set(parts):
         return "write a path inside the folder of mocks, for example redis/__init__.py"
     top = parts[0].removesuffix(".py")
-    if top in set(packages):
+    if top in {name.partition(".")[0] for name in packages}:
         return f"{top} is the package under test and is never mocked"
     if top in _NEVER or re.search(r"\.(dist-info|egg-info|pth|egg-link)$", parts[0]):
         return f"{parts[0]} would steer the tests instead of standing in for something"

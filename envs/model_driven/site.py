@@ -7,11 +7,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from excise.envs.index_relay import IndexRelay
 from excise.envs.install_env import CACHE, UV, install_environ, install_mounts
 from excise.envs.interpreters import Interpreter
-from excise.envs.layout import ENV, REPO, base_env, open_to_all, project_mounts
+from excise.envs.layout import ENV, base_env, open_to_all, project_mounts
 from excise.errors import EnvironmentFailure
-from excise.protocols import Mount, Policy, Sandbox, Session
+from excise.protocols import Completed, Mount, Policy, Sandbox, Session
 from excise.types import Recipe, Repo, Worker
 
 BIN = "/excise/bin"
@@ -36,6 +37,8 @@ class Site:
     """What was planned without a model: layout, variables, how tests are run."""
     sources: Path
     """Layer with the pristine sources."""
+    relay: IndexRelay
+    """The way to the package indexes: what the host knows of them, passwords too, stays outside."""
     work: Path
     """Folder for layers, emptied by its owner."""
 
@@ -44,12 +47,9 @@ class Site:
 
         ``env`` and ``built`` are layers to start from, topmost first. ``lock`` binds the versions of what is installed.
         """
-        layers = {ENV: tuple(map(str, env)), REPO: (*map(str, built), str(self.sources))}
-        mounts = [
-            replace(mount, layers=layers.get(mount.target, mount.layers))
-            for mount in install_mounts(self.interpreter, self.sources)
-        ]
-        variables = install_environ(self.repo, self.recipe)
+        recipe = replace(self.recipe, build_network=True)
+        mounts = install_mounts(self.interpreter, [*built, self.sources], self.relay, recipe, env)
+        variables = install_environ(self.repo, recipe, self.relay)
         variables["PATH"] = f"{BIN}:{variables['PATH']}"
         if self.recipe.cutoff:
             variables["UV_EXCLUDE_NEWER"] = self.recipe.cutoff
@@ -60,6 +60,11 @@ class Site:
         if lock:
             session.put(LOCK, "".join(f"{line}\n" for line in lock).encode())
         return session
+
+    def install(self, session: Session, line: str, timeout_s: float) -> Completed:
+        """Run a bash line in an installing session, with the package indexes within reach."""
+        argv = ("/bin/bash", "-c", f"set -euo pipefail\n{line}")
+        return session.exec(self.relay.command(str(self.interpreter.executable), argv), timeout_s=timeout_s)
 
     def checking(self, env: Sequence[Path], built: Sequence[Path] = (), extra: Sequence[Mount] = ()) -> Session:
         """A session as tests get it: no network, a read-only environment."""

@@ -49,10 +49,11 @@ def _owned(library: Path) -> set[str]:
 def new_modules(built: Path, site: Site) -> list[str]:
     """Modules and packages that an installation added where the checkout is imported from, beside the project's own."""
     found = []
+    mine = {name.partition(".")[0] for name in site.recipe.packages}
     for root in site.recipe.roots:
         folder = built / root
         for path in sorted(folder.iterdir()) if folder.is_dir() else ():
-            own = path.name.removesuffix(".py") in site.recipe.packages or (site.sources / root / path.name).exists()
+            own = path.name.removesuffix(".py") in mine or (site.sources / root / path.name).exists()
             is_module = path.suffix == ".py" or (path.is_dir() and (path / "__init__.py").exists())
             if is_module and not own:
                 found.append(path.name)

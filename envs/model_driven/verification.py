@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Protocol
 
-from excise.envs.install import Installed
+from excise.envs.install_job import Installed
 from excise.envs.model_driven.goals import MIN_HELD_OUT, Goal, attain
 from excise.envs.model_driven.mocks import tests_touching
 from excise.envs.model_driven.site import Site
@@ -114,7 +114,7 @@ def _require_control(installed: Installed, site: Site, suite: Suite, baseline: B
 def _broken(name: str, site: Site) -> dict[str, bytes | None]:
     """Edits that make a package fail where it begins; for one without a beginning, in each of its modules."""
     for root in site.recipe.roots:
-        base = Path(name) if root == "." else Path(root, name)
+        base = Path(root, *name.split("."))
         modules = [base / "__init__.py", base.with_suffix(".py")]
         found = [path for path in modules if (site.sources / path).is_file()][:1]
         found = found or [path.relative_to(site.sources) for path in sorted((site.sources / base).glob("*.py"))]

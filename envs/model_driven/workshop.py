@@ -12,7 +12,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from excise.envs.layout import ENV, HOME, REPO
-from excise.envs.model_driven.goals import bash
 from excise.envs.model_driven.mocks import put_mocks
 from excise.envs.model_driven.site import Site
 from excise.protocols import Completed, Session
@@ -61,7 +60,7 @@ class Workshop:
     def bash(self, line: str, timeout_s: float) -> Completed:
         """Run a line; it joins the recipe if it succeeds and changes something."""
         before = self._print or self._fingerprint()
-        done = bash(self.session, line, timeout_s)
+        done = self.site.install(self.session, line, timeout_s)
         self._print = self._fingerprint()
         if done.worker is Worker.OK and done.rc == 0 and self._print != before:
             self._now = replace(self._now, commands=(*self._now.commands, line))

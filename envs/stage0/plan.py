@@ -17,6 +17,7 @@ from excise.envs.stage0.addopts import safe_addopts
 from excise.envs.stage0.plugin_names import CORE_KEYS, TOOL_MARKERS
 from excise.envs.stage0.project_layout import find_layout
 from excise.envs.stage0.scan_tests import TestUse, find_tests, scan_tests
+from excise.envs.stage0.test_command import test_command
 from excise.envs.stage0.tests_need import requirements_of_tests
 from excise.errors import EnvironmentFailure
 from excise.types import Recipe, Repo, SourceSpec
@@ -37,6 +38,8 @@ _SUPPORTED_AFTER = timedelta(days=540)
 """This long after an interpreter's release, the tools that tests need had learnt it."""
 _EDITABLE_SINCE = datetime(2022, 9, 1, tzinfo=UTC)
 """Since then the common build backends install a checkout in place (PEP 660)."""
+_NOT_IN_PLACE = ("mesonpy", "scikit_build_core", "maturin", "py_build_cmake", "sipbuild")
+"""Backends whose editable installs need the build's own folders or tools again whenever the project is imported."""
 _STRICT_KEYS = ("strict", "strict_config", "strict_markers")
 
 
@@ -49,7 +52,8 @@ def plan(root: Path, repo: Repo, spec: SourceSpec, interpreters: Sequence[Interp
     Raises :class:`EnvironmentFailure` (``no_tests``, ``python_unavailable``).
     """
     manifest = read_manifest(root)
-    test_paths, files = find_tests(root, manifest)
+    command = test_command(root, manifest)
+    test_paths, files = find_tests(root, manifest, command.paths)
     if not test_paths:
         raise EnvironmentFailure(
             f"{repo.repo} {repo.version}: no tests in its files. Source distributions often leave them out; "
@@ -65,12 +69,13 @@ def plan(root: Path, repo: Repo, spec: SourceSpec, interpreters: Sequence[Interp
     return Recipe(
         python=interpreter.version,
         requirements=_with_spec(spec, list(wanted.by_name.values())),
+        constraints=tuple(f"{name}=={version}" for name, version in manifest.locked.items()),
         extras=tuple(dict.fromkeys((*wanted.extras, *spec.extras))),
-        editable="editable" if manifest.build_backend else "path",
+        editable=_mode(manifest),
         roots=roots,
         packages=packages,
         env=manifest.test_env,
-        test_args=(*safe_addopts(manifest.addopts), *_tolerate(manifest, use), *spec.test_args),
+        test_args=(*safe_addopts(manifest.addopts), *command.arguments, *_tolerate(manifest, use), *spec.test_args),
         test_paths=test_paths,
         system_packages=manifest.system_packages,
         cutoff=limit,
@@ -103,6 +108,12 @@ def choose_interpreter(
     because += [f"declared {', '.join(sorted(declared, key=_number))}"] if declared else []
     because += [f"sources of {repo.created_at[:10]}"] if repo.created_at else []
     return chosen, f"python {chosen.version}: {'; '.join(because) or 'nothing is said about it'}"
+
+
+def _mode(manifest: Manifest) -> str:
+    if not manifest.build_backend:
+        return "path"
+    return "wheel" if manifest.build_backend.startswith(_NOT_IN_PLACE) else "editable"
 
 
 def _released(interpreter: Interpreter) -> datetime:

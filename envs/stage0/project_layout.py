@@ -31,7 +31,7 @@ NOT_PACKAGES = frozenset(
 
 
 def find_layout(root: Path, manifest: Manifest) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """(import roots inside the repository, top-level names that must resolve into it).
+    """(import roots inside the repository, import names that must resolve into it; dotted inside namespaces).
 
     What the build backend is told counts first; else folders with ``__init__.py`` and modules, those that are
     called like the project before all others.
@@ -41,8 +41,34 @@ def find_layout(root: Path, manifest: Manifest) -> tuple[tuple[str, ...], tuple[
     if not named:
         named = [name for name in manifest.packages if _where(root, roots, name)]
     packages = named or _guess(root, roots, manifest.name)
+    if not packages and manifest.has_extensions:  # nothing but compiled modules, which only the build makes
+        packages = [name for name in manifest.packages if name not in NOT_PACKAGES]
     used = tuple(dict.fromkeys(where for name in packages for where in _where(root, roots, name)[:1]))
-    return used or roots, tuple(dict.fromkeys(packages))
+    whole = [inner for name in packages for inner in _without_namespaces(root, roots, name)]
+    return used or roots, tuple(dict.fromkeys(whole))
+
+
+def _without_namespaces(root: Path, roots: Iterable[str], name: str) -> list[str]:
+    """The packages inside a namespace, which several distributions share; any other package itself."""
+    top, *below = name.split(".")
+    folder = next((root / where / top for where in _where(root, roots, top)), root).joinpath(*below)
+    if not folder.is_dir() or folder == root or not _is_namespace(folder):
+        return [name]
+    inner = [
+        entry.name
+        for entry in sorted(folder.iterdir())
+        if re.fullmatch(r"[A-Za-z_]\w*", entry.name) and any(entry.glob("**/*.py")) and entry.name not in NOT_PACKAGES
+    ]
+    return [found for child in inner for found in _without_namespaces(root, roots, f"{name}.{child}")] or [name]
+
+
+def _is_namespace(folder: Path) -> bool:
+    """No ``__init__.py`` and no module, or one that only says so in one of the two old ways."""
+    init = folder / "__init__.py"
+    if init.is_file():
+        text = init.read_text(encoding="utf-8", errors="replace")
+        return len(text) < 1500 and bool(re.search(r"declare_namespace|extend_path", text))
+    return not any(folder.glob("*.py"))
 
 
 def _roots(root: Path, manifest: Manifest) -> tuple[str, ...]:

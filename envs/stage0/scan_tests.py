@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import fnmatch
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -41,12 +41,15 @@ class TestUse:
     """``pytest.mark.…``."""
 
 
-def find_tests(root: Path, manifest: Manifest) -> tuple[tuple[str, ...], tuple[Path, ...]]:
-    """(paths to give to the runner, test files and conftests). Both are empty if there are none."""
+def find_tests(root: Path, manifest: Manifest, called: Sequence[str] = ()) -> tuple[tuple[str, ...], tuple[Path, ...]]:
+    """(paths to give to the runner, test files and conftests). Both are empty if there are none.
+
+    ``called``: paths with which the project's automation calls the runner; they count before its configuration.
+    """
     patterns = manifest.python_files or PATTERNS
     told = [
         p.relative_to(root).as_posix()
-        for t in manifest.testpaths
+        for t in called or manifest.testpaths
         for p in sorted(root.glob(t.rstrip("/")))
         if p.exists()
     ]
@@ -55,7 +58,8 @@ def find_tests(root: Path, manifest: Manifest) -> tuple[tuple[str, ...], tuple[P
     files = [f for f in below if _matches(f, patterns) or f.name == "conftest.py"]
     conftests = [p for p in (root / "conftest.py",) if p.is_file()]
     if not told and not any(_matches(f, patterns) for f in files):
-        files = [f for f in below if _looks_like_tests(f)]  # under names that pytest does not collect by itself
+        # under names that pytest does not collect by itself
+        files = [f for f in below if _looks_like_tests(f)] or [f for f in _shipped(root) if _looks_like_tests(f)]
         paths = [f.relative_to(root).as_posix() for f in files]
     return tuple(dict.fromkeys(paths)), tuple(dict.fromkeys([*conftests, *files]))[:MAX_FILES] if paths else ()
 
@@ -87,6 +91,13 @@ def _conventional(root: Path, patterns: tuple[str, ...]) -> list[str]:
             found.append(entry.name)
     found += sorted(p.name for p in root.glob("*.py") if _matches(p, patterns))
     return found
+
+
+def _shipped(root: Path) -> Iterator[Path]:
+    """Python files anywhere but in folders for documentation, examples and the like."""
+    for entry in sorted(root.iterdir()):
+        if entry.name.lower() not in _ASIDE and not entry.name.startswith("."):
+            yield from (f for f in _python_files(entry) if f.suffix == ".py")
 
 
 def _python_files(path: Path) -> Iterator[Path]:

@@ -178,7 +178,7 @@ def _everything_named(manifest: Manifest) -> Iterator[str]:
         for rs in (*manifest.groups.values(), *manifest.extras.values(), *manifest.requirement_files.values())
         for r in rs
     )
-    yield from (*manifest.test_requirements, *manifest.tests_require, *manifest.dependencies)
+    yield from (*manifest.test_requirements, *manifest.tests_require, *manifest.dependencies, *manifest.hints)
 
 
 def _name(text: str) -> str:

@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 import os
+import socket
+import threading
+from dataclasses import replace
+from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 
 import pytest
 
 from excise.envs.bubblewrap.sandbox import BubblewrapSandbox
 from excise.envs.import_check import check_imports
-from excise.envs.install import Installed, install
+from excise.envs.index_relay import IndexRelay
+from excise.envs.install import install
 from excise.envs.install_attempts import first_attempt, next_attempt, relax
 from excise.envs.install_env import install_environ
 from excise.envs.install_failures import InstallFailure, classify
+from excise.envs.install_job import Installed
 from excise.envs.interpreters import choose, find_interpreters
 from excise.envs.layers import prune_built_layer
 from excise.envs.layout import ENV, base_env, project_mounts
@@ -87,7 +93,100 @@ def test_a_compiled_project_is_installed_in_place(tmp_path: Path) -> None:
     again = build(tmp_path, files)
     assert again == before
     assert again.env_layer.stat().st_mtime_ns == stamp
-    assert sorted(p.name for p in (tmp_path / "cache/envs").iterdir() if p.is_dir()) == [before.env_layer.parent.name]
+    made = [p.name for p in (tmp_path / "cache/envs").iterdir() if p.is_dir()]
+    assert sorted(made) == sorted([before.env_layer.parent.name, f"shared-{environment.shared_id}"])
+    assert set(environment.hashes) == set(environment.lock)
+    assert all(word.startswith("sha256:") for hashes in environment.hashes.values() for word in hashes.split())
+
+
+WHEEL_ONLY = """
+import zipfile
+
+def build_wheel(folder, config_settings=None, metadata_directory=None):
+    name = "kit-1.5-py3-none-any.whl"
+    with zipfile.ZipFile(folder + "/" + name, "w") as wheel:
+        wheel.write("src/kit/__init__.py", "kit/__init__.py")
+        wheel.writestr("kit/_made.py", "x = 1\\n")
+        wheel.writestr("kit-1.5.dist-info/METADATA", "Metadata-Version: 2.1\\nName: kit\\nVersion: 1.5\\n")
+        wheel.writestr("kit-1.5.dist-info/WHEEL", "Wheel-Version: 1.0\\nRoot-Is-Purelib: true\\nTag: py3-none-any\\n")
+        wheel.writestr("kit-1.5.dist-info/RECORD", "")
+    return name
+"""
+
+
+@needs_sandbox
+def test_what_is_not_built_in_place_is_built_as_a_wheel_and_laid_into_the_checkout(tmp_path: Path) -> None:
+    files = {
+        "pyproject.toml": '[project]\nname = "kit"\nversion = "1.5"\n'
+        '[build-system]\nrequires = []\nbuild-backend = "maker"\nbackend-path = ["."]\n',
+        "maker.py": WHEEL_ONLY,
+        "src/kit/__init__.py": "from importlib.metadata import version\nfrom kit._made import x\n"
+        "assert version('kit') == '1.5'\n",
+    }
+    installed = build(tmp_path, files)
+    assert installed.environment.recipe.editable == "wheel"
+    assert installed.environment.built_files == ("src/kit/_made.py",)
+    assert "1 passed" in run_tests(installed, tmp_path)
+
+
+CURIOUS = """
+import os, socket
+from setuptools import setup
+def reach(port):
+    try:
+        socket.create_connection(("127.0.0.1", port), 5).close()
+        return "reached"
+    except OSError as error:
+        return type(error).__name__
+with open("src/kit/found.txt", "w") as file:
+    file.write(reach(%d) + " " + str(any("secret" in value for value in os.environ.values())))
+setup(name="kit", version="1.5", package_dir={"": "src"}, packages=["kit"])
+"""
+
+
+@needs_sandbox
+def test_a_build_reaches_neither_the_host_nor_a_password(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("UV_INDEX_OWN_PASSWORD", "secret")
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        files = {"setup.py": CURIOUS % server.getsockname()[1], "src/kit/__init__.py": "x = 1\n"}
+        installed = build(tmp_path, files)
+    assert not installed.environment.recipe.build_network
+    assert (installed.built_layer / "src/kit/found.txt").read_text() == "ConnectionRefusedError False"
+
+
+DOWNLOADING = """
+import urllib.request
+from setuptools import setup
+with open("src/kit/data.txt", "wb") as file:
+    file.write(urllib.request.urlopen("http://127.0.0.1:%d/").read())
+setup(name="kit", version="1.5", package_dir={"": "src"}, packages=["kit"])
+"""
+
+
+class Page(BaseHTTPRequestHandler):
+    def do_GET(self) -> None:
+        self.send_response(200)
+        self.send_header("Content-Length", "2")
+        self.end_headers()
+        self.wfile.write(b"hi")
+
+    def log_message(self, *_: object) -> None:
+        pass
+
+
+@needs_sandbox
+def test_a_build_that_downloads_is_let_onto_the_network_and_the_recipe_says_so(tmp_path: Path) -> None:
+    with HTTPServer(("127.0.0.1", 0), Page) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        files = {"setup.py": DOWNLOADING % server.server_port, "src/kit/__init__.py": "x = 1\n"}
+        installed = build(tmp_path, files)
+        server.shutdown()
+    assert installed.environment.recipe.build_network
+    assert any("downloads by itself" in line for line in installed.environment.recipe.evidence)
+    assert (installed.built_layer / "src/kit/data.txt").read_bytes() == b"hi"
+    with pytest.raises(EnvironmentFailure) as caught:
+        build(tmp_path / "again", files)
+    assert caught.value.reason == "network_required"
 
 
 @needs_sandbox
@@ -146,25 +245,35 @@ def test_the_clock_runs_out(tmp_path: Path) -> None:
 
 
 # ------------------------------------------------------------------------------ without a sandbox
-def test_only_index_proxies_and_certificates_pass(tmp_path: Path) -> None:
+def test_nothing_of_the_host_gets_into_an_installation(tmp_path: Path) -> None:
     host = {
-        "PIP_INDEX_URL": "https://index.invalid/simple",
+        "UV_DEFAULT_INDEX": "https://user:secret@index.invalid/simple",
+        "UV_INDEX": "own=https://own.invalid/simple",
+        "UV_INDEX_OWN_PASSWORD": "secret",
         "https_proxy": "http://proxy.invalid:1",
+        "HTTP_PROXY": "http://user:secret@proxy.invalid:1",
         "PIP_CERT": "/etc/ssl/own.pem",
         "AWS_SECRET_ACCESS_KEY": "secret",
-        "UV_PUBLISH_TOKEN": "secret",
         "HOME": str(tmp_path),
         "PATH": "/elsewhere",
     }
-    given = install_environ(
-        Repo(repo="a/kit-x", base_commit="", tree="", source="", version="1.5"), Recipe(python="3.12.1"), host
-    )
-    assert given["UV_DEFAULT_INDEX"] == "https://index.invalid/simple"
-    assert given["https_proxy"] == "http://proxy.invalid:1"
-    assert given["SSL_CERT_FILE"] == "/etc/ssl/own.pem"
+    repo = Repo(repo="a/kit-x", base_commit="", tree="", source="", version="1.5")
+    recipe = Recipe(python="3.12.1")
+    with IndexRelay(tmp_path, host) as relay:
+        given = install_environ(repo, recipe, relay, host)
+        online = install_environ(repo, replace(recipe, build_network=True), relay, host)
+        assert relay.settings.indexes == (
+            "https://user:secret@index.invalid/simple",
+            "https://:secret@own.invalid/simple",
+        )
+    assert given["UV_DEFAULT_INDEX"] == given["PIP_INDEX_URL"] == "http://127.0.0.1:8640/i0/"
+    assert given["UV_INDEX"] == "own=http://127.0.0.1:8640/i1/"
     assert given["SETUPTOOLS_SCM_PRETEND_VERSION_FOR_KIT_X"] == "1.5"
-    assert "secret" not in given.values()
     assert given["PATH"] != "/elsewhere"
+    assert not [v for v in {**given, **online}.values() if "secret" in v]
+    assert not {"https_proxy", "SSL_CERT_FILE"} & given.keys()
+    assert (online["https_proxy"], online["SSL_CERT_FILE"]) == ("http://proxy.invalid:1", "/etc/ssl/own.pem")
+    assert "HTTP_PROXY" not in online
 
 
 @pytest.mark.parametrize(
@@ -190,9 +299,15 @@ def test_only_index_proxies_and_certificates_pass(tmp_path: Path) -> None:
     ],
 )
 def test_failures_have_a_class(output: str, reason: str, of_project: bool) -> None:
-    failure = classify(output)
+    failure = classify(output, index_failed=True)
     assert (failure.reason, failure.of_project) == (reason, of_project)
     assert failure.detail
+    builds_own = "network_required" if reason == "infra" else reason
+    assert classify(output, index_failed=False).reason == builds_own
+
+
+def test_a_full_disk_is_nobody_s_fault() -> None:
+    assert classify("failed to write: No space left on device", index_failed=False).reason == "infra"
 
 
 def test_attempts_give_up_one_thing_at_a_time() -> None:
@@ -210,7 +325,7 @@ def test_attempts_give_up_one_thing_at_a_time() -> None:
         attempt = following
         seen.append((attempt.requirements, attempt.mode, attempt.cutoff))
     assert seen == [
-        (("pytest<7",), "isolated", "2023-01-01"),
+        (("pytest<7",), "editable", "2023-01-01"),
         (("pytest<7",), "legacy", "2023-01-01"),
         (("pytest<7",), "path", "2023-01-01"),
         (("pytest<7",), "path", ""),
@@ -218,6 +333,31 @@ def test_attempts_give_up_one_thing_at_a_time() -> None:
     ]
     assert next_attempt(attempt, InstallFailure(reason="resolve_conflict")) is None
     assert len(attempt.evidence) == len(seen)
+
+
+def test_a_requirement_of_the_tests_that_cannot_be_built_is_given_up_last() -> None:
+    output = "  \u00d7 Failed to build `Gone==1.0`\n  \u251c\u2500 The build backend returned an error"
+    failure = classify(output, index_failed=False)
+    assert (failure.reason, failure.of_project, failure.unbuilt) == ("build_native", False, ("Gone",))
+    recipe = Recipe(python="3.12.1", requirements=("pytest", "gone==1.0"), constraints=("six==1",), cutoff="2023-01-01")
+    attempt, said = first_attempt(recipe), []
+    while (following := next_attempt(attempt, failure)) is not None:
+        attempt = following
+        said.append((attempt.constraints, attempt.cutoff, attempt.requirements))
+    pinned, loose = ("pytest", "gone==1.0"), ("pytest", "gone")
+    assert said == [
+        ((), "2023-01-01", pinned), ((), "", pinned), ((), "", loose), ((), "", ("pytest",)),
+    ]  # fmt: skip
+
+
+def test_a_backend_that_does_not_build_in_place_builds_a_wheel() -> None:
+    failure = InstallFailure(reason="build_native", of_project=True, detail="x")
+    attempt = next_attempt(first_attempt(Recipe(python="3.12.1")), failure, setuptools=False)
+    assert attempt is not None
+    assert attempt.mode == "wheel"
+    following = next_attempt(attempt, failure, setuptools=False)
+    assert following is not None
+    assert following.mode == "path"
 
 
 def test_relaxed_requirements_keep_lower_bounds_extras_and_markers() -> None:

@@ -7,8 +7,11 @@ from pathlib import Path
 import pytest
 
 from excise.envs.interpreters import Interpreter, choose, find_interpreters, fits
+from excise.envs.manifests.manifest import Manifest
+from excise.envs.manifests.read import read_manifest
 from excise.envs.stage0.addopts import safe_addopts
 from excise.envs.stage0.plan import plan
+from excise.envs.stage0.project_layout import find_layout
 from excise.errors import EnvironmentFailure
 from excise.types import Recipe, Repo, SourceSpec
 
@@ -111,11 +114,12 @@ def test_extras_that_name_each_other(tmp_path: Path) -> None:
         ({"src/kit/__init__.py": "", "tests/test_a.py": ""}, ("src",), ("kit",), ("tests",)),
         ({"kit/__init__.py": "", "kit/tests/test_a.py": "", "docs/x.py": ""}, (".",), ("kit",), ("kit",)),
         ({"kit.py": "", "test_kit.py": "", "setup.py": ""}, (".",), ("kit",), ("test_kit.py",)),
-        ({"src/ns/kit/__init__.py": "", "test/test_a.py": ""}, ("src",), ("ns",), ("test",)),
+        ({"src/ns/kit/__init__.py": "", "test/test_a.py": ""}, ("src",), ("ns.kit",), ("test",)),
         ({"other/__init__.py": "", "examples/__init__.py": "", "tests/test_a.py": ""}, (".",), ("other",), ("tests",)),
         ({"kit/__init__.py": "", "test/testodd.py": "def test_a(): pass\n"}, (".",), ("kit",), ("test/testodd.py",)),
+        ({"kit.py": "", "tests.py": "def test_a(): pass\n"}, (".",), ("kit",), ("tests.py",)),
     ],
-    ids=["src", "inside", "module", "namespace", "other-name", "odd-names"],
+    ids=["src", "inside", "module", "namespace", "other-name", "odd-names", "odd-place"],
 )
 def test_layouts(
     tmp_path: Path, files: dict[str, str], roots: tuple[str, ...], packages: tuple[str, ...], paths: tuple[str, ...]
@@ -190,3 +194,28 @@ def test_interpreters_of_this_machine() -> None:
 )
 def test_fits(requirement: str, version: str, expected: bool) -> None:
     assert fits(requirement, version) is expected
+
+
+@pytest.mark.parametrize(
+    ("init", "packages"),
+    [
+        ("__import__('pkg_resources').declare_namespace(__name__)\n", ("zope.kit",)),
+        ("__path__ = __import__('pkgutil').extend_path(__path__, __name__)\n", ("zope.kit",)),
+        (None, ("zope.kit",)),
+        ("x = 1\n", ("zope",)),
+    ],
+)
+def test_a_namespace_is_shared_so_the_packages_in_it_count(tmp_path: Path, init: str | None, packages: object) -> None:
+    (tmp_path / "src/zope/kit").mkdir(parents=True)
+    (tmp_path / "src/zope/kit/__init__.py").write_text("")
+    if init is not None:
+        (tmp_path / "src/zope/__init__.py").write_text(init)
+    manifest = Manifest(name="zope.kit", source_roots=("src",), packages=("zope",))
+    assert find_layout(tmp_path, manifest) == (("src",), packages)
+
+
+def test_a_distribution_of_compiled_modules_alone_has_their_names(tmp_path: Path) -> None:
+    (tmp_path / "setup.py").write_text(
+        "from setuptools import *\nm = Extension('fast', ['a.c'])\nsetup(ext_modules=[m])\n"
+    )
+    assert find_layout(tmp_path, read_manifest(tmp_path)) == ((".",), ("fast",))

@@ -14,7 +14,8 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 from excise.config import load
-from excise.pipeline.cli import CODES, FAILED, INTERRUPTED, OK, PARTIAL, USAGE, app, settings_of
+from excise.pipeline.cli import CODES, app
+from excise.pipeline.cli_common import FAILED, INTERRUPTED, OK, PARTIAL, USAGE, settings_of
 from excise.pipeline.progress import caps
 
 from .test_layout import ROOT
@@ -53,7 +54,9 @@ def test_ci_runs_the_command_of_the_readme() -> None:
     assert os.access(ROOT / ".ci" / "run", os.X_OK)
 
 
-@pytest.mark.parametrize("script", ["check", "demo", ".ci/run", "scripts/setup.sh", "scripts/vllm.sh", "scripts/lock.sh"])
+@pytest.mark.parametrize(
+    "script", ["check", "demo", ".ci/run", "scripts/setup.sh", "scripts/vllm.sh", "scripts/lock.sh"]
+)
 def test_the_scripts_are_well_formed(script: str) -> None:
     subprocess.run(["sh", "-n", str(ROOT / script)], check=True)
 

@@ -14,7 +14,8 @@ import typer
 
 from excise.datasets.store import Store
 from excise.errors import ConfigError, ExciseError, StoreError
-from excise.pipeline.cli import FAILED, INTERRUPTED, OK, PARTIAL, USAGE, code_of, guarded
+from excise.pipeline.cli import code_of
+from excise.pipeline.cli_common import FAILED, INTERRUPTED, OK, PARTIAL, USAGE, guarded
 from excise.pipeline.state import SourceState
 from excise.types import Rejection, SourceSpec, Task
 

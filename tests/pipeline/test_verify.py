@@ -58,7 +58,7 @@ def with_lock(monkeypatch: pytest.MonkeyPatch, change: dict[str, str]) -> None:
     def environment(self: TaskSet, env_id: str) -> tuple[Environment, object]:
         made, baseline = kept(self, env_id)
         lock = tuple(change.get(line.partition("==")[0], line) for line in made.lock)
-        return replace(made, lock=lock), baseline
+        return replace(made, lock=lock, hashes={}), baseline
 
     monkeypatch.setattr(TaskSet, "environment", environment)
 

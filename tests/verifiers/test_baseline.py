@@ -44,6 +44,7 @@ def test_the_baseline_of_shapes(bench: Workbench) -> None:
     assert set(baseline.passing()) - bench.trusted == {"tests/test_order.py::test_b_second"}, "it fails alone"
 
 
+TWENTY = "import pytest\n@pytest.mark.parametrize('n', range(20))\ndef test_x(n):\n"
 REFUSED = {
     "no test is left": ({}, {"min_passing": 1}, "no_tests", "No test was found"),
     "conftest does not import": ({CONFTEST: "import nowhere\n"}, {}, "collect_error", "nowhere"),
@@ -71,6 +72,46 @@ REFUSED = {
         {CONFTEST: "import os\ndef pytest_sessionfinish():\n    os._exit(0)\n", "tests/test_x.py": "def test_x(): 1\n"},
         {"min_passing": 1}, "unreproducible", "ended after 1 tests, the last of them tests/test_x.py::test_x",
     ),
+    "tests want a server": (
+        {"tests/test_x.py": f"import socket\n{TWENTY}    socket.create_connection(('127.0.0.1', 6379))\n"},
+        {}, "service_required", "20 of the failures have one cause:\ntests/test_x.py::test_x[0]: ConnectionRefused",
+    ),
+    "tests want the internet": (
+        {"tests/test_x.py": f"import urllib.request\n{TWENTY}    urllib.request.urlopen('http://kit.invalid/x')\n"},
+        {}, "network_required", "Temporary failure in name resolution",
+    ),
+    "tests want an address": (
+        {"tests/test_x.py": f"import socket\n{TWENTY}    socket.create_connection(('192.0.2.1', 443))\n"},
+        {}, "network_required", "Network is unreachable",
+    ),
+    "tests want a key": (
+        {"tests/test_x.py": f"import os\n{TWENTY}    os.environ['KIT_API_TOKEN']\n"},
+        {}, "credentials_required", "KeyError: 'KIT_API_TOKEN'",
+    ),
+    "tests want a program": (
+        {"tests/test_x.py": f"import subprocess\n{TWENTY}    subprocess.run(['ffmpeg-of-nowhere', '-version'])\n"},
+        {}, "missing_system_lib", "Missing on this machine: 'ffmpeg-of-nowhere'",
+    ),
+    "tests want a library": (
+        {"tests/test_x.py": f"import ctypes\n{TWENTY}    ctypes.CDLL('libexcise-none.so.1')\n"},
+        {}, "missing_system_lib", "libexcise-none.so.1: cannot open shared object file",
+    ),
+    "tests want a GPU": (
+        {"tests/test_x.py": f"import ctypes\n{TWENTY}    ctypes.CDLL('libcuda.so.99')\n"},
+        {}, "gpu_required", "libcuda.so.99",
+    ),
+    "loading wants a server": (
+        {"tests/test_x.py": "import socket\nsocket.create_connection(('127.0.0.1', 5432))\ndef test_x(): pass\n"},
+        {}, "service_required", "Connection refused",
+    ),
+    "most files cannot be loaded": (
+        {f"tests/test_{n}.py": "import nowhere\n" for n in range(3)} | {"tests/test_x.py": f"{TWENTY}    pass\n"},
+        {}, "collect_error", "3 of 4 test files cannot be loaded",
+    ),
+    "most tests are flaky": (
+        {"tests/test_x.py": f"import os\n{TWENTY}    assert n < 5 or os.urandom(1)[0] % 2\n"},
+        {"baseline_runs": 4}, "flaky", "more pass only sometimes",
+    ),
     "another copy is imported": (
         {CONFTEST: "import sys, os\nos.makedirs('/tmp/o/shapes')\nopen('/tmp/o/shapes/__init__.py', 'w').close()\n"
                    "sys.path.insert(0, '/tmp/o')\nimport shapes\n", "tests/test_x.py": "def test_x(): 1\n"},
@@ -82,11 +123,19 @@ REFUSED = {
 @pytest.mark.parametrize("name", REFUSED)
 def test_refused(vary, name: str) -> None:
     files, limits, reason, words = REFUSED[name]
-    bench = vary(files, only=True, baseline_runs=2, **limits)
+    bench = vary(files, only=True, **{"baseline_runs": 2, **limits})
     with pytest.raises(EnvironmentFailure) as caught:
         run_baseline(bench)
     assert caught.value.reason == reason, str(caught.value)
     assert words in str(caught.value)
+
+
+def test_files_that_cannot_be_loaded_are_on_record(vary) -> None:
+    files = {"tests/test_a.py": "import nowhere\n", "tests/test_x.py": f"{TWENTY}    pass\n"}
+    baseline = run_baseline(vary(files, only=True, baseline_runs=2))
+    assert list(baseline.uncollected) == ["tests/test_a.py"]
+    assert "nowhere" in baseline.uncollected["tests/test_a.py"]
+    assert len(baseline.passing()) == 20
 
 
 def test_missing_modules_are_named_once(vary) -> None:

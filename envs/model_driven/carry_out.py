@@ -4,21 +4,22 @@ from __future__ import annotations
 
 import re
 import shutil
-import tempfile
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from excise.envs.host import rootfs_identity
 from excise.envs.import_check import check_imports
-from excise.envs.install import Installed
+from excise.envs.index_relay import IndexRelay
 from excise.envs.install_env import uv_version
+from excise.envs.install_job import Installed
 from excise.envs.interpreters import interpreter_of
 from excise.envs.layers import prune_built_layer, remove_vendored_twins
-from excise.envs.layout import ENV, REPO
+from excise.envs.layout import ENV, REPO, open_to_all
+from excise.envs.locks import locked, scratch_beside
 from excise.envs.model_driven.changes import require_pristine
-from excise.envs.model_driven.goals import bash, output_of, said
+from excise.envs.model_driven.goals import output_of, said
 from excise.envs.model_driven.mocks import put_mocks
 from excise.envs.model_driven.site import Site, make_venv
 from excise.envs.model_driven.strays import require_honest
@@ -30,7 +31,7 @@ VERSION = 1
 """Raise this when the same recipe would give another environment."""
 
 
-def rebuild(
+def carry_out(
     recipe: Recipe,
     sources: Path,
     repo: Repo,
@@ -47,21 +48,25 @@ def rebuild(
     Raises :class:`EnvironmentFailure`: ``unreproducible`` (a command fails), ``source_modified``, ``import_error``
     (the packages do not come from the checkout), ``timeout``, ``oom``, ``infra``.
     """
+    open_to_all(sources)
     interpreter = interpreter_of(recipe.python)
-    key = content_id("commands", VERSION, repo.tree, to_dict(recipe), interpreter.version, uv_version(), lock)
-    folder = cache / "envs" / key
+    where = (interpreter.version, uv_version(), rootfs_identity(), sandbox.name)
+    folder = cache / "envs" / content_id("commands", VERSION, repo.tree, to_dict(recipe), where, lock)
     record = folder / "environment.json"
-    if not record.is_file():
-        with _scratch(folder) as work:
-            site = Site(
-                sandbox=sandbox, policy=policy, interpreter=interpreter, repo=repo, recipe=recipe, sources=sources,
-                work=work / "work",
-            )  # fmt: skip
-            site.work.mkdir()
-            environment = _make(site, work / "env", work / "built", time.monotonic() + timeout_s, lock)
-            shutil.rmtree(site.work)
-            (work / "environment.json").write_bytes(to_json(environment, indent=2))
-            _keep(work, folder)
+    with locked(folder):
+        if not record.is_file():
+            with scratch_beside(folder) as work, IndexRelay(cache) as relay:
+                site = Site(
+                    sandbox=sandbox, policy=policy, interpreter=interpreter, repo=repo, recipe=recipe, sources=sources,
+                    relay=relay, work=work / "work",
+                )  # fmt: skip
+                final = work / "final"
+                for part in (site.work, final):
+                    part.mkdir(mode=0o755)
+                environment = _make(site, final / "env", final / "built", time.monotonic() + timeout_s, lock)
+                (final / "environment.json").write_bytes(to_json(environment, indent=2))
+                shutil.rmtree(folder, ignore_errors=True)
+                final.rename(folder)
     return Installed(
         environment=from_json(Environment, record.read_bytes()),
         env_layer=folder / "env",
@@ -75,7 +80,7 @@ def _make(site: Site, env: Path, built: Path, deadline: float, lock: Sequence[st
         make_venv(session, site.interpreter)
         put_mocks(session, site.interpreter, site.recipe.mocks)
         for line in site.recipe.commands:
-            _carry_out(site, session, line, deadline)
+            _run_line(site, session, line, deadline)
         frozen = freeze(session, site.repo)
         session.snapshot(ENV, env)
         session.snapshot(REPO, built)
@@ -101,14 +106,15 @@ def _make(site: Site, env: Path, built: Path, deadline: float, lock: Sequence[st
     )
 
 
-def _carry_out(site: Site, session: Session, line: str, deadline: float) -> None:
+def _run_line(site: Site, session: Session, line: str, deadline: float) -> None:
     left = deadline - time.monotonic()
-    done = bash(session, line, left) if left > 0 else None
+    done = site.install(session, line, left) if left > 0 else None
     if done is None or done.worker is Worker.TIMEOUT:
         raise EnvironmentFailure(f"{site.repo.repo}: the recipe ran out of time in `{line[:200]}`", reason="timeout")
     if done.worker is Worker.OK and done.rc == 0:
         return
-    reason = {Worker.OK: "unreproducible", Worker.OOM: "oom"}.get(done.worker, "infra")
+    unreachable = done.worker is Worker.OK and bool(site.relay.failures)
+    reason = "infra" if unreachable else {Worker.OK: "unreproducible", Worker.OOM: "oom"}.get(done.worker, "infra")
     raise EnvironmentFailure(
         f"{site.repo.repo}: run again from nothing, a command of the recipe fails [{said(done)}]: {line[:300]}\n"
         f"{output_of(done).strip()[-1500:]}",
@@ -152,26 +158,5 @@ def _require_checkout(site: Site, env: Path, built: Path) -> None:
 def _copies(env: Path, packages: Sequence[str], minor: tuple[int, int]) -> list[str]:
     """Packages whose source files lie in the environment's own folder."""
     library = env / "lib" / f"python{minor[0]}.{minor[1]}" / "site-packages"
-    return [n for n in packages if (library / f"{n}.py").exists() or next((library / n).rglob("*.py"), None)]
-
-
-@contextmanager
-def _scratch(folder: Path) -> Iterator[Path]:
-    """A folder beside the final one, gone afterwards; layers are open to all, so their parent is not to be listed."""
-    folder.parent.mkdir(parents=True, exist_ok=True)
-    folder.parent.chmod(0o711)
-    work = Path(tempfile.mkdtemp(dir=folder.parent, prefix=f".{folder.name}-"))
-    work.chmod(0o755)
-    try:
-        yield work
-    finally:
-        shutil.rmtree(work, ignore_errors=True)
-
-
-def _keep(work: Path, folder: Path) -> None:
-    """Give a finished environment its place; where another worker was quicker, its own stays."""
-    try:
-        work.rename(folder)
-    except OSError:
-        if not (folder / "environment.json").is_file():
-            raise
+    places = {name: library / name.replace(".", "/") for name in packages}
+    return [n for n, at in places.items() if at.with_name(f"{at.name}.py").exists() or next(at.rglob("*.py"), None)]

@@ -1,0 +1,156 @@
+"""An environment as a Dockerfile that plain ``docker build`` understands, with everything it needs beside it."""
+
+from __future__ import annotations
+
+import base64
+import gzip
+import json
+import re
+import tarfile
+from dataclasses import dataclass
+from pathlib import Path
+
+from excise.envs.install_env import uv_version, version_variables
+from excise.envs.installer import PLACER
+from excise.envs.layout import ENV, HOME, REPO, base_env
+from excise.envs.lockfile import lock_text
+from excise.envs.model_driven.docker_lines import command_lines
+from excise.types import Environment, Recipe, Repo
+
+TOOLS = ("build-essential", "git", "pkg-config")
+"""System packages that every image gets: compilers for what has no wheel, and git, which tests like to call."""
+_OURS = frozenset({"PATH", "HOME", "USER", "LOGNAME", "TMPDIR"})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Written:
+    """The files of one image."""
+
+    dockerfile: Path
+    """The Dockerfile; its folder is the build context."""
+    lock: Path
+    """Requirements with hashes."""
+    project: Path
+    """The project's files as a tar.gz."""
+    tag: str
+    """A name for the image."""
+
+
+def write_dockerfile(path: Path, repo: Repo, environment: Environment, sources: Path) -> Written:
+    """Write ``path``, and beside it ``PATH.requirements.txt`` and ``PATH.project.tar.gz``.
+
+    ``sources`` is the folder with the pristine files. Raises ``OSError``.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    tag = f"excise-{re.sub(r'[^a-z0-9]+', '-', repo.repo.lower()).strip('-')}"
+    written = Written(
+        dockerfile=path,
+        lock=path.with_name(f"{path.name}.requirements.txt"),
+        project=path.with_name(f"{path.name}.project.tar.gz"),
+        tag=f"{tag}:{environment.env_id[:12]}",
+    )
+    written.lock.write_text(lock_text(environment.lock, environment.hashes), encoding="utf-8")
+    _pack(sources, written.project)
+    text = dockerfile_text(repo, environment, lock=written.lock.name, project=written.project.name)
+    path.write_text(text, encoding="utf-8")
+    return written
+
+
+def dockerfile_text(repo: Repo, environment: Environment, *, lock: str, project: str) -> str:
+    """The Dockerfile; ``lock`` and ``project`` are names of files of the build context."""
+    recipe = environment.recipe
+    parts = [
+        f"# {repo.repo} {repo.version}: {repo.source}\n# Build it in the folder of this file.",
+        f"FROM python:{'.'.join(recipe.python.split('.')[:2])}-slim",
+        "# Package index to use instead of uv's own: --build-arg UV_DEFAULT_INDEX=URL\nARG UV_DEFAULT_INDEX",
+        _system(recipe),
+        f"RUN pip install --no-cache-dir ${{UV_DEFAULT_INDEX:+--index-url $UV_DEFAULT_INDEX}} uv=={uv_version()} \\\n"
+        f" && uv venv {ENV} && useradd --uid 1000 --create-home --home-dir {HOME} agent",
+        _variables(repo, recipe),
+        *_installed(repo, environment, lock=lock, project=project),
+        f"RUN chown -R agent {REPO} {ENV}\nUSER agent",
+        f"CMD {json.dumps(run_command(recipe))}",
+    ]
+    return "\n".join(parts) + "\n"
+
+
+def _installed(repo: Repo, environment: Environment, *, lock: str, project: str) -> list[str]:
+    """From the lock, then the project; or, for a recipe of commands, those with the lock's versions."""
+    recipe = environment.recipe
+    added = f"ADD {project} {REPO}/\nWORKDIR {REPO}"
+    copied = f"COPY {lock} /tmp/requirements.txt\n"
+    if recipe.commands or recipe.mocks:
+        return [added, copied + command_lines(recipe, "/tmp/requirements.txt")]
+    python = f"{ENV}/bin/python"
+    hashed = "--require-hashes " if environment.lock and set(environment.lock) <= environment.hashes.keys() else ""
+    dated = f" --exclude-newer {recipe.cutoff}" if recipe.cutoff else ""
+    locked = f"RUN uv pip install --python {python} --no-deps {hashed}--no-cache{dated} -r /tmp/requirements.txt"
+    return [copied + locked, added, _project(repo, recipe, python, dated)]
+
+
+def run_command(recipe: Recipe) -> list[str]:
+    """How the tests are run by hand, with what excise itself takes care of written out."""
+    fixed = ["-p", "no:cacheprovider", "--continue-on-collection-errors", "--rootdir", REPO, "-o", "addopts="]
+    return ["python", "-m", "pytest", *fixed, *recipe.test_args, *recipe.test_paths]
+
+
+def _system(recipe: Recipe) -> str:
+    """Names in a project's automation are those of some distribution; one that this one lacks is no error."""
+    names = [n for n in recipe.system_packages if n not in TOOLS and re.fullmatch(r"[a-z0-9][a-z0-9+.-]+", n)]
+    lines = [f"RUN apt-get update && apt-get install -y --no-install-recommends {' '.join(TOOLS)}"]
+    if names:
+        lines.append(
+            f" && for name in {' '.join(names)}; do apt-get install -y --no-install-recommends $name || true; done"
+        )
+    return " \\\n".join([*lines, " && rm -rf /var/lib/apt/lists/*"])
+
+
+def _variables(repo: Repo, recipe: Recipe) -> str:
+    inherited = {name: value for name, value in base_env().items() if name not in _OURS}
+    settings = inherited | version_variables(repo) | dict(recipe.env)
+    lines = [f"PATH={ENV}/bin:$PATH", *(f"{name}={json.dumps(value)}" for name, value in settings.items())]
+    return "ENV " + " \\\n    ".join(lines)
+
+
+def _project(repo: Repo, recipe: Recipe, python: str, dated: str) -> str:
+    if recipe.editable == "wheel":
+        program = base64.b64encode(PLACER.read_bytes()).decode()
+        return (
+            f"# The wheel's compiled and generated files are laid into the checkout by a small program.\n"
+            f"RUN uv build --wheel --out-dir /tmp/wheel --python {python}{dated} . \\\n"
+            f" && echo {program} | base64 -d > /tmp/place.py \\\n"
+            f" && {python} /tmp/place.py /tmp/wheel {REPO} {','.join(recipe.roots)} {','.join(recipe.packages)}"
+        )
+    if recipe.editable != "path":
+        how = "--no-build-isolation " if recipe.editable == "legacy" else ""
+        return f"RUN uv pip install --python {python} --no-deps {how}--no-cache{dated} -e ."
+    return _on_the_path(repo, recipe, python)
+
+
+def _on_the_path(repo: Repo, recipe: Recipe, python: str) -> str:
+    """A ``.pth`` file, and a minimal record so that the version can be asked for."""
+    roots = " ".join(REPO if root == "." else f"{REPO}/{root}" for root in recipe.roots)
+    name, version = repo.repo.rpartition("/")[2], repo.version or "0.0.0"
+    info = f"$site/{re.sub(r'[-_.]+', '_', name)}-{version}.dist-info"
+    return " \\\n".join(
+        [
+            f"RUN site=$({python} -c \"import sysconfig; print(sysconfig.get_path('purelib'))\")",
+            f" && printf '%s\\n' {roots} > $site/excise_checkout.pth",
+            f" && mkdir -p {info}",
+            f" && printf '%s\\n' 'Metadata-Version: 2.1' 'Name: {name}' 'Version: {version}' > {info}/METADATA",
+        ]
+    )
+
+
+def _pack(sources: Path, into: Path) -> None:
+    with gzip.GzipFile(into, "wb", mtime=0) as compressed, tarfile.open(fileobj=compressed, mode="w") as archive:
+        for path in sorted(sources.rglob("*")):
+            archive.add(path, path.relative_to(sources).as_posix(), recursive=False, filter=_plain)
+
+
+def _plain(entry: tarfile.TarInfo) -> tarfile.TarInfo:
+    entry.uid = entry.gid = 0
+    entry.uname = entry.gname = ""
+    entry.mtime = 0
+    entry.mode = 0o755 if entry.isdir() or entry.mode & 0o100 else 0o644
+    return entry

@@ -1,0 +1,37 @@
+"""What the host gives to sandboxes: which system it is, and whether something was installed since."""
+
+from __future__ import annotations
+
+import hashlib
+import platform
+from collections.abc import Sequence
+from functools import cache
+from pathlib import Path
+
+from excise.envs.interpreters import find_interpreters
+
+_DATABASES = ("/var/lib/dpkg/status", "/var/lib/rpm/rpmdb.sqlite", "/var/lib/pacman/local", "/lib/apk/db/installed")
+_FOLDERS = ("/usr/lib", "/usr/local/lib", "/usr/local/bin", "/usr/local/include", "/usr/include", "/usr/bin")
+
+
+@cache
+def rootfs_identity() -> str:
+    """Distribution, release and C library of the system that sandboxes see: ``debian-12-glibc-2.36``."""
+    try:
+        release = platform.freedesktop_os_release()
+    except OSError:
+        release = {}
+    library, version = platform.libc_ver()
+    return f"{release.get('ID', 'linux')}-{release.get('VERSION_ID', '')}-{library}-{version}"
+
+
+def host_state(databases: Sequence[str] = _DATABASES, folders: Sequence[str] = _FOLDERS) -> str:
+    """Changes when an interpreter, a library or a program is installed: what failed for want of it is tried again."""
+    digest = hashlib.sha256(repr([i.version for i in find_interpreters()]).encode())
+    for name in (*databases, *folders):
+        try:
+            facts = Path(name).stat()
+        except OSError:
+            continue
+        digest.update(f"{name} {facts.st_mtime_ns} {facts.st_size}".encode())
+    return digest.hexdigest()[:16]

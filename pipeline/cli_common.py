@@ -1,0 +1,66 @@
+"""What all commands share: exit codes, options, messages, settings."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+
+from excise.config import Settings, load
+from excise.errors import ConfigError, ExciseError
+
+OK, FAILED, USAGE, PARTIAL, INTERRUPTED = 0, 1, 2, 3, 130
+errors = Console(stderr=True, width=None if sys.stderr.isatty() else 160, markup=False, emoji=False, highlight=False)
+
+Config = Annotated[list[Path] | None, typer.Option("--config", "-c", help="TOML file with settings; repeatable.")]
+Set = Annotated[
+    list[str] | None, typer.Option("--set", help="A setting as key=value, for example verdict.gold_runs=5.")
+]
+Out = Annotated[Path | None, typer.Option("--out", "-o", help="Folder of the task set.")]
+Cache = Annotated[Path | None, typer.Option("--cache", help="Folder for mirrors, environments and finished stages.")]
+Json = Annotated[bool, typer.Option("--json", help="Print the result as JSON on stdout.")]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress.")]
+Scheduler = Annotated[str | None, typer.Option(help="Address of a Dask scheduler, tcp://host:8786; else a local one.")]
+Workers = Annotated[int | None, typer.Option(help="Local worker processes; default: one per core.")]
+
+
+def tell(text: str, style: str = "") -> None:
+    """A message for people, as it stands: no markup, and no line broken that somebody may want to copy."""
+    errors.print(text, style=style, soft_wrap=True)
+
+
+@contextmanager
+def guarded() -> Iterator[None]:
+    """Errors that we raise on purpose, and those of files, end with a sentence and an exit code, not a traceback."""
+    try:
+        yield
+    except ExciseError as error:
+        tell(f"excise: {error}", "red")
+        of_the_caller = isinstance(error, ConfigError) or error.reason == "unknown_id"
+        raise typer.Exit(USAGE if of_the_caller else FAILED) from None
+    except KeyboardInterrupt:
+        tell("excise: interrupted.", "yellow")
+        raise typer.Exit(INTERRUPTED) from None
+    except BrokenPipeError:
+        sys.stderr.close()
+        raise typer.Exit(OK) from None
+    except OSError as error:
+        where = " to ".join(str(path) for path in (error.filename, error.filename2) if path)
+        said = f"{where}: {error.strerror}" if where else str(error)
+        advice = "Is it there, is it yours to read and write, and is there room on the disk?"
+        tell(f"excise: {said}. {advice}", "red")
+        raise typer.Exit(FAILED) from None
+
+
+def settings_of(config: list[Path] | None, set_: list[str] | None, **direct: Any) -> Settings:
+    """Settings from files, environment and options; a cap given as an option is every source's."""
+    settings = load(config or [], set_ or [], **direct)
+    if direct.get("limit") is None:
+        return settings
+    return settings.model_copy(update={"sources": tuple(replace(source, limit=None) for source in settings.sources)})

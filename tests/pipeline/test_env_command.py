@@ -1,0 +1,56 @@
+"""``excise env``: what it prints, what it writes, how it ends."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from excise.pipeline.env_report import as_record, as_text
+from excise.pipeline.environment import Examined
+from excise.types import Baseline, Status
+
+REPOS = Path(__file__).resolve().parents[1] / "repos"
+
+
+def test_a_verified_source(shapes, excise, tmp_path: Path) -> None:
+    arguments = ["--cache", shapes.cache, "--config", shapes.config]
+    done = excise("env", REPOS / "shapes", *arguments, "--dockerfile", tmp_path / "image/Dockerfile")
+    assert done.returncode == 0, done.stderr
+    lines = [line.strip() for line in done.stdout.splitlines()]
+    for part in ("interpreter", "requirements  pytest", "41 passed, 2 flaky: 100.0%", "verified", "docker build"):
+        assert [line for line in lines if part in line], done.stdout
+    assert (tmp_path / "image/Dockerfile").read_text().startswith("# ")
+    told = json.loads(excise("env", REPOS / "shapes", *arguments, "--json").stdout)
+    assert (told["verified"], told["stage"], told["reason"]) == (True, "baseline", "")
+    assert told["tests"] == {"passed": 41, "flaky": 2}
+    assert told["environment"]["recipe"]["packages"] == ["shapes"]
+    assert not (tmp_path / "excise-out").exists()
+
+
+def test_a_failure_has_a_class_evidence_and_advice(excise, tmp_path: Path) -> None:
+    done = excise("env", REPOS / "notests", "--cache", tmp_path)
+    assert done.returncode == 1
+    assert "no_tests (environment)" in done.stdout
+    assert "What to do: Give the project's git URL" in done.stdout
+    told = json.loads(excise("env", tmp_path / "nothing", "--cache", tmp_path, "--json").stdout)
+    assert (told["verified"], told["stage"], told["reason"]) == (False, "fetch", "unknown_source")
+
+
+def test_an_interpreter_that_is_not_there(excise, tmp_path: Path) -> None:
+    done = excise("env", REPOS / "shapes", "--cache", tmp_path, "--python", "3.5")
+    assert done.returncode == 1
+    assert "python_unavailable" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("statuses", "rate"),
+    [({}, 0.0), ({"a": Status.PASSED, "b": Status.FAILED, "c": Status.SKIPPED, "d": Status.XFAIL}, 0.5)],
+)
+def test_only_tests_that_ran_count(statuses: dict[str, Status], rate: float) -> None:
+    said = Baseline(env_id="", statuses=statuses, durations={}, flaky={}, num_runs=3, cpu_s=0, wall_s=0)
+    found = Examined(source="x", verified=True, stage="baseline", baseline=said)
+    assert found.pass_rate() == rate
+    assert as_record(found)["pass_rate"] == rate
+    assert as_text(Examined(source="x", verified=False, stage="fetch", reason="r")).splitlines()[1].startswith("r (")

@@ -1,0 +1,86 @@
+"""Whether enough of a project's tests pass for it to be worth anything; if not, what they lack."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+
+from excise.config import VerdictSettings
+from excise.envs.causes import Cause, cause_of, main_cause
+from excise.envs.system_packages import what_to_install
+from excise.errors import EnvironmentFailure
+from excise.types import Baseline, Status, TestRun
+
+_BAD = frozenset({Status.FAILED, Status.ERROR})
+_SHOWN = 3
+
+
+def require_enough(settings: VerdictSettings, baseline: Baseline, first: TestRun) -> None:
+    """Enough tests pass, of those that ran, in every run, and most of the test files can be loaded at all.
+
+    Raises :class:`EnvironmentFailure`: what most of the failures want, if without them enough would pass; ``flaky`` if
+    single runs were good enough; ``collect_error``, ``low_pass``, ``no_tests``.
+    """
+    counts = Counter(baseline.statuses.values())
+    passed, bad = counts[Status.PASSED], counts[Status.FAILED] + counts[Status.ERROR]
+    shortfall = _shortfall(settings, passed, bad, baseline)
+    if not shortfall:
+        return
+    failures = {r.test_id: r.message for r in first.results if r.status in _BAD}
+    evidence = _evidence(failures | baseline.uncollected)
+    cause = main_cause(failures | baseline.uncollected)
+    if cause is not None and _explains(settings, cause, passed, failures, baseline.uncollected):
+        text = f"{shortfall} {cause.count} of the failures have one cause:\n" + "\n".join(cause.examples)
+        if cause.reason == "missing_system_lib":
+            text = f"{text}\n{what_to_install(text, ())}".strip()
+        raise EnvironmentFailure(text, reason=cause.reason)
+    unsteady = sum("PASSED" in story for story in baseline.flaky.values())
+    if unsteady and not _shortfall(settings, passed + unsteady, bad, baseline):
+        stories = [f"{test}: {story}" for test, story in list(baseline.flaky.items())[:_SHOWN]]
+        text = f"{shortfall} {unsteady} more pass only sometimes:\n" + "\n".join(stories)
+        raise EnvironmentFailure(text, reason="flaky")
+    if not passed + bad and not baseline.uncollected:
+        raise EnvironmentFailure(f"{shortfall} {counts[Status.SKIPPED]} are skipped.", reason="no_tests")
+    reason = "collect_error" if len(baseline.uncollected) and not bad else "low_pass"
+    raise EnvironmentFailure(f"{shortfall} {evidence}".strip(), reason=reason)
+
+
+def uncollectable(errors: Mapping[str, str]) -> EnvironmentFailure:
+    """The failure of a project of which no test can be loaded; ``errors``: file to message."""
+    cause = main_cause(errors)
+    told = {reason for message in errors.values() if (reason := cause_of(message))}
+    reason = cause.reason if cause is not None and len(told) == 1 and cause.count == len(errors) else "collect_error"
+    shown = "\n".join(f"{path}: {message}".lstrip(": ") for path, message in list(errors.items())[:_SHOWN])
+    return EnvironmentFailure(f"{len(errors)} test files cannot be collected; first {shown}", reason=reason)
+
+
+def _shortfall(settings: VerdictSettings, passed: int, bad: int, baseline: Baseline) -> str:
+    """What is not enough, as a sentence; empty if it is."""
+    if passed < settings.min_passing:
+        return f"Only {passed} tests pass; at least {settings.min_passing} are needed."
+    if passed < settings.min_pass_rate * (passed + bad):
+        return f"Only {passed} of {passed + bad} tests that ran pass; {settings.min_pass_rate:.0%} are needed."
+    lost = len(baseline.uncollected)
+    files = len({test.partition("::")[0] for test in baseline.statuses} | baseline.uncollected.keys())
+    if 2 * lost > files:
+        return f"{lost} of {files} test files cannot be loaded."
+    return ""
+
+
+def _explains(
+    settings: VerdictSettings, cause: Cause, passed: int, failures: Mapping[str, str], uncollected: Mapping[str, str]
+) -> bool:
+    """It is behind most of the failures, or without them the rest would be good enough."""
+    total = len(failures) + len(uncollected)
+    rest = len([t for t, message in failures.items() if cause_of(message) != cause.reason])
+    good_without = passed >= settings.min_passing and passed >= settings.min_pass_rate * (passed + rest)
+    return 2 * cause.count >= total or (good_without and cause.count >= settings.min_passing)
+
+
+def _evidence(failures: Mapping[str, str]) -> str:
+    if not failures:
+        return ""
+    kinds = Counter(message.partition(":")[0][:80] for message in failures.values())
+    common = ", ".join(f"{count} {kind or 'without a message'}" for kind, count in kinds.most_common(_SHOWN))
+    first = next(iter(failures.items()))
+    return f"First failure: {first[0]}: {first[1]}\nMost common: {common}"
