@@ -31,7 +31,7 @@ _NEVER = frozenset({"pytest", "_pytest", "pluggy", "coverage", "conftest", "site
 def objection(path: str, packages: Iterable[str]) -> str:
     """Why a mock may not have this path inside the folder of mocks; empty if it may."""
     parts = PurePosixPath(path).parts
-    if not re.fullmatch(r"[\w.-]+(/[\w.-]+)*", path) or {"..", "."} & set(parts):
+    if not re.fullmatch(r"[\w.-]+(/[\w.-]+)*", path) or {"..", "."} & set(path.split("/")):
         return "write a path inside the folder of mocks, for example redis/__init__.py"
     top = parts[0].removesuffix(".py")
     if top in {name.partition(".")[0] for name in packages}:

@@ -129,6 +129,7 @@ def test_edited_tests_are_refused_every_time(run: Run) -> None:
     ("line", "said"),
     [
         ("printf 'collect_ignore = []' > tests/conftest.py", "steer the tests: tests/conftest.py"),
+        ("rm tests/test_remote.py", "changed files of the repository: tests/test_remote.py"),
         ("rm -r tests && mkdir tests && echo > tests/test_new.py", "changed files of the repository: tests/"),
         (
             "cp tools/make_tables.py /tmp/x; rm tools/*; install -m 755 /tmp/x tools/make_tables.py",
