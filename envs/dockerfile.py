@@ -65,7 +65,7 @@ def dockerfile_text(repo: Repo, environment: Environment, *, lock: str, project:
         "# Package index to use instead of uv's own: --build-arg UV_DEFAULT_INDEX=URL\nARG UV_DEFAULT_INDEX",
         _system(recipe),
         f"RUN pip install --no-cache-dir ${{UV_DEFAULT_INDEX:+--index-url $UV_DEFAULT_INDEX}} uv=={uv_version()} \\\n"
-        f" && uv venv {ENV} && useradd --uid 1000 --create-home --home-dir {HOME} agent",
+        f" && uv venv {ENV} && useradd --non-unique --uid 1000 --create-home --home-dir {HOME} agent",
         _variables(repo, recipe),
         *_installed(repo, environment, lock=lock, project=project),
         f"RUN chown -R agent {REPO} {ENV}\nUSER agent",

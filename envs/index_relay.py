@@ -132,6 +132,9 @@ class _Server(socketserver.ThreadingMixIn, socketserver.UnixStreamServer):
         self.relay = relay
         super().__init__(path, _Handler)
 
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """A client that hangs up (uv reads the beginning of a wheel) is nothing to tell the user about."""
+
 
 class _Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"

@@ -145,6 +145,8 @@ class Installer:
         if attempt.mode == "path":
             self._write_path(recipe.roots)
             self._build_extensions()
+        if attempt.mode == "wheel" and self.manifest.name:
+            self.runner.pip("uninstall", self.manifest.name)  # a requirement may have brought a released copy along
         if attempt.mode == "wheel" and (placed := self._place_wheel(recipe, attempt.cutoff)).rc != 0:
             return replace(self.runner.classify(placed), of_project=True)
         return self._check_runner()

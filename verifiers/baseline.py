@@ -10,7 +10,7 @@ from statistics import median
 
 from excise.errors import EnvironmentFailure
 from excise.types import Baseline, Status, TestRun, Worker
-from excise.verifiers.enough import require_enough, uncollectable
+from excise.verifiers.enough import require_enough, too_slow, uncollectable
 from excise.verifiers.workbench import Workbench
 
 SHUFFLE_SEED = 20250518
@@ -81,12 +81,7 @@ def agree(env_id: str, runs: Sequence[TestRun]) -> Baseline:
 
 def _require_run(bench: Workbench, run: TestRun) -> None:
     if run.worker is Worker.TIMEOUT:
-        limit = bench.suite_timeout_s(None)
-        raise EnvironmentFailure(
-            f"The tests did not end within {limit:.0f} s. Raise verdict.suite_timeout_s, or lower "
-            f"verdict.test_timeout_s so that hanging tests end sooner. Last output: {run.detail[-300:]}",
-            reason="timeout",
-        )
+        raise too_slow(run, bench.suite_timeout_s(None))
     if run.worker is Worker.OOM:
         raise EnvironmentFailure(
             f"The tests need more than {bench.settings.memory_mb} MB. Raise verdict.memory_mb.", reason="oom"

@@ -45,6 +45,21 @@ def require_enough(settings: VerdictSettings, baseline: Baseline, first: TestRun
     raise EnvironmentFailure(f"{shortfall} {evidence}".strip(), reason=reason)
 
 
+def too_slow(run: TestRun, limit_s: float) -> EnvironmentFailure:
+    """The failure of a run that had to be ended: what most failures until then want: waiting takes long."""
+    failures = {r.test_id: r.message for r in run.results if r.status in _BAD}
+    cause = main_cause(failures)
+    said = f"The tests did not end within {limit_s:.0f} s."
+    if cause is not None and 2 * cause.count >= len(run.results):
+        text = f"{said} {cause.count} of the {len(run.results)} that ran fail for one cause:\n"
+        return EnvironmentFailure(text + "\n".join(cause.examples), reason=cause.reason)
+    return EnvironmentFailure(
+        f"{said} Raise verdict.suite_timeout_s, or lower verdict.test_timeout_s so that hanging tests end sooner. "
+        f"Last output: {run.detail[-300:]}",
+        reason="timeout",
+    )
+
+
 def uncollectable(errors: Mapping[str, str]) -> EnvironmentFailure:
     """The failure of a project of which no test can be loaded; ``errors``: file to message."""
     cause = main_cause(errors)

@@ -19,6 +19,7 @@ from excise.datasets.schema import VERSION_KEY
 from excise.datasets.store import KEEP_SNAPSHOTS, Store, slug
 from excise.datasets.taskset import TaskSet
 from excise.errors import StoreError
+from excise.types import SCHEMA_VERSION
 
 from .conftest import GONE, make_rows
 
@@ -182,7 +183,7 @@ def test_a_newer_schema_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     with pytest.raises(StoreError, match=r"schema version 99.*Upgrade excise"):
         TaskSet.open(tmp_path).tasks()
     monkeypatch.setattr(snapshot_module, "SCHEMA_VERSION", 0)
-    with pytest.raises(StoreError, match="schema version 1, this excise reads up to 0"):
+    with pytest.raises(StoreError, match=f"schema version {SCHEMA_VERSION}, this excise reads up to 0"):
         TaskSet.open(tmp_path)
 
 

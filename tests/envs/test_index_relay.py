@@ -184,6 +184,15 @@ def test_a_command_inside_reaches_the_index_at_the_loopback(relay: IndexRelay) -
     assert (done.stdout, done.returncode) == ("True", 7), done.stderr
 
 
+def test_a_client_that_hangs_up_is_no_news(relay: IndexRelay, capfd: pytest.CaptureFixture[str]) -> None:
+    with socket.socket(socket.AF_UNIX) as client:
+        client.connect(f"{relay.mounts()[1].layers[0]}/index")
+        client.sendall(b"GET /i0/kit/ HTTP/1.1\r\nHost: x\r\n\r\n")
+        client.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\1\0\0\0\0\0\0\0")
+    assert relay.answer("/i0/kit/")[0] == 200
+    assert capfd.readouterr().err == ""
+
+
 def test_local_indexes_stay_local(tmp_path: Path) -> None:
     found = index_settings(
         {"UV_DEFAULT_INDEX": f"file://{tmp_path}", "UV_FIND_LINKS": f"{tmp_path} https://l.invalid/x"}

@@ -79,4 +79,4 @@ def test_another_environment_than_the_locked_one_is_no_proof(
     with_lock(monkeypatch, {"iniconfig": "iniconfig"})
     answer = rebuild(settings, shapes.taskset.task(shapes.taskset.ids()[0]))
     assert isinstance(answer, Verified)
-    assert (answer.gate, answer.reason) == ("environment", "lock_differs")
+    assert (answer.gate, answer.reason) == ("environment", "unreproducible")

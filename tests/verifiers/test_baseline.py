@@ -100,6 +100,11 @@ REFUSED = {
         {"tests/test_x.py": f"import ctypes\n{TWENTY}    ctypes.CDLL('libcuda.so.99')\n"},
         {}, "gpu_required", "libcuda.so.99",
     ),
+    "waiting for a server takes too long": (
+        {"tests/test_x.py": f"import socket, time\n{TWENTY}    time.sleep(n and 0.5)\n    "
+                            "socket.create_connection(('127.0.0.1', 6379))\n"},
+        {"suite_timeout_s": 6.0}, "service_required", "did not end within 6 s",
+    ),
     "loading wants a server": (
         {"tests/test_x.py": "import socket\nsocket.create_connection(('127.0.0.1', 5432))\ndef test_x(): pass\n"},
         {}, "service_required", "Connection refused",
