@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from excise.envs.bubblewrap.rootfs import masked_folders
+from excise.envs.rootfs import masked_folders
 from excise.envs.interpreters import Interpreter
 from excise.envs.layout import library_of, masked_in
 from excise.protocols import GateReport

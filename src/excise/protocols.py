@@ -166,12 +166,28 @@ class Policy:
     """Resident memory of all processes together."""
     pids: int = 256
     """Processes and threads."""
+    cpus: float | None = None
+    """Cores' worth of CPU time that all processes together get; ``None`` for as much as there is."""
     disk_bytes: int = 2 << 30
     """Bytes that may be written to all writable mounts and temporary folders together."""
     output_bytes: int = 8 << 20
     """Bytes of stdout and of stderr that are kept; the rest is read and thrown away."""
     lenient: bool = False
-    """Run even where a limit cannot be enforced."""
+    """Run even where a limit cannot be enforced (:class:`SandboxOptions` can say so for all policies)."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SandboxOptions:
+    """How a backend is set up on this machine; a backend takes what concerns it."""
+
+    lenient: bool = False
+    """Run even where a limit cannot be enforced, as if every policy said so."""
+    base_image: str = "host"
+    """Docker: what images are made of: ``host`` (this machine's own system), ``debootstrap``, or an image's name."""
+    network: str = ""
+    """Docker: the network of installations; empty for the engine's own, or the host's if it has none."""
+    runtime: str = ""
+    """Docker: the runtime of containers, such as ``runsc`` for gVisor; empty for the engine's default."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -214,18 +230,15 @@ class Capabilities:
     """It can be used at all."""
     detail: str = ""
     """Why not, and what to do; or how it will run."""
-    network_off: bool = False
-    """No network inside."""
-    memory: bool = False
-    """Memory limit for the whole tree of processes."""
-    pids: bool = False
-    """Limit on processes."""
-    disk: bool = False
-    """Limit on bytes written."""
-    separate_uid: bool = False
-    """The processes run as another user than the caller."""
+    how: Mapping[str, str] = field(default_factory=dict)
+    """What it can enforce, and by what: ``network_off``, ``memory``, ``pids``, ``cpus``, ``disk``, ``syscalls``,
+    ``separate_uid``, ``kernel`` (a kernel of its own); a name that is not there cannot be enforced."""
     snapshot: bool = False
-    """Sessions can be snapshotted into layers."""
+    """Sessions can be snapshotted into layers, and forked."""
+    system_packages: bool = False
+    """The distribution's packages can be added to the root file system."""
+    advice: str = ""
+    """What to do about what is missing."""
 
 
 class Session(Protocol):
@@ -264,6 +277,14 @@ class Session(Protocol):
         """Copy what was written to the mount ``target`` into the host folder ``into``, as a layer."""
         ...
 
+    def fork(self) -> Session:
+        """A second session that begins with what was written to this one's mounts so far; each goes on by itself."""
+        ...
+
+    def diff(self, target: str) -> bytes:
+        """What was written to the mount ``target``, as a patch that ``git apply`` takes."""
+        ...
+
     def close(self) -> None:
         """End the session; safe to call twice."""
         ...
@@ -286,11 +307,15 @@ class Sandbox(Protocol):
         env: Mapping[str, str],
         cwd: str = "/testbed",
         edits: Mapping[str, bytes | None] | None = None,
+        system_packages: Sequence[str] = (),
     ) -> Session:
         """Open a session.
 
         ``edits`` (absolute path inside a writable mount to new content, ``None`` to delete) are made
-        before any code of the project runs. Raises :class:`SandboxError`.
+        before any code of the project runs. ``system_packages`` of the distribution are there if the backend can add
+        them to its root file system; otherwise what the host has must do. Raises :class:`SandboxError`, also for a
+        limit of ``policy`` that cannot be enforced, and :class:`EnvironmentFailure` (``missing_system_lib``) for
+        packages that cannot be had.
         """
         ...
 

@@ -298,8 +298,8 @@ def traces() -> dict[str, object]:
 
 
 def session_folders(session: Session) -> list[str]:
-    """Folders of the host that belong to a session: its stage, its edits, its control groups."""
-    return [str(session._stage), str(session._edits), *session._groups]  # type: ignore[attr-defined]
+    """Folders of the host that belong to a session: the one that its worker shares, its control groups."""
+    return list(session.groups)  # type: ignore[attr-defined]
 
 
 def accounting() -> dict[str, object]:

@@ -214,7 +214,7 @@ session = promises.opened()
 work = lambda: promises.sh(session, "setsid sleep {marker} & sleep {marker}", timeout_s=60)
 threading.Thread(target=work, daemon=True).start()
 time.sleep(0.5)
-print(json.dumps([session._holder.pid, promises.session_folders(session)]), flush=True)
+print(json.dumps([session.holder, promises.session_folders(session)]), flush=True)
 time.sleep(60)
 """
 
@@ -264,7 +264,7 @@ def with_errors_ignored(action: Callable[[str], object], folder: str) -> None:
 def test_a_killed_holder_is_an_infrastructure_failure_and_leaves_nothing() -> None:
     session = promises.opened()
     folders = promises.session_folders(session)
-    threading.Timer(0.5, lambda: os.kill(session._holder.pid, signal.SIGKILL)).start()  # type: ignore[attr-defined]
+    threading.Timer(0.5, lambda: os.kill(session.holder, signal.SIGKILL)).start()  # type: ignore[attr-defined]
     with pytest.raises(SandboxError, match="ended unexpectedly"):
         promises.sh(session, "sleep 30", timeout_s=60)
     session.close()

@@ -1,0 +1,69 @@
+"""What a sandbox's container may do: everything that is not named here, the engine's defaults refuse."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from excise.envs.docker.engine import OWNER, owner
+from excise.protocols import Mount, Policy
+
+INIT = Path(__file__).resolve().parent / "inside" / "excise_init.py"
+USER = "1000:1000"
+OWN_PIDS = 2
+"""Processes of ours that count in a container: its first one, and a child of it on its way to become the command."""
+BYTES_PER_FILE = 2048
+FIXED_PLACES = ("/tmp", "/home/agent", "/dev/shm")
+"""Places that may be written in every sandbox, besides its mounts and the results."""
+_HIDDEN = (
+    "/proc/acpi", "/proc/asound", "/proc/kcore", "/proc/keys", "/proc/latency_stats", "/proc/sched_debug", "/proc/scsi",
+    "/proc/timer_list", "/proc/timer_stats", "/proc/interrupts", "/sys/firmware", "/sys/kernel", "/sys/devices",
+    "/sys/class", "/sys/block", "/sys/bus", "/sys/dev", "/sys/module", "/sys/power", "/sys/hypervisor",
+)  # fmt: skip
+_READ_ONLY = ("/proc/bus", "/proc/fs", "/proc/irq", "/proc/sys", "/proc/sysrq-trigger")
+
+
+def create_container(
+    client: Any, image: str, mounts: Sequence[Mount], policy: Policy, *, network: str, runtime: str
+) -> str:
+    """Create a container for one session; its id. It is removed by the engine when its first process ends."""
+    writable = [mount.target for mount in mounts if mount.writable]
+    api = client.api
+    host: dict[str, Any] = api.create_host_config(
+        auto_remove=True,
+        cap_drop=["ALL"],
+        security_opt=["no-new-privileges"],
+        read_only=True,
+        tmpfs=_places(writable, policy),
+        network_mode=network if policy.network else "none",
+        pids_limit=policy.pids + OWN_PIDS,
+        mem_limit=policy.memory_bytes,
+        memswap_limit=policy.memory_bytes,
+        nano_cpus=round(policy.cpus * 1e9) if policy.cpus is not None else None,
+        ipc_mode="private",
+        log_config={"Type": "none", "Config": {}},
+        runtime=runtime or None,
+    )
+    host |= {"MaskedPaths": list(_HIDDEN), "ReadonlyPaths": list(_READ_ONLY), "OomScoreAdj": 0}
+    created = api.create_container(
+        image,
+        ["/usr/bin/env", "-i", "PATH=/usr/local/bin:/usr/bin:/bin", "python3", "-I", "-S", "-c", INIT.read_text()],
+        hostname="sandbox",
+        user=USER,
+        working_dir="/",
+        stdin_open=True,
+        labels={OWNER: owner(), "excise": "session"},
+        network_disabled=not policy.network,
+        host_config=host,
+    )
+    return str(created["Id"])
+
+
+def _places(writable: Sequence[str], policy: Policy) -> dict[str, str]:
+    """A tmpfs for each place that may be written, each no larger than all of them together may grow."""
+    sizes = dict.fromkeys([*writable, *FIXED_PLACES], policy.disk_bytes) | {"/excise/out": policy.disk_bytes // 2}
+    return {
+        place: f"rw,exec,nosuid,nodev,size={size},nr_inodes={max(4096, size // BYTES_PER_FILE)},uid=1000,gid=1000,mode=0777"
+        for place, size in sizes.items()
+    }
