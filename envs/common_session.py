@@ -79,11 +79,12 @@ class CommonSession:
         try:
             mounts = []
             for number, mount in enumerate(self._mounts):
+                layer = scratch / str(number)
                 if mount.writable:
-                    layer = scratch / str(number)
                     self.snapshot(mount.target, layer)
-                    mount = replace(mount, layers=(str(layer), *mount.layers))
-                mounts.append(mount)
+                    mounts.append(replace(mount, layers=(str(layer), *mount.layers)))
+                else:
+                    mounts.append(mount)
             session = self._reopen(mounts)
         except BaseException:
             shutil.rmtree(scratch, ignore_errors=True)
@@ -92,7 +93,7 @@ class CommonSession:
         return session
 
     def diff(self, target: str) -> bytes:
-        """What was written to the mount ``target``, as a patch that ``git apply`` takes. Raises :class:`SandboxError`."""
+        """What was written to the mount ``target``, as a patch for ``git apply``. Raises :class:`SandboxError`."""
         mount = next((m for m in self._mounts if m.target == target and m.writable), None)
         if mount is None:
             raise SandboxError(f"{target} is no writable mount of this session.")

@@ -48,7 +48,7 @@ class Holder:
         self.uid = SLOT_UID_BASE + os.getpid() if self.privileged else os.getuid()
         self.mounts = Mounts(shared, config, self.privileged)
         self.line: list[str] = []
-        self.groups = Groups()
+        self.groups = Groups(shared.owner)
         self.child = 0
         self.first: socket.socket | None = None
 

@@ -20,7 +20,8 @@ CPU_PERIOD_US = 100_000
 class Groups:
     """The control groups of one sandbox; with none at all, every answer is zero."""
 
-    def __init__(self) -> None:
+    def __init__(self, zygote: int = 0) -> None:
+        self.name = f"excise-{zygote}-{os.getpid()}"
         self.folders: list[str] = []
 
     def make(self, roots: dict[str, str], policy: dict[str, Any]) -> None:
@@ -29,7 +30,7 @@ class Groups:
         Raises ``OSError`` if a limit cannot be set, unless the policy is lenient.
         """
         for name, root in roots.items():
-            group = f"{root}/excise-{os.getpid()}"
+            group = f"{root}/{self.name}"
             os.makedirs(group, exist_ok=True)
             if group not in self.folders:
                 self.folders.append(group)

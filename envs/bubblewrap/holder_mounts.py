@@ -6,6 +6,7 @@ so that a full disk inside neither reaches the host nor silences the report.
 
 from __future__ import annotations
 
+import errno
 import os
 import shutil
 import stat
@@ -27,7 +28,7 @@ def open_dir(path: str) -> str:
 
 
 class Mounts:
-    """The stage: ``root`` is what the sandbox sees, ``m0``, ``m1``, … hold what it writes, ``results/out`` comes out."""
+    """The stage: ``root`` is what the sandbox sees, ``m0``, ``m1``, … hold what it writes, ``results`` comes out."""
 
     def __init__(self, shared: Root, config: dict[str, Any], privileged: bool) -> None:
         self.shared, self.entries, self.privileged = shared, config["mounts"], privileged
@@ -159,6 +160,9 @@ class Mounts:
     def snapshot(self, target: str, into: str) -> None:
         """Copy what was written to a mount, whiteouts included, owned by us and open to all."""
         source = self.uppers[target]
+        sizes = (os.lstat(os.path.join(folder, name)).st_size for folder, _, names in os.walk(source) for name in names)
+        if sum(sizes) > self.disk_bytes:  # holes cost nothing inside, and would be written out as zeros
+            raise OSError(errno.EFBIG, f"{target} holds files that are larger than all that may be written")
         for folder, folders, files in os.walk(source):
             there = os.path.join(into, os.path.relpath(folder, source))
             os.makedirs(there, exist_ok=True)

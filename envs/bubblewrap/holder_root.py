@@ -40,6 +40,7 @@ class Root:
 
     def __init__(self, base: str, plan: dict[str, Any]) -> None:
         self.base, self.plan = base, plan
+        self.owner = os.getpid()
 
     def build(self) -> None:
         """Mount the shared parts on a small tmpfs."""

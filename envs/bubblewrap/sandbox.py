@@ -128,8 +128,8 @@ def sweep() -> int:
     Their mounts and processes are gone already. Control groups are only removed, never emptied: a live one is not ours.
     """
     count = 0
-    for group in (g for root in {*writable_groups().values()} for g in Path(root).glob("excise-*")):
-        if not Path(f"/proc/{group.name.rpartition('-')[2]}").exists():
+    for group in (g for root in {*writable_groups().values()} for g in Path(root).glob("excise-*-*")):
+        if not any(Path("/proc", pid).exists() for pid in group.name.split("-")[1:]):
             with contextlib.suppress(OSError):
                 group.rmdir()
                 count += 1

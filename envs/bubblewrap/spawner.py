@@ -13,6 +13,7 @@ import threading
 from pathlib import Path
 
 import excise
+from excise.envs.bubblewrap.cgroups import writable_groups
 from excise.envs.rootfs import rootfs_plan
 from excise.errors import SandboxError
 
@@ -36,7 +37,7 @@ class Spawner:
 
     def begin(self) -> None:
         """Tell it what to build, and wait until it has. Raises :class:`SandboxError`."""
-        plan = rootfs_plan() | {"temporary": tempfile.gettempdir()}
+        plan = rootfs_plan() | {"temporary": tempfile.gettempdir(), "cgroups": writable_groups()}
         try:
             self.control.settimeout(START_TIMEOUT_S)
             self.control.sendall(json.dumps(plan).encode() + b"\n")
@@ -61,13 +62,16 @@ class Spawner:
                 self.process.wait()
 
 
-_lock = threading.Lock()
-_spawner: Spawner | None = None
+class _Current:
+    """The zygote of this process, if it has one."""
+
+    lock = threading.Lock()
+    spawner: Spawner | None = None
 
 
 def hand_over(theirs: socket.socket) -> None:
     """Have a holder forked for the other end of ``theirs``. Raises :class:`SandboxError`."""
-    with _lock:
+    with _Current.lock:
         for last in (False, True):
             try:
                 socket.send_fds(_living().control, [b"+"], [theirs.fileno()])
@@ -79,36 +83,33 @@ def hand_over(theirs: socket.socket) -> None:
 
 
 def _living() -> Spawner:
-    global _spawner
     owner = (os.getpid(), os.geteuid(), tempfile.gettempdir())
-    if _spawner is None or _spawner.owner != owner:
+    if _Current.spawner is None or _Current.spawner.owner != owner:
         stop()
         fresh = Spawner()
         fresh.begin()
-        _spawner = fresh
-    return _spawner
+        _Current.spawner = fresh
+    return _Current.spawner
 
 
 def base_folder() -> str:
     """The folder of this process's zygote; empty if it has none."""
-    return _spawner.base if _spawner is not None else ""
+    return _Current.spawner.base if _Current.spawner is not None else ""
 
 
 def stop() -> None:
     """End this process's zygote; the next sandbox starts another."""
-    global _spawner
-    if _spawner is not None:
-        _spawner.end()
-        _spawner = None
+    if _Current.spawner is not None:
+        _Current.spawner.end()
+        _Current.spawner = None
 
 
 def _forget() -> None:
     """In a forked child: the zygote is the parent's, and must see the end of the parent alone."""
-    global _spawner, _lock
-    _lock = threading.Lock()
-    if _spawner is not None:
-        _spawner.control.close()
-        _spawner = None
+    _Current.lock = threading.Lock()
+    if _Current.spawner is not None:
+        _Current.spawner.control.close()
+        _Current.spawner = None
 
 
 atexit.register(stop)

@@ -16,6 +16,7 @@ if __name__ == "__main__":  # a bare package: what its own code imports, no hold
     package.__path__ = [sys.argv[2]]
     sys.modules["excise"] = package
 
+import glob
 import json
 import shutil
 import signal
@@ -24,6 +25,7 @@ import tempfile
 
 from excise.envs.bubblewrap.holder import serve_session
 from excise.envs.bubblewrap.holder_calls import own_namespace, umount
+from excise.envs.bubblewrap.holder_groups import remove_groups
 from excise.envs.bubblewrap.holder_root import Root
 
 
@@ -53,7 +55,7 @@ def prepare(control: socket.socket) -> Root:
 
 
 def fork_holders(control: socket.socket, shared: Root) -> None:
-    """Fork a holder for every socket that comes over ``control``."""
+    """Fork a holder for every socket that comes over ``control``, until it closes."""
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # the kernel forgets holders that have ended
     while True:
         data, fds, _, _ = socket.recv_fds(control, 1, 1)
@@ -87,6 +89,8 @@ def main() -> None:
         return
     control.sendall(json.dumps({"base": shared.base}).encode() + b"\n")
     fork_holders(control, shared)
+    for root in set(shared.plan["cgroups"].values()):  # groups of holders that somebody killed together with the worker
+        remove_groups(glob.glob(f"{root}/excise-{os.getpid()}-*"))
     umount(shared.base)
     shutil.rmtree(shared.base, ignore_errors=True)
 

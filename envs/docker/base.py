@@ -136,7 +136,9 @@ def bootstrapped(folder: Path) -> list[str]:
     """Make a minimal system of this host's distribution; the command that writes it. Raises :class:`SandboxError`."""
     program = shutil.which("debootstrap") or shutil.which("debootstrap", path="/usr/sbin")
     if program is None or os.geteuid() != 0:
-        raise SandboxError("debootstrap needs root, and apt-get install debootstrap. Or use docker.base_image = \"host\".")
+        raise SandboxError(
+            'debootstrap needs root, and apt-get install debootstrap. Or use docker.base_image = "host".'
+        )
     root = folder / "root"
     packages = "--include=python3,ca-certificates,build-essential"
     done = subprocess.run(

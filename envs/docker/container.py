@@ -54,7 +54,6 @@ def create_container(
         working_dir="/",
         stdin_open=True,
         labels={OWNER: owner(), "excise": "session"},
-        network_disabled=not policy.network,
         host_config=host,
     )
     return str(created["Id"])
@@ -63,7 +62,5 @@ def create_container(
 def _places(writable: Sequence[str], policy: Policy) -> dict[str, str]:
     """A tmpfs for each place that may be written, each no larger than all of them together may grow."""
     sizes = dict.fromkeys([*writable, *FIXED_PLACES], policy.disk_bytes) | {"/excise/out": policy.disk_bytes // 2}
-    return {
-        place: f"rw,exec,nosuid,nodev,size={size},nr_inodes={max(4096, size // BYTES_PER_FILE)},uid=1000,gid=1000,mode=0777"
-        for place, size in sizes.items()
-    }
+    common = "rw,exec,nosuid,nodev,uid=1000,gid=1000,mode=0777"
+    return {p: f"{common},size={n},nr_inodes={max(4096, n // BYTES_PER_FILE)}" for p, n in sizes.items()}

@@ -76,7 +76,7 @@ def alive(name: str) -> bool:
 
 
 def sweep() -> int:
-    """Remove containers whose process is gone; returns how many. They end by themselves, unless the engine was killed."""
+    """Remove containers whose process is gone, which end by themselves unless the engine was killed; how many."""
     import docker
 
     count = 0

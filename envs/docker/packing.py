@@ -103,10 +103,11 @@ def _content_hash(known: tuple[tuple[str, int, int], ...], target: str, empty: f
 
 def _add(archive: tarfile.TarFile, path: Path, name: str) -> None:
     """One file, folder or link; sockets and devices are nobody's sources."""
-    archive.inodes.clear()  # hard links are files of their own here, as in every sandbox
     info = archive.gettarinfo(path, name)
-    if info is None or not (info.isreg() or info.isdir() or info.issym()):
+    if info is None or not (info.isreg() or info.isdir() or info.issym() or info.islnk()):
         return
+    if info.islnk():  # a file of its own here, as in every sandbox
+        info.type, info.linkname, info.size = tarfile.REGTYPE, "", path.stat().st_size
     info.uid = info.gid = 0
     info.uname = info.gname = ""
     info.mode &= 0o777

@@ -12,11 +12,11 @@ from pathlib import Path
 from typing import Any
 
 from excise.envs.bubblewrap.zygote import start_time
+from excise.envs.common_session import CommonSession
 from excise.envs.docker.channel import Channel, Closed
 from excise.envs.docker.container import create_container
 from excise.envs.docker.engine import engine_errors
 from excise.envs.docker.unpacking import LayerWriter, write_results
-from excise.envs.common_session import CommonSession
 from excise.envs.seccomp import filter_program
 from excise.errors import SandboxError
 from excise.protocols import Completed, Mount, Policy

@@ -19,6 +19,7 @@ import struct
 import sys
 import tarfile
 import time
+from contextlib import suppress
 
 LOWER = "/excise/lower"
 OUT = "/excise/out"
@@ -207,10 +208,8 @@ def become(sandbox, request, fds):
         os.closerange(3, MAX_OPEN_FILES)
         for number in range(1, signal.NSIG):
             if number not in (signal.SIGKILL, signal.SIGSTOP, 32, 33):
-                try:
+                with suppress(OSError, ValueError):
                     signal.signal(number, signal.SIG_DFL)
-                except (OSError, ValueError):
-                    pass
         signal.pthread_sigmask(signal.SIG_SETMASK, ())
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
         hard = min(MAX_OPEN_FILES, resource.getrlimit(resource.RLIMIT_NOFILE)[1])
@@ -249,10 +248,8 @@ def install_filter(program):
 
 def kill_everything():
     """Kill every process of the container but this one."""
-    try:
+    with suppress(ProcessLookupError):
         os.kill(-1, signal.SIGKILL)
-    except ProcessLookupError:
-        pass
 
 
 def end_everything():
@@ -333,11 +330,12 @@ class Sandbox:
                 fd = os.open(OUT + "/" + name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
             except OSError:
                 continue
+            info = os.fstat(fd)
+            stamp = (info.st_ino, info.st_size, info.st_mtime_ns)
+            if not stat.S_ISREG(info.st_mode) or self.seen.get(name) == stamp or info.st_size > budget:
+                os.close(fd)
+                continue
             with os.fdopen(fd, "rb") as file:
-                info = os.fstat(fd)
-                stamp = (info.st_ino, info.st_size, info.st_mtime_ns)
-                if not stat.S_ISREG(info.st_mode) or self.seen.get(name) == stamp or info.st_size > budget:
-                    continue
                 data = file.read(budget)
             budget -= len(data)
             self.seen[name] = stamp
@@ -363,7 +361,7 @@ class Sandbox:
                     mode = os.lstat(path).st_mode
                     plain = stat.S_ISREG(mode) or stat.S_ISLNK(mode)
                     if plain and not same(path, os.path.normpath(os.path.join(lower, inside, name))):
-                        archive.inodes.clear()  # hard links would need each other
+                        archive.inodes = {}  # hard links would need each other
                         archive.add(path, os.path.normpath(os.path.join(inside, name)), recursive=False)
         return deleted(lower, target)
 
@@ -424,7 +422,7 @@ def fill(source, target):
             os.chmod(there, 0o777)
         for name in files + [n for n in folders if os.path.islink(os.path.join(folder, n))]:
             shutil.copy2(os.path.join(folder, name), os.path.join(there, name), follow_symlinks=False)
-    for folder, folders, _ in os.walk(source, topdown=False):
+    for folder, _, _ in os.walk(source, topdown=False):
         shutil.copystat(folder, os.path.normpath(os.path.join(target, os.path.relpath(folder, source))))
 
 
