@@ -74,7 +74,7 @@ def install(
     """
     interpreter = interpreter_of(recipe.python)
     parts = (repo.tree, repo.version, to_dict(recipe), interpreter.version, uv_version())
-    key = content_id("install", VERSION, *parts, *(["exact"] if exact else []))
+    key = content_id("install", VERSION, *parts, *_system(sandbox), *(["exact"] if exact else []))
     folder = cache / "envs" / key
     with _locked(folder):
         if (finished := _load(folder)) is not None:
@@ -91,6 +91,11 @@ def install(
     finished = _load(folder)
     assert finished is not None
     return finished
+
+
+def _system(sandbox: Sandbox) -> list[str]:
+    """Part of every identity: what is built on one system does not fit another."""
+    return [system] if (system := sandbox.system()) else []
 
 
 def _load(folder: Path) -> Installed | None:
@@ -125,7 +130,8 @@ class _Job:
     def run(self, more: MissingModules | None, *, exact: bool) -> Environment:
         variables = install_environ(self.repo, self.recipe)
         mounts = install_mounts(self.interpreter, self.sources)
-        with self.sandbox.open(mounts, replace(self.policy, network=True), env=variables) as session:
+        policy, packages = replace(self.policy, network=True), self.recipe.system_packages
+        with self.sandbox.open(mounts, policy, env=variables, system_packages=packages) as session:
             installer = Installer(session, self.repo, self.manifest, self.sources, self.deadline)
             self.recipe = installer.install(self.recipe, self.interpreter, exact=exact)
             for number in range(MAX_ROUNDS + 1):
@@ -208,7 +214,7 @@ class _Job:
         return next((p for p in self.recipe.packages if p.lower() == name), self.recipe.packages[0])
 
     def _record(self, lock: tuple[str, ...], files: tuple[str, ...]) -> Environment:
-        parts = (self.repo.tree, to_dict(self.recipe), self.interpreter.version, lock, files)
+        parts = (self.repo.tree, to_dict(self.recipe), self.interpreter.version, lock, files, *_system(self.sandbox))
         return Environment(
             env_id=content_id("environment", *parts),
             repo=self.repo.repo,

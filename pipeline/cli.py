@@ -157,9 +157,11 @@ def _run(settings: Settings, *, as_json: bool, quiet: bool, refresh: bool) -> in
     from excise.pipeline.progress import Progress, caps, ending, funnel
 
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # a service that is stopped keeps what is done, too
-    can = get_sandbox(settings.sandbox).capabilities()
+    can = get_sandbox(settings.sandbox, settings.sandbox_options()).capabilities()
     if not can.available:
-        raise ConfigError(f"The sandbox {settings.sandbox} cannot be used here: {can.detail} See `excise doctor`.")
+        raise ConfigError(
+            f"The sandbox {settings.sandbox} cannot be used here: {can.detail} {can.advice} See `excise doctor`."
+        )
     if not quiet and not as_json and caps(settings):
         tell(caps(settings))
     with Progress(errors, quiet=quiet or as_json) as progress:

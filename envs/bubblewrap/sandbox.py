@@ -42,6 +42,10 @@ class BubblewrapSandbox:
         """What bubblewrap can enforce here; tried out once per process."""
         return _probe()
 
+    def system(self) -> str:
+        """This host's own."""
+        return ""
+
     def open(
         self,
         mounts: Sequence[Mount],

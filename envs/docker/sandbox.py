@@ -52,6 +52,10 @@ class DockerSandbox:
             advice="" if {"memory", "pids", "cpus"} <= set(how) else ADVICE,
         )
 
+    def system(self) -> str:
+        """The base image, to which packages may have been added."""
+        return f"docker:{self.options.base_image}"
+
     def open(
         self,
         mounts: Sequence[Mount],

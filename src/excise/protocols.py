@@ -299,6 +299,10 @@ class Sandbox(Protocol):
         """What it can enforce here."""
         ...
 
+    def system(self) -> str:
+        """Name of the root file system, part of every environment's identity; empty for this host's own as it is."""
+        ...
+
     def open(
         self,
         mounts: Sequence[Mount],
