@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import IO
 
 from excise.envs.common_session import opaque, whiteout
+from excise.errors import SandboxError
 
 Tree = Mapping[str, Path]
 """Path inside to the file or folder of the host that is there; ``""`` is the top."""
@@ -66,9 +67,12 @@ class Part:
     """Paths in the sandbox that are empty folders, whatever the layers have there."""
 
     def content_hash(self) -> str:
-        """Hash of names, modes, times and content; made once per process."""
-        known = tuple((layer, os.lstat(layer).st_ino, os.lstat(layer).st_mtime_ns) for layer in self.layers)
-        return _content_hash(known, self.target, self.empty)
+        """Hash of names, modes, times and content; made once per process. Raises :class:`SandboxError`."""
+        try:
+            known = tuple((layer, os.lstat(layer).st_ino, os.lstat(layer).st_mtime_ns) for layer in self.layers)
+            return _content_hash(known, self.target, self.empty)
+        except OSError as error:
+            raise SandboxError(f"A layer of the sandbox is gone or cannot be read: {error}.") from error
 
     def pack(self, sink: IO[bytes]) -> None:
         """Write it as an archive. Everything belongs to root."""

@@ -41,7 +41,7 @@ class DockerSandbox:
             info = engine_info()
             sweep_all()
         except SandboxError as error:
-            return Capabilities(available=False, detail=str(error), advice=INSTALL)
+            return Capabilities(available=False, detail=str(error).removesuffix(INSTALL).strip(), advice=INSTALL)
         how = how_limited(self.options.runtime)
         return Capabilities(
             available=True,
