@@ -33,12 +33,12 @@ class Channel:
         self._raw = b""
         self._data = bytearray()
         self.last_words = b""
-        self._lock = threading.Lock()
+        self._sending, self._receiving = threading.Lock(), threading.Lock()
 
     def send(self, header: Mapping[str, object], *bodies: bytes) -> None:
         """Send one message. Raises :class:`Closed`."""
         text = json.dumps({**header, "sizes": [len(body) for body in bodies]}).encode()
-        with self._lock:
+        with self._sending:
             try:
                 self._socket.settimeout(None)
                 self._socket.sendall(struct.pack("!I", len(text)) + text)
@@ -49,11 +49,12 @@ class Channel:
 
     def receive(self, deadline: float) -> tuple[dict[str, Any], list[bytes]]:
         """The next message. Raises :class:`Closed`, and ``TimeoutError`` at the (monotonic) deadline."""
-        length = struct.unpack("!I", self._exactly(4, deadline, keep=True))[0]
-        self._exactly(4 + length, deadline, keep=True)
-        del self._data[:4]
-        header: dict[str, Any] = json.loads(self._exactly(length, deadline))
-        return header, [self._exactly(size, deadline) for size in header["sizes"]]
+        with self._receiving:
+            length = struct.unpack("!I", self._exactly(4, deadline, keep=True))[0]
+            self._exactly(4 + length, deadline, keep=True)
+            del self._data[:4]
+            header: dict[str, Any] = json.loads(self._exactly(length, deadline))
+            return header, [self._exactly(size, deadline) for size in header["sizes"]]
 
     def _exactly(self, count: int, deadline: float, *, keep: bool = False) -> bytes:
         while len(self._data) < count:
@@ -92,7 +93,7 @@ class Channel:
         """Hang up: the process at the other end then ends, and its container with it."""
         with contextlib.suppress(OSError):
             self._socket.shutdown(socket.SHUT_RDWR)
-        with contextlib.suppress(OSError):
-            self._owner.close()
-        with contextlib.suppress(OSError):
-            self._socket.close()
+        with self._receiving:  # whoever still waits has woken up: its descriptor's number must not be another's by then
+            for it in (self._owner, self._socket):
+                with contextlib.suppress(OSError):
+                    it.close()

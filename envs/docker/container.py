@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 from excise.envs.docker.engine import OWNER, owner
 from excise.protocols import Mount, Policy
 
-INIT = Path(__file__).resolve().parent / "inside" / "excise_init.py"
+INSIDE = Path(__file__).resolve().parent / "inside"
+MODULES = ("excise_wire", "excise_command", "excise_places", "excise_init")
+"""Programs that make up the first process, each importing only those before it."""
 USER = "1000:1000"
 OWN_PIDS = 2
 """Processes of ours that count in a container: its first one, and a child of it on its way to become the command."""
@@ -22,6 +25,19 @@ _HIDDEN = (
     "/sys/class", "/sys/block", "/sys/bus", "/sys/dev", "/sys/module", "/sys/power", "/sys/hypervisor",
 )  # fmt: skip
 _READ_ONLY = ("/proc/bus", "/proc/fs", "/proc/irq", "/proc/sys", "/proc/sysrq-trigger")
+
+
+@cache
+def first_program() -> str:
+    """The program of a container's first process: our modules, one after the other, then their ``main``."""
+    texts = [(name, (INSIDE / f"{name}.py").read_text(encoding="utf-8")) for name in MODULES]
+    return (
+        "import sys\n"
+        f"for name, text in {texts!r}:\n"
+        "    sys.modules[name] = module = type(sys)(name)\n"
+        "    exec(compile(text, name, 'exec'), module.__dict__)\n"
+        "sys.modules['excise_init'].main()\n"
+    )
 
 
 def create_container(
@@ -48,7 +64,7 @@ def create_container(
     host |= {"MaskedPaths": list(_HIDDEN), "ReadonlyPaths": list(_READ_ONLY), "OomScoreAdj": 0}
     created = api.create_container(
         image,
-        ["/usr/bin/env", "-i", "PATH=/usr/local/bin:/usr/bin:/bin", "python3", "-I", "-S", "-c", INIT.read_text()],
+        ["/usr/bin/env", "-i", "PATH=/usr/local/bin:/usr/bin:/bin", "python3", "-I", "-S", "-c", first_program()],
         hostname="sandbox",
         user=USER,
         working_dir="/",

@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import functools
 import hashlib
-import tempfile
 from collections.abc import Callable, Sequence
 from typing import Any
 
 from excise.envs.docker.base import base_image, has_image
-from excise.envs.docker.engine import engine_errors
+from excise.envs.docker.engine import OWNER, engine_errors, owner
+from excise.envs.docker.layering import add_layer, commit
 from excise.envs.docker.packages import install_packages
 from excise.envs.docker.packing import Part
 from excise.envs.host_lock import host_lock
@@ -35,14 +35,14 @@ def environment_image(client: Any, base: str, mounts: Sequence[Mount], packages:
     identity = hashlib.sha256(f"{_VERSION}\0{image}".encode()).hexdigest()
     if packages:
         identity = _next(identity, "packages", *sorted(packages))
-        image = _made(client, image, identity, lambda c: install_packages(client, c, packages), network)
+        image = _made(client, identity, functools.partial(_with_packages, client, image, packages, network))
     empty = frozenset(mount.target for mount in mounts if not mount.layers)
     for mount in mounts:
         if mount.layers:
             where = LOWER + mount.target if mount.writable else mount.target
             part = Part(mount.layers, mount.target, where, empty)
             identity = _next(identity, where, part.content_hash())
-            image = _made(client, image, identity, functools.partial(_put, client, part))
+            image = _made(client, identity, functools.partial(add_layer, client, image, part=part))
     return image
 
 
@@ -50,33 +50,28 @@ def _next(identity: str, *parts: str) -> str:
     return hashlib.sha256("\0".join((identity, *parts)).encode("utf-8", "replace")).hexdigest()
 
 
-def _made(client: Any, image: str, identity: str, change: Callable[[str], None], network: str = "none") -> str:
-    """The image of that identity: there already, or ``image`` with a change made in a container of it."""
+def _made(client: Any, identity: str, make: Callable[..., None]) -> str:
+    """The image of that identity: there already, or made now."""
     tag = f"{REPOSITORY}:{identity[:32]}"
     if has_image(client, tag):
         return tag
     with host_lock(tag), engine_errors("An environment's image cannot be made"):
         if not has_image(client, tag):
-            container = client.api.create_container(
-                image,
-                ["/bin/sleep", "3600"],
-                user="0",
-                labels={"excise": "build"},
-                network_disabled=network == "none",
-                host_config=client.api.create_host_config(network_mode=network),
-            )["Id"]
-            try:
-                change(container)
-                repository, _, version = tag.partition(":")
-                client.api.commit(container, repository, version, changes=["LABEL excise=environment"])
-            finally:
-                client.api.remove_container(container, force=True, v=True)
+            make(tag=tag)
     return tag
 
 
-def _put(client: Any, part: Part, container: str) -> None:
-    """Copy a mount's content into a container that does not run."""
-    with tempfile.TemporaryFile() as archive:
-        part.pack(archive)
-        archive.seek(0)
-        client.api.put_archive(container, "/", archive)
+def _with_packages(client: Any, image: str, packages: Sequence[str], network: str, *, tag: str) -> None:
+    """Install packages in a container of the image, and keep what it has become."""
+    container = client.api.create_container(
+        image,
+        ["/bin/sleep", "3600"],
+        user="0",
+        labels={OWNER: owner(), "excise": "build"},
+        host_config=client.api.create_host_config(network_mode=network),
+    )["Id"]
+    try:
+        install_packages(client, container, packages)
+        commit(client, container, tag)
+    finally:
+        client.api.remove_container(container, force=True, v=True)

@@ -23,7 +23,6 @@ $install "$@" || { apt-get update && $install "$@"; }
 ldconfig
 rm -rf /tmp/*.deb /tmp/partial /var/lib/apt/lists /etc/apt/auth.conf /etc/apt/auth.conf.d /var/log/apt
 """
-_SECONDS = 900
 
 
 def install_packages(client: Any, container: str, packages: Sequence[str]) -> None:

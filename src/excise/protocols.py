@@ -12,18 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
-from excise.types import (
-    CoverageMap,
-    Deletion,
-    Feature,
-    Repo,
-    SourceSpec,
-    Status,
-    Symbol,
-    TestRun,
-    Verdict,
-    Worker,
-)
+from excise.types import CoverageMap, Deletion, Feature, Repo, SourceSpec, Status, Symbol, TestRun, Verdict, Worker
 
 if TYPE_CHECKING:
     from excise.types import Recipe
@@ -229,10 +218,9 @@ class Capabilities:
     available: bool
     """It can be used at all."""
     detail: str = ""
-    """Why not, and what to do; or how it will run."""
+    """Why not, or what it is."""
     how: Mapping[str, str] = field(default_factory=dict)
-    """What it can enforce, and by what: ``network_off``, ``memory``, ``pids``, ``cpus``, ``disk``, ``syscalls``,
-    ``separate_uid``, ``kernel`` (a kernel of its own); a name that is not there cannot be enforced."""
+    """What it enforces and how: ``network_off, memory, pids, cpus, disk, syscalls, separate_uid, kernel`` (its own)."""
     snapshot: bool = False
     """Sessions can be snapshotted into layers, and forked."""
     system_packages: bool = False
@@ -315,11 +303,10 @@ class Sandbox(Protocol):
     ) -> Session:
         """Open a session.
 
-        ``edits`` (absolute path inside a writable mount to new content, ``None`` to delete) are made
-        before any code of the project runs. ``system_packages`` of the distribution are there if the backend can add
-        them to its root file system; otherwise what the host has must do. Raises :class:`SandboxError`, also for a
-        limit of ``policy`` that cannot be enforced, and :class:`EnvironmentFailure` (``missing_system_lib``) for
-        packages that cannot be had.
+        ``edits`` (absolute path inside a writable mount to new content, ``None`` to delete) are made before any code
+        of the project runs. A backend that can adds the distribution's ``system_packages``. Raises
+        :class:`SandboxError`, also for a limit that cannot be enforced, and :class:`EnvironmentFailure`
+        (``missing_system_lib``) for packages that cannot be had.
         """
         ...
 

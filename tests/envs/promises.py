@@ -51,7 +51,7 @@ def layer(files: dict[str, str]) -> Path:
         (root / path).write_text(text)
     for path in (root, *root.rglob("*")):
         path.chmod(0o777 if path.is_dir() else 0o666)
-        os.utime(path, (1_700_000_000, 1_700_000_000))  # equal content, equal image
+        os.utime(path, (1_700_000_001, 1_700_000_001))  # equal content, equal image
     return root
 
 
