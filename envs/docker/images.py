@@ -12,7 +12,7 @@ import hashlib
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from excise.envs.docker.base import base_image, has_image
+from excise.envs.docker.base import HOST, base_image, has_image
 from excise.envs.docker.engine import OWNER, engine_errors, owner
 from excise.envs.docker.layering import add_layer, commit
 from excise.envs.docker.packages import install_packages
@@ -23,7 +23,7 @@ from excise.protocols import Mount
 REPOSITORY = "excise-env"
 LOWER = "/excise/lower"
 """Where the image has what a writable mount begins with; copied to the mount itself when a session starts."""
-_VERSION = 1
+_VERSION = 2
 
 
 def environment_image(client: Any, base: str, mounts: Sequence[Mount], packages: Sequence[str], network: str) -> str:
@@ -35,7 +35,9 @@ def environment_image(client: Any, base: str, mounts: Sequence[Mount], packages:
     identity = hashlib.sha256(f"{_VERSION}\0{image}".encode()).hexdigest()
     if packages:
         identity = _next(identity, "packages", *sorted(packages))
-        image = _made(client, identity, functools.partial(_with_packages, client, image, packages, network))
+        image = _made(
+            client, identity, functools.partial(_with_packages, client, image, packages, network, base == HOST)
+        )
     empty = frozenset(mount.target for mount in mounts if not mount.layers)
     for mount in mounts:
         if mount.layers:
@@ -61,7 +63,7 @@ def _made(client: Any, identity: str, make: Callable[..., None]) -> str:
     return tag
 
 
-def _with_packages(client: Any, image: str, packages: Sequence[str], network: str, *, tag: str) -> None:
+def _with_packages(client: Any, image: str, packages: Sequence[str], network: str, of_host: bool, *, tag: str) -> None:
     """Install packages in a container of the image, and keep what it has become."""
     container = client.api.create_container(
         image,
@@ -71,7 +73,7 @@ def _with_packages(client: Any, image: str, packages: Sequence[str], network: st
         host_config=client.api.create_host_config(network_mode=network),
     )["Id"]
     try:
-        install_packages(client, container, packages)
+        install_packages(client, container, packages, of_host=of_host)
         commit(client, container, tag)
     finally:
         client.api.remove_container(container, force=True, v=True)

@@ -19,18 +19,25 @@ export DEBIAN_FRONTEND=noninteractive
 install="apt-get install -y --no-install-recommends -o Dir::Cache::archives=/tmp"
 test -f /etc/debian_version || test -d /var/lib/dpkg || { echo "no dpkg in this image" >&2; exit 1; }
 mkdir -p /var/lib/dpkg/updates /var/lib/apt/lists/partial /var/cache/apt/archives/partial /var/log/apt /etc/apt
+mkdir -p /excise/ours
+for name in passwd group; do cp /etc/$name /excise/ours/; cp /excise/host/$name /etc/; done 2>/dev/null || true
 $install "$@" || { apt-get update && $install "$@"; }
 ldconfig
-rm -rf /tmp/*.deb /tmp/partial /var/lib/apt/lists /etc/apt/auth.conf /etc/apt/auth.conf.d /var/log/apt
+cp /excise/ours/* /etc/
+if [ -d /excise/host ]; then rm -rf /etc/apt /var/lib/apt /var/lib/dpkg /etc/debconf.conf; fi
+rm -rf /excise/ours /excise/host /tmp/*.deb /tmp/partial /var/lib/apt/lists /var/log/apt
 """
 
 
-def install_packages(client: Any, container: str, packages: Sequence[str]) -> None:
+def install_packages(client: Any, container: str, packages: Sequence[str], *, of_host: bool) -> None:
     """Install packages in a container that is not started yet, and leave it stopped.
+
+    ``of_host``: the image is this host's own system, without what apt knows of it.
 
     Raises :class:`EnvironmentFailure` (``missing_system_lib``) with the end of what apt said.
     """
-    client.api.put_archive(container, "/", _host_state())
+    if of_host:
+        client.api.put_archive(container, "/", _host_state())
     client.api.start(container)
     line = ["/bin/sh", "-c", _SCRIPT, "sh", *sorted(packages)]
     job = client.api.exec_create(container, line, user="0", environment={"PATH": _PATH, "LC_ALL": "C.UTF-8"})["Id"]
@@ -51,6 +58,8 @@ def _host_state() -> bytes:
     """An archive of the host's package lists and sources of packages; empty where the host has none of that kind."""
     sink = io.BytesIO()
     with tarfile.open(fileobj=sink, mode="w") as archive:
+        for name in ("passwd", "group"):  # packages of the host name its users; the sandbox gets its own back
+            archive.add(f"/etc/{name}", f"excise/host/{name}")
         for name in _STATE:
             if os.access(name, os.R_OK):
                 archive.add(name, name.lstrip("/"), filter=_readable)

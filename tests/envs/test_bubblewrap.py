@@ -55,7 +55,7 @@ def test_nothing_is_left_after_kill_9(victims: str, bare: bool) -> None:
     marker = f"99{os.getpid()}.5"
     script = SURVIVOR.format(folder=str(Path(__file__).parent), marker=marker, bare=bare)
     pipe = subprocess.PIPE
-    parent = subprocess.Popen([sys.executable, "-"], stdin=pipe, stdout=pipe, stderr=subprocess.DEVNULL)
+    parent = subprocess.Popen([sys.executable, "-"], stdin=pipe, stdout=pipe)
     assert parent.stdin is not None
     assert parent.stdout is not None
     folders: list[str] = []

@@ -41,8 +41,8 @@ def until(condition: Callable[[], bool], seconds: float = 20.0) -> bool:
     return condition()
 
 
-def containers() -> set[str]:
-    return {c["Id"] for c in engine.connect().api.containers(all=True, filters={"label": "excise"})}
+def containers(owner: str = engine.OWNER) -> set[str]:
+    return {c["Id"] for c in engine.connect().api.containers(all=True, filters={"label": owner})}
 
 
 def images() -> set[str]:
@@ -161,11 +161,10 @@ def test_containers_of_dead_processes_are_swept_and_others_are_not() -> None:
 
 def test_packages_that_cannot_be_had_are_named() -> None:
     mounts = [Mount(target="/testbed", layers=(), writable=True)]
-    before = containers()
     with pytest.raises(EnvironmentFailure, match="excise-no-such-package") as caught:
         DockerSandbox().open(mounts, Policy(), env=promises.ENV, system_packages=("excise-no-such-package",))
     assert caught.value.reason == "missing_system_lib"
-    assert containers() == before
+    assert containers(f"{engine.OWNER}={engine.owner()}") == set()
 
 
 def test_an_image_that_is_not_there_is_named() -> None:
@@ -199,4 +198,6 @@ def test_the_main_job_runs_in_containers(excise, tmp_path: Path) -> None:
     taskset = TaskSet.open(tmp_path / "out")
     (task,) = taskset.ids()
     assert dict(taskset.certificate(task).tools)["sandbox"] == "docker"
-    assert until(lambda: not any(c["Labels"].get("excise") == "session" for c in engine.connect().api.containers()))
+    assert until(
+        lambda: not [c for c in engine.connect().api.containers() if not engine.alive(c["Labels"][engine.OWNER])]
+    )
