@@ -9,6 +9,7 @@ from functools import cache
 from pathlib import Path
 
 from excise.envs.interpreters import find_interpreters
+from excise.protocols import Sandbox
 
 _DATABASES = ("/var/lib/dpkg/status", "/var/lib/rpm/rpmdb.sqlite", "/var/lib/pacman/local", "/lib/apk/db/installed")
 _FOLDERS = ("/usr/lib", "/usr/local/lib", "/usr/local/bin", "/usr/local/include", "/usr/include", "/usr/bin")
@@ -23,6 +24,11 @@ def rootfs_identity() -> str:
         release = {}
     library, version = platform.libc_ver()
     return f"{release.get('ID', 'linux')}-{release.get('VERSION_ID', '')}-{library}-{version}"
+
+
+def system_identity(sandbox: Sandbox) -> tuple[str, str, str]:
+    """What an environment's binaries depend on beside the interpreter: the host's system, and the backend's."""
+    return rootfs_identity(), sandbox.name, sandbox.system()
 
 
 def host_state(databases: Sequence[str] = _DATABASES, folders: Sequence[str] = _FOLDERS) -> str:

@@ -57,7 +57,8 @@ def check_imports(
     """
     mounts = project_mounts(interpreter, sources, [environment])
     variables = base_env() | dict(recipe.env)
-    with sandbox.open(mounts, policy, env=variables, cwd="/tmp") as session:
+    packages = recipe.system_packages
+    with sandbox.open(mounts, policy, env=variables, cwd="/tmp", system_packages=packages) as session:
         done = session.exec([f"{ENV}/bin/python", "-c", _SCRIPT, *recipe.packages], timeout_s=120.0)
     _, marker, text = done.stdout.decode(errors="replace").rpartition("\n\0")
     if done.worker is not Worker.OK or not marker:

@@ -73,7 +73,7 @@ class IndexRelay:
         socket = str(self._folder / "socket")
         return [
             Mount(target=INSIDE, layers=(str(PROGRAM),)),
-            Mount(target=SOCKET.rpartition("/")[0], layers=(socket,)),
+            Mount(target=SOCKET.rpartition("/")[0], layers=(socket,), live=True),
         ]
 
     def variables(self) -> dict[str, str]:

@@ -7,7 +7,7 @@ import time
 from dataclasses import replace
 from pathlib import Path
 
-from excise.envs.host import rootfs_identity
+from excise.envs.host import system_identity
 from excise.envs.index_relay import IndexRelay
 from excise.envs.install_env import uv_version
 from excise.envs.install_job import Installed, Job, MissingModules, Solution
@@ -49,7 +49,7 @@ def install(
     open_to_all(source_layer)
     interpreter = interpreter_of(recipe.python)
     given = to_dict(recipe) if made is None else [to_dict(made.recipe), made.lock, made.hashes]
-    where = (interpreter.version, uv_version(), rootfs_identity(), sandbox.name)
+    where = (interpreter.version, uv_version(), *system_identity(sandbox))
     folder = cache / "envs" / content_id("install", VERSION, repo.tree, repo.version, given, where)
     with locked(folder):
         if (finished := _load(folder)) is not None:
@@ -131,7 +131,7 @@ def _taken_over(
 
 def _solution_key(job: Job, recipe: Recipe) -> str:
     wanted = replace(recipe, test_args=(), test_paths=(), evidence=())
-    where = (job.interpreter.version, uv_version(), rootfs_identity(), job.sandbox.name)
+    where = (job.interpreter.version, uv_version(), *system_identity(job.sandbox))
     return content_id("solution", VERSION, to_dict(wanted), manifest_digest(job.sources), where)
 
 

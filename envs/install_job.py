@@ -86,7 +86,8 @@ class Job:
         mounts = install_mounts(self.interpreter, layers, self.relay, recipe, environment)
         variables = install_environ(self.repo, recipe, self.relay)
         policy = replace(self.policy, network=recipe.build_network)
-        with self.sandbox.open(mounts, policy, env=variables) as session:
+        packages = recipe.system_packages
+        with self.sandbox.open(mounts, policy, env=variables, system_packages=packages) as session:
             runner = UvRunner(session, self.relay, self.interpreter, self.repo.repo, self.deadline)
             yield session, Installer(runner, self.repo, self.manifest, self.sources)
 

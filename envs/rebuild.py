@@ -11,7 +11,7 @@ import shutil
 from dataclasses import dataclass
 from pathlib import Path
 
-from excise.envs.host import rootfs_identity
+from excise.envs.host import system_identity
 from excise.envs.install_env import uv_version
 from excise.envs.install_job import Job, Solution
 from excise.envs.layers import compose, missing_files, prune_built_layer, remove_vendored_twins
@@ -42,7 +42,7 @@ def shared_id(job: Job, solution: Solution) -> str:
     """What third-party packages are known by: system, interpreter, installer, lock, and how they are built."""
     recipe = solution.recipe
     how = (recipe.cutoff, recipe.editable == "legacy", recipe.build_network, recipe.packages)
-    where = (rootfs_identity(), platform.machine(), job.interpreter.version, job.sandbox.name)
+    where = (*system_identity(job.sandbox), platform.machine(), job.interpreter.version)
     return content_id("third-party", VERSION, where, uv_version(), solution.lock, solution.hashes, how)
 
 

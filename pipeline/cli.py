@@ -35,6 +35,7 @@ from excise.pipeline.cli_common import (
     Workers,
     errors,
     guarded,
+    require_sandbox,
     settings_of,
     tell,
 )
@@ -120,14 +121,11 @@ def refresh(
 
 
 def _run(settings: Settings, *, as_json: bool, quiet: bool, refresh: bool) -> int:
-    from excise.envs.sandboxes import get_sandbox
     from excise.pipeline.dag import run
     from excise.pipeline.progress import Progress, caps, ending, funnel
 
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # a service that is stopped keeps what is done, too
-    can = get_sandbox(settings.sandbox).capabilities()
-    if not can.available:
-        raise ConfigError(f"The sandbox {settings.sandbox} cannot be used here: {can.detail} See `excise doctor`.")
+    require_sandbox(settings)
     if not quiet and not as_json and caps(settings):
         tell(caps(settings))
     with Progress(errors, quiet=quiet or as_json) as progress:

@@ -64,3 +64,14 @@ def settings_of(config: list[Path] | None, set_: list[str] | None, **direct: Any
     if direct.get("limit") is None:
         return settings
     return settings.model_copy(update={"sources": tuple(replace(source, limit=None) for source in settings.sources)})
+
+
+def require_sandbox(settings: Settings) -> None:
+    """Raise :class:`ConfigError` that says what to do if the chosen sandbox cannot be used on this machine."""
+    from excise.envs.sandboxes import get_sandbox
+
+    can = get_sandbox(settings.sandbox, settings.sandbox_options()).capabilities()
+    if not can.available:
+        raise ConfigError(
+            f"The sandbox {settings.sandbox} cannot be used here: {can.detail} {can.advice} See `excise doctor`."
+        )

@@ -12,8 +12,12 @@ from dataclasses import dataclass
 from excise.config import default_cache
 from excise.envs.interpreters import find_interpreters
 from excise.envs.sandboxes import all_sandboxes
+from excise.protocols import Capabilities
 
 MIN_FREE_GB = 5
+DEFAULT_SANDBOX = "bubblewrap"
+LIMITS = ("network_off", "memory", "pids", "cpus", "disk", "syscalls", "separate_uid", "kernel")
+"""In the order in which they are told."""
 LONGEST_S = 20.0
 """A driver that is broken may hang its own tool."""
 
@@ -36,7 +40,7 @@ class Check:
 
 def examine() -> list[Check]:
     """Look at everything that excise can use."""
-    return [_python(), _git(), *_sandboxes(), _interpreters(), _disk(), _docker(), _gpu(), _torch()]
+    return [_python(), _git(), *_sandboxes(), _interpreters(), _disk(), _gpu(), _torch()]
 
 
 def _python() -> Check:
@@ -57,18 +61,22 @@ def _git() -> Check:
 def _sandboxes() -> Iterator[Check]:
     for sandbox in all_sandboxes():
         can = sandbox.capabilities()
-        names = ("network_off", "memory", "pids", "disk", "separate_uid", "snapshot")
-        enforced = ", ".join(name for name in names if getattr(can, name))
-        missing = ", ".join(name for name in names if not getattr(can, name))
-        detail = f"{can.detail}; enforces {enforced}" + (f"; not {missing}" if missing else "")
-        advice = ""
-        if not can.available:
-            detail = can.detail or "cannot be used"
-            advice = (
-                "Install it with `apt-get install bubblewrap`. In a container, allow user namespaces; on Ubuntu 24.04 "
-                "set kernel.apparmor_restrict_unprivileged_userns=0 or run as root."
-            )
-        yield Check(name=f"sandbox {sandbox.name}", ok=can.available, detail=detail, advice=advice)
+        yield Check(
+            name=f"sandbox {sandbox.name}",
+            ok=can.available,
+            detail=_limits(can) if can.available else can.detail or "cannot be used",
+            advice=can.advice,
+            needed=sandbox.name == DEFAULT_SANDBOX,
+        )
+
+
+def _limits(can: Capabilities) -> str:
+    """What a backend enforces and by what, and what it cannot."""
+    given = "; ".join(f"{name}: {can.how[name]}" for name in LIMITS if name in can.how)
+    missing = ", ".join(name for name in LIMITS if name not in can.how)
+    extra = [name for name in ("snapshot", "system_packages") if getattr(can, name)]
+    lines = [can.detail, given, f"not enforced: {missing}" if missing else "", *extra]
+    return "; ".join(line for line in lines if line)
 
 
 def _interpreters() -> Check:
@@ -98,20 +106,6 @@ def _disk() -> Check:
         ok=ok,
         detail=f"{folder}, {free:.0f} GB free" + ("" if writable else ", not writable"),
         advice="" if ok else f"Set EXCISE_CACHE to a writable folder with {MIN_FREE_GB} GB.",
-    )
-
-
-def _docker() -> Check:
-    import docker
-
-    try:
-        client = docker.from_env(timeout=5)
-        detail, ok = f"engine {client.version()['Version']}", True
-        client.close()
-    except docker.errors.DockerException as error:
-        detail, ok = f"no engine answers ({str(error).partition(chr(10))[0][:80]})", False
-    return Check(
-        name="docker", ok=ok, detail=detail, advice="" if ok else "Optional: apt-get install docker.io", needed=False
     )
 
 

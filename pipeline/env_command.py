@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from excise.config import Settings, with_sources
-from excise.errors import ConfigError
-from excise.pipeline.cli_common import FAILED, OK, Cache, Config, Json, Set, guarded, settings_of
+from excise.pipeline.cli_common import FAILED, OK, Cache, Config, Json, Set, guarded, require_sandbox, settings_of
 from excise.types import SourceSpec
 
 if TYPE_CHECKING:
@@ -41,13 +40,10 @@ def env(
 def run_env(settings: Settings, spec: SourceSpec, *, dockerfile: Path | None, as_json: bool) -> Examined:
     """Do it and print it. Raises :class:`ConfigError` without a sandbox, ``OSError`` for files."""
     from excise.envs.dockerfile import write_dockerfile
-    from excise.envs.sandboxes import get_sandbox
     from excise.pipeline.env_report import as_record, as_text
     from excise.pipeline.environment import examine_source
 
-    can = get_sandbox(settings.sandbox).capabilities()
-    if not can.available:
-        raise ConfigError(f"The sandbox {settings.sandbox} cannot be used here: {can.detail} See `excise doctor`.")
+    require_sandbox(settings)
     examined = examine_source(settings, spec)
     print(json.dumps(as_record(examined), indent=2) if as_json else as_text(examined))
     if dockerfile is not None and examined.environment is not None and examined.repo is not None:

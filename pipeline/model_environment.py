@@ -16,7 +16,6 @@ from excise.envs.install_job import Installed
 from excise.envs.interpreters import find_interpreters
 from excise.envs.model_driven.job import Job, mend
 from excise.envs.model_driven.prompts import VERSION
-from excise.envs.sandboxes import get_sandbox
 from excise.envs.stage0.plan import plan
 from excise.errors import AgentError, EnvironmentFailure
 from excise.pipeline.cache import StageCache, stage_key
@@ -31,6 +30,7 @@ from excise.pipeline.stages import (
     install_policy,
     recall,
     remember,
+    sandbox_of,
     stage,
     workbench,
 )
@@ -65,7 +65,7 @@ def model_stage(settings: Settings, spec: SourceSpec, sourced: Sourced, refused:
     recipe = plan(Path(sourced.layer), repo, spec, find_interpreters(), cutoff)
     job = Job(
         repo=repo, sources=Path(sourced.layer), recipe=recipe, failure=steady(f"{refused.reason}: {refused.detail}"),
-        sandbox=get_sandbox(settings.sandbox), policy=install_policy(settings), suite=ProjectSuite(settings, sourced),
+        sandbox=sandbox_of(settings), policy=install_policy(settings), suite=ProjectSuite(settings, sourced),
         cache=settings.cache, install_timeout_s=verdict.install_timeout_s, suite_timeout_s=verdict.suite_timeout_s,
         model=settings.model,
     )  # fmt: skip

@@ -32,7 +32,7 @@ from excise.extractors.sources import resolve_source, source_of
 from excise.extractors.trees import git_tree_hash, list_files, pack
 from excise.pipeline.cache import StageCache, stage_key
 from excise.pipeline.deadline import deadline
-from excise.protocols import Policy
+from excise.protocols import Policy, Sandbox
 from excise.types import Baseline, CoverageMap, Environment, Feature, Recipe, Rejection, Repo, SourceSpec, Worker
 from excise.verifiers.baseline import missing_modules, run_baseline
 from excise.verifiers.workbench import Layers, Prepared, Workbench
@@ -139,6 +139,11 @@ def fingerprint(settings: Settings) -> dict[str, object]:
     return settings.verdict.model_dump(mode="json")
 
 
+def sandbox_of(settings: Settings) -> Sandbox:
+    """The backend that the settings name."""
+    return get_sandbox(settings.sandbox, settings.sandbox_options())
+
+
 # ------------------------------------------------------------------------------------------- fetch
 @stage("fetch")
 def fetch_stage(settings: Settings, spec: SourceSpec) -> Sourced:
@@ -212,7 +217,14 @@ def environment_stage(settings: Settings, spec: SourceSpec, sourced: Sourced) ->
     cutoff = repo.created_at[:10] if settings.verdict.cutoff == "auto" else settings.verdict.cutoff
     options = [spec.python, spec.extras, spec.requirements, spec.test_args, cutoff]
     verdict = settings.verdict
-    limits = [verdict.install_timeout_s, verdict.disk_mb, verdict.memory_mb, verdict.pids]
+    limits = [
+        verdict.install_timeout_s,
+        verdict.disk_mb,
+        verdict.memory_mb,
+        verdict.pids,
+        verdict.cpus,
+        sandbox_of(settings).system(),
+    ]
     key = stage_key("environment", repo.tree, options, limits)
     cache = StageCache(settings.cache)
     known = recall(Prepared, cache, "environment", key)
@@ -239,7 +251,7 @@ def install_recipe(
 
     Raises :class:`EnvironmentFailure`.
     """
-    sandbox, policy, verdict = get_sandbox(settings.sandbox), install_policy(settings), settings.verdict
+    sandbox, policy, verdict = sandbox_of(settings), install_policy(settings), settings.verdict
     common = (recipe, Path(sourced.layer), sourced.repo, sandbox, policy, settings.cache, verdict.install_timeout_s)
 
     def missing(installed: Installed) -> tuple[str, ...]:
@@ -261,6 +273,7 @@ def install_policy(settings: Settings) -> Policy:
         memory_bytes=2 * verdict.memory_mb << 20,
         pids=2 * verdict.pids,
         disk_bytes=2 * verdict.disk_mb << 20,
+        cpus=verdict.cpus,
     )
 
 
@@ -301,7 +314,7 @@ def baseline_stage(settings: Settings, prepared: Prepared) -> Prepared:
 
 def workbench(settings: Settings, prepared: Prepared) -> Workbench:
     """A workbench in this process."""
-    return Workbench(prepared, settings.verdict, get_sandbox(settings.sandbox))
+    return Workbench(prepared, settings.verdict, sandbox_of(settings))
 
 
 # ---------------------------------------------------------------------------------------- coverage

@@ -91,6 +91,17 @@ install_system_packages() {
     $by_hand"
 }
 
+# Only ./check calls this: the tests of the Docker backend start an engine where none answers; ./demo needs none.
+install_engine() {
+    [ -z "${DOCKER_HOST:-}" ] && [ ! -S "${DOCKER_SOCKET:-/var/run/docker.sock}" ] || return 0
+    ! have dockerd && [ ! -x "${SBIN:-/usr/sbin}/dockerd" ] || return 0
+    if have apt-get && may_be_root; then
+        say "Installing a Docker engine for the tests: docker.io"
+        apt_install docker.io && return 0
+    fi
+    say "There is no Docker engine for the tests. To have one, run this once, as root: apt-get install -y docker.io"
+}
+
 make_venv() {
     rm -rf "$VENV"
     if can_make_venv; then

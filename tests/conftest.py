@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import fcntl
+import hashlib
 import json
 import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -21,6 +22,9 @@ from excise.extractors.trees import copy_files, git_tree_hash, list_files
 from excise.pipeline import stages
 from excise.types import Rejection, SourceSpec
 from excise.verifiers.workbench import Prepared, Workbench
+
+sys.path.insert(0, str(Path(__file__).parent))
+import engine
 
 REPOS = Path(__file__).resolve().parent / "repos"
 CONFIG = """
@@ -75,6 +79,30 @@ def shared(tmp_path_factory: pytest.TempPathFactory) -> Path:
         return Path(kept)
     base = tmp_path_factory.getbasetemp()
     return base.parent if "PYTEST_XDIST_WORKER" in os.environ else base
+
+
+@pytest.fixture(scope="session")
+def docker_host(shared: Path) -> Iterator[None]:
+    """A Docker engine; ``DOCKER_HOST`` leads to it while the tests run."""
+    try:
+        host = engine.engine(engine_folder(shared))
+    except engine.NoEngine as reason:
+        pytest.skip(str(reason))
+    with pytest.MonkeyPatch.context() as patch:
+        if host:
+            patch.setenv("DOCKER_HOST", host)
+        yield
+
+
+def engine_folder(shared: Path) -> Path:
+    """Where a private engine keeps everything: a short path, since a socket's name has room for a hundred letters."""
+    return Path("/tmp") / f"excise-engine-{os.geteuid()}-{hashlib.sha256(str(shared).encode()).hexdigest()[:8]}"
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """End the engine when the whole run is over, not when one of its workers is."""
+    if "PYTEST_XDIST_WORKER" not in os.environ and hasattr(session.config, "_tmp_path_factory"):
+        engine.stop(engine_folder(session.config._tmp_path_factory.getbasetemp()))
 
 
 @pytest.fixture(scope="session")

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from excise.envs.bubblewrap.rootfs import masked_folders
 from excise.envs.interpreters import Interpreter
 from excise.envs.layout import library_of, masked_in
+from excise.envs.rootfs import masked_folders
 from excise.protocols import GateReport
 from excise.types import content_id
 from excise.verifiers.candidate import Candidate

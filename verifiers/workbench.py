@@ -104,7 +104,10 @@ class Workbench:
         self.language = get_language(prepared.repo.language)
         self.interpreter = interpreter_of(self.recipe.python)
         self.policy = Policy(
-            memory_bytes=settings.memory_mb << 20, pids=settings.pids, disk_bytes=settings.disk_mb << 20
+            memory_bytes=settings.memory_mb << 20,
+            pids=settings.pids,
+            disk_bytes=settings.disk_mb << 20,
+            cpus=settings.cpus,
         )
 
     @property
@@ -203,7 +206,8 @@ class Workbench:
     def open(self, edits: Edits) -> Session:
         """A fresh sandbox with the edited repository."""
         inside = {f"{REPO}/{path}": data for path, data in edits.items()}
-        return self.sandbox.open(self.mounts(), self.policy, env=base_env(), edits=inside)
+        packages = self.recipe.system_packages
+        return self.sandbox.open(self.mounts(), self.policy, env=base_env(), edits=inside, system_packages=packages)
 
     def run(
         self,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 from functools import cache
 from pathlib import Path
@@ -13,7 +14,8 @@ ROOT = Path("/sys/fs/cgroup")
 def writable_groups() -> dict[str, str]:
     """Controller to the folder under which groups may be made; empty unless both ``memory`` and ``pids`` can.
 
-    ``cpuacct`` is there too where the host counts CPU time by a controller of its own (version 1).
+    ``cpu`` is there where CPU time can be limited, ``cpuacct`` where it is counted by a controller of its own
+    (version 1).
     """
     found = _version1() or _version2()
     return found if {"memory", "pids"} <= set(found) else {}
@@ -22,7 +24,7 @@ def writable_groups() -> dict[str, str]:
 def _version1() -> dict[str, str]:
     return {
         name: str(ROOT / name)
-        for name in ("memory", "pids", "cpuacct")
+        for name in ("memory", "pids", "cpu", "cpuacct")
         if (ROOT / name / "cgroup.procs").exists() and os.access(ROOT / name, os.W_OK) and os.geteuid() == 0
     }
 
@@ -37,4 +39,9 @@ def _version2() -> dict[str, str]:
             (folder / "cgroup.subtree_control").write_text("+memory +pids")
     except OSError:
         return {}
-    return {"memory": str(parent), "pids": str(parent)}
+    found = {"memory": str(parent), "pids": str(parent)}
+    with contextlib.suppress(OSError):  # a process with real-time priority keeps it from being switched on
+        for folder in (ROOT, parent):
+            (folder / "cgroup.subtree_control").write_text("+cpu")
+        found["cpu"] = str(parent)
+    return found

@@ -1,11 +1,8 @@
-"""The process that holds one sandbox's mounts; run as a script with ``-I -S``, standard library only.
+"""The process that holds one sandbox's mounts; forked by :mod:`excise.envs.bubblewrap.zygote`.
 
-The parent (:mod:`excise.envs.bubblewrap.sandbox`) starts it with one end of a socket. It makes a private mount
-namespace (for ordinary users inside a user namespace of its own), builds the mounts on a sized tmpfs,
-and starts bubblewrap once per command. When the socket closes, however the parent ended, it kills
-what runs, and all mounts vanish with the namespace.
-
-Requests are JSON lines: ``exec`` (with three file descriptors), ``kill``, ``snapshot``, ``close``.
+It makes a mount namespace of its own, builds the mounts on a sized tmpfs, and starts bubblewrap once per command.
+When the socket to the worker closes, however the worker ended, it kills what runs, and all mounts vanish with the
+namespace. Requests are JSON lines: ``exec`` (with three file descriptors), ``kill``, ``snapshot``.
 """
 
 from __future__ import annotations
@@ -15,81 +12,109 @@ import json
 import os
 import resource
 import select
-import shutil
 import signal
 import socket
-import sys
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-if TYPE_CHECKING:
-    from excise.envs.bubblewrap.holder_groups import Groups, reap, relieve, remove_groups
-    from excise.envs.bubblewrap.holder_mounts import Mounts, check, libc, unshare
-else:
-    sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-    from holder_groups import Groups, reap, relieve, remove_groups
-    from holder_mounts import Mounts, check, libc, unshare
+from excise.envs.bubblewrap.holder_calls import (
+    PR_SET_CHILD_SUBREAPER,
+    PR_SET_PDEATHSIG,
+    check,
+    copy_namespace,
+    libc,
+)
+from excise.envs.bubblewrap.holder_groups import Groups, reap, relieve, remove_groups
+from excise.envs.bubblewrap.holder_mounts import Mounts
+from excise.envs.bubblewrap.holder_root import Root
 
-PR_SET_PDEATHSIG, PR_SET_CHILD_SUBREAPER = 1, 36
 SLOT_UID_BASE = 1 << 30
 """Host uids of sandboxes start here; the holder's pid is added, so live sandboxes never share one."""
 MAX_OPEN_FILES = 4096
 """Open files of one process: the same on every machine whose own limit is not lower."""
 WATCH_S = 0.05
 """How often memory is looked at where there is no control group."""
+FILTER_FD = 3
+"""Where bubblewrap finds the filter of system calls."""
 
 
 class Holder:
     """One sandbox: its namespace, its mounts, its control groups."""
 
-    def __init__(self, config: dict[str, Any], control: socket.socket) -> None:
+    def __init__(self, config: dict[str, Any], control: socket.socket, shared: Root) -> None:
         self.config = config
         self.policy = config["policy"]
         self.control = control
         self.privileged = os.geteuid() == 0
         self.uid = SLOT_UID_BASE + os.getpid() if self.privileged else os.getuid()
-        self.mounts = Mounts(config["stage"], config["mounts"], self.policy["disk_bytes"], self.privileged)
-        self.groups = Groups()
+        self.mounts = Mounts(shared, config, self.privileged)
+        self.line: list[str] = []
+        self.groups = Groups(shared.owner)
         self.child = 0
+        self.first: socket.socket | None = None
 
-    def prepare(self) -> None:
-        """Namespaces, mounts, edits, control groups."""
+    def prepare(self, edits: Any) -> None:
+        """Namespaces, mounts, edits (read from the stream ``edits``), control groups."""
         check(libc.prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0), "prctl")
-        unshare(self.privileged)
+        copy_namespace()
+        self.line = self.command()
+        self.groups.make(self.config["cgroups"], self.policy)
+        self.expect_command()
         self.mounts.build()
-        for path, edit in self.config["edits"].items():
-            self.mounts.edit(path, edit)
-        self.groups.make(self.config["cgroups"], self.policy["memory_bytes"], self.policy["pids"])
+        for path, size in self.config["edits"]:
+            self.mounts.edit(path, size, edits.read)
 
     # ------------------------------------------------------------------------------------- exec
-    def command(self, request: dict[str, Any]) -> list[str]:
-        """bubblewrap's whole command line."""
+    def command(self) -> list[str]:
+        """bubblewrap's command line, but for what each command adds."""
         line = [self.config["bwrap"], "--unshare-all", "--unshare-user", "--disable-userns"]
         if self.policy["network"]:
             line.append("--share-net")
         line += ["--uid", "1000", "--gid", "1000", "--hostname", "sandbox", "--die-with-parent", "--new-session"]
         line += ["--cap-drop", "ALL", "--clearenv"]
+        if self.config["filter"]:
+            line += ["--seccomp", str(FILTER_FD)]
+        return line + self.mounts.arguments()
+
+    def whole_command(self, request: dict[str, Any]) -> list[str]:
+        """bubblewrap's whole command line."""
+        line = list(self.line)
         for name, value in {**self.config["env"], **request.get("env", {})}.items():
             line += ["--setenv", name, value]
-        line += self.config["rootfs"]
-        line += ["--proc", "/proc", "--ro-bind", "/proc/sys", "/proc/sys", "--dev", "/dev", *self.mounts.arguments]
-        line += ["--remount-ro", "/dev", "--remount-ro", "/", "--chdir", request.get("cwd") or self.config["cwd"], "--"]
+        line += ["--chdir", request.get("cwd") or self.config["cwd"], "--"]
         if not self.groups.folders:  # inside bubblewrap, so that the processes of the user's own session do not count
             line += [self.config["prlimit"], f"--nproc={self.policy['pids']}", "--"]
         return line + list(request["argv"])
 
-    def start(self, request: dict[str, Any], fds: list[int]) -> None:
-        """Start bubblewrap in a child: in its groups, with three descriptors, as the sandbox's own user."""
-        line = self.command(request)
+    def expect_command(self) -> None:
+        """Fork the process of the first command before it is known: joining control groups takes the kernel a while."""
+        ours, theirs = socket.socketpair()
         self.child = os.fork()
-        if self.child:
-            for fd in fds:
-                os.close(fd)
-            return
+        if self.child == 0:
+            ours.close()
+            self.become_command(theirs)
+        theirs.close()
+        self.first = ours
+
+    def start(self, request: dict[str, Any], fds: list[int]) -> None:
+        """Start bubblewrap in a child, with three descriptors."""
+        if self.first is None:
+            self.expect_command()
+        assert self.first is not None
+        data = json.dumps(request).encode() + b"\n"
+        with self.first as pipe, contextlib.suppress(ConnectionError):  # a child that is gone tells by its exit code
+            sent = socket.send_fds(pipe, [data], fds)
+            pipe.sendall(data[sent:])
+        self.first = None
+        for fd in fds:
+            os.close(fd)
+
+    def become_command(self, pipe: socket.socket) -> None:
+        """In the child: join the groups, wait for the command, become bubblewrap as the sandbox's own user."""
         try:
             self.groups.join()
-            for wanted, fd in enumerate(fds):
-                os.dup2(fd, wanted)
-            os.closerange(3, 1 << 16)
+            line = self.whole_command(take_over(pipe))
+            pass_filter(bytes.fromhex(self.config["filter"]))
+            os.closerange(FILTER_FD + 1, 1 << 16)
             resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
             hard = min(MAX_OPEN_FILES, resource.getrlimit(resource.RLIMIT_NOFILE)[1])
             resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
@@ -165,10 +190,8 @@ class Holder:
                 reply = self.run(request["exec"], list(fds))
             elif "snapshot" in request:
                 reply = self.snapshot(request["snapshot"], request["into"])
-            elif "close" in request:
-                return
             else:
-                continue
+                continue  # a kill that came too late
             self.control.sendall(json.dumps(reply).encode() + b"\n")
 
     def snapshot(self, target: str, into: str) -> dict[str, Any]:
@@ -180,13 +203,34 @@ class Holder:
         return {}
 
     def cleanup(self) -> None:
-        """Leave nothing: no process, no mount, no control group, no folder."""
+        """Leave nothing: no process, no control group, no mount."""
         self.kill()
         reap()
         remove_groups(self.groups.folders)
         self.mounts.clear()
-        for folder in (self.config["stage"], self.config["edits_dir"]):
-            shutil.rmtree(folder, ignore_errors=True)
+
+
+def take_over(pipe: socket.socket) -> dict[str, Any]:
+    """Wait for a command, and take its three descriptors as our own."""
+    data, fds, _, _ = socket.recv_fds(pipe, 1 << 20, 3)
+    while not data.endswith(b"\n"):
+        more = pipe.recv(1 << 20)
+        if not more:
+            os._exit(0)  # the session ends without another command
+        data += more
+    for wanted, fd in enumerate(fds):
+        os.dup2(fd, wanted)
+    request: dict[str, Any] = json.loads(data)
+    return request
+
+
+def pass_filter(program: bytes) -> None:
+    """Put the filter where bubblewrap reads it."""
+    file = os.memfd_create("filter", 0)
+    os.write(file, program)
+    os.lseek(file, 0, os.SEEK_SET)
+    if file != FILTER_FD:
+        os.dup2(file, FILTER_FD)
 
 
 def forget_signals() -> None:
@@ -197,28 +241,22 @@ def forget_signals() -> None:
     signal.pthread_sigmask(signal.SIG_SETMASK, ())
 
 
-def main() -> None:
-    """Serve one sandbox over the socket whose number is the first argument."""
-    control = socket.socket(fileno=int(sys.argv[1]))
-    for name in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-        signal.signal(name, signal.SIG_IGN)
-    with control.makefile("rb") as lines:
-        line = lines.readline()
+def serve_session(control: socket.socket, shared: Root) -> None:
+    """Hold one sandbox until the socket closes."""
+    stream = control.makefile("rb")
+    line = stream.readline()
     if not line:
         return
-    holder = Holder(json.loads(line), control)
+    holder = Holder(json.loads(line), control, shared)
     with contextlib.suppress(EOFError, ConnectionError):
         try:
-            holder.prepare()
-            out = holder.mounts.open_out()
-            ready = {"ready": holder.uid, "groups": holder.groups.folders}
-            socket.send_fds(control, [json.dumps(ready).encode() + b"\n"], [out])
+            holder.prepare(stream)
+            out, pidfd = holder.mounts.open_out(), os.pidfd_open(os.getpid())
+            ready = {"pid": os.getpid(), "groups": holder.groups.folders}
+            socket.send_fds(control, [json.dumps(ready).encode() + b"\n"], [out, pidfd])
             os.close(out)
+            os.close(pidfd)
             holder.serve()
         except (OSError, ValueError, KeyError) as error:
             control.sendall(json.dumps({"error": str(error)}).encode() + b"\n")
     holder.cleanup()
-
-
-if __name__ == "__main__":
-    main()

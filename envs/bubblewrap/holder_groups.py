@@ -3,41 +3,43 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import resource
 import signal
 import time
 from collections.abc import Iterable
+from typing import Any
 
 KILL_WITHIN_S = 5.0
+OWN_PIDS = 3
+"""Processes of ours that count in a sandbox's group: bubblewrap's two, and the one that starts them."""
+CPU_PERIOD_US = 100_000
 
 
 class Groups:
     """The control groups of one sandbox; with none at all, every answer is zero."""
 
-    def __init__(self) -> None:
+    def __init__(self, zygote: int = 0) -> None:
+        self.name = f"excise-{zygote}-{os.getpid()}"
         self.folders: list[str] = []
 
-    def make(self, roots: dict[str, str], memory_bytes: int, pids: int) -> None:
-        """One group per controller, under the folders that the parent found writable."""
-        limits = {
-            "memory": {
-                "memory.max": memory_bytes,
-                "memory.swap.max": 0,
-                "memory.limit_in_bytes": memory_bytes,
-                "memory.memsw.limit_in_bytes": memory_bytes,
-            },
-            "pids": {"pids.max": pids + 3},
-        }
+    def make(self, roots: dict[str, str], policy: dict[str, Any]) -> None:
+        """One group per controller, under the folders that the parent found writable.
+
+        Raises ``OSError`` if a limit cannot be set, unless the policy is lenient.
+        """
         for name, root in roots.items():
-            group = f"{root}/excise-{os.getpid()}"
+            group = f"{root}/{self.name}"
             os.makedirs(group, exist_ok=True)
             if group not in self.folders:
                 self.folders.append(group)
-            for file, value in limits.get(name, {}).items():
-                if os.path.exists(f"{group}/{file}"):
-                    with contextlib.suppress(OSError), open(f"{group}/{file}", "w") as handle:
-                        handle.write(str(value))
+            wanted = limits(policy).get(name, {})
+            done = [set_limit(group, file, value) for file, value in wanted.items()]
+            for file, value in other_limits(policy).items():
+                set_limit(group, file, value)
+            if wanted and not any(done) and not policy["lenient"]:
+                raise OSError(errno.EPERM, f"the control group {group} takes no limit for {name}")
 
     def join(self) -> None:
         """Put this process into all of them."""
@@ -78,6 +80,37 @@ class Groups:
             kill_group(group)
 
 
+def limits(policy: dict[str, Any]) -> dict[str, dict[str, str]]:
+    """Controller to its file and value, of version 2 and of version 1: one of them has to be there."""
+    found = {
+        "memory": {"memory.max": f"{policy['memory_bytes']}", "memory.limit_in_bytes": f"{policy['memory_bytes']}"},
+        "pids": {"pids.max": f"{policy['pids'] + OWN_PIDS}"},
+    }
+    if policy["cpus"] is not None:
+        quota = max(1000, round(policy["cpus"] * CPU_PERIOD_US))
+        found["cpu"] = {"cpu.max": f"{quota} {CPU_PERIOD_US}", "cpu.cfs_quota_us": f"{quota}"}
+    return found
+
+
+def other_limits(policy: dict[str, Any]) -> dict[str, str]:
+    """What makes them stricter where the kernel has it: swap, and the period of version 1."""
+    return {
+        "memory.swap.max": "0",
+        "memory.memsw.limit_in_bytes": f"{policy['memory_bytes']}",
+        "cpu.cfs_period_us": f"{CPU_PERIOD_US}",
+    }
+
+
+def set_limit(group: str, file: str, value: str) -> bool:
+    """Write one file of a group, if it has it; whether it took the value."""
+    try:
+        with open(f"{group}/{file}", "r+") as handle:
+            handle.write(value)
+    except OSError:
+        return False
+    return True
+
+
 def kill_group(group: str) -> None:
     """Kill every process of a control group, and wait until they are gone."""
     deadline = time.monotonic() + KILL_WITHIN_S
@@ -92,21 +125,21 @@ def kill_group(group: str) -> None:
         for pid in pids:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
-        time.sleep(0.005)
+        time.sleep(0.001)
 
 
 def remove_groups(folders: Iterable[str]) -> None:
     """Kill what is left in control groups and remove them; the kernel may need a moment."""
     for group in folders:
         kill_group(group)
-        for _ in range(200):
+        for _ in range(1000):
             try:
                 os.rmdir(group)
                 break
             except FileNotFoundError:
                 break
             except OSError:
-                time.sleep(0.01)
+                time.sleep(0.002)
 
 
 # ----------------------------------------------------------------- where there are no control groups

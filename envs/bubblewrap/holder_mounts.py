@@ -1,4 +1,4 @@
-"""The mounts of one sandbox, in the holder's own namespace. Standard library only, since the holder loads it.
+"""The mounts of one sandbox, in the holder's own namespace. Standard library only, since the holder loads it by path.
 
 Everything that a sandbox writes goes to two sized tmpfs, one for the mounts and temporary folders, one for results,
 so that a full disk inside neither reaches the host nor silences the report.
@@ -6,44 +6,18 @@ so that a full disk inside neither reaches the host nor silences the report.
 
 from __future__ import annotations
 
-import ctypes
+import errno
 import os
 import shutil
 import stat
+from collections.abc import Callable
 from typing import Any
 
-CLONE_NEWNS, CLONE_NEWUSER = 0x00020000, 0x10000000
-MS_NOSUID, MS_NODEV, MS_BIND, MS_REC, MS_PRIVATE, MNT_DETACH = 2, 4, 4096, 16384, 1 << 18, 2
+from excise.envs.bubblewrap.holder_calls import MS_BIND, MS_NODEV, MS_NOSUID, MS_RDONLY, MS_REMOUNT, bind, mount, umount
+from excise.envs.bubblewrap.holder_root import Root
+
 BYTES_PER_FILE = 2048
 """A tmpfs of n bytes may hold n / 2048 files: empty ones use the host's memory as well."""
-
-libc = ctypes.CDLL(None, use_errno=True)
-
-
-def check(result: int, what: str) -> None:
-    """Raise ``OSError`` for a failed C call."""
-    if result != 0:
-        code = ctypes.get_errno()
-        raise OSError(code, f"{what}: {os.strerror(code)}")
-
-
-def mount(source: str, target: str, kind: str = "", flags: int = 0, options: str = "") -> None:
-    """mount(2)."""
-    done = libc.mount(
-        os.fsencode(source), os.fsencode(target), kind.encode() or None, flags, os.fsencode(options) or None
-    )
-    check(done, f"mount {kind or 'bind'} {source} on {target}")
-
-
-def unshare(privileged: bool) -> None:
-    """A mount namespace of our own; for ordinary users inside a user namespace that maps only themselves."""
-    uid, gid = os.getuid(), os.getgid()
-    check(libc.unshare(CLONE_NEWNS if privileged else CLONE_NEWNS | CLONE_NEWUSER), "unshare")
-    if not privileged:
-        for name, text in (("setgroups", "deny"), ("uid_map", f"{uid} {uid} 1"), ("gid_map", f"{gid} {gid} 1")):
-            with open(f"/proc/self/{name}", "w") as file:
-                file.write(text)
-    mount("none", "/", flags=MS_REC | MS_PRIVATE)
 
 
 def open_dir(path: str) -> str:
@@ -54,27 +28,33 @@ def open_dir(path: str) -> str:
 
 
 class Mounts:
-    """Folders of the stage: ``m0``, ``m1``, … for the mounts, ``tmp``, ``home``, ``shm``, and ``results/out``."""
+    """The stage: ``root`` is what the sandbox sees, ``m0``, ``m1``, … hold what it writes, ``results`` comes out."""
 
-    def __init__(self, stage: str, entries: list[dict[str, Any]], disk_bytes: int, privileged: bool) -> None:
-        self.stage, self.entries, self.disk_bytes, self.privileged = stage, entries, disk_bytes, privileged
+    def __init__(self, shared: Root, config: dict[str, Any], privileged: bool) -> None:
+        self.shared, self.entries, self.privileged = shared, config["mounts"], privileged
+        self.disk_bytes, self.network = config["policy"]["disk_bytes"], config["policy"]["network"]
+        self.stage = f"{shared.base}/stage"
+        self.root = f"{self.stage}/root"
         self.uppers: dict[str, str] = {}
-        self.arguments: list[str] = []
-        """Arguments for bubblewrap."""
 
     def build(self) -> None:
         """Mount everything."""
-        results = self.disk_bytes // 2
         self.tmpfs(self.stage, self.disk_bytes)
+        os.mkdir(self.root)
+        mount(self.root, self.root, flags=MS_BIND)  # a mount of its own, which can be made read-only by itself
+        self.shared.put_into(self.root, network=self.network)
         for number, entry in enumerate(self.entries):
             self.add(number, entry)
-        for name in ("tmp", "home", "shm"):
-            open_dir(f"{self.stage}/{name}")
         os.mkdir(f"{self.stage}/results")
-        self.tmpfs(f"{self.stage}/results", results)
-        out = open_dir(f"{self.stage}/results/out")
-        self.arguments += ["--bind", f"{self.stage}/shm", "/dev/shm", "--bind", f"{self.stage}/tmp", "/tmp"]
-        self.arguments += ["--bind", f"{self.stage}/home", "/home/agent", "--bind", out, "/excise/out"]
+        self.tmpfs(f"{self.stage}/results", self.disk_bytes // 2)
+        places = {"tmp": "tmp", "home": "home/agent", "results/out": "excise/out", "shm": "dev/shm"}
+        for name, target in places.items():
+            mount(open_dir(f"{self.stage}/{name}"), f"{self.root}/{target}", flags=MS_BIND)
+        mount("none", self.root, flags=MS_BIND | MS_REMOUNT | MS_RDONLY | MS_NOSUID | MS_NODEV)
+
+    def arguments(self) -> list[str]:
+        """Arguments for bubblewrap: one bind brings everything but what only it can mount."""
+        return ["--dev-bind", self.root, "/", "--proc", "/proc", "--ro-bind", "/proc/sys", "/proc/sys"]
 
     @staticmethod
     def tmpfs(target: str, size: int) -> None:
@@ -88,23 +68,29 @@ class Mounts:
 
     def add(self, number: int, entry: dict[str, Any]) -> None:
         """One mount: a bind, an empty folder, or an overlay of layers."""
-        base, target, layers = f"{self.stage}/m{number}", entry["target"], entry["layers"]
-        merged = f"{base}/merged"
-        os.makedirs(base)
-        if len(layers) == 1 and not entry["writable"]:
-            if os.path.isdir(layers[0]):
-                os.mkdir(merged)
-            else:
-                os.close(os.open(merged, os.O_CREAT | os.O_WRONLY))
-            mount(layers[0], merged, flags=MS_BIND)
+        base, layers, writable = f"{self.stage}/m{number}", entry["layers"], entry["writable"]
+        target = self.point(entry["target"], folder=not layers or os.path.isdir(layers[0]))
+        if len(layers) == 1 and not writable:
+            bind(layers[0], target)
         elif not layers:
-            self.uppers[target] = open_dir(merged)
+            self.uppers[entry["target"]] = open_dir(base)
+            bind(base, target, read_only=not writable)
         else:
-            os.mkdir(merged)
-            self.overlay(base, merged, entry)
-        self.arguments += ["--bind" if entry["writable"] else "--ro-bind", merged, target]
+            os.mkdir(base)
+            self.overlay(base, target, entry)
 
-    def overlay(self, base: str, merged: str, entry: dict[str, Any]) -> None:
+    def point(self, target: str, *, folder: bool) -> str:
+        """The mount point of ``target``, made if it is not there."""
+        here = self.root + target
+        if not os.path.lexists(here):
+            os.makedirs(here if folder else os.path.dirname(here), exist_ok=True)
+            if not folder:
+                os.close(os.open(here, os.O_CREAT | os.O_WRONLY))
+        if os.path.realpath(here) != here:  # a link of a layer must not lead a mount elsewhere
+            raise ValueError(f"{target} is no plain place for a mount")
+        return here
+
+    def overlay(self, base: str, target: str, entry: dict[str, Any]) -> None:
         """Layers, topmost first, with an upper one of the session's own if the mount is writable."""
         lower = ":".join(layer.replace("\\", "\\\\").replace(":", "\\:") for layer in entry["layers"])
         options = [f"lowerdir={lower}"]
@@ -114,11 +100,11 @@ class Mounts:
             options += [f"upperdir={upper}", f"workdir={base}/work"]
         if not self.privileged:
             options.append("userxattr")
-        mount("overlay", merged, "overlay", MS_NOSUID | MS_NODEV, ",".join(options))
+        mount("overlay", target, "overlay", MS_NOSUID | MS_NODEV, ",".join(options))
 
     def clear(self) -> None:
         """Let go of every mount; the namespace would take them along anyway."""
-        libc.umount2(os.fsencode(self.stage), MNT_DETACH)
+        umount(self.stage)
 
     # ------------------------------------------------------------------------------------- edits
     def inside(self, path: str) -> str:
@@ -130,7 +116,7 @@ class Mounts:
         )
         if best is None or not best["writable"]:
             raise ValueError(f"{path} lies in no writable mount")
-        here = f"{self.stage}/m{self.entries.index(best)}/merged"
+        here = self.root + best["target"]
         *parents, last = path.removeprefix(best["target"] + "/").split("/")
         if {"", ".", ".."} & {*parents, last}:
             raise ValueError(f"{path} is no plain path")
@@ -142,27 +128,28 @@ class Mounts:
                 raise ValueError(f"{path}: {part!r} is not a plain folder")
         return f"{here}/{last}"
 
-    def edit(self, path: str, edit: dict[str, Any]) -> None:
-        """Write, or delete, one file before anything of the project has run."""
+    def edit(self, path: str, size: int | None, read: Callable[[int], bytes]) -> None:
+        """Write (``size`` bytes that ``read`` gives), or delete, one file before anything of the project has run."""
+        data = b"" if size is None else read(size)
         where = self.inside(path)
         mode = 0o666
         if os.path.lexists(where):
             found = os.lstat(where).st_mode
             mode = 0o777 if stat.S_ISREG(found) and found & 0o100 else 0o666
             os.unlink(where)
-        if edit.get("delete"):
+        if size is None:
             self.remove_empty_parents(where)
             return
         descriptor = os.open(where, os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_NOFOLLOW, 0o666)
-        with os.fdopen(descriptor, "wb") as file, open(edit["file"], "rb") as content:
-            shutil.copyfileobj(content, file)
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(data)
         os.chmod(where, mode)
 
-    @staticmethod
-    def remove_empty_parents(where: str) -> None:
+    def remove_empty_parents(self, where: str) -> None:
         """Folders that a deletion leaves empty do not exist for git."""
+        points = {self.root + entry["target"] for entry in self.entries}
         parent = os.path.dirname(where)
-        while not parent.endswith("/merged"):
+        while parent not in points:
             try:
                 os.rmdir(parent)
             except OSError:
@@ -173,6 +160,9 @@ class Mounts:
     def snapshot(self, target: str, into: str) -> None:
         """Copy what was written to a mount, whiteouts included, owned by us and open to all."""
         source = self.uppers[target]
+        sizes = (os.lstat(os.path.join(folder, name)).st_size for folder, _, names in os.walk(source) for name in names)
+        if sum(sizes) > self.disk_bytes:  # holes cost nothing inside, and would be written out as zeros
+            raise OSError(errno.EFBIG, f"{target} holds files that are larger than all that may be written")
         for folder, folders, files in os.walk(source):
             there = os.path.join(into, os.path.relpath(folder, source))
             os.makedirs(there, exist_ok=True)

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from excise.envs.host import rootfs_identity
+from excise.envs.host import system_identity
 from excise.envs.import_check import check_imports
 from excise.envs.index_relay import IndexRelay
 from excise.envs.install_env import uv_version
@@ -50,7 +50,7 @@ def carry_out(
     """
     open_to_all(sources)
     interpreter = interpreter_of(recipe.python)
-    where = (interpreter.version, uv_version(), rootfs_identity(), sandbox.name)
+    where = (interpreter.version, uv_version(), *system_identity(sandbox))
     folder = cache / "envs" / content_id("commands", VERSION, repo.tree, to_dict(recipe), where, lock)
     record = folder / "environment.json"
     with locked(folder):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -56,7 +56,7 @@ class Site:
         if lock:
             variables["UV_CONSTRAINT"] = LOCK
         mounts.append(Mount(target=BIN, layers=(str(self._shims()),)))
-        session = self.sandbox.open(mounts, replace(self.policy, network=True), env=variables)
+        session = self._open(mounts, variables, network=True)
         if lock:
             session.put(LOCK, "".join(f"{line}\n" for line in lock).encode())
         return session
@@ -70,7 +70,11 @@ class Site:
         """A session as tests get it: no network, a read-only environment."""
         mounts = project_mounts(self.interpreter, [*built, self.sources], env)
         variables = base_env() | dict(self.recipe.env)
-        return self.sandbox.open([*mounts, *extra], replace(self.policy, network=False), env=variables)
+        return self._open([*mounts, *extra], variables, network=False)
+
+    def _open(self, mounts: Sequence[Mount], variables: Mapping[str, str], *, network: bool) -> Session:
+        policy = replace(self.policy, network=network)
+        return self.sandbox.open(mounts, policy, env=variables, system_packages=self.recipe.system_packages)
 
     def new_layer(self, name: str) -> Path:
         """A new folder for a layer."""

@@ -21,6 +21,7 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Fie
 from pydantic_core import PydanticCustomError
 
 from excise.errors import ConfigError
+from excise.protocols import SandboxOptions
 from excise.types import SourceSpec, Visibility
 
 _PATHS = ("out", "cache", "model.replay")
@@ -92,6 +93,8 @@ class VerdictSettings(_Strict):
     """Processes of one sandbox."""
     disk_mb: int = Field(default=2048, ge=16)
     """What one sandbox may write."""
+    cpus: float | None = Field(default=None, ge=0.05)
+    """Cores' worth of CPU time that one sandbox gets; without it as much as there is."""
     min_passing: int = Field(default=10, ge=1)
     """A project with fewer passing tests is refused."""
     min_pass_rate: float = Field(default=0.8, ge=0, le=1)
@@ -171,6 +174,17 @@ class ModelSettings(_Strict):
         return bool(self.model)
 
 
+class DockerSettings(_Strict):
+    """The Docker backend on this machine; ``sandbox = "docker"`` chooses it."""
+
+    base_image: str = Field(default="host", min_length=1)
+    """What environments are built on: ``host`` (this machine's own system), ``debootstrap``, or an image's name."""
+    network: str = ""
+    """The engine's network for installations; empty for its own bridge, or the host's network if it has none."""
+    runtime: str = ""
+    """The runtime of containers, such as ``runsc`` for gVisor; empty for the engine's default."""
+
+
 class Settings(_Strict):
     """Everything ``excise generate`` and ``excise refresh`` can be told."""
 
@@ -187,13 +201,21 @@ class Settings(_Strict):
     scheduler: str = ""
     """Address of a Dask scheduler; empty starts a local one."""
     sandbox: str = "bubblewrap"
-    """Name of the sandbox backend."""
+    """Name of the sandbox backend: ``bubblewrap`` or ``docker``."""
+    lenient_sandbox: bool = False
+    """Run even where the sandbox cannot enforce a limit on this machine; otherwise that is an error."""
+    docker: DockerSettings = DockerSettings()
+    """The Docker backend."""
     seed: int = 0
     """Decides the order in which features are tried."""
     verdict: VerdictSettings = VerdictSettings()
     """What changes a verdict."""
     model: ModelSettings = ModelSettings()
     """The model behind everything that is driven by one."""
+
+    def sandbox_options(self) -> SandboxOptions:
+        """How the sandbox backend is to be set up."""
+        return SandboxOptions(lenient=self.lenient_sandbox, **self.docker.model_dump())
 
 
 def default_cache() -> Path:

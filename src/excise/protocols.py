@@ -12,18 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
-from excise.types import (
-    CoverageMap,
-    Deletion,
-    Feature,
-    Repo,
-    SourceSpec,
-    Status,
-    Symbol,
-    TestRun,
-    Verdict,
-    Worker,
-)
+from excise.types import CoverageMap, Deletion, Feature, Repo, SourceSpec, Status, Symbol, TestRun, Verdict, Worker
 
 if TYPE_CHECKING:
     from excise.types import Recipe
@@ -166,12 +155,28 @@ class Policy:
     """Resident memory of all processes together."""
     pids: int = 256
     """Processes and threads."""
+    cpus: float | None = None
+    """Cores' worth of CPU time that all processes together get; ``None`` for as much as there is."""
     disk_bytes: int = 2 << 30
     """Bytes that may be written to all writable mounts and temporary folders together."""
     output_bytes: int = 8 << 20
     """Bytes of stdout and of stderr that are kept; the rest is read and thrown away."""
     lenient: bool = False
-    """Run even where a limit cannot be enforced."""
+    """Run even where a limit cannot be enforced (:class:`SandboxOptions` can say so for all policies)."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SandboxOptions:
+    """How a backend is set up on this machine; a backend takes what concerns it."""
+
+    lenient: bool = False
+    """Run even where a limit cannot be enforced, as if every policy said so."""
+    base_image: str = "host"
+    """Docker: what images are made of: ``host`` (this machine's own system), ``debootstrap``, or an image's name."""
+    network: str = ""
+    """Docker: the network of installations; empty for the engine's own, or the host's if it has none."""
+    runtime: str = ""
+    """Docker: the runtime of containers, such as ``runsc`` for gVisor; empty for the engine's default."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -184,6 +189,8 @@ class Mount:
     """Host folders, topmost first; never changed."""
     writable: bool = False
     """Writes go to the session's own upper layer, which is lost at the end unless snapshotted."""
+    live: bool = False
+    """The one layer is shared as it is at any time (it holds a socket), never copied."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -213,19 +220,15 @@ class Capabilities:
     available: bool
     """It can be used at all."""
     detail: str = ""
-    """Why not, and what to do; or how it will run."""
-    network_off: bool = False
-    """No network inside."""
-    memory: bool = False
-    """Memory limit for the whole tree of processes."""
-    pids: bool = False
-    """Limit on processes."""
-    disk: bool = False
-    """Limit on bytes written."""
-    separate_uid: bool = False
-    """The processes run as another user than the caller."""
+    """Why not, or what it is."""
+    how: Mapping[str, str] = field(default_factory=dict)
+    """What it enforces and how: ``network_off, memory, pids, cpus, disk, syscalls, separate_uid, kernel`` (its own)."""
     snapshot: bool = False
-    """Sessions can be snapshotted into layers."""
+    """Sessions can be snapshotted into layers, and forked."""
+    system_packages: bool = False
+    """The distribution's packages can be added to the root file system."""
+    advice: str = ""
+    """What to do about what is missing."""
 
 
 class Session(Protocol):
@@ -264,6 +267,14 @@ class Session(Protocol):
         """Copy what was written to the mount ``target`` into the host folder ``into``, as a layer."""
         ...
 
+    def fork(self) -> Session:
+        """A second session that begins with what was written to this one's mounts so far; each goes on by itself."""
+        ...
+
+    def diff(self, target: str) -> bytes:
+        """What was written to the mount ``target``, as a patch that ``git apply`` takes."""
+        ...
+
     def close(self) -> None:
         """End the session; safe to call twice."""
         ...
@@ -278,6 +289,10 @@ class Sandbox(Protocol):
         """What it can enforce here."""
         ...
 
+    def system(self) -> str:
+        """Name of the root file system, part of every environment's identity; empty for this host's own as it is."""
+        ...
+
     def open(
         self,
         mounts: Sequence[Mount],
@@ -286,11 +301,14 @@ class Sandbox(Protocol):
         env: Mapping[str, str],
         cwd: str = "/testbed",
         edits: Mapping[str, bytes | None] | None = None,
+        system_packages: Sequence[str] = (),
     ) -> Session:
         """Open a session.
 
-        ``edits`` (absolute path inside a writable mount to new content, ``None`` to delete) are made
-        before any code of the project runs. Raises :class:`SandboxError`.
+        ``edits`` (absolute path inside a writable mount to new content, ``None`` to delete) are made before any code
+        of the project runs. A backend that can adds the distribution's ``system_packages``. Raises
+        :class:`SandboxError`, also for a limit that cannot be enforced, and :class:`EnvironmentFailure`
+        (``missing_system_lib``) for packages that cannot be had.
         """
         ...
 

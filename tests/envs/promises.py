@@ -1,6 +1,7 @@
-"""What a sandbox promises, tried out by real commands; the answers are plain facts for a test to judge.
+"""What every sandbox promises, tried out by real commands; the answers are plain facts for a test to judge.
 
-Standard library and excise only, so that it can run as a script for another user: ``python promises.py NAME``.
+Standard library and excise only, so that it can run as a script for another user:
+``python promises.py BACKEND NAME``.
 """
 
 from __future__ import annotations
@@ -15,13 +16,24 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-import excise.envs.bubblewrap.sandbox as backend
+import excise.envs.bubblewrap.sandbox as bubblewrap
 from excise.envs.bubblewrap.sandbox import BubblewrapSandbox
-from excise.protocols import Completed, Mount, Policy, Session
+from excise.protocols import Completed, Mount, Policy, Sandbox, Session
 
 ENV = {"PATH": "/usr/bin:/bin", "HOME": "/home/agent", "LC_ALL": "C.UTF-8"}
 PYTHON = "/usr/bin/python3"
 MB = 1 << 20
+CHOSEN = {"backend": "bubblewrap"}
+"""What is tried out."""
+
+
+def sandbox() -> Sandbox:
+    """The backend that is tried out."""
+    if CHOSEN["backend"] == "bubblewrap":
+        return BubblewrapSandbox()
+    from excise.envs.docker.sandbox import DockerSandbox
+
+    return DockerSandbox()
 
 
 def scratch() -> Path:
@@ -39,6 +51,7 @@ def layer(files: dict[str, str]) -> Path:
         (root / path).write_text(text)
     for path in (root, *root.rglob("*")):
         path.chmod(0o777 if path.is_dir() else 0o666)
+        os.utime(path, (1_700_000_001, 1_700_000_001))  # equal content, equal image
     return root
 
 
@@ -48,7 +61,7 @@ def opened(
     """A session with one writable mount."""
     layers = (str(root or layer({"a.txt": "first\n", "deep/b.txt": "second\n"})),)
     mounts = [Mount(target="/testbed", layers=layers, writable=True), Mount(target="/fixed", layers=layers)]
-    return BubblewrapSandbox().open(mounts, policy or Policy(), env=ENV, edits=edits)
+    return sandbox().open(mounts, policy or Policy(), env=ENV, edits=edits)
 
 
 def sh(session: Session, script: str, *arguments: str, timeout_s: float = 30.0) -> Completed:
@@ -111,9 +124,6 @@ print(sorted(name for _, name in socket.if_nameindex()))
 
 def host_files() -> dict[str, object]:
     secret = layer({"secret.txt": "hidden"})
-    closed = (
-        "/etc/shadow /root/. /home/agent/../root/. /proc/1/root/etc/shadow /proc/1/environ /sys/kernel /var/log /boot"
-    )
     closed = (
         "/etc/shadow /root/. /home/agent/../root/. /proc/1/root/etc/shadow /proc/1/environ /sys/kernel /var/log /boot"
     )
@@ -199,7 +209,7 @@ def disk_filler() -> dict[str, object]:
         done = facts(
             sh(session, script, "/tmp/big", "/testbed/big", "/dev/shm/big", "/home/agent/big", "/excise/out/big")
         )
-        free = facts(sh(session, "rm /excise/out/big && echo report >/excise/out/r && cat /excise/out/r"))
+        free = facts(sh(session, "rm -f /excise/out/big && echo report >/excise/out/r && cat /excise/out/r"))
         sh(session, "rm -f /tmp/big /testbed/big /dev/shm/big /home/agent/big")
         return {"fill": done, "report": free, "many": facts(sh(session, many))}
 
@@ -281,11 +291,42 @@ def snapshots() -> dict[str, object]:
         )
         session.snapshot("/testbed", into)
     modes = {path.name: oct(path.lstat().st_mode & 0o7777) for path in into.rglob("*") if not path.is_symlink()}
-    with BubblewrapSandbox().open(
+    with sandbox().open(
         [Mount(target="/testbed", layers=(str(into), str(root)), writable=True)], Policy(), env=ENV
     ) as again:
         seen = facts(sh(again, "cd /testbed; find . | sort; cat n.txt"))
     return {"modes": modes, "link": os.readlink(into / "l"), "again": seen, "owner": into.stat().st_uid == os.geteuid()}
+
+
+def forks() -> dict[str, object]:
+    """A session goes on twice, and each says what it changed."""
+    root = layer({"a.txt": "first\n", "deep/b.txt": "second\n", "bin.dat": "\0\1"})
+    with opened(root=root) as session:
+        sh(session, "cd /testbed; echo more >>a.txt; rm deep/b.txt; printf '\\0\\2' >bin.dat; echo n >new.txt")
+        with session.fork() as other:
+            sh(other, "echo other >/testbed/other; rm /testbed/a.txt")
+            theirs = facts(sh(other, "cd /testbed; find . -type f | sort; cat new.txt"))
+            patch = other.diff("/testbed").decode(errors="replace")
+        ours = facts(sh(session, "cd /testbed; find . -type f | sort; cat a.txt"))
+        wrong = refused(lambda: session.diff("/fixed"))
+    left = [p.name for p in Path(tempfile.gettempdir()).glob(f"excise-fork-{os.getpid()}-*")]
+    return {"ours": ours["stdout"], "theirs": theirs["stdout"], "patch": patch, "wrong": wrong, "left": left}
+
+
+def cpu_hog() -> dict[str, object]:
+    """Four processes that compute for a second get half a core together, if the machine can say so."""
+    script = """
+import os, time
+began = time.time()
+for _ in range(2):
+    os.fork()
+while time.time() - began < 1.5: pass
+"""
+    how = bubblewrap.how_limited() if CHOSEN["backend"] == "bubblewrap" else sandbox().capabilities().how
+    if "cpus" not in how:
+        return {"given": False, "refused": refused(lambda: opened(Policy(cpus=0.5)))}
+    with opened(Policy(cpus=0.5)) as session:
+        return {"given": True, **facts(py(session, script + "\nos.system('sleep 0.2')"))}
 
 
 def traces() -> dict[str, object]:
@@ -294,12 +335,15 @@ def traces() -> dict[str, object]:
         sh(session, "echo x >/testbed/x; setsid sleep 5 &")
         folders = session_folders(session)
         existed = [Path(f).exists() for f in folders]
-    return {"existed": all(existed) and bool(existed), "left": [f for f in folders if Path(f).exists()]}
+    stages = len(list(Path(tempfile.gettempdir()).glob(f"excise-stage-{os.getpid()}-*")))
+    return {"existed": all(existed), "left": [f for f in folders if Path(f).exists()], "stages": stages}
 
 
 def session_folders(session: Session) -> list[str]:
-    """Folders of the host that belong to a session: its stage, its edits, its control groups."""
-    return [str(session._stage), str(session._edits), *session._groups]  # type: ignore[attr-defined]
+    """Folders of the host that belong to a session: its control groups, or where its results are kept."""
+    if CHOSEN["backend"] == "bubblewrap":
+        return list(session.groups)  # type: ignore[attr-defined]
+    return [str(session.out)]
 
 
 def accounting() -> dict[str, object]:
@@ -320,15 +364,24 @@ PROMISES: dict[str, Callable[[], dict[str, object]]] = {
     function.__name__: function
     for function in (
         identity, network, host_files, writes, proc_sys, fork_bomb, memory_hog, disk_filler, log_flood, daemons,
-        timeout, links, snapshots, traces, accounting, signals,
+        timeout, links, snapshots, forks, traces, accounting, signals, cpu_hog,
     )
 }  # fmt: skip
 
 
 def without_groups() -> None:
     """As on a machine where no control group can be made."""
-    backend.writable_groups = dict
+    bubblewrap.writable_groups = dict
+
+
+def main() -> None:
+    """Try one promise out, and print what was found."""
+    import attacks
+
+    CHOSEN["backend"] = sys.argv[1]
+    print(json.dumps((PROMISES | attacks.ATTACKS)[sys.argv[2]]()))
 
 
 if __name__ == "__main__":
-    print(json.dumps(PROMISES[sys.argv[1]]()))
+    sys.modules["promises"] = sys.modules["__main__"]
+    main()

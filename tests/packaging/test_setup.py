@@ -111,6 +111,32 @@ def test_another_system_is_told_what_to_install(machine: Machine) -> None:
     assert "package manager: bubblewrap git" in done.stderr
 
 
+ENGINE = 'SBIN="$BIN"; DOCKER_SOCKET="$BIN/socket"; DOCKER_HOST=""; install_engine'
+
+
+def test_an_engine_is_installed_where_there_is_none(machine: Machine) -> None:
+    user(machine, 0)
+    machine.program("apt-get", MAKE_PROGRAM.format("dockerd"))
+    for _ in range(2):
+        assert machine.run(ENGINE).returncode == 0
+    assert machine.logged("apt-get") == ["apt-get install -y --no-install-recommends docker.io"]
+
+
+def test_an_engine_that_answers_is_used(machine: Machine) -> None:
+    user(machine, 0)
+    machine.program("apt-get", "exit 1")
+    assert machine.run("DOCKER_HOST=unix:///x; install_engine").stderr == ""
+    assert machine.logged("apt-get") == []
+
+
+def test_who_may_not_install_an_engine_is_told_how(machine: Machine) -> None:
+    user(machine, 1000)
+    machine.program("apt-get")
+    done = machine.run(ENGINE)
+    assert (done.returncode, machine.logged("apt-get")) == (0, [])
+    assert "apt-get install -y docker.io" in done.stderr
+
+
 def test_an_old_python_is_passed_over(machine: Machine) -> None:
     machine.program("python3", "exit 1")
     machine.program("python3.14", "exit 127")

@@ -11,6 +11,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+ZYGOTE = b"zygote.py"
+
 
 @contextmanager
 def started(*arguments: str | Path) -> Iterator[subprocess.Popen[str]]:
@@ -60,14 +62,10 @@ def descendants(pid: int) -> list[int]:
 
 
 def workers_in_sandboxes(pid: int) -> list[int]:
-    """Worker processes that have a sandbox open right now."""
+    """Worker processes that have a sandbox open right now: a process forked from their zygote."""
     tree = parents()
-    return [
-        tree[child]
-        for child in descendants(pid)
-        if b"holder.py" in command_line(child) and tree.get(child, pid) != pid
-        if b"holder.py" not in command_line(tree[child])
-    ]
+    zygotes = [p for p in descendants(pid) if ZYGOTE in command_line(p) and ZYGOTE not in command_line(tree.get(p, 0))]
+    return list({tree[zygote]: None for zygote in zygotes if zygote in tree.values() and tree[zygote] != pid})
 
 
 def command_line(pid: int) -> bytes:

@@ -11,7 +11,7 @@ from excise.pipeline import doctor
 
 def test_every_check_has_something_to_say() -> None:
     checks = {check.name: check for check in doctor.examine()}
-    assert {"python", "git", "cache", "docker", "gpu", "torch"} <= checks.keys()
+    assert {"python", "git", "cache", "sandbox bubblewrap", "sandbox docker", "gpu", "torch"} <= checks.keys()
     assert all(check.detail for check in checks.values())
     assert all(check.advice for check in checks.values() if check.needed and not check.ok)
 

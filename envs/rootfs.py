@@ -1,14 +1,15 @@
-"""The read-only system that every bubblewrap sandbox sees: the host's ``/usr`` without its Python packages."""
+"""The read-only system of every sandbox: the host's ``/usr`` without its Python packages, and a little of ``/etc``."""
 
 from __future__ import annotations
 
 import contextlib
 import json
 import os
-import tempfile
 from functools import cache
 from pathlib import Path
+from typing import Any
 
+from excise.envs.host_lock import host_folder
 from excise.envs.layout import masked_in
 
 _ETC = (
@@ -16,31 +17,31 @@ _ETC = (
     "localtime", "timezone", "mime.types", "services", "protocols", "nsswitch.conf", "terminfo",
 )  # fmt: skip
 _NETWORK = ("resolv.conf", "hosts", "gai.conf", "host.conf")
-_PASSWD = "root:x:0:0:root:/root:/usr/sbin/nologin\nagent:x:1000:1000:agent:/home/agent:/bin/sh\n"
-_GROUP = "root:x:0:\nagent:x:1000:\n"
+_TEXTS = {
+    "passwd": "root:x:0:0:root:/root:/usr/sbin/nologin\nagent:x:1000:1000:agent:/home/agent:/bin/sh\n",
+    "group": "root:x:0:\nagent:x:1000:\n",
+    "hostname": "sandbox\n",
+    "hosts": "127.0.0.1 localhost sandbox\n",
+}
 
 
-def rootfs_arguments(network: bool) -> list[str]:
-    """Arguments for bwrap. Python packages of the host, and wheels bundled with interpreters, are masked."""
-    line = ["--ro-bind", "/usr", "/usr"]
+def rootfs_plan() -> dict[str, Any]:
+    """What :class:`holder_root.Root` builds. Python packages of the host, and wheels of interpreters, are masked."""
+    links, folders = {}, []
     for name in ("bin", "sbin", "lib", "lib32", "lib64", "libx32"):
         path = Path("/") / name
         if path.is_symlink():
-            line += ["--symlink", os.readlink(path).lstrip("/"), f"/{name}"]
+            links[name] = os.readlink(path).lstrip("/")
         elif path.is_dir():
-            line += ["--ro-bind", str(path), str(path)]
-    for folder in masked_folders():
-        line += ["--tmpfs", folder, "--remount-ro", folder]
-    made = Path(_etc_folder())
-    for name in ("passwd", "group", "hostname"):
-        line += ["--ro-bind", str(made / name), f"/etc/{name}"]
-    names = _ETC + (_NETWORK if network else ())
-    for name in names:
-        if (Path("/etc") / name).exists():
-            line += ["--ro-bind", f"/etc/{name}", f"/etc/{name}"]
-    if "hosts" not in names:
-        line += ["--ro-bind", str(made / "hosts"), "/etc/hosts"]
-    return [*line, "--dir", "/run", "--dir", "/var/tmp", "--dir", "/excise"]
+            folders.append(name)
+    return {
+        "links": links,
+        "folders": folders,
+        "masks": masked_folders(),
+        "etc": _ETC,
+        "network": _NETWORK,
+        "texts": _TEXTS,
+    }
 
 
 @cache
@@ -64,7 +65,7 @@ def _bundles() -> list[Path]:
     bases = [Path(p) for p in ("/usr/lib", "/usr/libexec", "/usr/share", "/usr/local/lib", "/usr/local/share")]
     bases = [base for base in bases if base.is_dir() and not base.is_symlink()]
     stamp = ",".join(f"{base}:{base.stat().st_mtime_ns}" for base in bases)
-    memory = Path(_etc_folder()) / "bundles.json"
+    memory = host_folder() / "bundles.json"
     with contextlib.suppress(OSError, ValueError, KeyError):
         known = json.loads(memory.read_text())
         if known["stamp"] == stamp:
@@ -82,20 +83,3 @@ def _bundles() -> list[Path]:
 
 def _has_packages(root: Path) -> bool:
     return any("site-packages" in folders or "dist-packages" in folders for _, folders, _ in os.walk(root))
-
-
-@cache
-def _etc_folder() -> str:
-    """Files of /etc that are ours; one folder per user, rewritten in place."""
-    folder = Path(tempfile.gettempdir()) / f"excise-etc.{os.geteuid()}"
-    folder.mkdir(mode=0o755, exist_ok=True)
-    if folder.is_symlink() or folder.stat().st_uid != os.geteuid():
-        folder = Path(tempfile.mkdtemp(prefix="excise-etc."))
-        folder.chmod(0o755)
-    texts = {"passwd": _PASSWD, "group": _GROUP, "hostname": "sandbox\n", "hosts": "127.0.0.1 localhost sandbox\n"}
-    for name, text in texts.items():
-        scratch = folder / f".{name}.{os.getpid()}"
-        scratch.write_text(text)
-        scratch.chmod(0o644)
-        scratch.rename(folder / name)
-    return str(folder)

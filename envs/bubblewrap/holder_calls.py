@@ -1,0 +1,77 @@
+"""Calls of the kernel that Python has no name for. Standard library only, since the holder loads it by path."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+
+CLONE_NEWNS, CLONE_NEWUSER = 0x00020000, 0x10000000
+MS_RDONLY, MS_NOSUID, MS_NODEV, MS_NOEXEC, MS_REMOUNT = 1, 2, 4, 8, 32
+MS_BIND, MS_REC, MS_PRIVATE, MNT_DETACH = 4096, 16384, 1 << 18, 2
+PR_SET_PDEATHSIG, PR_SET_CHILD_SUBREAPER = 1, 36
+_SYS_MOUNT_SETATTR, _AT_FDCWD, _AT_RECURSIVE = 442, -100, 0x8000
+_ATTRIBUTES = MS_RDONLY | MS_NOSUID | MS_NODEV
+"""``MOUNT_ATTR_RDONLY``, ``NOSUID``, ``NODEV`` and ``NOEXEC`` have the numbers of the flags."""
+
+libc = ctypes.CDLL(None, use_errno=True)
+
+
+def check(result: int, what: str) -> None:
+    """Raise ``OSError`` for a failed C call."""
+    if result != 0:
+        code = ctypes.get_errno()
+        raise OSError(code, f"{what}: {os.strerror(code)}")
+
+
+def mount(source: str, target: str, kind: str = "", flags: int = 0, options: str = "") -> None:
+    """mount(2)."""
+    done = libc.mount(
+        os.fsencode(source), os.fsencode(target), kind.encode() or None, flags, os.fsencode(options) or None
+    )
+    check(done, f"mount {kind or 'bind'} {source} on {target}")
+
+
+def umount(target: str) -> None:
+    """Let go of a mount and all below it, whoever still uses it."""
+    libc.umount2(os.fsencode(target), MNT_DETACH)
+
+
+def bind(source: str, target: str, *, read_only: bool = True) -> None:
+    """Bind a folder with all mounts below it, or a file, without devices and set-id bits."""
+    mount(source, target, flags=MS_BIND | MS_REC)
+    protect(target, _ATTRIBUTES if read_only else MS_NOSUID | MS_NODEV)
+
+
+def protect(target: str, attributes: int = _ATTRIBUTES) -> None:
+    """Set attributes on a mount and all below it (mount_setattr(2); before Linux 5.12 one by one)."""
+    wanted = (ctypes.c_uint64 * 4)(attributes, 0, 0, 0)
+    done = libc.syscall(
+        _SYS_MOUNT_SETATTR, _AT_FDCWD, os.fsencode(target), _AT_RECURSIVE, ctypes.byref(wanted), ctypes.sizeof(wanted)
+    )
+    if done != 0:
+        for point in mounts_below(target):
+            kept = os.statvfs(point).f_flag & ~(os.ST_MANDLOCK | os.ST_SYNCHRONOUS)
+            mount("none", point, flags=MS_BIND | MS_REMOUNT | attributes | (kept & 0xC0F))
+
+
+def mounts_below(target: str) -> list[str]:
+    """Mount points at and below ``target`` in this namespace."""
+    with open("/proc/self/mountinfo", encoding="utf-8", errors="surrogateescape") as lines:
+        points = [line.split()[4].replace("\\040", " ") for line in lines]
+    return [point for point in dict.fromkeys(points) if point == target or point.startswith(target + "/")]
+
+
+def own_namespace(*, privileged: bool) -> None:
+    """A mount namespace of our own; for ordinary users inside a user namespace that maps only themselves."""
+    uid, gid = os.getuid(), os.getgid()
+    check(libc.unshare(CLONE_NEWNS if privileged else CLONE_NEWNS | CLONE_NEWUSER), "unshare")
+    if not privileged:
+        for name, text in (("setgroups", "deny"), ("uid_map", f"{uid} {uid} 1"), ("gid_map", f"{gid} {gid} 1")):
+            with open(f"/proc/self/{name}", "w") as file:
+                file.write(text)
+    mount("none", "/", flags=MS_REC | MS_PRIVATE)
+
+
+def copy_namespace() -> None:
+    """A mount namespace of our own, as private as the one that it is a copy of."""
+    check(libc.unshare(CLONE_NEWNS), "unshare")

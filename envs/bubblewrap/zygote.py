@@ -1,0 +1,99 @@
+"""The process that a worker's sandboxes are forked from; run as a script with ``-I -S``, standard library only.
+
+Starting an interpreter and mounting ``/usr`` with its masks is most of what a sandbox costs, so it is done once per
+worker: this process makes a mount namespace (for ordinary users inside a user namespace), builds the shared parts of
+the root in it, and forks a :mod:`holder <excise.envs.bubblewrap.holder>` for every socket it is handed. It holds no
+sandbox itself, runs nothing of anybody, and ends when the worker's end of its socket closes.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+
+if __name__ == "__main__":  # a bare package: what its own code imports, no holder needs, and every fork would copy
+    package = type(sys)("excise")
+    package.__path__ = [sys.argv[2]]
+    sys.modules["excise"] = package
+
+import glob
+import json
+import shutil
+import signal
+import socket
+import tempfile
+
+from excise.envs.bubblewrap.holder import serve_session
+from excise.envs.bubblewrap.holder_calls import own_namespace, umount
+from excise.envs.bubblewrap.holder_groups import remove_groups
+from excise.envs.bubblewrap.holder_root import Root
+
+
+def start_time(pid: int) -> str:
+    """When a process started, in clock ticks since boot; empty if there is none. With the pid it names a process."""
+    try:
+        with open(f"/proc/{pid}/stat", encoding="utf-8", errors="replace") as file:
+            return file.read().rpartition(")")[2].split()[19]
+    except (OSError, IndexError):
+        return ""
+
+
+def prepare(control: socket.socket) -> Root:
+    """The shared parts of all roots, in a folder whose name says whose it is."""
+    with control.makefile("rb") as lines:
+        plan = json.loads(lines.readline())
+    base = tempfile.mkdtemp(prefix=f"excise-stage-{os.getpid()}-{start_time(os.getpid())}-", dir=plan["temporary"])
+    os.chmod(base, 0o711)
+    shared = Root(base, plan)
+    try:
+        own_namespace(privileged=os.geteuid() == 0)
+        shared.build()
+    except OSError:
+        os.rmdir(base)
+        raise
+    return shared
+
+
+def fork_holders(control: socket.socket, shared: Root) -> None:
+    """Fork a holder for every socket that comes over ``control``, until it closes."""
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # the kernel forgets holders that have ended
+    while True:
+        data, fds, _, _ = socket.recv_fds(control, 1, 1)
+        if not data:
+            return
+        if os.fork() == 0:
+            try:
+                signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+                control.close()
+                os.setsid()
+                serve_session(socket.socket(fileno=fds[0]), shared)
+            except Exception as error:
+                os.write(2, f"excise: a sandbox's process failed: {error!r}\n".encode())
+            finally:
+                os._exit(0)
+        for fd in fds:
+            os.close(fd)
+
+
+def main() -> None:
+    """Serve the worker whose socket's number is the first argument."""
+    control = socket.socket(fileno=int(sys.argv[1]))
+    for name in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(name, signal.SIG_IGN)
+    os.umask(0o022)
+    os.chdir("/")
+    try:
+        shared = prepare(control)
+    except OSError as error:
+        control.sendall(json.dumps({"error": str(error)}).encode() + b"\n")
+        return
+    control.sendall(json.dumps({"base": shared.base}).encode() + b"\n")
+    fork_holders(control, shared)
+    for root in set(shared.plan["cgroups"].values()):  # groups of holders that somebody killed together with the worker
+        remove_groups(glob.glob(f"{root}/excise-{os.getpid()}-*"))
+    umount(shared.base)
+    shutil.rmtree(shared.base, ignore_errors=True)
+
+
+if __name__ == "__main__":
+    main()

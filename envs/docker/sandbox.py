@@ -1,0 +1,136 @@
+"""The Docker sandbox: the same sessions in containers, for machines whose engine is trusted more than bubblewrap.
+
+One image per environment, none per task; commands run under an unprivileged uid without capabilities, in a read-only
+root with sized places to write, without network, under the engine's filter of system calls and our own. podman serves
+the same interface (``podman system service``).
+"""
+
+from __future__ import annotations
+
+import functools
+import shutil
+import tempfile
+from collections.abc import Mapping, Sequence
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from excise.envs.bubblewrap.zygote import start_time
+from excise.envs.docker.engine import INSTALL, connect, engine_errors, sweep
+from excise.envs.docker.images import environment_image
+from excise.envs.docker.session import DockerSession
+from excise.envs.limits import require_limits
+from excise.envs.seccomp import filter_program
+from excise.errors import SandboxError
+from excise.protocols import Capabilities, Mount, Policy, SandboxOptions, Session
+
+ADVICE = "See `docker info` for what the engine's kernel and control groups lack."
+
+
+class DockerSandbox:
+    """Sessions in containers; see :class:`excise.protocols.Sandbox`."""
+
+    name = "docker"
+
+    def __init__(self, options: SandboxOptions | None = None) -> None:
+        self.options = options or SandboxOptions()
+
+    def capabilities(self) -> Capabilities:
+        """What the engine can enforce; asked, not tried out: the first session may have to make a large image."""
+        try:
+            info = engine_info()
+            sweep_all()
+        except SandboxError as error:
+            return Capabilities(available=False, detail=str(error).removesuffix(INSTALL).strip(), advice=INSTALL)
+        how = how_limited(self.options.runtime)
+        return Capabilities(
+            available=True,
+            detail=f"engine {info['ServerVersion']}, {info['Driver']}, base image {self.options.base_image}",
+            how=how,
+            snapshot=True,
+            system_packages=True,
+            advice="" if {"memory", "pids", "cpus"} <= set(how) else ADVICE,
+        )
+
+    def system(self) -> str:
+        """The base image, to which packages may have been added."""
+        return f"docker:{self.options.base_image}"
+
+    def open(
+        self,
+        mounts: Sequence[Mount],
+        policy: Policy,
+        *,
+        env: Mapping[str, str],
+        cwd: str = "/testbed",
+        edits: Mapping[str, bytes | None] | None = None,
+        system_packages: Sequence[str] = (),
+    ) -> Session:
+        """Open a session in a container of its own; makes the environment's image if the engine lacks it."""
+        client = connect()
+        lenient = policy.lenient or self.options.lenient
+        require_limits(policy, how_limited(self.options.runtime), self.name, ADVICE, lenient=lenient)
+        sweep_all()
+        network = self.options.network or network_of(client)
+        image = environment_image(client, self.options.base_image, mounts, system_packages, network)
+        session = DockerSession(
+            client,
+            image,
+            mounts,
+            policy,
+            env=env,
+            cwd=cwd,
+            edits=edits or {},
+            network=network,
+            runtime=self.options.runtime,
+        )
+        reopen = functools.partial(self.open, policy=policy, env=env, cwd=cwd, system_packages=system_packages)
+        session.begin_forking(mounts, reopen)
+        return session
+
+
+@cache
+def engine_info() -> dict[str, Any]:
+    """What the engine says of itself; asked once per process."""
+    client = connect()
+    with engine_errors("The Docker engine does not say what it can do"):
+        return dict(client.info())
+
+
+@cache
+def sweep_all() -> int:
+    """Remove what dead processes left: containers, and folders with results. Once per process."""
+    count = sweep()
+    for folder in Path(tempfile.gettempdir()).glob("excise-out-*-*-*"):
+        pid, started = folder.name.split("-")[2:4]
+        if pid.isdigit() and start_time(int(pid)) != started:
+            shutil.rmtree(folder, ignore_errors=True)
+            count += 1
+    return count
+
+
+def network_of(client: Any) -> str:
+    """The network of installations: the engine's own, or the host's where it has none."""
+    with engine_errors("The engine does not list its networks"):
+        names = {network["Name"] for network in client.api.networks()}
+    return next((name for name in ("bridge", "podman") if name in names), "host")
+
+
+def how_limited(runtime: str) -> dict[str, str]:
+    """Each limit that the engine can give, and by what."""
+    info = engine_info()
+    found = {
+        "network_off": "a network namespace",
+        "disk": "a tmpfs for each place, and a look at all of them every 100 ms",
+        "separate_uid": "uid 1000, mapped by the engine where it is set up so",
+    }
+    found |= {
+        name: "a control group"
+        for name, key in (("memory", "MemoryLimit"), ("pids", "PidsLimit"), ("cpus", "CpuCfsQuota"))
+        if info.get(key)
+    }
+    if filter_program():
+        found["syscalls"] = "the engine's seccomp filter and our own"
+    if runtime in {"runsc", "kata", "kata-runtime"}:
+        found["kernel"] = runtime
+    return found

@@ -1,0 +1,197 @@
+"""One open container, seen from the worker."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import tempfile
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from excise.envs.bubblewrap.zygote import start_time
+from excise.envs.common_session import CommonSession
+from excise.envs.docker.channel import Channel, Closed
+from excise.envs.docker.container import create_container
+from excise.envs.docker.engine import engine_errors
+from excise.envs.docker.unpacking import LayerWriter, write_results
+from excise.envs.seccomp import filter_program
+from excise.errors import SandboxError
+from excise.protocols import Completed, Mount, Policy
+from excise.types import Worker
+
+START_TIMEOUT_S = 120.0
+GRACE_S = 10.0
+
+
+class DockerSession(CommonSession):
+    """One open sandbox; see :class:`excise.protocols.Session`."""
+
+    def __init__(
+        self,
+        client: Any,
+        image: str,
+        mounts: Sequence[Mount],
+        policy: Policy,
+        *,
+        env: Mapping[str, str],
+        cwd: str,
+        edits: Mapping[str, bytes | None],
+        network: str,
+        runtime: str,
+    ) -> None:
+        self.client, self.policy, self.env, self.cwd = client, policy, dict(env), cwd
+        self._closed = False
+        self._channel: Channel | None = None
+        self.container = ""
+        self.out = Path(tempfile.mkdtemp(prefix=f"excise-out-{os.getpid()}-{start_time(os.getpid())}-"))
+        try:
+            with engine_errors("The sandbox's container cannot be started"):
+                self.container = create_container(client, image, mounts, policy, network=network, runtime=runtime)
+                stream = {"stdin": 1, "stdout": 1, "stderr": 1, "stream": 1}
+                self._channel = Channel(client.api.attach_socket(self.container, stream))
+                client.api.start(self.container)
+            self._begin([mount.target for mount in mounts if mount.writable], edits)
+        except BaseException:
+            self.close()
+            raise
+
+    def _begin(self, writable: Sequence[str], edits: Mapping[str, bytes | None]) -> None:
+        """Hand over the settings, and make the edits."""
+        config = {"mounts": writable, "disk_bytes": self.policy.disk_bytes, "filter": filter_program().hex()}
+        self._ask(config, timeout_s=START_TIMEOUT_S)
+        for path, data in edits.items():
+            self._send({"edit": path}, *([] if data is None else [data]))
+        if edits:
+            self._ask({"edited": True}, timeout_s=START_TIMEOUT_S)
+
+    def _send(self, header: Mapping[str, object], *bodies: bytes) -> None:
+        if self._closed or self._channel is None:
+            raise SandboxError("The sandbox is closed.")
+        self._channel.send(header, *bodies)
+
+    def _ask(
+        self, header: Mapping[str, object], *bodies: bytes, timeout_s: float
+    ) -> tuple[dict[str, Any], list[bytes]]:
+        self._send(header, *bodies)
+        return self._receive(time.monotonic() + timeout_s)
+
+    def _receive(self, deadline: float) -> tuple[dict[str, Any], list[bytes]]:
+        assert self._channel is not None
+        try:
+            header, bodies = self._channel.receive(deadline)
+        except TimeoutError:
+            raise SandboxError("The sandbox's container does not answer.") from None
+        if "error" in header:
+            raise SandboxError(f"The sandbox failed: {header['error']}.")
+        return header, bodies
+
+    def exec(
+        self,
+        argv: Sequence[str],
+        *,
+        timeout_s: float,
+        stdin: bytes = b"",
+        cwd: str | None = None,
+        env: Mapping[str, str] | None = None,
+    ) -> Completed:
+        """Run a command; everything it started is dead when this returns."""
+        began = time.monotonic()
+        request = {
+            "argv": list(argv),
+            "cwd": cwd or self.cwd,
+            "env": {**self.env, **(env or {})},
+            "keep": self.policy.output_bytes,
+            "results": self.policy.disk_bytes // 2,
+        }
+        self._send({"exec": request}, stdin)
+        timed_out = False
+        try:
+            reply, bodies = self._answer(began + timeout_s)
+            if reply is None:
+                timed_out = True
+                self._send({"kill": True})
+                reply, bodies = self._receive(time.monotonic() + GRACE_S)
+        except Closed:
+            return self._dead(began)
+        except SandboxError:
+            self.close()
+            raise
+        stdout, stderr, *results = bodies
+        write_results(self.out, dict(zip(reply["results"], results, strict=True)))
+        if reply["rc"] == 125 and stderr.startswith(b"excise: cannot start"):
+            raise SandboxError(stderr.decode(errors="replace").strip())
+        worker = Worker.TIMEOUT if timed_out else Worker.OOM if reply["oom"] else Worker.OK
+        return Completed(
+            worker=worker,
+            rc=int(reply["rc"]),
+            stdout=stdout,
+            stderr=stderr,
+            wall_s=time.monotonic() - began,
+            cpu_s=float(reply["cpu_s"]),
+            peak_bytes=int(reply["peak_bytes"]),
+        )
+
+    def _answer(self, deadline: float) -> tuple[dict[str, Any] | None, list[bytes]]:
+        """The command's end, or nothing if it did not come in time."""
+        assert self._channel is not None
+        try:
+            header, bodies = self._channel.receive(deadline)
+        except TimeoutError:
+            return None, []
+        if "error" in header:
+            raise SandboxError(f"The sandbox failed: {header['error']}.")
+        return header, bodies
+
+    def _dead(self, began: float) -> Completed:
+        """The container ended below a command: for want of memory, or an infrastructure failure."""
+        state: dict[str, Any] = {}
+        with contextlib.suppress(SandboxError), engine_errors("The container is gone"):
+            state = self.client.api.inspect_container(self.container)["State"]
+        words = self._channel.last_words if self._channel is not None else b""
+        self.close()
+        if not state.get("OOMKilled"):
+            raise SandboxError(
+                f"The sandbox's container ended unexpectedly; was it killed? {words.decode(errors='replace').strip()}"
+            )
+        wall_s = time.monotonic() - began
+        return Completed(worker=Worker.OOM, rc=-9, stdout=b"", stderr=b"", wall_s=wall_s, cpu_s=0.0)
+
+    def snapshot(self, target: str, into: Path) -> None:
+        """Copy what was written to the mount ``target`` into ``into``, as a layer."""
+        writer = LayerWriter(into)
+        self._send({"snapshot": target})
+        with writer:
+            while True:
+                header, bodies = self._receive(time.monotonic() + 600.0)
+                if "piece" not in header:
+                    break
+                writer.feed(bodies[0])
+        writer.hide(header["deleted"])
+
+    def close(self) -> None:
+        """End the container, and with it everything in it."""
+        if self._closed:
+            return
+        self._closed = True
+        if self._channel is not None:
+            self._channel.close()
+        if self.container:
+            self._remove()
+        shutil.rmtree(self.out, ignore_errors=True)
+        super().close()
+
+    def _remove(self) -> None:
+        """Wait until the container is gone, which it may be already."""
+        import docker
+
+        deadline = time.monotonic() + 3 * GRACE_S
+        while time.monotonic() < deadline:
+            try:
+                self.client.api.remove_container(self.container, force=True, v=True)
+            except docker.errors.NotFound:
+                return
+            except (docker.errors.APIError, OSError):  # the engine is at it already
+                time.sleep(0.02)
