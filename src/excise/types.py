@@ -574,7 +574,7 @@ class Certificate:
     """CPU seconds spent on this task."""
     wall_s: float
     """Wall seconds spent on this task."""
-    settings: dict[str, int | float | str] = field(default_factory=dict)
+    settings: dict[str, int | float | str | None] = field(default_factory=dict)
     """``[verdict]`` settings that it was proven with; ``excise verify`` uses the same."""
 
     @property

@@ -55,6 +55,7 @@ class Command:
                 self.watch()
             self.look()
         end_everything()
+        self.watch()  # what was quick enough to end unseen
         for fd in self.outputs:
             while fd in self.selector.get_map() and self.read(fd):
                 pass

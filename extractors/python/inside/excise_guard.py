@@ -166,9 +166,14 @@ class Child:
         return bool(data)
 
     def end(self):
-        """Kill what the child left in its group, and hear its last words."""
+        """Kill what the child left in its group, wait until it is gone, and hear the child's last words.
+
+        A fork bomb that is still dying leaves no room for the processes of the next test.
+        """
         with suppress(ProcessLookupError, PermissionError):
-            os.killpg(self.pid, signal.SIGKILL)
+            for _ in range(100):
+                os.killpg(self.pid, signal.SIGKILL)
+                time.sleep(0.05)
         while self.pipe in self.sources and select.select([self.pipe], [], [], 0)[0] and self.hear():
             pass
         os.close(self.pipe)
