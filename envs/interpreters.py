@@ -113,10 +113,10 @@ def _candidates() -> Iterator[Path]:
     on_path = [Path(p) for p in os.environ.get("PATH", "").split(os.pathsep) if p and Path(p).name != "shims"]
     usual = [Path("/usr/bin"), Path("/usr/local/bin"), home / ".local" / "bin"]
     managed = [
-        *pyenv.glob("versions/*/bin"),
-        *uv.glob("*/bin"),
-        *Path("/opt").glob("*/bin"),
-        *Path("/opt").glob("*/*/bin"),
+        *_below(pyenv, "versions/*/bin"),
+        *_below(uv, "*/bin"),
+        *_below(Path("/opt"), "*/bin"),
+        *_below(Path("/opt"), "*/*/bin"),
     ]
     for folder in (*on_path, *usual, *managed):
         try:
@@ -124,6 +124,14 @@ def _candidates() -> Iterator[Path]:
         except OSError:
             continue
         yield from (folder / name for name in names if _NAME.fullmatch(name))
+
+
+def _below(root: Path, pattern: str) -> list[Path]:
+    """What is there; nothing where this user may not look."""
+    try:
+        return list(root.glob(pattern))
+    except OSError:
+        return []
 
 
 def _data_home(home: Path) -> Path:
