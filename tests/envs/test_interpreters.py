@@ -22,7 +22,9 @@ def test_a_folder_that_may_not_be_read_holds_no_interpreters(tmp_path: Path) -> 
     locked.chmod(0)
     environ = os.environ | {"PYENV_ROOT": str(locked / "versions"), "UV_PYTHON_INSTALL_DIR": str(locked / "versions")}
     try:
-        done = subprocess.run([sys.executable, "-c", AS_NOBODY], env=environ, capture_output=True, text=True, check=False)
+        done = subprocess.run(
+            [sys.executable, "-c", AS_NOBODY], env=environ, capture_output=True, text=True, check=False
+        )
     finally:
         locked.chmod(0o755)
     assert done.returncode == 0, done.stderr
