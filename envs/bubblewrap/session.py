@@ -8,6 +8,7 @@ import os
 import select
 import signal
 import socket
+import threading
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -35,6 +36,7 @@ class BubblewrapSession(CommonSession):
         self.groups: list[str] = []
         self._fds: list[int] = []
         self._closed = False
+        self._using = threading.RLock()
         self._control, theirs = socket.socketpair()
         try:
             with theirs:
@@ -89,14 +91,18 @@ class BubblewrapSession(CommonSession):
         env: Mapping[str, str] | None = None,
     ) -> Completed:
         """Run a command; everything it started is dead when this returns."""
-        if self._closed:
-            raise SandboxError("The sandbox is closed.")
+        with self._using:
+            if self._closed:
+                raise SandboxError("The sandbox is closed.")
+            return self._run(argv, timeout_s, stdin, {"cwd": cwd, "env": dict(env or {})})
+
+    def _run(self, argv: Sequence[str], timeout_s: float, stdin: bytes, options: Mapping[str, object]) -> Completed:
         began = time.monotonic()
         pipes = [os.pipe() for _ in range(3)]
         theirs = [pipes[0][0], pipes[1][1], pipes[2][1]]
         ours = [pipes[0][1], pipes[1][0], pipes[2][0]]
         try:
-            self._send({"exec": {"argv": list(argv), "cwd": cwd, "env": dict(env or {})}}, theirs)
+            self._send({"exec": {"argv": list(argv), **options}}, theirs)
         except BaseException:
             for fd in ours:
                 os.close(fd)
@@ -157,7 +163,10 @@ class BubblewrapSession(CommonSession):
             return
         self._closed = True
         self._wait_for_end()
+        ended = self._using.acquire(timeout=GRACE_S)  # whoever waits for a command in another thread wakes up first
         self._control.close()
+        if ended:
+            self._using.release()
         remove_groups(self.groups)  # gone already, unless somebody killed the holder
         for fd in self._fds:
             os.close(fd)
