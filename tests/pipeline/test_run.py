@@ -68,10 +68,13 @@ def check_complete(job: Job, shapes, result: dict) -> None:
 
 
 def interrupted(job: Job, number: signal.Signals, *, group: bool) -> dict[Path, int]:
-    """Interrupt a run early, once three candidates are done; what was in the cache by then."""
-    with started(*job.arguments) as process:
+    """Interrupt a run early, once three candidates are done; what was in the cache by then.
+
+    One worker: two would be through with the rest before the signal.
+    """
+    with started(*job.arguments, "--workers", "1") as process:
         assert wait_for(lambda: len(job.candidates()) >= 3)
-        time.sleep(0.5)
+        time.sleep(0.2)
         before = job.candidates()
         below = descendants(process.pid)
         (os.killpg if group else os.kill)(process.pid, number)
