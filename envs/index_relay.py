@@ -21,6 +21,8 @@ from types import TracebackType
 from typing import Any
 from urllib.parse import quote
 
+from packaging.utils import canonicalize_name
+
 from excise.envs.downloads import Downloads, Unreachable
 from excise.envs.index_pages import JSON, File, rewrite
 from excise.envs.index_settings import IndexSettings, index_settings
@@ -101,7 +103,7 @@ class IndexRelay:
         if number >= len(self._pages[kind]) or (kind == "i") != bool(name):
             return 404, b"no such index", "text/plain"
         base = self._pages[kind][number]
-        url = f"{base.rstrip('/')}/{re.sub(r'[-_.]+', '-', name).lower()}/" if name else base
+        url = f"{base.rstrip('/')}/{canonicalize_name(name)}/" if name else base
         said = self._downloads.page(url)
         if said.status != 200:
             return said.status, b"", "text/plain"

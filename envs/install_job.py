@@ -8,13 +8,15 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Protocol
 
+from packaging.utils import canonicalize_name
+
 from excise.envs.import_check import Imported, check_imports
 from excise.envs.index_relay import IndexRelay
 from excise.envs.install_env import install_environ, install_mounts
 from excise.envs.installer import Installer
 from excise.envs.interpreters import Interpreter
 from excise.envs.manifests.manifest import Manifest
-from excise.envs.uv_runner import UvRunner, normal
+from excise.envs.uv_runner import UvRunner
 from excise.protocols import Policy, Sandbox, Session
 from excise.types import Environment, Recipe, Repo
 
@@ -97,5 +99,5 @@ class Job:
 
     def main_package(self, recipe: Recipe) -> str:
         """The package that is called like the project, else the first; empty if there is none."""
-        name = normal(self.manifest.name or self.repo.repo.rpartition("/")[2])
-        return next((p for p in recipe.packages if normal(p) == name), (*recipe.packages, "")[0])
+        name = canonicalize_name(self.manifest.name or self.repo.repo.rpartition("/")[2])
+        return next((p for p in recipe.packages if canonicalize_name(p) == name), (*recipe.packages, "")[0])

@@ -7,6 +7,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from packaging.utils import canonicalize_name
+
 from excise.envs.install_attempts import Attempt, first_attempt, next_attempt
 from excise.envs.install_failures import InstallFailure, decisive
 from excise.envs.interpreters import Interpreter
@@ -14,7 +16,7 @@ from excise.envs.layout import REPO
 from excise.envs.manifests.manifest import Manifest, table, words
 from excise.envs.manifests.pyproject import load_pyproject
 from excise.envs.system_packages import what_to_install
-from excise.envs.uv_runner import LOCK, PYTHON, UvRunner, dated, normal, output
+from excise.envs.uv_runner import LOCK, PYTHON, UvRunner, dated, output
 from excise.errors import EnvironmentFailure
 from excise.protocols import Completed
 from excise.types import Recipe, Repo
@@ -124,7 +126,7 @@ class Installer:
 
     def _tool_names(self) -> set[str]:
         named = (re.match(r"[\w.-]+", text.strip()) for text in self._build_requires())
-        return {"setuptools", "wheel"} | {normal(match[0]) for match in named if match}
+        return {"setuptools", "wheel"} | {canonicalize_name(match[0]) for match in named if match}
 
     # --------------------------------------------------------------------------------- attempts
     def _try(self, attempt: Attempt, recipe: Recipe) -> InstallFailure | None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
+from packaging.utils import canonicalize_name
+
 from excise.envs.causes import reason_of_import
 from excise.envs.install_job import Installed, Job, MissingModules, Solution
 from excise.envs.installer import Installer
@@ -79,8 +81,8 @@ class _Solver:
         return self._add(installer, missing, set(lock))
 
     def _add(self, installer: Installer, modules: tuple[str, ...], lock: set[str]) -> bool:
-        present = {line.partition("==")[0].lower().replace("_", "-") for line in lock}
-        wanted = [d for m in modules if (d := self._distribution(m)) and d.lower().replace("_", "-") not in present]
+        present = {canonicalize_name(line.partition("==")[0]) for line in lock}
+        wanted = [d for m in modules if (d := self._distribution(m)) and canonicalize_name(d) not in present]
         added = tuple(name for name in dict.fromkeys(wanted) if installer.add([name], self.recipe))
         if not added:
             return False

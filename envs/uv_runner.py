@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import re
 import time
 from collections.abc import Mapping, Sequence
+
+from packaging.utils import canonicalize_name
 
 from excise.envs.index_relay import IndexRelay
 from excise.envs.install_env import UV
@@ -48,11 +49,11 @@ class UvRunner:
     def freeze(self, own: str) -> tuple[str, ...]:
         """``name==version`` of everything installed but the project itself, called ``own``; sorted."""
         listed = self.pip("freeze").stdout.decode(errors="replace").splitlines()
-        own = normal(own)
+        own = canonicalize_name(own)
         lines = [
             line.strip() for line in listed if line.strip() and "file://" not in line and not line.startswith("-e")
         ]
-        return tuple(sorted(line for line in lines if normal(line.partition("==")[0]) != own))
+        return tuple(sorted(line for line in lines if canonicalize_name(line.partition("==")[0]) != own))
 
     def hashes(self, lock: Sequence[str], cutoff: str) -> dict[str, str]:
         """The hashes of the files of a lock, as the index gives them; empty if it gives none."""
@@ -100,11 +101,6 @@ class UvRunner:
         if done.worker is not Worker.OK:
             raise EnvironmentFailure(f"{self.name}: the installation was killed from outside", reason="infra")
         return done
-
-
-def normal(name: str) -> str:
-    """A distribution's normalised name."""
-    return re.sub(r"[-_.]+", "-", name).lower()
 
 
 def dated(cutoff: str) -> list[str]:

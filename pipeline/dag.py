@@ -22,6 +22,7 @@ from excise.errors import StoreError
 from excise.pipeline import model_environment, order, proving, stages
 from excise.pipeline.cluster import cluster_client
 from excise.pipeline.jobs import Jobs, failure_of
+from excise.pipeline.stage import rejection_of
 from excise.pipeline.state import SourceState
 from excise.types import Feature, Rejection, SourceSpec, Worker
 from excise.verifiers.prove import Proof
@@ -165,7 +166,7 @@ class Run:
         try:
             state.saved = state.saved or proving.save_prepared(self.settings, state.prepared)
         except OSError as error:
-            state.fail(stages.rejection_of("prove", state.name, error))
+            state.fail(rejection_of("prove", state.name, error))
             return
         for first, shard in state.shards(self.jobs.slots):
             self.submit(_Job(state, "prove", first, shard), proving.prove_shard, state.saved, shard)
@@ -191,7 +192,7 @@ class Run:
                         raise
                     state.tasks.clear()
                     state.certificates.clear()
-                    state.fail(stages.rejection_of("publish", state.name, error))
+                    state.fail(rejection_of("publish", state.name, error))
                     self.writer.put_repo(state.name, state.rows())
         self.dirty.clear()
         self.published = time.monotonic()

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass, field
-from pathlib import Path
 
 from excise.config import Settings
 from excise.envs.advice import advice_for
 from excise.errors import ExciseError
 from excise.pipeline.model_environment import may_mend, model_stage
-from excise.pipeline.stages import Sourced, baseline_stage, environment_stage, fetch, rejection_of
+from excise.pipeline.stage import rejection_of
+from excise.pipeline.stages import Sourced, baseline_stage, environment_stage, fetch
 from excise.types import Baseline, Environment, Rejection, Repo, SourceSpec, Status
 
 
@@ -97,8 +97,3 @@ def examine_source(settings: Settings, spec: SourceSpec) -> Examined:
     return Examined(
         source=spec.name, verified=True, stage="baseline", baseline=measured.baseline, seconds=seconds, **known,  # type: ignore[arg-type]
     )  # fmt: skip
-
-
-def sources_of(examined: Examined) -> Path:
-    """Folder with the pristine files."""
-    return Path(examined.layer)

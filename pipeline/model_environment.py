@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 from excise.agents.budget import Budget, Meter, budget_of
@@ -13,25 +13,21 @@ from excise.agents.replay import Recording, ReplayClient, ReplayTranscript
 from excise.agents.transcript import Transcript
 from excise.config import ModelSettings, Settings
 from excise.envs.install_job import Installed
-from excise.envs.interpreters import find_interpreters
 from excise.envs.model_driven.job import Job, mend
 from excise.envs.model_driven.prompts import VERSION
-from excise.envs.stage0.plan import plan
 from excise.errors import AgentError, EnvironmentFailure
 from excise.pipeline.cache import StageCache, stage_key
 from excise.pipeline.deadline import deadline
+from excise.pipeline.stage import GRACE_S, decided, fingerprint, remember, stage
 from excise.pipeline.stages import (
-    GRACE_S,
     Sourced,
     as_prepared,
     baseline_stage,
-    decided,
-    fingerprint,
+    install_options,
     install_policy,
-    recall,
-    remember,
+    known_environment,
     sandbox_of,
-    stage,
+    stage0_recipe,
     workbench,
 )
 from excise.types import Baseline, Rejection, SourceSpec, TestRun
@@ -54,15 +50,14 @@ def may_mend(settings: Settings, stage_name: str, refused: Rejection) -> bool:
 def model_stage(settings: Settings, spec: SourceSpec, sourced: Sourced, refused: Rejection) -> Prepared:
     """Goals, installation and verification, driven by a model; the answer, refusals too, is kept like any stage's."""
     repo, verdict = sourced.repo, settings.verdict
-    cutoff = repo.created_at[:10] if verdict.cutoff == "auto" else verdict.cutoff
-    options = [spec.python, spec.extras, spec.requirements, spec.test_args, cutoff]
     model = settings.model.model_dump(mode="json", exclude=_ELSEWHERE)
-    key = stage_key("model", VERSION, repo.tree, options, fingerprint(settings), model, refused.reason)
+    key = stage_key(
+        "model", VERSION, repo.tree, install_options(settings, spec, repo), fingerprint(settings), model, refused.reason
+    )
     cache = StageCache(settings.cache)
-    known = recall(Prepared, cache, "model", key)
-    if known is not None and Path(known.layers.env).is_dir() and Path(known.layers.sources).is_dir():
-        return replace(known, repo=repo)
-    recipe = plan(Path(sourced.layer), repo, spec, find_interpreters(), cutoff)
+    if (known := known_environment(cache, "model", key, repo)) is not None:
+        return known
+    recipe = stage0_recipe(settings, spec, sourced)
     job = Job(
         repo=repo, sources=Path(sourced.layer), recipe=recipe, failure=steady(f"{refused.reason}: {refused.detail}"),
         sandbox=sandbox_of(settings), policy=install_policy(settings), suite=ProjectSuite(settings, sourced),

@@ -12,7 +12,8 @@ from excise.config import Settings
 from excise.errors import ExciseError
 from excise.pipeline.cache import StageCache, stage_key
 from excise.pipeline.deadline import deadline
-from excise.pipeline.stages import GRACE_S, decided, fingerprint, rejection_of, workbench
+from excise.pipeline.stage import GRACE_S, decided, fingerprint, rejection_of
+from excise.pipeline.stages import workbench
 from excise.types import Feature, content_id, from_json, to_json
 from excise.verifiers.prove import Proof, prove
 from excise.verifiers.workbench import Prepared, Workbench

@@ -1,23 +1,15 @@
-"""The stages: each one a function from records to records, with its answer kept in the cache.
-
-Errors of a stage are caught here and nowhere else, and become a :class:`Rejection`: a repository that cannot be had,
-built or tested is a row with a reason, and the run goes on. Infrastructure failures are rows too, but never kept.
-"""
+"""The stages: each one a function from records to records, with its answer kept in the cache."""
 
 from __future__ import annotations
 
-import functools
 import os
 import shutil
 import uuid
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Concatenate, ParamSpec, TypeVar
 
 from excise.config import Settings
 from excise.datasets.store import Store
-from excise.envs.host import host_state
 from excise.envs.install import install
 from excise.envs.install_job import Installed
 from excise.envs.interpreters import find_interpreters
@@ -26,23 +18,18 @@ from excise.envs.model_driven.carry_out import carry_out
 from excise.envs.sandboxes import get_sandbox
 from excise.envs.stage0.plan import plan
 from excise.envs.tools import tool_layer
-from excise.errors import EnvironmentFailure, ExciseError, SandboxError, StageTimeout, StoreError
+from excise.errors import EnvironmentFailure
 from excise.extractors.finder import find_features
 from excise.extractors.sources import resolve_source, source_of
 from excise.extractors.trees import git_tree_hash, list_files, pack
 from excise.pipeline.cache import StageCache, stage_key
 from excise.pipeline.deadline import deadline
+from excise.pipeline.stage import GRACE_S, fingerprint, recall, remember, stage
 from excise.protocols import Policy, Sandbox
-from excise.types import Baseline, CoverageMap, Environment, Feature, Recipe, Rejection, Repo, SourceSpec, Worker
+from excise.types import Baseline, CoverageMap, Environment, Feature, Recipe, Repo, SourceSpec
 from excise.verifiers.baseline import missing_modules, run_baseline
 from excise.verifiers.workbench import Layers, Prepared, Workbench
 
-P = ParamSpec("P")
-R = TypeVar("R")
-
-GRACE_S = 600.0
-MENDABLE = frozenset({"python_unavailable", "missing_system_lib"})
-"""Reasons that may go away when something is installed on the host (:func:`excise.envs.host.host_state`)."""
 SLOW_TEST_S = 0.05
 """Tests that take longer are worth a monitoring collector of their own in the coverage run."""
 
@@ -69,74 +56,6 @@ class Proposed:
     """Those that a trusted test executes."""
     not_proposed: dict[str, int]
     """Why symbols were passed over."""
-
-
-def stage(
-    name: str,
-) -> Callable[[Callable[Concatenate[Settings, P], R]], Callable[Concatenate[Settings, str, P], R | Rejection]]:
-    """Make a function a stage: its :class:`ExciseError` and ``OSError`` become rejections.
-
-    A stage is called with the source as the user wrote it after the settings, for the rows.
-    """
-
-    def wrap(
-        function: Callable[Concatenate[Settings, P], R],
-    ) -> Callable[Concatenate[Settings, str, P], R | Rejection]:
-        @functools.wraps(function)
-        def run(settings: Settings, source: str, /, *args: P.args, **kwargs: P.kwargs) -> R | Rejection:
-            try:
-                return function(settings, *args, **kwargs)
-            except (ExciseError, OSError, RecursionError, MemoryError) as error:
-                return rejection_of(name, source, error)
-
-        return run
-
-    return wrap
-
-
-def rejection_of(stage_name: str, source: str, error: BaseException) -> Rejection:
-    """The row for an error; infrastructure failures are marked as such."""
-    infra = (
-        isinstance(error, (SandboxError, StoreError, OSError, MemoryError)) or getattr(error, "reason", "") == "infra"
-    )
-    worker = Worker.TIMEOUT if isinstance(error, StageTimeout) else Worker.INFRA_ERROR if infra else Worker.OK
-    reason = error.reason if isinstance(error, ExciseError) else "infra_error"
-    detail = str(error) or type(error).__name__
-    if isinstance(error, OSError) and not isinstance(error, ExciseError):
-        what = ": ".join(str(part) for part in (error.strerror or type(error).__name__, error.filename) if part)
-        detail = f"{what}. Is the disk of the cache, or of the task set, full or not writable?"
-    return Rejection(repo=source, stage=stage_name, subject=source, reason=reason, detail=detail, worker_outcome=worker)
-
-
-def decided(rejection: Rejection) -> bool:
-    """Something was found out about the subject, so that trying again would say the same."""
-    return rejection.worker_outcome is Worker.OK
-
-
-def remember(cache: StageCache, stage_name: str, key: str, name: str, failure: EnvironmentFailure) -> None:
-    """Keep a failure that another try would only repeat.
-
-    What the user can mend on this machine is kept for the machine as it is now.
-    """
-    refused = rejection_of(stage_name, name, failure)
-    if decided(refused):
-        mendable = refused.reason in MENDABLE
-        cache.put(stage_name, stage_key(stage_name, key, host_state()) if mendable else key, refused)
-
-
-def recall(cls: type[R], cache: StageCache, stage_name: str, key: str) -> R | None:
-    """The kept answer; ``None`` if there is none. Raises a kept :class:`EnvironmentFailure` again."""
-    known = cache.get(cls, stage_name, key)
-    if known is None:
-        known = cache.get(cls, stage_name, stage_key(stage_name, key, host_state()))
-    if isinstance(known, Rejection):
-        raise EnvironmentFailure(known.detail, reason=known.reason)
-    return known
-
-
-def fingerprint(settings: Settings) -> dict[str, object]:
-    """The settings that can change a verdict."""
-    return settings.verdict.model_dump(mode="json")
 
 
 def sandbox_of(settings: Settings) -> Sandbox:
@@ -212,10 +131,8 @@ def new_folder(parent: Path) -> Path:
 # ------------------------------------------------------------------------------------- environment
 @stage("environment")
 def environment_stage(settings: Settings, spec: SourceSpec, sourced: Sourced) -> Prepared:
-    """Plan and install, in a sandbox with the network on; nothing of the project runs on the host."""
+    """Plan and install, in a sandbox that reaches the package indexes only; nothing of the project runs on the host."""
     repo = sourced.repo
-    cutoff = repo.created_at[:10] if settings.verdict.cutoff == "auto" else settings.verdict.cutoff
-    options = [spec.python, spec.extras, spec.requirements, spec.test_args, cutoff]
     verdict = settings.verdict
     limits = [
         verdict.install_timeout_s,
@@ -225,13 +142,12 @@ def environment_stage(settings: Settings, spec: SourceSpec, sourced: Sourced) ->
         verdict.cpus,
         sandbox_of(settings).system(),
     ]
-    key = stage_key("environment", repo.tree, options, limits)
+    key = stage_key("environment", repo.tree, install_options(settings, spec, repo), limits)
     cache = StageCache(settings.cache)
-    known = recall(Prepared, cache, "environment", key)
-    if known is not None and Path(known.layers.env).is_dir() and Path(known.layers.sources).is_dir():
-        return replace(known, repo=repo)
+    if (known := known_environment(cache, "environment", key, repo)) is not None:
+        return known
     try:
-        prepared = _install(settings, spec, sourced, cutoff)
+        prepared = install_recipe(settings, stage0_recipe(settings, spec, sourced), sourced)
     except EnvironmentFailure as failure:
         remember(cache, "environment", key, repo.repo, failure)
         raise
@@ -239,9 +155,28 @@ def environment_stage(settings: Settings, spec: SourceSpec, sourced: Sourced) ->
     return prepared
 
 
-def _install(settings: Settings, spec: SourceSpec, sourced: Sourced, cutoff: str) -> Prepared:
-    recipe = plan(Path(sourced.layer), sourced.repo, spec, find_interpreters(), cutoff)
-    return install_recipe(settings, recipe, sourced)
+def cutoff_of(settings: Settings, repo: Repo) -> str:
+    """Date after which nothing that is installed was released."""
+    return repo.created_at[:10] if settings.verdict.cutoff == "auto" else settings.verdict.cutoff
+
+
+def install_options(settings: Settings, spec: SourceSpec, repo: Repo) -> list[object]:
+    """What the user's options have to do with an installation: part of its key."""
+    return [spec.python, spec.extras, spec.requirements, spec.test_args, cutoff_of(settings, repo)]
+
+
+def stage0_recipe(settings: Settings, spec: SourceSpec, sourced: Sourced) -> Recipe:
+    """What the manifests alone say. Raises :class:`EnvironmentFailure`."""
+    layer, cutoff = Path(sourced.layer), cutoff_of(settings, sourced.repo)
+    return plan(layer, sourced.repo, spec, find_interpreters(), cutoff)
+
+
+def known_environment(cache: StageCache, stage_name: str, key: str, repo: Repo) -> Prepared | None:
+    """An environment that was made before and whose layers are still there. Raises a kept failure again."""
+    known = recall(Prepared, cache, stage_name, key)
+    if known is None or not (Path(known.layers.env).is_dir() and Path(known.layers.sources).is_dir()):
+        return None
+    return replace(known, repo=repo)
 
 
 def install_recipe(
@@ -266,10 +201,9 @@ def install_recipe(
 
 
 def install_policy(settings: Settings) -> Policy:
-    """Limits of installing sessions: twice those of tests."""
+    """Limits of installing sessions: twice those of tests. No network: a step that needs it switches it on."""
     verdict = settings.verdict
     return Policy(
-        network=True,
         memory_bytes=2 * verdict.memory_mb << 20,
         pids=2 * verdict.pids,
         disk_bytes=2 * verdict.disk_mb << 20,

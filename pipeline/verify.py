@@ -18,7 +18,8 @@ from excise.extractors.trees import git_tree_hash, unpack
 from excise.pipeline.cluster import cluster_client
 from excise.pipeline.jobs import Jobs, failure_of
 from excise.pipeline.proving import bench_of, save_prepared
-from excise.pipeline.stages import baseline_stage, decided, install_recipe, keep_sources, new_folder, rejection_of
+from excise.pipeline.stage import decided, rejection_of
+from excise.pipeline.stages import baseline_stage, install_recipe, keep_sources, new_folder
 from excise.pipeline.state import SHARD
 from excise.types import Deletion, Feature, Outcome, Rejection, Task, Verdict
 from excise.verifiers.candidate import Candidate

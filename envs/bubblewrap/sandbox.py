@@ -12,7 +12,6 @@ import contextlib
 import functools
 import os
 import shutil
-import tempfile
 from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
@@ -20,8 +19,8 @@ from typing import Any
 
 from excise.envs.bubblewrap.cgroups import writable_groups
 from excise.envs.bubblewrap.session import BubblewrapSession
-from excise.envs.bubblewrap.zygote import start_time
 from excise.envs.limits import require_limits
+from excise.envs.processes import sweep_temporary
 from excise.envs.seccomp import filter_program
 from excise.errors import SandboxError
 from excise.protocols import Capabilities, Mount, Policy, SandboxOptions, Session
@@ -137,10 +136,4 @@ def sweep() -> int:
             with contextlib.suppress(OSError):
                 group.rmdir()
                 count += 1
-    for folder in Path(tempfile.gettempdir()).glob("excise-stage-*-*-*"):
-        pid, started = folder.name.split("-")[2:4]
-        with contextlib.suppress(OSError, ValueError):
-            if folder.stat().st_uid == os.geteuid() and start_time(int(pid)) != started:
-                shutil.rmtree(folder, ignore_errors=True)
-                count += 1
-    return count
+    return count + sweep_temporary("stage")

@@ -10,7 +10,7 @@ import signal
 import socket
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -91,10 +91,16 @@ class BubblewrapSession(CommonSession):
         env: Mapping[str, str] | None = None,
     ) -> Completed:
         """Run a command; everything it started is dead when this returns."""
+        with self._in_use():
+            return self._run(argv, timeout_s, stdin, {"cwd": cwd, "env": dict(env or {})})
+
+    @contextlib.contextmanager
+    def _in_use(self) -> Iterator[None]:
+        """Until its end, :meth:`close` in another thread leaves what is used here."""
         with self._using:
             if self._closed:
                 raise SandboxError("The sandbox is closed.")
-            return self._run(argv, timeout_s, stdin, {"cwd": cwd, "env": dict(env or {})})
+            yield
 
     def _run(self, argv: Sequence[str], timeout_s: float, stdin: bytes, options: Mapping[str, object]) -> Completed:
         began = time.monotonic()
@@ -154,8 +160,9 @@ class BubblewrapSession(CommonSession):
     def snapshot(self, target: str, into: Path) -> None:
         """Copy what was written to the mount ``target`` into ``into``, as a layer."""
         into.mkdir(parents=True, exist_ok=True)
-        self._send({"snapshot": target, "into": str(into)})
-        self._receive(600.0)
+        with self._in_use():
+            self._send({"snapshot": target, "into": str(into)})
+            self._receive(600.0)
 
     def close(self) -> None:
         """End the holder, and with it every process and mount."""

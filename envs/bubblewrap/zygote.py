@@ -21,28 +21,19 @@ import json
 import shutil
 import signal
 import socket
-import tempfile
 
 from excise.envs.bubblewrap.holder import serve_session
 from excise.envs.bubblewrap.holder_calls import own_namespace, umount
 from excise.envs.bubblewrap.holder_groups import remove_groups
 from excise.envs.bubblewrap.holder_root import Root
-
-
-def start_time(pid: int) -> str:
-    """When a process started, in clock ticks since boot; empty if there is none. With the pid it names a process."""
-    try:
-        with open(f"/proc/{pid}/stat", encoding="utf-8", errors="replace") as file:
-            return file.read().rpartition(")")[2].split()[19]
-    except (OSError, IndexError):
-        return ""
+from excise.envs.processes import own_temporary
 
 
 def prepare(control: socket.socket) -> Root:
     """The shared parts of all roots, in a folder whose name says whose it is."""
     with control.makefile("rb") as lines:
         plan = json.loads(lines.readline())
-    base = tempfile.mkdtemp(prefix=f"excise-stage-{os.getpid()}-{start_time(os.getpid())}-", dir=plan["temporary"])
+    base = own_temporary("stage", plan["temporary"])
     os.chmod(base, 0o711)
     shared = Root(base, plan)
     try:

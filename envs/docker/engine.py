@@ -10,7 +10,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from excise.envs.bubblewrap.zygote import start_time
+from excise.envs.processes import is_alive, own_name
 from excise.errors import SandboxError
 
 INSTALL = (
@@ -62,17 +62,13 @@ def engine_errors(what: str) -> Iterator[None]:
 def owner() -> str:
     """This process, so that no other one is ever taken for it: machine, boot, pid and start."""
     boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
-    return f"{platform.node()}/{boot}/{os.getpid()}/{start_time(os.getpid())}"
+    return f"{platform.node()}/{boot}/{own_name()}"
 
 
 def alive(name: str) -> bool:
     """Whether the owner of a container may still be there; always, if it is not of this machine."""
-    node, _, rest = name.rpartition("/")[0].rpartition("/")[0].rpartition("/")
-    pid, started = name.split("/")[-2:]
-    mine, _, _ = owner().rpartition("/")[0].rpartition("/")[0].rpartition("/")
-    if node != mine:
-        return True
-    return owner().split("/")[-3] == rest and start_time(int(pid)) == started
+    (node, boot, process), (here, now, _) = name.split("/"), owner().split("/")
+    return node != here or (boot == now and is_alive(process))
 
 
 def sweep() -> int:

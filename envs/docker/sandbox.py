@@ -8,18 +8,15 @@ the same interface (``podman system service``).
 from __future__ import annotations
 
 import functools
-import shutil
-import tempfile
 from collections.abc import Mapping, Sequence
 from functools import cache
-from pathlib import Path
 from typing import Any
 
-from excise.envs.bubblewrap.zygote import start_time
 from excise.envs.docker.engine import INSTALL, connect, engine_errors, sweep
 from excise.envs.docker.images import environment_image
 from excise.envs.docker.session import DockerSession
 from excise.envs.limits import require_limits
+from excise.envs.processes import sweep_temporary
 from excise.envs.seccomp import filter_program
 from excise.errors import SandboxError
 from excise.protocols import Capabilities, Mount, Policy, SandboxOptions, Session
@@ -100,13 +97,7 @@ def engine_info() -> dict[str, Any]:
 @cache
 def sweep_all() -> int:
     """Remove what dead processes left: containers, and folders with results. Once per process."""
-    count = sweep()
-    for folder in Path(tempfile.gettempdir()).glob("excise-out-*-*-*"):
-        pid, started = folder.name.split("-")[2:4]
-        if pid.isdigit() and start_time(int(pid)) != started:
-            shutil.rmtree(folder, ignore_errors=True)
-            count += 1
-    return count
+    return sweep() + sweep_temporary("out")
 
 
 def network_of(client: Any) -> str:

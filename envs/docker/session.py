@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 import contextlib
-import os
 import shutil
-import tempfile
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from excise.envs.bubblewrap.zygote import start_time
 from excise.envs.common_session import CommonSession
 from excise.envs.docker.channel import Channel, Closed
 from excise.envs.docker.container import create_container
 from excise.envs.docker.engine import engine_errors
 from excise.envs.docker.unpacking import LayerWriter, write_results
+from excise.envs.processes import own_temporary
 from excise.envs.seccomp import filter_program
 from excise.errors import SandboxError
 from excise.protocols import Completed, Mount, Policy
@@ -46,7 +44,7 @@ class DockerSession(CommonSession):
         self._closed = False
         self._channel: Channel | None = None
         self.container = ""
-        self.out = Path(tempfile.mkdtemp(prefix=f"excise-out-{os.getpid()}-{start_time(os.getpid())}-"))
+        self.out = Path(own_temporary("out"))
         try:
             with engine_errors("The sandbox's container cannot be started"):
                 self.container = create_container(client, image, mounts, policy, network=network, runtime=runtime)

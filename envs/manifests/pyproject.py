@@ -7,6 +7,8 @@ import tomllib
 from collections.abc import Mapping
 from pathlib import Path
 
+from packaging.utils import canonicalize_name
+
 from excise.envs.manifests.manifest import Manifest, table, words
 
 _FILE = "pyproject.toml"
@@ -158,8 +160,8 @@ def _groups(data: dict[str, object]) -> dict[str, tuple[str, ...]]:
 
 def _expand(name: str, raw: Mapping[str, object], seen: tuple[str, ...]) -> tuple[str, ...]:
     """The requirements of a PEP 735 group with the groups that it includes."""
-    by_name = {_normal(key): value for key, value in raw.items()}
-    entries = by_name.get(_normal(name))
+    by_name = {canonicalize_name(key): value for key, value in raw.items()}
+    entries = by_name.get(canonicalize_name(name))
     if name in seen or not isinstance(entries, list):
         return ()
     found: list[str] = []
@@ -169,10 +171,6 @@ def _expand(name: str, raw: Mapping[str, object], seen: tuple[str, ...]) -> tupl
         elif isinstance(entry, dict) and isinstance(entry.get("include-group"), str):
             found += _expand(entry["include-group"], raw, (*seen, name))
     return tuple(dict.fromkeys(found))
-
-
-def _normal(name: str) -> str:
-    return re.sub(r"[-_.]+", "-", name).lower()
 
 
 def _layout(data: dict[str, object]) -> tuple[tuple[str, ...], tuple[str, ...]]:

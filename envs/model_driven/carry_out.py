@@ -142,8 +142,7 @@ def _require_checkout(site: Site, env: Path, built: Path) -> None:
             "checkout itself: pip install -e .",
             reason="import_error",
         )
-    found = check_imports(site.sandbox, replace(site.policy, network=False), site.interpreter, site.recipe,
-                          [built, site.sources], env)  # fmt: skip
+    found = check_imports(site.sandbox, site.policy, site.interpreter, site.recipe, [built, site.sources], env)
     if found.elsewhere:
         raise EnvironmentFailure(
             f"{repo}: {', '.join(found.elsewhere)} is imported from outside the checkout. Install the checkout itself: "

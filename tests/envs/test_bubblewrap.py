@@ -17,7 +17,7 @@ import pytest
 import excise.envs.bubblewrap.sandbox as backend
 from excise.envs.bubblewrap import spawner
 from excise.envs.bubblewrap.holder_groups import remove_groups
-from excise.envs.bubblewrap.zygote import start_time
+from excise.envs.processes import own_name
 from excise.errors import SandboxError
 from excise.protocols import Mount, Policy, SandboxOptions
 
@@ -96,7 +96,7 @@ def test_a_killed_holder_is_an_infrastructure_failure_and_leaves_nothing() -> No
 
 def test_sweep_removes_what_dead_processes_left(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
-    mine = f"excise-stage-{os.getpid()}-{start_time(os.getpid())}-x"
+    mine = f"excise-stage-{own_name()}-x"
     same_pid = f"excise-stage-{os.getpid()}-1-x"
     for name in ("excise-stage-4194305-1-x", same_pid, mine, "excise-stage-odd", "somebody-else"):
         (tmp_path / name / "inside").mkdir(parents=True)

@@ -18,6 +18,7 @@ from excise.agents.transcript import read_events
 from excise.config import Settings, load
 from excise.pipeline import stages
 from excise.pipeline.model_environment import model_stage
+from excise.pipeline.stage import decided
 from excise.types import Rejection, SourceSpec, Worker
 from excise.verifiers.workbench import Prepared
 
@@ -120,7 +121,7 @@ def test_edited_tests_are_refused_every_time(run: Run) -> None:
     assert ended.refused.reason == "source_modified"
     assert "changed files of the repository: tests/test_tables.py" in ended.refused.detail
     assert "5 attempts" in ended.refused.detail
-    assert stages.decided(ended.refused)
+    assert decided(ended.refused)
     again = go(ended.settings, REPO)  # the server is gone: the answer is kept
     assert again == ended.answer
 

@@ -24,6 +24,7 @@ from excise.agents.transcript import read_events
 from excise.config import ModelSettings, Settings, load
 from excise.pipeline import stages
 from excise.pipeline.model_environment import model_stage
+from excise.pipeline.stage import decided
 from excise.types import Rejection, SourceSpec
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -93,7 +94,7 @@ def test_a_job_with_a_real_model_ends_with_its_class_and_replays(url: str, tmp_p
     began = time.monotonic()
     refused = go(settings)
     assert time.monotonic() - began < 360
-    assert stages.decided(refused), refused
+    assert decided(refused), refused
     assert refused.reason in {"vacuous_goals", "budget"}, refused
     (path,) = (settings.cache / "transcripts").iterdir()
     replies = [event["reply"] for event in read_events(path) if event["event"] == "reply"]

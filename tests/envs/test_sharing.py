@@ -14,9 +14,9 @@ from excise.envs.layers import compose, missing_files
 from excise.envs.lockfile import lock_text, read_hashes
 from excise.envs.manifests.digest import manifest_digest
 from excise.errors import EnvironmentFailure
-from excise.pipeline import stages
+from excise.pipeline import stage, stages
 from excise.pipeline.cache import StageCache
-from excise.pipeline.stages import recall, remember
+from excise.pipeline.stage import recall, remember
 from excise.types import Baseline, Rejection, SourceSpec
 from excise.verifiers.workbench import Prepared
 
@@ -35,9 +35,9 @@ packages = ["kit"]
 """
 
 
-def commit(repo: Path, **files: str) -> str:
+def commit(repo: Path, files: dict[str, str]) -> str:
     for name, text in files.items():
-        path = repo / name.replace("__", "/").replace("_dot_", ".")
+        path = repo / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text)
     git = ["git", "-C", str(repo), "-c", "user.name=t", "-c", "user.email=t@t.invalid"]
@@ -55,6 +55,26 @@ def installed(settings: Settings, repo: Path, rev: str) -> Prepared:
     return prepared
 
 
+OFFLINE_ONLY = """
+with open("/proc/net/dev") as devices:
+    found = [line.split(":")[0].strip() for line in devices if ":" in line]
+if found != ["lo"]:
+    raise SystemExit(f"imported with the host's network: {found}")
+x = 1
+"""
+
+
+@pytest.mark.skipif(not CAPABLE.available, reason=CAPABLE.detail)
+def test_no_step_imports_the_project_with_a_network(tmp_path: Path) -> None:
+    repo = tmp_path / "kit"
+    repo.mkdir()
+    subprocess.run(["git", "init", "-q", str(repo)], check=True)
+    tests = "import kit\n\ndef test_it():\n    assert kit.x\n"
+    rev = commit(repo, {"pyproject.toml": PYPROJECT, "kit/__init__.py": OFFLINE_ONLY, "tests/test_kit.py": tests})
+    prepared = installed(Settings(cache=tmp_path / "cache", out=tmp_path / "out"), repo, rev)
+    assert prepared.environment.recipe.packages == ("kit",)
+
+
 @pytest.mark.skipif(not CAPABLE.available, reason=CAPABLE.detail)
 def test_a_second_commit_shares_the_environment_and_needs_no_network(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -63,8 +83,8 @@ def test_a_second_commit_shares_the_environment_and_needs_no_network(
     repo.mkdir()
     subprocess.run(["git", "init", "-q", str(repo)], check=True)
     tests = "import kit\nimport sortedcontainers\n\ndef test_it():\n    assert kit.x\n"
-    first = commit(repo, pyproject_dot_toml=PYPROJECT, kit____init___dot_py="x = 1\n", tests__test_kit_dot_py=tests)
-    second = commit(repo, kit____init___dot_py="x = 2\n")
+    first = commit(repo, {"pyproject.toml": PYPROJECT, "kit/__init__.py": "x = 1\n", "tests/test_kit.py": tests})
+    second = commit(repo, {"kit/__init__.py": "x = 2\n"})
     settings = Settings(cache=cache, out=tmp_path / "out")
     one = installed(settings, repo, first)
     for name in ("HTTPS_PROXY", "HTTP_PROXY", "ALL_PROXY", "https_proxy", "http_proxy", "all_proxy"):
@@ -157,7 +177,7 @@ def test_failures_are_kept_for_as_long_as_they_hold(
     remember(cache, "baseline", "key", "kit", EnvironmentFailure("why", reason=reason))
 
     assert _is_kept(cache, reason) == kept_here
-    monkeypatch.setattr(stages, "host_state", lambda: "another state")
+    monkeypatch.setattr(stage, "host_state", lambda: "another state")
     assert _is_kept(cache, reason) == kept_elsewhere
 
 

@@ -15,7 +15,7 @@ import pytest
 from excise.config import load
 from excise.errors import StoreError
 from excise.pipeline.cache import VERSIONS, StageCache, stage_key
-from excise.pipeline.stages import fingerprint, stage
+from excise.pipeline.stage import fingerprint, stage
 from excise.types import Rejection, Worker
 from excise.verifiers.prove import Proof
 
