@@ -10,9 +10,10 @@ import pytest
 
 from excise.config import Settings, VerdictSettings, load
 from excise.datasets.taskset import TaskSet
-from excise.pipeline.verify import Verified, candidate_of, rebuild
+from excise.pipeline.over_tasks import Trouble, rebuild
 from excise.types import Environment, Outcome, Status
 from excise.verifiers.gates_tests import PassToPassPasses
+from excise.verifiers.stored import candidate_of
 from excise.verifiers.workbench import Workbench
 
 
@@ -68,8 +69,8 @@ def test_a_lock_that_cannot_be_had_is_not_replaced_by_another(
 ) -> None:
     with_lock(monkeypatch, {"iniconfig": "iniconfig==0.0.0.1"})
     answer = rebuild(settings, shapes.taskset.task(shapes.taskset.ids()[0]))
-    assert isinstance(answer, Verified)
-    assert (answer.ok, answer.gate, answer.reason) == (False, "environment", "resolve_conflict")
+    assert isinstance(answer, Trouble)
+    assert (answer.where, answer.reason) == ("environment", "resolve_conflict")
     assert "iniconfig" in answer.detail
 
 
@@ -78,5 +79,5 @@ def test_another_environment_than_the_locked_one_is_no_proof(
 ) -> None:
     with_lock(monkeypatch, {"iniconfig": "iniconfig"})
     answer = rebuild(settings, shapes.taskset.task(shapes.taskset.ids()[0]))
-    assert isinstance(answer, Verified)
-    assert (answer.gate, answer.reason) == ("environment", "unreproducible")
+    assert isinstance(answer, Trouble)
+    assert (answer.where, answer.reason) == ("environment", "unreproducible")

@@ -13,11 +13,11 @@ from pathlib import Path
 
 import pytest
 
-from excise.pipeline.verify import candidate_of
 from excise.protocols import GateReport
 from excise.types import Outcome, Task, Verdict
 from excise.verifiers.candidate import Candidate
 from excise.verifiers.gates import GATES
+from excise.verifiers.stored import candidate_of
 from excise.verifiers.workbench import Workbench
 
 BY_NAME = {gate.name: gate for gate in GATES}

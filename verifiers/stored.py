@@ -1,0 +1,65 @@
+"""A candidate from a stored task: nothing but what the task set's files say."""
+
+from __future__ import annotations
+
+import re
+from typing import cast
+
+from excise.deleters.assemble import stub_patches
+from excise.extractors.python.codebase import PythonCodebase
+from excise.types import Deletion, Feature, Task
+from excise.verifiers.candidate import Candidate
+from excise.verifiers.workbench import Workbench
+
+
+def candidate_of(bench: Workbench, task: Task) -> Candidate:
+    """A candidate with nothing but what the task's files say. Raises :class:`ExciseError`."""
+    removed = task.removed
+    feature = Feature(
+        feature_id=task.feature_id,
+        kind=task.difficulty.kind,
+        tier=task.difficulty.tier,
+        entry=removed,
+        symbols=removed,
+        tests=task.fail_to_pass,
+    )
+    source_patch, hide_patch = _split_patch(bench, task.deletion_patch)
+    symbols = bench.codebase.symbols()
+    text = []
+    for symbol_id in removed:
+        if symbol_id in symbols:
+            symbol = symbols[symbol_id]
+            text.append((symbol_id, bench.codebase.modules[symbol.path].source[symbol.start : symbol.end].decode()))
+    deletion = Deletion(
+        deletion_id=task.instance_id,
+        feature=feature,
+        deleter=task.deleter,
+        deleter_version=0,
+        source_patch=source_patch,
+        hide_patch=hide_patch,
+        removed=removed,
+        hidden=task.hidden,
+        text=tuple(text),
+        stub_patches=stub_patches(cast(PythonCodebase, bench.codebase), [s for s in removed if s in symbols]),
+    )
+    return Candidate(
+        bench=bench,
+        trusted=frozenset(task.fail_to_pass) | frozenset(task.pass_to_pass),
+        deletion=deletion,
+        instance_id=task.instance_id,
+        fail_to_pass=task.fail_to_pass,
+        pass_to_pass=task.pass_to_pass,
+        statement=task.problem_statement,
+        interface=task.interface,
+        task=task,
+    )
+
+
+def _split_patch(bench: Workbench, patch: str) -> tuple[str, str]:
+    """The part that changes sources and the part that changes tests."""
+    parts = [part for part in re.split(r"(?m)^(?=diff --git )", patch) if part]  # lines of content begin otherwise
+    tests = [bench.codebase.is_test(next(iter(bench.edits_of(part)))) for part in parts]
+    return (
+        "".join(part for part, test in zip(parts, tests, strict=True) if not test),
+        "".join(part for part, test in zip(parts, tests, strict=True) if test),
+    )
