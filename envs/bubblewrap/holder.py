@@ -1,6 +1,7 @@
 """The process that holds one sandbox's mounts; forked by :mod:`excise.envs.bubblewrap.zygote`.
 
 It makes a mount namespace of its own, builds the mounts on a sized tmpfs, and starts bubblewrap once per command.
+It begins before its sandbox is asked for: the kernel takes 10 ms and more to put a process into control groups.
 When the socket to the worker closes, however the worker ended, it kills what runs, and all mounts vanish with the
 namespace. Requests are JSON lines: ``exec`` (with three file descriptors), ``kill``, ``snapshot``.
 """
@@ -40,32 +41,38 @@ FILTER_FD = 3
 class Holder:
     """One sandbox: its namespace, its mounts, its control groups."""
 
-    def __init__(self, config: dict[str, Any], control: socket.socket, shared: Root) -> None:
-        self.config = config
-        self.policy = config["policy"]
-        self.control = control
+    control: socket.socket
+    """To the worker, once there is a session."""
+
+    def __init__(self, shared: Root) -> None:
+        self.shared = shared
         self.privileged = os.geteuid() == 0
         self.uid = SLOT_UID_BASE + os.getpid() if self.privileged else os.getuid()
-        self.mounts = Mounts(shared, config, self.privileged)
-        self.line: list[str] = []
         self.groups = Groups(shared.owner)
+        self.config: dict[str, Any] = {}
+        self.policy: dict[str, Any] = {}
+        self.mounts = Mounts(shared, self.privileged)
         self.child = 0
         self.first: socket.socket | None = None
 
-    def prepare(self, edits: Any) -> None:
-        """Namespaces, mounts, edits (read from the stream ``edits``), control groups."""
+    def stand_by(self) -> None:
+        """What every sandbox needs, whatever it will be: a namespace, control groups, a first process in them."""
         check(libc.prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0), "prctl")
         copy_namespace()
-        self.line = self.command()
-        self.groups.make(self.config["cgroups"], self.policy)
+        self.groups.make(root for name, root in self.shared.plan["cgroups"].items() if name != "cpu")
         self.expect_command()
-        self.mounts.build()
-        for path, size in self.config["edits"]:
+
+    def prepare(self, config: dict[str, Any], control: socket.socket, edits: Any) -> None:
+        """Limits, mounts, and edits (read from the stream ``edits``)."""
+        self.config, self.policy, self.control = config, config["policy"], control
+        self.groups.limit(config["cgroups"], self.policy)
+        self.mounts.build(config)
+        for path, size in config["edits"]:
             self.mounts.edit(path, size, edits.read)
 
     # ------------------------------------------------------------------------------------- exec
-    def command(self) -> list[str]:
-        """bubblewrap's command line, but for what each command adds."""
+    def command(self, request: dict[str, Any]) -> list[str]:
+        """bubblewrap's command line."""
         line = [self.config["bwrap"], "--unshare-all", "--unshare-user", "--disable-userns"]
         if self.policy["network"]:
             line.append("--share-net")
@@ -73,11 +80,7 @@ class Holder:
         line += ["--cap-drop", "ALL", "--clearenv"]
         if self.config["filter"]:
             line += ["--seccomp", str(FILTER_FD)]
-        return line + self.mounts.arguments()
-
-    def whole_command(self, request: dict[str, Any]) -> list[str]:
-        """bubblewrap's whole command line."""
-        line = list(self.line)
+        line += self.mounts.arguments()
         for name, value in {**self.config["env"], **request.get("env", {})}.items():
             line += ["--setenv", name, value]
         line += ["--chdir", request.get("cwd") or self.config["cwd"], "--"]
@@ -86,7 +89,7 @@ class Holder:
         return line + list(request["argv"])
 
     def expect_command(self) -> None:
-        """Fork the process of the first command before it is known: joining control groups takes the kernel a while."""
+        """Fork the process of the first command before it is known, so that it has joined the groups by then."""
         ours, theirs = socket.socketpair()
         self.child = os.fork()
         if self.child == 0:
@@ -100,7 +103,8 @@ class Holder:
         if self.first is None:
             self.expect_command()
         assert self.first is not None
-        data = json.dumps(request).encode() + b"\n"
+        what = {"line": self.command(request), "filter": self.config["filter"], "groups": self.groups.folders}
+        data = json.dumps(what).encode() + b"\n"
         with self.first as pipe, contextlib.suppress(ConnectionError):  # a child that is gone tells by its exit code
             sent = socket.send_fds(pipe, [data], fds)
             pipe.sendall(data[sent:])
@@ -111,9 +115,15 @@ class Holder:
     def become_command(self, pipe: socket.socket) -> None:
         """In the child: join the groups, wait for the command, become bubblewrap as the sandbox's own user."""
         try:
-            self.groups.join()
-            line = self.whole_command(take_over(pipe))
-            pass_filter(bytes.fromhex(self.config["filter"]))
+            os.closerange(
+                FILTER_FD, pipe.fileno()
+            )  # above all, ends of sockets whose other end waits for us to be gone
+            os.closerange(pipe.fileno() + 1, 1 << 16)
+            self.groups.join(self.groups.made)
+            what = take_over(pipe)
+            self.groups.join(what["groups"])
+            line = what["line"]
+            pass_filter(bytes.fromhex(what["filter"]))
             os.closerange(FILTER_FD + 1, 1 << 16)
             resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
             hard = min(MAX_OPEN_FILES, resource.getrlimit(resource.RLIMIT_NOFILE)[1])
@@ -206,7 +216,7 @@ class Holder:
         """Leave nothing: no process, no control group, no mount."""
         self.kill()
         reap()
-        remove_groups(self.groups.folders)
+        remove_groups(self.groups.made)
         self.mounts.clear()
 
 
@@ -220,8 +230,8 @@ def take_over(pipe: socket.socket) -> dict[str, Any]:
         data += more
     for wanted, fd in enumerate(fds):
         os.dup2(fd, wanted)
-    request: dict[str, Any] = json.loads(data)
-    return request
+    what: dict[str, Any] = json.loads(data)
+    return what
 
 
 def pass_filter(program: bytes) -> None:
@@ -241,22 +251,38 @@ def forget_signals() -> None:
     signal.pthread_sigmask(signal.SIG_SETMASK, ())
 
 
-def serve_session(control: socket.socket, shared: Root) -> None:
+def stand_by(orders: socket.socket, shared: Root) -> None:
+    """Get ready, wait for the socket of a session, and hold its sandbox until that closes."""
+    holder, trouble = Holder(shared), ""
+    try:
+        holder.stand_by()
+    except OSError as error:
+        trouble = str(error)
+    data, fds, _, _ = socket.recv_fds(orders, 1, 1)
+    orders.close()
+    if data:
+        control = socket.socket(fileno=fds[0])
+        if trouble:
+            control.sendall(json.dumps({"error": trouble}).encode() + b"\n")
+        else:
+            serve_session(holder, control)
+    holder.cleanup()
+
+
+def serve_session(holder: Holder, control: socket.socket) -> None:
     """Hold one sandbox until the socket closes."""
     stream = control.makefile("rb")
     line = stream.readline()
     if not line:
         return
-    holder = Holder(json.loads(line), control, shared)
     with contextlib.suppress(EOFError, ConnectionError):
         try:
-            holder.prepare(stream)
+            holder.prepare(json.loads(line), control, stream)
             out, pidfd = holder.mounts.open_out(), os.pidfd_open(os.getpid())
-            ready = {"pid": os.getpid(), "groups": holder.groups.folders}
+            ready = {"pid": os.getpid(), "groups": holder.groups.made}
             socket.send_fds(control, [json.dumps(ready).encode() + b"\n"], [out, pidfd])
             os.close(out)
             os.close(pidfd)
             holder.serve()
         except (OSError, ValueError, KeyError) as error:
             control.sendall(json.dumps({"error": str(error)}).encode() + b"\n")
-    holder.cleanup()

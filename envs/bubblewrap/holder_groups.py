@@ -23,17 +23,27 @@ class Groups:
     def __init__(self, zygote: int = 0) -> None:
         self.name = f"excise-{zygote}-{os.getpid()}"
         self.folders: list[str] = []
+        """Those that limit the sandbox."""
+        self.made: list[str] = []
+        """Those, and what was made before it was known which they are."""
+        self.joined: set[str] = set()
 
-    def make(self, roots: dict[str, str], policy: dict[str, Any]) -> None:
-        """One group per controller, under the folders that the parent found writable.
+    def make(self, roots: Iterable[str]) -> None:
+        """A group in each of these folders; what is there stays."""
+        self.folders = list(dict.fromkeys(f"{root}/{self.name}" for root in roots))
+        for group in self.folders:
+            if group not in self.made:
+                os.makedirs(group, exist_ok=True)
+                self.made.append(group)
+
+    def limit(self, roots: dict[str, str], policy: dict[str, Any]) -> None:
+        """One group per controller, under the folders that the parent found writable, with the policy's limits.
 
         Raises ``OSError`` if a limit cannot be set, unless the policy is lenient.
         """
+        self.make(roots.values())
         for name, root in roots.items():
             group = f"{root}/{self.name}"
-            os.makedirs(group, exist_ok=True)
-            if group not in self.folders:
-                self.folders.append(group)
             wanted = limits(policy).get(name, {})
             done = [set_limit(group, file, value) for file, value in wanted.items()]
             for file, value in other_limits(policy).items():
@@ -41,11 +51,13 @@ class Groups:
             if wanted and not any(done) and not policy["lenient"]:
                 raise OSError(errno.EPERM, f"the control group {group} takes no limit for {name}")
 
-    def join(self) -> None:
-        """Put this process into all of them."""
-        for group in self.folders:
-            with open(f"{group}/cgroup.procs", "w") as file:
-                file.write("0")
+    def join(self, folders: Iterable[str]) -> None:
+        """Put this process into those of the groups in which it is not yet."""
+        for group in folders:
+            if group not in self.joined:
+                with open(f"{group}/cgroup.procs", "w") as file:
+                    file.write("0")
+                self.joined.add(group)
 
     def counter(self, *names: str) -> int:
         """First number found in the groups' files, by ``file`` or ``file:key``."""

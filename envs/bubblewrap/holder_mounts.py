@@ -30,15 +30,18 @@ def open_dir(path: str) -> str:
 class Mounts:
     """The stage: ``root`` is what the sandbox sees, ``m0``, ``m1``, … hold what it writes, ``results`` comes out."""
 
-    def __init__(self, shared: Root, config: dict[str, Any], privileged: bool) -> None:
-        self.shared, self.entries, self.privileged = shared, config["mounts"], privileged
-        self.disk_bytes, self.network = config["policy"]["disk_bytes"], config["policy"]["network"]
+    def __init__(self, shared: Root, privileged: bool) -> None:
+        self.shared, self.privileged = shared, privileged
+        self.entries: list[dict[str, Any]] = []
+        self.disk_bytes, self.network = 0, False
         self.stage = f"{shared.base}/stage"
         self.root = f"{self.stage}/root"
         self.uppers: dict[str, str] = {}
 
-    def build(self) -> None:
-        """Mount everything."""
+    def build(self, config: dict[str, Any]) -> None:
+        """Mount everything that a session's configuration asks for."""
+        self.entries, policy = config["mounts"], config["policy"]
+        self.disk_bytes, self.network = policy["disk_bytes"], policy["network"]
         self.tmpfs(self.stage, self.disk_bytes)
         os.mkdir(self.root)
         mount(self.root, self.root, flags=MS_BIND)  # a mount of its own, which can be made read-only by itself

@@ -2,8 +2,9 @@
 
 Starting an interpreter and mounting ``/usr`` with its masks is most of what a sandbox costs, so it is done once per
 worker: this process makes a mount namespace (for ordinary users inside a user namespace), builds the shared parts of
-the root in it, and forks a :mod:`holder <excise.envs.bubblewrap.holder>` for every socket it is handed. It holds no
-sandbox itself, runs nothing of anybody, and ends when the worker's end of its socket closes.
+the root in it, and forks a :mod:`holder <excise.envs.bubblewrap.holder>` for every socket it is handed, one ahead of
+what is asked for. It holds no sandbox itself, runs nothing of anybody, and ends when the worker's end of its socket
+closes.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ import shutil
 import signal
 import socket
 
-from excise.envs.bubblewrap.holder import serve_session
+from excise.envs.bubblewrap.holder import stand_by
 from excise.envs.bubblewrap.holder_calls import own_namespace, umount
 from excise.envs.bubblewrap.holder_groups import remove_groups
 from excise.envs.bubblewrap.holder_root import Root
@@ -46,24 +47,41 @@ def prepare(control: socket.socket) -> Root:
 
 
 def fork_holders(control: socket.socket, shared: Root) -> None:
-    """Fork a holder for every socket that comes over ``control``, until it closes."""
+    """A holder for every socket that comes over ``control``, until it closes."""
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # the kernel forgets holders that have ended
+    spare = fork_holder(control, shared)
     while True:
         data, fds, _, _ = socket.recv_fds(control, 1, 1)
         if not data:
             return
-        if os.fork() == 0:
-            try:
-                signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-                control.close()
-                os.setsid()
-                serve_session(socket.socket(fileno=fds[0]), shared)
-            except Exception as error:
-                os.write(2, f"excise: a sandbox's process failed: {error!r}\n".encode())
-            finally:
-                os._exit(0)
+        try:
+            socket.send_fds(spare, [b"+"], fds)
+        except OSError:  # somebody killed it
+            spare.close()
+            spare = fork_holder(control, shared)
+            socket.send_fds(spare, [b"+"], fds)
         for fd in fds:
             os.close(fd)
+        spare.close()
+        spare = fork_holder(control, shared)
+
+
+def fork_holder(control: socket.socket, shared: Root) -> socket.socket:
+    """Fork a holder that gets ready and waits for its session; where to send that."""
+    ours, theirs = socket.socketpair()
+    if os.fork() == 0:
+        try:
+            signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+            control.close()
+            ours.close()
+            os.setsid()
+            stand_by(theirs, shared)
+        except Exception as error:
+            os.write(2, f"excise: a sandbox's process failed: {error!r}\n".encode())
+        finally:
+            os._exit(0)
+    theirs.close()
+    return ours
 
 
 def main() -> None:

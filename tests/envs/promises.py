@@ -85,6 +85,11 @@ def facts(done: Completed) -> dict[str, object]:
     }
 
 
+def children(pid: int) -> list[int]:
+    """Its child processes."""
+    return [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+
+
 def alive(marker: str) -> int:
     """Processes of the host whose command line holds the marker."""
     count = 0

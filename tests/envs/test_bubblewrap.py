@@ -116,6 +116,17 @@ def test_a_killed_zygote_is_replaced() -> None:
     assert not base.exists()
 
 
+def test_a_killed_spare_holder_is_replaced() -> None:
+    with promises.opened():
+        zygote = int(Path(spawner.base_folder()).name.split("-")[2])
+    assert until(
+        lambda: len(children := promises.children(zygote)) == 1 and os.kill(children[0], signal.SIGKILL) is None
+    )
+    with promises.opened() as session:
+        assert promises.sh(session, "echo lives on").stdout == b"lives on\n"
+    backend.sweep()
+
+
 def test_a_forked_process_has_a_zygote_of_its_own() -> None:
     with promises.opened() as session:
         mine = spawner.base_folder()
