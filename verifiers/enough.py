@@ -46,12 +46,14 @@ def require_enough(settings: VerdictSettings, baseline: Baseline, first: TestRun
 
 
 def too_slow(run: TestRun, limit_s: float) -> EnvironmentFailure:
-    """The failure of a run that had to be ended: what most failures until then want: waiting takes long."""
+    """The failure of a run that had to be ended: what the tests want that took most of its time."""
     failures = {r.test_id: r.message for r in run.results if r.status in _BAD}
     cause = main_cause(failures)
     said = f"The tests did not end within {limit_s:.0f} s."
-    if cause is not None and 2 * cause.count >= len(run.results):
-        text = f"{said} {cause.count} of the {len(run.results)} that ran fail for one cause:\n"
+    waited = sum(r.duration_s for r in run.results if cause is not None and cause_of(r.message) == cause.reason)
+    spent = sum(r.duration_s for r in run.results)
+    if cause is not None and (2 * cause.count >= len(run.results) or 2 * waited >= spent):
+        text = f"{said} {cause.count} of the {len(run.results)} that ran fail for one cause, after {waited:.0f} s:\n"
         return EnvironmentFailure(text + "\n".join(cause.examples), reason=cause.reason)
     return EnvironmentFailure(
         f"{said} Raise verdict.suite_timeout_s, or lower verdict.test_timeout_s so that hanging tests end sooner. "

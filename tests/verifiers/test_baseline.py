@@ -7,6 +7,7 @@ import pytest
 from excise.errors import EnvironmentFailure
 from excise.types import Status, TestResult, TestRun, Worker
 from excise.verifiers.baseline import agree, missing_modules, run_baseline
+from excise.verifiers.enough import too_slow
 from excise.verifiers.workbench import Workbench
 
 CONFTEST = "tests/conftest.py"
@@ -159,3 +160,13 @@ def test_byte_code_of_the_first_run_is_kept_once(vary, tmp_path) -> None:
     before = kept[0].stat().st_mtime_ns
     run_baseline(bench, warm)
     assert kept[0].stat().st_mtime_ns == before
+
+
+@pytest.mark.parametrize(("seconds", "reason"), [(30.0, "service_required"), (0.2, "timeout")])
+def test_a_run_that_does_not_end_wants_what_took_its_time(seconds: float, reason: str) -> None:
+    quick = [TestResult(test_id=f"t.py::quick{n}", status=Status.PASSED, duration_s=0.5) for n in range(9)]
+    message = "redis.exceptions.ConnectionError: Error 111 connecting to localhost:6379. Connection refused."
+    slow = TestResult(test_id="t.py::slow", status=Status.ERROR, duration_s=seconds, message=message)
+    failure = too_slow(TestRun(worker=Worker.TIMEOUT, results=(*quick, slow)), 60.0)
+    assert failure.reason == reason
+    assert ("Connection refused" in str(failure)) == (reason == "service_required")
