@@ -67,8 +67,9 @@ def owner() -> str:
 
 def alive(name: str) -> bool:
     """Whether the owner of a container may still be there; always, if it is not of this machine."""
-    (node, boot, process), (here, now, _) = name.split("/"), owner().split("/")
-    return node != here or (boot == now and is_alive(process))
+    (place, _, process), (here, _, _) = name.rpartition("/"), owner().rpartition("/")
+    other_machine = place.partition("/")[0] != here.partition("/")[0]
+    return other_machine or (place == here and is_alive(process))
 
 
 def sweep() -> int:

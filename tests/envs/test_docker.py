@@ -141,8 +141,8 @@ def test_a_killed_container_is_an_infrastructure_failure_and_leaves_nothing() ->
 def test_containers_of_dead_processes_are_swept_and_others_are_not() -> None:
     client = engine.connect()
     mine = engine.owner()
-    dead = mine.rpartition("/")[0] + "/1"  # our pid, started at another time
-    elsewhere = "another-machine/boot/1/1"
+    dead = mine.rpartition("-")[0] + "-1"  # our pid, started at another time
+    elsewhere = "another-machine/boot/1-1"
     with promises.opened() as session:
         image = client.api.inspect_container(session.container)["Image"]  # type: ignore[attr-defined]
         made = {
