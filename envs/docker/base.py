@@ -25,8 +25,10 @@ from excise.errors import SandboxError
 
 REPOSITORY = "excise-base"
 HOST, BOOTSTRAP = "host", "debootstrap"
-_VERSION = 1
+_VERSION = 2
 _EMPTY = ("proc", "sys", "dev", "tmp", "run", "home/agent", "var/tmp", "excise", "root")
+_MODES = {"tmp": 0o1777, "var/tmp": 0o1777, "home/agent": 0o777}
+"""podman gives what it mounts on a folder the mode of that."""
 _NEVER = ("/usr/share/man", "/usr/share/info", "/usr/share/locale", "/usr/src", "/usr/lib/debug")
 """Parts of ``/usr`` that no test reads, and that would make the image larger by a tenth."""
 
@@ -60,12 +62,10 @@ def has_image(client: Any, tag: str) -> bool:
 
 def _import(client: Any, tag: str, command: list[str]) -> None:
     """Load the archive that a command writes as an image."""
-    repository, _, version = tag.partition(":")
     with tempfile.TemporaryFile() as said, subprocess.Popen(command, stdout=subprocess.PIPE, stderr=said) as process:
         assert process.stdout is not None
-        client.api.import_image_from_stream(
-            process.stdout, repository=repository, tag=version, changes=["LABEL excise=base"]
-        )
+        labels = ["LABEL excise=base"]  # podman 4 takes no tag but in the name
+        client.api.import_image_from_stream(process.stdout, repository=tag, changes=labels)
         process.stdout.close()
         said.seek(0)
         if process.wait() > 1:  # 1: files that this user may not read are left out, as in bubblewrap
@@ -92,7 +92,7 @@ def host_archive(folder: Path) -> list[str]:
     skeleton = folder / "skeleton.tar"
     with tarfile.open(skeleton, "w") as archive:
         for name in (*_EMPTY, "etc"):
-            _add_folder(archive, name, 0o1777 if name in {"tmp", "var/tmp"} else 0o755)
+            _add_folder(archive, name, _MODES.get(name, 0o755))
         for name, target in plan["links"].items():
             info = tarfile.TarInfo(name)
             info.type, info.linkname = tarfile.SYMTYPE, target
@@ -150,4 +150,5 @@ def bootstrapped(folder: Path) -> list[str]:
         (root / "etc" / name).write_text(text)
     for name in _EMPTY:
         (root / name).mkdir(parents=True, exist_ok=True)
+        (root / name).chmod(_MODES.get(name, 0o755))
     return ["tar", "--create", f"--directory={root}", "--numeric-owner", "--exclude=./var/cache/apt/*", "."]

@@ -7,7 +7,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from excise.envs.docker.engine import OWNER, owner
+from excise.envs.docker.engine import OWNER, is_podman, owner
 from excise.protocols import Mount, Policy
 
 INSIDE = Path(__file__).resolve().parent / "inside"
@@ -49,7 +49,7 @@ def create_container(
     host: dict[str, Any] = api.create_host_config(
         auto_remove=True,
         cap_drop=["ALL"],
-        security_opt=["no-new-privileges"],
+        security_opt=["no-new-privileges", *([f"mask={':'.join(_HIDDEN)}"] if is_podman() else ())],
         read_only=True,
         tmpfs=_places(writable, policy),
         binds={mount.layers[0]: {"bind": mount.target, "mode": "ro"} for mount in mounts if mount.live},
@@ -60,6 +60,7 @@ def create_container(
         nano_cpus=round(policy.cpus * 1e9) if policy.cpus is not None else None,
         ipc_mode="private",
         log_config={"Type": "none", "Config": {}},
+        ulimits=process_limits(),
         runtime=runtime or None,
     )
     host |= {"MaskedPaths": list(_HIDDEN), "ReadonlyPaths": list(_READ_ONLY), "OomScoreAdj": 0}
@@ -79,5 +80,16 @@ def create_container(
 def _places(writable: Sequence[str], policy: Policy) -> dict[str, str]:
     """A tmpfs for each place that may be written, each no larger than all of them together may grow."""
     sizes = dict.fromkeys([*writable, *FIXED_PLACES], policy.disk_bytes) | {"/excise/out": policy.disk_bytes // 2}
-    common = "rw,exec,nosuid,nodev,uid=1000,gid=1000,mode=0777"
+    common = "rw,exec,nosuid,nodev,mode=0777"
+    if is_podman():  # version 4 knows no more options
+        closed = dict.fromkeys(("/run", "/var/tmp"), "ro,nosuid,nodev,mode=0755,size=4k")  # otherwise it opens them
+        return {p: f"{common},size={n}" for p, n in sizes.items()} | closed
+    common += ",uid=1000,gid=1000"
     return {p: f"{common},size={n},nr_inodes={max(4096, n // BYTES_PER_FILE)}" for p, n in sizes.items()}
+
+
+def process_limits() -> list[dict[str, int | str]] | None:
+    """For podman: little enough to be granted. It would ask for more, and be refused where it is in a container."""
+    if not is_podman():
+        return None
+    return [{"Name": name, "Soft": most, "Hard": most} for name, most in (("nofile", 4096), ("nproc", 16384))]

@@ -35,6 +35,13 @@ def connect() -> Any:
         return _client(os.getpid(), os.environ.get("DOCKER_HOST") or _podman_socket())
 
 
+@cache
+def is_podman() -> bool:
+    """Whether the engine is podman, which differs from Docker's in details."""
+    with engine_errors("The engine does not say what it is"):
+        return any("Podman" in part["Name"] for part in connect().version().get("Components", ()))
+
+
 def _podman_socket() -> str:
     """podman's socket, where there is no engine of Docker's; also puts it where the SDK looks."""
     if not Path("/var/run/docker.sock").exists():

@@ -13,6 +13,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from excise.envs.docker.base import HOST, base_image, has_image
+from excise.envs.docker.container import process_limits
 from excise.envs.docker.engine import OWNER, engine_errors, owner
 from excise.envs.docker.layering import add_layer, commit
 from excise.envs.docker.packages import install_packages
@@ -70,7 +71,7 @@ def _with_packages(client: Any, image: str, packages: Sequence[str], network: st
         ["/bin/sleep", "3600"],
         user="0",
         labels={OWNER: owner(), "excise": "build"},
-        host_config=client.api.create_host_config(network_mode=network),
+        host_config=client.api.create_host_config(network_mode=network, ulimits=process_limits()),
     )["Id"]
     try:
         install_packages(client, container, packages, of_host=of_host)

@@ -170,4 +170,6 @@ def fill(source, target):
         for name in files + [n for n in folders if os.path.islink(os.path.join(folder, n))]:
             shutil.copy2(os.path.join(folder, name), os.path.join(there, name), follow_symlinks=False)
     for folder, _, _ in os.walk(source, topdown=False):
-        shutil.copystat(folder, os.path.normpath(os.path.join(target, os.path.relpath(folder, source))))
+        there = os.path.normpath(os.path.join(target, os.path.relpath(folder, source)))
+        if os.stat(there).st_uid == os.getuid():  # podman's places belong to root
+            shutil.copystat(folder, there)

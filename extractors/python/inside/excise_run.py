@@ -92,6 +92,7 @@ class Plugin:
         self.without = set(request.get("without", ()))
         self.done = done
         self.phases = {}
+        self.finished = None
 
     # selection and order -------------------------------------------------------------------
     @pytest.hookimpl(trylast=True)
@@ -141,6 +142,7 @@ class Plugin:
         state = self.phases.pop(nodeid, None)
         if state is not None:
             self.report.write("test", id=nodeid, **state)
+            self.finished = nodeid
 
     def pytest_sessionfinish(self, session):
         for name in self.request.get("packages", ()):
@@ -155,11 +157,12 @@ class TimeLimit:
 
     def __init__(self, seconds):
         self.seconds = seconds
+        self.message = "ran for more than %g s" % seconds
         self.rang = False
 
     def ring(self, number, frame):
         self.rang = True
-        pytest.fail("ran for more than %g s" % self.seconds, pytrace=False)
+        pytest.fail(self.message, pytrace=False)
 
     def start(self):
         self.rang = False
@@ -201,6 +204,8 @@ def limited(plugin, seconds, teller):
             yield
         finally:
             limit.stop()
+            if limit.rang and plugin.finished != item.nodeid:  # it rang again while pytest was at its report
+                plugin.report.write("test", id=item.nodeid, status="FAILED", dur=seconds, msg=limit.message)
             teller.end(item.nodeid, limit.rang)
 
     plugin.pytest_runtest_protocol = pytest_runtest_protocol
