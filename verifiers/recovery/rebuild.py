@@ -18,17 +18,17 @@ MAX_TESTS = 30
 
 
 def reconstruction(candidate: Candidate, deleted: Deleted, pieces: Sequence[Piece]) -> Edits:
-    """The tree without the feature but with its tests, with every symbol put back for which there is a piece.
+    """The tree with stand-ins that raise for the feature, each overridden by the best piece that there is for it.
 
-    Empty if there is none. Raises :class:`excise.errors.PatchError`.
+    Imports and re-exports are given away: an agent writes those by itself. Empty if there is no piece.
+    Raises :class:`excise.errors.PatchError`.
     """
-    edits = dict(candidate.edits("deleted"))
+    stubs = dict(candidate.deletion.stub_patches)
+    edits = dict(candidate.edits("raise" if "raise" in stubs else "deleted"))
     put_back = False
     for symbol in candidate.deletion.removed:
         path, _, qualname = symbol.partition("::")
-        if path not in edits:
-            continue
-        known = edits[path] or b""
+        known = edits.get(path) or candidate.bench.read([path]).get(path, b"")
         made = _with(known.decode(errors="replace"), qualname, deleted, pieces)
         if made is not None:
             edits[path] = made.encode()

@@ -16,7 +16,9 @@ from typing import Any, Callable, Iterator
 MAX_FILE = 8 << 20
 MAX_READ = 1 << 30
 MAX_PIECE = 64 << 10
-MAX_PIECES = 40
+MAX_PIECES = 500
+MAX_CHARS = 1 << 20
+MAX_ALL_CHARS = 6 << 20
 MAX_NAMES = 12
 PSEUDO = ("/proc", "/sys", "/dev")
 SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/etc")
@@ -45,7 +47,8 @@ class Hunt:
         self.ends = time.monotonic() + float(order["seconds"])
         self.emit = emit
         self.strategy = ""
-        self.pieces = 0
+        self.pieces = self.chars = self.all_chars = 0
+        self.seen: set[int] = set()
         self.num_read = self.bytes_read = 0
         names = {t.name for t in self.targets if t.name} or {t.stem for t in self.targets}
         self.names = sorted(names, key=lambda name: (-len(name), name))[:MAX_NAMES]
@@ -119,6 +122,10 @@ class Hunt:
                 read = size <= MAX_FILE and not path.startswith(git) and path not in self.tracked()
                 if read and self.names_in(self.read(path)):
                     self._naming.append(path)
+            library = os.path.dirname(os.__file__)  # what everybody has comes last: there is room for so much only
+            self._naming.sort(
+                key=lambda path: (path.startswith(library), os.path.basename(path)[:-3] not in self.stems)
+            )
         return self._naming
 
     def names_in(self, data: bytes) -> bool:
@@ -129,16 +136,20 @@ class Hunt:
                 before, after = data[max(at - 1, 0) : at], data[at + len(name) : at + len(name) + 1]
                 if not IDENTIFIER.match(before) and not IDENTIFIER.match(after):
                     return True
-                if after == b"\0":
+                if before and before[0] == len(name):  # a marshalled or pickled string, its length before it
                     return True
                 at = data.find(name, at + 1)
         return False
 
     # ---------------------------------------------------------------------------------- results
     def piece(self, kind: str, where: str, text: str, **more: Any) -> None:
-        if self.pieces < MAX_PIECES and text:
-            self.pieces += 1
-            self.emit({"strategy": self.strategy, "kind": kind, "where": where[:300], "text": text[:MAX_PIECE], **more})
+        text = text[:MAX_PIECE]
+        size, mark = len(text) + len(str(more)), hash((self.strategy, kind, text, str(more)))
+        room = self.chars + size <= MAX_CHARS and self.all_chars + size <= MAX_ALL_CHARS
+        if text and room and self.pieces < MAX_PIECES and mark not in self.seen:
+            self.seen.add(mark)
+            self.pieces, self.chars, self.all_chars = self.pieces + 1, self.chars + size, self.all_chars + size
+            self.emit({"strategy": self.strategy, "kind": kind, "where": where[:300], "text": text, **more})
 
     def text(self, where: str, data: bytes | str, whole: bool = False) -> None:
         """Definitions of the wanted names in a text; ``whole``: all of it, if any name occurs."""

@@ -126,7 +126,7 @@ def members(data: bytes, depth: int = 0) -> Iterator[tuple[str, bytes]]:
                     if info.file_size <= MAX_MEMBER:
                         yield from _opened(info.filename, archive.read(info), depth)
             return
-        openers = {b"\x1f\x8b": gzip.GzipFile, b"BZ": bz2.BZ2File, b"\xfd7": lzma.LZMAFile}
+        openers = {b"\x1f\x8b": gzip.open, b"BZ": bz2.open, b"\xfd7": lzma.open}
         opener = openers.get(data[:2])
         plain = opener(io.BytesIO(data)).read(64 << 20) if opener else data  # type: ignore[operator]
         if plain[257:262] != b"ustar":

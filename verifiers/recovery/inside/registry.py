@@ -43,7 +43,7 @@ def go(order: dict[str, Any], emit: Callable[[dict[str, Any]], None]) -> None:
     for strategy in STRATEGIES:
         if strategy.name not in chosen:
             continue
-        hunt.strategy, hunt.pieces = strategy.name, 0
+        hunt.strategy, hunt.pieces, hunt.chars = strategy.name, 0, 0
         began, problem = time.monotonic(), ""
         if hunt.late():
             problem = "no time was left"
