@@ -249,6 +249,7 @@ def show(
     instance_id: Annotated[str, typer.Argument(help="Task.")],
     out: Out = None,
     all_tests: Annotated[bool, typer.Option("--all-tests", help="List every test.")] = False,
+    as_markdown: Annotated[bool, typer.Option("--markdown", help="As Markdown, for reports.")] = False,
     as_json: Json = False,
     config: Config = None,
 ) -> None:
@@ -260,7 +261,8 @@ def show(
     with guarded():
         settings = settings_of(config, None, out=out)
         claims = {gate.name: gate.claim for gate in GATES}
-        render(TaskSet.open(settings.out), instance_id, Console(), as_json, claims=claims, all_tests=all_tests)
+        options = {"as_markdown": as_markdown, "all_tests": all_tests}
+        render(TaskSet.open(settings.out), instance_id, Console(), as_json, claims=claims, **options)
 
 
 @app.command()
