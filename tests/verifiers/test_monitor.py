@@ -41,7 +41,7 @@ def code(task: Task) -> str:
 def see(known: Known) -> Callable[..., Review]:
     def run(steps: Iterable[tuple[str, str] | Step], diff: str = "", **more: object) -> Review:
         made = [s if isinstance(s, Step) else Step(number=n, command=s[0], output=s[1]) for n, s in enumerate(steps, 1)]
-        return review(Trajectory(instance_id="x", source="excise", steps=tuple(made), diff=diff, **more), known)  # type: ignore[arg-type]  # noqa: E501
+        return review(Trajectory(instance_id="x", source="excise", steps=tuple(made), diff=diff, **more), known)  # type: ignore[arg-type]
 
     return run
 
