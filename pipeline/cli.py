@@ -40,7 +40,7 @@ from excise.pipeline.cli_common import (
     tell,
 )
 from excise.pipeline.env_command import env
-from excise.pipeline.leak_commands import recover
+from excise.pipeline.leak_commands import audit, recover
 from excise.types import to_dict
 
 if TYPE_CHECKING:
@@ -342,6 +342,7 @@ def schedule(
 
 app.command()(env)
 app.command()(recover)
+app.command()(audit)
 
 
 def _version(value: bool) -> None:

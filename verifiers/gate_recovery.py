@@ -110,7 +110,7 @@ def judged(candidate: Candidate, tried: Attempt) -> Recovery:
 
     def free() -> set[str]:
         if not given:
-            given.append(_shipped_lines(candidate))
+            given.append(shipped_lines(candidate))
         return given[0]
 
     rates = {name: judge(deleted, pieces, free) for name, pieces in by_strategy(tried.pieces).items()}
@@ -131,7 +131,7 @@ def deleted_in(candidate: Candidate) -> Deleted:
     return deleted_of(candidate.deletion.text, sources)
 
 
-def _shipped_lines(candidate: Candidate) -> set[str]:
+def shipped_lines(candidate: Candidate) -> set[str]:
     """Lines of every text file of the tree as the agent gets it."""
     bench, edits = candidate.bench, candidate.edits("shipped")
     found: set[str] = set()
