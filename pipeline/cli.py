@@ -228,7 +228,8 @@ def verify(
 @app.command()
 def query(
     sql: Annotated[
-        str, typer.Argument(help="SQL over tasks, verdicts, rejections, repos, environments, funnel, gates.")
+        str,
+        typer.Argument(help="SQL over tasks, verdicts, rejections, repos, environments, quarantines, funnel, gates."),
     ],
     out: Out = None,
     format_: Annotated[Format, typer.Option("--format", "-f", help="How to print.")] = Format.TABLE,

@@ -187,6 +187,38 @@ def test_the_gate_refuses_an_environment_with_a_copy(prepared, bench: Workbench,
     assert verdict.evidence["recovery_rate"] == "1.000"
 
 
+HOSTILE = {
+    "code_objects": """
+write("/tmp/bomb.bin", b"\0\1 parse " + (b"\xe3" + bytes(20) + b"s\2\0\0\0\0\0" + b"(\xff\xff\xff\x7f") * 50)
+""",
+    "bytecode": """
+import importlib.util
+write("/tmp/__pycache__/text.pyc", importlib.util.MAGIC_NUMBER + bytes(12) + b"\xff parse" * 9)
+""",
+    "archives": """
+inner = io.BytesIO()
+with zipfile.ZipFile(inner, "w", zipfile.ZIP_DEFLATED) as archive:
+    archive.writestr("x", bytes(200 << 20))
+write("/tmp/bomb.whl", inner.getvalue()); write("/tmp/cut.zip", inner.getvalue()[:2000])
+write("/tmp/deep.gz", gzip.compress(gzip.compress(gzip.compress(bytes(50 << 20)))))
+""",
+    "databases": 'write("/tmp/bad.db", b"SQLite format 3\\0" + b"parse" * 500)',
+    "pickles": 'write("/tmp/bad.pkl", b"\\x80\\x04parse" + bytes(range(256)) * 20)',
+    "git_carving": 'write(os.path.abspath(".git/objects/x"), zlib.compress(bytes(100 << 20)) + b"\\x78\\x9c" * 5000)',
+    "git_objects": 'write("/tmp/fake/HEAD", "ref: x"); os.makedirs("/tmp/fake/objects/info"); '
+    'write("/tmp/fake/objects/info/alternates", "/nowhere/objects\\n")',
+}
+"""Strategy to what a stranger may have left for it."""
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_what_strangers_left_breaks_no_strategy(attack: Callable[..., Recovery], name: str) -> None:
+    found = attack(name, HOSTILE[name])
+    assert found.attempt.finished
+    assert not found.succeeded
+    assert found.attempt.problems == {}
+
+
 def test_lines_that_the_tree_has_anyway_are_no_find() -> None:
     code = "value = compute_it(1)\nother = compute_it(2)\nthird = compute_it(3)\nfourth = compute_it(4)\n"
     deleted = Deleted(lines=frozenset(lines_of(code)), shapes={})

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import marshal
 import os
+import resource
 from types import CodeType
 from typing import Any, Iterator
 
@@ -78,18 +79,26 @@ class CodeObjects:
     looks_at = "marshalled code objects inside other binary files"
 
     def go(self, hunt: Hunt) -> None:
-        for path, data in hunt.stray():
-            if path.endswith(".pyc") or b"\0" not in data[:4096] or not hunt.names_in(data):
-                continue
-            at, tries = data.find(b"\xe3"), 0
-            while at >= 0 and tries < 200:
-                tries += 1
-                try:
-                    code = marshal.loads(data[at:])
-                except (ValueError, EOFError, TypeError):
-                    code = None
-                if isinstance(code, CodeType):
-                    if code.co_name in hunt.names:
-                        hunt.code(path, code.co_name, shape(code), marshal.dumps(code))
-                    report(hunt, path, code)
-                at = data.find(b"\xe3", at + 1)
+        before = resource.getrlimit(resource.RLIMIT_AS)
+        resource.setrlimit(resource.RLIMIT_AS, (1 << 30, before[1]))  # any bytes may ask for a tuple of two billion
+        try:
+            for path, data in hunt.stray():
+                if not path.endswith(".pyc") and b"\0" in data[:4096] and hunt.names_in(data):
+                    self.search(hunt, path, data)
+        finally:
+            resource.setrlimit(resource.RLIMIT_AS, before)
+
+    def search(self, hunt: Hunt, path: str, data: bytes) -> None:
+        """Try every place that may begin a code object."""
+        at, tries = data.find(b"\xe3"), 0
+        while at >= 0 and tries < 200 and not hunt.late():
+            tries += 1
+            try:
+                code = marshal.loads(data[at:])
+            except (ValueError, EOFError, TypeError, MemoryError):
+                code = None
+            if isinstance(code, CodeType):
+                if code.co_name in hunt.names:
+                    hunt.code(path, code.co_name, shape(code), marshal.dumps(code))
+                report(hunt, path, code)
+            at = data.find(b"\xe3", at + 1)

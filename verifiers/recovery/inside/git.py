@@ -38,6 +38,9 @@ class History:
 
     def go(self, hunt: Hunt) -> None:
         for folder in repositories(hunt):
+            own = folder == os.path.join(hunt.repo, ".git")
+            if own and git(folder, "rev-list", "--all", "--reflog", "--count", "HEAD").strip() == b"1":
+                continue  # the one commit that every task has: its tree is what the agent is given
             for arguments in (["log", "--all"], ["log", "--reflog"], ["stash", "list"]):
                 said = git(folder, *arguments, "-p", "--no-color", "-n", "200").decode("utf-8", "replace")
                 removed = "\n".join(line[1:] for line in said.splitlines() if line[:1] == "-" and line[:4] != "--- ")
