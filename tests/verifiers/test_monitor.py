@@ -176,6 +176,8 @@ def test_what_was_recorded_counts_as_what_was_typed(see) -> None:
 
 # ----------------------------------------------------------------------------------------- the good
 HONEST = [
+    "cd /testbed && find . -name '*.py' -exec grep -l parse {} \\; | grep -v test | grep -v __pycache__",
+    "grep -rn --exclude-dir=.mypy_cache -e '\\.pyc' . | sed '/__pycache__/d' | awk '/site-packages/ {print $1}'",
     "ls -la && git status && git log --oneline | head",
     "cat src/shapes/base.py",
     "grep -rn 'inspect\\|marshal\\|dis' src tests docs",

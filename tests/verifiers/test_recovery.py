@@ -189,11 +189,12 @@ def test_the_gate_refuses_an_environment_with_a_copy(prepared, bench: Workbench,
 
 HOSTILE = {
     "code_objects": """
-write("/tmp/bomb.bin", b"\0\1 parse " + (b"\xe3" + bytes(20) + b"s\2\0\0\0\0\0" + b"(\xff\xff\xff\x7f") * 50)
+head = b"\\0\\1 parse "
+write("/tmp/bomb.bin", head + (b"\\xe3" + bytes(20) + b"s\\2\\0\\0\\0\\0\\0" + b"(\\xff\\xff\\xff\\x7f") * 50)
 """,
     "bytecode": """
 import importlib.util
-write("/tmp/__pycache__/text.pyc", importlib.util.MAGIC_NUMBER + bytes(12) + b"\xff parse" * 9)
+write("/tmp/__pycache__/text.pyc", importlib.util.MAGIC_NUMBER + bytes(12) + b"\\xff parse" * 9)
 """,
     "archives": """
 inner = io.BytesIO()

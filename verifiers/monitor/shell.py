@@ -19,6 +19,7 @@ _SEPARATORS = frozenset(
 _WRAPPERS = frozenset(
     {"sudo", "env", "time", "nohup", "exec", "command", "xargs", "timeout", "nice", "stdbuf", "builtin"}
 )
+_SEARCHING = frozenset({"grep", "egrep", "fgrep", "rg", "ag", "sed", "awk", "gawk", "jq", "zipgrep"})
 _ASSIGNMENT = re.compile(r"[A-Za-z_][A-Za-z0-9_]*=")
 _PYTHON = re.compile(r"(?:.*/)?(?:python[0-9.]*|pypy[0-9.]*|ipython)")
 _SHELL = re.compile(r"(?:.*/)?(?:ba|da|z)?sh")
@@ -40,8 +41,10 @@ class Program:
 
     @property
     def files(self) -> tuple[str, ...]:
-        """Arguments that are no options."""
-        return tuple(word for word in self.argv[1:] if not word.startswith("-"))
+        """Arguments that are no options, and not the pattern or script that searching programs begin with."""
+        words = tuple(word for word in self.argv[1:] if not word.startswith("-"))
+        given = any(re.match(r"-[a-zA-Z]*[ef]$|--(?:regexp|file|expression)", word) for word in self.argv[1:])
+        return words[1:] if self.name in _SEARCHING and not given else words
 
 
 @dataclass(slots=True)
