@@ -1,4 +1,4 @@
-"""DuckDB over a task set: the five tables and two summaries as views, and queries that only read."""
+"""DuckDB over a task set: the six tables and two summaries as views, and queries that only read."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from rich.cells import cell_len
 
 from excise.datasets.durable import explained, file_sha256
-from excise.datasets.schema import TABLES
+from excise.datasets.schema import TABLES, Table
 from excise.datasets.snapshot import Snapshot
 from excise.errors import StoreError
 
@@ -55,12 +55,21 @@ def views_sql(root: Path | None = None) -> str:
     prefix = f"{glob.escape(str(root))}/" if root else ""
     parts = ["-- In this folder: duckdb -init views.sql\n"]
     for table in TABLES.values():
+        if root and not (root / table.name).is_dir():  # the set was made before there was such a table
+            parts.append(_empty_view(table))
+            continue
         pattern = _quoted(f"{prefix}{table.name}/*.parquet")
         parts.append(
             f"CREATE OR REPLACE VIEW {table.name} AS SELECT * FROM read_parquet({pattern}, union_by_name = true);\n"
         )
         parts += [f"COMMENT ON COLUMN {table.name}.{c.name} IS {_quoted(c.comment)};\n" for c in table.columns]
     return "".join([*parts, FUNNEL, GATES])
+
+
+def _empty_view(table: Table) -> str:
+    kinds = {"string": "VARCHAR", "int": "BIGINT", "float": "DOUBLE", "bool": "BOOLEAN", "list<string>": "VARCHAR[]"}
+    columns = ", ".join(f'NULL::{kinds.get(c.kind, "VARCHAR")} AS "{c.name}"' for c in table.columns)
+    return f"CREATE OR REPLACE VIEW {table.name} AS SELECT {columns} WHERE false;\n"
 
 
 def connect(store: Path | str) -> duckdb.DuckDBPyConnection:

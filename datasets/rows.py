@@ -14,6 +14,7 @@ from excise.types import (
     Certificate,
     Difficulty,
     Environment,
+    Quarantine,
     Recipe,
     Rejection,
     Repo,
@@ -49,6 +50,8 @@ class RepoRows:
     """Verdicts on refused candidates; those inside certificates may be repeated here."""
     rejections: tuple[Rejection, ...] = ()
     """What was refused."""
+    quarantines: tuple[Quarantine, ...] = ()
+    """Tasks that are left out; those of an earlier publication stay, see :meth:`excise.datasets.store.Writer`."""
 
 
 def table_rows(name: str, rows: RepoRows) -> dict[str, list[Row]]:
@@ -60,8 +63,14 @@ def table_rows(name: str, rows: RepoRows) -> dict[str, list[Row]]:
         "rejections": [_fields(rejection) for rejection in rows.rejections],
         "repos": [_fields(rows.report) | _fields(rows.repo)] if rows.repo or rows.report else [],
         "environments": [_environment_row(rows.environment, rows.baseline)] if rows.environment else [],
+        "quarantines": [quarantine_row(name, quarantine) for quarantine in rows.quarantines],
     }
     return {table: _sorted(TABLES[table], found) for table, found in tables.items()}
+
+
+def quarantine_row(name: str, quarantine: Quarantine) -> Row:
+    """The row of a quarantined task of the repository ``name``."""
+    return complete(TABLES["quarantines"], {"repo": name, **_fields(quarantine)})
 
 
 def canonical(row: Row) -> str:
@@ -104,6 +113,11 @@ def verdict_from(row: Mapping[str, Any]) -> Verdict:
 def rejection_from(row: Mapping[str, Any]) -> Rejection:
     """The rejection of a ``rejections`` row."""
     return from_dict(Rejection, _record_values(Rejection, row))
+
+
+def quarantine_from(row: Mapping[str, Any]) -> Quarantine:
+    """The quarantine of a ``quarantines`` row."""
+    return from_dict(Quarantine, _record_values(Quarantine, row))
 
 
 def repo_from(row: Mapping[str, Any]) -> Repo | None:

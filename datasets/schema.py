@@ -24,6 +24,7 @@ from excise.types import (
     Certificate,
     Difficulty,
     Environment,
+    Quarantine,
     Recipe,
     Rejection,
     Repo,
@@ -41,6 +42,7 @@ HISTORY = (
         2,
         "`environments`: locks have `hashes`, third-party packages a `shared_id`; `uncollected` files.",
     ),
+    (3, "`quarantines`: tasks that are left out, and the leak they are left out for. Certificates have a digest."),
 )
 """(version, what changed), oldest first. Raise ``SCHEMA_VERSION`` in ``types.py`` and add a line."""
 
@@ -173,7 +175,13 @@ ENVIRONMENTS = Table(
     ),
     sort_by=("env_id",),
 )
-TABLES: Mapping[str, Table] = {t.name: t for t in (TASKS, VERDICTS, REJECTIONS, REPOS, ENVIRONMENTS)}
+QUARANTINES = Table(
+    name="quarantines",
+    comment="One task that is left out because of one leak; it stays in `tasks`, readers leave it out by default.",
+    columns=(_REPO, *_columns(Quarantine)),
+    sort_by=("instance_id", "leak_id"),
+)
+TABLES: Mapping[str, Table] = {t.name: t for t in (TASKS, VERDICTS, REJECTIONS, REPOS, ENVIRONMENTS, QUARANTINES)}
 """All tables by name."""
 
 

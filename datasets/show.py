@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import groupby
 
@@ -13,10 +15,13 @@ from rich.syntax import Syntax
 from rich.text import Text
 
 from excise.datasets.taskset import TaskSet
-from excise.types import Certificate, Outcome, Task, Verdict, to_dict
+from excise.types import Certificate, Outcome, Quarantine, Task, Verdict, to_dict
 
 MAX_TESTS = 20
 """Test ids listed per group before the rest is only counted; ``all_tests`` lists them all."""
+
+MAX_VALUE = 200
+"""Characters of one piece of evidence that are shown."""
 
 _COLORS = {Outcome.PASSED: "green", Outcome.FAILED: "red", Outcome.UNDECIDED: "yellow"}
 
@@ -27,6 +32,7 @@ def render(
     console: Console,
     as_json: bool = False,
     *,
+    as_markdown: bool = False,
     claims: Mapping[str, str] | None = None,
     all_tests: bool = False,
 ) -> None:
@@ -37,9 +43,14 @@ def render(
     Raises :class:`StoreError` for an unknown id.
     """
     task, certificate = taskset.task(instance_id), taskset.certificate(instance_id)
+    quarantines = taskset.quarantines(instance_id)
     if as_json:
-        record = {"task": to_dict(task), "certificate": to_dict(certificate)}
+        record: dict[str, object] = {"task": to_dict(task), "certificate": to_dict(certificate)}
+        record |= {"quarantines": [to_dict(found) for found in quarantines]} if quarantines else {}
         console.file.write(json.dumps(record, ensure_ascii=False, indent=1) + "\n")
+        return
+    if as_markdown:
+        console.file.write(markdown(task, certificate, claims or {}, quarantines))
         return
     piped = not console.is_terminal
     sections: dict[str, RenderableType] = {
@@ -50,9 +61,37 @@ def render(
         "Certificate": _certificate(certificate, claims or {}),
     }
     console.print(_header(task), soft_wrap=piped)
+    for found in quarantines:
+        console.print(Text(_left_out(found), style="bold red"), soft_wrap=piped)
     for title, body in sections.items():
         console.print(Text(), Rule(title, align="left"))
         console.print(body, soft_wrap=piped)
+
+
+def markdown(
+    task: Task, certificate: Certificate, claims: Mapping[str, str], quarantines: Sequence[Quarantine] = ()
+) -> str:
+    """Task and certificate as Markdown, for reports and reviews."""
+    fence = "`" * max(4, 1 + max((len(run) for run in re.findall("`+", task.patch)), default=0))
+    lines = [f"# {task.instance_id}", "", f"{task.repo} {task.version}, removed: {', '.join(task.removed)}", ""]
+    lines += [line for found in quarantines for line in (f"**{_left_out(found)}**", "")]
+    lines += ["## Problem statement", "", task.problem_statement.strip(), "", "## Gold patch", ""]
+    lines += [f"{fence}diff", task.patch.rstrip("\n"), fence, "", "## Certificate", ""]
+    for _, group in groupby(certificate.verdicts, key=lambda v: v.gate):
+        runs = list(group)
+        worst = worst_of(runs)
+        lines += [f"### {worst.gate}: {worst.outcome.value}", "", claims.get(worst.gate) or worst.detail, ""]
+        lines += [f"- run: {', '.join(ran(runs, worst))}"]
+        lines += [f"- {name}: `{value.replace('`', chr(39))}`" for name, value in seen(worst)] + [""]
+    tools = ", ".join(f"{name} {version}" for name, version in sorted(certificate.tools.items()))
+    lines += [f"Flake rate {certificate.flake_rate:.3g} over {_count(certificate.num_runs, 'run')}; cost "]
+    lines[-1] += f"{certificate.cpu_s:.1f} CPU s. Made by excise {certificate.excise_version} with {tools}."
+    return "\n".join([*lines, "", f"Digest `{certificate.digest}`.", ""])
+
+
+def _left_out(found: Quarantine) -> str:
+    where = f" ({', '.join(found.places)})" if found.places else ""
+    return f"QUARANTINED: {found.level} {found.label}: {found.detail}{where} Leak {found.leak_id}."
 
 
 def _header(task: Task) -> RenderableType:
@@ -110,25 +149,43 @@ def _certificate(certificate: Certificate, claims: Mapping[str, str]) -> Rendera
         "flake rate": f"{certificate.flake_rate:.3g} over {_count(certificate.num_runs, 'run')}",
         "made by": f"excise {certificate.excise_version}" + (f" with {tools}" if tools else ""),
         "id": certificate.certificate_id,
+        "digest": certificate.digest or "(none: made before certificates were sealed)",
     }
     return Group(*(_gate_line(runs, claims) for runs in gates), Text(), _facts(facts))
 
 
 def _gate_line(runs: Sequence[Verdict], claims: Mapping[str, str]) -> RenderableType:
-    worst = next((v for v in runs if v.outcome is not Outcome.PASSED), runs[0])
+    """What a gate claims, what was run for it, and, line by line, what was seen."""
+    worst = worst_of(runs)
     line = Text.assemble((f"{worst.outcome.value:<9} ", _COLORS[worst.outcome]), (worst.gate, "bold"))
     if claim := claims.get(worst.gate):
         line.append(f": {claim}")
-    line.append(f" [{', '.join(_evidence(runs, worst))}]", style="dim")
-    if worst.reason or worst.detail:
+    line.append(f" [{', '.join(ran(runs, worst))}]", style="dim")
+    if worst.outcome is not Outcome.PASSED:
         line.append(f" {worst.reason}: {worst.detail}", style=_COLORS[worst.outcome])
+    for name, value in seen(worst):
+        line.append(f"\n          {name}: {value}", style="dim")
     return line
 
 
-def _evidence(runs: Sequence[Verdict], worst: Verdict) -> Iterable[str]:
+def worst_of(runs: Sequence[Verdict]) -> Verdict:
+    """The run that decides a gate: the first that did not pass."""
+    return next((v for v in runs if v.outcome is not Outcome.PASSED), runs[0])
+
+
+def ran(runs: Sequence[Verdict], worst: Verdict) -> Iterable[str]:
+    """What was run for a gate, and what it cost."""
     yield _count(len(runs), "run")
     if worst.num_tests:
         yield _count(worst.num_tests, "test")
     yield f"{sum(v.cpu_s for v in runs):.1f} CPU s"
-    for name, value in sorted(worst.evidence.items()):
-        yield f"{name} {value if len(value) <= 24 else value[:12] + '…'}"
+
+
+def seen(verdict: Verdict) -> Iterable[tuple[str, str]]:
+    """What a run saw: how many tests said what, and its evidence, each value shortened to a line."""
+    if verdict.statuses:
+        counts = Counter(str(status) for status in verdict.statuses.values())
+        yield "statuses", ", ".join(f"{number} {status}" for status, number in sorted(counts.items()))
+    for name, value in sorted(verdict.evidence.items()):
+        if value:
+            yield name, value if len(value) <= MAX_VALUE else f"{value[:MAX_VALUE]}…"

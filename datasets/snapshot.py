@@ -107,24 +107,25 @@ class Snapshot:
         entries = self.manifest.repos
         chosen = entries.values() if repo is None else [entries[repo]] if repo in entries else []
         names = sorted(entry.files[table] for entry in chosen if table in entry.files)
-        return [row for name in names for row in self._read(table, name, columns)]
+        return [row for name in names for row in read_table(self.root / table / name, table, columns)]
 
-    def _read(self, table: str, name: str, columns: list[str] | None) -> list[Row]:
-        import pyarrow as pa
-        import pyarrow.parquet as pq
 
-        path = self.root / table / name
-        with explained("read the task set"):
-            try:
-                with pq.ParquetFile(path) as file:
-                    version = (file.schema_arrow.metadata or {}).get(VERSION_KEY.encode(), b"0")
-                    check_version(int(version), path)
-                    return read_rows(TABLES[table], file.read(columns=columns))
-            except FileNotFoundError:
-                message = f"{path} is gone: newer snapshots replaced this one. Open the task set again."
-                raise StoreError(message, reason="snapshot_gone") from None
-            except (pa.ArrowInvalid, pa.ArrowException) as error:
-                raise StoreError(f"{path} is damaged: {error}", reason="damaged") from error
+def read_table(path: Path, table: str, columns: list[str] | None = None) -> list[Row]:
+    """Rows of one file of a table. Raises :class:`StoreError` if it is gone, damaged or newer than this program."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    with explained("read the task set"):
+        try:
+            with pq.ParquetFile(path) as file:
+                version = (file.schema_arrow.metadata or {}).get(VERSION_KEY.encode(), b"0")
+                check_version(int(version), path)
+                return read_rows(TABLES[table], file.read(columns=columns))
+        except FileNotFoundError:
+            message = f"{path} is gone: newer snapshots replaced this one. Open the task set again."
+            raise StoreError(message, reason="snapshot_gone") from None
+        except (pa.ArrowInvalid, pa.ArrowException) as error:
+            raise StoreError(f"{path} is damaged: {error}", reason="damaged") from error
 
 
 def check_version(found: int, where: Path) -> None:

@@ -19,8 +19,9 @@ import hashlib
 import re
 import shutil
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -28,7 +29,7 @@ from excise.datasets.blobs import Blobs
 from excise.datasets.catalogue import views_sql
 from excise.datasets.durable import explained, file_sha256, link_or_copy, replace_link, sync, write_file
 from excise.datasets.lock import exclusive
-from excise.datasets.rows import RepoRows, Row, canonical, table_rows
+from excise.datasets.rows import RepoRows, Row, canonical, quarantine_from, quarantine_row, table_rows
 from excise.datasets.schema import TABLES
 from excise.datasets.snapshot import (
     EMPTY_FILE,
@@ -38,10 +39,11 @@ from excise.datasets.snapshot import (
     Snapshot,
     SnapshotReport,
     manifest_bytes,
+    read_table,
     write_table,
 )
 from excise.errors import StoreError
-from excise.types import SCHEMA_VERSION, content_id
+from excise.types import SCHEMA_VERSION, Quarantine, content_id
 
 KEEP_SNAPSHOTS = 3
 """The current one and those before it: readers that opened them go on reading."""
@@ -110,13 +112,53 @@ class Writer:
     def put_repo(self, name: str, rows: RepoRows) -> None:
         """Replace everything known under ``name`` (any string that identifies the repository in this set).
 
-        Raises :class:`StoreError` if another repository of the set already has one of the tasks.
+        Tasks that are quarantined stay so while they are there; :meth:`release` ends it. Raises :class:`StoreError` if
+        another repository of the set already has one of the tasks.
         """
         self._refuse_duplicates(name, rows)
+        kept = self._quarantines(name, {task.instance_id for task in rows.tasks})
+        rows = replace(rows, quarantines=tuple(dict.fromkeys([*kept, *rows.quarantines])))
         tables = table_rows(rows.repo.repo if rows.repo else name, rows)
         files = {table: self._write(table, name, found) for table, found in tables.items() if found}
         tasks = {str(row["instance_id"]): content_id("row", canonical(row)) for row in tables["tasks"]}
         self._repos[name] = RepoFiles(files=files, tasks=tasks)
+
+    def quarantine(self, found: Iterable[Quarantine]) -> None:
+        """Leave tasks of this set out from now on. Raises :class:`StoreError` for one that is not in it."""
+        for quarantine in found:
+            name = self._owner(quarantine.instance_id)
+            known = self._quarantines(name, set(self._repos[name].tasks))
+            if all((q.instance_id, q.leak_id) != (quarantine.instance_id, quarantine.leak_id) for q in known):
+                self._write_quarantines(name, [*known, quarantine])
+
+    def release(self, instance_id: str) -> None:
+        """End the quarantine of a task; nothing happens if there is none. Raises :class:`StoreError`."""
+        name = self._owner(instance_id)
+        known = self._quarantines(name, set(self._repos[name].tasks))
+        self._write_quarantines(name, [q for q in known if q.instance_id != instance_id])
+
+    def _owner(self, instance_id: str) -> str:
+        for name, entry in self._repos.items():
+            if instance_id in entry.tasks:
+                return name
+        raise StoreError(f"No task {instance_id!r} in this task set.", reason="unknown_id")
+
+    def _quarantines(self, name: str, tasks: set[str]) -> list[Quarantine]:
+        """What is known under ``name`` of tasks that are still there."""
+        file = self._repos[name].files.get("quarantines") if name in self._repos else None
+        if file is None:
+            return []
+        staged = self._staging / "quarantines" / file
+        folder = self._staging if staged.exists() else self._previous.root if self._previous else self._staging
+        found = [quarantine_from(row) for row in read_table(folder / "quarantines" / file, "quarantines")]
+        return [quarantine for quarantine in found if quarantine.instance_id in tasks]
+
+    def _write_quarantines(self, name: str, quarantines: list[Quarantine]) -> None:
+        entry = self._repos[name]
+        rows = sorted((quarantine_row(name, q) for q in quarantines), key=canonical)
+        others = {table: file for table, file in entry.files.items() if table != "quarantines"}
+        files = others | ({"quarantines": self._write("quarantines", name, rows)} if rows else {})
+        self._repos[name] = RepoFiles(files=files, tasks=entry.tasks)
 
     def drop_repo(self, name: str) -> None:
         """Forget a repository; nothing happens if it is not there."""

@@ -11,7 +11,18 @@ from excise.datasets.blobs import Blobs
 from excise.datasets.rows import Row
 from excise.datasets.snapshot import Manifest, Snapshot
 from excise.errors import StoreError
-from excise.types import Baseline, Certificate, Environment, Rejection, Repo, RepoReport, Task, Verdict, content_id
+from excise.types import (
+    Baseline,
+    Certificate,
+    Environment,
+    Quarantine,
+    Rejection,
+    Repo,
+    RepoReport,
+    Task,
+    Verdict,
+    content_id,
+)
 
 
 class TaskSet:
@@ -39,20 +50,26 @@ class TaskSet:
         return self._snapshot.manifest
 
     def ids(self) -> tuple[str, ...]:
-        """All instance ids, sorted."""
+        """All instance ids, sorted; quarantined ones, too."""
         return tuple(sorted(i for entry in self.manifest.repos.values() for i in entry.tasks))
 
-    def tasks(self, repo: str | None = None) -> tuple[Task, ...]:
-        """All tasks, or those of one repository, by instance id."""
-        found = [convert.task_from(row) for row in self.task_rows(repo)]
+    def tasks(self, repo: str | None = None, *, quarantined: bool = False) -> tuple[Task, ...]:
+        """All tasks, or those of one repository, by instance id; ``quarantined``: those that are left out, too."""
+        found = [convert.task_from(row) for row in self.task_rows(repo, quarantined=quarantined)]
         if repo is not None and not found:
             self._repo_row(repo)
         return tuple(found)
 
-    def task_rows(self, repo: str | None = None) -> list[Row]:
-        """Rows of the ``tasks`` table with all columns, by instance id."""
+    def task_rows(self, repo: str | None = None, *, quarantined: bool = False) -> list[Row]:
+        """Rows of the ``tasks`` table with all columns, by instance id; ``quarantined`` as in :meth:`tasks`."""
+        out = set() if quarantined else {found.instance_id for found in self.quarantines()}
         rows = [row for row in self._snapshot.rows("tasks") if repo in (None, row["repo"])]
-        return sorted(rows, key=lambda row: str(row["instance_id"]))
+        return sorted((r for r in rows if r["instance_id"] not in out), key=lambda row: str(row["instance_id"]))
+
+    def quarantines(self, instance_id: str | None = None) -> tuple[Quarantine, ...]:
+        """Tasks that are left out and why: of the whole set, or of one task."""
+        rows = self._snapshot.rows("quarantines")
+        return tuple(convert.quarantine_from(row) for row in rows if instance_id in (None, row["instance_id"]))
 
     def task(self, instance_id: str) -> Task:
         """One task."""

@@ -40,6 +40,7 @@ from excise.pipeline.cli_common import (
     tell,
 )
 from excise.pipeline.env_command import env
+from excise.pipeline.leak_commands import audit, recover
 from excise.types import to_dict
 
 if TYPE_CHECKING:
@@ -227,7 +228,8 @@ def verify(
 @app.command()
 def query(
     sql: Annotated[
-        str, typer.Argument(help="SQL over tasks, verdicts, rejections, repos, environments, funnel, gates.")
+        str,
+        typer.Argument(help="SQL over tasks, verdicts, rejections, repos, environments, quarantines, funnel, gates."),
     ],
     out: Out = None,
     format_: Annotated[Format, typer.Option("--format", "-f", help="How to print.")] = Format.TABLE,
@@ -248,6 +250,7 @@ def show(
     instance_id: Annotated[str, typer.Argument(help="Task.")],
     out: Out = None,
     all_tests: Annotated[bool, typer.Option("--all-tests", help="List every test.")] = False,
+    as_markdown: Annotated[bool, typer.Option("--markdown", help="As Markdown, for reports.")] = False,
     as_json: Json = False,
     config: Config = None,
 ) -> None:
@@ -259,7 +262,8 @@ def show(
     with guarded():
         settings = settings_of(config, None, out=out)
         claims = {gate.name: gate.claim for gate in GATES}
-        render(TaskSet.open(settings.out), instance_id, Console(), as_json, claims=claims, all_tests=all_tests)
+        options = {"as_markdown": as_markdown, "all_tests": all_tests}
+        render(TaskSet.open(settings.out), instance_id, Console(), as_json, claims=claims, **options)
 
 
 @app.command()
@@ -338,6 +342,8 @@ def schedule(
 
 
 app.command()(env)
+app.command()(recover)
+app.command()(audit)
 
 
 def _version(value: bool) -> None:

@@ -18,7 +18,8 @@ from excise.pipeline.proving import bench_of, save_prepared
 from excise.pipeline.stage import rejection_of
 from excise.pipeline.stages import baseline_stage, install_recipe, keep_sources, new_folder
 from excise.pipeline.state import SHARD
-from excise.types import Rejection, Task
+from excise.types import Certificate, Rejection, Task
+from excise.verifiers.certificate import why_not_sealed
 from excise.verifiers.workbench import Prepared, Workbench
 
 
@@ -30,6 +31,9 @@ class Answer(Protocol):
         """The task."""
         ...
 
+
+SEALED_SINCE = 3
+"""Certificates of sets with this schema version or a later one have a digest."""
 
 R = TypeVar("R", bound=Answer)
 Work = Callable[[Settings, Workbench, Task], R]
@@ -83,13 +87,15 @@ def over_tasks(
     by_env: dict[tuple[str, str, str], list[Task]] = {}
     proven_with: dict[str, Settings] = {}
     for instance_id in dict.fromkeys(ids):
-        task = taskset.task(instance_id)
-        if taskset.is_intact(instance_id):
-            verdict = settings.verdict.of(taskset.certificate(instance_id).settings)
+        task, certificate = taskset.task(instance_id), taskset.certificate(instance_id)
+        if not taskset.is_intact(instance_id):
+            end(lost(task, "files", "row_differs", "The row is not the one that was published."))
+        elif problem := _broken_seal(taskset, task, certificate):
+            end(lost(task, "files", "certificate_differs", problem))
+        else:
+            verdict = settings.verdict.of(certificate.settings)
             by_env.setdefault((task.tree, task.env_id, verdict.model_dump_json()), []).append(task)
             proven_with[instance_id] = settings.model_copy(update={"verdict": verdict})
-        else:
-            end(lost(task, "files", "row_differs", "The row is not the one that was published."))
     if not by_env:
         return [results[instance_id] for instance_id in dict.fromkeys(ids)]
     workers = min(settings.workers, sum(len(tasks) for tasks in by_env.values()))
@@ -112,6 +118,13 @@ def over_tasks(
                     shard = group.tasks[first : first + SHARD]
                     jobs.put(_Group(shard, shard=True), 0.0, work_on_shard, same, answer, work, shard)
     return [results[instance_id] for instance_id in dict.fromkeys(ids)]
+
+
+def _broken_seal(taskset: TaskSet, task: Task, certificate: Certificate) -> str:
+    """What is wrong with a certificate's digest; sets from before there was one have none."""
+    if not certificate.digest and taskset.manifest.schema_version < SEALED_SINCE:
+        return ""
+    return why_not_sealed(certificate, task)
 
 
 def work_on_shard(settings: Settings, prepared: Path, work: Work[R], tasks: Sequence[Task]) -> list[R]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
@@ -127,6 +129,8 @@ class Candidate:
     ) -> Verdict:
         """A verdict row about this candidate; a run that did not happen decides nothing."""
         worker = run.worker if run is not None else Worker.OK
+        if run is not None and run.results:
+            evidence = (evidence or {}) | {"statuses_sha256": self._fingerprint(run)}
         if worker in {Worker.INFRA_ERROR, Worker.KILLED} and outcome is not Outcome.PASSED:
             outcome = Outcome.UNDECIDED
         return Verdict(
@@ -143,6 +147,11 @@ class Candidate:
             cpu_s=round(run.cpu_s, 3) if run else 0.0,
             wall_s=round(run.wall_s, 3) if run else 0.0,
         )
+
+    def _fingerprint(self, run: TestRun) -> str:
+        """Hash of what every trusted test of a run said, where the row itself lists only some of them."""
+        said = sorted((test, str(status)) for test, status in run.statuses().items() if test in self.trusted)
+        return hashlib.sha256(json.dumps(said).encode()).hexdigest()
 
 
 def exceptions(run: TestRun, expected: Sequence[str]) -> dict[str, Status]:

@@ -1,29 +1,78 @@
-"""The evidence of one task, put together."""
+"""The evidence of one task, put together and sealed: a digest binds it to the task that it speaks of."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import hashlib
+import json
+import platform
+import subprocess
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from functools import cache
 
 import excise
-from excise.types import Certificate, Verdict
+from excise.types import Certificate, Task, Verdict, to_dict
 from excise.verifiers.candidate import Candidate
 from excise.verifiers.workbench import Cost
 
 
 def certify(candidate: Candidate, verdicts: Sequence[Verdict], cost: Cost) -> Certificate:
     """A certificate from the verdicts of all gates."""
-    bench = candidate.bench
+    bench, task = candidate.bench, candidate.task
+    assert task is not None, "a task is built before it is certified"
     repeated = [v for v in verdicts if v.gate == "g7_gold"]
     disagreeing = sum(1 for v in repeated if v.statuses)
     lock = dict(line.partition("==")[::2] for line in bench.prepared.environment.lock)
-    return Certificate(
+    certificate = Certificate(
         instance_id=candidate.instance_id,
         verdicts=tuple(verdicts),
         excise_version=excise.__version__,
-        tools={"python": bench.recipe.python, "pytest": lock.get("pytest", ""), "sandbox": bench.sandbox.name},
+        tools={
+            "python": bench.recipe.python,
+            "pytest": lock.get("pytest", ""),
+            "sandbox": bench.sandbox.name,
+            "git": _git_version(),
+            "host_python": platform.python_version(),
+        },
         flake_rate=disagreeing / len(repeated) if repeated else 0.0,
         num_runs=len(repeated),
         cpu_s=cost.cpu_s,
         wall_s=cost.wall_s,
         settings=bench.settings.model_dump(mode="json"),
     )
+    return sealed(certificate, task)
+
+
+def sealed(certificate: Certificate, task: Task) -> Certificate:
+    """The certificate with the hash of its task and the digest of all of it."""
+    bound = replace(certificate, task_hash=_sha256(to_dict(task)), digest="")
+    return replace(bound, digest=_digest(bound))
+
+
+def why_not_sealed(certificate: Certificate, task: Task) -> str:
+    """What is wrong with the seal, as a sentence; empty if nothing is."""
+    if not certificate.digest:
+        return "The certificate has no digest; make the set again with the same command."
+    if certificate.digest != _digest(certificate):
+        return "The certificate is not the one that was issued: its digest differs."
+    if certificate.task_hash != _sha256(to_dict(task)):
+        return "The certificate was issued for another task: the hash of the task differs."
+    return ""
+
+
+def _digest(certificate: Certificate) -> str:
+    return _sha256({name: value for name, value in to_dict(certificate).items() if name != "digest"})
+
+
+def _sha256(record: Mapping[str, object]) -> str:
+    text = json.dumps(record, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+@cache
+def _git_version() -> str:
+    try:
+        said = subprocess.run(["git", "--version"], capture_output=True, text=True, check=False, timeout=20).stdout
+    except (OSError, subprocess.SubprocessError):
+        return ""
+    return said.strip().rpartition(" ")[2]

@@ -7,6 +7,7 @@ from typing import Protocol
 from excise.protocols import GateReport
 from excise.verifiers.candidate import Candidate
 from excise.verifiers.gate_leaks import NothingLeaks
+from excise.verifiers.gate_recovery import NothingIsRecovered
 from excise.verifiers.gate_statement import StatementIsComplete
 from excise.verifiers.gates_tests import (
     BaselineGreen,
@@ -38,6 +39,7 @@ GATES: tuple[CandidateGate, ...] = (
     FailToPassFails(),
     EmptyFails(),
     NothingLeaks(),
+    NothingIsRecovered(),
     ShippedTreeCollects(),
     ResolvesIntoCheckout(),
     PassToPassPasses(),

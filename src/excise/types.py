@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, TypeVar
 
-SCHEMA_VERSION = 2
+SCHEMA_VERSION = 3
 """Version of the records and of the Parquet schema made from them. History in docs/schema.md."""
 
 T = TypeVar("T")
@@ -576,11 +576,45 @@ class Certificate:
     """Wall seconds spent on this task."""
     settings: dict[str, int | float | str | None] = field(default_factory=dict)
     """``[verdict]`` settings that it was proven with; ``excise verify`` uses the same."""
+    task_hash: str = ""
+    """sha256 of the task's record as canonical JSON: the certificate speaks of this task and of no other."""
+    digest: str = ""
+    """sha256 of everything else here as canonical JSON; empty in sets made before schema version 3."""
 
     @property
     def certificate_id(self) -> str:
         """Content hash of the certificate."""
         return content_id("certificate", to_json(self).decode())
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Quarantine:
+    """Why a task is left out: a leak that somebody found in it, or in a task beside it."""
+
+    instance_id: str
+    """The task that is left out."""
+    leak_id: str
+    """Content hash of what was found; the same for all tasks that one leak hits."""
+    label: str
+    """What was done to find it, for example ``bytecode_recovery``."""
+    level: str
+    """``L4`` source text, ``L3`` byte code."""
+    detail: str
+    """A sentence for people."""
+    found_in: str
+    """The task in whose trajectory it was found."""
+    trajectory: str
+    """Content hash of that trajectory."""
+    steps: tuple[str, ...] = ()
+    """Numbers of the steps that show it."""
+    places: tuple[str, ...] = ()
+    """Where it lay, inside the sandbox."""
+    decoder: str = ""
+    """The command that made it readable: what a scanner must learn to do."""
+    fingerprint: tuple[str, ...] = ()
+    """Hashes of the telling lines that came to light."""
+    created_at: str = ""
+    """When it was put down, UTC."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -56,6 +56,22 @@ def test_gates_are_one_line_each(store_dir: Path) -> None:
     assert any(CERTIFICATE.certificate_id in line for line in lines)
 
 
+def test_what_a_gate_saw_stands_below_it(store_dir: Path) -> None:
+    lines = shown(store_dir, TASK.instance_id).splitlines()
+    place = next(n for n, line in enumerate(lines) if "g5_f2p_fail" in line)
+    assert lines[place + 1 : place + 3] == ["          statuses: 1 FAILED", f"          tree: {'5' * 40}"]
+
+
+def test_markdown_has_every_gate_and_what_it_saw(store_dir: Path) -> None:
+    text = shown(store_dir, TASK.instance_id, as_markdown=True, claims={"g7_gold": "the gold patch restores all"})
+    assert text.startswith(f"# {TASK.instance_id}\n")
+    assert f"````diff\n{TASK.patch.rstrip()}\n````" in text
+    assert (
+        "### g7_gold: PASSED\n\nthe gold patch restores all\n\n- run: 2 runs, 40 tests, 7.0 CPU s\n- tree: `555" in text
+    )
+    assert text.count("### ") == 7
+
+
 def test_long_lists_are_cut_and_counted(tmp_path: Path) -> None:
     from excise.datasets.store import Store
 

@@ -1,0 +1,75 @@
+"""A certificate is bound to its task: what changes either is noticed before anything is run."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import pytest
+
+from excise.config import Settings
+from excise.datasets.taskset import TaskSet
+from excise.pipeline.over_tasks import over_tasks
+from excise.pipeline.verify import not_proven, verify_task
+from excise.types import Certificate, Status, from_json, to_json
+from excise.verifiers.certificate import sealed, why_not_sealed
+
+
+@pytest.fixture
+def pair(shapes):
+    instance_id = shapes.taskset.ids()[0]
+    return shapes.taskset.task(instance_id), shapes.taskset.certificate(instance_id)
+
+
+def test_a_published_certificate_is_sealed(pair) -> None:
+    task, certificate = pair
+    assert len(certificate.digest) == len(certificate.task_hash) == 64
+    assert why_not_sealed(certificate, task) == ""
+    assert why_not_sealed(from_json(Certificate, to_json(certificate)), task) == ""
+    assert sealed(certificate, task) == certificate, "sealing depends on nothing but the content"
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda c: replace(c, flake_rate=0.5),
+        lambda c: replace(c, tools=c.tools | {"pytest": "0"}),
+        lambda c: replace(c, verdicts=c.verdicts[1:]),
+        lambda c: replace(c, verdicts=(replace(c.verdicts[0], statuses={"t": Status.PASSED}), *c.verdicts[1:])),
+        lambda c: replace(c, settings=c.settings | {"gold_runs": 1}),
+        lambda c: replace(c, task_hash="0" * 64),
+        lambda c: replace(c, digest="0" * 64),
+        lambda c: replace(c, digest=""),
+    ],
+)
+def test_every_change_breaks_the_seal(pair, change) -> None:
+    task, certificate = pair
+    assert why_not_sealed(change(certificate), task)
+
+
+def test_a_certificate_of_another_task_is_none(shapes) -> None:
+    first, second = shapes.taskset.ids()[:2]
+    said = why_not_sealed(shapes.taskset.certificate(first), shapes.taskset.task(second))
+    assert "another task" in said
+    task = shapes.taskset.task(first)
+    assert why_not_sealed(shapes.taskset.certificate(first), replace(task, problem_statement="Do nothing."))
+
+
+def test_verify_runs_nothing_for_a_broken_one(shapes, tmp_path, monkeypatch: pytest.MonkeyPatch) -> None:
+    kept = TaskSet.certificate
+    monkeypatch.setattr(TaskSet, "certificate", lambda self, i: replace(kept(self, i), flake_rate=0.25))
+    settings: Settings = shapes.settings.model_copy(update={"cache": tmp_path / "nothing"})
+    ids = shapes.taskset.ids()[:2]
+    answers = over_tasks(settings, shapes.taskset, ids, verify_task, not_proven)
+    assert [(a.ok, a.gate, a.reason) for a in answers] == [(False, "files", "certificate_differs")] * 2
+    assert not (tmp_path / "nothing").exists()
+
+
+def test_the_evidence_names_every_gate_and_has_the_statuses(pair) -> None:
+    _, certificate = pair
+    by_gate = {verdict.gate: verdict for verdict in certificate.verdicts}
+    assert {"g1_baseline", "g5_f2p_fail", "g7_gold", "g9_leaks", "g11_recovery"} <= set(by_gate)
+    assert by_gate["g5_f2p_fail"].statuses
+    for gate in ("g5_f2p_fail", "g6_p2p_pass", "g7_gold", "g8_empty"):
+        assert len(by_gate[gate].evidence["statuses_sha256"]) == 64
+    assert json.loads(to_json(certificate))["tools"]["git"]

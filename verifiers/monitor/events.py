@@ -1,0 +1,143 @@
+"""What an agent did, step by step: the record that rules and judges read, and its JSON lines.
+
+One event a line. ``trajectory`` begins (``version``, ``instance_id``, ``source``, ``cwd``); ``step`` is one command or
+one call of a tool; ``end`` has the final diff, the processes that were left, and what was written outside the
+checkout. Fields are those of :class:`Trajectory` and :class:`Step`; unknown ones are ignored.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from excise.errors import AgentError
+from excise.types import content_id, from_dict, to_dict
+
+VERSION = 1
+"""Version of the events; a reader refuses newer ones."""
+MAX_FILE = 256 << 20
+MAX_STEPS = 20_000
+MAX_OUTPUT = 1 << 20
+"""Characters of one step's output that are kept."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Step:
+    """One thing that an agent did, and what it was shown for it."""
+
+    number: int
+    """From 1, in order."""
+    command: str = ""
+    """A shell line or script; for other tools empty."""
+    tool: str = ""
+    """The tool, where it is not a shell."""
+    arguments: dict[str, str] = field(default_factory=dict)
+    """Arguments of such a tool, as text."""
+    cwd: str = ""
+    """Where it ran; empty if that was not recorded."""
+    exit_code: int | None = None
+    """Exit code; ``None`` if that was not recorded."""
+    duration_s: float = 0.0
+    """Wall seconds."""
+    output: str = ""
+    """What the agent saw."""
+    opened: tuple[str, ...] = ()
+    """Files outside the checkout that were opened, where that was recorded."""
+    network: tuple[str, ...] = ()
+    """Addresses that were tried, where that was recorded."""
+    written: tuple[str, ...] = ()
+    """Files that were written, where that was recorded."""
+
+    @property
+    def said(self) -> str:
+        """All that the agent wrote in this step."""
+        return "\n".join([self.command, *self.arguments.values()])
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Trajectory:
+    """One agent's whole way through one task."""
+
+    instance_id: str
+    """Task; empty if the file does not say."""
+    source: str
+    """Format that it came in: ``excise``, ``transcript``, ``mini-swe-agent``, ``atif``."""
+    steps: tuple[Step, ...]
+    """In order."""
+    diff: str = ""
+    """Final change, as a unified diff; empty if that was not recorded."""
+    cwd: str = "/testbed"
+    """The checkout."""
+    processes: tuple[str, ...] = ()
+    """Command lines that were still running at the end."""
+    changed: tuple[str, ...] = ()
+    """Files outside the checkout that were written."""
+
+    @property
+    def trajectory_id(self) -> str:
+        """Content hash."""
+        return content_id("trajectory", to_dict(self))
+
+
+def clipped(text: str) -> str:
+    """As much of an output as is kept."""
+    return text if len(text) <= MAX_OUTPUT else text[:MAX_OUTPUT]
+
+
+def write_events(path: Path, trajectories: Iterable[Trajectory]) -> None:
+    """Write trajectories as JSON lines."""
+    with open(path, "w", encoding="utf-8") as file:
+        for trajectory in trajectories:
+            body = to_dict(trajectory)
+            head = {name: body[name] for name in ("instance_id", "source", "cwd")}
+            tail = {name: body[name] for name in ("diff", "processes", "changed")}
+            lines = [{"event": "trajectory", "version": VERSION, **head}]
+            lines += [{"event": "step", **step} for step in body["steps"]]
+            for line in (*lines, {"event": "end", **tail}):
+                file.write(json.dumps(line, ensure_ascii=True) + "\n")
+
+
+def from_events(events: Iterable[Mapping[str, Any]], name: str) -> list[Trajectory]:
+    """Trajectories from the events of one file. Raises :class:`AgentError` (``bad_trajectory``)."""
+    found: list[Trajectory] = []
+    head: Mapping[str, Any] = {}
+    steps: list[Step] = []
+    for event in events:
+        kind = event.get("event")
+        if kind == "trajectory":
+            if not isinstance(event.get("version"), int) or event["version"] > VERSION:
+                raise bad(name, f"has version {event.get('version')!r}, this excise reads up to {VERSION}")
+            head, steps = event, []
+        elif kind == "step" and len(steps) < MAX_STEPS:
+            steps.append(step_from(event, len(steps) + 1, name))
+        elif kind == "end":
+            values = {"source": "excise", "instance_id": ""} | dict(head) | dict(event) | {"steps": ()}
+            known = {key: values[key] for key in Trajectory.__dataclass_fields__ if key in values}
+            try:
+                trajectory = from_dict(Trajectory, known)
+            except ValueError as error:
+                raise bad(name, f"has an event that does not fit: {error}") from error
+            found.append(Trajectory(**{k: getattr(trajectory, k) for k in known if k != "steps"}, steps=tuple(steps)))
+            head, steps = {}, []
+    if head or steps:
+        raise bad(name, "ends without an `end` event")
+    return found
+
+
+def step_from(values: Mapping[str, Any], number: int, name: str) -> Step:
+    """A step from plain values. Raises :class:`AgentError` (``bad_trajectory``)."""
+    known = {key: values[key] for key in Step.__dataclass_fields__ if key in values} | {"number": number}
+    if isinstance(known.get("output"), str):
+        known["output"] = clipped(known["output"])
+    try:
+        return from_dict(Step, known)
+    except ValueError as error:
+        raise bad(name, f"has a step that does not fit: {error}") from error
+
+
+def bad(name: str, what: str) -> AgentError:
+    """The error for a file that is no trajectory."""
+    return AgentError(f"{name}: {what}.", reason="bad_trajectory")

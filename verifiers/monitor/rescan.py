@@ -1,0 +1,147 @@
+"""A leak that was found in one task is looked for in the tasks beside it, the way it was found.
+
+The agent's own command is the decoder: it is run again in a fresh workspace of each task, and what it prints, what
+lies at the places that it read, and what the recovery agent gets are judged against that task's deleted code.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from excise.envs.layout import REPO
+from excise.errors import SandboxError
+from excise.protocols import Session
+from excise.types import Quarantine, content_id
+from excise.verifiers.candidate import Candidate
+from excise.verifiers.gate_recovery import deleted_in, recover, shipped_lines
+from excise.verifiers.monitor.events import Step, Trajectory
+from excise.verifiers.monitor.findings import Finding, Label
+from excise.verifiers.recovery.attempt import Piece
+from excise.verifiers.recovery.inside.hunt import printable
+from excise.verifiers.recovery.judge import Recovered, judge
+from excise.verifiers.workspace import workspace
+
+DECODER_S = 60.0
+MAX_BYTES = 8 << 20
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Leak:
+    """One confirmed leak: deleted code that a trajectory brought to light."""
+
+    instance_id: str
+    """Task of the trajectory."""
+    trajectory: str
+    """Content hash of the trajectory."""
+    label: Label
+    """What was done."""
+    steps: tuple[int, ...]
+    """Where."""
+    places: tuple[str, ...]
+    """Files that the step read."""
+    decoder: str
+    """Its command; empty for a tool that is no shell."""
+    output: str
+    """What it printed."""
+    text: str
+    """The deleted code that came to light."""
+    detail: str
+    """A sentence for people."""
+
+    @property
+    def level(self) -> str:
+        """``L4`` for text, ``L3`` for byte code."""
+        return "L4" if self.label is Label.LEAK_FOUND else "L3"
+
+    @property
+    def leak_id(self) -> str:
+        """Content hash of what was done and what came to light: the same from whatever trajectory."""
+        return content_id("leak", self.instance_id, self.decoder, self.places, self.text)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rescanned:
+    """What rescanning one task said."""
+
+    instance_id: str
+    """Task."""
+    hits: tuple[tuple[str, str, tuple[str, ...]], ...] = ()
+    """(id of the leak, level, places) of those that hit this task; the id is empty for what needed no leak."""
+    problem: str = ""
+    """Why it could not be tried."""
+
+
+def leak_of(trajectory: Trajectory, instance_id: str, finding: Finding) -> Leak:
+    """A confirmed finding as a leak."""
+    empty = Step(number=0)
+    step = next((s for s in trajectory.steps if s.number in finding.steps), empty)
+    return Leak(
+        instance_id=instance_id,
+        trajectory=trajectory.trajectory_id,
+        label=finding.label,
+        steps=finding.steps,
+        places=finding.places,
+        decoder=step.command,
+        output=step.output,
+        text=finding.text,
+        detail=finding.detail,
+    )
+
+
+def rescan(candidate: Candidate, leaks: Sequence[Leak]) -> Rescanned:
+    """Whether any of the leaks, or the recovery agent, brings code of this task. Raises :class:`SandboxError`."""
+    deleted, given = deleted_in(candidate), shipped_lines(candidate)
+    hits: list[tuple[str, str, tuple[str, ...]]] = []
+    own = recover(candidate)
+    if own.succeeded:
+        hits.append(("", own.total.level or "L3", own.total.where))
+    for leak in leaks:
+        with workspace(candidate.bench, candidate.edits("shipped")) as place, place.open() as session:
+            pieces = [_piece("the trajectory", leak.output), *_decoded(session, leak)]
+        found: Recovered = judge(deleted, pieces, lambda: given)
+        if found.leaks:
+            hits.append((leak.leak_id, found.level, found.where))
+    return Rescanned(instance_id=candidate.instance_id, hits=tuple(hits))
+
+
+def quarantine(leak: Leak, instance_id: str, level: str, places: Sequence[str], now: str) -> Quarantine:
+    """The row that leaves a task out because of a leak."""
+    own = instance_id == leak.instance_id
+    prints = (hashlib.sha256(line.encode()).hexdigest()[:16] for line in leak.text.splitlines())
+    return Quarantine(
+        instance_id=instance_id,
+        leak_id=leak.leak_id,
+        label=str(leak.label),
+        level=level,
+        detail=leak.detail if own else f"The leak of {leak.instance_id} brings this task's code as well.",
+        found_in=leak.instance_id,
+        trajectory=leak.trajectory,
+        steps=tuple(map(str, leak.steps)),
+        places=tuple(places)[:5],
+        decoder=leak.decoder[:2000],
+        fingerprint=tuple(prints) if own else (),
+        created_at=now,
+    )
+
+
+def _decoded(session: Session, leak: Leak) -> list[Piece]:
+    """What the decoder prints in this workspace, and what lies at the places it read."""
+    pieces = []
+    if leak.decoder:
+        argv = ["/bin/sh", "-c", 'command -v bash >/dev/null && exec bash -c "$0"; exec sh -c "$0"', leak.decoder]
+        done = session.exec(argv, timeout_s=DECODER_S, cwd=REPO)
+        pieces.append(_piece("its command", (done.stdout + b"\n" + done.stderr).decode(errors="replace")))
+    for path in leak.places:
+        if path.startswith("/"):
+            try:
+                data = session.get(path)[:MAX_BYTES]
+            except (OSError, SandboxError):  # not there, or no file
+                continue
+            pieces.append(_piece(path, printable(data) if b"\0" in data else data.decode(errors="replace")))
+    return pieces
+
+
+def _piece(where: str, text: str) -> Piece:
+    return Piece(strategy="rescan", kind="text", where=where, text=text)

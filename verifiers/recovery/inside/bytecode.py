@@ -1,0 +1,104 @@
+"""Byte code, wherever it lies: read with the environment's own interpreter, and what others left as strings."""
+
+from __future__ import annotations
+
+import marshal
+import os
+import resource
+from types import CodeType
+from typing import Any, Iterator
+
+from excise.verifiers.recovery.inside.hunt import Hunt, magic, printable
+
+OPTIMISED = ("<listcomp>", "<dictcomp>", "<setcomp>", "<genexpr>", "<lambda>")
+
+
+def functions(code: CodeType, inside: str = "") -> Iterator[tuple[str, CodeType]]:
+    """(qualified name, code object) of all functions and classes below a module's code."""
+    for constant in code.co_consts:
+        if isinstance(constant, CodeType) and constant.co_name not in OPTIMISED:
+            name = f"{inside}.{constant.co_name}" if inside else constant.co_name
+            yield name, constant
+            yield from functions(constant, name)
+
+
+def shape(code: CodeType) -> dict[str, Any]:
+    """What survives compiling: names, arguments, constants; docstrings and nested code apart."""
+    constants = [repr(c)[:200] for c in code.co_consts if not isinstance(c, CodeType) and c is not None]
+    return {
+        "argcount": code.co_argcount,
+        "varnames": list(code.co_varnames)[:200],
+        "names": list(code.co_names)[:300],
+        "consts": constants[:200],
+    }
+
+
+def report(hunt: Hunt, where: str, code: CodeType) -> None:
+    """The wanted functions of a module's code object."""
+    wanted = {t.qualname: t for t in hunt.targets if t.qualname}
+    module_wide = {t.stem for t in hunt.targets if not t.qualname}
+    stem = os.path.basename(code.co_filename).partition(".")[0]
+    for name, inner in functions(code):
+        if name in wanted or stem in module_wide or any(name.startswith(w + ".") for w in wanted):
+            hunt.code(where, name, shape(inner), marshal.dumps(inner))
+
+
+class ByteCode:
+    """Compiled modules under any name, in any folder."""
+
+    name = "bytecode"
+    looks_at = "compiled modules (default, optimised and moved caches), read with marshal"
+
+    def go(self, hunt: Hunt) -> None:
+        own = bytes.fromhex(magic())
+        for path, size in hunt.files():
+            if size > 32 << 20 or not (path.endswith((".pyc", ".pyo")) or "/__pycache__/" in path):
+                continue
+            if hunt.late():
+                return
+            data = hunt.read(path)
+            if not hunt.names_in(data) and not any(stem.encode() in data for stem in hunt.stems):
+                continue
+            if data[:4] == own:
+                try:
+                    code = marshal.loads(data[16:])
+                except (ValueError, EOFError, TypeError):
+                    code = None
+                if isinstance(code, CodeType):
+                    if os.path.basename(code.co_filename).partition(".")[0] in hunt.stems:
+                        report(hunt, path, code)
+                    continue
+            if os.path.basename(path).partition(".")[0] in hunt.stems:
+                hunt.text(path, printable(data, 3), whole=True)
+
+
+class CodeObjects:
+    """marshalled code without a header, in files of any name: crash dumps, caches, cloudpickles."""
+
+    name = "code_objects"
+    looks_at = "marshalled code objects inside other binary files"
+
+    def go(self, hunt: Hunt) -> None:
+        before = resource.getrlimit(resource.RLIMIT_AS)
+        resource.setrlimit(resource.RLIMIT_AS, (1 << 30, before[1]))  # any bytes may ask for a tuple of two billion
+        try:
+            for path, data in hunt.stray():
+                if not path.endswith(".pyc") and b"\0" in data[:4096] and hunt.names_in(data):
+                    self.search(hunt, path, data)
+        finally:
+            resource.setrlimit(resource.RLIMIT_AS, before)
+
+    def search(self, hunt: Hunt, path: str, data: bytes) -> None:
+        """Try every place that may begin a code object."""
+        at, tries = data.find(b"\xe3"), 0
+        while at >= 0 and tries < 200 and not hunt.late():
+            tries += 1
+            try:
+                code = marshal.loads(data[at:])
+            except (ValueError, EOFError, TypeError, MemoryError):
+                code = None
+            if isinstance(code, CodeType):
+                if code.co_name in hunt.names:
+                    hunt.code(path, code.co_name, shape(code), marshal.dumps(code))
+                report(hunt, path, code)
+            at = data.find(b"\xe3", at + 1)
