@@ -13,8 +13,9 @@ from pathlib import Path
 import numpy as np
 from blake3 import blake3
 
+from excise.verifiers.leaks.decoders.strings import is_pythonic
 from excise.verifiers.leaks.decoding import pieces, read_file
-from excise.verifiers.leaks.features import FORMAT, Hashes, features
+from excise.verifiers.leaks.features import FORMAT, Hashes, features, unique
 from excise.verifiers.leaks.pieces import Kind, Limits
 
 _KINDS = tuple(Kind)
@@ -39,19 +40,21 @@ class Content:
         return sum(len(found) for _, found in self.pieces)
 
 
-def read_content(data: bytes) -> Content:
-    """Decode a file's bytes."""
+def read_content(data: bytes, *, only_python: bool = False) -> Content:
+    """Decode a file's bytes; ``only_python``: texts without any word that is typical of Python are passed over."""
     limits = Limits()
     found: list[tuple[Kind, Hashes]] = []
     codes: list[Hashes] = []
     for piece in pieces(data, limits):
+        if only_python and piece.kind is not Kind.CODE and not is_pythonic(piece.data):
+            continue
         numbers = features(piece)
         if piece.kind is Kind.CODE:
             codes.append(numbers)
         elif len(numbers):
             found.append((piece.kind, numbers))
     if codes:
-        found.append((Kind.CODE, np.unique(np.concatenate(codes))))
+        found.append((Kind.CODE, unique(np.concatenate(codes))))
     return Content(tuple(found), tuple(sorted(limits.used)), limits.partial)
 
 

@@ -13,7 +13,7 @@ from excise.envs.layout import REPO
 from excise.types import Symbol
 from excise.verifiers.candidate import Candidate
 from excise.verifiers.leaks.contents import Content
-from excise.verifiers.leaks.features import EMPTY, Hashes
+from excise.verifiers.leaks.features import EMPTY, Hashes, unique
 from excise.verifiers.leaks.pieces import Kind
 from excise.verifiers.leaks.scan import OUTSIDE_SHARE, TREE_SHARE, Leak, Pile, Rules, leaks_in, telling
 from excise.verifiers.leaks.surface import PROCESSES, Surface, contents_of, surface_of
@@ -49,7 +49,7 @@ def _legitimate(candidate: Candidate, removed: set[str]) -> Hashes:
         if data is not None:
             found += [numbers for kind, numbers in contents.of(data).pieces if kind is Kind.TEXT]
     found += [numbers for symbol, numbers in _pairs_by_symbol(bench).items() if symbol not in removed]
-    return np.unique(np.concatenate(found))
+    return unique(np.concatenate(found))
 
 
 def _pairs_by_symbol(bench: Workbench) -> dict[str, Hashes]:

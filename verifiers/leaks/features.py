@@ -57,6 +57,14 @@ class _Memo(dict[bytes, int]):
 _memo = _Memo()
 
 
+def unique(hashes: Hashes) -> Hashes:
+    """Sorted, each once. numpy's own ``unique`` builds a hash table since 2.3, ten times as slow on hashes."""
+    ordered = np.sort(hashes)
+    if not len(ordered):
+        return ordered
+    return ordered[np.concatenate(([True], ordered[1:] != ordered[:-1]))]
+
+
 def words_of(text: bytes) -> list[bytes]:
     """The words of a text, line numbers left out."""
     return _WORD.findall(_NUMBERED.sub(b"", text))
@@ -98,14 +106,14 @@ def features(piece: Piece) -> Hashes:
     """All features of a piece, sorted, each once."""
     if piece.kind is Kind.CODE:
         assert piece.code is not None
-        return np.unique(_code_features(piece.code))
+        return unique(_code_features(piece.code))
     found = [_text_features(block) for block in _blocks(piece.data)]
-    return np.unique(np.concatenate(found)) if found else EMPTY
+    return unique(np.concatenate(found)) if found else EMPTY
 
 
 def _text_features(block: bytes) -> Hashes:
     hashes = hashes_of(words_of(block))
-    found = [windows(hashes), salted("word", np.unique(hashes))]
+    found = [windows(hashes), salted("word", unique(hashes))]
     for name, parameters in _HEADER.findall(block):
         found.append(pairs("signature", name, set(_WORD.findall(parameters))))
     return np.concatenate(found)

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from excise.verifiers.leaks.contents import Content
-from excise.verifiers.leaks.features import EMPTY, Hashes
+from excise.verifiers.leaks.features import EMPTY, Hashes, unique
 from excise.verifiers.leaks.index import Hits, Index
 from excise.verifiers.leaks.pieces import Kind
 from excise.verifiers.leaks.wanted import Target
@@ -162,7 +162,7 @@ def leaks_in(searched: Searched, targets: Sequence[Target], rules: Rules) -> lis
     judged = [*targets, _whole(targets)] if targets else []
     if not judged:
         return []
-    wanted = np.unique(np.concatenate([target.everything() for target in judged]))
+    wanted = unique(np.concatenate([target.everything() for target in judged]))
     hits = searched.lookup(wanted)
     if not len(hits.features):
         return []
@@ -184,14 +184,12 @@ def _whole(targets: Sequence[Target]) -> Target:
     """The deletion as one; names and signatures are those of its parts."""
 
     def union(channel: str) -> Hashes:
-        return np.unique(np.concatenate([getattr(target, channel) for target in targets]))
+        return unique(np.concatenate([getattr(target, channel) for target in targets]))
 
     return Target(WHOLE, "", union("body"), union("code"), union("rare"), EMPTY, EMPTY, EMPTY)
 
 
-def _counted(
-    target: Target, wanted: Hashes, hits: Hits, bounds: NDArray[np.int64]
-) -> dict[int, dict[str, int]]:
+def _counted(target: Target, wanted: Hashes, hits: Hits, bounds: NDArray[np.int64]) -> dict[int, dict[str, int]]:
     """Piece to channel to how many of the target's features are there."""
     found: dict[int, dict[str, int]] = {}
     for channel in _CHANNELS:

@@ -109,28 +109,29 @@ class _Reader:
         if not folder.is_dir():
             with host_lock(f"leaks {folder.name}"):
                 if not folder.is_dir():
-                    Index.build(self._read(rows, keep=name == ENVIRONMENT)).save(folder)
+                    Index.build(self._read(rows, name)).save(folder)
         return Index.load(folder)
 
-    def _read(self, rows: Sequence[Readable], keep: bool) -> Iterator[tuple[str, int, Content | None]]:
-        """Features of each file; contents that other environments may have too are kept."""
+    def _read(self, rows: Sequence[Readable], name: str) -> Iterator[tuple[str, int, Content | None]]:
+        """Features of each file."""
         elsewhere = []
         for row in rows:
             path = on_this_side(row.path, self.mounts, self.host_root)
             if path is None or not is_same(row, path):
                 elsewhere.append(row)
                 continue
-            yield row.path, row.size, self._content(path, keep)
+            yield row.path, row.size, self._content(read_file(path), name)
         given = set()
         for row, data in handed_out(self.session, elsewhere, MAX_PART):
             given.add(row.path)
-            yield row.path, row.size, self.contents.of(data) if keep else read_content(data)
+            yield row.path, row.size, self._content(data, name)
         for row in elsewhere:
             if row.path not in given:
                 yield row.path, row.size, None
 
-    def _content(self, path: Path, keep: bool) -> Content | None:
-        data = read_file(path)
+    def _content(self, data: bytes | None, name: str) -> Content | None:
+        """Features of a file. Those of environments are kept, since others have the same packages; of the system's
+        files only those texts count that may be Python."""
         if data is None:
             return None
-        return self.contents.of(data) if keep else read_content(data)
+        return self.contents.of(data) if name == ENVIRONMENT else read_content(data, only_python=name == SYSTEM)

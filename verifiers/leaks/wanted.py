@@ -12,11 +12,9 @@ import numpy as np
 
 from excise.protocols import Codebase
 from excise.types import Symbol, SymbolKind
-from excise.verifiers.leaks.features import EMPTY, Hashes, hashes_of, pairs, salted, windows, words_of
+from excise.verifiers.leaks.features import EMPTY, Hashes, hashes_of, pairs, salted, windows, words_of, unique
 
-_STRING = re.compile(
-    rb"(?P<quote>\"\"\"|''')(?s:.*?)(?P=quote)|\"(?:\\.|[^\"\\\n])*\"|'(?:\\.|[^'\\\n])*'|#[^\n]*"
-)
+_STRING = re.compile(rb"(?P<quote>\"\"\"|''')(?s:.*?)(?P=quote)|\"(?:\\.|[^\"\\\n])*\"|'(?:\\.|[^'\\\n])*'|#[^\n]*")
 _NAME = re.compile(rb"[A-Za-z_\x80-\xff][\w\x80-\xff]*")
 _PREFIXES = frozenset(
     first + second for first in (b"", b"r", b"R", b"b", b"B", b"f", b"F") for second in (b"", b"r", b"b", b"f", b"R")
@@ -48,7 +46,7 @@ class Target:
     def everything(self) -> Hashes:
         """All of it, each hash once, sorted."""
         channels = (self.body, self.code, self.rare, self.signature, self.docstring, self.mention)
-        return np.unique(np.concatenate(channels))
+        return unique(np.concatenate(channels))
 
 
 def targets_of(codebase: Codebase, deleted: Iterable[tuple[str, str]]) -> list[Target]:
@@ -73,7 +71,9 @@ def definitions_in(codebase: Codebase, outer: Symbol) -> list[tuple[Symbol, byte
     found = [(s, module.source[s.code_start : s.end]) for s in inside if s.is_callable]
     for holder in inside:
         if not holder.is_callable:
-            others = _outermost([s for s in inside if s is not holder and holder.start <= s.start <= s.end <= holder.end])
+            others = _outermost(
+                [s for s in inside if s is not holder and holder.start <= s.start <= s.end <= holder.end]
+            )
             start = holder.code_start if holder.kind is SymbolKind.CLASS else holder.start
             rest = _without(module.source, start, holder.end, [*others, *functions])
             found.append((holder, rest))
@@ -102,9 +102,7 @@ def _target(symbol: Symbol, body: bytes) -> Target:
     return target(symbol.symbol_id, symbol.name or "<module>", body, parameters_of(symbol), symbol.docstring)
 
 
-def target(
-    symbol_id: str, name: str, body: bytes, parameters: Sequence[str] = (), docstring: str = ""
-) -> Target:
+def target(symbol_id: str, name: str, body: bytes, parameters: Sequence[str] = (), docstring: str = "") -> Target:
     """Fingerprints of one definition from its texts."""
     plain = name.partition("#")[0].encode(errors="replace")
     words = code_words(body) | {p.encode() for p in parameters}
@@ -112,11 +110,11 @@ def target(
     return Target(
         symbol=symbol_id,
         name=plain.decode(),
-        body=np.unique(windows(hashes_of(words_of(body)))),
-        code=np.unique(pairs("code", plain, words)),
-        rare=np.unique(salted("word", hashes_of(words))),
-        signature=np.unique(pairs("signature", plain, own)) if own else EMPTY,
-        docstring=np.unique(windows(hashes_of(words_of(docstring.encode(errors="replace"))))),
+        body=unique(windows(hashes_of(words_of(body)))),
+        code=unique(pairs("code", plain, words)),
+        rare=unique(salted("word", hashes_of(words))),
+        signature=unique(pairs("signature", plain, own)) if own else EMPTY,
+        docstring=unique(windows(hashes_of(words_of(docstring.encode(errors="replace"))))),
         mention=salted("word", hashes_of([plain])),
     )
 

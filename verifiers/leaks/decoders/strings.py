@@ -65,11 +65,20 @@ def strings_of(data: bytes) -> bytes:
     return b"\n".join(found)
 
 
-_NATIVE = (b"\x7fELF", b"!<arch>\n", b"\xde\x12\x04\x95", b"\x95\x04\x12\xde", b"\xca\xfe\xba\xbe", b"\x89PNG", b"\0\1\0\0", b"OTTO")
-"""Programs, libraries, catalogues of messages, Java classes, images, fonts."""
-_MARKS = re.compile(
-    rb"\bdef \w+\(|\bself\b|__init__|__pyx_|CPyDef_|\bimport \w+|\belif\b|\blambda\b|\bis None\b|\braise \w|\bexcept\b"
+_NATIVE = (
+    b"\x7fELF",
+    b"!<arch>\n",
+    b"\xde\x12\x04\x95",
+    b"\x95\x04\x12\xde",
+    b"\xca\xfe\xba\xbe",
+    b"\x89PNG",
+    b"\0\1\0\0",
+    b"OTTO",
 )
+"""Programs, libraries, catalogues of messages, Java classes, images, fonts."""
+_STRONG = (b"def ", b"self.", b"elif ", b" is None", b" is not None", b"lambda ")
+_WEAK = (b"return ", b"import ", b"__init__", b"for ", b"None")
+_COMPILED = (b"__pyx_", b"CPyDef_")
 
 
 def is_native(data: bytes) -> bool:
@@ -78,8 +87,9 @@ def is_native(data: bytes) -> bool:
 
 
 def is_pythonic(data: bytes) -> bool:
-    """There is a word that Python code, or what was compiled from it by Cython or mypyc, hardly does without."""
-    return _MARKS.search(data) is not None
+    """There are two of the words that Python code hardly does without, or a mark of Cython or mypyc."""
+    strong = sum(mark in data for mark in _STRONG)
+    return strong > 1 or (strong == 1 and any(mark in data for mark in _WEAK)) or any(m in data for m in _COMPILED)
 
 
 def touched(text: bytes, concerned: Callable[[bytes], bool]) -> bytes:
