@@ -11,7 +11,7 @@ from excise.types import Visibility
 from excise.verifiers.candidate import Candidate
 from excise.verifiers.leaks.deletion import decoders_of, leaks_in_tree, leaks_outside, subject_of
 from excise.verifiers.leaks.features import FORMAT
-from excise.verifiers.leaks.scan import CODE_SHARE, LONE, OUTSIDE_SHARE, RARE_SHARE, TREE_SHARE, Leak, Level
+from excise.verifiers.leaks.scan import CODE_SHARE, OUTSIDE_SHARE, RARE_SHARE, SHORTEST, TREE_SHARE, Leak, Level
 from excise.verifiers.leaks.surface import surface_of
 from excise.verifiers.workspace import workspace
 
@@ -46,7 +46,7 @@ class NothingLeaks:
             "format": str(FORMAT),
             "fingerprints": str(sum(len(target.everything()) for target in subject.targets)),
             "definitions": str(len(subject.targets)),
-            "too_short_to_tell": str(sum(len(target.body) < LONE for target in subject.targets)),
+            "too_short_to_tell": str(sum(len(target.body) < SHORTEST for target in subject.targets)),
             "files_of_the_tree": str(len(files)),
             "partly_read": str(sum(content.partial for content in contents) + len(files) - len(contents)),
             "decoders": " ".join(sorted(used)),

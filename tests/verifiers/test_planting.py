@@ -1,4 +1,4 @@
-"""Real functions planted in real artefacts: all are found, and the same artefacts without them are not taken for them."""
+"""Real functions planted in real artefacts: all are found, and nothing is where there is none."""
 
 from __future__ import annotations
 

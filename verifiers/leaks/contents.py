@@ -13,7 +13,6 @@ from pathlib import Path
 import numpy as np
 from blake3 import blake3
 
-from excise.verifiers.leaks.decoders.strings import is_pythonic
 from excise.verifiers.leaks.decoding import pieces, read_file
 from excise.verifiers.leaks.features import FORMAT, Hashes, features, unique
 from excise.verifiers.leaks.pieces import Kind, Limits
@@ -42,12 +41,10 @@ class Content:
 
 def read_content(data: bytes, *, only_python: bool = False) -> Content:
     """Decode a file's bytes; ``only_python``: texts without any word that is typical of Python are passed over."""
-    limits = Limits()
+    limits = Limits(only_python=only_python)
     found: list[tuple[Kind, Hashes]] = []
     codes: list[Hashes] = []
     for piece in pieces(data, limits):
-        if only_python and piece.kind is not Kind.CODE and not is_pythonic(piece.data):
-            continue
         numbers = features(piece)
         if piece.kind is Kind.CODE:
             codes.append(numbers)

@@ -11,7 +11,7 @@ import stat
 from collections.abc import Iterator
 from pathlib import Path
 
-from excise.verifiers.leaks.decoders.registry import CONTAINERS, WRAPPINGS, Decoder
+from excise.verifiers.leaks.decoders.registry import CONTAINERS, HIDING, WRAPPINGS, Decoder
 from excise.verifiers.leaks.decoders.strings import carved, is_native, is_pythonic, is_text, strings_of, text_of
 from excise.verifiers.leaks.pieces import MAX_DEPTH, MAX_PART, Code, Kind, Limits, Piece
 
@@ -48,15 +48,20 @@ def pieces(data: bytes, limits: Limits, depth: int = 0) -> Iterator[Piece]:
         yield from _binary(data, limits, depth)
         return
     text = text_of(data)
-    yield Piece(Kind.TEXT, text)
-    for decoder in WRAPPINGS:
+    plain = not limits.only_python or is_pythonic(text)
+    if plain:
+        yield Piece(Kind.TEXT, text)
+    for decoder in WRAPPINGS if plain or b"</span>" in text else HIDING:
         if decoder.fits(text):
             yield from _inside(decoder, text, limits, depth)
 
 
 def _binary(data: bytes, limits: Limits, depth: int) -> Iterator[Piece]:
     """Strings, what lies behind them in base64 or JSON, and compressed streams anywhere in it."""
-    strings = b"" if is_native(data) and not is_pythonic(data) else strings_of(data)
+    pythonic = is_pythonic(data)
+    if is_native(data) and not pythonic and limits.only_python:
+        return
+    strings = strings_of(data) if pythonic or not (limits.only_python or is_native(data)) else b""
     if strings:
         yield Piece(Kind.STRINGS, strings)
         for decoder in WRAPPINGS:

@@ -60,9 +60,7 @@ def _pairs_by_symbol(bench: Workbench) -> dict[str, Hashes]:
         codebase = bench.codebase
         tops: list[Symbol] = [module.symbols[0] for module in codebase.modules.values() if module.symbols]
         _pairs[key] = {
-            symbol.symbol_id: code_pairs(codebase, symbol, body)
-            for top in tops
-            for symbol, body in definitions_in(codebase, top)
+            symbol.symbol_id: code_pairs(symbol, body) for top in tops for symbol, body in definitions_in(codebase, top)
         }
     return _pairs[key]
 

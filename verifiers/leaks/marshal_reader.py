@@ -7,6 +7,7 @@ is shows in the data itself, so that damaged or missing version numbers do not m
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -64,38 +65,44 @@ class MarshalReader:
         return value
 
     def _value(self, kind: str) -> Any:
-        if kind in "NFTS.0":
+        if kind in _SIZES:
+            self._take(_SIZES[kind])
             return None
-        if kind == "i":
-            return self._take(4) and None
-        if kind == "I":
-            return self._take(8) and None
-        if kind == "l":
-            self._take(2 * abs(int.from_bytes(self._take(4), "little", signed=True)))
-            return None
-        if kind in "fx":
-            for _ in range(1 if kind == "f" else 2):
-                self._take(self._byte())
-            return None
-        if kind in "gy":
-            return self._take(8 if kind == "g" else 16) and None
-        if kind == "s":
-            return self._take(self._long())
-        if kind in "aAut":
-            return self._take(self._long()).decode("utf-8", "surrogatepass" if kind in "ut" else "replace")
-        if kind in "zZ":
-            return self._take(self._byte()).decode("latin-1")
-        if kind == "r":
-            return self._refs[self._long()]
-        if kind in "()[<>":
-            return tuple(self.read() for _ in range(self._count(self._byte() if kind == ")" else self._long())))
-        if kind == "{":
-            return self._dict()
-        if kind == ":":
-            return tuple(self.read() for _ in range(3))
-        if kind == "c":
-            return self._code()
-        raise Unreadable(f"unknown type {kind!r}")
+        read = _READERS.get(kind)
+        if read is None:
+            raise Unreadable(f"unknown type {kind!r}")
+        return read(self)
+
+    def _long_number(self) -> None:
+        self._take(2 * abs(self._long()))
+
+    def _float_text(self) -> None:
+        self._take(self._byte())
+
+    def _complex_text(self) -> None:
+        self._float_text()
+        self._float_text()
+
+    def _bytes(self) -> bytes:
+        return self._take(self._long())
+
+    def _text(self) -> str:
+        return self._take(self._long()).decode("utf-8", "replace")
+
+    def _short_text(self) -> str:
+        return self._take(self._byte()).decode("latin-1")
+
+    def _reference(self) -> Any:
+        return self._refs[self._long()]
+
+    def _items_of(self) -> tuple[Any, ...]:
+        return tuple(self.read() for _ in range(self._count(self._long())))
+
+    def _few_items(self) -> tuple[Any, ...]:
+        return tuple(self.read() for _ in range(self._count(self._byte())))
+
+    def _slice(self) -> tuple[Any, ...]:
+        return tuple(self.read() for _ in range(3))
 
     def _dict(self) -> tuple[Any, ...]:
         found = []
@@ -165,3 +172,21 @@ class MarshalReader:
             raise Unreadable("the data ends too early")
         self.place += size
         return found
+
+
+_SIZES = {**dict.fromkeys("NFTS.0", 0), "i": 4, "I": 8, "g": 8, "y": 16}
+"""Types without anything to read in them, and the bytes that they take."""
+_READERS: dict[str, Callable[[MarshalReader], Any]] = {
+    "l": MarshalReader._long_number,
+    "f": MarshalReader._float_text,
+    "x": MarshalReader._complex_text,
+    "s": MarshalReader._bytes,
+    **dict.fromkeys("aAut", MarshalReader._text),
+    **dict.fromkeys("zZ", MarshalReader._short_text),
+    "r": MarshalReader._reference,
+    **dict.fromkeys("([<>", MarshalReader._items_of),
+    ")": MarshalReader._few_items,
+    "{": MarshalReader._dict,
+    ":": MarshalReader._slice,
+    "c": MarshalReader._code,
+}

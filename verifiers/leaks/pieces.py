@@ -58,6 +58,8 @@ class Limits:
     """Decoded bytes."""
     parts_left: int = MAX_PARTS
     """Parts."""
+    only_python: bool = False
+    """Texts without the words that Python code hardly does without are passed over, as are programs without them."""
     partial: bool = False
     """Something was too large, too deep or damaged, so that not all of it was read."""
     used: set[str] = field(default_factory=set)

@@ -34,7 +34,9 @@ TELLING = 16
 LARGE = 60
 """One with as many windows is judged by itself, however much else is deleted."""
 LONE = 9
-"""A deletion with fewer windows than this is too short to be told from idioms."""
+"""Code with fewer windows than this is found only whole ..."""
+SHORTEST = 6
+"""... and with fewer than this, which is ten words, it is not to be told from idioms."""
 IDIOM = 4
 """Files of the standard library that make a window an idiom."""
 COMMON_CODE = 10
@@ -212,7 +214,8 @@ def _judge(target: Target, counts: dict[str, int], name: str, kind: Kind, rules:
     def leak(level: Level, channel: str, what: str) -> Leak:
         return Leak(level, target.symbol, name, share(channel), what)
 
-    if alone and len(target.body) >= LONE and share("body") >= rules.share(name):
+    windows = len(target.body)
+    if alone and windows >= SHORTEST and share("body") >= (rules.share(name) if windows >= LONE else 1):
         return leak(Level.L4, "body", "source text")
     names = len(target.code)
     if kind is Kind.CODE and (share("code") == 1 if names in {2, 3} else names > 3 and share("code") >= CODE_SHARE):

@@ -12,7 +12,7 @@ import numpy as np
 
 from excise.protocols import Codebase
 from excise.types import Symbol, SymbolKind
-from excise.verifiers.leaks.features import EMPTY, Hashes, hashes_of, pairs, salted, windows, words_of, unique
+from excise.verifiers.leaks.features import EMPTY, Hashes, hashes_of, pairs, salted, unique, windows, words_of
 
 _STRING = re.compile(rb"(?P<quote>\"\"\"|''')(?s:.*?)(?P=quote)|\"(?:\\.|[^\"\\\n])*\"|'(?:\\.|[^'\\\n])*'|#[^\n]*")
 _NAME = re.compile(rb"[A-Za-z_\x80-\xff][\w\x80-\xff]*")
@@ -140,7 +140,7 @@ def code_words(body: bytes) -> frozenset[bytes]:
     return frozenset(_NAME.findall(_STRING.sub(b" ", body))) - _KEYWORDS
 
 
-def code_pairs(codebase: Codebase, symbol: Symbol, body: bytes) -> Hashes:
+def code_pairs(symbol: Symbol, body: bytes) -> Hashes:
     """Features that the code object of a definition has."""
     words = code_words(body) | {p.encode() for p in parameters_of(symbol)}
     name = (symbol.name or "<module>").partition("#")[0]

@@ -58,7 +58,9 @@ def pyc_in_zip(source: bytes, folder: Path) -> None:
 
 
 def pyc_in_base64(source: bytes, folder: Path) -> None:
-    (folder / "report.json").write_bytes(b'{"x": "' + base64.b64encode(zlib.compress(_compiled(source, folder, 2))) + b'"}')
+    (folder / "report.json").write_bytes(
+        b'{"x": "' + base64.b64encode(zlib.compress(_compiled(source, folder, 2))) + b'"}'
+    )
 
 
 def marshalled(source: bytes, folder: Path) -> None:
@@ -95,7 +97,11 @@ def cloudpickled(source: bytes, folder: Path) -> None:
 
     codes = [c for c in _functions(compile(source, "module.py", "exec")) if not c.co_name.startswith("<")]
     functions = [types.FunctionType(c, {}, c.co_name) for c in codes if not c.co_freevars]
-    (folder / "task.pkl").write_bytes(b"".join(cloudpickle.dumps(f) for f in functions) if len(functions) == 1 else cloudpickle.dumps(functions + codes))
+    (folder / "task.pkl").write_bytes(
+        b"".join(cloudpickle.dumps(f) for f in functions)
+        if len(functions) == 1
+        else cloudpickle.dumps(functions + codes)
+    )
 
 
 def disassembly(source: bytes, folder: Path) -> None:

@@ -12,7 +12,7 @@ from excise.verifiers.leaks.contents import Contents
 from excise.verifiers.leaks.features import unique
 from excise.verifiers.leaks.index import Index
 from excise.verifiers.leaks.pieces import Kind
-from excise.verifiers.leaks.scan import Leak, Level, Rules, leaks_in, telling
+from excise.verifiers.leaks.scan import SHORTEST, Leak, Level, Rules, leaks_in, telling
 
 from .archives import ARCHIVES
 from .compiled import COMPILED
@@ -32,6 +32,8 @@ WHOLE: dict[Level, tuple[Plant, ...]] = {
     Level.L3: QUICK[Level.L3],
     Level.L2: (*SIGNATURES, *STUBS),
 }
+SHORT = "too short to tell"
+"""Functions that are an idiom, or all but the same as one that stays."""
 
 
 @dataclass
@@ -43,14 +45,20 @@ class Tally:
     false: list[str] = field(default_factory=list)
 
 
-def measure(subjects: Sequence[Subject], kinds: dict[Level, tuple[Plant, ...]], work: Path, library: Index) -> dict[str, Tally]:
+def measure(
+    subjects: Sequence[Subject], kinds: dict[Level, tuple[Plant, ...]], work: Path, library: Index
+) -> dict[str, Tally]:
     """Every subject in every kind. The module without the function, in the same kind, must not be taken for it."""
     tallies: dict[str, Tally] = defaultdict(Tally)
+    tallies[SHORT] = Tally()
     contents = Contents()
     for number, subject in enumerate(subjects):
         found = contents.of(subject.shipped).pieces
         legitimate = unique(_joined([numbers for kind, numbers in found if kind is Kind.TEXT]))
         targets = telling(subject.targets, library, legitimate, keep_bodies=False)
+        if any(len(target.body) < SHORTEST for target in targets):
+            tallies[SHORT].missed.append(subject.symbol.symbol_id)
+            continue
         for level, plants in kinds.items():
             for plant in plants:
                 tally = tallies[plant.__name__]

@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from excise.extractors.python.codebase import PythonCodebase
 from excise.extractors.languages import get_language
+from excise.extractors.python.codebase import PythonCodebase
 from excise.types import Symbol
 from excise.verifiers.leaks.wanted import Target, targets_of
 

@@ -33,7 +33,11 @@ def crlf_tabs(source: bytes, folder: Path) -> None:
 
 
 def diff(source: bytes, folder: Path) -> None:
-    _write(folder, "fix.patch", "\n".join(difflib.unified_diff([], _lines(source), "/dev/null", "b/module.py", "", "", 3, "")))
+    _write(
+        folder,
+        "fix.patch",
+        "\n".join(difflib.unified_diff([], _lines(source), "/dev/null", "b/module.py", "", "", 3, "")),
+    )
 
 
 def commented(source: bytes, folder: Path) -> None:
@@ -49,7 +53,11 @@ def numbered(source: bytes, folder: Path) -> None:
 
 
 def debugger(source: bytes, folder: Path) -> None:
-    _write(folder, "pdb.log", "".join(f"{n:4} {'->' if n % 7 == 0 else ''} \t{line}\n" for n, line in enumerate(_lines(source), 1)))
+    _write(
+        folder,
+        "pdb.log",
+        "".join(f"{n:4} {'->' if n % 7 == 0 else ''} \t{line}\n" for n, line in enumerate(_lines(source), 1)),
+    )
 
 
 def wide(source: bytes, folder: Path) -> None:
@@ -61,7 +69,9 @@ def wide_unmarked(source: bytes, folder: Path) -> None:
 
 
 def annotated(source: bytes, folder: Path) -> None:
-    _write(folder, "module.py,cover", "".join(f"{'>' if n % 3 else '!'} {line}\n" for n, line in enumerate(_lines(source))))
+    _write(
+        folder, "module.py,cover", "".join(f"{'>' if n % 3 else '!'} {line}\n" for n, line in enumerate(_lines(source)))
+    )
 
 
 def unparsed(source: bytes, folder: Path) -> None:
@@ -91,7 +101,11 @@ def pretty(source: bytes, folder: Path) -> None:
 
 def inline_map(source: bytes, folder: Path) -> None:
     map_ = json.dumps({"version": 3, "sources": ["module.py"], "sourcesContent": [source.decode()]})
-    _write(folder, "out.js", f"x()\n//# sourceMappingURL=data:application/json;base64,{base64.b64encode(map_.encode()).decode()}\n")
+    _write(
+        folder,
+        "out.js",
+        f"x()\n//# sourceMappingURL=data:application/json;base64,{base64.b64encode(map_.encode()).decode()}\n",
+    )
 
 
 def pem(source: bytes, folder: Path) -> None:
@@ -112,7 +126,7 @@ def html_page(source: bytes, folder: Path) -> None:
 
 def html_table(source: bytes, folder: Path) -> None:
     rows = "".join(
-        f'<p class="run"><span class="n"><a id="t{n}" href="#t{n}">{n}</a></span><span class="t">{_coloured(line)}</span></p>\n'
+        f'<p class="run"><span class="n"><a id="t{n}">{n}</a></span><span class="t">{_coloured(line)}</span></p>\n'
         for n, line in enumerate(_lines(source), 1)
     )
     _write(folder, "coverage.html", f"<html><body>{rows}</body></html>")

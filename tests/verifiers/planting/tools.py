@@ -52,7 +52,11 @@ def signatures(source: bytes, folder: Path) -> None:
     import ast
 
     tree = ast.parse(source)
-    rows = [f"def {n.name}({ast.unparse(n.args)})" for n in ast.walk(tree) if isinstance(n, ast.FunctionDef | ast.AsyncFunctionDef)]
+    rows = [
+        f"def {n.name}({ast.unparse(n.args)})"
+        for n in ast.walk(tree)
+        if isinstance(n, ast.FunctionDef | ast.AsyncFunctionDef)
+    ]
     (folder / "api.txt").write_text("\n".join(rows))
 
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import io
 import tarfile
 import zipfile
+import zlib
 from collections.abc import Iterator
 from typing import Any
 
@@ -24,7 +26,7 @@ class Zip:
         """A header in front, or a directory at the end behind something binary (a program, an installer)."""
         return data.startswith(b"PK\x03\x04") or (b"PK\x05\x06" in data[-_TAIL:] and b"PK\x01\x02" in data)
 
-    def parts(self, data: bytes, limits: Limits) -> Iterator[bytes]:
+    def parts(self, data: bytes, limits: Limits, /) -> Iterator[bytes]:
         """Names and contents of the members, and what stands in front of them."""
         first = data.find(b"PK\x03\x04")
         try:
@@ -51,8 +53,6 @@ class Zip:
 
 def _without_directory(data: bytes) -> Iterator[bytes]:
     """Members after their own headers: deflated or stored."""
-    import zlib
-
     place = data.find(b"PK\x03\x04")
     while place >= 0 and place + 30 <= len(data):
         method = int.from_bytes(data[place + 8 : place + 10], "little")
@@ -64,10 +64,8 @@ def _without_directory(data: bytes) -> Iterator[bytes]:
             yield data[start:end]
         elif method == 8:
             engine = zlib.decompressobj(wbits=-15)
-            try:
+            with contextlib.suppress(zlib.error):
                 yield engine.decompress(data[start:end], MAX_PART)
-            except zlib.error:
-                pass
         place = following
 
 
@@ -88,7 +86,7 @@ class Tar:
             return False
         return True
 
-    def parts(self, data: bytes, limits: Limits) -> Iterator[bytes]:
+    def parts(self, data: bytes, limits: Limits, /) -> Iterator[bytes]:
         """Names and contents."""
         with tarfile.open(fileobj=io.BytesIO(data), mode="r:", ignore_zeros=True) as archive:
             while limits.parts_left > 0 and limits.bytes_left > 0:

@@ -25,7 +25,7 @@ class Base64:
         """There is a long word of nothing but its letters."""
         return _PROBE.search(data) is not None
 
-    def parts(self, data: bytes, limits: Limits) -> Iterator[bytes]:
+    def parts(self, data: bytes, _limits: Limits, /) -> Iterator[bytes]:
         """What the runs mean."""
         for found in _RUN.finditer(data):
             letters = _BREAKS.sub(b"", found[0]).replace(b"-", b"+").replace(b"_", b"/")

@@ -2,54 +2,57 @@
 
 from __future__ import annotations
 
-import bz2
-import gzip
+import contextlib
 import io
-import lzma
 import re
-from collections.abc import Callable, Iterator
-from typing import Any
+from collections.abc import Iterator
 
+from excise.verifiers.leaks.decoders.strings import inflated
 from excise.verifiers.leaks.pieces import MAX_PART, Limits
 
-_CHUNK = 1 << 16
-
-
-def _zstd(file: Any) -> Any:
-    import pyarrow
-
-    return pyarrow.CompressedInputStream(pyarrow.PythonFile(file, mode="r"), "zstd")
-
-
-STREAMS: tuple[tuple[re.Pattern[bytes], Callable[[Any], Any]], ...] = (
-    (re.compile(rb"\x1f\x8b\x08"), lambda file: gzip.GzipFile(fileobj=file)),
-    (re.compile(rb"\xfd7zXZ\x00|\x5d\0\0[\x01-\xff]?[\0\x80]"), lzma.LZMAFile),
-    (re.compile(rb"BZh[1-9](?:1AY&SY|\x17rE8P\x90)"), bz2.BZ2File),
-    (re.compile(rb"\x28\xb5\x2f\xfd"), _zstd),
-)
-"""What such a file begins with, and what reads it."""
+_ZSTD = b"\x28\xb5\x2f\xfd"
+_ALONE = re.compile(rb"\x5d\0\0[\0-\xff]{2}(?:\xff{8}|[\0-\xff]{5}\0{3})")
+_MAGIC = re.compile(rb"\x1f\x8b\x08|\xfd7zXZ\0|BZh[1-9](?:1AY&SY|\x17rE8P\x90)|\x28\xb5\x2f\xfd")
+_MAX_STREAMS = 1000
+_CHUNK = 1 << 12
 
 
 class Compressed:
-    """One stream, as far as it is sound."""
+    """One stream or several behind each other, as far as they are sound."""
 
     name = "compressed"
     whole = True
 
     def fits(self, data: bytes) -> bool:
         """By its first bytes."""
-        return any(magic.match(data) for magic, _ in STREAMS)
+        return _MAGIC.match(data) is not None or _ALONE.match(data) is not None
 
-    def parts(self, data: bytes, limits: Limits) -> Iterator[bytes]:
-        """What was compressed; the beginning of what is too large."""
-        open_stream = next(how for magic, how in STREAMS if magic.match(data))
-        out = bytearray()
-        room = min(MAX_PART, limits.bytes_left)
-        try:
-            stream = open_stream(io.BytesIO(data))
-            while len(out) < room and (chunk := stream.read(min(_CHUNK, room - len(out)))):
-                out += chunk
-        except Exception:  # damaged: each of the readers has exceptions of its own
-            limits.partial = True
-        limits.partial |= len(out) >= room
+    def parts(self, data: bytes, limits: Limits, /) -> Iterator[bytes]:
+        """What was compressed; the beginning of what is too large or torn."""
+        if data.startswith(_ZSTD):
+            yield _zstd(data, limits)
+            return
+        out, place = bytearray(), 0
+        for _ in range(_MAX_STREAMS):
+            stream, used, sound = inflated(data, place, limits)
+            out += stream
+            place += used
+            limits.partial |= not sound
+            if not sound or place >= len(data) or len(out) >= MAX_PART or not self.fits(data[place : place + 16]):
+                break
         yield bytes(out)
+
+
+def _zstd(data: bytes, limits: Limits) -> bytes:
+    import pyarrow
+
+    out = bytearray()
+    room = min(MAX_PART, limits.bytes_left)
+    with contextlib.suppress(OSError, pyarrow.ArrowException):
+        stream = pyarrow.CompressedInputStream(pyarrow.PythonFile(io.BytesIO(data), mode="r"), "zstd")
+        while len(out) < room and (chunk := stream.read(min(_CHUNK, room - len(out)))):
+            out += chunk
+        limits.partial |= len(out) >= room
+        return bytes(out)
+    limits.partial = True
+    return bytes(out)

@@ -11,6 +11,7 @@ _BEGIN = re.compile(rb"(?:Disassembly of |code object )<?(?:code object )?(\w+)[
 _OPERAND = re.compile(rb"\b[A-Z][A-Z_]{3,}\s+\d+\s+\(([^\n]*)\)")
 _NAME = re.compile(rb"[A-Za-z_]\w*")
 _NOISE = frozenset({b"code", b"object", b"at", b"file", b"line", b"to", b"NULL", b"None", b"True", b"False", b"self"})
+_SYNTHETIC = frozenset({b"genexpr", b"listcomp", b"setcomp", b"dictcomp", b"lambda"})
 _DEFINED = re.compile(rb"(?:Async)?FunctionDef\(\s*(?:name=)?['\"](\w+)['\"]|ClassDef\(\s*(?:name=)?['\"](\w+)['\"]")
 _QUOTED = re.compile(rb"['\"]([A-Za-z_]\w*)['\"]")
 
@@ -25,15 +26,18 @@ class Disassembly:
         """Instructions are named in it."""
         return b"LOAD_" in data and b"RETURN_" in data
 
-    def parts(self, data: bytes, limits: Limits) -> Iterator[Code]:
-        """One code object for each heading; what stands before the first belongs to nobody in particular."""
+    def parts(self, data: bytes, _limits: Limits, /) -> Iterator[Code]:
+        """One code object for each heading, with what is listed below for comprehensions and lambdas in it."""
         starts = [(found.start(), found[1]) for found in _BEGIN.finditer(data)] or [(0, b"")]
         ends = [start for start, _ in starts[1:]] + [len(data)]
+        holder, words_by_name = b"", dict[bytes, set[bytes]]()
         for (start, name), end in zip(starts, ends, strict=True):
+            holder = holder if name in _SYNTHETIC else name
             operands = _OPERAND.findall(data, start, end)
-            words = {word for operand in operands for word in _NAME.findall(operand)} - _NOISE
-            if words:
-                yield Code(name.decode(), (), frozenset(word.decode() for word in words))
+            words_by_name.setdefault(holder, set()).update(w for o in operands for w in _NAME.findall(o))
+        for name, words in words_by_name.items():
+            if words - _NOISE:
+                yield Code(name.decode(), (), frozenset(word.decode() for word in words - _NOISE))
 
 
 class AstDump:
@@ -46,7 +50,7 @@ class AstDump:
         """The names of node types are there."""
         return b"FunctionDef(" in data or b"ClassDef(" in data
 
-    def parts(self, data: bytes, limits: Limits) -> Iterator[Code]:
+    def parts(self, data: bytes, _limits: Limits, /) -> Iterator[Code]:
         """One code object for each definition, up to the next one."""
         starts = [(found.start(), found[1] or found[2]) for found in _DEFINED.finditer(data)]
         ends = [start for start, _ in starts[1:]] + [len(data)]

@@ -19,6 +19,12 @@ _MAX_OPCODES = 3_000_000
 _MAX_STRINGS = 32 << 20
 _MARK = object()
 _OLD = re.compile(rb"(?:\(lp0\n|\(dp0\n|\(i|c[\w.]+\n[\w.]+\n|ccopy_reg\n|\(c[\w.]+\n)")
+_GATHERS = frozenset({"TUPLE", "LIST", "DICT", "APPENDS", "SETITEMS", "ADDITEMS", "FROZENSET", "OBJ", "POP_MARK"})
+_PUSHES: dict[str, Any] = {"MARK": _MARK, "EMPTY_TUPLE": (), "DUP": None}
+_TAKES = {
+    "TUPLE1": 1, "TUPLE2": 2, "TUPLE3": 3, "REDUCE": 2, "NEWOBJ": 2, "STACK_GLOBAL": 2, "NEWOBJ_EX": 3, "APPEND": 1,
+    "BUILD": 1, "POP": 1, "SETITEM": 2,
+}  # fmt: skip
 
 
 class Pickle:
@@ -31,7 +37,7 @@ class Pickle:
         """The mark of protocol 2 or later, or what protocol 0 begins with."""
         return (data[:1] == b"\x80" and len(data) > 4 and 2 <= data[1] <= 5) or _OLD.match(data[:200]) is not None
 
-    def parts(self, data: bytes, limits: Limits) -> Iterator[bytes | Code]:
+    def parts(self, data: bytes, limits: Limits, /) -> Iterator[bytes | Code]:
         """What is in it, as far as it is sound."""
         machine = _Machine()
         try:
@@ -72,27 +78,26 @@ class _Machine:
             self.memo[len(self.memo) if name == "MEMOIZE" else int(argument)] = self.stack[-1] if self.stack else None
         elif name in {"GET", "BINGET", "LONG_BINGET"}:
             self._recall(self.memo.get(int(argument)))
-        elif name == "MARK":
-            self.stack.append(_MARK)
-        elif name in {"TUPLE", "LIST", "DICT", "APPENDS", "SETITEMS", "ADDITEMS", "FROZENSET", "OBJ", "POP_MARK"}:
+        elif name in _GATHERS:
             self._gather(name)
-        elif name in {"TUPLE1", "TUPLE2", "TUPLE3"}:
-            size = int(name[-1])
+        elif name in _PUSHES:
+            self.stack.append(_PUSHES[name])
+        elif name in _TAKES:
+            self._take(name)
+        elif name not in {"PROTO", "FRAME", "STOP"}:
+            self.stack.append(argument if isinstance(argument, int) else None)
+
+    def _take(self, name: str) -> None:
+        """Opcodes that take a number of values from the stack."""
+        if name.startswith("TUPLE"):
+            size = _TAKES[name]
             self.stack[-size:] = [tuple(self.stack[-size:])]
         elif name in {"REDUCE", "NEWOBJ", "STACK_GLOBAL"}:
             self._reduce()
         elif name == "NEWOBJ_EX":
             self.stack[-3:] = [None]
-        elif name in {"APPEND", "BUILD", "POP"}:
-            self.stack[-1:] = []
-        elif name == "SETITEM":
-            self.stack[-2:] = []
-        elif name == "EMPTY_TUPLE":
-            self.stack.append(())
-        elif name == "DUP":
-            self.stack.append(self.stack[-1])
-        elif name not in {"PROTO", "FRAME", "STOP"}:
-            self.stack.append(argument if isinstance(argument, int) else None)
+        else:
+            self.stack[-_TAKES[name] :] = []
 
     def _text(self, text: str) -> None:
         self.stack.append(text)

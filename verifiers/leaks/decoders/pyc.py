@@ -14,7 +14,7 @@ _MAGIC = re.compile(rb"..\r\n", re.DOTALL)
 _CODE = frozenset((ord("c"), ord("c") | 0x80))
 _NAME = re.compile(r"[^\W\d]\w*")
 _SYNTHETIC = re.compile(r"<\w+>$")
-_EMBEDDED = re.compile(rb"\xe3[\0-\x20]\0\0\0[\0-\x20]\0\0\0[\0-\x20]\0\0\0")
+_EMBEDDED = re.compile(rb"[\x63\xe3][\0-\x20]\0\0\0[\0-\x20]\0\0\0[\0-\x20]\0\0\0")
 _MAX_EMBEDDED = 5000
 
 
@@ -32,7 +32,7 @@ class ByteCode:
             return True
         return _EMBEDDED.search(data) is not None
 
-    def parts(self, data: bytes, limits: Limits) -> Iterator[bytes | Code]:
+    def parts(self, data: bytes, limits: Limits, /) -> Iterator[bytes | Code]:
         """Code objects; a file that is none of one piece is searched for them."""
         if _MAGIC.match(data):
             start = _HEADER if data[_HEADER] in _CODE else 12

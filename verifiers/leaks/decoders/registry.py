@@ -30,7 +30,7 @@ class Decoder(Protocol):
         """Whether this looks like its artefact, by content; cheap."""
         ...
 
-    def parts(self, data: bytes, limits: Limits) -> Iterator[bytes | Code]:
+    def parts(self, data: bytes, limits: Limits, /) -> Iterator[bytes | Code]:
         """What is in it."""
         ...
 
@@ -41,3 +41,5 @@ CONTAINERS: tuple[Decoder, ...] = (
 """Of files that are not text, or need not be."""
 WRAPPINGS: tuple[Decoder, ...] = (Html(), Escapes(), Base64(), Disassembly(), AstDump())
 """Of texts that hold texts in disguise."""
+HIDING: tuple[Decoder, ...] = (Base64(),)
+"""Those of them that leave no word as it was."""

@@ -27,7 +27,7 @@ class Sqlite:
         """By its first bytes (a write-ahead log's too)."""
         return data.startswith((b"SQLite format 3\0", b"7\x7f\x06\x82", b"7\x7f\x06\x83"))
 
-    def parts(self, data: bytes, limits: Limits) -> Iterator[bytes]:
+    def parts(self, data: bytes, limits: Limits, /) -> Iterator[bytes]:
         """Rows, then the file's strings."""
         yield strings_of(data)
         if not data.startswith(b"SQLite"):

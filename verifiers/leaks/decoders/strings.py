@@ -76,7 +76,7 @@ _NATIVE = (
     b"OTTO",
 )
 """Programs, libraries, catalogues of messages, Java classes, images, fonts."""
-_STRONG = (b"def ", b"self.", b"elif ", b" is None", b" is not None", b"lambda ")
+_STRONG = (b"\ndef ", b" def ", b"self.", b"elif ", b" is None", b" is not None", b"lambda ")
 _WEAK = (b"return ", b"import ", b"__init__", b"for ", b"None")
 _COMPILED = (b"__pyx_", b"CPyDef_")
 
@@ -105,7 +105,7 @@ def carved(data: bytes, limits: Limits) -> Iterator[bytes]:
     while tries < _MAX_TRIES and (found := _STREAMS.search(data, place)):
         place = found.start() + 1
         tries += 1
-        stream, used = _inflated(data, found.start(), limits)
+        stream, used, _ = inflated(data, found.start(), limits)
         if len(stream) >= _MIN_STREAM:
             place = found.start() + used
             yield stream
@@ -121,8 +121,8 @@ def _decompressor(data: bytes, start: int) -> Any:
     return bz2.BZ2Decompressor() if first == 0x42 else lzma.LZMADecompressor(memlimit=256 << 20)
 
 
-def _inflated(data: bytes, start: int, limits: Limits) -> tuple[bytes, int]:
-    """The stream that begins at ``start``, and how many bytes of ``data`` it took (at least one)."""
+def inflated(data: bytes, start: int, limits: Limits) -> tuple[bytes, int, bool]:
+    """The stream that begins at ``start``, how many bytes of ``data`` it took (at least one), and whether it ended."""
     engine = _decompressor(data, start)
     room = max(0, min(MAX_PART, limits.bytes_left))
     out = bytearray()
@@ -132,9 +132,14 @@ def _inflated(data: bytes, start: int, limits: Limits) -> tuple[bytes, int]:
             chunk = data[place : place + size]
             place += len(chunk)
             out += engine.decompress(chunk, room - len(out))
-            while not engine.eof and len(out) < room and getattr(engine, "unconsumed_tail", b""):
-                out += engine.decompress(engine.unconsumed_tail, room - len(out))
+            while not engine.eof and len(out) < room and (rest := _rest(engine)):
+                out += engine.decompress(rest, room - len(out))
             size = min(4 * size, 1 << 20)
     except (zlib.error, OSError, lzma.LZMAError, EOFError, ValueError, MemoryError):
         pass  # no stream, or a damaged one: its sound beginning counts
-    return bytes(out), max(1, place - start - len(getattr(engine, "unused_data", b"")))
+    return bytes(out), max(1, place - start - len(getattr(engine, "unused_data", b""))), engine.eof
+
+
+def _rest(engine: Any) -> bytes:
+    """Input that zlib has not looked at yet, since there was no room; the others keep it themselves."""
+    return bytes(getattr(engine, "unconsumed_tail", b""))
