@@ -9,7 +9,7 @@ from excise.envs.layout import REPO
 from excise.protocols import GateReport
 from excise.types import Visibility
 from excise.verifiers.candidate import Candidate
-from excise.verifiers.leaks.deletion import decoders_of, leaks_in_tree, leaks_outside, subject_of
+from excise.verifiers.leaks.deletion import decoders_of, leaks_in_sources, leaks_in_tree, leaks_outside, subject_of
 from excise.verifiers.leaks.features import FORMAT
 from excise.verifiers.leaks.scan import CODE_SHARE, OUTSIDE_SHARE, RARE_SHARE, SHORTEST, TREE_SHARE, Leak, Level
 from excise.verifiers.leaks.surface import surface_of
@@ -63,9 +63,11 @@ class NothingLeaks:
         return GateReport(verdicts=[verdict])
 
 
-def twins_outside(candidate: Candidate) -> list[Leak]:
-    """Target filter: what refuses a candidate before any of its tests is run."""
-    return refused(leaks_outside(candidate, subject_of(candidate)), candidate.bench.settings.visibility)
+def twins_of(candidate: Candidate) -> list[Leak]:
+    """Target filter: what refuses a candidate before any of its tests is run, outside of the tree and in it."""
+    subject, visibility = subject_of(candidate), candidate.bench.settings.visibility
+    outside = refused(leaks_outside(candidate, subject), visibility)
+    return outside or refused(leaks_in_sources(candidate, subject), visibility)
 
 
 def refused(leaks: Sequence[Leak], visibility: Visibility) -> list[Leak]:

@@ -15,7 +15,7 @@ import pytest
 from excise.deleters.registry import get
 from excise.types import Feature, FeatureKind, Verdict
 from excise.verifiers.candidate import Candidate
-from excise.verifiers.gate_leaks import NothingLeaks, twins_outside
+from excise.verifiers.gate_leaks import NothingLeaks, twins_of
 from excise.verifiers.leaks.scan import CODE_SHARE, OUTSIDE_SHARE, RARE_SHARE, TREE_SHARE
 from excise.verifiers.workbench import Workbench
 
@@ -125,7 +125,7 @@ def test_a_twin_in_the_standard_library_needs_no_run(vary) -> None:
     twin = inspect.getsource(textwrap.TextWrapper._wrap_chunks).replace("_wrap_chunks", "wrap_all")
     bench = vary({"src/shapes/wrapping.py": f"class Wrapper:\n{twin}"}, baseline=True)
     subject = candidate(bench, "src/shapes/wrapping.py::Wrapper.wrap_all")
-    found = twins_outside(subject)
+    found = twins_of(subject)
     assert any(leak.file.endswith("/textwrap.py") for leak in found)
     assert subject.runs == {}
 

@@ -18,6 +18,7 @@ from excise.verifiers.leaks.pieces import Kind
 from excise.verifiers.leaks.scan import OUTSIDE_SHARE, TREE_SHARE, Leak, Pile, Rules, leaks_in, telling
 from excise.verifiers.leaks.surface import PROCESSES, Surface, contents_of, surface_of
 from excise.verifiers.leaks.wanted import Target, code_pairs, definitions_in, targets_of
+from excise.verifiers.shipped import is_scrubbed
 from excise.verifiers.workbench import Workbench
 
 
@@ -75,16 +76,32 @@ def leaks_outside(candidate: Candidate, subject: Subject) -> list[Leak]:
     return [leak for index in surface.roots.values() for leak in leaks_in(index, targets, Rules())]
 
 
-def leaks_in_tree(
-    candidate: Candidate, subject: Subject, tree: Path
-) -> tuple[list[Leak], list[tuple[str, Content | None]]]:
-    """What of a deletion the shipped tree shows, its history included; and every file that was read.
+File = tuple[str, Content | None]
+"""Path in the sandbox, and what was read there."""
 
-    Sources of the project are judged more leniently than other files.
-    """
+
+def leaks_in_sources(candidate: Candidate, subject: Subject) -> list[Leak]:
+    """What of a deletion the files that stay hold, looked at where they lie; needs no tree and no run of tests."""
     bench = candidate.bench
-    contents = contents_of(bench)
-    files = [(f"{REPO}/{path.relative_to(tree).as_posix()}", contents.of_file(path)) for path in _files(tree)]
+    contents, edits = contents_of(bench), candidate.edits("shipped")
+    kept = [path for path in bench.paths if path not in edits and not (bench.root / path).is_symlink()]
+    files: list[File] = [(f"{REPO}/{path}", contents.of_file(bench.root / path)) for path in kept]
+    files += [(f"{REPO}/{path}", contents.of(data)) for path, data in edits.items() if data is not None]
+    return leaks_in_files(candidate, subject, [file for file in files if not is_scrubbed(file[0][len(REPO) + 1 :])])
+
+
+def leaks_in_tree(candidate: Candidate, subject: Subject, tree: Path) -> tuple[list[Leak], list[File]]:
+    """What of a deletion the shipped tree shows, its history included; and every file that was read."""
+    contents = contents_of(candidate.bench)
+    files: list[File] = [
+        (f"{REPO}/{path.relative_to(tree).as_posix()}", contents.of_file(path)) for path in _files(tree)
+    ]
+    return leaks_in_files(candidate, subject, files), files
+
+
+def leaks_in_files(candidate: Candidate, subject: Subject, files: Sequence[File]) -> list[Leak]:
+    """What files of the tree hold; sources of the project, and its history, are judged more leniently than others."""
+    bench = candidate.bench
     sources = {f"{REPO}/{path}" for path in bench.codebase.modules}
     history = f"{REPO}/.git/"
 
@@ -93,8 +110,7 @@ def leaks_in_tree(
 
     rules = Rules(share=lambda name: TREE_SHARE if is_source(name) else OUTSIDE_SHARE, ordinary=is_source)
     targets = telling(subject.targets, surface_of(bench).library, subject.legitimate, keep_bodies=True)
-    pile = Pile((name, content) for name, content in files if content is not None)
-    return leaks_in(pile, targets, rules), files
+    return leaks_in(Pile((name, content) for name, content in files if content is not None), targets, rules)
 
 
 def _files(tree: Path) -> list[Path]:

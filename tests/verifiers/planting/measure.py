@@ -60,6 +60,8 @@ def measure(
             tallies[SHORT].missed.append(subject.symbol.symbol_id)
             continue
         for level, plants in kinds.items():
+            if level is Level.L2 and not any(len(target.signature) for target in targets):
+                continue  # a name alone
             for plant in plants:
                 tally = tallies[plant.__name__]
                 name = f"{number}-{plant.__name__}"
