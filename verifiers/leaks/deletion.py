@@ -15,7 +15,7 @@ from excise.verifiers.candidate import Candidate
 from excise.verifiers.leaks.contents import Content
 from excise.verifiers.leaks.features import EMPTY, Hashes, unique
 from excise.verifiers.leaks.pieces import Kind
-from excise.verifiers.leaks.scan import OUTSIDE_SHARE, TREE_SHARE, Leak, Pile, Rules, leaks_in, telling
+from excise.verifiers.leaks.scan import OUTSIDE_SHARE, TREE_SHARE, Leak, Pile, Rules, is_in, leaks_in, telling
 from excise.verifiers.leaks.surface import PROCESSES, Surface, contents_of, surface_of
 from excise.verifiers.leaks.wanted import Target, code_pairs, definitions_in, targets_of
 from excise.verifiers.shipped import is_scrubbed
@@ -29,28 +29,32 @@ class Subject:
     targets: Sequence[Target]
     """What was deleted."""
     legitimate: Hashes
-    """Features of the sources that stay, and of code compiled from them."""
+    """Those of the targets' features that the sources that stay have too, or code compiled from them."""
 
 
 def subject_of(candidate: Candidate) -> Subject:
     """Fingerprints of a candidate's deletion."""
-    bench = candidate.bench
-    targets = targets_of(bench.codebase, candidate.deletion.text)
-    return Subject(targets, _legitimate(candidate, {target.symbol for target in targets}))
+    targets = targets_of(candidate.bench.codebase, candidate.deletion.text)
+    return Subject(targets, _legitimate(candidate, targets))
 
 
-def _legitimate(candidate: Candidate, removed: set[str]) -> Hashes:
-    """What the shipped sources hold: their texts as they are, and the names in what is defined in them."""
+def _legitimate(candidate: Candidate, targets: Sequence[Target]) -> Hashes:
+    """Which of their features the shipped sources hold: texts as they are, and the names in what is defined in them."""
     bench = candidate.bench
     edits = candidate.edits("shipped")
     contents = contents_of(bench)
-    found = [EMPTY]
+    removed = {target.symbol for target in targets}
+    wanted = unique(np.concatenate([EMPTY, *(target.everything() for target in targets)]))
+    held = np.zeros(len(wanted), dtype=bool)
     for path, module in bench.codebase.modules.items():
         data = edits.get(path, module.source)
-        if data is not None:
-            found += [numbers for kind, numbers in contents.of(data).pieces if kind is Kind.TEXT]
-    found += [numbers for symbol, numbers in _pairs_by_symbol(bench).items() if symbol not in removed]
-    return unique(np.concatenate(found))
+        for kind, numbers in contents.of(data).pieces if data is not None else ():
+            if kind is Kind.TEXT:
+                held |= is_in(wanted, numbers)
+    for symbol, numbers in _pairs_by_symbol(bench).items():
+        if symbol not in removed:
+            held |= is_in(wanted, numbers)
+    return wanted[held]
 
 
 def _pairs_by_symbol(bench: Workbench) -> dict[str, Hashes]:
@@ -61,7 +65,9 @@ def _pairs_by_symbol(bench: Workbench) -> dict[str, Hashes]:
         codebase = bench.codebase
         tops: list[Symbol] = [module.symbols[0] for module in codebase.modules.values() if module.symbols]
         _pairs[key] = {
-            symbol.symbol_id: code_pairs(symbol, body) for top in tops for symbol, body in definitions_in(codebase, top)
+            symbol.symbol_id: unique(code_pairs(symbol, body))
+            for top in tops
+            for symbol, body in definitions_in(codebase, top)
         }
     return _pairs[key]
 

@@ -12,6 +12,7 @@ import tarfile
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import BinaryIO
 
 from excise.envs.layout import ENV, OUT
 from excise.errors import SandboxError
@@ -64,7 +65,7 @@ def _run(session: Session, what: str, names: Sequence[str] = ()) -> None:
         raise SandboxError(f"The files of a sandbox cannot be listed: {done.stderr.decode(errors='replace')[-500:]}")
 
 
-def _result(session: Session, name: str, most: int):  # type: ignore[no-untyped-def]
+def _result(session: Session, name: str, most: int) -> BinaryIO:
     """A file that the program left for us."""
     path = session.out / name
     if path.is_symlink() or not path.is_file() or path.stat().st_size > most:
@@ -72,11 +73,11 @@ def _result(session: Session, name: str, most: int):  # type: ignore[no-untyped-
     return open(path, "rb")
 
 
-def on_this_side(path: str, mounts: Sequence[Mount], host_root: bool) -> Path | None:
-    """The file of a layer, or of this host's own system, that a path in the sandbox shows."""
+def on_this_side(path: str, mounts: Sequence[Mount]) -> Path | None:
+    """The file of a layer, or of this host's own system, that a path in the sandbox may show; see :func:`is_same`."""
     fitting = [m for m in mounts if path.startswith(f"{m.target}/")]
     if not fitting:
-        return Path(path) if host_root else None
+        return Path(path)
     mount = max(fitting, key=lambda m: len(m.target))
     inside = path[len(mount.target) + 1 :]
     return next((found for layer in mount.layers if (found := Path(layer, inside)).is_file()), None)

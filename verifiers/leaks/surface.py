@@ -7,6 +7,8 @@ the paths, sizes and times of change of what it holds, as the sandbox listed the
 from __future__ import annotations
 
 import hashlib
+import shutil
+import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,6 +26,8 @@ from excise.verifiers.workbench import Workbench
 from excise.verifiers.workspace import Workspace
 
 LIBRARY, ENVIRONMENT, SYSTEM, PROCESSES = "the standard library", "the environment", "the system", "processes"
+
+_MAX_AGE_S = 30 * 86_400
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +78,7 @@ def _surface(bench: Workbench) -> Surface:
     with space.open() as session:
         listed, shown = list_readable(session)
         groups = _grouped(bench, listed)
-        reader = _Reader(session, mounts, host_root=not bench.sandbox.system(), contents=contents_of(bench))
+        reader = _Reader(session, mounts, contents_of(bench))
         roots = {name: reader.index(name, rows) for name, rows in groups.items()}
     roots[PROCESSES] = Index.build([("/proc", len(shown), read_content(shown))])
     return Surface(roots)
@@ -97,12 +101,11 @@ class _Reader:
 
     session: Session
     mounts: Sequence[Mount]
-    host_root: bool
     contents: Contents
 
     def index(self, name: str, rows: Sequence[Readable]) -> Index:
         """The index of some files, as it was kept or made now."""
-        stamp = hashlib.sha256(repr((FORMAT, name, self.host_root)).encode())
+        stamp = hashlib.sha256(repr((FORMAT, name)).encode())
         for row in rows:
             stamp.update(f"{row.path}\0{row.size}\0{row.changed_ns}\n".encode(errors="surrogateescape"))
         folder = host_folder() / "leaks" / stamp.hexdigest()[:32]
@@ -110,13 +113,14 @@ class _Reader:
             with host_lock(f"leaks {folder.name}"):
                 if not folder.is_dir():
                     Index.build(self._read(rows, name)).save(folder)
+                    _forget_old(folder.parent)
         return Index.load(folder)
 
     def _read(self, rows: Sequence[Readable], name: str) -> Iterator[tuple[str, int, Content | None]]:
         """Features of each file."""
         elsewhere = []
         for row in rows:
-            path = on_this_side(row.path, self.mounts, self.host_root)
+            path = on_this_side(row.path, self.mounts)
             if path is None or not is_same(row, path):
                 elsewhere.append(row)
                 continue
@@ -135,3 +139,12 @@ class _Reader:
         if data is None:
             return None
         return self.contents.of(data) if name == ENVIRONMENT else read_content(data, only_python=name == SYSTEM)
+
+
+def _forget_old(kept: Path) -> None:
+    """Drop indexes that nobody has loaded for a month: of environments and states of the host that are gone."""
+    limit = time.time() - _MAX_AGE_S
+    for folder in kept.iterdir():
+        facts = folder / "facts.json"
+        if facts.is_file() and max(facts.stat().st_atime, facts.stat().st_mtime) < limit:
+            shutil.rmtree(folder, ignore_errors=True)

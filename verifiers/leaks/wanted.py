@@ -71,9 +71,8 @@ def definitions_in(codebase: Codebase, outer: Symbol) -> list[tuple[Symbol, byte
     found = [(s, module.source[s.code_start : s.end]) for s in inside if s.is_callable]
     for holder in inside:
         if not holder.is_callable:
-            others = _outermost(
-                [s for s in inside if s is not holder and holder.start <= s.start <= s.end <= holder.end]
-            )
+            others = [s for s in inside if s is not holder and s.kind is not SymbolKind.MODULE]
+            others = [s for s in others if holder.start <= s.start <= s.end <= holder.end]
             start = holder.code_start if holder.kind is SymbolKind.CLASS else holder.start
             rest = _without(module.source, start, holder.end, [*others, *functions])
             found.append((holder, rest))
