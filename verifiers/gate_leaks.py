@@ -1,42 +1,21 @@
-"""Gate 9, first form: nothing of the deleted code survives in anything the agent can read."""
+"""Gate 9: nothing of the deleted code survives in anything the agent can read."""
 
 from __future__ import annotations
 
-import tempfile
-from dataclasses import dataclass
-from functools import cache
-from pathlib import Path
+from collections import Counter
+from collections.abc import Sequence
 
-from excise.envs.interpreters import Interpreter
-from excise.envs.layout import library_of, masked_in
-from excise.envs.rootfs import masked_folders
+from excise.envs.layout import REPO
 from excise.protocols import GateReport
-from excise.types import content_id
+from excise.types import Visibility
 from excise.verifiers.candidate import Candidate
-from excise.verifiers.shingles import FORMAT, Index, files_below, runs, shingles
-from excise.verifiers.shipped import materialise
-from excise.verifiers.workbench import Workbench
+from excise.verifiers.leaks.deletion import decoders_of, leaks_in_sources, leaks_in_tree, leaks_outside, subject_of
+from excise.verifiers.leaks.features import FORMAT
+from excise.verifiers.leaks.scan import CODE_SHARE, OUTSIDE_SHARE, RARE_SHARE, SHORTEST, TREE_SHARE, Leak, Level
+from excise.verifiers.leaks.surface import surface_of
+from excise.verifiers.workspace import workspace
 
-MAX_SHARE = 0.5
-"""If so much of the code stands somewhere outside the tree, the task gives itself away."""
-TWIN_SHARE = 0.85
-"""Inside the tree siblings share idioms; only a near-copy is refused there."""
-TELLING = 4
-"""A symbol with fewer fingerprints is a line or two that anyone would write; it is judged with the others only."""
-LONE_CHARS = 80
-"""A deletion with a single fingerprint is judged if that one is so long. Shorter ones are idioms: of functions with one
-fingerprint in 90 installed packages, 13 % have a double in their own package below this length, 7 % above it, and the
-latter are copies."""
-_SYSTEM_SUFFIXES = frozenset({".py", ".pyi", ".pyw", ".whl", ".zip", ".egg"})
-
-
-@dataclass(frozen=True, slots=True)
-class Leak:
-    """Where code came to light again."""
-
-    symbol: str
-    file: str
-    share: float
+_SHOWN = 5
 
 
 class NothingLeaks:
@@ -44,155 +23,83 @@ class NothingLeaks:
 
     name = "g9_leaks"
     claim = (
-        "Where the deleted code is long enough to be told from idioms, "
-        f"less than {TWIN_SHARE:.0%} of it, or of a symbol that makes up a quarter of it, stands in any readable file "
-        f"of the tree, and less than {MAX_SHARE:.0%} in all that is readable of the environment, the interpreter and "
-        "the system; the environment holds no byte code of its files"
+        "Where the deleted code is long enough to be told from idioms, no file that the agent can read (tree and "
+        "history, environment, interpreter, system, processes), decoded, holds "
+        f"{OUTSIDE_SHARE:.0%} of the source text of it or of a large part of it ({TREE_SHARE:.0%} in the project's own "
+        f"sources), byte code with {CODE_SHARE:.0%} of a definition's names, or {RARE_SHARE:.0%} of the names that "
+        "nothing else holds; and no signature or docstring that the statement does not give"
     )
 
     def check(self, candidate: Candidate) -> GateReport:
-        """Build the tree as shipped, and look for every deleted symbol by content everywhere."""
-        code = _code(candidate)
-        wanted = fingerprints_of(candidate)
-        leaks, num_files, num_skipped = _scan(candidate, wanted)
-        leaks += _bytecode(candidate)
+        """Build the tree as shipped, and look for every deleted definition by content everywhere."""
+        bench = candidate.bench
+        subject = subject_of(candidate)
+        surface = surface_of(bench)
+        outside = leaks_outside(candidate, subject)
+        with workspace(bench, candidate.edits("shipped")) as space:
+            inside, files = leaks_in_tree(candidate, subject, space.tree)
+        leaks = outside + inside
+        bad = refused(leaks, bench.settings.visibility)
+        contents = [content for _, content in files if content is not None]
+        used = decoders_of(surface).union(*(content.decoders for content in contents))
         evidence = {
-            "fingerprints": str(sum(map(len, wanted.values()))),
-            "symbols_without_fingerprint": str(len(code) - len(wanted)),
-            "files_of_the_tree": str(num_files),
-            "skipped_files": str(num_skipped),
-            "roots": "tree with build outputs (its history is one commit of it), environment, interpreter, "
-            "Python files and archives of the system",
+            "format": str(FORMAT),
+            "fingerprints": str(sum(len(target.everything()) for target in subject.targets)),
+            "definitions": str(len(subject.targets)),
+            "too_short_to_tell": str(sum(len(target.body) < SHORTEST for target in subject.targets)),
+            "files_of_the_tree": str(len(files)),
+            "partly_read": str(sum(content.partial for content in contents) + len(files) - len(contents)),
+            "decoders": " ".join(sorted(used)),
+            **{
+                f"root {name}": f"{index.num_files} files, {index.num_bytes >> 20} MB, {index.num_partial} partly read"
+                for name, index in surface.roots.items()
+            },
+            **_residual(leaks),
+            **{f"leak {number}": str(leak) for number, leak in enumerate(bad[:_SHOWN])},
         }
-        evidence |= {f"leak {n}": f"{leak.symbol} in {leak.file}" for n, leak in enumerate(leaks[:5])}
-        outside = any(not leak.file.startswith("/testbed") for leak in leaks)
         verdict = candidate.judged(
-            self,
-            None,
-            not leaks,
-            reason="leak" if outside else "twin_in_repository",
-            problem="; ".join(f"{leak.share:.0%} of {leak.symbol} stands in {leak.file}." for leak in leaks[:3]),
-            evidence=evidence,
+            self, None, not bad, reason=reason_of(bad), problem=problem_of(bad), evidence=evidence
         )
         return GateReport(verdicts=[verdict])
 
 
-def fingerprints_of(candidate: Candidate) -> dict[str, set[int]]:
-    """Fingerprints of the deleted code by symbol, where there is enough of it."""
-    code = _code(candidate)
-    found = {symbol: prints for symbol, text in code.items() if (prints := shingles(text))}
-    if len(set().union(*found.values())) == 1:
-        longest = max(len(run.replace("\n", "")) for text in code.values() for run in runs(text))
-        return found if longest >= LONE_CHARS else {}
-    return found
+def twins_of(candidate: Candidate) -> list[Leak]:
+    """Target filter: what refuses a candidate before any of its tests is run, outside of the tree and in it."""
+    subject, visibility = subject_of(candidate), candidate.bench.settings.visibility
+    outside = refused(leaks_outside(candidate, subject), visibility)
+    return outside or refused(leaks_in_sources(candidate, subject), visibility)
 
 
-def _code(candidate: Candidate) -> dict[str, str]:
-    """Deleted code by symbol, without docstrings: those may stand in the docs, and the statement quotes them."""
-    codebase = candidate.bench.codebase
-    symbols = codebase.symbols()
-    found: dict[str, str] = {}
-    for symbol_id, text in candidate.deletion.text:
-        symbol = symbols.get(symbol_id)
-        if symbol is None:
-            found[symbol_id] = text
-            continue
-        source = codebase.modules[symbol.path].source
-        for inner in codebase.modules[symbol.path].symbols:
-            if symbol.start <= inner.start and inner.end <= symbol.end and inner.is_callable:
-                found[inner.symbol_id] = source[inner.code_start : inner.end].decode(errors="replace")
-    return found
+def refused(leaks: Sequence[Leak], visibility: Visibility) -> list[Leak]:
+    """Leaks that a task must not have: source, byte code, locals, and what the statement keeps to itself."""
+    kept = {
+        Visibility.BEHAVIOUR: {"signature", "docstring"},
+        Visibility.SIGNATURE: {"docstring"},
+    }.get(visibility, set())
+    return [leak for leak in leaks if leak.level >= Level.L3 or (leak.level is Level.L2 and leak.what in kept)]
 
 
-def _scan(candidate: Candidate, wanted: dict[str, set[int]]) -> tuple[list[Leak], int, int]:
-    """Leaks, number of files of the tree, and how many of them (or of their members) cannot be read."""
-    bench = candidate.bench
-    leaks: list[Leak] = []
-    skipped = 0
-    edits = candidate.edits("shipped")
-    with tempfile.TemporaryDirectory(prefix="excise-shipped-") as scratch:
-        tree = Path(scratch) / "tree"
-        materialise(bench.root, Path(bench.prepared.layers.built), bench.paths, edits, tree)
-        files = [path for path in files_below([tree]) if ".git" not in path.relative_to(tree).parts]
-        for path in files:
-            inside = path.relative_to(tree).as_posix()
-            known = None if inside in edits else bench.fingerprints.get(inside)
-            index = known if known is not None else Index.build([path])
-            skipped += index.skipped
-            leaks += _matches(index, wanted, f"/testbed/{inside}", TWIN_SHARE)
-    return leaks + twins_outside(bench, wanted), len(files), skipped
+def reason_of(leaks: Sequence[Leak]) -> str:
+    """``leak`` if something stands outside of the tree, else ``twin_in_repository``."""
+    return "leak" if any(not leak.file.startswith(f"{REPO}/") for leak in leaks) else "twin_in_repository"
 
 
-def twins_outside(bench: Workbench, wanted: dict[str, set[int]]) -> list[Leak]:
-    """Deleted code that stands in the environment, the interpreter or the system; needs no test run."""
-    shared = Path(bench.prepared.layers.env).parent.parent
-    found = [
-        Leak(leak.symbol, _where(bench, wanted), leak.share) for leak in _matches(environment_index(bench), wanted, "")
-    ]
-    found += _matches(interpreter_index(bench.interpreter, shared), wanted, "the interpreter")
-    return found + _matches(system_index(shared), wanted, "the system")
+def problem_of(leaks: Sequence[Leak]) -> str:
+    """The worst leaks, for people."""
+    return "; ".join(map(str, leaks[:3])) + "."
 
 
-def _matches(index: Index, wanted: dict[str, set[int]], name: str, enough_share: float = MAX_SHARE) -> list[Leak]:
-    """Of which symbols too much is there: of the deletion as a whole, or of one that makes up a good part of it."""
-    whole = set().union(*wanted.values())
-    enough = max(TELLING, len(whole) // 4)
-    judged = {symbol: prints for symbol, prints in wanted.items() if len(prints) >= enough}
-    if whole:
-        judged["the deleted code"] = whole
-    shares = ((symbol, len(index.hits(prints)) / len(prints)) for symbol, prints in judged.items())
-    return [Leak(symbol, name, share) for symbol, share in shares if share >= enough_share]
-
-
-def _where(bench: Workbench, wanted: dict[str, set[int]]) -> str:
-    """The first file of the environment that tells; only looked for when there is one."""
-    for path in files_below([Path(bench.prepared.layers.env)]):
-        if _matches(Index.build([path]), wanted, ""):
-            return str(path).replace(bench.prepared.layers.env, "/opt/env", 1)
-    return "the environment"
-
-
-def environment_index(bench: Workbench) -> Index:
-    """Everything readable in the environment; made once."""
-    path = Path(bench.prepared.layers.env).parent / f"fingerprints-{FORMAT}.bin"
-    if not path.exists():
-        Index.build([Path(bench.prepared.layers.env)]).save(path)
-    return Index.load(path)
-
-
-@cache
-def interpreter_index(interpreter: Interpreter, folder: Path) -> Index:
-    """What sandboxes see of an interpreter (its own packages are masked); made once for all its environments."""
-    path = folder / f"interpreter-{content_id('interpreter', FORMAT, str(interpreter.prefix), interpreter.version)}.bin"
-    if not path.exists():
-        library = library_of(interpreter)
-        masked = tuple(f"{masked}/" for masked in masked_in(library))
-        Index.build(file for file in files_below([library]) if not str(file).startswith(masked)).save(path)
-    return Index.load(path)
-
-
-@cache
-def system_index(folder: Path) -> Index:
-    """Python sources and archives of the host's ``/usr`` that sandboxes see; made once per state of the host."""
-    masked = tuple(f"{path}/" for path in masked_folders())
-    installed = Path("/var/lib/dpkg/status")
-    stamp = installed.stat().st_mtime_ns if installed.exists() else 0
-    path = folder / f"system-{content_id('system', FORMAT, stamp, masked)}.bin"
-    if not path.exists():
-        files = files_below([Path("/usr/lib"), Path("/usr/share")], _SYSTEM_SUFFIXES)
-        Index.build(file for file in files if not str(file).startswith(masked)).save(path)
-    return Index.load(path)
-
-
-def _bytecode(candidate: Candidate) -> list[Leak]:
-    """Byte code in the environment that was compiled from a file of the checkout."""
-    bench = candidate.bench
-    paths = {symbol.partition("::")[0] for symbol, _ in candidate.deletion.text}
-    marks = {path: f"/testbed/{path}".encode() for path in paths}
-    stems = {Path(path).stem for path in paths}
-    leaks = []
-    for file in files_below([Path(bench.prepared.layers.env)], frozenset({".pyc"})):
-        if file.name.partition(".")[0] in stems:
-            data = file.read_bytes()
-            leaks += [Leak(path, str(file), 1.0) for path, mark in marks.items() if mark in data]
-    return leaks
+def _residual(leaks: Sequence[Leak]) -> dict[str, str]:
+    """What remains and is allowed: how many files say a name, or a signature that the statement gives too."""
+    files: dict[Level, set[str]] = {Level.L1: set(), Level.L2: set()}
+    for leak in leaks:
+        if leak.level in files:
+            files[leak.level].add(leak.file)
+    roots = {
+        level: Counter("tree" if name.startswith(f"{REPO}/") else "outside" for name in names)
+        for level, names in files.items()
+    }
+    return {
+        f"residual L{int(level)}": f"{roots[level]['tree']} files of the tree, {roots[level]['outside']} outside"
+        for level in files
+    }

@@ -7,12 +7,18 @@ import re
 from excise.protocols import GateReport
 from excise.types import Symbol, SymbolKind
 from excise.verifiers.candidate import Candidate
-from excise.verifiers.shingles import normal_lines
 
 MIN_LINE = 24
 """Shorter lines of code say nothing."""
 MAX_LINES = 2
 """So many lines of code may stand in the statement by chance (an example that is also a line of the body)."""
+_EDGES = " +-><#*|/.,\"'`\ufeff"
+"""What surrounds a line of code that was copied: marks of diffs, prompts, comments, quotes, tables, JSON strings."""
+
+
+def normal_lines(text: str) -> list[str]:
+    """Lines without indentation and without marks at their ends, inner white space folded, blank ones dropped."""
+    return [line for raw in text.splitlines() if (line := " ".join(raw.split()).strip(_EDGES))]
 
 
 class StatementIsComplete:

@@ -31,7 +31,7 @@ from excise.types import (
 )
 from excise.verifiers.candidate import Candidate, exceptions
 from excise.verifiers.certificate import certify
-from excise.verifiers.gate_leaks import fingerprints_of, twins_outside
+from excise.verifiers.gate_leaks import problem_of, reason_of, twins_of
 from excise.verifiers.gates import GATES
 from excise.verifiers.workbench import QUICK_S, Workbench
 
@@ -144,9 +144,8 @@ def _settle(bench: Workbench, feature: Feature, deleter_name: str) -> Candidate:
     """A deletion after which every visible trusted test passes that does not need the feature."""
     deleter = get_deleter(deleter_name)
     candidate = _take_out(bench, deleter, feature, _whole_functions(bench, feature.tests))
-    twins = twins_outside(bench, fingerprints_of(candidate))
-    if twins:
-        raise Rejected(f"{twins[0].share:.0%} of {twins[0].symbol} stands in {twins[0].file}.", reason="leak")
+    if twins := twins_of(candidate):
+        raise Rejected(problem_of(twins), reason=reason_of(twins))
     limit = int(len(bench.trusted) * bench.settings.max_f2p_share)
     for _ in range(WIDEN_ROUNDS):
         run, failing = _failing(candidate)

@@ -22,7 +22,6 @@ from excise.extractors.languages import get_language
 from excise.extractors.trees import git_tree_hash, list_files
 from excise.protocols import Codebase, Mount, Policy, Sandbox, Session
 from excise.types import Baseline, CoverageMap, Environment, Repo, TestRun
-from excise.verifiers.shingles import Index
 
 Edits = Mapping[str, bytes | None]
 """Path inside the repository to its new content; ``None`` deletes the file."""
@@ -141,11 +140,6 @@ class Workbench:
     def left_out(self) -> tuple[str, ...]:
         """Tests that hang or fail slowly untouched: not run once that is known."""
         return self.prepared.baseline.left_out() if self.prepared.baseline else ()
-
-    @cached_property
-    def fingerprints(self) -> dict[str, Index]:
-        """Fingerprints of every file of the untouched repository."""
-        return {path: Index.build([self.root / path]) for path in self.paths if not (self.root / path).is_symlink()}
 
     def read(self, paths: Sequence[str]) -> dict[str, bytes]:
         """Contents of files of the untouched repository that exist."""

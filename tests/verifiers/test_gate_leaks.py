@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import inspect
 import io
 import json
+import marshal
 import tarfile
+import textwrap
 from collections.abc import Callable, Mapping
 
 import pytest
@@ -12,11 +15,11 @@ import pytest
 from excise.deleters.registry import get
 from excise.types import Feature, FeatureKind, Verdict
 from excise.verifiers.candidate import Candidate
-from excise.verifiers.gate_leaks import LONE_CHARS, MAX_SHARE, TWIN_SHARE, NothingLeaks, fingerprints_of
+from excise.verifiers.gate_leaks import NothingLeaks, twins_of
+from excise.verifiers.leaks.scan import CODE_SHARE, OUTSIDE_SHARE, RARE_SHARE, TREE_SHARE
 from excise.verifiers.workbench import Workbench
 
 PARSE = "src/shapes/text.py::parse"
-LONE = "src/shapes/lone.py::describe"
 LONG = (
     '    kinds = ", ".join(sorted({type(figure).__name__.lower() for figure in figures if figure.area() > 0}))\n'
     "    return kinds\n"
@@ -73,7 +76,14 @@ def test_copies_in_disguise(look: Look, bench: Workbench, name: str) -> None:
     assert f"/testbed/{name}" in verdict.detail
 
 
-def test_broken_archives_and_binaries_are_counted(look: Look) -> None:
+def test_byte_code_in_the_tree(look: Look, bench: Workbench) -> None:
+    data = marshal.dumps(compile(code_of(bench), "text.py", "exec"))
+    verdict = look({"docs/module.dat": b"\xa7\r\r\n" + bytes(12) + data})
+    assert verdict.reason == "twin_in_repository"
+    assert "byte code, L3" in verdict.detail
+
+
+def test_broken_archives_are_counted_and_refuse_nothing(look: Look) -> None:
     tar = io.BytesIO()
     with tarfile.open(fileobj=tar, mode="w:gz") as file:
         file.addfile(tarfile.TarInfo("x"), io.BytesIO(b""))
@@ -83,35 +93,43 @@ def test_broken_archives_and_binaries_are_counted(look: Look) -> None:
         "b.gz": b"\x1f\x8b\x08" + bytes(range(200)),
         "c.zip": b"PK\x03\x04" + b"\xff" * 100,
         "d.xz": b"\xfd7zXZ\x00" + b"?" * 60,
-        "e.bin": b"\0\1\2\3" * 9,
-        "f.txt": b"x\n" * (5 << 20),
     }
     verdict = look(broken)
     assert not verdict.reason
-    assert int(verdict.evidence["skipped_files"]) - int(sound.evidence["skipped_files"]) == len(broken)
-    assert int(verdict.evidence["files_of_the_tree"]) - int(sound.evidence["files_of_the_tree"]) == len(broken)
+    assert int(verdict.evidence["partly_read"]) - int(sound.evidence["partly_read"]) == len(broken)
+
+
+def test_what_is_read(look: Look) -> None:
+    evidence = look({}).evidence
+    for root in ("the environment", "the standard library", "the system", "processes"):
+        assert int(evidence[f"root {root}"].split()[0]) >= 1
+    assert int(evidence["files_of_the_tree"]) > 30
+    assert "git_loose" in evidence["decoders"]
+    assert {"residual L1", "residual L2"} <= evidence.keys()
 
 
 @pytest.mark.parametrize(("body", "leaks"), [(LONG, True), (SHORT, False)])
-def test_a_deletion_with_one_fingerprint(vary, body: str, leaks: bool) -> None:
+def test_a_lone_line(vary, body: str, leaks: bool) -> None:
     files = {
         "src/shapes/lone.py": f"def describe(figures, self_describing_table=()):\n{body}",
         "examples/lone.py": f"def other(figures, self_describing_table=()):\n{body}",
     }
-    subject = candidate(vary(files, baseline=True), LONE)
-    assert sum(map(len, fingerprints_of(subject).values())) == leaks
+    subject = candidate(vary(files, baseline=True), "src/shapes/lone.py::describe")
     (verdict,) = NothingLeaks().check(subject).verdicts
     assert verdict.reason == ("twin_in_repository" if leaks else "")
     assert ("/testbed/examples/lone.py" in verdict.detail) is leaks
-    assert verdict.evidence["symbols_without_fingerprint"] == ("0" if leaks else "1")
+    assert verdict.evidence["too_short_to_tell"] == ("0" if leaks else "1")
 
 
-def test_the_lone_bodies_are_on_both_sides_of_the_limit() -> None:
-    assert len(LONG.replace("\n", "").strip()) > LONE_CHARS > len(SHORT.strip()) > 40
+def test_a_twin_in_the_standard_library_needs_no_run(vary) -> None:
+    twin = inspect.getsource(textwrap.TextWrapper._wrap_chunks).replace("_wrap_chunks", "wrap_all")
+    bench = vary({"src/shapes/wrapping.py": f"class Wrapper:\n{twin}"}, baseline=True)
+    subject = candidate(bench, "src/shapes/wrapping.py::Wrapper.wrap_all")
+    found = twins_of(subject)
+    assert any(leak.file.endswith("/textwrap.py") for leak in found)
+    assert subject.runs == {}
 
 
 def test_the_claim_says_what_is_checked() -> None:
-    claim = NothingLeaks.claim
-    assert f"{TWIN_SHARE:.0%}" in claim
-    assert f"{MAX_SHARE:.0%}" in claim
-    assert "history" not in claim
+    for share in (CODE_SHARE, OUTSIDE_SHARE, RARE_SHARE, TREE_SHARE):
+        assert f"{share:.0%}" in NothingLeaks.claim

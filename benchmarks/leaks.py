@@ -1,0 +1,121 @@
+"""The leak scanner: recall by planting, and throughput against other ways of searching in the same run.
+
+``python benchmarks/leaks.py plant [FUNCTIONS]`` plants real functions in every kind of artefact and prints recall and
+false finds per kind (about 3 CPU seconds a function). ``python benchmarks/leaks.py speed FOLDER [FUNCTIONS]`` searches
+a folder (an environment, an interpreter) for functions: cold (everything decoded), warm by content (read, hashed,
+features from memory), warm by index (looked up), and with hyperscan, if that is installed, or ``re``: longest lines of
+the same functions as literals over the raw bytes, nothing decoded.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "verifiers"))
+from planting.measure import SHORT, WHOLE, measure
+from planting.subjects import Subject, subjects
+
+from excise.verifiers.leaks.contents import Contents
+from excise.verifiers.leaks.decoding import read_file
+from excise.verifiers.leaks.index import Index
+from excise.verifiers.leaks.scan import Rules, leaks_in
+
+
+def files_below(root: Path) -> list[Path]:
+    """Regular files."""
+    return sorted(path for path in root.rglob("*") if path.is_file() and not path.is_symlink())
+
+
+def library() -> Index:
+    """Modules of the standard library: what is common in them counts for nothing."""
+    contents = Contents()
+    return Index.build((str(p), 0, contents.of_file(p)) for p in sorted(Path(ast.__file__).parent.glob("*.py")))
+
+
+def plant(count: int) -> None:
+    """Recall and false finds."""
+    with tempfile.TemporaryDirectory() as work:
+        tallies = measure(subjects(count), WHOLE, Path(work), library())
+    short = tallies.pop(SHORT)
+    print("| artefact | planted | found | false |\n|---|---|---|---|")
+    for name, tally in tallies.items():
+        print(f"| {name} | {tally.planted} | {tally.planted - len(tally.missed)} | {len(tally.false)} |")
+    planted, missed = sum(t.planted for t in tallies.values()), sum(len(t.missed) for t in tallies.values())
+    print(f"{len(tallies)} kinds, {planted} planted, {missed} missed, too short to tell: {short.missed}")
+    for name, tally in tallies.items():
+        for problem in (*tally.missed, *tally.false):
+            print(f"  {name}: {problem}")
+
+
+def timed(what: str, size: int, work: Callable[[], object]) -> None:
+    """Print CPU seconds and rate of some work."""
+    began = time.process_time()
+    work()
+    took = max(time.process_time() - began, 1e-9)
+    print(f"{what}: {took:.3f} CPU s, {size / took / 1e6:.0f} MB/s")
+
+
+def speed(root: Path, count: int) -> None:
+    """Throughput over a folder."""
+    files = files_below(root)
+    size = sum(path.stat().st_size for path in files)
+    chosen = subjects(count)
+    targets = [target for subject in chosen for target in subject.targets]
+    print(f"{len(files)} files, {size / 1e6:.1f} MB, {len(targets)} definitions")
+    contents = Contents()
+
+    def read() -> Iterator[tuple[str, int, object]]:
+        return ((str(path), 0, contents.of_file(path)) for path in files)
+
+    timed("cold, decoded", size, lambda: list(read()))
+    timed("warm, by content", size, lambda: list(read()))
+    index = Index.build(read())  # type: ignore[arg-type]
+    timed("warm, by index, all definitions one by one", size * len(targets), lambda: _each(index, chosen))
+    lines = sorted({_longest(subject) for subject in chosen})
+    timed(f"{_other()} for {len(lines)} lines, raw bytes", size, _scan(files, lines))
+
+
+def _each(index: Index, chosen: list[Subject]) -> None:
+    for subject in chosen:
+        leaks_in(index, subject.targets, Rules())
+
+
+def _longest(subject: Subject) -> bytes:
+    return max(subject.code.splitlines(), key=len).strip().encode()
+
+
+def _other() -> str:
+    try:
+        import hyperscan  # noqa: F401
+    except ImportError:
+        return "re"
+    return "hyperscan"
+
+
+def _scan(files: list[Path], lines: list[bytes]) -> Callable[[], None]:
+    if _other() == "re":
+        pattern = re.compile(b"|".join(map(re.escape, lines)))
+        return lambda: [pattern.search(read_file(path) or b"") for path in files] and None
+    import hyperscan
+
+    base = hyperscan.Database()
+    base.compile(expressions=[re.escape(line) for line in lines], ids=list(range(len(lines))), elements=len(lines))
+
+    def scan() -> None:
+        for path in files:
+            base.scan(read_file(path) or b"", match_event_handler=lambda *_: None)
+
+    return scan
+
+
+if __name__ == "__main__":
+    if sys.argv[1] == "plant":
+        plant(int(sys.argv[2]) if len(sys.argv) > 2 else 50)
+    else:
+        speed(Path(sys.argv[2]), int(sys.argv[3]) if len(sys.argv) > 3 else 20)

@@ -1,0 +1,203 @@
+"""Reading what strangers wrote: everything is found, nothing raises, nothing is unpacked without limit."""
+
+from __future__ import annotations
+
+import base64
+import bz2
+import gzip
+import io
+import lzma
+import marshal
+import os
+import pickle
+import random
+import sqlite3
+import tarfile
+import tracemalloc
+import zipfile
+import zlib
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from excise.verifiers.leaks import decoding
+from excise.verifiers.leaks.contents import Contents, read_content
+from excise.verifiers.leaks.decoding import pieces, read_file
+from excise.verifiers.leaks.features import hashes_of, windows, words_of
+from excise.verifiers.leaks.marshal_reader import CodeObject, MarshalReader, Unreadable
+from excise.verifiers.leaks.pieces import MAX_DEPTH, Kind, Limits
+
+CODE = b"""\
+def total(prices, tax):
+    result = 0
+    for price in prices:
+        result += price * tax
+    return result
+"""
+
+
+def texts(data: bytes, limits: Limits | None = None) -> bytes:
+    return b"\n".join(piece.data for piece in pieces(data, limits or Limits()))
+
+
+def zipped(members: dict[str, bytes], how: int = zipfile.ZIP_DEFLATED) -> bytes:
+    out = io.BytesIO()
+    with zipfile.ZipFile(out, "w", how) as archive:
+        for name, data in members.items():
+            archive.writestr(name, data)
+    return out.getvalue()
+
+
+def tarred(members: dict[str, bytes], how: str = "") -> bytes:
+    out = io.BytesIO()
+    with tarfile.open(fileobj=out, mode=f"w:{how}") as archive:
+        for name, data in members.items():
+            info = tarfile.TarInfo(name)
+            info.size = len(data)
+            archive.addfile(info, io.BytesIO(data))
+    return out.getvalue()
+
+
+def database(body: bytes) -> bytes:
+    base = sqlite3.connect(":memory:")
+    base.execute("CREATE TABLE t (a, b)")
+    base.execute("INSERT INTO t VALUES (?, ?)", ("x", body))
+    base.commit()
+    return base.serialize()
+
+
+MAKERS: dict[str, Callable[[bytes], bytes]] = {
+    "zip": lambda data: zipped({"a": b"x", "b.py": data}),
+    "tar": lambda data: tarred({"a": b"x", "b.py": data}),
+    "tar.gz": lambda data: tarred({"b.py": data}, "gz"),
+    "gz": gzip.compress,
+    "bz2": bz2.compress,
+    "xz": lzma.compress,
+    "sqlite": database,
+    "pickle": lambda data: pickle.dumps({"x": [data.decode(), data]}),
+    "base64": lambda data: b"x = '" + base64.b64encode(data) + b"'",
+    "loose": lambda data: zlib.compress(b"blob %d\0" % len(data) + data),
+    "html": lambda data: b"<pre>" + data.replace(b"result", b"<b>result</b>") + b"</pre>",
+    "json": lambda data: b'{"a": "' + data.replace(b"\n", b"\\n") + b'"}',
+}
+
+
+@pytest.mark.parametrize("kind", MAKERS)
+def test_what_is_wrapped_is_read(kind: str) -> None:
+    assert windows_of(CODE) <= windows_of(texts(MAKERS[kind](CODE)))
+
+
+def windows_of(text: bytes) -> set[int]:
+    return {int(x) for x in windows(hashes_of(words_of(text)))}
+
+
+@pytest.mark.parametrize("kind", MAKERS)
+def test_damage_anywhere_is_survived(kind: str) -> None:
+    data = MAKERS[kind](CODE * 3)
+    step = max(1, len(data) // 60)
+    for place in range(0, len(data), step):
+        read_content(data[:place] + bytes([data[place] ^ 0x55]) + data[place + 1 :])
+        read_content(data[:place])
+
+
+def test_damaged_byte_code_is_survived() -> None:
+    data = b"\xa7\r\r\n" + bytes(12) + marshal.dumps(compile(CODE, "x.py", "exec"))
+    rng = random.Random(0)
+    for _ in range(400):
+        place = rng.randrange(len(data))
+        read_content(data[:place] + bytes([rng.randrange(256)]) + data[place + 1 :])
+
+
+@pytest.mark.parametrize("kind", ["zip", "tar.gz", "gz", "bz2", "xz"])
+def test_bombs_are_not_unpacked(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    for module in ("archives", "compressed", "strings", "git"):
+        monkeypatch.setattr(f"excise.verifiers.leaks.decoders.{module}.MAX_PART", 1 << 20)
+    bomb = MAKERS[kind](bytes(48 << 20))
+    limits = Limits(bytes_left=4 << 20)
+    tracemalloc.start()
+    list(pieces(bomb, limits))
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 24 << 20
+    assert limits.partial
+
+
+def test_a_file_that_holds_itself_ends() -> None:
+    data = CODE
+    for _ in range(MAX_DEPTH + 3):
+        data = gzip.compress(data)
+    limits = Limits()
+    assert texts(data, limits) == b""
+    assert limits.partial
+
+
+def test_deep_nesting_is_no_recursion_error() -> None:
+    deep = b"(" + b"\x01\0\0\0"
+    with pytest.raises(Unreadable):
+        MarshalReader(deep * 100_000).read()
+    with pytest.raises(Unreadable):
+        MarshalReader(b"(\xff\xff\xff\x7f").read()
+    read_content(pickle.dumps([]) + b"(" * 100_000)
+
+
+def test_the_own_reader_agrees_with_the_library() -> None:
+    code = compile(CODE, "x.py", "exec")
+    read = MarshalReader(marshal.dumps(code)).read()
+    assert isinstance(read, CodeObject)
+    assert read.name == "<module>"
+    (inner,) = [value for value in read.consts if isinstance(value, CodeObject)]
+    (known,) = [value for value in code.co_consts if hasattr(value, "co_name")]
+    assert (inner.name, inner.parameters) == ("total", ("prices", "tax"))
+    assert set(known.co_varnames) <= set(inner.names)
+    assert inner.code == known.co_code
+
+
+def test_nothing_is_unpickled(tmp_path: Path) -> None:
+    class Touch:
+        def __reduce__(self) -> tuple[object, ...]:
+            return (os.mkdir, (str(tmp_path / "made"),))
+
+    read_content(pickle.dumps(Touch()))
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_views_and_virtual_tables_of_databases_are_not_run() -> None:
+    base = sqlite3.connect(":memory:")
+    base.execute("CREATE TABLE t (a)")
+    base.execute("INSERT INTO t VALUES (?)", (CODE,))
+    base.execute(
+        "CREATE VIEW endless AS WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n) SELECT x FROM n"
+    )
+    base.commit()
+    assert windows_of(CODE) <= windows_of(texts(base.serialize()))
+
+
+def test_links_and_pipes_are_not_read(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "link").symlink_to("/etc/passwd")
+    assert read_file(tmp_path / "pipe") is None
+    assert read_file(tmp_path / "link") is None
+    assert read_file(tmp_path / "missing") is None
+
+
+def test_large_files_are_read_at_both_ends(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(decoding, "MAX_PART", 1000)
+    (tmp_path / "x").write_bytes(b"a" * 600 + b"b" * 5000 + b"c" * 600)
+    assert read_file(tmp_path / "x") == b"a" * 500 + b"c" * 500
+
+
+def test_contents_are_kept(tmp_path: Path) -> None:
+    made = Contents(tmp_path).of(zipped({"a.py": CODE}))
+    again = Contents(tmp_path).of(zipped({"a.py": CODE}))
+    assert made.decoders == again.decoders == ("zip",)
+    assert [(kind, list(found)) for kind, found in made.pieces] == [(kind, list(found)) for kind, found in again.pieces]
+    assert Kind.TEXT in {kind for kind, _ in made.pieces}
+
+
+def test_line_numbers_marks_and_layout_do_not_count() -> None:
+    plain = words_of(CODE)
+    lines = CODE.splitlines()
+    assert words_of(b"\n".join(b"%4d  %s" % (n, line) for n, line in enumerate(lines, 1))) == plain
+    assert words_of(b"\n".join(b"%d: %s" % (n, line) for n, line in enumerate(lines, 1))) == plain
+    assert words_of(b"\n".join(b"+ # " + line for line in lines)) == plain

@@ -1,0 +1,92 @@
+"""Plants functions in artefacts, looks for them, and counts: found of planted, and false finds in what holds none."""
+
+from __future__ import annotations
+
+import shutil
+from collections import defaultdict
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from excise.verifiers.leaks.contents import Contents
+from excise.verifiers.leaks.features import unique
+from excise.verifiers.leaks.index import Index
+from excise.verifiers.leaks.pieces import Kind
+from excise.verifiers.leaks.scan import SHORTEST, Leak, Level, Rules, leaks_in, telling
+
+from .archives import ARCHIVES
+from .compiled import COMPILED
+from .histories import HISTORIES
+from .subjects import Subject
+from .texts import TEXTS
+from .tools import EDITORS, FULL, SIGNATURES, STUBS
+
+Plant = Callable[[bytes, Path], None]
+QUICK: dict[Level, tuple[Plant, ...]] = {
+    Level.L4: (*TEXTS, *ARCHIVES, *HISTORIES, *EDITORS),
+    Level.L3: COMPILED,
+    Level.L2: SIGNATURES,
+}
+WHOLE: dict[Level, tuple[Plant, ...]] = {
+    Level.L4: (*QUICK[Level.L4], *FULL),
+    Level.L3: QUICK[Level.L3],
+    Level.L2: (*SIGNATURES, *STUBS),
+}
+SHORT = "too short to tell"
+"""Functions that are an idiom, or all but the same as one that stays."""
+
+
+@dataclass
+class Tally:
+    """What became of one kind of artefact."""
+
+    planted: int = 0
+    missed: list[str] = field(default_factory=list)
+    false: list[str] = field(default_factory=list)
+
+
+def measure(
+    subjects: Sequence[Subject], kinds: dict[Level, tuple[Plant, ...]], work: Path, library: Index
+) -> dict[str, Tally]:
+    """Every subject in every kind. The module without the function, in the same kind, must not be taken for it."""
+    tallies: dict[str, Tally] = defaultdict(Tally)
+    tallies[SHORT] = Tally()
+    contents = Contents()
+    for number, subject in enumerate(subjects):
+        found = contents.of(subject.shipped).pieces
+        legitimate = unique(_joined([numbers for kind, numbers in found if kind is Kind.TEXT]))
+        targets = telling(subject.targets, library, legitimate, keep_bodies=False)
+        if any(len(target.body) < SHORTEST for target in targets):
+            tallies[SHORT].missed.append(subject.symbol.symbol_id)
+            continue
+        for level, plants in kinds.items():
+            if level is Level.L2 and not any(len(target.signature) for target in targets):
+                continue  # a name alone
+            for plant in plants:
+                tally = tallies[plant.__name__]
+                name = f"{number}-{plant.__name__}"
+                worst = _worst(plant, subject.module, work / name, targets, contents)
+                tally.planted += 1
+                if worst is None or worst.level < level:
+                    tally.missed.append(f"{subject.symbol.symbol_id} ({subject.symbol.loc} lines): {worst}")
+                worst = _worst(plant, subject.shipped, work / f"{name}-without", targets, contents)
+                if worst is not None and worst.level >= min(level, Level.L3):
+                    tally.false.append(f"{subject.symbol.symbol_id}: {worst}")
+    return tallies
+
+
+def _joined(arrays):  # type: ignore[no-untyped-def]
+    import numpy as np
+
+    return np.concatenate(arrays) if arrays else np.zeros(0, dtype=np.uint64)
+
+
+def _worst(plant: Plant, source: bytes, folder: Path, targets, contents: Contents) -> Leak | None:  # type: ignore[no-untyped-def]
+    folder.mkdir(parents=True)
+    plant(source, folder)
+    files = sorted(path for path in folder.rglob("*") if path.is_file())
+    assert files, f"{plant.__name__} made nothing"
+    leaks = leaks_in(Index.build((str(p), 0, contents.of_file(p)) for p in files), targets, Rules())
+    for made in folder.parent.glob(f"{folder.name}*"):
+        shutil.rmtree(made) if made.is_dir() else made.unlink()
+    return leaks[0] if leaks else None

@@ -1,0 +1,74 @@
+"""Real functions to plant: of installed packages, each with the module as it was and as it is without the function."""
+
+from __future__ import annotations
+
+import importlib.util
+import random
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from excise.extractors.languages import get_language
+from excise.extractors.python.codebase import PythonCodebase
+from excise.types import Symbol
+from excise.verifiers.leaks.wanted import Target, targets_of
+
+PACKAGES = ("toolz", "jinja2", "rich", "packaging", "tomlkit", "sortedcontainers", "pathspec", "click", "idna", "dask")
+MIN_LOC, MAX_LOC = 6, 60
+
+
+@dataclass(frozen=True)
+class Subject:
+    """One function, planted and taken away."""
+
+    symbol: Symbol
+    module: bytes
+    """The module's source with it."""
+    shipped: bytes
+    """The module's source without it."""
+    targets: tuple[Target, ...]
+    name: str
+    """The function's name."""
+    dotted: str
+    """Import name of the module."""
+
+    @property
+    def code(self) -> str:
+        """The function alone."""
+        return self.module[self.symbol.start : self.symbol.end].decode()
+
+
+def subjects(count: int, seed: int = 0, packages: tuple[str, ...] = PACKAGES) -> list[Subject]:
+    """Some functions and methods, drawn from all packages alike."""
+    lanes = [list(_of(package)) for package in packages]
+    rng = random.Random(seed)
+    for lane in lanes:
+        rng.shuffle(lane)
+    found: list[Subject] = []
+    while len(found) < count and any(lanes):
+        for lane in lanes:
+            if lane and len(found) < count:
+                found.append(lane.pop())
+    return found
+
+
+def _of(package: str) -> Iterator[Subject]:
+    spec = importlib.util.find_spec(package)
+    if spec is None or not spec.submodule_search_locations:
+        return
+    root = Path(next(iter(spec.submodule_search_locations)))
+    paths = sorted(p.relative_to(root).as_posix() for p in root.rglob("*.py") if "tests" not in p.parts)
+    codebase = get_language("python").parse(root, paths)
+    assert isinstance(codebase, PythonCodebase)
+    for path, module in codebase.modules.items():
+        for symbol in module.symbols:
+            if symbol.is_callable and MIN_LOC <= symbol.loc <= MAX_LOC and not symbol.name.startswith("__"):
+                text = module.source[symbol.start : symbol.end].decode()
+                yield Subject(
+                    symbol=symbol,
+                    module=module.source,
+                    shipped=module.source[: symbol.start] + b"pass\n" + module.source[symbol.end :],
+                    targets=tuple(targets_of(codebase, [(symbol.symbol_id, text)])),
+                    name=symbol.name,
+                    dotted=".".join([package, *path.removesuffix(".py").removesuffix("/__init__").split("/")]),
+                )

@@ -1,0 +1,46 @@
+"""Real functions planted in real artefacts: all are found, and nothing is where there is none."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parent))
+from planting.measure import QUICK, SHORT, Tally, measure
+from planting.subjects import subjects
+
+from excise.verifiers.leaks.contents import Contents
+from excise.verifiers.leaks.index import Index
+
+NUM_SUBJECTS = 4
+
+
+@pytest.fixture(scope="module")
+def library() -> Index:
+    """A part of the standard library."""
+    folder = Path(ast_file()).parent
+    contents = Contents()
+    return Index.build((str(p), 0, contents.of_file(p)) for p in sorted(folder.glob("*.py"))[:120])
+
+
+def ast_file() -> str:
+    import ast
+
+    return ast.__file__
+
+
+@pytest.fixture(scope="module")
+def tallies(library: Index, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Tally]:
+    return measure(subjects(NUM_SUBJECTS), QUICK, tmp_path_factory.mktemp("planting"), library)
+
+
+def test_what_is_planted_is_found(tallies: dict[str, Tally]) -> None:
+    assert len(tallies) >= 40
+    assert {name: tally.missed for name, tally in tallies.items() if tally.missed and name != SHORT} == {}
+    assert all(tally.planted >= NUM_SUBJECTS - 1 for name, tally in tallies.items() if name != SHORT)
+
+
+def test_what_is_not_there_is_not_found(tallies: dict[str, Tally]) -> None:
+    assert {name: tally.false for name, tally in tallies.items() if tally.false} == {}

@@ -1,0 +1,38 @@
+"""Base64 inside of texts: inline source maps, notebooks, encoded pickles, PEM-like blocks."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import re
+from collections.abc import Iterator
+
+from excise.verifiers.leaks.pieces import Limits
+
+_LINE = rb"[A-Za-z0-9+/_-]"
+_RUN = re.compile(_LINE + rb"{60,}(?:(?:\r?\n|\\n|\\r\\n)[ \t>#]*" + _LINE + rb"{4,}|={1,2})*")
+_BREAKS = re.compile(rb"\\r\\n|\\n|[\s>#=]")
+_PROBE = re.compile(_LINE + rb"{60}")
+
+
+class Base64:
+    """Every long run of its letters that decodes to something."""
+
+    name = "base64"
+    whole = False
+
+    def fits(self, data: bytes) -> bool:
+        """There is a long word of nothing but its letters."""
+        return _PROBE.search(data) is not None
+
+    def parts(self, data: bytes, _limits: Limits, /) -> Iterator[bytes]:
+        """What the runs mean."""
+        for found in _RUN.finditer(data):
+            letters = _BREAKS.sub(b"", found[0]).replace(b"-", b"+").replace(b"_", b"/")
+            letters = letters[: len(letters) - (len(letters) % 4 == 1)]
+            try:
+                decoded = base64.b64decode(letters + b"=" * (-len(letters) % 4))
+            except (binascii.Error, ValueError):
+                continue
+            if not letters.isalpha() or len(letters) > 200:
+                yield decoded

@@ -1,0 +1,58 @@
+"""Files that are one compressed stream: gzip, bzip2, xz and lzma, Zstandard, zlib."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import re
+from collections.abc import Iterator
+
+from excise.verifiers.leaks.decoders.strings import inflated
+from excise.verifiers.leaks.pieces import MAX_PART, Limits
+
+_ZSTD = b"\x28\xb5\x2f\xfd"
+_ALONE = re.compile(rb"\x5d\0\0[\0-\xff]{2}(?:\xff{8}|[\0-\xff]{5}\0{3})")
+_MAGIC = re.compile(rb"\x1f\x8b\x08|\xfd7zXZ\0|BZh[1-9](?:1AY&SY|\x17rE8P\x90)|\x28\xb5\x2f\xfd")
+_MAX_STREAMS = 1000
+_CHUNK = 1 << 12
+
+
+class Compressed:
+    """One stream or several behind each other, as far as they are sound."""
+
+    name = "compressed"
+    whole = True
+
+    def fits(self, data: bytes) -> bool:
+        """By its first bytes."""
+        return _MAGIC.match(data) is not None or _ALONE.match(data) is not None
+
+    def parts(self, data: bytes, limits: Limits, /) -> Iterator[bytes]:
+        """What was compressed; the beginning of what is too large or torn."""
+        if data.startswith(_ZSTD):
+            yield _zstd(data, limits)
+            return
+        out, place = bytearray(), 0
+        for _ in range(_MAX_STREAMS):
+            stream, used, sound = inflated(data, place, limits)
+            out += stream
+            place += used
+            limits.partial |= not sound
+            if not sound or place >= len(data) or len(out) >= MAX_PART or not self.fits(data[place : place + 16]):
+                break
+        yield bytes(out)
+
+
+def _zstd(data: bytes, limits: Limits) -> bytes:
+    import pyarrow
+
+    out = bytearray()
+    room = min(MAX_PART, limits.bytes_left)
+    with contextlib.suppress(OSError, pyarrow.ArrowException):
+        stream = pyarrow.CompressedInputStream(pyarrow.PythonFile(io.BytesIO(data), mode="r"), "zstd")
+        while len(out) < room and (chunk := stream.read(min(_CHUNK, room - len(out)))):
+            out += chunk
+        limits.partial |= len(out) >= room
+        return bytes(out)
+    limits.partial = True
+    return bytes(out)

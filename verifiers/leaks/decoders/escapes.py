@@ -1,0 +1,51 @@
+"""Strings with escapes: JSON, source maps, ``repr`` of texts, notebooks, URLs, colours of terminals and of TeX.
+
+What they mean is a text like any other.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from excise.verifiers.leaks.decoders.strings import touched
+from excise.verifiers.leaks.pieces import Limits
+
+_ESCAPE = re.compile(rb"\\(u[0-9a-fA-F]{4}|x[0-9a-fA-F]{2}|.)|\"", re.DOTALL)
+_MEANS = {b"n": b"\n", b"r": b"\n", b"t": b" ", b"b": b" ", b"f": b" "}
+_COLOUR = re.compile(rb"\x1b\[[0-9;]*m")
+_BRACES = re.compile(rb"\\PY\{[\w+]*\}\{((?:[^{}]|\{[^{}]*\})*)\}|\\PYZ\w+\{\}|\\[a-z]+-?\d* ?")
+"""Words coloured for TeX, as Pygments writes them; commands of rich text."""
+_URL = re.compile(rb"%([0-9a-fA-F]{2})")
+_MARKS = (b"\\n", b"\\u00", b"\x1b[", b"\\PY{", b"{\\rtf")
+
+
+class Escapes:
+    """The text with its escapes resolved; quotes end lines, as the strings of a list are lines of code."""
+
+    name = "escapes"
+    whole = False
+
+    def fits(self, data: bytes) -> bool:
+        """Line breaks are written as escapes, or blanks as in URLs."""
+        return any(mark in data for mark in _MARKS) or data.count(b"%20", 0, 1 << 20) > 8
+
+    def parts(self, data: bytes, _limits: Limits, /) -> Iterator[bytes]:
+        """The text without escapes: once where they are an exception, again for strings in strings."""
+        if data.count(b"%20", 0, 1 << 20) > 8:
+            yield _URL.sub(lambda found: bytes([int(found[1], 16)]), data)
+        if b"\x1b[" in data:
+            yield _COLOUR.sub(b"", data)
+        if b"\\PY{" in data or b"{\\rtf" in data[:64]:
+            yield _BRACES.sub(lambda found: found[1] or b"", data.replace(b"\\PYZus{}", b"_"))
+        if b"\\n" in data or b"\\u00" in data:
+            yield _ESCAPE.sub(_meaning, touched(data, lambda line: b"\\" in line))
+
+
+def _meaning(found: re.Match[bytes]) -> bytes:
+    escape = found[1]
+    if escape is None:
+        return b"\n"
+    if len(escape) > 1:
+        return chr(int(escape[1:], 16)).encode(errors="replace")
+    return _MEANS.get(escape, escape)

@@ -1,0 +1,33 @@
+"""HTML and XML: the text that a reader sees."""
+
+from __future__ import annotations
+
+import html
+import re
+from collections.abc import Iterator
+
+from excise.verifiers.leaks.decoders.strings import touched
+from excise.verifiers.leaks.pieces import Limits
+
+_TAG = re.compile(rb"<(/?)([a-zA-Z][a-zA-Z0-9:-]*)(?:\s[^<>]{0,4000})?/?>|<!--")
+_INLINE = frozenset(b"a abbr b code em font i kbd mark s samp small span strong sub sup tspan tt u var".split())
+_PROBE = re.compile(rb"</[a-zA-Z]|&(?:lt|gt|amp|quot|#\d+|#x[0-9a-fA-F]+);")
+
+
+class Html:
+    """Tags out, entities resolved; tags that only colour words leave no gap."""
+
+    name = "html"
+    whole = False
+
+    def fits(self, data: bytes) -> bool:
+        """There is an end tag or an entity."""
+        return _PROBE.search(data) is not None
+
+    def parts(self, data: bytes, _limits: Limits, /) -> Iterator[bytes]:
+        """The text."""
+        data = touched(data, lambda line: b"<" in line or b"&" in line)
+        plain = _TAG.sub(lambda tag: b"" if (tag[2] or b"").lower() in _INLINE else b"\n", data)
+        plain = html.unescape(plain.decode(errors="replace")).replace("\xa0", " ").encode(errors="replace")
+        if plain != data:
+            yield plain

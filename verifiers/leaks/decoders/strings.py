@@ -1,0 +1,145 @@
+"""Texts of any encoding, strings of binaries, and compressed streams in the middle of something else."""
+
+from __future__ import annotations
+
+import bz2
+import codecs
+import lzma
+import re
+import zlib
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from excise.verifiers.leaks.pieces import MAX_PART, Limits
+
+_WIDE = (
+    (codecs.BOM_UTF32_LE, "utf-32"),
+    (codecs.BOM_UTF32_BE, "utf-32"),
+    (codecs.BOM_UTF16_LE, "utf-16"),
+    (codecs.BOM_UTF16_BE, "utf-16"),
+)
+_HEAD = 4096
+_STRINGS = re.compile(rb"[\t\n\r\x20-\x7e\x80-\xff]{3,}")
+_WIDE_STRINGS = re.compile(rb"(?:[\t\n\r\x20-\x7e]\0){8,}")
+_STREAMS = re.compile(rb"\x78[\x01\x5e\x9c\xda]|\x1f\x8b\x08[\0-\x1f]|BZh[1-9]1AY&SY|\xfd7zXZ\0")
+_MAX_TRIES = 2000
+_PROBE = 256
+_MIN_STREAM = 40
+
+
+def _wide_encoding(data: bytes) -> str:
+    """The encoding of a text whose letters have several bytes; empty for anything else."""
+    for mark, encoding in _WIDE:
+        if data.startswith(mark):
+            return encoding
+    head = data[:_HEAD]
+    if b"\0" in head and len(head) > 1:
+        for zeros, letters, encoding in ((1, 0, "utf-16-le"), (0, 1, "utf-16-be")):
+            if 0 not in head[letters::2] and 4 * head[zeros::2].count(0) > len(head):
+                return encoding
+    return ""
+
+
+def is_text(data: bytes) -> bool:
+    """No NUL at its beginning and few control characters, or a known mark of wide letters."""
+    if _wide_encoding(data):
+        return True
+    head = data[:_HEAD]
+    return b"\0" not in head and len(head.translate(None, _CONTROL)) >= 0.9 * len(head)
+
+
+_CONTROL = bytes(c for c in range(32) if c not in b"\t\n\r\f\x08\x1b")
+
+
+def text_of(data: bytes) -> bytes:
+    """A text as UTF-8."""
+    encoding = _wide_encoding(data)
+    return data.decode(encoding, errors="replace").encode() if encoding else data
+
+
+def strings_of(data: bytes) -> bytes:
+    """Printable strings of a binary, one to a line, wide ones too."""
+    found = _STRINGS.findall(data)
+    if b"\0" in data:
+        found += [wide[::2] for wide in _WIDE_STRINGS.findall(data)]
+    return b"\n".join(found)
+
+
+_NATIVE = (
+    b"\x7fELF",
+    b"!<arch>\n",
+    b"\xde\x12\x04\x95",
+    b"\x95\x04\x12\xde",
+    b"\xca\xfe\xba\xbe",
+    b"\x89PNG",
+    b"\0\1\0\0",
+    b"OTTO",
+)
+"""Programs, libraries, catalogues of messages, Java classes, images, fonts."""
+_STRONG = (b"\ndef ", b" def ", b"self.", b"elif ", b" is None", b" is not None", b"lambda ")
+_WEAK = (b"return ", b"import ", b"__init__", b"for ", b"None")
+_COMPILED = (b"__pyx_", b"CPyDef_")
+
+
+def is_native(data: bytes) -> bool:
+    """A kind of binary that seldom has to do with Python."""
+    return data.startswith(_NATIVE)
+
+
+def is_pythonic(data: bytes) -> bool:
+    """There are two of the words that Python code hardly does without, or a mark of Cython or mypyc."""
+    strong = sum(mark in data for mark in _STRONG)
+    return strong > 1 or (strong == 1 and any(mark in data for mark in _WEAK)) or any(m in data for m in _COMPILED)
+
+
+def touched(text: bytes, concerned: Callable[[bytes], bool]) -> bytes:
+    """All of a text if a quarter of its lines are ``concerned``, else those lines alone: the others are read as is."""
+    lines = text.splitlines(keepends=True)
+    chosen = [line for line in lines if concerned(line)]
+    return text if 4 * len(chosen) >= len(lines) else b"".join(chosen)
+
+
+def carved(data: bytes, limits: Limits) -> Iterator[bytes]:
+    """Compressed streams wherever they begin, as far as they can be read; nothing is looked for inside of one."""
+    place, tries = 0, 0
+    while tries < _MAX_TRIES and (found := _STREAMS.search(data, place)):
+        place = found.start() + 1
+        tries += 1
+        stream, used, _ = inflated(data, found.start(), limits)
+        if len(stream) >= _MIN_STREAM:
+            place = found.start() + used
+            yield stream
+    limits.partial |= tries == _MAX_TRIES
+
+
+def _decompressor(data: bytes, start: int) -> Any:
+    first = data[start]
+    if first == 0x78:
+        return zlib.decompressobj()
+    if first == 0x1F:
+        return zlib.decompressobj(wbits=31)
+    return bz2.BZ2Decompressor() if first == 0x42 else lzma.LZMADecompressor(memlimit=256 << 20)
+
+
+def inflated(data: bytes, start: int, limits: Limits) -> tuple[bytes, int, bool]:
+    """The stream that begins at ``start``, how many bytes of ``data`` it took (at least one), and whether it ended."""
+    engine = _decompressor(data, start)
+    room = max(0, min(MAX_PART, limits.bytes_left))
+    out = bytearray()
+    place, size = start, _PROBE
+    try:
+        while place < len(data) and len(out) < room and not engine.eof:
+            chunk = data[place : place + size]
+            place += len(chunk)
+            out += engine.decompress(chunk, room - len(out))
+            while not engine.eof and len(out) < room and (rest := _rest(engine)):
+                out += engine.decompress(rest, room - len(out))
+            size = min(4 * size, 1 << 20)
+    except (zlib.error, OSError, lzma.LZMAError, EOFError, ValueError, MemoryError):
+        pass  # no stream, or a damaged one: its sound beginning counts
+    return bytes(out), max(1, place - start - len(getattr(engine, "unused_data", b""))), engine.eof
+
+
+def _rest(engine: Any) -> bytes:
+    """Input that zlib has not looked at yet, since there was no room; the others keep it themselves."""
+    return bytes(getattr(engine, "unconsumed_tail", b""))

@@ -1,0 +1,47 @@
+"""Swap files of vim: blocks whose lines lie from the last to the first."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from excise.verifiers.leaks.pieces import Limits
+
+_HEADER = 22
+_MAX_LINES = 100_000
+
+
+class VimSwap:
+    """Lines of its data blocks, in their order."""
+
+    name = "vim"
+    whole = False
+
+    def fits(self, data: bytes) -> bool:
+        """By its first bytes."""
+        return data.startswith(b"b0VIM ")
+
+    def parts(self, data: bytes, _limits: Limits, /) -> Iterator[bytes]:
+        """One part for all blocks together, in the order of their line numbers as far as that is the order on disk."""
+        size = int.from_bytes(data[12:16], "little")
+        size = size if 1024 <= size <= 1 << 20 else 4096
+        lines: list[bytes] = []
+        for start in range(0, len(data), size):
+            block = data[start : start + size]
+            if block[:2] == b"ad":
+                lines += _lines(block)
+        yield b"\n".join(lines)
+
+
+def _lines(block: bytes) -> Iterator[bytes]:
+    """Lines of a data block: it ends with the first line, and an index of offsets says where each begins."""
+    end = int.from_bytes(block[12:16], "little")
+    count = min(int.from_bytes(block[16:24], "little"), _MAX_LINES)
+    for number in range(count):
+        at = 24 + 4 * number
+        if at + 4 > len(block):
+            return
+        start = int.from_bytes(block[at : at + 4], "little") & 0x7FFFFFFF
+        if start < 24 or start > len(block):
+            continue
+        stop = block.find(b"\0", start, min(end, len(block)))
+        yield block[start : stop if stop >= 0 else len(block)]

@@ -1,0 +1,140 @@
+"""Fingerprints as numbers: what a piece of anything has in common with the code that it was made of.
+
+Every feature is a 64-bit hash, of one of four channels:
+
+==========  =========================================  =================================================
+channel     what is hashed                             catalogue
+==========  =========================================  =================================================
+window      five consecutive words                     F1 body lines, F3 docstrings and strings (L4, L2)
+word        one word                                   F2 rare identifiers, F6 names of binaries (L3, L1)
+signature   name of a definition and a parameter       signatures (L2)
+code        name of a code object and a word in it     F4 shape of code objects (L3)
+==========  =========================================  =================================================
+
+Words are identifiers, keywords and numbers; punctuation, layout and marks at the ends of lines do not exist, so that
+copies in other formats, in diffs, quotes, comments or coloured HTML have the same windows.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from excise.verifiers.leaks.pieces import Code, Kind, Piece
+
+FORMAT = 7
+"""Version of what is hashed and of what the decoders find; part of the names of everything kept."""
+WINDOW = 5
+Hashes = NDArray[np.uint64]
+_WORD = re.compile(rb"[0-9A-Za-z_\x80-\xff]+")
+_NUMBERED = re.compile(rb"(?m)^[ \t>#|!*+-]*\d{1,6}(?:[ \t]*[:|.)\]>!-]+|[ \t])[ \t]*(?=\S)")
+"""Line numbers, as in listings, tracebacks and coverage reports."""
+_HEADER = re.compile(rb"\b(?:def|class)\s+(\w+)\s*\(([^)]{0,600})")
+_BLOCK = 1 << 20
+_LONGEST = 100
+_MEMO = 500_000
+_MIX = np.uint64(0x9E3779B97F4A7C15)
+_SALTS = {name: np.uint64(n * 0xD6E8FEB86659FD93 % 2**64) for n, name in enumerate(("word", "signature", "code"), 1)}
+EMPTY: Hashes = np.zeros(0, dtype=np.uint64)
+
+
+class _Memo(dict[bytes, int]):
+    """Words and their hashes; forgets all when it is full."""
+
+    def __missing__(self, word: bytes) -> int:
+        value = int.from_bytes(hashlib.blake2b(word[:_LONGEST], digest_size=8).digest(), "little")
+        if len(word) <= _LONGEST:
+            if len(self) >= _MEMO:
+                self.clear()
+            self[word] = value
+        return value
+
+
+_memo = _Memo()
+
+
+def unique(hashes: Hashes) -> Hashes:
+    """Sorted, each once. numpy's own ``unique`` builds a hash table since 2.3, ten times as slow on hashes."""
+    ordered = np.sort(hashes)
+    if not len(ordered):
+        return ordered
+    return ordered[np.concatenate(([True], ordered[1:] != ordered[:-1]))]
+
+
+def words_of(text: bytes) -> list[bytes]:
+    """The words of a text, line numbers left out."""
+    return _WORD.findall(_NUMBERED.sub(b"", text))
+
+
+def hashes_of(words: Iterable[bytes]) -> Hashes:
+    """Hash of each word, in their order."""
+    return np.fromiter(map(_memo.__getitem__, words), dtype=np.uint64)
+
+
+def windows(hashes: Hashes) -> Hashes:
+    """Hash of every run of :data:`WINDOW` words; of all words together if there are fewer, but at least two."""
+    size = min(WINDOW, len(hashes))
+    if size < 2:
+        return EMPTY
+    count = len(hashes) - size + 1
+    found = np.zeros(count, dtype=np.uint64)
+    with np.errstate(over="ignore"):
+        for place in range(size):
+            found = (found * _MIX) ^ (hashes[place : place + count] + np.uint64(place))
+            found ^= found >> np.uint64(29)
+    return found
+
+
+def salted(channel: str, hashes: Hashes) -> Hashes:
+    """Hashes of words as features of a channel."""
+    with np.errstate(over="ignore"):
+        mixed = (hashes ^ _SALTS[channel]) * _MIX
+    return mixed ^ (mixed >> np.uint64(31))
+
+
+def pairs(channel: str, name: bytes, words: Iterable[bytes]) -> Hashes:
+    """Features of a channel for a name with each of the words."""
+    with np.errstate(over="ignore"):
+        return salted(channel, hashes_of(words) + np.uint64(_memo[name]) * _MIX)
+
+
+def features(piece: Piece) -> Hashes:
+    """All features of a piece, sorted, each once."""
+    if piece.kind is Kind.CODE:
+        assert piece.code is not None
+        return unique(_code_features(piece.code))
+    found = [_text_features(block) for block in _blocks(piece.data)]
+    return unique(np.concatenate(found)) if found else EMPTY
+
+
+def _text_features(block: bytes) -> Hashes:
+    hashes = hashes_of(words_of(block))
+    found = [windows(hashes), salted("word", unique(hashes))]
+    for name, parameters in _HEADER.findall(block):
+        found.append(pairs("signature", name, set(_WORD.findall(parameters))))
+    return np.concatenate(found)
+
+
+def _code_features(code: Code) -> Hashes:
+    words = [word.encode(errors="replace") for word in code.words]
+    name = code.name.encode(errors="replace")
+    parameters = [word.encode(errors="replace") for word in code.parameters]
+    return np.concatenate(
+        [
+            pairs("code", name, words),
+            pairs("signature", name, parameters),
+            salted("word", hashes_of([*words, name])),
+        ]
+    )
+
+
+def _blocks(text: bytes) -> Sequence[bytes]:
+    """Parts of a large text that overlap by more than a window, so that memory is limited."""
+    if len(text) <= _BLOCK:
+        return [text]
+    starts = range(0, len(text), _BLOCK)
+    return [text[max(0, start - 200) : start + _BLOCK] for start in starts]

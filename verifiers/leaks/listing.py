@@ -1,0 +1,112 @@
+"""Which files an agent can read, as the sandbox itself says; and where their bytes are on this side.
+
+A program of ours lists the sandbox from inside, so that no mount, mask or image is guessed at. Files of layers, and of
+the host's own system, are then read here, where they lie; whatever is not found here with the same size and time of
+change is handed out by the sandbox.
+"""
+
+from __future__ import annotations
+
+import json
+import tarfile
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import BinaryIO
+
+from excise.envs.layout import ENV, OUT
+from excise.errors import SandboxError
+from excise.protocols import Mount, Session
+
+PROGRAM = Path(__file__).parent / "inside" / "list_readable.py"
+_TIMEOUT_S = 600.0
+_MAX_LISTING = 512 << 20
+_MAX_FILES = 5_000_000
+_BATCH = 64 << 20
+"""Bytes of files that the sandbox hands out at once."""
+
+
+@dataclass(frozen=True, slots=True)
+class Readable:
+    """One file that can be read in the sandbox."""
+
+    path: str
+    """Where it is there."""
+    size: int
+    """Bytes."""
+    changed_ns: int
+    """Time of its last change."""
+
+
+def list_readable(session: Session) -> tuple[list[Readable], bytes]:
+    """All files that can be read in a session, and what its processes show of themselves.
+
+    Raises :class:`SandboxError` if the listing does not come to its end.
+    """
+    _run(session, "list")
+    rows = []
+    with _result(session, "listing", _MAX_LISTING) as file:
+        for line in file:
+            path, size, changed = json.loads(line)
+            rows.append(Readable(str(path), int(size), int(changed)))
+            if len(rows) > _MAX_FILES:
+                raise SandboxError(f"A sandbox shows more than {_MAX_FILES} files.")
+    with _result(session, "processes", _MAX_LISTING) as file:
+        shown = file.read()
+    return sorted(rows, key=lambda row: row.path), shown
+
+
+def _run(session: Session, what: str, names: Sequence[str] = ()) -> None:
+    program = PROGRAM.read_text(encoding="utf-8")
+    lines = "".join(json.dumps(name) + "\n" for name in names).encode()
+    python = f"{ENV}/bin/python"
+    done = session.exec([python, "-I", "-S", "-c", program, what], timeout_s=_TIMEOUT_S, stdin=lines, cwd="/")
+    if done.rc != 0:
+        raise SandboxError(f"The files of a sandbox cannot be listed: {done.stderr.decode(errors='replace')[-500:]}")
+
+
+def _result(session: Session, name: str, most: int) -> BinaryIO:
+    """A file that the program left for us."""
+    path = session.out / name
+    if path.is_symlink() or not path.is_file() or path.stat().st_size > most:
+        raise SandboxError(f"The sandbox left no sound {OUT}/{name}.")
+    return open(path, "rb")
+
+
+def on_this_side(path: str, mounts: Sequence[Mount]) -> Path | None:
+    """The file of a layer, or of this host's own system, that a path in the sandbox may show; see :func:`is_same`."""
+    fitting = [m for m in mounts if path.startswith(f"{m.target}/")]
+    if not fitting:
+        return Path(path)
+    mount = max(fitting, key=lambda m: len(m.target))
+    inside = path[len(mount.target) + 1 :]
+    return next((found for layer in mount.layers if (found := Path(layer, inside)).is_file()), None)
+
+
+def is_same(row: Readable, path: Path) -> bool:
+    """The same size and time of change: the file that the sandbox showed."""
+    try:
+        status = path.lstat()
+    except OSError:
+        return False
+    return status.st_size == row.size and status.st_mtime_ns == row.changed_ns
+
+
+def handed_out(session: Session, rows: Sequence[Readable], most: int) -> Iterator[tuple[Readable, bytes]]:
+    """Contents of files as the sandbox gives them, those longer than ``most`` bytes left out."""
+    batch: list[Readable] = []
+    for row in [*rows, None]:
+        if batch and (row is None or sum(r.size for r in batch) + row.size > _BATCH):
+            yield from _handed_out(session, batch)
+            batch = []
+        if row is not None and row.size <= most:
+            batch.append(row)
+
+
+def _handed_out(session: Session, batch: Sequence[Readable]) -> Iterator[tuple[Readable, bytes]]:
+    _run(session, "pack", [row.path for row in batch])
+    wanted = {row.path.lstrip("/"): row for row in batch}
+    with _result(session, "files.tar", 2 * _BATCH + 4096 * len(batch)) as file, tarfile.open(fileobj=file) as archive:
+        for member in archive:
+            if member.isfile() and member.name in wanted and (content := archive.extractfile(member)) is not None:
+                yield wanted[member.name], content.read()

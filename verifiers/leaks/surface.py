@@ -1,0 +1,150 @@
+"""Everything outside of the tree that agents of one environment can read: indexes of environment, interpreter, system.
+
+Made once for all tasks of an environment, and parts of it for all environments that share them: an index is named after
+the paths, sizes and times of change of what it holds, as the sandbox listed them.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import shutil
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from excise.envs.host_lock import host_folder, host_lock
+from excise.envs.layout import ENV, REPO, library_of
+from excise.protocols import Mount, Session
+from excise.verifiers.leaks.contents import Content, Contents, read_content
+from excise.verifiers.leaks.decoding import read_file
+from excise.verifiers.leaks.features import FORMAT
+from excise.verifiers.leaks.index import Index
+from excise.verifiers.leaks.listing import Readable, handed_out, is_same, list_readable, on_this_side
+from excise.verifiers.leaks.pieces import MAX_PART
+from excise.verifiers.workbench import Workbench
+from excise.verifiers.workspace import Workspace
+
+LIBRARY, ENVIRONMENT, SYSTEM, PROCESSES = "the standard library", "the environment", "the system", "processes"
+
+_MAX_AGE_S = 30 * 86_400
+
+
+@dataclass(frozen=True, slots=True)
+class Surface:
+    """Indexes by root."""
+
+    roots: dict[str, Index]
+    """:data:`ENVIRONMENT`, :data:`LIBRARY`, :data:`SYSTEM` and :data:`PROCESSES`."""
+
+    @property
+    def library(self) -> Index:
+        """The interpreter's own files: what is common there is an idiom."""
+        return self.roots[LIBRARY]
+
+
+_known: dict[str, Surface] = {}
+
+
+def surface_of(bench: Workbench) -> Surface:
+    """The surface of a workbench's environment; listed once per process and environment.
+
+    Raises :class:`SandboxError`.
+    """
+    key = f"{bench.prepared.layers.env} {bench.sandbox.name}"
+    if key not in _known:
+        if len(_known) > 3:
+            _known.clear()
+        _known[key] = _surface(bench)
+    return _known[key]
+
+
+def contents_of(bench: Workbench) -> Contents:
+    """Features by content, shared by all that use the same cache folder; one object per process."""
+    folder = Path(bench.prepared.layers.env).parent.parent / "leaks"
+    if folder not in _contents:
+        _contents[folder] = Contents(folder)
+    return _contents[folder]
+
+
+_contents: dict[Path, Contents] = {}
+
+
+def _surface(bench: Workbench) -> Surface:
+    empty = Path(bench.prepared.layers.env).parent.parent / "leaks" / "empty"
+    empty.mkdir(parents=True, exist_ok=True)
+    space = Workspace(bench, empty)
+    mounts = space.mounts()
+    with space.open() as session:
+        listed, shown = list_readable(session)
+        groups = _grouped(bench, listed)
+        reader = _Reader(session, mounts, contents_of(bench))
+        roots = {name: reader.index(name, rows) for name, rows in groups.items()}
+    roots[PROCESSES] = Index.build([("/proc", len(shown), read_content(shown))])
+    return Surface(roots)
+
+
+def _grouped(bench: Workbench, listed: Sequence[Readable]) -> dict[str, list[Readable]]:
+    library = f"{library_of(bench.interpreter)}/"
+    groups: dict[str, list[Readable]] = {LIBRARY: [], ENVIRONMENT: [], SYSTEM: []}
+    for row in listed:
+        if row.path.startswith(f"{REPO}/"):
+            continue
+        name = ENVIRONMENT if row.path.startswith(f"{ENV}/") else LIBRARY if row.path.startswith(library) else SYSTEM
+        groups[name].append(row)
+    return groups
+
+
+@dataclass(frozen=True, slots=True)
+class _Reader:
+    """Makes indexes of files that a session showed."""
+
+    session: Session
+    mounts: Sequence[Mount]
+    contents: Contents
+
+    def index(self, name: str, rows: Sequence[Readable]) -> Index:
+        """The index of some files, as it was kept or made now."""
+        stamp = hashlib.sha256(repr((FORMAT, name)).encode())
+        for row in rows:
+            stamp.update(f"{row.path}\0{row.size}\0{row.changed_ns}\n".encode(errors="surrogateescape"))
+        folder = host_folder() / "leaks" / stamp.hexdigest()[:32]
+        if not folder.is_dir():
+            with host_lock(f"leaks {folder.name}"):
+                if not folder.is_dir():
+                    Index.build(self._read(rows, name)).save(folder)
+                    _forget_old(folder.parent)
+        return Index.load(folder)
+
+    def _read(self, rows: Sequence[Readable], name: str) -> Iterator[tuple[str, int, Content | None]]:
+        """Features of each file."""
+        elsewhere = []
+        for row in rows:
+            path = on_this_side(row.path, self.mounts)
+            if path is None or not is_same(row, path):
+                elsewhere.append(row)
+                continue
+            yield row.path, row.size, self._content(read_file(path), name)
+        given = set()
+        for row, data in handed_out(self.session, elsewhere, MAX_PART):
+            given.add(row.path)
+            yield row.path, row.size, self._content(data, name)
+        for row in elsewhere:
+            if row.path not in given:
+                yield row.path, row.size, None
+
+    def _content(self, data: bytes | None, name: str) -> Content | None:
+        """Features of a file. Those of environments are kept, since others have the same packages; of the system's
+        files only those texts count that may be Python."""
+        if data is None:
+            return None
+        return self.contents.of(data) if name == ENVIRONMENT else read_content(data, only_python=name == SYSTEM)
+
+
+def _forget_old(kept: Path) -> None:
+    """Drop indexes that nobody has loaded for a month: of environments and states of the host that are gone."""
+    limit = time.time() - _MAX_AGE_S
+    for folder in kept.iterdir():
+        facts = folder / "facts.json"
+        if facts.is_file() and max(facts.stat().st_atime, facts.stat().st_mtime) < limit:
+            shutil.rmtree(folder, ignore_errors=True)

@@ -1,0 +1,146 @@
+"""What is looked for: the fingerprints of each deleted definition, by channel."""
+
+from __future__ import annotations
+
+import keyword
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+
+from excise.protocols import Codebase
+from excise.types import Symbol, SymbolKind
+from excise.verifiers.leaks.features import EMPTY, Hashes, hashes_of, pairs, salted, unique, windows, words_of
+
+_STRING = re.compile(rb"(?P<quote>\"\"\"|''')(?s:.*?)(?P=quote)|\"(?:\\.|[^\"\\\n])*\"|'(?:\\.|[^'\\\n])*'|#[^\n]*")
+_NAME = re.compile(rb"[A-Za-z_\x80-\xff][\w\x80-\xff]*")
+_PREFIXES = frozenset(
+    first + second for first in (b"", b"r", b"R", b"b", b"B", b"f", b"F") for second in (b"", b"r", b"b", b"f", b"R")
+)
+_KEYWORDS = frozenset(word.encode() for word in keyword.kwlist) | {b"print"} | _PREFIXES
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """One deleted definition: a function with what is nested in it, or the rest of a class or of a module."""
+
+    symbol: str
+    """Id of the symbol."""
+    name: str
+    """Its last component; ``<module>`` for a module."""
+    body: Hashes
+    """Windows of its code without signature and docstring: source text (L4)."""
+    code: Hashes
+    """Its name with every name that its code uses: code objects (L3)."""
+    rare: Hashes
+    """Words of its code: together in one place they are its locals (L3)."""
+    signature: Hashes
+    """Its name with each parameter (L2)."""
+    docstring: Hashes
+    """Windows of its docstring (L2)."""
+    mention: Hashes
+    """Its name as a word (L1)."""
+
+    def everything(self) -> Hashes:
+        """All of it, each hash once, sorted."""
+        channels = (self.body, self.code, self.rare, self.signature, self.docstring, self.mention)
+        return unique(np.concatenate(channels))
+
+
+def targets_of(codebase: Codebase, deleted: Iterable[tuple[str, str]]) -> list[Target]:
+    """Targets of a deletion's (symbol id, text): methods and functions by themselves, and what is around them."""
+    symbols = codebase.symbols()
+    found: dict[str, Target] = {}
+    for symbol_id, text in deleted:
+        symbol = symbols.get(symbol_id)
+        if symbol is None:
+            found[symbol_id] = target(symbol_id, symbol_id.rpartition("::")[2], text.encode(errors="replace"))
+            continue
+        for inner, body in definitions_in(codebase, symbol):
+            found[inner.symbol_id] = _target(inner, body)
+    return list(found.values())
+
+
+def definitions_in(codebase: Codebase, outer: Symbol) -> list[tuple[Symbol, bytes]]:
+    """(definition, its code): functions and methods whole; of classes and modules what is outside of these."""
+    module = codebase.modules[outer.path]
+    inside = [s for s in module.symbols if outer.start <= s.start and s.end <= outer.end]
+    functions = _outermost([s for s in inside if s.is_callable])
+    found = [(s, module.source[s.code_start : s.end]) for s in inside if s.is_callable]
+    for holder in inside:
+        if not holder.is_callable:
+            others = [s for s in inside if s is not holder and s.kind is not SymbolKind.MODULE]
+            others = [s for s in others if holder.start <= s.start <= s.end <= holder.end]
+            start = holder.code_start if holder.kind is SymbolKind.CLASS else holder.start
+            rest = _without(module.source, start, holder.end, [*others, *functions])
+            found.append((holder, rest))
+    return found
+
+
+def _outermost(symbols: Sequence[Symbol]) -> list[Symbol]:
+    kept: list[Symbol] = []
+    for symbol in sorted(symbols, key=lambda s: (s.start, -s.end)):
+        if not kept or symbol.start >= kept[-1].end:
+            kept.append(symbol)
+    return kept
+
+
+def _without(source: bytes, start: int, end: int, symbols: Sequence[Symbol]) -> bytes:
+    """A part of a file without some definitions in it."""
+    parts, place = [], start
+    for symbol in _outermost(symbols):
+        if symbol.start >= place and symbol.end <= end:
+            parts.append(source[place : symbol.start])
+            place = symbol.end
+    return b"\n".join([*parts, source[place:end]])
+
+
+def _target(symbol: Symbol, body: bytes) -> Target:
+    return target(symbol.symbol_id, symbol.name or "<module>", body, parameters_of(symbol), symbol.docstring)
+
+
+def target(symbol_id: str, name: str, body: bytes, parameters: Sequence[str] = (), docstring: str = "") -> Target:
+    """Fingerprints of one definition from its texts."""
+    plain = name.partition("#")[0].encode(errors="replace")
+    words = code_words(body) | {p.encode() for p in parameters}
+    own = [p.encode() for p in parameters if p not in {"self", "cls"}]
+    return Target(
+        symbol=symbol_id,
+        name=plain.decode(),
+        body=unique(windows(hashes_of(words_of(body)))),
+        code=unique(pairs("code", plain, words)),
+        rare=unique(salted("word", hashes_of(words))),
+        signature=unique(pairs("signature", plain, own)) if own else EMPTY,
+        docstring=unique(windows(hashes_of(words_of(docstring.encode(errors="replace"))))),
+        mention=salted("word", hashes_of([plain])),
+    )
+
+
+def parameters_of(symbol: Symbol) -> list[str]:
+    """Names of a function's parameters, from its signature as written."""
+    if not symbol.is_callable:
+        return []
+    opened = symbol.signature.partition("(")[2]
+    depth, top = 1, []
+    for letter in opened:
+        depth += (letter in "([{") - (letter in ")]}")
+        if depth == 0:
+            break
+        top.append(letter if depth == 1 else " " if letter in ")]}" else "")
+    parts = "".join(top).split(",")
+    return [found[1] for part in parts if (found := re.match(r"\s*\*{0,2}([^\W\d]\w*)", part))]
+
+
+@lru_cache(maxsize=4096)
+def code_words(body: bytes) -> frozenset[bytes]:
+    """Names in code: no keywords, nothing from strings and comments."""
+    return frozenset(_NAME.findall(_STRING.sub(b" ", body))) - _KEYWORDS
+
+
+def code_pairs(symbol: Symbol, body: bytes) -> Hashes:
+    """Features that the code object of a definition has."""
+    words = code_words(body) | {p.encode() for p in parameters_of(symbol)}
+    name = (symbol.name or "<module>").partition("#")[0]
+    return pairs("code", name.encode(errors="replace"), words)
