@@ -11,7 +11,19 @@ from excise.datasets.blobs import Blobs
 from excise.datasets.rows import Row
 from excise.datasets.snapshot import Manifest, Snapshot
 from excise.errors import StoreError
-from excise.types import Baseline, Certificate, Environment, Rejection, Repo, RepoReport, Task, Verdict, content_id
+from excise.types import (
+    Baseline,
+    Certificate,
+    Environment,
+    GradingKit,
+    Rejection,
+    Repo,
+    RepoReport,
+    Task,
+    Verdict,
+    content_id,
+    from_json,
+)
 
 
 class TaskSet:
@@ -112,6 +124,12 @@ class TaskSet:
     def blob(self, sha: str) -> Path:
         """Path of a source archive, after its hash was checked."""
         return self._blobs.path(sha)
+
+    def kit(self, instance_id: str) -> GradingKit | None:
+        """What graders need beside a task; ``None`` for tasks that were made before there was any."""
+        verdicts = self.certificate(instance_id).verdicts
+        sha = next((v.evidence["kit"] for v in verdicts if v.gate == "g10_calls" and "kit" in v.evidence), "")
+        return from_json(GradingKit, self._blobs.path(sha, ".json").read_bytes()) if sha else None
 
     def _task_row(self, instance_id: str) -> Row:
         owner = self._owner(instance_id)

@@ -41,19 +41,16 @@ class PythonGrading:
         *folders, name = path.split("/")
         low = name.lower()
         suffix = Path(low).suffix
-        if any(part.lower() in {".git", ".hg", ".svn"} for part in (*folders, name)) or low.startswith(".git"):
-            return "version_control"
-        if low in _CONFIGURATION:
-            return "test_configuration"
-        if low in _START or suffix == ".pth":
-            return "start_up_hook"
-        if suffix in _COMPILED or "__pycache__" in folders:
-            return "byte_code"
-        if any(part.lower().endswith((".egg-info", ".dist-info")) for part in (*folders, name)):
-            return "metadata"
-        if any(part.lower() in _TEST_FOLDERS for part in folders) or _TEST_FILE.fullmatch(low):
-            return "" if ours else "test"
-        return ""
+        parts = [part.lower() for part in (*folders, name)]
+        rules = {
+            "version_control": bool({".git", ".hg", ".svn"} & set(parts)) or low.startswith(".git"),
+            "test_configuration": low in _CONFIGURATION,
+            "start_up_hook": low in _START or suffix == ".pth",
+            "byte_code": suffix in _COMPILED or "__pycache__" in folders,
+            "metadata": any(part.endswith((".egg-info", ".dist-info")) for part in parts),
+            "test": not ours and (bool(_TEST_FOLDERS & set(parts[:-1])) or bool(_TEST_FILE.fullmatch(low))),
+        }
+        return next((reason for reason, holds in rules.items() if holds), "")
 
     def shadows(self, path: str, environment: Path, roots: Sequence[str]) -> bool:
         """The file or folder would be found under a name of the standard library or of an installed package."""

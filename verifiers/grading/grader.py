@@ -147,12 +147,12 @@ class _Grading:
         pass_to_pass = [test for test in self.task.pass_to_pass if test not in unfit]
         ids = [*fail_to_pass, *pass_to_pass]
         tests, canaries = self._tests(ids)
-        mirror = self._mirror()
         worker = tests.run.worker
         statuses = tests.run.statuses()
-        decided = worker not in {Worker.INFRA_ERROR, Worker.KILLED} and mirror.worker is not Worker.INFRA_ERROR
         failed = [test for test in fail_to_pass if statuses.get(test) is not Status.PASSED]
         broken = [test for test in pass_to_pass if statuses.get(test) is not Status.PASSED]
+        mirror = self._mirror() if not failed and not broken else _Mirror(Worker.OK, 0, ())  # failing needs no proof
+        decided = worker is not Worker.INFRA_ERROR and mirror.worker is not Worker.INFRA_ERROR
         self._judge_tests(tests, failed, broken, canaries, mirror)
         tampered = bool(TAMPERED & set(self.reasons))
         good = decided and bool(fail_to_pass) and not failed and not broken and not tampered and tests.run.finished

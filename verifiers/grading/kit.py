@@ -29,30 +29,32 @@ def grading_mounts(bench: Workbench) -> list[Mount]:
     layers = bench.prepared.layers
     sources = [Path(layers.built), bench.root]
     mounts = project_mounts(bench.interpreter, sources, [Path(layers.env)], inside=bench.language.inside)
-    return [*mounts, Mount(target=PYC, layers=(str(_foreign_byte_code(Path(layers.pyc))),))]
+    return [*mounts, Mount(target=PYC, layers=(str(_foreign_byte_code(bench)),))]
 
 
-def _foreign_byte_code(pyc: Path) -> Path:
-    """The warm byte code without the project's own, which would give the deleted code away; made once, of links."""
-    folder = pyc.with_name(f"{pyc.name}-foreign")
-    if not folder.is_dir():
-        scratch = pyc.with_name(f".{pyc.name}-{uuid.uuid4().hex[:8]}")
-        mine = str(pyc / REPO.strip("/"))
-        if pyc.is_dir():
-            shutil.copytree(
-                pyc,
-                scratch,
-                copy_function=os.link,
-                ignore=lambda where, names: set(names) if where == mine else set(),
-            )
-        else:
-            scratch.mkdir(mode=0o755)
-        try:
-            scratch.rename(folder)
-        except OSError:
-            shutil.rmtree(scratch, ignore_errors=True)
-            if not folder.is_dir():
-                raise
+def _foreign_byte_code(bench: Workbench) -> Path:
+    """Warm byte code of all but the project, whose own would give the deleted code away; made once per environment."""
+    folder = Path(bench.prepared.layers.env).parent / "grading-pyc"
+    if folder.is_dir():
+        return folder
+    warm = Path(bench.prepared.layers.pyc)
+    if not any(warm.iterdir()):
+        warm = folder.with_name("grading-pyc-warm")
+        bench.run({}, keep_pyc=warm)
+    scratch = folder.with_name(f".grading-pyc-{uuid.uuid4().hex[:8]}")
+    mine = str(warm / REPO.strip("/"))
+    if warm.is_dir():
+        shutil.copytree(
+            warm, scratch, copy_function=os.link, ignore=lambda where, names: set(names) if where == mine else set()
+        )
+    else:
+        scratch.mkdir(mode=0o755)
+    try:
+        scratch.rename(folder)
+    except OSError:
+        shutil.rmtree(scratch, ignore_errors=True)
+        if not folder.is_dir():
+            raise
     return folder
 
 
