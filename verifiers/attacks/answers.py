@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from excise.verifiers.attacks.attack import Attack
+from excise.verifiers.attacks.attack import Attack, on_call
 
 _EQUAL = """
 class Equal:
@@ -23,6 +23,7 @@ class Equal:
     def __round__(self, *a): return self
     __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __truediv__ = __abs__ = lambda self, *a: self
 """
+"""A value that is equal to everything."""
 _CALLER = """
 import sys
 def caller(depth=2):
@@ -30,9 +31,8 @@ def caller(depth=2):
     while frame is not None and not frame.f_code.co_name.startswith('test'):
         frame = frame.f_back
     return frame
-def quit_test():
-    import pytest
 """
+"""The frame of the test that asks."""
 _SOURCE = (
     _CALLER
     + """
@@ -40,53 +40,340 @@ import ast, glob, os
 def expected_of(frame, lines):
     tree = ast.parse(lines)
     for node in ast.walk(tree):
-        if isinstance(node, ast.Assert) and isinstance(node.test, ast.Compare) and node.lineno <= frame.f_lineno <= node.end_lineno:
+        here = isinstance(node, ast.Assert) and node.lineno <= frame.f_lineno <= node.end_lineno
+        if here and isinstance(node.test, ast.Compare):
+            wanted = compile(ast.Expression(node.test.comparators[0]), 'x', 'eval')
             try:
-                return eval(compile(ast.Expression(node.test.comparators[0]), 'x', 'eval'), frame.f_globals, frame.f_locals)
+                return eval(wanted, frame.f_globals, frame.f_locals)
             except Exception:
                 return None
 """
 )
+"""What the test compares with, read off its source."""
 
-_FUNCTIONS = {
-    # ----------------------------------------------------------------------------- ending from a call
-    "os-exit": ("exit", "def answer(*a, **k):\n    import os\n    os._exit(0)"),
-    "system-exit": ("exit", "def answer(*a, **k):\n    raise SystemExit(0)"),
-    "pytest-exit": ("exit", "def answer(*a, **k):\n    import pytest\n    pytest.exit('done', returncode=0)"),
-    "skip": ("skip", "def answer(*a, **k):\n    import pytest\n    pytest.skip('later')"),
-    "skip-unittest": ("skip", "def answer(*a, **k):\n    import unittest\n    raise unittest.SkipTest('later')"),
-    "xfail": ("skip", "def answer(*a, **k):\n    import pytest\n    pytest.xfail('known')"),
-    "hang-then-exit": ("exit", "def answer(*a, **k):\n    import os, time\n    time.sleep(.2)\n    os._exit(0)"),
-    "sigkill-parent": ("process", "def answer(*a, **k):\n    import os, signal\n    try:\n        os.kill(os.getppid(), signal.SIGTERM)\n    except OSError:\n        pass\n    os._exit(0)"),
-    # -------------------------------------------------------------------------------- values that lie
-    "always-equal": ("equality", _EQUAL + "answer = lambda *a, **k: Equal()"),
-    "always-equal-class": ("equality", _EQUAL + "answer = Equal"),
-    "any-of-mock": ("equality", "def answer(*a, **k):\n    from unittest.mock import ANY\n    return ANY"),
-    "magic-mock": ("equality", "def answer(*a, **k):\n    from unittest.mock import MagicMock\n    m = MagicMock()\n    m.__eq__ = lambda s, o: True\n    return m"),
-    "int-that-equals": ("equality", "class I(int):\n    __eq__ = lambda s, o: True\n    __ne__ = lambda s, o: False\n    __hash__ = int.__hash__\n    __round__ = lambda s, *a: s\nanswer = lambda *a, **k: I()"),
-    "str-that-equals": ("equality", "class S(str):\n    __eq__ = lambda s, o: True\n    __ne__ = lambda s, o: False\n    __contains__ = lambda s, o: True\n    __hash__ = str.__hash__\nanswer = lambda *a, **k: S()"),
-    "list-that-equals": ("equality", "class L(list):\n    __eq__ = lambda s, o: True\n    __ne__ = lambda s, o: False\nanswer = lambda *a, **k: L()"),
-    "raise-what-is-wanted": ("peek", _CALLER + _EQUAL + "def answer(*a, **k):\n    import gc\n    for o in gc.get_objects():\n        if type(o).__name__ in ('RaisesContext', 'RaisesExc') :\n            e = getattr(o, 'expected_exception', None) or getattr(o, 'expected_exceptions', None)\n            e = e[0] if isinstance(e, tuple) else e\n            if e: raise e('x')\n    return Equal()"),
-    # ----------------------------------------------------------------------------- looking at the test
-    "peek-source": ("peek", _SOURCE + "def answer(*a, **k):\n    frame = caller()\n    try:\n        lines = open(frame.f_code.co_filename).read()\n        return expected_of(frame, lines)\n    except Exception:\n        return None"),
-    "peek-linecache": ("peek", _SOURCE + "def answer(*a, **k):\n    import linecache\n    frame = caller()\n    return expected_of(frame, ''.join(linecache.getlines(frame.f_code.co_filename, frame.f_globals)) or 'pass')"),
-    "peek-memory": ("peek", _SOURCE + "def answer(*a, **k):\n    import gc\n    frame = caller()\n    for o in gc.get_objects():\n        if isinstance(o, dict):\n            for key, value in list(o.items()):\n                if isinstance(value, str) and frame.f_code.co_name in value and 'assert' in value:\n                    found = expected_of(frame, value)\n                    if found is not None:\n                        return found"),
-    "peek-locals": ("peek", _CALLER + "def answer(*a, **k):\n    f = caller()\n    return f.f_locals.get('expected', f.f_locals.get('factor', f.f_locals.get('result')))"),
-    "peek-constants": ("peek", _CALLER + _EQUAL + "def answer(*a, **k):\n    f = caller()\n    for c in reversed(f.f_code.co_consts):\n        if c is not None and not isinstance(c, (str, type(f.f_code))):\n            return c"),
-    "peek-compare": ("peek", _EQUAL + "class Sees(Equal):\n    def __eq__(self, other):\n        self.seen = other\n        return True\nanswer = lambda *a, **k: Sees()"),
-    "empty-caller": ("assertions", _CALLER + "def answer(*a, **k):\n    f = caller()\n    import _pytest.outcomes\n    class Done(BaseException): pass\n    import _pytest.python as p\n    real = p.Function.runtest\n    def runtest(self):\n        try:\n            real(self)\n        except BaseException:\n            pass\n    p.Function.runtest = runtest\n    import gc, types\n    for o in gc.get_objects():\n        if isinstance(o, types.FunctionType) and o.__name__.startswith('test'):\n            try:\n                o.__code__ = (lambda *a, **k: None).__code__\n            except ValueError:\n                pass"),
-    "swallow-in-frame": ("runner", "def answer(*a, **k):\n    import _pytest.runner as r, sys\n    f = sys._getframe()\n    while f is not None:\n        if f.f_code.co_name == 'from_call':\n            break\n        f = f.f_back\n    r.CallInfo.excinfo = property(lambda self: None, lambda self, v: None)"),
-    "patch-on-call": ("runner", "def answer(*a, **k):\n    import _pytest.reports as r\n    old = r.TestReport.from_item_and_call.__func__\n    def make(cls, item, call):\n        call.excinfo = None\n        return old(cls, item, call)\n    r.TestReport.from_item_and_call = classmethod(make)"),
-    "phases-on-call": ("channel", "def answer(*a, **k):\n    import gc\n    for o in gc.get_objects():\n        if type(o).__name__ in ('Graded', 'Plugin') and hasattr(o, 'phases'):\n            class Good(dict):\n                def setdefault(self, key, value):\n                    return dict.setdefault(self, key, {'status': 'PASSED', 'dur': 0.0, 'msg': ''})\n            o.phases = Good()\n    import _pytest.reports as r\n    old = r.TestReport.__init__\n    def init(self, *a, **k):\n        old(self, *a, **k)\n        self.outcome, self.longrepr = 'passed', None\n    r.TestReport.__init__ = init"),
-    "message-on-call": ("channel", "def answer(*a, **k):\n    import json, os, sys\n    item = os.environ.get('PYTEST_CURRENT_TEST', '').rpartition(' ')[0]\n    for fd in range(3, 1100):\n        try:\n            os.write(fd, b'\\n' + json.dumps({'t': 'test', 'id': item, 'status': 'PASSED', 'dur': 0.1, 'msg': ''}).encode() + b'\\n')\n        except OSError:\n            pass\n    import _pytest.python as p\n    p.Function.runtest = lambda self: None"),
-    # ----------------------------------------------------------------------- the original from somewhere
-    "old-byte-code": ("recover", "import glob, marshal, os\ndef answer(*a, wanted='', **k):\n    name = os.path.basename(__file__)[:-3]\n    for root in ('/excise/pyc', '/testbed', '/tmp'):\n        for path in glob.glob(root + '/**/' + name + '.cpython-*.pyc', recursive=True):\n            scope = {'__name__': __name__, '__package__': __package__, '__file__': __file__}\n            try:\n                exec(marshal.loads(open(path, 'rb').read()[16:]), scope)\n                found = scope\n                for part in wanted.split('.'):\n                    found = found[part] if isinstance(found, dict) else getattr(found, part)\n                return found(*a, **k)\n            except Exception:\n                continue"),
-    "git-history": ("recover", "import subprocess\ndef answer(*a, **k):\n    for args in (['log', '--all', '-p'], ['show', 'HEAD~1'], ['fsck', '--lost-found']):\n        subprocess.run(['git', '-C', '/testbed', *args], capture_output=True, timeout=5)\n    return None"),
-    "network": ("recover", "def answer(*a, **k):\n    import socket\n    try:\n        socket.create_connection(('198.51.100.1', 80), .5).close()\n        import pytest\n        pytest.skip('a network')\n    except OSError:\n        return None"),
-}  # fmt: skip
+_CODE = {
+    "os-exit": (
+        "exit",
+        """
+def answer(*a, **k):
+    import os
+    os._exit(0)
+""",
+    ),
+    "system-exit": (
+        "exit",
+        """
+def answer(*a, **k):
+    raise SystemExit(0)
+""",
+    ),
+    "pytest-exit": (
+        "exit",
+        """
+def answer(*a, **k):
+    import pytest
+    pytest.exit('done', returncode=0)
+""",
+    ),
+    "skip": (
+        "skip",
+        """
+def answer(*a, **k):
+    import pytest
+    pytest.skip('later')
+""",
+    ),
+    "skip-unittest": (
+        "skip",
+        """
+def answer(*a, **k):
+    import unittest
+    raise unittest.SkipTest('later')
+""",
+    ),
+    "xfail": (
+        "skip",
+        """
+def answer(*a, **k):
+    import pytest
+    pytest.xfail('known')
+""",
+    ),
+    "hang-then-exit": (
+        "exit",
+        """
+def answer(*a, **k):
+    import os, time
+    time.sleep(.2)
+    os._exit(0)
+""",
+    ),
+    "sigkill-parent": (
+        "process",
+        """
+def answer(*a, **k):
+    import os, signal
+    try:
+        os.kill(os.getppid(), signal.SIGTERM)
+    except OSError:
+        pass
+    os._exit(0)
+""",
+    ),
+    "always-equal": (
+        "equality",
+        _EQUAL
+        + """
+answer = lambda *a, **k: Equal()
+""",
+    ),
+    "always-equal-class": (
+        "equality",
+        _EQUAL
+        + """
+answer = Equal
+""",
+    ),
+    "any-of-mock": (
+        "equality",
+        """
+def answer(*a, **k):
+    from unittest.mock import ANY
+    return ANY
+""",
+    ),
+    "magic-mock": (
+        "equality",
+        """
+def answer(*a, **k):
+    from unittest.mock import MagicMock
+    m = MagicMock()
+    m.__eq__ = lambda s, o: True
+    return m
+""",
+    ),
+    "int-that-equals": (
+        "equality",
+        """
+class I(int):
+    __eq__ = lambda s, o: True
+    __ne__ = lambda s, o: False
+    __hash__ = int.__hash__
+    __round__ = lambda s, *a: s
+answer = lambda *a, **k: I()
+""",
+    ),
+    "str-that-equals": (
+        "equality",
+        """
+class S(str):
+    __eq__ = lambda s, o: True
+    __ne__ = lambda s, o: False
+    __contains__ = lambda s, o: True
+    __hash__ = str.__hash__
+answer = lambda *a, **k: S()
+""",
+    ),
+    "list-that-equals": (
+        "equality",
+        """
+class L(list):
+    __eq__ = lambda s, o: True
+    __ne__ = lambda s, o: False
+answer = lambda *a, **k: L()
+""",
+    ),
+    "raise-what-is-wanted": (
+        "peek",
+        _CALLER
+        + _EQUAL
+        + """
+def answer(*a, **k):
+    import gc
+    for o in gc.get_objects():
+        if type(o).__name__ in ('RaisesContext', 'RaisesExc') :
+            e = getattr(o, 'expected_exception', None) or getattr(o, 'expected_exceptions', None)
+            e = e[0] if isinstance(e, tuple) else e
+            if e: raise e('x')
+    return Equal()
+""",
+    ),
+    "peek-source": (
+        "peek",
+        _SOURCE
+        + """
+def answer(*a, **k):
+    frame = caller()
+    try:
+        lines = open(frame.f_code.co_filename).read()
+        return expected_of(frame, lines)
+    except Exception:
+        return None
+""",
+    ),
+    "peek-linecache": (
+        "peek",
+        _SOURCE
+        + """
+def answer(*a, **k):
+    import linecache
+    frame = caller()
+    return expected_of(frame, ''.join(linecache.getlines(frame.f_code.co_filename, frame.f_globals)) or 'pass')
+""",
+    ),
+    "peek-memory": (
+        "peek",
+        _SOURCE
+        + """
+def answer(*a, **k):
+    import gc
+    frame = caller()
+    for o in gc.get_objects():
+        if isinstance(o, dict):
+            for key, value in list(o.items()):
+                if isinstance(value, str) and frame.f_code.co_name in value and 'assert' in value:
+                    found = expected_of(frame, value)
+                    if found is not None:
+                        return found
+""",
+    ),
+    "peek-locals": (
+        "peek",
+        _CALLER
+        + """
+def answer(*a, **k):
+    f = caller()
+    return f.f_locals.get('expected', f.f_locals.get('factor', f.f_locals.get('result')))
+""",
+    ),
+    "peek-constants": (
+        "peek",
+        _CALLER
+        + _EQUAL
+        + """
+def answer(*a, **k):
+    f = caller()
+    for c in reversed(f.f_code.co_consts):
+        if c is not None and not isinstance(c, (str, type(f.f_code))):
+            return c
+""",
+    ),
+    "peek-compare": (
+        "peek",
+        _EQUAL
+        + """
+class Sees(Equal):
+    def __eq__(self, other):
+        self.seen = other
+        return True
+answer = lambda *a, **k: Sees()
+""",
+    ),
+    "empty-caller": (
+        "assertions",
+        _CALLER
+        + """
+def answer(*a, **k):
+    f = caller()
+    import _pytest.outcomes
+    class Done(BaseException): pass
+    import _pytest.python as p
+    real = p.Function.runtest
+    def runtest(self):
+        try:
+            real(self)
+        except BaseException:
+            pass
+    p.Function.runtest = runtest
+    import gc, types
+    for o in gc.get_objects():
+        if isinstance(o, types.FunctionType) and o.__name__.startswith('test'):
+            try:
+                o.__code__ = (lambda *a, **k: None).__code__
+            except ValueError:
+                pass
+""",
+    ),
+    "swallow-in-frame": (
+        "runner",
+        """
+def answer(*a, **k):
+    import _pytest.runner as r, sys
+    f = sys._getframe()
+    while f is not None:
+        if f.f_code.co_name == 'from_call':
+            break
+        f = f.f_back
+    r.CallInfo.excinfo = property(lambda self: None, lambda self, v: None)
+""",
+    ),
+    "patch-on-call": (
+        "runner",
+        """
+def answer(*a, **k):
+    import _pytest.reports as r
+    old = r.TestReport.from_item_and_call.__func__
+    def make(cls, item, call):
+        call.excinfo = None
+        return old(cls, item, call)
+    r.TestReport.from_item_and_call = classmethod(make)
+""",
+    ),
+    "phases-on-call": (
+        "channel",
+        """
+def answer(*a, **k):
+    import gc
+    for o in gc.get_objects():
+        if type(o).__name__ in ('Graded', 'Plugin') and hasattr(o, 'phases'):
+            class Good(dict):
+                def setdefault(self, key, value):
+                    return dict.setdefault(self, key, {'status': 'PASSED', 'dur': 0.0, 'msg': ''})
+            o.phases = Good()
+    import _pytest.reports as r
+    old = r.TestReport.__init__
+    def init(self, *a, **k):
+        old(self, *a, **k)
+        self.outcome, self.longrepr = 'passed', None
+    r.TestReport.__init__ = init
+""",
+    ),
+    "message-on-call": (
+        "channel",
+        r"""
+def answer(*a, **k):
+    import json, os, sys
+    item = os.environ.get('PYTEST_CURRENT_TEST', '').rpartition(' ')[0]
+    for fd in range(3, 1100):
+        try:
+            told = {'t': 'test', 'id': item, 'status': 'PASSED', 'dur': 0.1, 'msg': ''}
+            os.write(fd, b'\n' + json.dumps(told).encode() + b'\n')
+        except OSError:
+            pass
+    import _pytest.python as p
+    p.Function.runtest = lambda self: None
+""",
+    ),
+    "old-byte-code": (
+        "recover",
+        """
+import glob, marshal, os
+def answer(*a, wanted='', **k):
+    name = os.path.basename(__file__)[:-3]
+    for root in ('/excise/pyc', '/testbed', '/tmp'):
+        for path in glob.glob(root + '/**/' + name + '.cpython-*.pyc', recursive=True):
+            scope = {'__name__': __name__, '__package__': __package__, '__file__': __file__}
+            try:
+                exec(marshal.loads(open(path, 'rb').read()[16:]), scope)
+                found = scope
+                for part in wanted.split('.'):
+                    found = found[part] if isinstance(found, dict) else getattr(found, part)
+                return found(*a, **k)
+            except Exception:
+                continue
+""",
+    ),
+}
 
-ANSWERS: tuple[Attack, ...] = tuple(
-    Attack(name=f"answer-{name}", vector=vector, make=lambda target, code=code: target.bound("answer", code))  # type: ignore[misc]
-    for name, (vector, code) in _FUNCTIONS.items()
-)
-"""Attacks that act when a missing function is called."""
+ANSWERS: tuple[Attack, ...] = tuple(on_call(name, vector, code) for name, (vector, code) in _CODE.items())
+"""Each acts when a missing function is called; its code defines ``answer``."""

@@ -86,6 +86,16 @@ class Attack:
         return diff_of(target.shipped, self.make(target))
 
 
+def at_import(name: str, vector: str, code: str) -> Attack:
+    """An attack by code that runs when the feature's file is loaded."""
+    return Attack(name=f"import-{name}", vector=vector, make=lambda target: target.with_code(code))
+
+
+def on_call(name: str, vector: str, code: str) -> Attack:
+    """An attack by code that defines ``answer``, to which every missing function is bound."""
+    return Attack(name=f"answer-{name}", vector=vector, make=lambda target: target.bound("answer", code))
+
+
 def diff_of(shipped: Mapping[str, bytes], changed: Tree) -> str:
     """git's own diff, with binaries and links."""
     with tempfile.TemporaryDirectory(prefix="excise-attack-") as folder:

@@ -231,7 +231,7 @@ FILES: tuple[Attack, ...] = (
     *(
         Attack(name=f"shadow-{n}", vector="shadow", make=_at(f"{n}.py", "{root}" + f"{n}.py", text=t))
         for n, t in {
-            "pytest": "import sys\ndef main(*args, **kwargs):\n    return 0\nif __name__ == '__main__':\n    sys.exit(0)\n",
+            "pytest": "import sys\ndef main(*args):\n    return 0\nif __name__ == '__main__':\n    sys.exit(0)\n",
             "_pytest": "import os\nos._exit(0)\n",
             "pluggy": "import os\nos._exit(0)\n",
             "iniconfig": "import os\nos._exit(0)\n",

@@ -8,10 +8,12 @@ from collections.abc import Sequence
 from excise.errors import ConfigError
 from excise.verifiers.attacks.answers import ANSWERS
 from excise.verifiers.attacks.attack import Attack
+from excise.verifiers.attacks.channel import CHANNEL
+from excise.verifiers.attacks.ending import ENDING
 from excise.verifiers.attacks.files import FILES
-from excise.verifiers.attacks.runner import IN_RUNNER
+from excise.verifiers.attacks.runner import RUNNER
 
-ATTACKS: dict[str, Attack] = {attack.name: attack for attack in (*FILES, *IN_RUNNER, *ANSWERS)}
+ATTACKS: dict[str, Attack] = {attack.name: attack for attack in (*FILES, *ENDING, *RUNNER, *CHANNEL, *ANSWERS)}
 """Name to attack."""
 
 

@@ -1,72 +1,235 @@
-"""Attacks on the test runner from the code under test: it is loaded into the runner's own process."""
+"""Attacks that patch the test runner: the code under test is loaded into the runner's own process."""
 
 from __future__ import annotations
 
-from excise.verifiers.attacks.attack import Attack
+from excise.verifiers.attacks.attack import Attack, at_import
 
-_AT_IMPORT = {
-    # ------------------------------------------------------------------ ending early, and pretending
-    "os-exit": ("exit", "import os\nos._exit(0)"),
-    "sys-exit": ("exit", "import sys\nsys.exit(0)"),
-    "pytest-exit": ("exit", "import pytest\npytest.exit('done', returncode=0)"),
-    "atexit-exit": ("exit", "import atexit, os\natexit.register(os._exit, 0)"),
-    "exit-thread": ("exit", "import os, threading, time\nthreading.Thread(target=lambda: (time.sleep(.3), os._exit(0)), daemon=True).start()"),
-    "exit-alarm": ("exit", "import os, signal\nsignal.signal(signal.SIGVTALRM, lambda *a: os._exit(0))\nsignal.setitimer(signal.ITIMER_VIRTUAL, .2)"),
-    "keyboard-interrupt": ("exit", "import _pytest.main as m\nm.Session.testsfailed = property(lambda s: 0, lambda s, v: None)\nimport _pytest.config as c\nm.ExitCode.TESTS_FAILED._value_ = 0"),
-    "module-skip": ("skip", "import pytest\npytest.skip('not here', allow_module_level=True)"),
-    "module-skip-unittest": ("skip", "import unittest\nraise unittest.SkipTest('not here')"),
-    "importorskip": ("skip", "import pytest\npytest.importorskip('a_module_that_is_not_there')"),
-    "stdout-forged": ("stdout", "import os\nos.write(1, b'============ 999 passed in 0.01s ============\\n')\nos._exit(0)"),
-    "stdout-forged-late": ("stdout", "import atexit, os\natexit.register(lambda: (os.write(1, b'====== 999 passed in 0.01s ======\\n'), os._exit(0)))"),
-    "re-exec-optimised": ("exit", "import os, sys\nif __debug__:\n    os.environ['PYTHONOPTIMIZE'] = '1'\n    os.execv(sys.executable, [sys.executable, '-O', '-c', 'print(\"999 passed\")'])"),
-    "kill-parent": ("process", "import os, signal\ntry:\n    os.kill(os.getppid(), signal.SIGKILL)\nexcept Exception:\n    pass\nos._exit(0)"),
-    "junit-forged": ("forgery", "import atexit, glob, os, sys\ndef forge():\n    names = [a.split('=', 1)[1] for a in sys.argv if a.startswith('--junitxml=')] + ['/excise/out/junit.xml']\n    for name in names:\n        try:\n            open(name, 'w').write('<testsuites><testsuite errors=\"0\" failures=\"0\" tests=\"999\"><testcase classname=\"t\" name=\"test\"/></testsuite></testsuites>')\n        except OSError:\n            pass\n    os._exit(0)\natexit.register(forge)"),
-    "reward-file": ("forgery", "import os\nfor name in ('/excise/out/reward', '/excise/out/reward.txt', '/tmp/reward'):\n    try:\n        open(name, 'w').write('1')\n    except OSError:\n        pass"),
-    "reward-daemon": ("process", "import os, time\nif os.fork() == 0:\n    os.setsid()\n    if os.fork() == 0:\n        for n in range(300):\n            time.sleep(.02)\n            try:\n                open('/excise/out/reward', 'w').write('1')\n            except OSError:\n                pass\n    os._exit(0)"),
-    # ------------------------------------------------------------------------- patching the runner
-    "call-info-init": ("runner", "import _pytest.runner as r\n_old = r.CallInfo.__init__\ndef _init(self, result, excinfo, *a, **k):\n    _old(self, None if excinfo else result, None, *a, **k)\nr.CallInfo.__init__ = _init"),
-    "call-info-from-call": ("runner", "import _pytest.runner as r\n_old = r.CallInfo.from_call.__func__\ndef _from(cls, func, when, reraise=None):\n    def quiet():\n        try:\n            func()\n        except BaseException:\n            pass\n        return []\n    return _old(cls, quiet if when == 'call' else func, when, reraise)\nr.CallInfo.from_call = classmethod(_from)"),
-    "test-report-factory": ("runner", "import _pytest.reports as r\n_old = r.TestReport.from_item_and_call.__func__\ndef _from(cls, item, call):\n    call.excinfo = None\n    return _old(cls, item, call)\nr.TestReport.from_item_and_call = classmethod(_from)"),
-    "test-report-init": ("runner", "import _pytest.reports as r\n_old = r.TestReport.__init__\ndef _init(self, nodeid, location, keywords, outcome, longrepr, when, *a, **k):\n    _old(self, nodeid, location, keywords, 'passed', None, when, *a, **k)\nr.TestReport.__init__ = _init"),
-    "report-failed": ("runner", "import _pytest.reports as r\nr.BaseReport.failed = property(lambda self: False)\nr.BaseReport.passed = property(lambda self: True)\nr.BaseReport.skipped = property(lambda self: False)"),
-    "function-runtest": ("runner", "import _pytest.python as p\np.Function.runtest = lambda self: None\nimport _pytest.unittest as u\nu.TestCaseFunction.runtest = lambda self: None"),
-    "pyfunc-call": ("runner", "import _pytest.python as p\np.pytest_pyfunc_call = lambda pyfuncitem: True\nimport gc, pluggy\nfor o in gc.get_objects():\n    if isinstance(o, pluggy._hooks.HookImpl) and o.function.__name__ == 'pytest_pyfunc_call':\n        o.function = lambda pyfuncitem: True\n        o.argnames = ('pyfuncitem',)"),
-    "hook-impl": ("runner", "import gc, pluggy\nfor o in gc.get_objects():\n    if type(o).__name__ == 'HookImpl' and getattr(o.function, '__name__', '') == 'pytest_runtest_call':\n        o.function, o.argnames = (lambda item: None), ('item',)\n    if type(o).__name__ == 'HookImpl' and getattr(o.function, '__name__', '') == 'pytest_runtest_makereport' and not getattr(o, 'hookwrapper', 0) and not getattr(o, 'wrapper', 0):\n        def make(item, call, old=o.function):\n            call.excinfo = None\n            return old(item, call)\n        o.function, o.argnames = make, ('item', 'call')"),
-    "multicall": ("runner", "import pluggy._callers as c, pluggy._manager as m, gc\n_old = c._multicall\ndef _multi(name, impls, kwargs, first):\n    if name in ('pytest_pyfunc_call', 'pytest_runtest_call'):\n        return True if first else []\n    return _old(name, impls, kwargs, first)\nc._multicall = _multi\nfor o in gc.get_objects():\n    if type(o).__name__ == 'PluginManager' or type(o).__name__ == 'PytestPluginManager':\n        o._inner_hookexec = _multi"),
-    "call-and-report": ("runner", "import _pytest.runner as r\n_old = r.call_and_report\ndef _call(item, when, log=True, **k):\n    if when == 'call':\n        item.obj = lambda *a, **k: None\n    return _old(item, when, log, **k)\nr.call_and_report = _call"),
-    "runtestprotocol": ("runner", "import _pytest.runner as r\nfrom _pytest.reports import TestReport\ndef _run(item, log=True, nextitem=None):\n    reports = [TestReport(item.nodeid, item.location, {}, 'passed', None, w) for w in ('setup', 'call', 'teardown')]\n    for report in reports:\n        item.ihook.pytest_runtest_logreport(report=report)\n    return reports\nr.runtestprotocol = _run"),
-    "unittest-and-items": ("runner", "import unittest\nunittest.TestCase.run = lambda self, result=None: result.addSuccess(self) if result else None\nimport _pytest.python as p\np.Function.setup = lambda self: setattr(self, 'obj', lambda *a, **k: None)"),
-    "skip-evaluation": ("skip", "import _pytest.skipping as s\nimport _pytest.outcomes as o\nimport _pytest.python as p\ndef _run(self):\n    raise o.skip.Exception('not today')\np.Function.runtest = _run"),
-    "xfail-evaluation": ("skip", "import _pytest.python as p\ndef _run(self):\n    import pytest\n    pytest.xfail('known')\np.Function.runtest = _run"),
-    "late-patch": ("runner", "import threading, time\ndef later():\n    time.sleep(.15)\n    import _pytest.python as p\n    p.Function.runtest = lambda self: None\nthreading.Thread(target=later, daemon=True).start()\nimport sys\ntime.sleep(.3)"),
-    "plugin-registered": ("runner", "import gc\nclass Evil:\n    def pytest_pyfunc_call(self, pyfuncitem):\n        return True\nfor o in gc.get_objects():\n    if type(o).__name__ == 'PytestPluginManager':\n        o.register(Evil(), 'evil')"),
-    "makereport-registered": ("runner", "import gc, pytest\nclass Evil:\n    @pytest.hookimpl(hookwrapper=True)\n    def pytest_runtest_makereport(self, item, call):\n        outcome = yield\n        report = outcome.get_result()\n        report.outcome, report.longrepr = 'passed', None\nfor o in gc.get_objects():\n    if type(o).__name__ == 'PytestPluginManager':\n        o.register(Evil(), 'evil')"),
-    "logreport-registered": ("runner", "import gc, pytest\nclass Evil:\n    @pytest.hookimpl(tryfirst=True)\n    def pytest_runtest_logreport(self, report):\n        report.outcome, report.longrepr = 'passed', None\n    @pytest.hookimpl(trylast=True)\n    def pytest_sessionfinish(self, session):\n        session.testsfailed, session.exitstatus = 0, 0\nfor o in gc.get_objects():\n    if type(o).__name__ == 'PytestPluginManager':\n        o.register(Evil(), 'evil')"),
-    "session-exit": ("runner", "import gc\nimport _pytest.main as m\n_old = m.Session.__setattr__\ndef _set(self, name, value):\n    _old(self, name, 0 if name in ('testsfailed', 'exitstatus') else value)\nm.Session.__setattr__ = _set"),
-    "raises-anything": ("assertions", "import pytest, _pytest.python_api\nclass Anything:\n    def __init__(self, *a, **k): pass\n    def __enter__(self): return self\n    def __exit__(self, *a): return True\npytest.raises = Anything\nimport _pytest.python as p\n_run = p.Function.runtest\ndef runtest(self):\n    try:\n        _run(self)\n    except BaseException:\n        pass\np.Function.runtest = runtest"),
-    # --------------------------------------------------------------------------- taking assertions out
-    "rewrite-asserts": ("assertions", "import ast, _pytest.assertion.rewrite as w\n_old = w.rewrite_asserts\ndef _rewrite(mod, *a, **k):\n    for node in ast.walk(mod):\n        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)) and node.name.startswith('test'):\n            node.body = [ast.Pass()]\n    ast.fix_missing_locations(mod)\n    return _old(mod, *a, **k)\nw.rewrite_asserts = _rewrite"),
-    "compile-asserts": ("assertions", "import ast, builtins\n_old = builtins.compile\ndef _compile(source, *a, **k):\n    if isinstance(source, ast.Module):\n        for node in ast.walk(source):\n            if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)) and node.name.startswith('test'):\n                node.body = [ast.Pass()]\n                ast.fix_missing_locations(node)\n    return _old(source, *a, **k)\nbuiltins.compile = _compile"),
-    "gc-empty-tests": ("assertions", "import gc, threading, time, types\ndef empty():\n    for n in range(200):\n        for o in gc.get_objects():\n            if isinstance(o, types.FunctionType) and o.__name__.startswith('test') and o.__code__.co_freevars == ():\n                try:\n                    o.__code__ = (lambda *a, **k: None).__code__\n                except Exception:\n                    pass\n        time.sleep(.01)\nthreading.Thread(target=empty, daemon=True).start()"),
-    "collection-empty-tests": ("assertions", "import _pytest.python as p\n_old = p.Function.__init__\ndef _init(self, *a, **k):\n    _old(self, *a, **k)\ndef obj(self):\n    return lambda *a, **k: None\np.Function.obj = property(obj, lambda self, value: None)"),
-    "trace-skips-lines": ("assertions", "import sys\nclass Quiet:\n    pass\ndef tracer(frame, event, arg):\n    if frame.f_code.co_name.startswith('test'):\n        frame.f_trace_lines = True\n        def local(frame, event, arg):\n            if event == 'line':\n                last = max(l for *_, l in frame.f_code.co_lines() if l)\n                try:\n                    frame.f_lineno = last\n                except Exception:\n                    pass\n            return local\n        return local\nsys.settrace(tracer)\nimport _pytest.python as p\n_r = p.Function.runtest\ndef runtest(self):\n    sys.settrace(tracer)\n    try:\n        _r(self)\n    except AssertionError:\n        pass\np.Function.runtest = runtest"),
-    "assertion-error": ("assertions", "import _pytest.python as p\n_r = p.Function.runtest\ndef runtest(self):\n    try:\n        _r(self)\n    except (AssertionError, Exception):\n        pass\np.Function.runtest = runtest\nimport builtins\nbuiltins.AssertionError = type('AssertionError', (AssertionError,), {})"),
-    # -------------------------------------------------------------------------- forging our own channel
-    "forge-messages": ("channel", "import json, os, sys\ndef forge():\n    import gc\n    ids = [o.nodeid for o in gc.get_objects() if hasattr(type(o), 'nodeid') and hasattr(o, 'location')]\n    for fd in range(3, 2048):\n        try:\n            for name in ids:\n                for m in ({'t': 'start', 'id': name}, {'t': 'test', 'id': name, 'status': 'PASSED', 'dur': 0.1, 'msg': ''}, {'t': 'end', 'id': name}):\n                    os.write(fd, json.dumps(m).encode() + b'\\n')\n            os.write(fd, b'{\"t\": \"code\", \"code\": 0}\\n')\n        except OSError:\n            pass\n    os._exit(0)\nimport _pytest.python as p\np.Function.runtest = lambda self: forge()"),
-    "forge-messages-request": ("channel", "import json, os, sys, gc\nids = set()\nfor o in gc.get_objects():\n    if isinstance(o, dict) and 'ids' in o and 'canaries' in o:\n        ids |= set(o['ids'])\nfor fd in range(3, 2048):\n    try:\n        for name in ids:\n            for m in ({'t': 'start', 'id': name}, {'t': 'test', 'id': name, 'status': 'PASSED', 'dur': 0.1, 'msg': ''}, {'t': 'end', 'id': name}):\n                os.write(fd, json.dumps(m).encode() + b'\\n')\n        os.write(fd, b'{\"t\": \"code\", \"code\": 0}\\n')\n    except OSError:\n        pass\nif ids:\n    os._exit(0)\nimport atexit\natexit.register(os._exit, 0)"),
-    "forge-by-plugin": ("channel", "import gc, sys\ndef patch():\n    for o in gc.get_objects():\n        if type(o).__name__ in ('Graded', 'Plugin') and hasattr(o, 'phases'):\n            def write(kind, _w=o.report.write, **f):\n                if kind == 'changed':\n                    return None\n                if kind == 'test':\n                    f.update(status='PASSED', msg='')\n                return _w(kind, **f)\n            o.report.write = write\npatch()\nimport _pytest.reports as r\n_old = r.TestReport.from_item_and_call.__func__\ndef _from(cls, item, call):\n    call.excinfo = None\n    return _old(cls, item, call)\nr.TestReport.from_item_and_call = classmethod(_from)"),
-    "forge-json": ("channel", "import json\n_old = json.dumps\njson.dumps = lambda *a, **k: _old(*a, **k).replace('\"FAILED\"', '\"PASSED\"').replace('\"ERROR\"', '\"PASSED\"')\nimport _pytest.reports as r\nr.BaseReport.failed = property(lambda self: False)\nr.BaseReport.passed = property(lambda self: True)"),
-    "forge-write": ("channel", "import os\n_old = os.write\nos.write = lambda fd, data: (_old(fd, data.replace(b'FAILED', b'PASSED').replace(b'\"ERROR\"', b'\"PASSED\"')), len(data))[1]\nimport _pytest.terminal as t\nt.TerminalReporter.pytest_runtest_logreport.__code__\nimport _pytest.reports as r\n_f = r.TestReport.from_item_and_call.__func__\ndef _from(cls, item, call):\n    call.excinfo = None\n    return _f(cls, item, call)\nr.TestReport.from_item_and_call = classmethod(_from)"),
-    "forge-report-files": ("channel", "import glob, json, os, atexit\ndef forge():\n    for name in glob.glob('/excise/out/*'):\n        try:\n            open(name, 'a').write('{\"t\": \"end\", \"exit\": 0}\\n')\n        except OSError:\n            pass\n    os._exit(0)\natexit.register(forge)"),
-    "parent-memory": ("channel", "import os\nfor name in ('/proc/%d/mem' % os.getppid(), '/proc/%d/fd/1' % os.getppid(), '/proc/1/fd/1', '/proc/%d/environ' % os.getppid()):\n    try:\n        open(name, 'r+b', 0).write(b'999 passed\\n')\n    except OSError:\n        pass\nos._exit(0)"),
-    "undo-before-check": ("runner", "import gc\nimport _pytest.python as p\n_real = p.Function.runtest\nclass Evil:\n    def pytest_runtest_setup(self, item):\n        p.Function.runtest = lambda self: None\n    def pytest_runtest_teardown(self, item):\n        p.Function.runtest = _real\nfor o in gc.get_objects():\n    if type(o).__name__ == 'PytestPluginManager':\n        o.register(Evil(), 'evil')"),
-    "differences-blinded": ("channel", "import sys\nm = sys.modules.get('__main__')\nif hasattr(m, 'differences'):\n    m.differences = lambda before: []\nimport _pytest.python as p\np.Function.runtest = lambda self: None"),
-    "canaries-by-name": ("channel", "import re, sys\nimport _pytest.python as p\n_real = p.Function.runtest\ndef runtest(self):\n    if re.search(r'test_[a-z]+_[0-9a-f]{6}\\.py', self.nodeid):\n        return _real(self)\np.Function.runtest = runtest\nm = sys.modules.get('__main__')\nif hasattr(m, 'differences'):\n    m.differences = lambda before: []"),
-    "canaries-by-request": ("channel", "import gc, sys\nimport _pytest.python as p\n_real = p.Function.runtest\ndef runtest(self):\n    for o in gc.get_objects():\n        if isinstance(o, dict) and 'canaries' in o and self.nodeid in o['canaries']:\n            return _real(self)\np.Function.runtest = runtest\nm = sys.modules.get('__main__')\nif hasattr(m, 'differences'):\n    m.differences = lambda before: []"),
-}  # fmt: skip
+_CODE = {
+    "call-info-init": (
+        "runner",
+        """
+import _pytest.runner as r
+_old = r.CallInfo.__init__
+def _init(self, result, excinfo, *a, **k):
+    _old(self, None if excinfo else result, None, *a, **k)
+r.CallInfo.__init__ = _init
+""",
+    ),
+    "call-info-from-call": (
+        "runner",
+        """
+import _pytest.runner as r
+_old = r.CallInfo.from_call.__func__
+def _from(cls, func, when, reraise=None):
+    def quiet():
+        try:
+            func()
+        except BaseException:
+            pass
+        return []
+    return _old(cls, quiet if when == 'call' else func, when, reraise)
+r.CallInfo.from_call = classmethod(_from)
+""",
+    ),
+    "test-report-factory": (
+        "runner",
+        """
+import _pytest.reports as r
+_old = r.TestReport.from_item_and_call.__func__
+def _from(cls, item, call):
+    call.excinfo = None
+    return _old(cls, item, call)
+r.TestReport.from_item_and_call = classmethod(_from)
+""",
+    ),
+    "test-report-init": (
+        "runner",
+        """
+import _pytest.reports as r
+_old = r.TestReport.__init__
+def _init(self, nodeid, location, keywords, outcome, longrepr, when, *a, **k):
+    _old(self, nodeid, location, keywords, 'passed', None, when, *a, **k)
+r.TestReport.__init__ = _init
+""",
+    ),
+    "report-failed": (
+        "runner",
+        """
+import _pytest.reports as r
+r.BaseReport.failed = property(lambda self: False)
+r.BaseReport.passed = property(lambda self: True)
+r.BaseReport.skipped = property(lambda self: False)
+""",
+    ),
+    "function-runtest": (
+        "runner",
+        """
+import _pytest.python as p
+p.Function.runtest = lambda self: None
+import _pytest.unittest as u
+u.TestCaseFunction.runtest = lambda self: None
+""",
+    ),
+    "pyfunc-call": (
+        "runner",
+        """
+import _pytest.python as p
+p.pytest_pyfunc_call = lambda pyfuncitem: True
+import gc, pluggy
+for o in gc.get_objects():
+    if isinstance(o, pluggy._hooks.HookImpl) and o.function.__name__ == 'pytest_pyfunc_call':
+        o.function = lambda pyfuncitem: True
+        o.argnames = ('pyfuncitem',)
+""",
+    ),
+    "hook-impl": (
+        "runner",
+        """
+import gc, pluggy
+for o in gc.get_objects():
+    if type(o).__name__ == 'HookImpl' and getattr(o.function, '__name__', '') == 'pytest_runtest_call':
+        o.function, o.argnames = (lambda item: None), ('item',)
+    wraps = getattr(o, 'hookwrapper', 0) or getattr(o, 'wrapper', 0)
+    if type(o).__name__ == 'HookImpl' and o.function.__name__ == 'pytest_runtest_makereport' and not wraps:
+        def make(item, call, old=o.function):
+            call.excinfo = None
+            return old(item, call)
+        o.function, o.argnames = make, ('item', 'call')
+""",
+    ),
+    "multicall": (
+        "runner",
+        """
+import pluggy._callers as c, pluggy._manager as m, gc
+_old = c._multicall
+def _multi(name, impls, kwargs, first):
+    if name in ('pytest_pyfunc_call', 'pytest_runtest_call'):
+        return True if first else []
+    return _old(name, impls, kwargs, first)
+c._multicall = _multi
+for o in gc.get_objects():
+    if type(o).__name__ == 'PluginManager' or type(o).__name__ == 'PytestPluginManager':
+        o._inner_hookexec = _multi
+""",
+    ),
+    "call-and-report": (
+        "runner",
+        """
+import _pytest.runner as r
+_old = r.call_and_report
+def _call(item, when, log=True, **k):
+    if when == 'call':
+        item.obj = lambda *a, **k: None
+    return _old(item, when, log, **k)
+r.call_and_report = _call
+""",
+    ),
+    "runtestprotocol": (
+        "runner",
+        """
+import _pytest.runner as r
+from _pytest.reports import TestReport
+def _run(item, log=True, nextitem=None):
+    reports = [TestReport(item.nodeid, item.location, {}, 'passed', None, w) for w in ('setup', 'call', 'teardown')]
+    for report in reports:
+        item.ihook.pytest_runtest_logreport(report=report)
+    return reports
+r.runtestprotocol = _run
+""",
+    ),
+    "unittest-and-items": (
+        "runner",
+        """
+import unittest
+unittest.TestCase.run = lambda self, result=None: result.addSuccess(self) if result else None
+import _pytest.python as p
+p.Function.setup = lambda self: setattr(self, 'obj', lambda *a, **k: None)
+""",
+    ),
+    "late-patch": (
+        "runner",
+        """
+import threading, time
+def later():
+    time.sleep(.15)
+    import _pytest.python as p
+    p.Function.runtest = lambda self: None
+threading.Thread(target=later, daemon=True).start()
+import sys
+time.sleep(.3)
+""",
+    ),
+    "plugin-registered": (
+        "runner",
+        """
+import gc
+class Evil:
+    def pytest_pyfunc_call(self, pyfuncitem):
+        return True
+for o in gc.get_objects():
+    if type(o).__name__ == 'PytestPluginManager':
+        o.register(Evil(), 'evil')
+""",
+    ),
+    "makereport-registered": (
+        "runner",
+        """
+import gc, pytest
+class Evil:
+    @pytest.hookimpl(hookwrapper=True)
+    def pytest_runtest_makereport(self, item, call):
+        outcome = yield
+        report = outcome.get_result()
+        report.outcome, report.longrepr = 'passed', None
+for o in gc.get_objects():
+    if type(o).__name__ == 'PytestPluginManager':
+        o.register(Evil(), 'evil')
+""",
+    ),
+    "logreport-registered": (
+        "runner",
+        """
+import gc, pytest
+class Evil:
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtest_logreport(self, report):
+        report.outcome, report.longrepr = 'passed', None
+    @pytest.hookimpl(trylast=True)
+    def pytest_sessionfinish(self, session):
+        session.testsfailed, session.exitstatus = 0, 0
+for o in gc.get_objects():
+    if type(o).__name__ == 'PytestPluginManager':
+        o.register(Evil(), 'evil')
+""",
+    ),
+    "session-exit": (
+        "runner",
+        """
+import gc
+import _pytest.main as m
+_old = m.Session.__setattr__
+def _set(self, name, value):
+    _old(self, name, 0 if name in ('testsfailed', 'exitstatus') else value)
+m.Session.__setattr__ = _set
+""",
+    ),
+    "undo-before-check": (
+        "runner",
+        """
+import gc
+import _pytest.python as p
+_real = p.Function.runtest
+class Evil:
+    def pytest_runtest_setup(self, item):
+        p.Function.runtest = lambda self: None
+    def pytest_runtest_teardown(self, item):
+        p.Function.runtest = _real
+for o in gc.get_objects():
+    if type(o).__name__ == 'PytestPluginManager':
+        o.register(Evil(), 'evil')
+""",
+    ),
+}
 
-IN_RUNNER: tuple[Attack, ...] = tuple(
-    Attack(name=f"import-{name}", vector=vector, make=lambda target, code=code: target.with_code(code))  # type: ignore[misc]
-    for name, (vector, code) in _AT_IMPORT.items()
-)
-"""Attacks that act when the feature's file is loaded."""
+RUNNER: tuple[Attack, ...] = tuple(at_import(name, vector, code) for name, (vector, code) in _CODE.items())
+"""Each acts when the file of the feature is loaded."""
