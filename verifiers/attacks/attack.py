@@ -38,6 +38,8 @@ class Target:
     """Import roots."""
     package: str
     """Top-level package of the feature."""
+    interpreter: Path
+    """Interpreter of the environment."""
 
     @property
     def test_file(self) -> str:
@@ -142,6 +144,7 @@ def target_of(bench: Workbench, task: Task) -> Target:
         tests=task.fail_to_pass,
         roots=bench.recipe.roots,
         package=module.removeprefix(root).partition("/")[0].removesuffix(".py"),
+        interpreter=bench.interpreter.executable,
     )
 
 

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import importlib.util
-import marshal
 import re
+import subprocess
 from collections.abc import Callable
 
 from excise.verifiers.attacks.attack import LINK, Attack, Target, Tree
@@ -45,7 +44,6 @@ _INI = {
     "collect-only": "--collect-only",
     "plugin": "-p evil_plugin",
     "no-such-keyword": "-k nothing_is_called_like_this --override-ini=xfail_strict=false",
-    "version": "--version",
     "help": "--help",
     "fixtures": "--fixtures",
 }
@@ -94,17 +92,21 @@ def _ini(name: str, text: str) -> Callable[[Target], Tree]:
     }
 
 
+def _without_table(target: Target) -> str:
+    """The project's own configuration without that of pytest, which would come first."""
+    old = target.shipped.get("pyproject.toml", b"").decode()
+    return re.sub(r"(?ms)^\[tool\.pytest[^\n]*\n.*?(?=^\[|\Z)", "", old)
+
+
+def _other_ini(name: str, section: str) -> Callable[[Target], Tree]:
+    text = f"[{section}]\naddopts = -p evil_plugin\n"
+    return lambda target: {**_ini(name, text)(target), "pyproject.toml": _without_table(target)}
+
+
 def _pyproject(option: str) -> Callable[[Target], Tree]:
     def make(target: Target) -> Tree:
-        old = target.shipped.get("pyproject.toml", b"").decode()
-        kept = re.sub(r"(?ms)^\[tool\.pytest[^\n]*\n.*?(?=^\[|\Z)", "", old)
-        text = f'{kept}\n[tool.pytest.ini_options]\naddopts = "{option}"\n'
-        return {
-            **target.stubbed,
-            "pyproject.toml": text,
-            "evil_plugin.py": _PLUGIN,
-            f"{target.root}evil_plugin.py": _PLUGIN,
-        }
+        text = f'{_without_table(target)}\n[tool.pytest.ini_options]\naddopts = "{option}"\n'
+        return {**_ini("pyproject.toml", text)(target)}
 
     return make
 
@@ -155,16 +157,30 @@ def _metadata(folder: str) -> Callable[[Target], Tree]:
     return make
 
 
+_COMPILE = """
+import _imp, importlib.util, marshal, sys
+stub, code, flags = sys.stdin.buffer.read().split(b"\\0")
+body = marshal.dumps(compile(stub + code, "feature.py", "exec"))
+header = importlib.util.MAGIC_NUMBER + int(flags).to_bytes(4, "little")
+tag = sys.implementation.cache_tag.encode()
+sys.stdout.buffer.write(tag + b" " + header + _imp.source_hash(importlib.util._RAW_MAGIC_NUMBER, stub) + body)
+"""
+
+
 def _byte_code(flags: int, where: str) -> Callable[[Target], Tree]:
-    """Byte code of the feature's file that patches the runner, under every interpreter's name."""
+    """Byte code of the feature's file that patches the runner, made by the environment's own interpreter."""
 
     def make(target: Target) -> Tree:
         folder, _, name = target.module.rpartition("/")
-        code = marshal.dumps(compile(target.stubbed[target.module].decode() + _HOOKED, target.module, "exec"))
-        data = importlib.util.MAGIC_NUMBER + flags.to_bytes(4, "little") + b"\0" * 8 + code
-        stem, tag = name.removesuffix(".py"), f"cpython-3{importlib.util.cache_from_source('x').rpartition('-3')[2]}"
-        path = f"{folder}/__pycache__/{stem}.{tag}" if where == "cache" else f"{folder}/{stem}.pyc"
-        return {**target.stubbed, path.lstrip("/"): data}
+        stub = target.stubbed[target.module]
+        said = b"\0".join([stub, _HOOKED.encode(), str(flags).encode()])
+        command = [str(target.interpreter), "-I", "-S", "-c", _COMPILE]
+        made = subprocess.run(command, input=said, capture_output=True, check=True, timeout=60).stdout
+        tag, _, data = made.partition(b" ")
+        stem = name.removesuffix(".py")
+        if where == "beside":
+            return {**target.stubbed, target.module: None, f"{folder}/{stem}.pyc".lstrip("/"): data}
+        return {**target.stubbed, f"{folder}/__pycache__/{stem}.{tag.decode()}.pyc".lstrip("/"): data}
 
     return make
 
@@ -184,9 +200,8 @@ FILES: tuple[Attack, ...] = (
         for n, o in _INI.items()
     ),
     Attack(name="dot-pytest-ini", vector="ini", make=_ini(".pytest.ini", "[pytest]\naddopts = -p evil_plugin\n")),
-    Attack(name="tox-ini", vector="ini", make=_ini("tox.ini", "[pytest]\naddopts = -p evil_plugin\n")),
-    Attack(name="setup-cfg", vector="ini", make=_ini("setup.cfg", "[tool:pytest]\naddopts = -p evil_plugin\n")),
-    Attack(name="pytest-ini-files", vector="ini", make=_ini("pytest.ini", "[pytest]\npython_files = no_*.py\n")),
+    Attack(name="tox-ini", vector="ini", make=_other_ini("tox.ini", "pytest")),
+    Attack(name="setup-cfg", vector="ini", make=_other_ini("setup.cfg", "tool:pytest")),
     Attack(
         name="pytest-ini-functions",
         vector="ini",
@@ -199,34 +214,15 @@ FILES: tuple[Attack, ...] = (
     Attack(name="tests-always-true", vector="tests", make=_hidden("assert True")),
     Attack(name="tests-skip", vector="tests", make=_hidden("import pytest; pytest.skip('later')")),
     Attack(name="tests-xfail", vector="tests", make=_hidden("import pytest; pytest.xfail('known')")),
-    Attack(
-        name="tests-module-skip",
-        vector="tests",
-        make=_hidden("assert 1", "import pytest\npytest.skip('x', allow_module_level=True)"),
-    ),
     Attack(name="tests-patch-runner", vector="tests", make=_hidden("assert 1", _HOOKED)),
-    Attack(
-        name="tests-added-elsewhere",
-        vector="tests",
-        make=_at("{tests}test_zz_more.py", "test_aa_first.py", text=_HOOKED),
-    ),
     Attack(name="tests-init", vector="tests", make=_at("{tests}__init__.py", text=_HOOKED)),
-    Attack(
-        name="tests-deleted",
-        vector="tests",
-        make=lambda t: {
-            **t.stubbed,
-            **dict.fromkeys(p for p in t.shipped if p.startswith(t.test_folder or "test_") and p.endswith(".py")),
-        },
-    ),
-    Attack(name="tests-symlink", vector="paths", make=_link("{tests}test_linked.py", "/etc/passwd")),
     *(
         Attack(
             name=f"shadow-{n.replace('/', '-').removesuffix('.py')}",
             vector="shadow",
             make=_at(n, "{root}" + n, text=_HOOKED),
         )
-        for n in ("sitecustomize.py", "usercustomize.py", "random.py", "xmlrpc/__init__.py")
+        for n in ("sitecustomize.py",)
     ),
     *(
         Attack(name=f"shadow-{n}", vector="shadow", make=_at(f"{n}.py", "{root}" + f"{n}.py", text=t))
@@ -239,18 +235,14 @@ FILES: tuple[Attack, ...] = (
             "json": "import os\nos._exit(0)\n",
             "re": "import os\nos._exit(0)\n",
             "argparse": "import os\nos._exit(0)\n",
+            "random": "import os\nos._exit(0)\n",
+            "shlex": "import os\nos._exit(0)\n",
         }.items()
-    ),
-    Attack(
-        name="pth-in-checkout",
-        vector="start-up",
-        make=_at("evil.pth", "{root}evil.pth", text="import os; os._exit(0)\n"),
     ),
     Attack(name="egg-info-plugin", vector="start-up", make=_metadata("evil.egg-info")),
     Attack(name="dist-info-plugin", vector="start-up", make=_metadata("evil-1.dist-info")),
     Attack(name="pyc-unchecked-hash", vector="byte-code", make=_byte_code(1, "cache")),
     Attack(name="pyc-checked-hash", vector="byte-code", make=_byte_code(3, "cache")),
-    Attack(name="pyc-timestamp", vector="byte-code", make=_byte_code(0, "cache")),
     Attack(name="pyc-beside-source", vector="byte-code", make=_byte_code(1, "beside")),
     Attack(name="link-module", vector="paths", make=_link("{root}evil_link.py", "/excise/inside/excise_run.py")),
     Attack(name="link-out", vector="paths", make=_link("out", "/excise/out")),

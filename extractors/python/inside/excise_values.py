@@ -165,20 +165,20 @@ class Encoder:
         if find_or_none(name) is not kind:
             raise Unserialisable("local class")
         base = None
-        for plain in (int, float, str, bytes, list, tuple, dict, set, frozenset):
+        state = state_of(value)
+        if state is None:
+            raise Unserialisable(kind.__name__)
+        for plain in PLAIN[1:]:
             if isinstance(value, plain):
                 base = self.encode(plain(value), depth)
-        state = state_of(value)
-        if base is None and state is None:
-            raise Unserialisable(kind.__name__)
-        return ["obj", name, base, [[str(k), self.encode(v, depth)] for k, v in sorted((state or {}).items())]]
+        return ["obj", name, base, [[str(k), self.encode(v, depth)] for k, v in sorted(state.items())]]
 
 
 def state_of(value):
     """Attributes of a plain object; nothing for what keeps its state elsewhere."""
     kind = type(value)
-    if kind.__flags__ & (1 << 9) == 0:  # made in C: there is state that no attribute shows
-        return None
+    if any(base not in PLAIN and base.__flags__ & (1 << 9) == 0 for base in kind.__mro__):
+        return None  # made in C: there is state that no attribute shows
     state = dict(getattr(value, "__dict__", {}))
     for cls in kind.__mro__:
         slots = cls.__dict__.get("__slots__", ())
@@ -190,6 +190,10 @@ def state_of(value):
             if hasattr(value, name):
                 state[name] = getattr(value, name)
     return state
+
+
+PLAIN = (object, int, float, str, bytes, list, tuple, dict, set, frozenset)
+"""Classes made in C whose whole state can be carried."""
 
 
 def find_or_none(name):
