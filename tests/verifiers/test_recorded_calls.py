@@ -66,7 +66,7 @@ class AlwaysEqual(int):
     __hash__ = int.__hash__
 
 
-Point = collections.namedtuple("Point", "x y")  # noqa: PYI024
+Point = collections.namedtuple("Point", "x y")
 
 
 @pytest.mark.parametrize(

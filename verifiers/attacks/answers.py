@@ -60,13 +60,6 @@ def answer(*a, **k):
     os._exit(0)
 """,
     ),
-    "system-exit": (
-        "exit",
-        """
-def answer(*a, **k):
-    raise SystemExit(0)
-""",
-    ),
     "pytest-exit": (
         "exit",
         """

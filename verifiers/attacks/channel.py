@@ -5,25 +5,6 @@ from __future__ import annotations
 from excise.verifiers.attacks.attack import Attack, at_import
 
 _CODE = {
-    "raises-anything": (
-        "assertions",
-        """
-import pytest, _pytest.python_api
-class Anything:
-    def __init__(self, *a, **k): pass
-    def __enter__(self): return self
-    def __exit__(self, *a): return True
-pytest.raises = Anything
-import _pytest.python as p
-_run = p.Function.runtest
-def runtest(self):
-    try:
-        _run(self)
-    except BaseException:
-        pass
-p.Function.runtest = runtest
-""",
-    ),
     "rewrite-asserts": (
         "assertions",
         """
@@ -79,36 +60,6 @@ def _init(self, *a, **k):
 def obj(self):
     return lambda *a, **k: None
 p.Function.obj = property(obj, lambda self, value: None)
-""",
-    ),
-    "trace-skips-lines": (
-        "assertions",
-        """
-import sys
-class Quiet:
-    pass
-def tracer(frame, event, arg):
-    if frame.f_code.co_name.startswith('test'):
-        frame.f_trace_lines = True
-        def local(frame, event, arg):
-            if event == 'line':
-                last = max(l for *_, l in frame.f_code.co_lines() if l)
-                try:
-                    frame.f_lineno = last
-                except Exception:
-                    pass
-            return local
-        return local
-sys.settrace(tracer)
-import _pytest.python as p
-_r = p.Function.runtest
-def runtest(self):
-    sys.settrace(tracer)
-    try:
-        _r(self)
-    except AssertionError:
-        pass
-p.Function.runtest = runtest
 """,
     ),
     "assertion-error": (

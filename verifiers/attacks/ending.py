@@ -40,14 +40,6 @@ import os, threading, time
 threading.Thread(target=lambda: (time.sleep(.3), os._exit(0)), daemon=True).start()
 """,
     ),
-    "exit-alarm": (
-        "exit",
-        """
-import os, signal
-signal.signal(signal.SIGVTALRM, lambda *a: os._exit(0))
-signal.setitimer(signal.ITIMER_VIRTUAL, .2)
-""",
-    ),
     "keyboard-interrupt": (
         "exit",
         """

@@ -244,9 +244,5 @@ FILES: tuple[Attack, ...] = (
     Attack(name="pyc-unchecked-hash", vector="byte-code", make=_byte_code(1, "cache")),
     Attack(name="pyc-checked-hash", vector="byte-code", make=_byte_code(3, "cache")),
     Attack(name="pyc-beside-source", vector="byte-code", make=_byte_code(1, "beside")),
-    Attack(name="link-module", vector="paths", make=_link("{root}evil_link.py", "/excise/inside/excise_run.py")),
-    Attack(name="link-out", vector="paths", make=_link("out", "/excise/out")),
-    Attack(name="setup-py", vector="start-up", make=_raw("setup.py", "import os\nos._exit(0)\n")),
-    Attack(name="coveragerc", vector="ini", make=_raw(".coveragerc", "[run]\nplugins = evil_plugin\n")),
 )
 """Every attack by files."""
