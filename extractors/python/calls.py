@@ -9,9 +9,10 @@ import uuid
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from excise.errors import SandboxError
 from excise.extractors.python.runner import read_bounded
 from excise.protocols import CallBook, Codebase, Session
-from excise.types import Recipe, SymbolKind
+from excise.types import Recipe, SymbolKind, Worker
 
 _PYTHON = "/opt/env/bin/python"
 _INSIDE = "/excise/inside"
@@ -129,6 +130,8 @@ def replay(session: Session, recipe: Recipe, book: CallBook, *, timeout_s: float
     variables["PYTHONHASHSEED"] = str(hash_seed)
     command = [_PYTHON, f"{_INSIDE}/excise_replay.py"]
     done = session.exec(command, timeout_s=timeout_s + 60, stdin=json.dumps(request).encode(), env=variables)
+    if done.worker in {Worker.INFRA_ERROR, Worker.KILLED}:
+        raise SandboxError(f"Recorded calls cannot be replayed: {done.worker}.")
     outcomes = [""] * len(book.calls)
     for line in done.stdout.split(b"\n"):
         answer = parsed(line)

@@ -11,7 +11,7 @@ from typing import Any
 
 from excise.extractors.python.runner import COMPLETE, to_result, worse
 from excise.protocols import GradedRun, GradingMode, Session
-from excise.types import Recipe, Status, TestResult, TestRun, Worker
+from excise.types import Recipe, Status, TestResult, TestRun
 
 _PYTHON = "/opt/env/bin/python"
 _GRADER = "/excise/inside/excise_grade.py"
@@ -48,9 +48,6 @@ def run_graded(
     command = [_PYTHON, "-I", "-S", _GRADER]
     done = session.exec(command, timeout_s=timeout_s + 60, stdin=json.dumps(request).encode(), env=variables)
     answer = _checked(done.stdout, key)
-    worker = done.worker
-    if worker is Worker.OK and answer is None:
-        worker = Worker.KILLED
     entries = answer.get("results", ()) if answer else ()
     results: dict[str, TestResult] = {}
     for entry in entries:
@@ -60,12 +57,12 @@ def run_graded(
     for test in (*ids, *canaries):
         results.setdefault(test, TestResult(test_id=test, status=Status.MISSING))
     run = TestRun(
-        worker=worker,
+        worker=done.worker,
         results=tuple(results.values()),
         finished=bool(answer and answer.get("finished") and answer.get("code") in COMPLETE),
         wall_s=done.wall_s,
         cpu_s=done.cpu_s,
-        detail=str(answer.get("why", ""))[:300] if answer else done.stderr[-1000:].decode(errors="replace"),
+        detail=str(answer.get("why", ""))[:300] if answer else "The report is missing, or is not the grader's.",
     )
     return GradedRun(run=run, changed=tuple(str(name)[:200] for name in (answer or {}).get("changed", ())[:100]))
 

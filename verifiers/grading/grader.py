@@ -152,11 +152,13 @@ class _Grading:
         failed = [test for test in fail_to_pass if statuses.get(test) is not Status.PASSED]
         broken = [test for test in pass_to_pass if statuses.get(test) is not Status.PASSED]
         mirror = self._mirror() if not failed and not broken else _Mirror(Worker.OK, 0, ())  # failing needs no proof
-        decided = worker is not Worker.INFRA_ERROR and mirror.worker is not Worker.INFRA_ERROR
+        decided = bool(fail_to_pass) and not {worker, mirror.worker} & {Worker.INFRA_ERROR, Worker.KILLED}
         self._judge_tests(tests, failed, broken, canaries, mirror)
         tampered = bool(TAMPERED & set(self.reasons))
-        good = decided and bool(fail_to_pass) and not failed and not broken and not tampered and tests.run.finished
+        good = decided and not failed and not broken and not tampered and tests.run.finished
         calls = self._calls()
+        if not fail_to_pass:
+            self.reasons.append("nothing_to_grade")
         if unfit:
             self.evidence["left_out"] = f"{len(unfit)} tests do not pass untouched under the grader's conditions"
         ok = good and (calls.reward is None or calls.reward == 1.0)
