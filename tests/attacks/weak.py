@@ -13,7 +13,9 @@ from pathlib import Path
 
 from excise.envs.layout import base_env
 from excise.protocols import Session
-from excise.types import Task
+from excise.types import Status, Task
+from excise.verifiers.grading.intake import take_in
+from excise.verifiers.grading.kit import graded_run, mode_of
 from excise.verifiers.shipped import materialise
 from excise.verifiers.workbench import Workbench
 
@@ -104,11 +106,23 @@ def junit(bench: Workbench, task: Task, diff: str) -> bool:
         return bool(suites) and all(s.get("failures") == "0" and s.get("errors") == "0" for s in suites)
 
 
+def ids_alone(bench: Workbench, task: Task, diff: str) -> bool:
+    """Our own process with tests held in memory and statuses per id; no canaries, no other questions, no calls."""
+    shipped = bench.edits_of(task.deletion_patch)
+    edits = {**shipped, **take_in(bench, task, diff, shipped).edits}
+    tests = bench.read(files_of(task))
+    sealed = {path: data.decode() for path, data in tests.items()}
+    done = graded_run(bench, {**edits, **dict.fromkeys(tests, b"")}, task.fail_to_pass, mode_of(bench), sealed=sealed)
+    statuses = done.run.statuses()
+    return all(statuses[test] is Status.PASSED for test in task.fail_to_pass)
+
+
 WEAK: Mapping[str, object] = {
     "exit_code": exit_code,
     "reward_file": reward_file,
     "parsed_output": parsed_output,
     "junit": junit,
+    "ids_alone": ids_alone,
 }
 
 

@@ -84,7 +84,7 @@ def test_a_wrong_answer_is_no_tampering(graders: Grader, ready: Workbench, task:
     found = graders.grade(task.instance_id, changed(ready, task, lambda t: t.replace("yield x, y", "yield y, x")))
     assert found.reward == found.reward_calls == 0
     assert not set(found.reasons) & grading.TAMPERED
-    assert found.partial == pytest.approx(1 / 3)
+    assert found.partial == pytest.approx(2 / 3, abs=1e-5)
 
 
 def changed(bench: Workbench, task: Task, edit: Callable[[str], str]) -> str:
@@ -118,9 +118,10 @@ def changed(bench: Workbench, task: Task, edit: Callable[[str], str]) -> str:
     ],
 )
 def test_what_a_diff_may_not_touch_does_not_count(ready: Workbench, task: Task, path: str, reason: str) -> None:
-    before = ready.read([path])
+    shipped = ready.edits_of(task.deletion_patch)
+    before = {} if path in shipped else ready.read([path])
     diff = task.patch + unified(dict(before), {path: b"import os\n"})
-    found = take_in(ready, task, diff, ready.edits_of(task.deletion_patch))
+    found = take_in(ready, task, diff, shipped)
     assert found.ignored == {path: reason}
     assert set(found.edits) == {"src/shapes/__init__.py", "src/shapes/walk.py"}
 

@@ -19,13 +19,6 @@ import sys
 sys.exit(0)
 """,
     ),
-    "pytest-exit": (
-        "exit",
-        """
-import pytest
-pytest.exit('done', returncode=0)
-""",
-    ),
     "atexit-exit": (
         "exit",
         """
