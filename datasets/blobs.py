@@ -1,4 +1,4 @@
-"""Source archives by the sha256 of their bytes. Never rewritten, verified on every read."""
+"""Source archives and graders' kits by the sha256 of their bytes. Never rewritten, verified on every read."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from excise.errors import StoreError
 
 
 class Blobs:
-    """``blobs/<first two digits>/<sha256>.tar.xz`` inside a task set's folder."""
+    """``blobs/<first two digits>/<sha256>.tar.xz`` (``.json`` for kits) inside a task set's folder."""
 
     def __init__(self, root: Path) -> None:
         self.root = root / "blobs"
 
-    def put(self, content: Path | bytes) -> str:
+    def put(self, content: Path | bytes, suffix: str = ".tar.xz") -> str:
         """Store an archive (again is free) and return its sha256."""
         with explained("store a source archive"):
             data = content.read_bytes() if isinstance(content, Path) else content
             sha = hashlib.sha256(data).hexdigest()
-            path = self._path(sha)
+            path = self._path(sha, suffix)
             if not path.exists() or path.stat().st_size != len(data):
                 replace_file(path, data)
         return sha
@@ -31,11 +31,11 @@ class Blobs:
         """Whether the archive is there (its content is checked when it is read)."""
         return bool(sha) and self._path(sha).exists()
 
-    def path(self, sha: str) -> Path:
+    def path(self, sha: str, suffix: str = ".tar.xz") -> Path:
         """Where the archive lies. Raises :class:`StoreError` if it is missing or damaged."""
         if not re.fullmatch(r"[0-9a-f]{64}", sha):
             raise StoreError(f"{sha!r} is not the sha256 of a source archive.", reason="unknown_blob")
-        path = self._path(sha)
+        path = self._path(sha, suffix)
         with explained("read a source archive"):
             if not path.exists():
                 raise StoreError(f"No source archive {sha} in {os.fspath(self.root)}.", reason="unknown_blob")
@@ -46,5 +46,5 @@ class Blobs:
                 )
         return path
 
-    def _path(self, sha: str) -> Path:
-        return self.root / sha[:2] / f"{sha}.tar.xz"
+    def _path(self, sha: str, suffix: str = ".tar.xz") -> Path:
+        return self.root / sha[:2] / f"{sha}{suffix}"

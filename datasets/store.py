@@ -7,6 +7,7 @@
     DIR/snapshots/7/views.sql              views for `duckdb -init views.sql`
     DIR/snapshots/7/tasks/toolz-<hash>.parquet
     DIR/blobs/ab/ab12….tar.xz              pristine sources
+    DIR/blobs/ab/ab12….json                what graders need beside a task
     DIR/.lock                              held by the one writer
 
 A writer starts from the current snapshot, so partial runs add up. Files are named by their content:
@@ -79,9 +80,9 @@ class Store:
         """The published snapshot, if there is one."""
         return Snapshot.current(self.root)
 
-    def put_blob(self, content: Path | bytes) -> str:
+    def put_blob(self, content: Path | bytes, suffix: str = ".tar.xz") -> str:
         """Store a source archive and return its sha256. Needs no writer: archives are never changed."""
-        return self.blobs.put(content)
+        return self.blobs.put(content, suffix)
 
     def blob_path(self, sha: str) -> Path:
         """Path of a source archive, after its hash was checked."""

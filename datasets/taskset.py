@@ -15,6 +15,7 @@ from excise.types import (
     Baseline,
     Certificate,
     Environment,
+    GradingKit,
     Quarantine,
     Rejection,
     Repo,
@@ -22,6 +23,7 @@ from excise.types import (
     Task,
     Verdict,
     content_id,
+    from_json,
 )
 
 
@@ -129,6 +131,12 @@ class TaskSet:
     def blob(self, sha: str) -> Path:
         """Path of a source archive, after its hash was checked."""
         return self._blobs.path(sha)
+
+    def kit(self, instance_id: str) -> GradingKit | None:
+        """What graders need beside a task; ``None`` for tasks that were made before there was any."""
+        verdicts = self.certificate(instance_id).verdicts
+        sha = next((v.evidence["kit"] for v in verdicts if v.gate == "g10_calls" and "kit" in v.evidence), "")
+        return from_json(GradingKit, self._blobs.path(sha, ".json").read_bytes()) if sha else None
 
     def _task_row(self, instance_id: str) -> Row:
         owner = self._owner(instance_id)

@@ -1,7 +1,8 @@
 """The command line. Data goes to stdout, everything else to stderr.
 
 Exit codes: 0 done; 1 failed (no source gave a task, a task did not verify, a file cannot be read or written);
-2 usage or configuration; 3 partly done (some sources gave no task); 130 interrupted.
+2 usage or configuration; 3 partly done (some sources gave no task); 4 not graded (the infrastructure failed);
+130 interrupted.
 """
 
 from __future__ import annotations
@@ -40,6 +41,7 @@ from excise.pipeline.cli_common import (
     tell,
 )
 from excise.pipeline.env_command import env
+from excise.pipeline.grade_command import ATTACK_CODES, GRADE_CODES, attack, grade
 from excise.pipeline.leak_commands import audit, recover
 from excise.types import to_dict
 
@@ -344,6 +346,8 @@ def schedule(
 app.command()(env)
 app.command()(recover)
 app.command()(audit)
+app.command(epilog=GRADE_CODES)(grade)
+app.command(epilog=ATTACK_CODES)(attack)
 
 
 def _version(value: bool) -> None:

@@ -15,7 +15,7 @@ from rich.console import Console
 from excise.config import Settings, load
 from excise.errors import ConfigError, ExciseError
 
-OK, FAILED, USAGE, PARTIAL, INTERRUPTED = 0, 1, 2, 3, 130
+OK, FAILED, USAGE, PARTIAL, INFRA, INTERRUPTED = 0, 1, 2, 3, 4, 130
 errors = Console(stderr=True, width=None if sys.stderr.isatty() else 160, markup=False, emoji=False, highlight=False)
 
 Config = Annotated[list[Path] | None, typer.Option("--config", "-c", help="TOML file with settings; repeatable.")]

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from excise.types import Deletion, Outcome, Status, Task, TestRun, Verdict, Worker
+from excise.types import Deletion, GradingKit, Outcome, Status, Task, TestRun, Verdict, Worker
 from excise.verifiers.workbench import Edits, Workbench
 
 
@@ -50,6 +50,8 @@ class Candidate:
     """Tests that were to be hidden and could not be (examples in docstrings of code that stays): they fail in sight."""
     task: Task | None = None
     """The task, once built."""
+    kit: GradingKit | None = None
+    """What graders need beside the task, once made."""
     runs: dict[tuple[object, ...], TestRun] = field(default_factory=dict)
     """Runs made so far; equal input is not run twice."""
     _edits: dict[str, Edits] = field(default_factory=dict)

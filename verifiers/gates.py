@@ -6,6 +6,7 @@ from typing import Protocol
 
 from excise.protocols import GateReport
 from excise.verifiers.candidate import Candidate
+from excise.verifiers.gate_calls import CallsRecorded
 from excise.verifiers.gate_leaks import NothingLeaks
 from excise.verifiers.gate_recovery import NothingIsRecovered
 from excise.verifiers.gate_statement import StatementIsComplete
@@ -44,4 +45,5 @@ GATES: tuple[CandidateGate, ...] = (
     ResolvesIntoCheckout(),
     PassToPassPasses(),
     GoldRestores(),
+    CallsRecorded(),
 )

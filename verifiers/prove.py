@@ -20,6 +20,7 @@ from excise.types import (
     Certificate,
     Difficulty,
     Feature,
+    GradingKit,
     Outcome,
     Rejection,
     Status,
@@ -49,6 +50,8 @@ class Proof:
     """The task, if all gates passed."""
     certificate: Certificate | None = None
     """Its evidence."""
+    kit: GradingKit | None = None
+    """What graders need beside it."""
     rejection: Rejection | None = None
     """Why not, otherwise."""
     verdicts: tuple[Verdict, ...] = ()
@@ -107,7 +110,7 @@ def _prove(bench: Workbench, feature: Feature, deleter_name: str) -> Proof:
         return Proof(rejection=rejection, verdicts=tuple(verdicts), **bench.spent.since(before)._asdict())
     cost = bench.spent.since(before)
     certificate = certify(candidate, verdicts, cost)
-    return Proof(task=candidate.task, certificate=certificate, **cost._asdict())
+    return Proof(task=candidate.task, certificate=certificate, kit=candidate.kit, **cost._asdict())
 
 
 def run_gates(candidate: Candidate) -> Iterator[list[Verdict]]:

@@ -9,6 +9,7 @@ from typing import cast
 from excise.errors import EnvironmentFailure
 from excise.extractors.python import coverage_map, runner
 from excise.extractors.python.codebase import PythonCodebase
+from excise.extractors.python.grading import PythonGrading
 from excise.protocols import Codebase, Session
 from excise.types import CoverageMap, Recipe, Status, TestRun
 
@@ -19,6 +20,7 @@ class Python:
     name = "python"
     suffixes: tuple[str, ...] = (".py", ".pyw", ".pyi")
     inside = runner.INSIDE
+    grading = PythonGrading()
 
     def parse(self, root: Path, paths: Iterable[str]) -> Codebase:
         """Parse the Python files among ``paths``."""

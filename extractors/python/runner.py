@@ -68,6 +68,19 @@ def read_report(path: Path) -> Iterator[dict[str, Any]]:
                 yield entry
 
 
+def read_bounded(path: Path, limit: int) -> bytes:
+    """A regular file that a stranger wrote; empty if it is none, or larger than ``limit`` bytes."""
+    try:
+        fd = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+    except OSError:
+        return b""
+    with os.fdopen(fd, "rb") as file:
+        if not stat.S_ISREG(os.fstat(fd).st_mode):
+            return b""
+        data = file.read(limit + 1)
+        return data if len(data) <= limit else b""
+
+
 def run_tests(
     session: Session,
     recipe: Recipe,

@@ -1,0 +1,249 @@
+"""Runs tests on the original code and writes down the calls that they make to some of its functions.
+
+The functions' code objects are replaced in place, so that a call is seen by whatever name it comes. Written down are
+the arguments before the call; what the call comes to is found out later, by replaying (``excise_replay.py``).
+Started as ``python excise_record.py`` in the checkout, with the request on stdin; the calls go to its report file.
+"""
+
+import builtins
+import importlib
+import itertools
+import json
+import os
+import sys
+import types
+
+INSIDE = sys.path[0]
+sys.path[0] = os.getcwd()
+
+import pytest  # noqa: E402
+
+sys.path.append(INSIDE)
+import excise_values as values  # noqa: E402
+from excise_run import profile_of  # noqa: E402
+
+sys.path.remove(INSIDE)
+
+NAME = "__excise_recorded_call__"
+MAX_CALLS = 4000
+MAX_HISTORY = 20
+MAX_ARGUMENT = 1000
+
+
+class Recorder:
+    """What was called, with what."""
+
+    def __init__(self):
+        self.originals = {}
+        self.names = {}
+        self.removed = set()
+        self.inside = False
+        self.calls = []
+        self.seen = set()
+        self.refused = {}
+        self.recipes = {}
+        self.keep = []
+
+    # --------------------------------------------------------------------------- putting in place
+    def watch(self, name):
+        """Watch the function or the public methods of the class of that name; how many were found."""
+        try:
+            thing = values.find(name)
+        except (ImportError, AttributeError):
+            return 0
+        owner = values.find(name.rpartition(".")[0]) if "." in name.partition(":")[2] else None
+        if isinstance(thing, type):
+            self.removed.add(thing)
+            found = 0
+            for attribute, value in list(vars(thing).items()):
+                if attribute == "__init__" or not attribute.startswith("_") or is_operator(attribute):
+                    found += self.put(value, "%s.%s" % (name, attribute), thing)
+            return found
+        if isinstance(owner, type):
+            return self.put(vars(owner).get(name.rpartition(".")[2]), name, owner)
+        return self.put(thing, name, None)
+
+    def put(self, value, name, owner):
+        kind = "function"
+        if isinstance(value, (staticmethod, classmethod)):
+            kind = type(value).__name__
+            value = value.__func__
+        elif isinstance(value, property):
+            kind, value = "property", value.fget
+        elif owner is not None:
+            kind = "method"
+        while not isinstance(value, types.FunctionType) and hasattr(value, "__wrapped__"):
+            value = value.__wrapped__
+        if not isinstance(value, types.FunctionType) or value.__code__ in self.names:
+            return 0
+        number = len(self.originals)
+        original = types.FunctionType(
+            value.__code__, value.__globals__, value.__name__, value.__defaults__, value.__closure__
+        )
+        original.__kwdefaults__ = value.__kwdefaults__
+        self.originals[number] = (original, name, kind, owner)
+        code = compile_trampoline(number, value.__code__.co_freevars)
+        value.__code__ = code
+        self.names[code] = name
+        return 1
+
+    # -------------------------------------------------------------------------------------- calls
+    def called(self, number, args, kwargs):
+        original, name, kind, owner = self.originals[number]
+        if self.inside or len(self.calls) >= MAX_CALLS:
+            return original(*args, **kwargs)
+        self.inside = True
+        try:
+            entry, args, kwargs = self.note(name, kind, args, kwargs)
+        finally:
+            self.inside = False
+        made = name.endswith(".__init__") and owner in self.removed
+        self.inside = True
+        try:
+            return original(*args, **kwargs)
+        finally:
+            self.inside = False
+            if made and entry is not None and type(args[0]) is owner:
+                self.recipes[id(args[0])] = [name.rpartition(".")[0], entry["args"], entry["kwargs"], []]
+                self.keep.append(args[0])
+            elif entry is not None and kind == "method" and args and id(args[0]) in self.recipes:
+                history = self.recipes[id(args[0])][3]
+                history.append([name.rpartition(".")[2], entry["args"][1:], entry["kwargs"]])
+            elif entry is None and args and id(args[0]) in self.recipes:
+                del self.recipes[id(args[0])]  # something happened to it that cannot be done again
+
+    def note(self, name, kind, args, kwargs):
+        """Write a call down; iterators among the arguments are read ahead, and given on with what was read."""
+        args = [self.readable(value) for value in args]
+        kwargs = {key: self.readable(value) for key, value in kwargs.items()}
+        is_init = name.endswith(".__init__") and kind == "method"
+        try:
+            given = args[1:] if is_init or kind == "classmethod" else args
+            entry = {
+                "name": name.rpartition(".")[0] if is_init else name,
+                "kind": "class" if is_init else kind,
+                "args": [self.encode(value) for value in given],
+                "kwargs": [[key, self.encode(value)] for key, value in kwargs.items()],
+            }
+            text = json.dumps(entry)
+            if len(text) > 32768:
+                raise values.Unserialisable("too large")
+            if text not in self.seen:
+                self.seen.add(text)
+                self.calls.append(json.loads(text))
+        except values.Unserialisable as error:
+            self.refuse(str(error))
+            entry = None
+        except Exception as error:  # a property or comparison of the project's own raised
+            self.refuse(type(error).__name__)
+            entry = None
+        return entry, args_out(args), {key: given_on(value) for key, value in kwargs.items()}
+
+    def refuse(self, why):
+        self.refused[why] = self.refused.get(why, 0) + 1
+
+    def readable(self, value):
+        if values.is_iterator(value):
+            ahead = list(itertools.islice(value, MAX_ARGUMENT + 1))
+            return Ahead(ahead, value)
+        return value
+
+    def encode(self, value):
+        if isinstance(value, Ahead):
+            if len(value.items) > MAX_ARGUMENT:
+                raise values.Unserialisable("endless iterator")
+            return ["it", [self.encode(item) for item in value.items]]
+        return values.Encoder(self.is_removed, self.made).encode(value)
+
+    def is_removed(self, cls):
+        return False
+
+    def made(self, value):
+        """How to make an object of a removed class again."""
+        if type(value) not in self.removed and not any(cls in self.removed for cls in type(value).__mro__):
+            return None
+        recipe = self.recipes.get(id(value))
+        if recipe is None or len(recipe[3]) > MAX_HISTORY:
+            raise values.Unserialisable("object of a removed class")
+        return ["made", *json.loads(json.dumps(recipe))]
+
+
+class Ahead:
+    """An iterator that was read ahead."""
+
+    def __init__(self, items, rest):
+        self.items = items
+        self.rest = rest
+
+
+def given_on(value):
+    if isinstance(value, Ahead):
+        return itertools.chain(value.items, value.rest)
+    return value
+
+
+def args_out(args):
+    return [given_on(value) for value in args]
+
+
+def is_operator(name):
+    return name.startswith("__") and name.endswith("__") and name not in NOT_CALLED
+
+
+NOT_CALLED = {
+    "__new__", "__init_subclass__", "__class_getitem__", "__getattribute__", "__getattr__", "__setattr__", "__del__",
+    "__reduce__", "__reduce_ex__", "__getstate__", "__setstate__", "__subclasshook__", "__prepare__", "__dir__",
+    "__set_name__", "__delattr__", "__sizeof__", "__class__", "__dict__", "__weakref__", "__doc__", "__module__",
+    "__instancecheck__", "__subclasscheck__", "__copy__", "__deepcopy__", "__repr__", "__hash__",
+}  # fmt: skip
+
+
+def compile_trampoline(number, freevars):
+    """Code that passes its arguments on, and has as many free variables as the code in whose place it comes."""
+    source = "def trampoline(*args, **kwargs):\n    return %s(%d, args, kwargs)\n" % (NAME, number)
+    if freevars:
+        inner = "".join("    " + line + "\n" for line in source.splitlines())
+        uses = ", ".join(freevars)
+        inner = inner.replace("return ", "(%s,) if False else None; return " % uses)
+        assigned = "".join("    %s = None\n" % name for name in freevars)
+        source = "def outer():\n%s%s    return trampoline\n" % (assigned, inner)
+    found = {}
+    exec(compile(source, "<recorded>", "exec"), found)
+    function = found["outer"]() if freevars else found["trampoline"]
+    return function.__code__
+
+
+class Plugin:
+    """Runs exactly the asked-for tests, watching from before they are loaded."""
+
+    def __init__(self, ids):
+        self.ids = set(ids)
+
+    @pytest.hookimpl(trylast=True)
+    def pytest_collection_modifyitems(self, config, items):
+        items[:] = [item for item in items if item.nodeid in self.ids]
+
+
+def main():
+    request = json.load(sys.stdin)
+    recorder = Recorder()
+    setattr(builtins, NAME, recorder.called)
+    for module in request["modules"]:
+        try:
+            importlib.import_module(module)
+        except Exception:  # the tests will say
+            continue
+    watched = sum(recorder.watch(name) for name in request["names"])
+    sys.argv = ["pytest"]
+    arguments = ["-p", "no:cacheprovider", "-p", "no:randomly", "--continue-on-collection-errors", "-qq", "--tb=no"]
+    arguments += ["--rootdir", request["root"], "-o", "addopts=", *profile_of(request["args"])[1]]
+    paths = sorted({test.partition("::")[0] for test in request["ids"]})
+    pytest.main(arguments + [path for path in paths if os.path.exists(path)], plugins=[Plugin(request["ids"])])
+    recorder.inside = True
+    with open(request["report"], "x") as file:
+        json.dump({"watched": watched, "calls": recorder.calls, "refused": recorder.refused}, file)
+
+
+if __name__ == "__main__":
+    main()
+    os._exit(0)

@@ -1,0 +1,158 @@
+"""The same tests with wrong expectations: honest code fails them, and who passes them is not asked by any assertion.
+
+Of an ``assert … == expected`` the expected side is made wrong: in place where it is written out, where it stands in
+``parametrize`` there, else by wrapping it. A test without one gets a last statement that fails. The names, the number
+and the parameters of tests stay, so nothing tells a process which of the two files it runs.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Sequence
+
+_OTHER = "_expected_value"
+_HELPER = f"""
+def {_OTHER}(value):
+    if isinstance(value, bool) or value is None:
+        return "no" if value else "yes"
+    if isinstance(value, (int, float, complex)):
+        return value + 1 if value + 1 != value else 0
+    if isinstance(value, str):
+        return value + "~"
+    if isinstance(value, bytes):
+        return value + b"~"
+    if isinstance(value, (list, tuple)) and type(value) in (list, tuple):
+        return value + type(value)((0,))
+    if type(value) is dict:
+        return dict(value, **{{"~": 0}})
+    if type(value) in (set, frozenset):
+        return value | {{"~"}}
+    return ("~", value)
+"""
+_EQUALS = frozenset({"assertEqual", "assertEquals", "assertListEqual", "assertDictEqual", "assertTupleEqual",
+                     "assertSetEqual", "assertSequenceEqual", "assertMultiLineEqual", "assertCountEqual"})  # fmt: skip
+Function = ast.FunctionDef | ast.AsyncFunctionDef
+
+
+def mirrored(source: bytes, functions: Sequence[str]) -> bytes | None:
+    """The file with wrong expectations in ``functions`` (``name`` or ``Class::name``); ``None`` without any of them."""
+    try:
+        tree = ast.parse(source)
+    except (SyntaxError, ValueError, RecursionError):
+        return None
+    wanted = set(functions)
+    found = [function for name, function in _functions(tree, "") if name in wanted]
+    if not found:
+        return None
+    for function in found:
+        _turn(function)
+    place = 0
+    for place, statement in enumerate(tree.body):  # noqa: B007
+        docstring = isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant)
+        if not docstring and not (isinstance(statement, ast.ImportFrom) and statement.module == "__future__"):
+            break
+    tree.body[place:place] = ast.parse(_HELPER).body
+    return ast.unparse(ast.fix_missing_locations(tree)).encode()
+
+
+def _functions(node: ast.AST, prefix: str) -> Iterator[tuple[str, Function]]:
+    for child in ast.iter_child_nodes(node):
+        if isinstance(child, Function):
+            yield prefix + child.name, child
+        elif isinstance(child, ast.ClassDef):
+            yield from _functions(child, f"{prefix}{child.name}::")
+        elif isinstance(child, ast.If | ast.Try | ast.With):
+            yield from _functions(child, prefix)
+
+
+def _turn(function: Function) -> None:
+    """Make one test expect what is wrong."""
+    columns = _parameters(function)
+    turned = False
+    for node in ast.walk(function):
+        if isinstance(node, ast.Compare) and len(node.ops) == 1 and isinstance(node.ops[0], ast.Eq):
+            if _in_assert(function, node):
+                node.comparators[0] = _wrong(node.comparators[0], columns)
+                turned = True
+        elif isinstance(node, ast.Call) and _is_equality(node):
+            side = 0 if _literal(node.args[0]) and not _literal(node.args[1]) else 1
+            node.args[side] = _wrong(node.args[side], columns)
+            turned = True
+    if not turned:
+        function.body.append(ast.parse("assert not 'reached'").body[0])
+
+
+def _is_equality(call: ast.Call) -> bool:
+    return isinstance(call.func, ast.Attribute) and call.func.attr in _EQUALS and len(call.args) >= 2
+
+
+def _in_assert(function: Function, compare: ast.Compare) -> bool:
+    return any(isinstance(node, ast.Assert) and node.test is compare for node in ast.walk(function))
+
+
+def _literal(node: ast.expr) -> bool:
+    try:
+        ast.literal_eval(node)
+    except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError):
+        return False
+    return True
+
+
+def _wrong(node: ast.expr, columns: dict[str, list[tuple[list[ast.expr], int]]]) -> ast.expr:
+    if _literal(node):
+        return _other_literal(node)
+    if isinstance(node, ast.Name) and columns.get(node.id):
+        for row, index in columns.pop(node.id):
+            row[index] = _other_literal(row[index]) if _literal(row[index]) else _wrapped(row[index])
+        return node
+    if isinstance(node, ast.Name) and node.id in columns:
+        return node
+    return _wrapped(node)
+
+
+def _other_literal(node: ast.expr) -> ast.expr:
+    value = ast.literal_eval(node)
+    if isinstance(value, bool) or value is None:
+        return ast.Constant("no" if value else "yes")
+    if isinstance(value, int | float | complex):
+        return ast.parse(repr(value + 1 if value + 1 != value else 0), mode="eval").body
+    if isinstance(value, str):
+        return ast.Constant(value + "~")
+    if isinstance(value, bytes):
+        return ast.Constant(value + b"~")
+    if isinstance(node, ast.List | ast.Tuple | ast.Set):
+        node.elts.append(ast.Constant("~"))
+        return node
+    return _wrapped(node)
+
+
+def _wrapped(node: ast.expr) -> ast.expr:
+    return ast.Call(func=ast.Name(_OTHER, ast.Load()), args=[node], keywords=[])
+
+
+def _parameters(function: Function) -> dict[str, list[tuple[list[ast.expr], int]]]:
+    """Parameter to the places where its values are written in ``parametrize``."""
+    columns: dict[str, list[tuple[list[ast.expr], int]]] = {}
+    for call in function.decorator_list:
+        if not (isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute)):
+            continue
+        has_ids = any(keyword.arg == "ids" for keyword in call.keywords)
+        if call.func.attr != "parametrize" or len(call.args) < 2 or not has_ids:
+            continue  # ids made of the values would change with them
+        try:
+            said = ast.literal_eval(call.args[0])
+        except ValueError:
+            continue
+        names = [name.strip() for name in said.split(",")] if isinstance(said, str) else list(said)
+        rows = call.args[1]
+        if not isinstance(rows, ast.List | ast.Tuple):
+            continue
+        for index, name in enumerate(names):
+            places: list[tuple[list[ast.expr], int]] = []
+            for number, row in enumerate(rows.elts):
+                if len(names) == 1:
+                    places.append((rows.elts, number))
+                elif isinstance(row, ast.List | ast.Tuple) and index < len(row.elts):
+                    places.append((row.elts, index))
+            columns[name] = places
+    return columns

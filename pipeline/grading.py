@@ -1,0 +1,148 @@
+"""Grading solutions of stored tasks: one call for trainers, one command for people."""
+
+from __future__ import annotations
+
+import threading
+import uuid
+from pathlib import Path
+
+from excise.config import Settings
+from excise.datasets.taskset import TaskSet
+from excise.errors import ExciseError
+from excise.pipeline.over_tasks import Trouble, prepared_of
+from excise.pipeline.stages import workbench
+from excise.types import Grade, GradingKit, Task, Worker, content_id, from_json, to_json
+from excise.verifiers.grading.grader import Conditions, conditions, grade
+from excise.verifiers.grading.kit import make_kit
+from excise.verifiers.workbench import Workbench
+
+VERSION = 1
+"""Raise it when the conditions or kits that are kept in the cache would come out otherwise."""
+SOLUTIONS = ("gold", "noop")
+
+
+class Grader:
+    """Grades diffs against the tasks of a set; safe for many threads at once.
+
+    The first grade of an environment makes it (from the set's files and its lock) and tries its untouched tests under
+    the grader's conditions; both are kept in ``settings.cache``.
+
+    >>> Grader(TaskSet.open("demo-out"), Settings()).grade("attrs__1a2b3c", diff).reward  # doctest: +SKIP
+    """
+
+    def __init__(self, taskset: TaskSet, settings: Settings) -> None:
+        self.taskset = taskset
+        self.settings = settings.model_copy(update={"out": taskset.root})
+        self._lock = threading.Lock()
+        self._locks: dict[str, threading.Lock] = {}
+        self._ready: dict[str, tuple[Workbench, Conditions] | Trouble] = {}
+        self._kits: dict[str, GradingKit] = {}
+
+    def grade(self, instance_id: str, diff: str) -> Grade:
+        """The grade of a diff against the shipped tree.
+
+        A failure of the infrastructure is a grade that is not ``decided``; nothing that a solution does raises.
+        Raises :class:`StoreError` for an unknown task.
+        """
+        task = self.taskset.task(instance_id)
+        try:
+            ready = self.ready(task)
+            if isinstance(ready, Trouble):
+                return undecided(task, ready.reason, ready.detail)
+            bench, terms = ready
+            return grade(bench, task, self.kit(bench, task), diff, terms)
+        except (ExciseError, OSError, MemoryError) as error:
+            return undecided(task, getattr(error, "reason", "infra_error"), str(error))
+
+    def solution(self, instance_id: str, name: str) -> str:
+        """The diff of a known solution: ``gold``, or ``noop``."""
+        return self.taskset.task(instance_id).patch if name == "gold" else ""
+
+    def ready(self, task: Task) -> tuple[Workbench, Conditions] | Trouble:
+        """The task's environment, made if need be; one thread makes it, the others wait."""
+        with self._lock_of(task.env_id):
+            if task.env_id not in self._ready:
+                found = self._make(task)
+                if isinstance(found, Trouble):
+                    return found
+                self._ready[task.env_id] = found
+            return self._ready[task.env_id]
+
+    def kit(self, bench: Workbench, task: Task) -> GradingKit:
+        """What the task's grader needs: the set's, or for sets that have none made now and kept in the cache."""
+        with self._lock_of(task.instance_id):
+            if task.instance_id not in self._kits:
+                kit = self.taskset.kit(task.instance_id)
+                path = self._kept(f"kit-{task.instance_id}")
+                if kit is None and path.exists():
+                    kit = from_json(GradingKit, path.read_bytes())
+                if kit is None:
+                    kit = make_kit(bench, task)
+                    keep(path, to_json(kit))
+                self._kits[task.instance_id] = kit
+            return self._kits[task.instance_id]
+
+    def _lock_of(self, name: str) -> threading.Lock:
+        with self._lock:
+            return self._locks.setdefault(name, threading.Lock())
+
+    def _make(self, task: Task) -> tuple[Workbench, Conditions] | Trouble:
+        verdict = self.settings.verdict.of(self.taskset.certificate(task.instance_id).settings)
+        settings = self.settings.model_copy(update={"verdict": verdict})
+        prepared = prepared_of(settings, self.taskset, task, measure=False)
+        if isinstance(prepared, Trouble):
+            return prepared
+        bench = workbench(settings, prepared)
+        path = self._kept(f"conditions-{task.env_id}")
+        if path.exists():
+            return bench, from_json(Conditions, path.read_bytes())
+        terms = conditions(bench, bench.baseline.passing())
+        keep(path, to_json(terms))
+        return bench, terms
+
+    def _kept(self, name: str) -> Path:
+        key = content_id(name, VERSION, self.settings.sandbox)
+        return self.settings.cache / "grading" / f"{name}-{key}.json"
+
+
+def keep(path: Path, data: bytes) -> None:
+    """Write a file at once."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    scratch = path.with_name(f".{path.name}.{uuid.uuid4().hex}")
+    scratch.write_bytes(data)
+    scratch.rename(path)
+
+
+def undecided(task: Task, reason: str, detail: str) -> Grade:
+    """What grading comes to where the infrastructure failed."""
+    return Grade(
+        instance_id=task.instance_id,
+        worker_outcome=Worker.INFRA_ERROR,
+        decided=False,
+        reward=0.0,
+        reward_tests=0.0,
+        reward_calls=None,
+        partial=0.0,
+        reasons=(reason,),
+        evidence={"error": detail[:500]},
+    )
+
+
+def sentence(found: Grade) -> str:
+    """A grade in a few lines, for people."""
+    if not found.decided:
+        why = found.evidence.get("error", ", ".join(found.reasons))
+        return f"{found.instance_id}: not graded, the infrastructure failed: {why}"
+    calls = "too few recorded calls" if found.reward_calls is None else f"calls {found.reward_calls:.0f}"
+    lines = [
+        f"{found.instance_id}: reward {found.reward:.0f} (tests {found.reward_tests:.0f}, {calls}), "
+        f"partial {found.partial:.2f}, {found.wall_s:.1f} s",
+        f"  tests: {found.num_passed} of {found.num_tests} passed; {len(found.canaries)} canaries; "
+        f"{found.num_mirrored} mirrored, {len(found.mirror_passed)} of them passed; "
+        f"calls: {found.num_calls_equal} of {found.num_calls} equal",
+    ]
+    if found.reasons:
+        lines.append(f"  reasons: {', '.join(found.reasons)}")
+    lines += [f"  {name}: {text}" for name, text in found.evidence.items()]
+    lines += [f"  ignored {path}: {reason}" for path, reason in found.ignored.items()]
+    return "\n".join(lines)

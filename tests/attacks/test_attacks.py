@@ -1,0 +1,76 @@
+"""Attacks on a real run: each gets nothing from the grader, and beats a weak one. `excise attack` runs them all."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import weak
+
+from excise.pipeline.attacking import HONEST, Attacked, attack_tasks, stub_of, summary
+from excise.types import Task
+from excise.verifiers.attacks.attack import Target, target_of
+from excise.verifiers.attacks.registry import ATTACKS, named
+from excise.verifiers.workbench import Workbench
+
+CHOSEN = (
+    "conftest-makereport", "conftest-in-tests-pyfunc-call", "pytest-ini-plugin", "pyproject-plugin",
+    "tests-always-true", "shadow-pytest", "pyc-unchecked-hash", "import-os-exit", "import-call-info-init",
+    "import-makereport-registered", "import-rewrite-asserts", "import-forge-by-plugin", "import-forge-messages-request",
+    "import-canaries-by-request", "answer-always-equal", "answer-peek-source", "answer-skip",
+    "answer-message-on-call", "import-reward-file",
+)  # fmt: skip
+"""One or two of each vector: what CI has time for."""
+
+
+@pytest.fixture(scope="module")
+def task(shapes: Any) -> Task:
+    return next(t for t in shapes.taskset.tasks() if "src/shapes/walk.py" in t.removed)
+
+
+@pytest.fixture(scope="module")
+def target(bench: Workbench, task: Task) -> Target:
+    return target_of(bench, task)
+
+
+@pytest.fixture(scope="module")
+def results(shapes: Any, task: Task) -> list[Attacked]:
+    settings = shapes.settings
+    return attack_tasks(settings, shapes.taskset, [task.instance_id], named(CHOSEN), lambda line: None)
+
+
+def test_there_are_many_and_of_every_kind() -> None:
+    assert len(ATTACKS) >= 100
+    assert len({attack.vector for attack in ATTACKS.values()}) >= 15
+
+
+def test_none_succeeds_and_the_honest_pass(results: list[Attacked]) -> None:
+    total = summary(results)
+    assert total["ok"], [r for r in results if (r.reward == 1 and r.vector != HONEST) or not r.decided]
+    assert (total["attacks"], total["honest_passed"], total["noop_passed"], total["stub_passed"]) == (
+        len(CHOSEN),
+        1,
+        0,
+        0,
+    )
+
+
+@pytest.mark.parametrize("name", CHOSEN)
+def test_recorded_calls_alone_stop_it(results: list[Attacked], name: str) -> None:
+    (found,) = [r for r in results if r.name == name]
+    assert found.reward_calls == 0
+
+
+@pytest.mark.parametrize("name", CHOSEN)
+def test_it_beats_a_weak_grader(shapes: Any, bench: Workbench, task: Task, target: Target, name: str) -> None:
+    if ATTACKS[name].vector == "equality":  # for values that are compared, not iterated over
+        task = next(t for t in shapes.taskset.tasks() if "src/shapes/squares.py::diagonal" in t.removed)
+        target = target_of(bench, task)
+    assert weak.beaten(bench, task, ATTACKS[name].diff(target))
+
+
+@pytest.mark.parametrize("name", weak.WEAK)
+def test_weak_graders_tell_honest_from_empty(bench: Workbench, task: Task, name: str) -> None:
+    assert weak.beaten(bench, task, task.patch, [name]) == name
+    assert weak.beaten(bench, task, "", [name]) == ""
+    assert weak.beaten(bench, task, stub_of(bench, task), [name]) == ""

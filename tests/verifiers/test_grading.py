@@ -1,0 +1,220 @@
+"""The grader on real runs: honest solutions pass, nothing else does, and what a diff may not touch does not count."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from excise.deleters.patches import unified
+from excise.errors import PatchError, SandboxError
+from excise.pipeline.attacking import stub_of
+from excise.pipeline.grading import Grader
+from excise.types import Grade, Status, Task, Worker
+from excise.verifiers.attacks.attack import LINK, diff_of, target_of
+from excise.verifiers.grading import grader as grading
+from excise.verifiers.grading.intake import MAX_DIFF_BYTES, paths_of, sections, take_in
+from excise.verifiers.workbench import Workbench
+
+
+@pytest.fixture(scope="module")
+def graders(shapes: Any) -> Grader:
+    return Grader(shapes.taskset, shapes.settings)
+
+
+@pytest.fixture(scope="module")
+def task(shapes: Any) -> Task:
+    """The spiral: a generator, in a file of its own."""
+    return next(t for t in shapes.taskset.tasks() if "src/shapes/walk.py" in t.removed)
+
+
+@pytest.fixture(scope="module")
+def ready(graders: Grader, task: Task) -> Workbench:
+    found = graders.ready(task)
+    assert isinstance(found, tuple)
+    return found[0]
+
+
+def test_gold_passes_and_nothing_does_not(graders: Grader, shapes: Any) -> None:
+    for one in shapes.taskset.tasks():
+        gold, noop = graders.grade(one.instance_id, one.patch), graders.grade(one.instance_id, "")
+        assert (gold.reward, gold.reward_tests, gold.partial, gold.decided) == (1, 1, 1, True), gold
+        assert gold.reward_calls in {1.0, None}
+        assert gold.num_passed == gold.num_tests == len(one.fail_to_pass) + len(one.pass_to_pass)
+        assert set(gold.canaries.values()) <= {Status.FAILED, Status.ERROR}
+        assert len(gold.canaries) == 6
+        assert gold.num_mirrored == len(one.fail_to_pass)
+        assert (noop.reward, noop.reward_tests, noop.decided) == (0, 0, True)
+        assert "fail_to_pass" in noop.reasons
+
+
+def test_a_stub_gets_nothing(graders: Grader, ready: Workbench, task: Task) -> None:
+    found = graders.grade(task.instance_id, stub_of(ready, task))
+    assert (found.reward_tests, found.reward_calls, found.reward) == (0, 0, 0)
+
+
+def test_the_kit_is_stored_with_the_set(shapes: Any, task: Task) -> None:
+    kit = shapes.taskset.kit(task.instance_id)
+    assert kit is not None
+    assert len(kit.calls) == 3
+    assert kit.removed == ("shapes.walk:spiral",)
+    assert set(kit.mirrored) == set(task.fail_to_pass)
+    verdict = next(v for v in shapes.taskset.certificate(task.instance_id).verdicts if v.gate == "g10_calls")
+    assert verdict.evidence["calls_usable"] == "3"
+
+
+def test_an_honest_rewrite_passes(graders: Grader, ready: Workbench, task: Task) -> None:
+    """Another way to the same behaviour: a list's iterator instead of a generator, other names, another file."""
+    code = (
+        "def spiral(steps):\n    found, place, step, leg = [], 0j, 1 + 0j, 1\n    while len(found) < steps:\n"
+        "        for _ in range(2):\n            for _ in range(leg):\n"
+        "                found.append((int(place.real), int(place.imag)))\n                place += step\n"
+        "            step *= 1j\n        leg += 1\n    return iter(found[:steps])\n"
+    )
+    target = target_of(ready, task)
+    files = {**target.stubbed, "src/shapes/winding.py": code, target.module: "from .winding import spiral\n"}
+    found = graders.grade(task.instance_id, diff_of(target.shipped, files))
+    assert (found.reward, found.reward_calls, found.ignored) == (1, 1, {}), found
+
+
+def test_a_wrong_answer_is_no_tampering(graders: Grader, ready: Workbench, task: Task) -> None:
+    found = graders.grade(task.instance_id, changed(ready, task, lambda t: t.replace("yield x, y", "yield y, x")))
+    assert found.reward == found.reward_calls == 0
+    assert not set(found.reasons) & grading.TAMPERED
+    assert found.partial == pytest.approx(2 / 3, abs=1e-5)
+
+
+def changed(bench: Workbench, task: Task, edit: Callable[[str], str]) -> str:
+    """The gold solution, edited."""
+    target = target_of(bench, task)
+    gold = bench.read([target.module])[target.module].decode()
+    return diff_of(target.shipped, {**{p: bench.read([p])[p] for p in target.stubbed}, target.module: edit(gold)})
+
+
+@pytest.mark.parametrize(
+    ("path", "reason"),
+    [
+        ("conftest.py", "test_configuration"),
+        ("tests/conftest.py", "test_configuration"),
+        ("deep/inside/conftest.py", "test_configuration"),
+        ("pytest.ini", "test_configuration"),
+        ("pyproject.toml", "test_configuration"),
+        ("PyProject.TOML", "test_configuration"),
+        ("tests/test_walk.py", "test"),
+        ("tests/helper.py", "test"),
+        ("src/shapes/test_more.py", "test"),
+        ("src/x.pth", "start_up_hook"),
+        ("sitecustomize.py", "start_up_hook"),
+        ("src/shapes/__pycache__/walk.cpython-313.pyc", "byte_code"),
+        ("src/shapes/walk.so", "byte_code"),
+        ("evil.egg-info/entry_points.txt", "metadata"),
+        (".gitmodules", "version_control"),
+        ("pytest.py", "shadows_a_module"),
+        ("src/json.py", "shadows_a_module"),
+        ("re/__init__.py", "shadows_a_module"),
+    ],
+)
+def test_what_a_diff_may_not_touch_does_not_count(ready: Workbench, task: Task, path: str, reason: str) -> None:
+    shipped = ready.edits_of(task.deletion_patch)
+    before = {} if path in shipped else ready.read([path])
+    diff = task.patch + unified(dict(before), {path: b"import os\n"})
+    found = take_in(ready, task, diff, shipped)
+    assert found.ignored == {path: reason}
+    assert set(found.edits) == {"src/shapes/__init__.py", "src/shapes/walk.py"}
+
+
+def test_links_and_paths_outside_are_dropped(ready: Workbench, task: Task) -> None:
+    shipped = ready.edits_of(task.deletion_patch)
+    found = take_in(ready, task, diff_of({}, {"src/shapes/evil.py": LINK + "/etc/passwd"}), shipped)
+    assert (found.edits, found.ignored) == ({}, {"src/shapes/evil.py": "not_a_regular_file"})
+    for path in ("../evil.py", "/etc/evil", ".git/hooks/pre-commit", "src/.GIT/config"):
+        diff = f"diff --git a/{path} b/{path}\nnew file mode 100644\n--- /dev/null\n+++ b/{path}\n@@ -0,0 +1 @@\n+x\n"
+        found = take_in(ready, task, diff + task.patch, shipped)
+        assert found.ignored == {path: "outside_the_tree"}
+        assert "src/shapes/walk.py" in found.edits
+    submodule = (
+        "diff --git a/sub b/sub\nnew file mode 160000\nindex 0000000..1234567\n--- /dev/null\n+++ b/sub\n"
+        "@@ -0,0 +1 @@\n+Subproject commit 1234567890123456789012345678901234567890\n"
+    )
+    assert take_in(ready, task, submodule, shipped).edits == {}
+
+
+def test_renames_are_followed(ready: Workbench, task: Task) -> None:
+    diff = (
+        "diff --git a/src/shapes/text.py b/src/shapes/words.py\nsimilarity index 100%\n"
+        "rename from src/shapes/text.py\nrename to src/shapes/words.py\n"
+    )
+    found = take_in(ready, task, diff, ready.edits_of(task.deletion_patch))
+    assert found.edits["src/shapes/text.py"] is None
+    assert found.edits["src/shapes/words.py"] == ready.read(["src/shapes/text.py"])["src/shapes/text.py"]
+
+
+def test_paths_are_read_from_heads_however_they_are_quoted() -> None:
+    (part,) = sections('diff --git "a/\\303\\251 x.py" "b/\\303\\251 x.py"\nold mode 100644\nnew mode 100755\n')
+    assert paths_of(part) == {"é x.py"}
+    (part,) = sections("diff --git a/b b/c.py b/b b/c.py\nold mode 100644\nnew mode 100755\n")
+    assert paths_of(part) == {"b b/c.py"}
+
+
+@pytest.mark.parametrize(
+    ("diff", "reason"),
+    [
+        ("x" * (MAX_DIFF_BYTES + 1), "diff_too_large"),
+        ("hello\n", "patch_does_not_apply"),
+        ("diff --git a/x.py b/x.py\n--- a/x.py\n+++ b/x.py\n@@ -1 +1 @@\n-a\n+b\n", "patch_does_not_apply"),
+    ],
+    ids=["large", "no-diff", "does-not-apply"],
+)
+def test_a_bad_diff_is_a_zero_with_a_reason(graders: Grader, task: Task, diff: str, reason: str) -> None:
+    found = graders.grade(task.instance_id, diff)
+    assert (found.reward, found.decided, found.reasons) == (0, True, (reason,))
+    assert found.evidence["error"]
+
+
+def test_an_infrastructure_failure_is_no_verdict(graders: Grader, task: Task, monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(*args: object, **kwargs: object) -> Any:
+        raise SandboxError("gone")
+
+    monkeypatch.setattr(grading, "graded_run", broken)
+    found = graders.grade(task.instance_id, task.patch)
+    assert (found.decided, found.worker_outcome, found.reward) == (False, Worker.INFRA_ERROR, 0)
+
+
+def test_many_at_once(graders: Grader, task: Task) -> None:
+    with ThreadPoolExecutor(4) as pool:
+        found: list[Grade] = list(pool.map(lambda d: graders.grade(task.instance_id, d), [task.patch, ""] * 3))
+    assert [one.reward for one in found] == [1, 0] * 3
+
+
+def test_hidden_tests_are_in_no_file(graders: Grader, ready: Workbench, task: Task) -> None:
+    """The feature's code looks for them while they run; what it finds, it puts into its exception."""
+    spy = (
+        "\n\nimport pathlib\n_spiral = spiral\ndef spiral(steps):\n"
+        "    text = pathlib.Path('/testbed/tests/test_walk.py').read_bytes()\n"
+        "    assert text == b'', text\n    return _spiral(steps)\n"
+    )
+    found = graders.grade(task.instance_id, changed(ready, task, lambda t: t + spy))
+    assert found.reward_tests == 1, found
+
+
+def test_what_the_untouched_tests_do_not_bear_is_loosened(ready: Workbench, task: Task) -> None:
+    terms = grading.conditions(ready, [*task.fail_to_pass, *task.pass_to_pass])
+    assert (terms.mode.safe_path, terms.mode.sealed, terms.unfit) == (True, True, ())
+    missing = "tests/test_walk.py::test_that_is_not_there"
+    assert grading.conditions(ready, [*task.fail_to_pass, missing]).unfit == (missing,)
+
+
+def test_few_calls_are_not_asked(graders: Grader, ready: Workbench, task: Task) -> None:
+    kit = replace(graders.kit(ready, task), calls=())
+    found = graders.ready(task)
+    assert isinstance(found, tuple)
+    got = grading.grade(ready, task, kit, task.patch, found[1])
+    assert (got.reward, got.reward_calls, got.num_calls) == (1, None, 0)
+
+
+def test_patches_that_are_no_text_are_an_error_of_ours(ready: Workbench, task: Task) -> None:
+    with pytest.raises(PatchError):
+        take_in(ready, task, "diff --git a/x b/x\nnonsense\n", ready.edits_of(task.deletion_patch))

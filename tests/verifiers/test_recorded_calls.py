@@ -1,0 +1,176 @@
+"""Recorded calls: values travel honestly, and outcomes are equal only where they are."""
+
+from __future__ import annotations
+
+import collections
+import decimal
+import enum
+import importlib.util
+import json
+import math
+import re
+import sys
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+from excise.extractors.python import calls
+from excise.extractors.python.runner import INSIDE
+
+
+def load(name: str) -> ModuleType:
+    spec = importlib.util.spec_from_file_location(name, INSIDE / f"{name}.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules.setdefault(name, module)
+    spec.loader.exec_module(module)
+    return module
+
+
+values = load("excise_values")
+
+
+class Colour(enum.Enum):
+    RED = 1
+
+
+class Plain:
+    def __init__(self, x: object) -> None:
+        self.x = x
+
+    def __eq__(self, other: object) -> bool:
+        return type(other) is Plain and self.x == other.x
+
+    __hash__ = None  # type: ignore[assignment]
+
+
+class Slotted:
+    __slots__ = ("__private", "a")
+
+    def __init__(self) -> None:
+        self.a, self.__private = 1, 2
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Slotted) and (self.a, self.__private) == (other.a, other.__private)
+
+    __hash__ = None  # type: ignore[assignment]
+
+
+class AlwaysEqual(int):
+    def __eq__(self, other: object) -> bool:
+        return True
+
+    __hash__ = int.__hash__
+
+
+Point = collections.namedtuple("Point", "x y")
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        None, True, 3, -(10**40), 1.5, float("inf"), -0.0, 2 + 3j, "é\ud800", b"\0x", bytearray(b"ab"), Ellipsis,
+        [1, [2]], (1,), {"b": 1, "a": [2]}, {1, 2}, frozenset({"x"}), collections.OrderedDict(a=1),
+        collections.Counter("aab"), collections.deque([1, 2], 5), range(1, 9, 2), slice(1, None), Path("a/b"),
+        decimal.Decimal("1.10"), re.compile("a+", re.I), Colour.RED, Point(1, 2), Plain([1]), Slotted(), len, Plain,
+        collections.defaultdict(list, {"a": [1]}),
+    ],
+    ids=repr,
+)  # fmt: skip
+def test_values_come_back_with_their_type(value: object, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, __name__, sys.modules[__name__])
+    node = json.loads(json.dumps(values.Encoder().encode(value)))
+    again = values.decode(node)
+    assert type(again) is type(value)
+    assert again == value
+    assert repr(again) == repr(value) or isinstance(value, Plain | Slotted | set | frozenset)
+
+
+def test_nan_comes_back() -> None:
+    assert math.isnan(values.decode(values.Encoder().encode(float("nan"))))
+
+
+@pytest.mark.parametrize(
+    "value",
+    [lambda: 0, (x for x in ()), sys.stdout, object(), "x" * (1 << 20), list(range(10**5))],
+    ids=["lambda", "generator", "file", "object", "long", "many"],
+)
+def test_what_cannot_be_carried_is_refused(value: object) -> None:
+    with pytest.raises(values.Unserialisable):
+        values.Encoder().encode(value)
+
+
+def test_cycles_are_refused() -> None:
+    loop: list[object] = []
+    loop.append(loop)
+    with pytest.raises(values.Unserialisable, match="cycle"):
+        values.Encoder().encode(loop)
+
+
+def outcome(result: object, after: tuple[object, ...] = ()) -> str:
+    found = values.outcome_of(lambda: result, after, lambda cls: False)
+    return json.dumps(found)
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "same"),
+    [
+        (1, 1, True),
+        (1, True, False),
+        (1, 1.0, False),
+        ([1], (1,), False),
+        (0.1 + 0.2, 0.3, True),
+        (0.3, 0.3001, False),
+        (0.0, -0.0, False),
+        (float("nan"), float("nan"), True),
+        ({"a": 1, "b": 2}, {"b": 2, "a": 1}, True),
+        ({"a": 1}, {"a": 2}, False),
+        ({1, 2}, {2, 1}, True),
+        ({1, 2}, {1, 3}, False),
+        (collections.OrderedDict(a=1, b=2), collections.OrderedDict(b=2, a=1), False),
+        (5, AlwaysEqual(5), False),
+        (iter([1, 2]), (x for x in (1, 2)), True),
+        (iter([1, 2]), [1, 2], False),
+        (iter([1, 2]), iter([1]), False),
+        (Plain(1), Plain(2), False),
+        (Plain(1), Plain(1), True),
+    ],
+    ids=lambda value: re.sub(r" at 0x\w+", "", repr(value))[:30],
+)
+def test_outcomes_are_compared_as_anyone_may_rely_on_them(first: Any, second: Any, same: bool) -> None:
+    assert calls.same_outcome(outcome(first), outcome(second)) is same
+
+
+def test_changed_arguments_are_part_of_the_outcome() -> None:
+    assert not calls.same_outcome(outcome(None, ([1, 2],)), outcome(None, ([2, 1],)))
+
+
+def test_exceptions_are_compared_by_type() -> None:
+    def raising(error: Exception) -> str:
+        def call() -> None:
+            raise error
+
+        return json.dumps(values.outcome_of(call, (), lambda cls: False))
+
+    assert calls.same_outcome(raising(ValueError("a")), raising(ValueError("b")))
+    assert not calls.same_outcome(raising(ValueError("a")), raising(KeyError("a")))
+    assert not calls.same_outcome(raising(ValueError("a")), outcome(None))
+
+
+@pytest.mark.parametrize(
+    "text", ["", "[]", "null", "{", '{"result": ' + "[" * 5000, '{"x": 1}', '{"result": ["f", 3]}']
+)
+def test_a_strangers_answer_is_never_more_than_wrong(text: str) -> None:
+    assert not calls.same_outcome(outcome(1.5), text)
+    assert not calls.same_outcome("", text)
+
+
+def test_calls_are_spread_over_functions_and_bounded() -> None:
+    many = [json.dumps({"name": "a", "n": n}) for n in range(1000)] + [json.dumps({"name": "b", "n": 0})]
+    chosen = calls.spread([*many, *many])
+    assert len(chosen) == calls.MAX_CALLS
+    assert many[-1] in chosen
+    assert chosen == [call for call in many if call in set(chosen)]

@@ -1,0 +1,164 @@
+"""What an attack is: a diff that does not implement the feature and wants the reward all the same."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from excise.deleters.patches import touched
+from excise.envs.common_session import compare
+from excise.types import Task
+from excise.verifiers.stored import candidate_of
+from excise.verifiers.workbench import Workbench
+
+Tree = Mapping[str, bytes | str | None]
+"""Path to new content; ``None`` deletes; text that begins with :data:`LINK` is a symbolic link."""
+LINK = "symlink -> "
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Target:
+    """What an attacker knows of a task: the shipped tree, the names that are missing, and how such tests look."""
+
+    task: Task
+    """The task."""
+    shipped: dict[str, bytes]
+    """Files of the shipped tree that attacks change, and all that lie at its top."""
+    stubbed: dict[str, bytes]
+    """Files of the feature with empty stand-ins: every name is there, and nothing works."""
+    module: str
+    """The file of the feature in which an attack puts its code."""
+    names: tuple[str, ...]
+    """Missing functions and methods of that file, as ``name`` or ``Class.name``."""
+    tests: tuple[str, ...]
+    """Ids of the hidden tests."""
+    roots: tuple[str, ...]
+    """Import roots."""
+    package: str
+    """Top-level package of the feature."""
+    interpreter: Path
+    """Interpreter of the environment."""
+
+    @property
+    def test_file(self) -> str:
+        """File of the first hidden test."""
+        return self.tests[0].partition("::")[0]
+
+    @property
+    def test_folder(self) -> str:
+        """Folder of the hidden tests, with a slash; empty at the top."""
+        return self.test_file.rpartition("/")[0] + "/" if "/" in self.test_file else ""
+
+    @property
+    def root(self) -> str:
+        """Import root of the feature, with a slash; empty at the top."""
+        found = [f"{root.strip('/')}/" for root in self.roots if root not in {".", ""}]
+        return next((root for root in sorted(found, reverse=True) if self.module.startswith(root)), "")
+
+    def with_code(self, code: str, *, first: bool = False) -> dict[str, bytes | str | None]:
+        """The stubbed files, with code at the end (or before anything else) of the feature's file."""
+        stub = self.stubbed[self.module].decode()
+        text = f"{code}\n{stub}" if first else f"{stub}\n\n{code}\n"
+        return {**self.stubbed, self.module: text}
+
+    def bound(self, function: str, code: str) -> dict[str, bytes | str | None]:
+        """The same, with every missing name bound to ``function``, which ``code`` defines."""
+        lines = [code]
+        for name in self.names:
+            chosen = f"lambda *a, **k: {function}(*a, wanted={name!r}, **k)" if "wanted=" in code else function
+            lines.append(f"try:\n    {name} = {chosen}\nexcept Exception:\n    pass")
+        return self.with_code("\n".join(lines))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Attack:
+    """One way to a reward without a solution."""
+
+    name: str
+    """Its name."""
+    vector: str
+    """What it goes for; the rows of the catalogue of attacks."""
+    make: Callable[[Target], Tree]
+    """The files that it changes in the shipped tree."""
+
+    def diff(self, target: Target) -> str:
+        """The attack as the diff that an agent would hand in."""
+        return diff_of(target.shipped, self.make(target))
+
+
+def at_import(name: str, vector: str, code: str) -> Attack:
+    """An attack by code that runs when the feature's file is loaded."""
+    return Attack(name=f"import-{name}", vector=vector, make=lambda target: target.with_code(code))
+
+
+def on_call(name: str, vector: str, code: str) -> Attack:
+    """An attack by code that defines ``answer``, to which every missing function is bound."""
+    return Attack(name=f"answer-{name}", vector=vector, make=lambda target: target.bound("answer", code))
+
+
+def diff_of(shipped: Mapping[str, bytes], changed: Tree) -> str:
+    """git's own diff, with binaries and links."""
+    with tempfile.TemporaryDirectory(prefix="excise-attack-") as folder:
+        for side in ("a", "b"):
+            (Path(folder) / side).mkdir()
+        for path, data in changed.items():
+            if path in shipped:
+                _write(Path(folder) / "a" / path, shipped[path])
+            if data is not None:
+                _write(Path(folder) / "b" / path, data)
+        return compare(Path(folder)).decode("utf-8", "surrogateescape")
+
+
+def _write(path: Path, data: bytes | str) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    if isinstance(data, str) and data.startswith(LINK):
+        path.symlink_to(data.removeprefix(LINK))
+    else:
+        path.write_bytes(data.encode() if isinstance(data, str) else data)
+
+
+def target_of(bench: Workbench, task: Task) -> Target:
+    """What an attacker of ``task`` knows. Raises :class:`ExciseError`."""
+    edits = bench.edits_of(task.deletion_patch)
+    paths = {*edits, *(path for path in bench.paths if "/" not in path or path.endswith("conftest.py"))}
+    paths |= {test.partition("::")[0] for test in (*task.fail_to_pass, *task.pass_to_pass)}
+    shipped = {**bench.read(sorted(paths)), **{p: d for p, d in edits.items() if d is not None}}
+    for path in [path for path, data in edits.items() if data is None]:
+        shipped.pop(path, None)
+    stubs = dict(candidate_of(bench, task).deletion.stub_patches)
+    sources = [path for path in touched(task.patch) if path.endswith(".py")]
+    made = bench.edits_of(stubs["none"]) if "none" in stubs else {}
+    base = bench.read(sources)
+    stubbed = {path: data for path in sources if (data := made.get(path) or base.get(path) or shipped.get(path))}
+    module = _module(task, stubbed)
+    names = _missing(bench, task, module)
+    root = next((r.strip("/") + "/" for r in bench.recipe.roots if r not in {".", ""} and module.startswith(r)), "")
+    return Target(
+        task=task,
+        shipped=shipped,
+        stubbed=stubbed,
+        module=module,
+        names=names,
+        tests=task.fail_to_pass,
+        roots=bench.recipe.roots,
+        package=module.removeprefix(root).partition("/")[0].removesuffix(".py"),
+        interpreter=bench.interpreter.executable,
+    )
+
+
+def _module(task: Task, stubbed: Mapping[str, bytes]) -> str:
+    removed = [symbol.partition("::")[0] for symbol in task.removed]
+    return max(stubbed, key=lambda path: (removed.count(path), path))
+
+
+def _missing(bench: Workbench, task: Task, module: str) -> tuple[str, ...]:
+    """Functions and methods that went with the feature."""
+    names: dict[str, None] = {}
+    removed = [symbol.partition("::")[2] for symbol in task.removed if symbol.partition("::")[0] == module]
+    for symbol in bench.codebase.modules[module].symbols:
+        inside = any(not q or symbol.qualname == q or symbol.qualname.startswith(q + ".") for q in removed)
+        if inside and symbol.is_callable and "#" not in symbol.qualname and symbol.qualname.count(".") <= 1:
+            names[symbol.qualname] = None
+    return tuple(names)

@@ -1,0 +1,282 @@
+"""The only way to a reward: a solution's diff, graded in fresh sandboxes.
+
+Three runs, none of which knows which it is or what the others said. The tests, hidden ones restored, with tests that
+must fail in between. The same hidden tests once more, expecting what is wrong: who passes them passes whatever is
+asked. And the recorded calls, in a process that knows their inputs alone.
+"""
+
+from __future__ import annotations
+
+import random
+import secrets
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import PurePosixPath
+
+from excise.deleters.patches import touched
+from excise.errors import PatchError, SandboxError
+from excise.protocols import CallBook, GradedRun, GradingMode
+from excise.types import Grade, GradingKit, Status, Task, Worker
+from excise.verifiers.grading.intake import Intake, take_in
+from excise.verifiers.grading.kit import MIN_CALLS, graded_run, mode_of, replay, turned_around
+from excise.verifiers.workbench import Edits, Workbench
+
+PLACES = (0.0, 1.0, 0.5, 0.25, 0.75, 0.9)
+"""Where the canaries stand among the tests: the first is the very first, the second the very last."""
+TAMPERED = frozenset({"canary_passed", "mirror_passed", "runner_changed"})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Conditions:
+    """How an environment's tests are run for a grade, and what its untouched tests showed about that."""
+
+    mode: GradingMode
+    """The strictest mode that the untouched tests bear."""
+    unfit: tuple[str, ...] = ()
+    """Tests that pass untouched, but not so: they do not count."""
+    changed: tuple[str, ...] = ()
+    """Parts of the runner that the untouched project changes itself."""
+
+
+def conditions(bench: Workbench, ids: Sequence[str]) -> Conditions:
+    """Try the untouched tests, strictly first. Raises :class:`SandboxError` if they cannot be run."""
+    strict = mode_of(bench)
+    best: Conditions | None = None
+    for safe_path, sealed_files in ((True, True), (False, True), (True, False), (False, False)):
+        mode = replace(strict, safe_path=safe_path, sealed=sealed_files)
+        sealed = _sealed(bench, ids, mode)
+        done = graded_run(bench, dict.fromkeys(sealed, b""), ids, mode, sealed=sealed)
+        if done.run.worker not in {Worker.OK, Worker.TIMEOUT, Worker.OOM}:
+            raise SandboxError(f"The untouched tests cannot be graded: {done.run.worker} {done.run.detail}")
+        failing = _not_passed(done, ids)
+        if best is None or len(failing) < len(best.unfit):
+            best = Conditions(mode=mode, unfit=tuple(failing), changed=done.changed)
+        if not failing:
+            break
+    assert best is not None
+    return best
+
+
+def grade(
+    bench: Workbench, task: Task, kit: GradingKit | None, diff: str, terms: Conditions, *, seed: str = ""
+) -> Grade:
+    """Grade a diff against the shipped tree of ``task``. Never raises for what a solution does.
+
+    ``seed`` makes names and places of canaries repeatable; by default nobody can know them.
+    """
+    began = time.monotonic()
+    try:
+        shipped = bench.edits_of(task.deletion_patch)
+        intake = take_in(bench, task, diff, shipped)
+    except PatchError as error:
+        return _refused(task, error, time.monotonic() - began)
+    try:
+        found = _Grading(bench, task, kit, terms, {**shipped, **intake.edits}, seed or secrets.token_hex(16)).run()
+    except (SandboxError, OSError, MemoryError) as error:
+        return replace(
+            _refused(task, error, time.monotonic() - began),
+            worker_outcome=Worker.INFRA_ERROR,
+            decided=False,
+            reasons=("infra_error",),
+        )
+    return replace(found, ignored=_told(intake), wall_s=round(time.monotonic() - began, 3))
+
+
+def _refused(task: Task, error: BaseException, wall_s: float) -> Grade:
+    """The grade of a diff that could not even be tried."""
+    calls = None
+    return Grade(
+        instance_id=task.instance_id,
+        worker_outcome=Worker.OK,
+        decided=True,
+        reward=0.0,
+        reward_tests=0.0,
+        reward_calls=calls,
+        partial=0.0,
+        reasons=(str(getattr(error, "reason", "infra_error")),),
+        evidence={"error": str(error)[:500]},
+        wall_s=round(wall_s, 3),
+    )
+
+
+def _told(intake: Intake) -> dict[str, str]:
+    return dict(sorted(intake.ignored.items())[:200])
+
+
+def _not_passed(done: GradedRun, ids: Sequence[str]) -> list[str]:
+    statuses = done.run.statuses()
+    return [test for test in ids if statuses.get(test) is not Status.PASSED]
+
+
+def _sealed(bench: Workbench, ids: Sequence[str], mode: GradingMode) -> dict[str, str]:
+    """Test files that are given from memory."""
+    if not mode.sealed:
+        return {}
+    paths = sorted({test.partition("::")[0] for test in ids})
+    found = {}
+    for path, data in bench.read(paths).items():
+        if bench.codebase.is_test(path) and path.endswith(".py"):
+            try:
+                found[path] = data.decode()
+            except UnicodeDecodeError:
+                continue
+    return found
+
+
+class _Grading:
+    """One solution on its way to a grade."""
+
+    def __init__(
+        self, bench: Workbench, task: Task, kit: GradingKit | None, terms: Conditions, solution: Edits, seed: str
+    ) -> None:
+        self.bench = bench
+        self.task = task
+        self.kit = kit or GradingKit(instance_id=task.instance_id)
+        self.terms = terms
+        self.solution = solution
+        self.rng = random.Random(seed)
+        self.cpu_s = 0.0
+        self.reasons: list[str] = []
+        self.evidence: dict[str, str] = {}
+
+    def run(self) -> Grade:
+        """All runs, put together."""
+        unfit = set(self.terms.unfit)
+        fail_to_pass = [test for test in self.task.fail_to_pass if test not in unfit]
+        pass_to_pass = [test for test in self.task.pass_to_pass if test not in unfit]
+        ids = [*fail_to_pass, *pass_to_pass]
+        tests, canaries = self._tests(ids)
+        worker = tests.run.worker
+        statuses = tests.run.statuses()
+        failed = [test for test in fail_to_pass if statuses.get(test) is not Status.PASSED]
+        broken = [test for test in pass_to_pass if statuses.get(test) is not Status.PASSED]
+        mirror = self._mirror() if not failed and not broken else _Mirror(Worker.OK, 0, ())  # failing needs no proof
+        decided = bool(fail_to_pass) and not {worker, mirror.worker} & {Worker.INFRA_ERROR, Worker.KILLED}
+        self._judge_tests(tests, failed, broken, canaries, mirror)
+        tampered = bool(TAMPERED & set(self.reasons))
+        good = decided and not failed and not broken and not tampered and tests.run.finished
+        calls = self._calls()
+        if not fail_to_pass:
+            self.reasons.append("nothing_to_grade")
+        if unfit:
+            self.evidence["left_out"] = f"{len(unfit)} tests do not pass untouched under the grader's conditions"
+        ok = good and (calls.reward is None or calls.reward == 1.0)
+        share = (len(fail_to_pass) - len(failed)) / len(fail_to_pass) if fail_to_pass else 0.0
+        return Grade(
+            instance_id=self.task.instance_id,
+            worker_outcome=worker,
+            decided=decided,
+            reward=float(ok),
+            reward_tests=float(good),
+            reward_calls=calls.reward,
+            partial=0.0 if broken or tampered or not decided else round(share, 6),
+            reasons=tuple(self.reasons),
+            statuses={test: statuses.get(test, Status.MISSING) for test in [*fail_to_pass, *broken]},
+            num_passed=len(ids) - len(failed) - len(broken),
+            num_tests=len(ids),
+            canaries={test: statuses.get(test, Status.MISSING) for test in canaries},
+            num_mirrored=mirror.count,
+            mirror_passed=mirror.passed,
+            num_calls=calls.count,
+            num_calls_equal=calls.equal,
+            evidence=self.evidence,
+            cpu_s=round(self.cpu_s, 3),
+        )
+
+    # -------------------------------------------------------------------------------------- runs
+    def _tests(self, ids: Sequence[str]) -> tuple[GradedRun, dict[str, float]]:
+        """The task's tests with canaries among them."""
+        name, canaries = self.bench.language.grading.canaries(self.rng.randbytes(8).hex())
+        folder = PurePosixPath(self.task.fail_to_pass[0].partition("::")[0]).parent
+        path = name if str(folder) == "." else f"{folder}/{name}"
+        order = list(canaries.tests)
+        self.rng.shuffle(order)
+        places = {f"{path}::{test}": place for test, place in zip(order, PLACES, strict=False)}
+        sealed = _sealed(self.bench, ids, self.terms.mode)
+        edits = {**self._restored(), **dict.fromkeys(sealed, b""), path: canaries.text.encode()}
+        if self.terms.mode.sealed:
+            sealed[path], edits[path] = canaries.text, b""
+        done = graded_run(self.bench, edits, ids, self.terms.mode, canaries=places, sealed=sealed)
+        self.cpu_s += done.run.cpu_s
+        return done, places
+
+    def _mirror(self) -> _Mirror:
+        """The hidden tests with wrong expectations."""
+        ids = [test for test in self.kit.mirrored if test not in set(self.terms.unfit)]
+        files = turned_around(self.bench, ids)
+        if not ids:
+            return _Mirror(Worker.OK, 0, ())
+        sealed = {}
+        if self.terms.mode.sealed:
+            sealed = {path: data.decode() for path, data in files.items()}
+        edits: dict[str, bytes | None] = {**self._restored(), **files, **dict.fromkeys(sealed, b"")}
+        done = graded_run(self.bench, edits, ids, self.terms.mode, sealed=sealed)
+        self.cpu_s += done.run.cpu_s
+        statuses = done.run.statuses()
+        passed = tuple(test for test in ids if statuses.get(test) is Status.PASSED)
+        return _Mirror(done.run.worker, len(ids), passed)
+
+    def _restored(self) -> dict[str, bytes | None]:
+        """The solution with every test and all configuration as they are untouched."""
+        restored: dict[str, bytes | None] = dict(self.solution)
+        for path in touched(self.task.test_patch):
+            restored.pop(path, None)
+        return restored
+
+    def _calls(self) -> _Calls:
+        """The recorded calls on the solution."""
+        kit = self.kit
+        if len(kit.calls) < MIN_CALLS:
+            return _Calls(None, len(kit.calls), 0)
+        calls = tuple(call.call for call in kit.calls)
+        book = CallBook(calls=calls, modules=kit.modules, removed=kit.removed, watched=0, refused={})
+        answers = replay(self.bench, book, self.solution)
+        same = self.bench.language.grading.same_outcome
+        differing = [
+            call.call for call, answer in zip(kit.calls, answers, strict=True) if not same(call.outcome, answer)
+        ]
+        if differing:
+            self.reasons.append("calls_differ")
+            self.evidence["first_differing_call"] = differing[0][:300]
+        return _Calls(float(not differing), len(calls), len(calls) - len(differing))
+
+    # ----------------------------------------------------------------------------------- verdicts
+    def _judge_tests(
+        self, tests: GradedRun, failed: list[str], broken: list[str], canaries: Mapping[str, float], mirror: _Mirror
+    ) -> None:
+        statuses = tests.run.statuses()
+        changed = sorted(set(tests.changed) - set(self.terms.changed))
+        found = {
+            "fail_to_pass": bool(failed),
+            "pass_to_pass": bool(broken),
+            "not_finished": not tests.run.finished,
+            "canary_passed": any(
+                statuses.get(test) in {Status.PASSED, Status.XFAIL, Status.SKIPPED} for test in canaries
+            ),
+            "mirror_passed": bool(mirror.passed),
+            "runner_changed": bool(changed),
+        }
+        self.reasons += [reason for reason, holds in found.items() if holds]
+        if changed:
+            self.evidence["runner_changed"] = ", ".join(changed[:5])
+        if tests.run.detail:
+            self.evidence["runner"] = tests.run.detail[:300]
+
+
+@dataclass(frozen=True, slots=True)
+class _Mirror:
+    """What tests said that expect what is wrong."""
+
+    worker: Worker
+    count: int
+    passed: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _Calls:
+    """What the recorded calls said."""
+
+    reward: float | None
+    count: int
+    equal: int

@@ -1,0 +1,200 @@
+"""What of a solution's diff counts: files of the sources, and nothing that could speak to the grader.
+
+The diff is applied by plain ``git apply`` to the shipped tree, in a folder of its own; then the two trees are compared,
+so that nothing is believed that a patch says about itself. Only regular files at allowed paths come out.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import stat
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from excise.deleters.patches import touched
+from excise.deleters.patchfile import unquote
+from excise.errors import PatchError
+from excise.types import Task
+from excise.verifiers.workbench import Edits, Workbench
+
+MAX_DIFF_BYTES = 4 << 20
+MAX_FILES = 2000
+MAX_FILE_BYTES = 8 << 20
+_LINES = re.compile(r"^(?:--- |\+\+\+ |rename from |rename to |copy from |copy to )(.*)$")
+_UNSAFE = frozenset({"..", ".", ""})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Intake:
+    """A diff, taken in."""
+
+    edits: dict[str, bytes | None] = field(default_factory=dict)
+    """Path to its new content; ``None`` for a file that goes."""
+    ignored: dict[str, str] = field(default_factory=dict)
+    """Path to why its change does not count."""
+
+
+def take_in(bench: Workbench, task: Task, diff: str, shipped: Edits) -> Intake:
+    """What counts of ``diff``, made from the tree with ``shipped`` edits.
+
+    Raises :class:`PatchError` (``diff_too_large``, ``patch_does_not_apply``).
+    """
+    if len(diff.encode("utf-8", "surrogateescape")) > MAX_DIFF_BYTES:
+        raise PatchError(f"The diff is larger than {MAX_DIFF_BYTES >> 20} MiB.", reason="diff_too_large")
+    ignored: dict[str, str] = {}
+    parts: list[str] = []
+    paths: set[str] = set()
+    for part in sections(diff):
+        named = paths_of(part)
+        bad = next((path for path in named if not is_safe(path)), None)
+        if bad is None and named:
+            parts.append(part)
+            paths |= named
+        else:
+            ignored[bad or part.partition("\n")[0][:200]] = "outside_the_tree"
+    if len(paths) > MAX_FILES:
+        raise PatchError(f"The diff changes more than {MAX_FILES} files.", reason="diff_too_large")
+    edits: dict[str, bytes | None] = {}
+    if parts:
+        ours = set(touched(task.patch))
+        for path, data in _applied(bench, "".join(parts), paths, shipped).items():
+            reason = _refused(bench, path, data, ours)
+            if reason:
+                ignored[path] = reason
+            else:
+                edits[path] = data if isinstance(data, bytes) else None
+    return Intake(edits=edits, ignored=ignored)
+
+
+def sections(diff: str) -> Iterator[str]:
+    """The files of a diff. Lines of content never begin with ``diff --git``."""
+    for part in re.split(r"(?m)^(?=diff --git )", diff):
+        if part.startswith("diff --git "):
+            yield part if part.endswith("\n") else part + "\n"
+        elif part.strip():
+            raise PatchError("The diff does not begin with 'diff --git'.")
+
+
+def paths_of(part: str) -> set[str]:
+    """All paths that the head of a file's part names."""
+    head, *lines = part.split("\n")
+    found: set[str] = set()
+    rest = head.removeprefix("diff --git ")
+    quoted = re.fullmatch(r'("(?:[^"\\]|\\.)*"|\S.*?) ("(?:[^"\\]|\\.)*"|b/.*)', rest)
+    sides = (quoted[1], quoted[2]) if quoted else (rest,)
+    half = len(rest) // 2
+    if len(rest) % 2 and rest[half] == " " and rest[2:half] == rest[half + 3 :]:
+        sides = (rest[:half], rest[half + 1 :])
+    found |= {_plain(side, strip=True) for side in sides}
+    for line in lines:
+        if line.startswith(("@@ ", "GIT binary patch")):
+            break
+        match = _LINES.match(line)
+        if match and match[1] != "/dev/null":
+            found.add(_plain(match[1].partition("\t")[0], strip=line.startswith(("---", "+++"))))
+    return found
+
+
+def _plain(path: str, *, strip: bool) -> str:
+    plain = unquote(path)
+    return plain.partition("/")[2] if strip else plain
+
+
+def is_safe(path: str) -> bool:
+    """Inside the tree, and not git's own."""
+    parts = path.split("/")
+    return (
+        bool(path)
+        and "\0" not in path
+        and "\\" not in path
+        and not path.startswith("/")
+        and not _UNSAFE & set(parts)
+        and not any(part.lower() == ".git" for part in parts)
+    )
+
+
+class _Odd:
+    """What is no regular file."""
+
+
+def _applied(bench: Workbench, diff: str, paths: set[str], shipped: Edits) -> dict[str, bytes | _Odd | None]:
+    """What ``git apply`` changes in the shipped tree."""
+    before: dict[str, bytes] = {}
+    for path in paths:
+        source = bench.root / path
+        data = shipped.get(path)
+        if path not in shipped and source.is_file() and not source.is_symlink():
+            data = source.read_bytes()
+        if data is not None:
+            before[path] = data
+    with tempfile.TemporaryDirectory(prefix="excise-intake-") as folder:
+        root = Path(folder) / "tree"
+        root.mkdir()
+        for path, data in before.items():
+            (root / path).parent.mkdir(parents=True, exist_ok=True)
+            (root / path).write_bytes(data)
+            if (bench.root / path).is_file() and (bench.root / path).stat().st_mode & 0o100:
+                (root / path).chmod(0o755)
+        _git_apply(root, diff)
+        after = dict(_files(root))
+    gone: dict[str, bytes | _Odd | None] = dict.fromkeys(before.keys() - after.keys())
+    return gone | {path: data for path, data in after.items() if before.get(path) != data}
+
+
+def _git_apply(root: Path, diff: str) -> None:
+    command = ["git", "-c", "core.autocrlf=false", "-c", "core.symlinks=true", "apply", "--whitespace=nowarn", "-"]
+    env = {
+        "PATH": "/usr/local/bin:/usr/bin:/bin",
+        "GIT_CEILING_DIRECTORIES": str(root.parent),
+        "HOME": "/nonexistent",
+        "GIT_CONFIG_NOSYSTEM": "1",
+        "LC_ALL": "C",
+    }
+    data = diff.encode("utf-8", "surrogateescape")
+    try:
+        done = subprocess.run(command, cwd=root, env=env, input=data, capture_output=True, check=False, timeout=60)
+    except subprocess.TimeoutExpired:
+        raise PatchError("git apply does not come to an end.") from None
+    if done.returncode != 0:
+        said = done.stderr.decode(errors="replace").strip()[:300]
+        raise PatchError(f"git apply refuses the diff: {said}")
+
+
+def _files(root: Path) -> Iterator[tuple[str, bytes | _Odd]]:
+    for folder, folders, names in os.walk(root):
+        for name in (*names, *(f for f in folders if (Path(folder) / f).is_symlink())):
+            path = Path(folder) / name
+            found = path.lstat()
+            regular = stat.S_ISREG(found.st_mode) and found.st_size <= MAX_FILE_BYTES
+            yield path.relative_to(root).as_posix(), path.read_bytes() if regular else _Odd()
+
+
+def _refused(bench: Workbench, path: str, data: bytes | _Odd | None, ours: set[str]) -> str:
+    """Why a change does not count; empty if it does."""
+    if isinstance(data, _Odd):
+        return "not_a_regular_file"
+    grading = bench.language.grading
+    reason = grading.forbidden(path, ours=path in ours)
+    if reason:
+        return reason
+    if bench.codebase.is_test(path) and path not in ours:
+        return "test"
+    new = path not in ours and path not in bench.paths and _new_top(bench, path)
+    if new and grading.shadows(path, Path(bench.prepared.layers.env), bench.recipe.roots):
+        return "shadows_a_module"
+    return ""
+
+
+def _new_top(bench: Workbench, path: str) -> bool:
+    """The path begins a new name directly below an import root, or the checkout."""
+    for root in (".", *bench.recipe.roots):
+        folder = "" if root in {".", ""} else root.strip("/") + "/"
+        if path.startswith(folder):
+            top = folder + path[len(folder) :].partition("/")[0]
+            if not any(other == top or other.startswith(top + "/") for other in bench.paths):
+                return True
+    return False

@@ -1,0 +1,183 @@
+"""What a grader needs beside the task, found out on the original code: recorded calls, and tests turned around."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+import uuid
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from excise.deleters.patches import touched
+from excise.envs.layout import REPO, base_env, project_mounts
+from excise.protocols import CallBook, GradedRun, GradingMode, Mount, Session
+from excise.types import GradingKit, RecordedCall, Status, Task
+from excise.verifiers.shipped import is_scrubbed
+from excise.verifiers.workbench import PYC, Edits, Workbench
+
+MIN_CALLS = 3
+"""With fewer recorded calls their word is not asked."""
+CALLS_TIMEOUT_S = 120.0
+HASH_SEEDS = (0, 4711)
+"""What depends on the order of hashes differs between them, and is not used."""
+
+
+def grading_mounts(bench: Workbench) -> list[Mount]:
+    """Mounts of a grader's sandbox: no byte code of the project, none that can be written; nothing but the pristine."""
+    layers = bench.prepared.layers
+    sources = [Path(layers.built), bench.root]
+    mounts = project_mounts(bench.interpreter, sources, [Path(layers.env)], inside=bench.language.inside)
+    return [*mounts, Mount(target=PYC, layers=(str(_foreign_byte_code(bench)),))]
+
+
+def _foreign_byte_code(bench: Workbench) -> Path:
+    """Warm byte code of all but the project, whose own would give the deleted code away; made once per environment."""
+    folder = Path(bench.prepared.layers.env).parent / "grading-pyc"
+    if folder.is_dir():
+        return folder
+    warm = Path(bench.prepared.layers.pyc)
+    if not any(warm.iterdir()):
+        warm = folder.with_name("grading-pyc-warm")
+        bench.run({}, keep_pyc=warm)
+    scratch = folder.with_name(f".grading-pyc-{uuid.uuid4().hex[:8]}")
+    mine = str(warm / REPO.strip("/"))
+    if warm.is_dir():
+        shutil.copytree(
+            warm, scratch, copy_function=os.link, ignore=lambda where, names: set(names) if where == mine else set()
+        )
+    else:
+        scratch.mkdir(mode=0o755)
+    try:
+        scratch.rename(folder)
+    except OSError:
+        shutil.rmtree(scratch, ignore_errors=True)
+        if not folder.is_dir():
+            raise
+    return folder
+
+
+def open_grading(bench: Workbench, edits: Edits) -> Session:
+    """A fresh sandbox for a graded run of the base tree with ``edits``."""
+    inside = {f"{REPO}/{path}": data for path, data in {**_stale(bench), **edits}.items()}
+    packages = bench.recipe.system_packages
+    return bench.sandbox.open(
+        grading_mounts(bench), bench.policy, env=base_env(), edits=inside, system_packages=packages
+    )
+
+
+def _stale(bench: Workbench) -> Edits:
+    """What the installation built and no agent gets: copies of the untouched sources may be among it."""
+    built = Path(bench.prepared.layers.built)
+    files = (path.relative_to(built).as_posix() for path in built.rglob("*") if path.is_file())
+    return {path: None for path in files if is_scrubbed(path) or path.startswith(("build/", "dist/"))}
+
+
+def mode_of(bench: Workbench) -> GradingMode:
+    """How this project's tests are held."""
+    return bench.language.grading.mode(bench.root, Path(bench.prepared.layers.env))
+
+
+def make_kit(bench: Workbench, task: Task) -> GradingKit:
+    """Record, replay, and turn around, all on the original code. Raises :class:`ExciseError`."""
+    book = _recorded(bench, task)
+    grading = bench.language.grading
+    tree = without_hidden_tests(bench, task)
+    answers = [replay(bench, book, tree, seed) for seed in HASH_SEEDS] if book.calls else [[], []]
+    calls: list[RecordedCall] = []
+    refused = dict(book.refused)
+    for call, first, second in zip(book.calls, *answers, strict=True):
+        if not first or not second:
+            refused["no_answer"] = refused.get("no_answer", 0) + 1
+        elif not grading.same_outcome(first, second):
+            refused["not_deterministic"] = refused.get("not_deterministic", 0) + 1
+        else:
+            calls.append(RecordedCall(call=call, outcome=first))
+    return GradingKit(
+        instance_id=task.instance_id,
+        calls=tuple(calls),
+        modules=book.modules,
+        removed=book.removed,
+        mirrored=_failing_mirror(bench, task),
+        num_watched=book.watched,
+        num_recorded=len(book.calls),
+        refused=refused,
+    )
+
+
+def _recorded(bench: Workbench, task: Task) -> CallBook:
+    with open_grading(bench, {}) as session:
+        return bench.language.grading.record_calls(
+            session,
+            bench.recipe,
+            bench.codebase,
+            task.removed,
+            ids=task.fail_to_pass,
+            timeout_s=bench.suite_timeout_s(task.fail_to_pass),
+        )
+
+
+def without_hidden_tests(bench: Workbench, task: Task) -> Edits:
+    """The tree that an agent with the gold patch would leave."""
+    restored = set(touched(task.patch))
+    return {path: data for path, data in bench.edits_of(task.deletion_patch).items() if path not in restored}
+
+
+def replay(bench: Workbench, book: CallBook, edits: Edits, hash_seed: int = 0) -> list[str]:
+    """What the calls of a book come to on the base tree with ``edits``, in a fresh sandbox without the tests."""
+    with open_grading(bench, edits) as session:
+        return bench.language.grading.replay_calls(
+            session, bench.recipe, book, timeout_s=CALLS_TIMEOUT_S, hash_seed=hash_seed
+        )
+
+
+def turned_around(bench: Workbench, ids: Sequence[str]) -> dict[str, bytes]:
+    """Test files in which the tests ``ids`` expect what is wrong."""
+    by_file: dict[str, set[str]] = {}
+    for test in ids:
+        path, _, name = test.partition("::")
+        by_file.setdefault(path, set()).add(name.partition("[")[0])
+    found: dict[str, bytes] = {}
+    for path, data in bench.read(sorted(by_file)).items():
+        changed = bench.language.grading.mirrored(data, sorted(by_file[path]))
+        if changed is not None:
+            found[path] = changed
+    return found
+
+
+def _failing_mirror(bench: Workbench, task: Task) -> tuple[str, ...]:
+    files = turned_around(bench, task.fail_to_pass)
+    ids = [test for test in task.fail_to_pass if test.partition("::")[0] in files]
+    if not ids:
+        return ()
+    statuses = graded_run(bench, dict(files), ids, replace(mode_of(bench), safe_path=False)).run.statuses()
+    return tuple(test for test in ids if statuses.get(test) in {Status.FAILED, Status.ERROR})
+
+
+def graded_run(
+    bench: Workbench,
+    edits: Edits,
+    ids: Sequence[str],
+    mode: GradingMode,
+    *,
+    canaries: Mapping[str, float] | None = None,
+    sealed: Mapping[str, str] | None = None,
+) -> GradedRun:
+    """Run exactly ``ids`` as a grader does, on the base tree with ``edits``."""
+    with open_grading(bench, edits) as session:
+        return bench.language.grading.run_graded(
+            session,
+            bench.recipe,
+            mode,
+            ids=ids,
+            canaries=canaries or {},
+            sealed=sealed or {},
+            timeout_s=bench.suite_timeout_s(ids),
+            test_timeout_s=bench.test_timeout_s(ids),
+        )
+
+
+def kit_hash(data: bytes) -> str:
+    """Name of a stored kit."""
+    return hashlib.sha256(data).hexdigest()
