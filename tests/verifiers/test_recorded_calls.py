@@ -78,7 +78,7 @@ Point = collections.namedtuple("Point", "x y")
         decimal.Decimal("1.10"), re.compile("a+", re.I), Colour.RED, Point(1, 2), Plain([1]), Slotted(), len, Plain,
         collections.defaultdict(list, {"a": [1]}),
     ],
-    ids=repr,
+    ids=lambda value: type(value).__name__,
 )  # fmt: skip
 def test_values_come_back_with_their_type(value: object, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, __name__, sys.modules[__name__])
