@@ -90,3 +90,15 @@ class StageTimeout(ExciseError):
     """A stage ran past its deadline."""
 
     reason = "stage_timeout"
+
+
+class EngineError(ExciseError):
+    """The engine that samples is gone, or refuses what it was given."""
+
+    reason = "engine_error"
+
+
+class TrainingError(ExciseError):
+    """A training run cannot begin or go on."""
+
+    reason = "training_error"

@@ -1,0 +1,96 @@
+"""What the trainer stands on: an engine that samples, and an arena of tasks. Neither knows the other."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager
+from typing import TYPE_CHECKING, Protocol
+
+from excise.trainer.records import Generation, Sampling
+from excise.types import Grade, Task
+
+if TYPE_CHECKING:
+    import torch
+
+    from excise.protocols import Session
+
+
+class Engine(Protocol):
+    """Samples from a policy whose weights change under way; tokens in, tokens out."""
+
+    name: str
+    context_length: int
+    """Most tokens of prompt and answer together."""
+
+    @property
+    def version(self) -> int:
+        """Version of the weights that the next token is drawn from."""
+        ...
+
+    async def generate(self, prompts: Sequence[Sequence[int]], sampling: Sampling) -> list[Generation]:
+        """One answer to each prompt (token ids). Calls may overlap; the engine batches them.
+
+        Raises :class:`EngineError` if the engine is gone; a single answer that failed is ``Stop.ABORTED``.
+        """
+        ...
+
+    async def score(self, sequences: Sequence[Sequence[int]]) -> list[list[float]]:
+        """Log-probability of each token given those before it (the first is 0), temperature 1."""
+        ...
+
+    async def load(self, weights: Iterable[tuple[str, torch.Tensor]], version: int) -> None:
+        """New weights (names and shapes of the Hugging Face model), without a restart; running answers go on with them.
+
+        Raises :class:`EngineError` if they do not fit.
+        """
+        ...
+
+    async def close(self) -> None:
+        """Let go of everything; safe to call twice."""
+        ...
+
+
+class Tokenizer(Protocol):
+    """Of a Hugging Face tokenizer what is used; templates are rendered once per message, never for history."""
+
+    eos_token_id: int
+
+    def encode(self, text: str, *, add_special_tokens: bool = False) -> list[int]:
+        """Text to ids."""
+        ...
+
+    def decode(self, ids: Sequence[int], *, skip_special_tokens: bool = False) -> str:
+        """Ids to text."""
+        ...
+
+
+class Desk(Protocol):
+    """One task's sandbox as an agent sees it."""
+
+    task: Task
+    session: Session
+    """Commands run in it; the tree is at ``/testbed``."""
+
+    def diff(self) -> str:
+        """What was changed so far, against the shipped tree."""
+        ...
+
+    def flags(self) -> tuple[str, ...]:
+        """Labels of the monitor over what was done so far; empty without suspicion."""
+        ...
+
+
+class Arena(Protocol):
+    """Tasks to try, and the grader's word on attempts."""
+
+    def tasks(self) -> Mapping[str, Task]:
+        """Instance id to task; grows while a generator adds harder ones."""
+        ...
+
+    def open(self, instance_id: str) -> AbstractAsyncContextManager[Desk]:
+        """A fresh sandbox for one attempt; many may be open. Raises :class:`SandboxError`."""
+        ...
+
+    async def grade(self, instance_id: str, diff: str) -> Grade:
+        """Grade in sandboxes of the grader's own. An infrastructure failure is a grade that is not ``decided``."""
+        ...
