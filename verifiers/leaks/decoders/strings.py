@@ -79,7 +79,7 @@ _NATIVE = (
 _STRONG = (b"\ndef ", b" def ", b"self.", b"elif ", b" is None", b" is not None", b"lambda ")
 _WEAK = (b"return ", b"import ", b"__init__", b"for ", b"None")
 _COMPILED = (b"__pyx_", b"CPyDef_")
-_SOURCE = (b"\ndef ", b"\n    def ", b"\n        return ", b"\n    return ", b"\n    self.")
+_SOURCE = (b"\ndef ", b"\n    def ", b"\n        self.", b" is not None")
 
 
 def is_native(data: bytes) -> bool:
