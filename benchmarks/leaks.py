@@ -43,9 +43,11 @@ def plant(count: int) -> None:
     with tempfile.TemporaryDirectory() as work:
         tallies = measure(subjects(count), WHOLE, Path(work), library())
     short = tallies.pop(SHORT)
-    print("| artefact | planted | found | false |\n|---|---|---|---|")
+    print("| artefact | planted | found | false | not made |\n|---|---|---|---|---|")
     for name, tally in tallies.items():
-        print(f"| {name} | {tally.planted} | {tally.planted - len(tally.missed)} | {len(tally.false)} |")
+        print(
+            f"| {name} | {tally.planted} | {tally.planted - len(tally.missed)} | {len(tally.false)} | {tally.unmade} |"
+        )
     planted, missed = sum(t.planted for t in tallies.values()), sum(len(t.missed) for t in tallies.values())
     print(f"{len(tallies)} kinds, {planted} planted, {missed} missed, too short to tell: {short.missed}")
     for name, tally in tallies.items():

@@ -36,11 +36,16 @@ SHORT = "too short to tell"
 """Functions that are an idiom, or all but the same as one that stays."""
 
 
+class NothingMade(Exception):
+    """The tool wrote no file."""
+
+
 @dataclass
 class Tally:
     """What became of one kind of artefact."""
 
     planted: int = 0
+    unmade: int = 0
     missed: list[str] = field(default_factory=list)
     false: list[str] = field(default_factory=list)
 
@@ -65,11 +70,18 @@ def measure(
             for plant in plants:
                 tally = tallies[plant.__name__]
                 name = f"{number}-{plant.__name__}"
-                worst = _worst(plant, subject.module, work / name, targets, contents)
+                try:
+                    worst = _worst(plant, subject.module, work / name, targets, contents)
+                except NothingMade:  # a tool that does not understand this module
+                    tally.unmade += 1
+                    continue
                 tally.planted += 1
                 if worst is None or worst.level < level:
                     tally.missed.append(f"{subject.symbol.symbol_id} ({subject.symbol.loc} lines): {worst}")
-                worst = _worst(plant, subject.shipped, work / f"{name}-without", targets, contents)
+                try:
+                    worst = _worst(plant, subject.shipped, work / f"{name}-without", targets, contents)
+                except NothingMade:
+                    continue
                 if worst is not None and worst.level >= min(level, Level.L3):
                     tally.false.append(f"{subject.symbol.symbol_id}: {worst}")
     return tallies
@@ -85,7 +97,8 @@ def _worst(plant: Plant, source: bytes, folder: Path, targets, contents: Content
     folder.mkdir(parents=True)
     plant(source, folder)
     files = sorted(path for path in folder.rglob("*") if path.is_file())
-    assert files, f"{plant.__name__} made nothing"
+    if not files:
+        raise NothingMade(plant.__name__)
     leaks = leaks_in(Index.build((str(p), 0, contents.of_file(p)) for p in files), targets, Rules())
     for made in folder.parent.glob(f"{folder.name}*"):
         shutil.rmtree(made) if made.is_dir() else made.unlink()
