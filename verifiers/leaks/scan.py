@@ -25,7 +25,9 @@ OUTSIDE_SHARE = 0.5
 TREE_SHARE = 0.85
 """Inside the tree siblings share idioms; only a near-copy counts there."""
 CODE_SHARE = 0.6
-"""So many of a function's names in a code object of the same name."""
+"""So many of a function's names in a code object of the same name ..."""
+SMALL_CODE_SHARE = 0.9
+"""... and of one that is small beside what else is deleted: namesakes of a few lines share most of theirs."""
 RARE_SHARE = 0.8
 """So many of the names that nothing else holds, in one file."""
 MIN_RARE = 5
@@ -220,7 +222,8 @@ def _judge(target: Target, counts: dict[str, int], name: str, kind: Kind, rules:
         if alone and windows >= SHORTEST and share(channel) >= (rules.share(name) if windows >= LONE else 1):
             return leak(Level.L4, channel, "source text")
     names = len(target.code)
-    if kind is Kind.CODE and (share("code") == 1 if names in {2, 3} else names > 3 and share("code") >= CODE_SHARE):
+    enough = 1.0 if names in {2, 3} else CODE_SHARE if alone else SMALL_CODE_SHARE
+    if kind is Kind.CODE and names > 1 and share("code") >= enough:
         return leak(Level.L3, "code", "byte code")
     if len(target.rare) >= MIN_RARE and share("rare") >= RARE_SHARE and not rules.ordinary(name):
         return leak(Level.L3, "rare", "locals")

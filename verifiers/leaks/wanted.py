@@ -106,7 +106,7 @@ def _target(symbol: Symbol, body: bytes) -> Target:
 def target(symbol_id: str, name: str, body: bytes, parameters: Sequence[str] = (), docstring: str = "") -> Target:
     """Fingerprints of one definition from its texts."""
     plain = name.partition("#")[0].encode(errors="replace")
-    words = code_words(body) | {p.encode() for p in parameters}
+    words = (code_words(body) | {p.encode() for p in parameters}) - {plain}
     own = [p.encode() for p in parameters if p not in {"self", "cls"}]
     return Target(
         symbol=symbol_id,

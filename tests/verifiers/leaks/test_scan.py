@@ -1,0 +1,81 @@
+"""What counts as a leak, and what is no more than how anybody would write it."""
+
+from __future__ import annotations
+
+import _collections_abc
+import importlib.util
+import mailbox
+import marshal
+import weakref
+from pathlib import Path
+
+import pytest
+
+from excise.verifiers.leaks.contents import Contents, read_content
+from excise.verifiers.leaks.features import EMPTY
+from excise.verifiers.leaks.index import Index
+from excise.verifiers.leaks.scan import Leak, Level, Pile, Rules, leaks_in, telling
+from excise.verifiers.leaks.wanted import Target, target
+
+LARGE = b"""
+def merge_runs(runs, weights, limit):
+    merged = []
+    for first, last in sorted(runs):
+        if merged and first <= merged[-1][1] + limit:
+            merged[-1] = (merged[-1][0], max(merged[-1][1], last))
+        else:
+            merged.append((first, last))
+    total = sum(weights.get(first, 1) * (last - first) for first, last in merged)
+    return merged, total / max(1, len(merged))
+"""
+SMALL = b"""
+def discard(self, item):
+    try:
+        self.remove(item)
+    except KeyError:
+        pass
+"""
+NAMESAKE = SMALL.replace(b"item", b"key")
+
+
+@pytest.fixture(scope="module")
+def targets() -> list[Target]:
+    """Both definitions, without what a part of the standard library has, too."""
+    contents = Contents()
+    files = [Path(str(module.__file__)) for module in (_collections_abc, mailbox, weakref)]
+    library = Index.build((str(path), 0, contents.of_file(path)) for path in files)
+    found = [
+        target("m.py::merge_runs", "merge_runs", LARGE, ["runs", "weights", "limit"]),
+        target("m.py::discard", "discard", SMALL, ["self", "item"]),
+    ]
+    return telling(found, library, EMPTY, keep_bodies=False)
+
+
+def compiled(source: bytes) -> bytes:
+    return importlib.util.MAGIC_NUMBER + bytes(12) + marshal.dumps(compile(source, "m.py", "exec"))
+
+
+def found(data: bytes, wanted: list[Target]) -> dict[str, Leak]:
+    leaks = leaks_in(Pile([("/x", read_content(data))]), wanted, Rules())
+    return {leak.symbol.rpartition("::")[2]: leak for leak in leaks if leak.level >= Level.L3}
+
+
+def test_byte_code_of_each_definition_is_found(targets: list[Target]) -> None:
+    leaks = found(compiled(LARGE + SMALL), targets)
+    assert {leak.what for leak in leaks.values()} == {"byte code"}
+    assert set(leaks) >= {"merge_runs", "discard"}
+
+
+def test_a_namesake_of_a_few_lines_is_none(targets: list[Target]) -> None:
+    assert not found(compiled(NAMESAKE), targets)
+    assert not found(b"\n\nclass Box:\n" + NAMESAKE, targets)
+
+
+def test_locals_of_a_large_one_are_found_under_another_name(targets: list[Target]) -> None:
+    assert found(compiled(LARGE.replace(b"def merge_runs", b"def joined")), targets)["merge_runs"].what == "locals"
+
+
+@pytest.mark.parametrize("comment", [b"", b"        # runs that touch are one run, as they are on paper\n"])
+def test_comments_make_no_difference(targets: list[Target], comment: bytes) -> None:
+    line = b"        if merged and"
+    assert found(LARGE.replace(line, comment + line), targets)["merge_runs"].level is Level.L4
