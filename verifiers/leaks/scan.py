@@ -28,6 +28,8 @@ CODE_SHARE = 0.6
 """So many of a function's names in a code object of the same name ..."""
 SMALL_CODE_SHARE = 0.9
 """... and of one that is small beside what else is deleted: namesakes of a few lines share most of theirs."""
+MIN_NAMESAKE = 6
+"""A name that every file has (``__init__``, ``<module>``) says nothing: so many others must be there."""
 RARE_SHARE = 0.8
 """So many of the names that nothing else holds, in one file."""
 MIN_RARE = 5
@@ -164,7 +166,7 @@ def telling(targets: Sequence[Target], library: Index, legitimate: Hashes, *, ke
 
 def leaks_in(searched: Searched, targets: Sequence[Target], rules: Rules) -> list[Leak]:
     """What of the targets is in the files that are searched: for each file and definition, the worst."""
-    judged = [*targets, _whole(targets)] if targets else []
+    judged = [*targets, _whole(targets)] if len(targets) > 1 else list(targets)
     if not judged:
         return []
     wanted = unique(np.concatenate([target.everything() for target in judged]))
@@ -175,7 +177,7 @@ def leaks_in(searched: Searched, targets: Sequence[Target], rules: Rules) -> lis
     enough = max(TELLING, len(judged[-1].body) // 4)
     worst: dict[tuple[str, str], Leak] = {}
     for target in judged:
-        alone = target.symbol == WHOLE or len(target.body) >= min(enough, LARGE)
+        alone = target is judged[-1] or len(target.body) >= min(enough, LARGE)
         for owner, counts in _counted(target, wanted, hits, bounds).items():
             name = searched.name_of(owner)
             leak = _judge(target, counts, name, searched.kind(owner), rules, alone)
@@ -221,9 +223,7 @@ def _judge(target: Target, counts: dict[str, int], name: str, kind: Kind, rules:
         windows = len(getattr(target, channel))
         if alone and windows >= SHORTEST and share(channel) >= (rules.share(name) if windows >= LONE else 1):
             return leak(Level.L4, channel, "source text")
-    names = len(target.code)
-    enough = 1.0 if names in {2, 3} else CODE_SHARE if alone else SMALL_CODE_SHARE
-    if kind is Kind.CODE and names > 1 and share("code") >= enough:
+    if kind is Kind.CODE and share("code") >= _enough_code(target, alone):
         return leak(Level.L3, "code", "byte code")
     if len(target.rare) >= MIN_RARE and share("rare") >= RARE_SHARE and not rules.ordinary(name):
         return leak(Level.L3, "rare", "locals")
@@ -232,3 +232,13 @@ def _judge(target: Target, counts: dict[str, int], name: str, kind: Kind, rules:
     if len(target.docstring) >= LONE and share("docstring") >= OUTSIDE_SHARE:
         return leak(Level.L2, "docstring", "docstring")
     return leak(Level.L1, "mention", "name") if counts.get("mention") else None
+
+
+def _enough_code(target: Target, alone: bool) -> float:
+    """The share of a definition's names in one code object that makes this its code; more than 1 if none does."""
+    names = len(target.code)
+    if target.name.startswith(("__", "<")):
+        return SMALL_CODE_SHARE if names >= MIN_NAMESAKE else 2.0
+    if names <= 3:
+        return 1.0 if names > 1 else 2.0
+    return CODE_SHARE if alone else SMALL_CODE_SHARE

@@ -71,6 +71,16 @@ def test_a_namesake_of_a_few_lines_is_none(targets: list[Target]) -> None:
     assert not found(b"\n\nclass Box:\n" + NAMESAKE, targets)
 
 
+def test_names_that_every_file_has_tell_little(targets: list[Target]) -> None:
+    setup = b"def __init__(self, exc, func, handler):\n    self.exc, self.func, self.handler = exc, func, handler\n"
+    few = [target("m.py::Excepts.__init__", "__init__", setup, ["self", "exc", "func", "handler"])]
+    assert not found(compiled(setup), few)
+    many = setup + b"    self.log, self.retries, self.delay_s = func.log, handler.retries, exc.delay_s\n"
+    assert found(
+        compiled(many), [target("m.py::Excepts.__init__", "__init__", many, ["self", "exc", "func", "handler"])]
+    )
+
+
 def test_locals_of_a_large_one_are_found_under_another_name(targets: list[Target]) -> None:
     assert found(compiled(LARGE.replace(b"def merge_runs", b"def joined")), targets)["merge_runs"].what == "locals"
 
