@@ -8,6 +8,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import numpy as np
+
 from excise.verifiers.leaks.contents import Contents
 from excise.verifiers.leaks.features import unique
 from excise.verifiers.leaks.index import Index
@@ -59,7 +61,9 @@ def measure(
     contents = Contents()
     for number, subject in enumerate(subjects):
         found = contents.of(subject.shipped).pieces
-        legitimate = unique(_joined([numbers for kind, numbers in found if kind is Kind.TEXT]))
+        legitimate = unique(
+            np.concatenate([subject.siblings(), *(numbers for kind, numbers in found if kind is Kind.TEXT)])
+        )
         targets = telling(subject.targets, library, legitimate, keep_bodies=False)
         if any(len(target.body) < SHORTEST for target in targets):
             tallies[SHORT].missed.append(subject.symbol.symbol_id)
@@ -85,12 +89,6 @@ def measure(
                 if worst is not None and worst.level >= min(level, Level.L3):
                     tally.false.append(f"{subject.symbol.symbol_id}: {worst}")
     return tallies
-
-
-def _joined(arrays):  # type: ignore[no-untyped-def]
-    import numpy as np
-
-    return np.concatenate(arrays) if arrays else np.zeros(0, dtype=np.uint64)
 
 
 def _worst(plant: Plant, source: bytes, folder: Path, targets, contents: Contents) -> Leak | None:  # type: ignore[no-untyped-def]

@@ -8,10 +8,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+import numpy as np
+
 from excise.extractors.languages import get_language
 from excise.extractors.python.codebase import PythonCodebase
 from excise.types import Symbol
-from excise.verifiers.leaks.wanted import Target, targets_of
+from excise.verifiers.leaks.features import EMPTY, Hashes, unique
+from excise.verifiers.leaks.wanted import Target, code_pairs, definitions_in, targets_of
 
 PACKAGES = ("toolz", "jinja2", "rich", "packaging", "tomlkit", "sortedcontainers", "pathspec", "click", "idna", "dask")
 MIN_LOC, MAX_LOC = 6, 60
@@ -31,6 +34,15 @@ class Subject:
     """The function's name."""
     dotted: str
     """Import name of the module."""
+    codebase: PythonCodebase
+    """All of its package."""
+
+    def siblings(self) -> Hashes:
+        """What byte code of the other definitions of the module has."""
+        symbol = self.symbol
+        others = definitions_in(self.codebase, self.codebase.modules[symbol.path].symbols[0])
+        stay = [(s, body) for s, body in others if not (symbol.start <= s.start and s.end <= symbol.end)]
+        return unique(np.concatenate([EMPTY, *(code_pairs(s, body) for s, body in stay)]))
 
     @property
     def code(self) -> str:
@@ -70,5 +82,6 @@ def _of(package: str) -> Iterator[Subject]:
                     shipped=module.source[: symbol.start] + b"pass\n" + module.source[symbol.end :],
                     targets=tuple(targets_of(codebase, [(symbol.symbol_id, text)])),
                     name=symbol.name,
+                    codebase=codebase,
                     dotted=".".join([package, *path.removesuffix(".py").removesuffix("/__init__").split("/")]),
                 )

@@ -14,7 +14,8 @@ from excise.verifiers.leaks.pieces import Limits
 _ESCAPE = re.compile(rb"\\(u[0-9a-fA-F]{4}|x[0-9a-fA-F]{2}|.)|\"", re.DOTALL)
 _MEANS = {b"n": b"\n", b"r": b"\n", b"t": b" ", b"b": b" ", b"f": b" "}
 _COLOUR = re.compile(rb"\x1b\[[0-9;]*m")
-_BRACES = re.compile(rb"\\PY\{[\w+]*\}\{((?:[^{}]|\{[^{}]*\})*)\}|\\PYZ\w+\{\}|\\[a-z]+-?\d* ?")
+_LETTERS = re.compile(rb"\\PYZ[a-z]+\{\}")
+_BRACES = re.compile(rb"\\PY\{[\w+]*\}\{((?:[^{}]|\{[^{}]*\})*)\}|\\[a-z]+-?\d* ?")
 """Words coloured for TeX, as Pygments writes them; commands of rich text."""
 _URL = re.compile(rb"%([0-9a-fA-F]{2})")
 _MARKS = (b"\\n", b"\\u00", b"\x1b[", b"\\PY{", b"{\\rtf")
@@ -37,7 +38,8 @@ class Escapes:
         if b"\x1b[" in data:
             yield _COLOUR.sub(b"", data)
         if b"\\PY{" in data or b"{\\rtf" in data[:64]:
-            yield _BRACES.sub(lambda found: found[1] or b"", data.replace(b"\\PYZus{}", b"_"))
+            letters = _LETTERS.sub(b" ", data.replace(b"\\PYZus{}", b"_"))
+            yield _BRACES.sub(lambda found: found[1] or b"", letters)
         if b"\\n" in data or b"\\u00" in data:
             yield _ESCAPE.sub(_meaning, touched(data, lambda line: b"\\" in line))
 
