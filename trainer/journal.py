@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from excise.datasets.durable import sync
 from excise.trainer.records import Group
 from excise.types import from_json, to_json
 
@@ -68,16 +69,20 @@ _KINDS: dict[str, type[Begun] | type[Finished] | type[Settled] | type[Stepped]] 
 
 
 class Journal:
-    """The journal of a run, in a folder of its own."""
+    """The journal of a run: numbered files in a folder of its own."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         self._file: Path | None = None
 
-    def begin(self, step: int) -> None:
-        """From now on, write to the file of the checkpoint of this step, behind what it holds."""
+    def begin(self) -> int:
+        """From now on, write to a new file; its number belongs into the checkpoint that it follows."""
         self._folder.mkdir(parents=True, exist_ok=True)
-        self._file = self._folder / f"step-{step:08d}.jsonl"
+        number = max((_number(path) for path in self._files()), default=0) + 1
+        self._file = self._folder / f"{number:06d}.jsonl"
+        self._file.touch()
+        sync(self._folder)
+        return number
 
     def write(self, event: Event) -> None:
         """Add an event; when this returns, it is on the disk."""
@@ -88,38 +93,28 @@ class Journal:
             file.flush()
             os.fsync(file.fileno())
 
-    def after(self, step: int) -> list[Event]:
-        """What happened after the checkpoint of this step. A last line that was cut off is cut off for good."""
-        events: list[Event] = []
-        for path in self._files():
-            if _step_of(path) >= step:
-                events += _read(path)
-        return events
+    def since(self, number: int) -> list[Event]:
+        """What happened from the beginning of the file of this number, over all later ones; a last line that was cut
+        off by a kill is left out.
+        """
+        return [event for path in self._files() if _number(path) >= number for event in _read(path)]
 
-    def drop_before(self, step: int) -> None:
-        """Forget what is older than the checkpoint of this step."""
+    def drop_before(self, number: int) -> None:
+        """Forget the files before this one."""
         for path in self._files():
-            if _step_of(path) < step:
+            if _number(path) < number:
                 path.unlink(missing_ok=True)
 
-    def clear(self) -> None:
-        """Forget everything: a new run begins in an old folder."""
-        self.drop_before(2**62)
-
     def _files(self) -> list[Path]:
-        return sorted(self._folder.glob("step-*.jsonl"))
+        return sorted(self._folder.glob("*.jsonl"))
 
 
-def _step_of(path: Path) -> int:
-    return int(path.stem.removeprefix("step-"))
+def _number(path: Path) -> int:
+    return int(path.stem)
 
 
 def _read(path: Path) -> Iterator[Event]:
     data = path.read_bytes()
-    whole = data[: data.rfind(b"\n") + 1]
-    if whole != data:
-        with path.open("r+b") as file:
-            file.truncate(len(whole))
-    for line in whole.splitlines():
-        (found,) = json.loads(line).items()
-        yield from_json(_KINDS[found[0]], json.dumps(found[1]))
+    for line in data[: data.rfind(b"\n") + 1].splitlines():
+        ((kind, fields),) = json.loads(line).items()
+        yield from_json(_KINDS[kind], json.dumps(fields))

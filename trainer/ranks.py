@@ -45,6 +45,11 @@ class Ranks:
         full = getattr(tensor, "full_tensor", None)
         return tensor if full is None else full()
 
+    def wait(self) -> None:
+        """Until all are here. Raises after the group's deadline."""
+        if self.world > 1:
+            dist.barrier()
+
     def told(self, value: Any) -> Any:
         """What the first process says; the others' own value is ignored. Raises after the group's deadline."""
         if self.world == 1:

@@ -11,8 +11,8 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
-from typing import TypeVar
+from dataclasses import dataclass, field, replace
+from typing import Any, TypeVar
 
 from excise.errors import TrainingError
 from excise.trainer.journal import Begun, Event, Finished, Journal, Settled, Stepped
@@ -84,6 +84,8 @@ class QueueState:
     """Wait to be trained on."""
     along: dict[int, Group] = field(default_factory=dict)
     """Wait to go along, for their lessons."""
+    tally: Tally = field(default_factory=Tally)
+    """For the next report."""
 
 
 T = TypeVar("T")
@@ -105,7 +107,7 @@ class GroupQueue:
         lessons: Worth | None = None,
         prepare: Callable[[Group], Group] | None = None,
     ) -> None:
-        """``worth``: fills a place of a batch; ``lessons``: goes along with one; ``prepare``: done to a finished group."""
+        """``worth``: fills a place in a batch; ``lessons``: goes along with one; ``prepare``: done to finished ones."""
         self.settings = settings
         self.version = 0
         self.tally = Tally()
@@ -166,6 +168,17 @@ class GroupQueue:
             await self._wait(time.monotonic() + 60, work)
         return work.result()
 
+    def put_back(self, batch: Batch) -> None:
+        """The batch is not going to be trained on now."""
+        for number, group in zip(batch.numbers, batch.groups, strict=True):
+            (self._ready if self._worth(group) else self._along)[number] = group
+        self._in_training = 0
+
+    def more(self) -> bool:
+        """Begin what can be begun; whether anything is being made."""
+        self._fill()
+        return bool(self._running)
+
     def release(self) -> None:
         """The batch is trained on and the engine has the new weights: others may be begun."""
         self._in_training = 0
@@ -216,7 +229,7 @@ class GroupQueue:
         """Until a group is finished or overdue, or ``other`` is done."""
         overdue = [self._since[number] + self.settings.group_deadline_s for number in self._running]
         timeout = max(0.0, min([until, *overdue]) - time.monotonic())
-        waited = [*self._running.values(), other]
+        waited: list[asyncio.Future[Any]] = [*self._running.values(), other]
         await asyncio.wait(waited, timeout=timeout, return_when=asyncio.FIRST_COMPLETED)
         self._gather()
 
@@ -339,12 +352,14 @@ class GroupQueue:
             finished=dict(self._finished),
             ready=dict(self._ready),
             along=dict(self._along),
+            tally=replace(self.tally, settled=list(self.tally.settled)),
         )
 
     def restore(self, state: QueueState) -> None:
         """Go on from a checkpoint; then :meth:`replay`, then :meth:`start_again`."""
         self._next, self._begun, self._finished = state.next, dict(state.begun), dict(state.finished)
         self._ready, self._along = dict(state.ready), dict(state.along)
+        self.tally = replace(state.tally, settled=list(state.tally.settled))
 
 
 def _oldest(group: Group) -> int:
