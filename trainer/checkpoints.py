@@ -14,9 +14,12 @@ that any number of ranks reads what any number wrote; one process writes the sam
 from __future__ import annotations
 
 import base64
+import contextlib
 import json
 import random
 import shutil
+import warnings
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -95,8 +98,9 @@ class Checkpoints:
             shutil.rmtree(temporary, ignore_errors=True)
             temporary.mkdir(parents=True)
         self._ranks.wait()
-        trained = bool(learner.optimizer.state)
-        save_tensors(_tensors(learner, with_optimizer=trained), checkpoint_id=temporary / "model")
+        trained, alone = bool(learner.optimizer.state), self._ranks.world == 1
+        with _quiet():
+            save_tensors(_tensors(learner, with_optimizer=trained), checkpoint_id=temporary / "model", no_dist=alone)
         write_file(temporary / f"random-{self._ranks.rank}.json", [json.dumps(random_states()).encode()])
         self._ranks.wait()
         if self._ranks.is_first:
@@ -127,7 +131,8 @@ class Checkpoints:
         """Put weights, optimizer, teacher and random states back; every rank calls it."""
         state = self.read(step)
         found = _tensors(learner, with_optimizer=state.has_optimizer)
-        load_tensors(found, checkpoint_id=self.path(step) / "model")
+        with _quiet():
+            load_tensors(found, checkpoint_id=self.path(step) / "model", no_dist=self._ranks.world == 1)
         set_model_state_dict(learner.model, found["model"])
         if state.has_optimizer:
             set_optimizer_state_dict(learner.model, learner.optimizer, found["optimizer"])
@@ -147,6 +152,14 @@ class Checkpoints:
             hidden = self._folder / f".{self.path(step).name}.old"
             self.path(step).rename(hidden)
             shutil.rmtree(hidden, ignore_errors=True)
+
+
+@contextlib.contextmanager
+def _quiet() -> Iterator[None]:
+    """Without the remark that there is one process: that is meant."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="torch.distributed is disabled")
+        yield
 
 
 def _with(state: RunState, scheduler: dict[str, Any], trained: bool) -> RunState:

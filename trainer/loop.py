@@ -149,6 +149,11 @@ class Loop:
         self._queue.stop()
         self._watch.status("stopping")
 
+    @property
+    def num_running(self) -> int:
+        """Groups that are being made."""
+        return self._queue.num_running
+
     async def _recover(self) -> None:
         """Back to where the last run of this folder was, or to the beginning."""
         steps = self._checkpoints.steps()
@@ -175,9 +180,7 @@ class Loop:
         found = await measure(
             self._parts.engine, self._parts.learner, self._worker, deadline_s=self._settings.load_deadline_s
         )
-        self._watch.say(
-            f"Log-probabilities of engine and trainer: off by {found.mean:.1e} on average, by {found.largest:.1e} at most."
-        )
+        self._watch.say(f"Engine and trainer are {found.mean:.1e} nats apart on average, {found.largest:.1e} at most.")
         require(found, self._settings.tolerance)
         self._queue.start_again()
         self._recovered = True

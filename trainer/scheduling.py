@@ -39,7 +39,9 @@ class ScheduleSettings:
     batch_deadline_s: float = 7200.0
     """For one batch; beyond, training goes on with what is there."""
     retries: int = 2
-    """How often a group that failed is tried again."""
+    """A group that failed more often is given up, if others succeeded meanwhile."""
+    retry_delay_s: float = 5.0
+    """Wait before the second try, twice as long before each further one, a minute at most."""
     seed: int = 0
     """Makes the groups' seeds."""
 
@@ -121,11 +123,13 @@ class GroupQueue:
         self._running: dict[int, asyncio.Task[Group]] = {}
         self._since: dict[int, float] = {}
         self._tries: dict[int, int] = {}
+        self._successes_at: dict[int, int] = {}
         self._finished: dict[int, Group | None] = {}
         self._ready: dict[int, Group] = {}
         self._along: dict[int, Group] = {}
         self._in_training = 0
         self._failures_in_a_row = 0
+        self._successes = 0
         self._stopped: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 
     @property
@@ -210,15 +214,19 @@ class GroupQueue:
         self._begun[event.number] = event.instance_id
         self._next = event.number + 1
 
-    def _start(self, number: int) -> None:
-        making = self._maker.group(
+    def _start(self, number: int, delay_s: float = 0.0) -> None:
+        self._running[number] = asyncio.ensure_future(self._make(number, delay_s))
+        self._since[number] = time.monotonic() + delay_s
+        self._successes_at.setdefault(number, self._successes)
+
+    async def _make(self, number: int, delay_s: float) -> Group:
+        await asyncio.sleep(delay_s)
+        return await self._maker.group(
             self._begun[number],
             self.settings.group_size,
             group_id=f"g{number:06d}",
             seed=(self.settings.seed << 32) + number,
         )
-        self._running[number] = asyncio.ensure_future(making)
-        self._since[number] = time.monotonic()
 
     def start_again(self) -> None:
         """Begin everything again that was being made when the run was interrupted."""
@@ -241,6 +249,7 @@ class GroupQueue:
                 error = "cancelled" if task.cancelled() else task.exception()
                 if error is None:
                     self._failures_in_a_row = 0
+                    self._successes += 1
                     self._finish(number, self._prepare(task.result()))
                 else:
                     self._failed(number, str(error) or type(error).__name__)
@@ -253,13 +262,14 @@ class GroupQueue:
         self.last_failure = f"{self._begun[number]}: {why}"
         self.tally.failed += 1
         self._failures_in_a_row += 1
-        self._tries[number] = self._tries.get(number, 0) + 1
+        tries = self._tries.get(number, 0)
+        self._tries[number] = tries + 1
         if self._failures_in_a_row > 3 * self.settings.batch * (self.settings.retries + 1):
             raise TrainingError(f"Group after group fails, the last one with: {self.last_failure}", reason="no_groups")
-        if self._tries[number] <= self.settings.retries:
-            self._start(number)
-        else:
+        if tries >= self.settings.retries and self._successes > self._successes_at[number]:
             self._finish(number, None)
+        else:  # while nothing succeeds, it is not the task's fault
+            self._start(number, min(60.0, self.settings.retry_delay_s * 2**tries))
 
     def _finish(self, number: int, group: Group | None) -> None:
         self._journal.write(Finished(number=number, group=group))
@@ -282,6 +292,7 @@ class GroupQueue:
     def _note_settled(self, event: Settled) -> None:
         self._begun.pop(event.number)
         self._tries.pop(event.number, None)
+        self._successes_at.pop(event.number, None)
         group = self._finished.pop(event.number)
         if group is None:
             self.tally.lost += 1

@@ -12,6 +12,7 @@ import torch
 from rich.console import Console
 
 from excise.errors import EngineError
+from excise.trainer.checkpoints import Checkpoints
 from excise.trainer.learner import Learner, LearnerSettings
 from excise.trainer.loop import Loop, LoopSettings, Parts
 from excise.trainer.metered import MeteredEngine
@@ -211,6 +212,9 @@ class TinyRun:
                 return await self.loop.run(resume=resume)
 
         return asyncio.run(whole())
+
+    def loop_folder_steps(self) -> list[int]:
+        return Checkpoints(self.folder / "checkpoints").steps()
 
     def weights(self) -> dict[str, torch.Tensor]:
         return {name: tensor.clone() for name, tensor in self.learner.model.state_dict().items()}
