@@ -43,6 +43,7 @@ from excise.pipeline.cli_common import (
 from excise.pipeline.env_command import env
 from excise.pipeline.grade_command import ATTACK_CODES, GRADE_CODES, attack, grade
 from excise.pipeline.leak_commands import audit, recover
+from excise.pipeline.train_command import TRAIN_CODES, train
 from excise.types import to_dict
 
 if TYPE_CHECKING:
@@ -231,7 +232,9 @@ def verify(
 def query(
     sql: Annotated[
         str,
-        typer.Argument(help="SQL over tasks, verdicts, rejections, repos, environments, quarantines, funnel, gates."),
+        typer.Argument(
+            help="SQL over tasks, verdicts, rejections, repos, environments, quarantines, funnel, gates, rollouts."
+        ),
     ],
     out: Out = None,
     format_: Annotated[Format, typer.Option("--format", "-f", help="How to print.")] = Format.TABLE,
@@ -348,6 +351,7 @@ app.command()(recover)
 app.command()(audit)
 app.command(epilog=GRADE_CODES)(grade)
 app.command(epilog=ATTACK_CODES)(attack)
+app.command(epilog=TRAIN_CODES)(train)
 
 
 def _version(value: bool) -> None:

@@ -80,7 +80,7 @@ class Learner:
         self.teacher = teacher
         self.ranks = ranks or Ranks()
         self._reference = reference
-        self._privileged = privileged
+        self.privileged = privileged
         self._device = next(model.parameters()).device
 
     def step(self, groups: Sequence[Group], version: int) -> dict[str, float]:
@@ -93,7 +93,7 @@ class Learner:
         lessons = self.settings.lessons
         earned = advantages(group for group in groups if group.has_signal)
         members, counts = sequences(
-            groups, earned, hints=lessons.limits if lessons else None, privileged=self._privileged
+            groups, earned, hints=lessons.limits if lessons else None, privileged=self.privileged
         )
         if not members:
             return {"trained_tokens": 0.0}
@@ -216,7 +216,7 @@ class Learner:
         lessons = self.settings.lessons
         if lessons is None or self.teacher is None:
             return float("nan")
-        members, _ = sequences(groups, {}, hints=lessons.limits, privileged=self._privileged)
+        members, _ = sequences(groups, {}, hints=lessons.limits, privileged=self.privileged)
         far, count = 0.0, 0
         for member in members:
             row = make_row([member], self._device)

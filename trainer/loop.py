@@ -205,6 +205,7 @@ class Loop:
             elif not await self._new_tasks():
                 end = End.STOPPED if self._stopping else End.EXHAUSTED
                 break
+        self._queue.stop()
         if self._saved != self.step or end is End.STOPPED:
             await self._save()
         return end
@@ -215,7 +216,7 @@ class Loop:
         await self._learn(batch.groups, {"wait_s": time.monotonic() - began}, tally)
         await self._load_engine()
         self._queue.release()
-        if self.step % self._settings.checkpoint_every == 0:
+        if self.step % self._settings.checkpoint_every == 0 and self.step < self._settings.steps:
             await self._save()
 
     async def _learn(self, groups: Sequence[Group], known: dict[str, float], tally: Tally) -> None:

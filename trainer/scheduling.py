@@ -17,7 +17,7 @@ from typing import Any, TypeVar
 from excise.errors import TrainingError
 from excise.trainer.journal import Begun, Event, Finished, Journal, Settled, Stepped
 from excise.trainer.protocols import Curriculum, RolloutMaker
-from excise.trainer.records import Group
+from excise.trainer.records import Ending, Group
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,7 +39,7 @@ class ScheduleSettings:
     batch_deadline_s: float = 7200.0
     """For one batch; beyond, training goes on with what is there."""
     retries: int = 2
-    """A group that failed more often is given up, if others succeeded meanwhile."""
+    """A group that failed more often is given up, unless everything fails."""
     retry_delay_s: float = 5.0
     """Wait before the second try, twice as long before each further one, a minute at most."""
     seed: int = 0
@@ -123,13 +123,12 @@ class GroupQueue:
         self._running: dict[int, asyncio.Task[Group]] = {}
         self._since: dict[int, float] = {}
         self._tries: dict[int, int] = {}
-        self._successes_at: dict[int, int] = {}
+        self._failing: set[int] = set()
         self._finished: dict[int, Group | None] = {}
         self._ready: dict[int, Group] = {}
         self._along: dict[int, Group] = {}
         self._in_training = 0
         self._failures_in_a_row = 0
-        self._successes = 0
         self._stopped: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 
     @property
@@ -217,7 +216,6 @@ class GroupQueue:
     def _start(self, number: int, delay_s: float = 0.0) -> None:
         self._running[number] = asyncio.ensure_future(self._make(number, delay_s))
         self._since[number] = time.monotonic() + delay_s
-        self._successes_at.setdefault(number, self._successes)
 
     async def _make(self, number: int, delay_s: float) -> Group:
         await asyncio.sleep(delay_s)
@@ -246,10 +244,10 @@ class GroupQueue:
         for number, task in list(self._running.items()):
             if task.done():
                 del self._running[number]
-                error = "cancelled" if task.cancelled() else task.exception()
-                if error is None:
+                error = "cancelled" if task.cancelled() else task.exception() or _spoilt(task.result())
+                if not error:
                     self._failures_in_a_row = 0
-                    self._successes += 1
+                    self._failing.clear()
                     self._finish(number, self._prepare(task.result()))
                 else:
                     self._failed(number, str(error) or type(error).__name__)
@@ -266,9 +264,11 @@ class GroupQueue:
         self._tries[number] = tries + 1
         if self._failures_in_a_row > 3 * self.settings.batch * (self.settings.retries + 1):
             raise TrainingError(f"Group after group fails, the last one with: {self.last_failure}", reason="no_groups")
-        if tries >= self.settings.retries and self._successes > self._successes_at[number]:
+        self._failing.add(number)
+        outage = len(self._failing) > 1 and self._running.keys() <= self._failing
+        if tries >= self.settings.retries and not outage:
             self._finish(number, None)
-        else:  # while nothing succeeds, it is not the task's fault
+        else:  # where everything fails, it is not the task's fault
             self._start(number, min(60.0, self.settings.retry_delay_s * 2**tries))
 
     def _finish(self, number: int, group: Group | None) -> None:
@@ -292,7 +292,6 @@ class GroupQueue:
     def _note_settled(self, event: Settled) -> None:
         self._begun.pop(event.number)
         self._tries.pop(event.number, None)
-        self._successes_at.pop(event.number, None)
         group = self._finished.pop(event.number)
         if group is None:
             self.tally.lost += 1
@@ -371,6 +370,14 @@ class GroupQueue:
         self._next, self._begun, self._finished = state.next, dict(state.begun), dict(state.finished)
         self._ready, self._along = dict(state.ready), dict(state.along)
         self.tally = replace(state.tally, settled=list(state.tally.settled))
+
+
+def _spoilt(group: Group) -> str:
+    """Why a group says nothing about the policy: not one attempt got through; empty, if one did."""
+    failed = [r for r in group.rollouts if r.ending is Ending.INFRA or (r.grade is not None and not r.grade.decided)]
+    if len(failed) < len(group.rollouts):
+        return ""
+    return failed[0].detail or "no attempt got through" if failed else "no attempt was made"
 
 
 def _oldest(group: Group) -> int:
