@@ -79,18 +79,24 @@ def _require_torch() -> None:
 
 async def _train(settings: TrainSettings, *, resume: bool, quiet: bool) -> End:
     from excise.trainer.build import build, build_policy
-    from excise.trainer.checkpoints import export
-    from excise.trainer.loop import Loop
+    from excise.trainer.checkpoints import Checkpoints, export
+    from excise.trainer.leading import follow, join
+    from excise.trainer.loop import End, Loop
     from excise.trainer.watch import Watch
 
     async with AsyncExitStack() as stack:
+        join(settings.loop.silence_s)
         with Watch(errors, steps=settings.loop.steps, quiet=quiet) as watch:
             watch.status("loading the model")
             policy = build_policy(settings)
+            if not policy.learner.ranks.is_first:
+                follow(policy.learner, Checkpoints(settings.folder / "checkpoints", ranks=policy.learner.ranks))
+                return End.STEPS
             engine, supplies = await _supplied(settings, stack)
             loop = Loop(build(settings, engine, policy, supplies), settings.loop, settings.folder, watch)
             end = await loop.run(resume=resume)
             export(policy.learner, policy.tokenizer, settings.folder / "policy")
+            policy.learner.say("over")
             return end
 
 

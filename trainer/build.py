@@ -13,6 +13,8 @@ import torch
 from excise.datasets.rollouts import write_rollouts
 from excise.errors import ConfigError, TrainingError
 from excise.trainer.config import Method, RateTable, TrainSettings
+from excise.trainer.group_of_ranks import Ranks
+from excise.trainer.leading import LeadingLearner, shard
 from excise.trainer.learner import Learner, LearnerSettings, LessonSettings
 from excise.trainer.loop import Parts
 from excise.trainer.metered import MeteredEngine
@@ -82,17 +84,24 @@ def build_learner(
 ) -> Learner:
     """The learner of a model that is there."""
     wanted = learner_settings(settings)
-    first_needed = wanted.loss.beta > 0 or (wanted.lessons is not None and settings.teacher.kind is not TeacherKind.EMA)
+    ranks = Ranks()
+    taught = wanted.lessons is not None
+    first_needed = wanted.loss.beta > 0 or (taught and settings.teacher.kind is not TeacherKind.EMA)
     first = frozen_copy(model) if first_needed else None
+    average = frozen_copy(model) if taught and settings.teacher.kind is TeacherKind.EMA else None
+    for one in (model, first, average):
+        if one is not None and ranks.world > 1:
+            shard(one)
     optimizer = build_optimizer(model, settings)
-    return Learner(
+    return (LeadingLearner if ranks.world > 1 and ranks.is_first else Learner)(
         model,
         optimizer,
         wanted,
         scheduler=torch.optim.lr_scheduler.LambdaLR(optimizer, rate_of(settings.rate, settings.loop.steps)),
-        teacher=_teacher(settings, model, first) if wanted.lessons is not None else None,
+        teacher=_teacher(settings, model, first, average) if taught else None,
         reference=first if wanted.loss.beta > 0 else None,
         privileged=_privileged(settings, tokenizer, tasks),
+        ranks=ranks,
     )
 
 
@@ -187,13 +196,16 @@ def keeper(
     return keep
 
 
-def _teacher(settings: TrainSettings, model: torch.nn.Module, first: torch.nn.Module | None) -> Teacher:
-    table = settings.teacher
-    if first is None:
-        return EmaTeacher(model, table.rate)
-    if table.kind is TeacherKind.TRUST_REGION:
-        return TrustRegionTeacher(first, model, table.rate)
-    return EmaTeacher(model, table.rate) if table.kind is TeacherKind.EMA else FrozenTeacher(first)
+def _teacher(
+    settings: TrainSettings, model: torch.nn.Module, first: torch.nn.Module | None, average: torch.nn.Module | None
+) -> Teacher:
+    rate = settings.teacher.rate
+    if average is not None:
+        return EmaTeacher(average, rate)
+    assert first is not None
+    if settings.teacher.kind is TeacherKind.TRUST_REGION:
+        return TrustRegionTeacher(first, model, rate)
+    return FrozenTeacher(first)
 
 
 def _privileged(settings: TrainSettings, tokenizer: Any, tasks: Callable[[], Mapping[str, Task]]) -> Privileged | None:

@@ -38,8 +38,8 @@ from torch.distributed.checkpoint.state_dict_saver import save as save_tensors
 
 from excise.datasets.durable import sync, write_file
 from excise.errors import TrainingError
+from excise.trainer.group_of_ranks import Ranks
 from excise.trainer.learner import Learner
-from excise.trainer.ranks import Ranks
 from excise.trainer.scheduling import QueueState
 from excise.types import from_json, to_json
 
@@ -92,6 +92,7 @@ class Checkpoints:
 
         Raises ``OSError`` if it cannot be written; the ones before are intact.
         """
+        learner.say("save", state)
         target = self.path(state.step)
         temporary = self._folder / f".{target.name}.tmp"
         if self._ranks.is_first:
@@ -129,6 +130,7 @@ class Checkpoints:
 
     def load(self, step: int, learner: Learner) -> RunState:
         """Put weights, optimizer, teacher and random states back; every rank calls it."""
+        learner.say("load", step)
         state = self.read(step)
         found = _tensors(learner, with_optimizer=state.has_optimizer)
         with _quiet():

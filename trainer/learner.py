@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 
 import torch
 
+from excise.trainer.group_of_ranks import Ranks
 from excise.trainer.objective.advantages import advantages
 from excise.trainer.objective.distillation import Divergence, divergence, lesson_loss
 from excise.trainer.objective.loss import LossSettings, policy_loss
@@ -16,7 +17,6 @@ from excise.trainer.objective.packing import Row, make_row, pack_ids, pack_lengt
 from excise.trainer.objective.policy import entropies, predicted_logits, token_logprobs
 from excise.trainer.objective.sequences import Counts, LessonLimits, Privileged, TrainingSequence, sequences
 from excise.trainer.objective.teachers import Teacher
-from excise.trainer.ranks import Ranks
 from excise.trainer.records import Group
 
 
@@ -82,6 +82,9 @@ class Learner:
         self._reference = reference
         self.privileged = privileged
         self._device = next(model.parameters()).device
+
+    def say(self, what: str, *arguments: object) -> None:
+        """Told to the other ranks, where there are any, before this one does it; see :mod:`excise.trainer.leading`."""
 
     def step(self, groups: Sequence[Group], version: int) -> dict[str, float]:
         """One optimizer step on these groups, sampled by policies up to ``version``; metrics by name.
@@ -166,11 +169,13 @@ class Learner:
 
     def _teacher_logits(self, row: Row) -> list[torch.Tensor]:
         """``[N, V]`` of each lesson, before the student's own pass: FSDP allows none between it and its gradient."""
-        if not row.lessons or self.teacher is None:
+        if self.teacher is None:
             return []
         found: dict[int, torch.Tensor] = {}
-        lengths = [len(placed.teacher_ids) for placed in row.lessons]
-        for chosen in pack_lengths(lengths, self.settings.row_tokens):
+        passes = pack_lengths([len(placed.teacher_ids) for placed in row.lessons], self.settings.row_tokens)
+        for _ in range(len(passes), self.ranks.most(len(passes))):  # a sharded teacher needs every rank each time
+            self.teacher.logits(pack_ids([[0, 0]], [[1]], self._device))
+        for chosen in passes:
             some = [row.lessons[index] for index in chosen]
             packed = pack_ids(
                 [placed.teacher_ids for placed in some],

@@ -63,6 +63,12 @@ class LoopSettings:
     tensorboard: bool = True
     """Write TensorBoard events."""
 
+    @property
+    def silence_s(self) -> float:
+        """Longest that rank 0 may have nothing for the others to do."""
+        waits = self.schedule.batch_deadline_s * self.empty_batches, self.patience_s, self.step_deadline_s
+        return max(waits) + self.load_deadline_s * self.load_tries + 60.0
+
 
 class End(StrEnum):
     """Why a run ended."""

@@ -127,7 +127,7 @@ def test_the_lesson_is_the_spliced_context(kind: Divergence, which: str) -> None
     other = frozen_copy(tiny_model(5))
     teachers: dict[str, Teacher] = {
         "frozen": FrozenTeacher(other),
-        "ema": EmaTeacher(model, 0.1),
+        "ema": EmaTeacher(frozen_copy(model), 0.1),
         "trust_region": TrustRegionTeacher(other, model, 1.0),
     }
     written_out(model, other if which == "frozen" else model, kind).backward()
@@ -215,7 +215,7 @@ def test_the_bad_action_gets_less_likely() -> None:
 def test_the_moving_average_moves_and_the_others_do_not() -> None:
     model = tiny_model(0)
     first = copy.deepcopy(model)
-    ema, frozen = EmaTeacher(model, 0.25), FrozenTeacher(frozen_copy(model))
+    ema, frozen = EmaTeacher(frozen_copy(model), 0.25), FrozenTeacher(frozen_copy(model))
     with torch.no_grad():
         for parameter in model.parameters():
             parameter.add_(1.0)

@@ -22,7 +22,7 @@ from excise.trainer.journal import Begun, Finished, Journal, Settled, Stepped
 from excise.trainer.learner import LearnerSettings
 from excise.trainer.loop import End
 from excise.trainer.metrics import read_metrics
-from excise.trainer.objective.teachers import EmaTeacher
+from excise.trainer.objective.teachers import EmaTeacher, frozen_copy
 from excise.trainer.scheduling import ScheduleSettings
 
 from .tiny_policy import random_group
@@ -115,7 +115,7 @@ def _breaks_at(group: Any, number: int) -> Any:
 
 def test_everything_is_in_a_checkpoint(tmp_path: Path) -> None:
     """Weights (shared ones too), optimizer, schedule, teacher, random states; only whole ones count; old ones go."""
-    lessons = {"teacher": lambda policy: EmaTeacher(policy, 0.5), "model": {"tie_word_embeddings": True}}
+    lessons = {"teacher": lambda policy: EmaTeacher(frozen_copy(policy), 0.5), "model": {"tie_word_embeddings": True}}
     run = TinyRun(tmp_path / "run", replace(QUICK, steps=6, checkpoint_every=1), **lessons)
     run.run()
     checkpoints = Checkpoints(tmp_path / "run" / "checkpoints")

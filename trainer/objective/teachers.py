@@ -70,24 +70,24 @@ class FrozenTeacher:
 class EmaTeacher:
     """``teacher += rate · (student - teacher)`` after every step."""
 
-    def __init__(self, student: torch.nn.Module, rate: float) -> None:
-        self._rate = rate
-        self._copy = frozen_copy(student)
+    def __init__(self, average: torch.nn.Module, rate: float) -> None:
+        """``average`` is a copy of the student, sharded as it is."""
+        self._average, self._rate = average, rate
 
     @torch.no_grad()
     def logits(self, packed: PackedIds) -> torch.Tensor:
         """Of the average."""
-        return predicted_logits(self._copy, packed)
+        return predicted_logits(self._average, packed)
 
     @torch.no_grad()
     def follow(self, student: torch.nn.Module) -> None:
         """Move a little."""
-        for mine, theirs in zip(self._copy.parameters(), student.parameters(), strict=True):
+        for mine, theirs in zip(self._average.parameters(), student.parameters(), strict=True):
             mine.lerp_(theirs.detach().to(mine.dtype), self._rate)
 
     def weights(self) -> torch.nn.Module | None:
         """The average."""
-        return self._copy
+        return self._average
 
 
 class TrustRegionTeacher:

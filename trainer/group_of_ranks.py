@@ -40,6 +40,14 @@ class Ranks:
         names = sorted({name for one in every for name in one})
         return {name: sum(one.get(name, 0.0) for one in every) for name in names}
 
+    def most(self, number: int) -> int:
+        """The largest of all processes' numbers."""
+        if self.world == 1:
+            return number
+        every: list[int] = [0] * self.world
+        dist.all_gather_object(every, number)
+        return max(every)
+
     def whole(self, tensor: torch.Tensor) -> torch.Tensor:
         """A sharded tensor put together (every process has to ask); any other as it is."""
         full = getattr(tensor, "full_tensor", None)
