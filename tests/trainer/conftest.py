@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Iterator
 from typing import Any
 
 import pytest
@@ -11,6 +11,8 @@ import torch
 from tokenizers import AddedToken, Tokenizer, decoders, pre_tokenizers
 from tokenizers.models import BPE
 from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast, Qwen3Config, Qwen3ForCausalLM
+
+from excise.pipeline.arena import TaskArena
 
 SPECIAL = ("<|pad|>", "<|im_start|>", "<|im_end|>")
 TEMPLATE = (
@@ -58,3 +60,11 @@ def going() -> Callable[[Coroutine[Any, Any, Any]], Any]:
         return asyncio.run(asyncio.wait_for(work, 60))
 
     return go
+
+
+@pytest.fixture(scope="session")
+def arena(shapes: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[TaskArena]:
+    """The tasks of ``shapes``, with a folder for suspicious trajectories."""
+    made = TaskArena(shapes.taskset, shapes.settings, suspicious=tmp_path_factory.mktemp("suspicious"))
+    yield made
+    made.close()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -27,13 +27,6 @@ from .test_chat import QWEN_LIKE
 
 TOKENIZER = byte_tokenizer()
 SETTINGS = RolloutSettings(answer_tokens=6000, max_tokens=40_000, max_turns=12, time_s=120.0)
-
-
-@pytest.fixture(scope="module")
-def arena(shapes: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[TaskArena]:
-    made = TaskArena(shapes.taskset, shapes.settings, suspicious=tmp_path_factory.mktemp("suspicious"))
-    yield made
-    made.close()
 
 
 @pytest.fixture(scope="module")

@@ -14,13 +14,15 @@ from .conftest import TEMPLATE, byte_tokenizer
 
 QWEN_LIKE = (
     "{% if tools %}<|im_start|>system\n{% if messages[0].role == 'system' %}{{ messages[0].content }}\n\n{% endif %}"
-    "# Tools\n{% for t in tools %}{{ t | tojson }}\n{% endfor %}Calls: <tool_call>{...}</tool_call><|im_end|>\n{% endif %}"
+    "# Tools\n{% for t in tools %}{{ t | tojson }}\n{% endfor %}"
+    "Calls: <tool_call>{...}</tool_call><|im_end|>\n{% endif %}"
     "{% set ns = namespace(last=0) %}{% for m in messages %}{% if m.role == 'user' %}{% set ns.last = loop.index0 %}"
     "{% endif %}{% endfor %}"
     "{% for m in messages %}{% if m.role == 'assistant' %}<|im_start|>assistant\n"
     "{% if loop.index0 < ns.last and '</think>' in m.content %}{{ m.content.split('</think>')[-1].lstrip('\n') }}"
     "{% else %}{{ m.content }}{% endif %}<|im_end|>\n"
-    "{% elif m.role == 'tool' %}{% if loop.first or messages[loop.index0 - 1].role != 'tool' %}<|im_start|>user{% endif %}"
+    "{% elif m.role == 'tool' %}"
+    "{% if loop.first or messages[loop.index0 - 1].role != 'tool' %}<|im_start|>user{% endif %}"
     "\n<tool_response>\n{{ m.content }}\n</tool_response>"
     "{% if loop.last or messages[loop.index0 + 1].role != 'tool' %}<|im_end|>\n{% endif %}"
     "{% elif not (m.role == 'system' and tools) %}<|im_start|>{{ m.role }}\n{{ m.content }}<|im_end|>\n{% endif %}"

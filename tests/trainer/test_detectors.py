@@ -21,7 +21,8 @@ REFUSED = Acted(
 
 def seen(*acted: Acted, **other: Any) -> Seen:
     values: dict[str, Any] = {
-        "text": "", "stop": Stop.END, "before": (), "tools": TOOLS, "num_tokens": 20, "max_tokens": 100, "changed": True,
+        "text": "", "stop": Stop.END, "before": (), "tools": TOOLS, "num_tokens": 20,
+        "max_tokens": 100, "changed": True,
     }  # fmt: skip
     return Seen(acted=acted, **(values | other))
 
@@ -30,6 +31,9 @@ BAD = {
     "unknown_tool": seen(Acted(tool="grep", arguments="{}", result="error", malformed="no tool")),
     "malformed_call": seen(Acted(tool="run", arguments="{", result="error", malformed="run: command: missing")),
     "over_long": seen(stop=Stop.LENGTH, num_tokens=100),
+    "unusable_code": seen(
+        Acted(tool="code", arguments="", result="", malformed="the code does not parse"), tools=("code",)
+    ),
     "no_call": seen(),
     "edits_tests": seen(Acted(tool="edit_file", arguments="{}", result="", changed=("tests/test_a.py",))),
     "nothing_done": seen(FINISH, changed=False),

@@ -15,6 +15,8 @@ from excise.trainer.records import Stop
 Detector = Callable[["Seen"], str]
 """The hint, or nothing."""
 TESTS = re.compile(r"(?:^|/)(?:tests?/|test_[^/]*\.py$|[^/]*_test\.py$|conftest\.py$)")
+CODE = "code"
+"""Stands for a tool where an answer's code is taken as it is."""
 REPEATS = 2
 """So often a command may fail in the same way before it is a fault to run it again."""
 
@@ -67,10 +69,18 @@ def unknown_tool(seen: Seen) -> str:
 
 def malformed_call(seen: Seen) -> str:
     """A call whose JSON is broken or whose arguments do not fit."""
-    wrong = [a.malformed for a in seen.acted if a.malformed and (not a.tool or a.tool in seen.tools)]
+    wrong = [a.malformed for a in seen.acted if a.malformed and (not a.tool or a.tool in seen.tools) and a.tool != CODE]
     if not wrong:
         return ""
     return f"The call cannot be read: {wrong[0][:200]}. Write one JSON object with name and arguments that fit."
+
+
+def unusable_code(seen: Seen) -> str:
+    """An answer without tools whose code cannot take its place."""
+    wrong = [a.malformed for a in seen.acted if a.malformed and a.tool == CODE]
+    return (
+        f"The answer is one code block with the whole function, and it must parse: {wrong[0][:200]}." if wrong else ""
+    )
 
 
 def no_call(seen: Seen) -> str:
@@ -137,6 +147,7 @@ DETECTORS: dict[str, Detector] = {
         unknown_tool,
         malformed_call,
         over_long,
+        unusable_code,
         no_call,
         edits_tests,
         nothing_done,
