@@ -41,6 +41,7 @@ from excise.pipeline.cli_common import (
     tell,
 )
 from excise.pipeline.env_command import env
+from excise.pipeline.eval_command import EVAL_CODES, evaluate
 from excise.pipeline.grade_command import ATTACK_CODES, GRADE_CODES, attack, grade
 from excise.pipeline.leak_commands import audit, recover
 from excise.types import to_dict
@@ -348,6 +349,7 @@ app.command()(recover)
 app.command()(audit)
 app.command(epilog=GRADE_CODES)(grade)
 app.command(epilog=ATTACK_CODES)(attack)
+app.command("eval", epilog=EVAL_CODES)(evaluate)
 
 
 def _version(value: bool) -> None:

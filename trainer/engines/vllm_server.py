@@ -32,6 +32,8 @@ if TYPE_CHECKING:
     import torch
 
 MODULE = ("-m", "vllm.entrypoints.openai.api_server")
+SCALE_OUT = "--enable-scale-out"
+"""Without it, newer servers refuse tokens in place of text; older ones do not know it."""
 ENVIRONMENT = {"VLLM_SERVER_DEV_MODE": "1", "VLLM_NO_USAGE_STATS": "1", "HF_HUB_OFFLINE": "1"}
 
 
@@ -74,7 +76,14 @@ class VLLMServer:
         known = engine_options(context_length)
         line = [str(python), *MODULE, "--model", str(model), "--served-model-name", "policy"]
         line += [word for name, value in known.items() for word in (f"--{name.replace('_', '-')}", str(value))]
-        return await cls.start_command(model, [*line, *arguments], context_length=context_length, **options)
+        line += arguments
+        options["context_length"] = context_length
+        try:
+            return await cls.start_command(model, [*line, SCALE_OUT], **options)
+        except EngineError as error:
+            if f"unrecognized arguments: {SCALE_OUT}" not in str(error):
+                raise
+        return await cls.start_command(model, line, **options)
 
     @classmethod
     async def start_command(cls, model: Path, command: Sequence[str], **options: Any) -> VLLMServer:

@@ -2,38 +2,39 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from pydantic import BaseModel, ConfigDict, Field
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RolloutSettings:
-    """Budgets and habits of rollouts; the sampling's own are here, too."""
+class RolloutSettings(BaseModel):
+    """Budgets and habits of rollouts, the sampling's own among them: the table ``[rollouts]``."""
 
-    temperature: float = 1.0
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    temperature: float = Field(default=1.0, ge=0)
     """Of sampling; 0 takes the likeliest token."""
-    answer_tokens: int = 2048
+    answer_tokens: int = Field(default=2048, ge=1)
     """Tokens of one answer."""
-    max_tokens: int = 32_768
+    max_tokens: int = Field(default=32_768, ge=1)
     """Sampled tokens of one rollout."""
-    max_turns: int = 40
+    max_turns: int = Field(default=40, ge=1)
     """Answers of one rollout."""
-    max_malformed: int = 3
+    max_malformed: int = Field(default=3, ge=1)
     """Answers in a row without one call that can be run."""
-    time_s: float = 1200.0
+    time_s: float = Field(default=1200.0, gt=0)
     """Wall seconds of one rollout, its grade not among them."""
-    command_s: float = 120.0
+    command_s: float = Field(default=120.0, gt=0)
     """Wall seconds of one command."""
-    output_chars: int = 8000
+    output_chars: int = Field(default=8000, ge=100)
     """Characters of one tool's result."""
-    summary_at: int = 0
+    summary_at: int = Field(default=0, ge=0)
     """Tokens of a context at which the model sums up and goes on from its summary; 0: never."""
-    summary_tokens: int = 1024
+    summary_tokens: int = Field(default=1024, ge=16)
     """Tokens of a summary."""
-    partial_credit: float = 0.0
+    partial_credit: float = Field(default=0.0, ge=0, le=1)
     """What a grade of 0 gets for all of its hidden tests passing, in parts: reward is this times ``Grade.partial``."""
     detectors: tuple[str, ...] = ()
     """Detectors of bad turns that write hints; empty for all of them, ``("none",)`` for none."""
-    hint_tokens: int = 256
+    hint_tokens: int = Field(default=256, ge=0)
     """A longer hint is left out."""
-    at_once: int = 64
+    at_once: int = Field(default=64, ge=1)
     """Rollouts that are under way at once; further ones wait."""
