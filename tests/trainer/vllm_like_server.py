@@ -15,9 +15,6 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
-from safetensors.torch import load_file
-
-from excise.trainer.engines.transformers_engine import TransformersEngine
 from excise.trainer.records import Sampling
 
 STOPS = {"end": "stop", "length": "length", "aborted": "abort"}
@@ -25,6 +22,8 @@ STOPS = {"end": "stop", "length": "length", "aborted": "abort"}
 
 class Served:
     def __init__(self, model: Path) -> None:
+        from excise.trainer.engines.transformers_engine import TransformersEngine
+
         self.engine = TransformersEngine.from_folder(model)
         self.loop = asyncio.new_event_loop()
         threading.Thread(target=self.loop.run_forever, daemon=True).start()
@@ -55,6 +54,8 @@ class Served:
         return {"choices": [choice]}
 
     def reload(self, folder: str) -> None:
+        from safetensors.torch import load_file
+
         weights = load_file(Path(folder) / "model.safetensors")
         self.run(self.engine.load(weights.items(), self.engine.version))
 
@@ -65,7 +66,7 @@ def main() -> None:
         parser.add_argument(name, required=True)
     parser.add_argument("--hang", action="store_true")
     options = parser.parse_args()
-    served = Served(Path(options.model))
+    served: Any = None if options.hang else Served(Path(options.model))
 
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
@@ -93,11 +94,12 @@ def main() -> None:
             elif path == "/inference/v1/generate":
                 self.answer(served.generate(body))
             elif path == "/collective_rpc":
-                assert body["method"] == "reload_weights"
+                assert body["method"] in {"reload_weights", "excise_reload"}
                 served.reload(body["kwargs"]["weights_path"])
                 self.answer({"results": [None]})
             elif path == "/update_weight_version":
-                served.engine._version = int(body["new_version"])
+                if served:
+                    served.engine._version = int(body["new_version"])
                 self.answer({"success": True})
             else:
                 self.answer({}, 200 if path in {"/pause", "/resume", "/reset_prefix_cache"} else 404)

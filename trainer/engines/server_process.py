@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
+import shutil
 import signal
 import socket
 import subprocess
@@ -18,6 +19,9 @@ from excise.errors import EngineError
 from excise.trainer.engines.http_calls import HTTPFailure, call
 
 WARDEN = Path(__file__).with_name("warden.py")
+WORKER = Path(__file__).with_name("vllm_worker.py")
+WORKER_MODULE = "excise_vllm_worker"
+"""The name of that file where the server finds it: its interpreter need not have excise."""
 END_S = 20.0
 TAIL = 3000
 """Characters of a log that an error quotes."""
@@ -33,12 +37,14 @@ class ServerProcess:
             port = probe.getsockname()[1]
         self.url = f"http://127.0.0.1:{port}"
         self._folder = tempfile.TemporaryDirectory(prefix="excise-vllm-")
+        shutil.copyfile(WORKER, Path(self._folder.name) / f"{WORKER_MODULE}.py")
+        here = os.pathsep.join(filter(None, [self._folder.name, os.environ.get("PYTHONPATH", "")]))
         self._log = Path(self._folder.name) / "log"
         line = [sys.executable, "-I", "-S", str(WARDEN), *command, "--host", "127.0.0.1", "--port", str(port)]
         with open(self._log, "wb") as log:
             self._process = subprocess.Popen(
                 line, stdin=subprocess.PIPE, stdout=log, stderr=log, cwd=self._folder.name, start_new_session=True,
-                env={**os.environ, **environment},
+                env={**os.environ, "PYTHONPATH": here, **environment},
             )  # fmt: skip
 
     @property

@@ -23,6 +23,7 @@ from excise.trainer.engines.vllm_words import (
     room_for,
     sampling_values,
 )
+from excise.trainer.engines.vllm_worker import METHOD, ExciseReload
 from excise.trainer.engines.weight_files import WeightFiles
 from excise.trainer.records import Generation, Sampling
 
@@ -60,7 +61,9 @@ class VLLMInProcess:
             from vllm.v1.engine.async_llm import AsyncLLM
         except ImportError as error:
             raise EngineError(f"vLLM is not installed here: {error}. See docs/training.md.") from error
-        arguments = AsyncEngineArgs(model=str(model), **engine_options(context_length), **options)
+        extension = f"{ExciseReload.__module__}.{ExciseReload.__name__}"
+        known = engine_options(context_length) | {"worker_extension_cls": extension}
+        arguments = AsyncEngineArgs(model=str(model), **known, **options)
         files = WeightFiles(model, weights)
         try:
             async with asyncio.timeout(start_s):  # the core starts in a process; this thread waits for it
@@ -109,7 +112,7 @@ class VLLMInProcess:
     async def _update(self, folder: Path, version: int) -> None:
         await self._engine.pause_generation(mode="keep", clear_cache=False)
         try:
-            await self._engine.collective_rpc("reload_weights", kwargs={"weights_path": str(folder)})
+            await self._engine.collective_rpc(METHOD, kwargs={"weights_path": str(folder)})
             await self._engine.reset_prefix_cache(reset_running_requests=True)
             await self._engine.update_weight_version(str(version))
         finally:

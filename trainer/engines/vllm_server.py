@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from excise.errors import EngineError
 from excise.trainer.engines.http_calls import HTTPFailure, call
-from excise.trainer.engines.server_process import ServerProcess
+from excise.trainer.engines.server_process import WORKER_MODULE, ServerProcess
 from excise.trainer.engines.vllm_words import (
     NOTHING,
     SCORING,
@@ -25,6 +25,7 @@ from excise.trainer.engines.vllm_words import (
     room_for,
     sampling_values,
 )
+from excise.trainer.engines.vllm_worker import METHOD, ExciseReload
 from excise.trainer.engines.weight_files import WeightFiles
 from excise.trainer.records import Generation, Sampling
 
@@ -76,7 +77,7 @@ class VLLMServer:
         known = engine_options(context_length)
         line = [str(python), *MODULE, "--model", str(model), "--served-model-name", "policy"]
         line += [word for name, value in known.items() for word in (f"--{name.replace('_', '-')}", str(value))]
-        line += arguments
+        line += ["--worker-extension-cls", f"{WORKER_MODULE}.{ExciseReload.__name__}", *arguments]
         options["context_length"] = context_length
         try:
             return await cls.start_command(model, [*line, SCALE_OUT], **options)
@@ -225,7 +226,8 @@ class VLLMServer:
         """Have the server read weights while all that is being written stands still."""
         await self._call("/pause?mode=keep&clear_cache=false", timeout_s=120.0)
         try:
-            request = {"method": "reload_weights", "kwargs": {"weights_path": str(folder)}}
+            method = METHOD if self._command else "reload_weights"
+            request = {"method": method, "kwargs": {"weights_path": str(folder)}}
             await self._call("/collective_rpc", request, timeout_s=self._start_s)
             await self._call("/reset_prefix_cache?reset_running_requests=true", timeout_s=120.0)
             await self._label()
