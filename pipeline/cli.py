@@ -41,6 +41,7 @@ from excise.pipeline.cli_common import (
     tell,
 )
 from excise.pipeline.env_command import env
+from excise.pipeline.eval_command import EVAL_CODES, evaluate
 from excise.pipeline.grade_command import ATTACK_CODES, GRADE_CODES, attack, grade
 from excise.pipeline.leak_commands import audit, recover
 from excise.pipeline.train_command import TRAIN_CODES, train
@@ -352,6 +353,7 @@ app.command()(audit)
 app.command(epilog=GRADE_CODES)(grade)
 app.command(epilog=ATTACK_CODES)(attack)
 app.command(epilog=TRAIN_CODES)(train)
+app.command("eval", epilog=EVAL_CODES)(evaluate)
 
 
 def _version(value: bool) -> None:
