@@ -14,7 +14,7 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
-import tiny_models
+import muon_models
 import torch
 import torch.distributed as dist
 import torch.distributed.checkpoint as dcp
@@ -25,6 +25,7 @@ from torch.distributed.device_mesh import init_device_mesh
 from torch.distributed.fsdp import fully_shard
 from torch.distributed.tensor import DTensor, Shard, distribute_tensor
 
+from excise.trainer.optimizers import muon
 from excise.trainer.optimizers.build import OptimizerSettings, build_optimizer
 from excise.trainer.optimizers.clipping import clip_gradients
 
@@ -75,12 +76,23 @@ def across(model: nn.Module) -> None:
     fully_shard(model, mesh=mesh)
 
 
+def part_of_a_mesh(model: nn.Module) -> None:
+    """HSDP over two of the four ranks, as where others hold other layers."""
+    mesh = init_device_mesh("cpu", (2, 1, 2), mesh_dim_names=("stage", "replicate", "shard"))["replicate", "shard"]
+    for layer in model.model.layers:
+        fully_shard(layer, mesh=mesh)
+    fully_shard(model, mesh=mesh)
+
+
 SCENARIOS: dict[str, tuple[str, Callable[[nn.Module], None]]] = {
     "dense": ("dense", flat),
+    "dense-many": ("dense", flat),
+    "dense-part": ("dense", part_of_a_mesh),
     "dense-hybrid": ("dense", hybrid),
     "fused": ("fused", flat),
     "moe": ("moe", flat),
     "moe-dual": ("moe", dual),
+    "moe-many": ("moe", dual),
     "moe-across": ("moe", across),
 }
 """Name to model and how it is sharded."""
@@ -111,7 +123,7 @@ def full(values: Iterator[tuple[str, Any]] | Any) -> State:
 
 def backward(model: nn.Module) -> None:
     """Gradients of a batch that all ranks share."""
-    ids = torch.randint(3, tiny_models.VOCABULARY, (2, 24), generator=torch.Generator().manual_seed(7))
+    ids = torch.randint(3, muon_models.VOCABULARY, (2, 24), generator=torch.Generator().manual_seed(7))
     model(input_ids=ids, labels=ids).loss.backward()
 
 
@@ -147,13 +159,22 @@ def everything(model: nn.Module, optimizer: torch.optim.Optimizer) -> State:
     return full(weights.items()) | full(state.items())
 
 
+def prepare(name: str, optimizer: torch.optim.Optimizer) -> None:
+    """Where batches are cut otherwise than in one process, bfloat16 would round otherwise, too."""
+    if name.endswith("-many"):
+        optimizer.compute = torch.float32
+
+
 def scenarios(folder: Path) -> dict[str, State]:
     """All that is asked of the ranks."""
     results: dict[str, State] = {}
     for name, (kind, shard) in SCENARIOS.items():
-        model = tiny_models.MODELS[kind]()
+        model = muon_models.MODELS[kind]()
         shard(model)
+        muon.BATCH_ELEMENTS = 1 if name.endswith("-many") else 1 << 25  # many batches, three of them under way
         optimizer = build_optimizer(model, SETTINGS)
+        prepare(name, optimizer)
+        assert len(optimizer._batches) > 6 or not name.endswith("-many")
         trained(model, optimizer, range(STEPS - 1))
         if name in {"dense", "moe-dual"}:
             results[f"{name}/saved"] = everything(model, optimizer)
@@ -165,7 +186,7 @@ def scenarios(folder: Path) -> dict[str, State]:
                 assert held.placements == parameter.placements, "state must be sharded like its parameter"
     for name in ("dense", "moe-dual"):
         kind, shard = SCENARIOS[name]
-        model = tiny_models.MODELS[kind]()
+        model = muon_models.MODELS[kind]()
         shard(model)
         optimizer = build_optimizer(model, SETTINGS)
         restore(model, optimizer, folder / "single" / name)
@@ -173,7 +194,7 @@ def scenarios(folder: Path) -> dict[str, State]:
         trained(model, optimizer, range(STEPS - 1, STEPS))
         results[f"{name}/went-on"] = full(model.named_parameters())
     for name, settings in (("real", SETTINGS), ("real-adamw", ADAMW)):
-        model = tiny_models.moe()
+        model = muon_models.moe()
         dual(model)
         optimizer = build_optimizer(model, settings)
         backward(model)

@@ -7,9 +7,9 @@ import subprocess
 import sys
 from pathlib import Path
 
+import muon_models
 import muon_ranks
 import pytest
-import tiny_models
 import torch
 from torch import nn
 
@@ -41,7 +41,7 @@ def ranks(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, muo
 
 def single(kind: str) -> tuple[nn.Module, torch.optim.Optimizer]:
     """A model and its Muon in this process, all of it whole."""
-    model = tiny_models.MODELS[kind]()
+    model = muon_models.MODELS[kind]()
     return model, build_optimizer(model, muon_ranks.SETTINGS)
 
 
@@ -63,7 +63,7 @@ def cut(name: str, tensor: torch.Tensor) -> list[torch.Tensor]:
 
 def oracle(kind: str, steps: int) -> muon_ranks.State:
     """Weights after ``steps``: each block a parameter of its own for ``torch.optim.Muon``, the rest for its AdamW."""
-    weights = {name: p.detach().clone() for name, p in tiny_models.MODELS[kind]().named_parameters()}
+    weights = {name: p.detach().clone() for name, p in muon_models.MODELS[kind]().named_parameters()}
     blocks: list[tuple[nn.Parameter, str, int]] = []
     others = {name: nn.Parameter(value) for name, value in weights.items() if not is_matrix(name)}
     for name, value in weights.items():
@@ -99,7 +99,7 @@ def assert_close(found: muon_ranks.State, expected: muon_ranks.State, tolerance:
         assert error <= tolerance * value.abs().max(), f"{name}: {error:.2e}"
 
 
-@pytest.mark.parametrize("kind", tiny_models.MODELS)
+@pytest.mark.parametrize("kind", muon_models.MODELS)
 def test_one_process_is_torchs_muon_on_each_block(kind: str) -> None:
     model, optimizer = single(kind)
     muon_ranks.trained(model, optimizer, range(muon_ranks.STEPS))
@@ -110,8 +110,11 @@ def test_one_process_is_torchs_muon_on_each_block(kind: str) -> None:
 def test_four_ranks_are_one_process(scenario: str, ranks: tuple[Path, dict[str, muon_ranks.State]]) -> None:
     kind = muon_ranks.SCENARIOS[scenario][0]
     model, optimizer = single(kind)
+    muon_ranks.prepare(scenario, optimizer)
     muon_ranks.trained(model, optimizer, range(muon_ranks.STEPS))
-    assert_close(ranks[1][scenario], muon_ranks.full(model.named_parameters()), 1e-6)
+    assert_close(
+        ranks[1][scenario], muon_ranks.full(model.named_parameters()), 1e-5 if scenario.endswith("-many") else 1e-6
+    )
 
 
 @pytest.mark.parametrize("scenario", ["dense", "moe-dual"])
@@ -142,7 +145,7 @@ def test_a_checkpoint_of_one_process_is_exact_on_four_ranks(
 def test_gradients_of_mixed_meshes_are_clipped_by_one_norm(
     name: str, settings: OptimizerSettings, ranks: tuple[Path, dict[str, muon_ranks.State]]
 ) -> None:
-    model = tiny_models.moe()
+    model = muon_models.moe()
     optimizer = build_optimizer(model, settings)
     muon_ranks.backward(model)
     norm = torch.nn.utils.clip_grad_norm_(model.parameters(), muon_ranks.MAX_NORM)
