@@ -1,8 +1,8 @@
 """When to ask the generator for other tasks, and for which.
 
 Asked is when more is passed than the set-point says and the pool holds less than a request of tasks of middling pass
-rates, or when it holds next to none of them. One request is open at a time: it is answered when enough of its tasks have
-come, and given up after a while; rungs that brought next to nothing are not asked for again.
+rates, or when it holds next to none of them. One request is open at a time: it is answered when enough of its tasks
+have come, and given up after a while; rungs that brought next to nothing are not asked for again.
 """
 
 from __future__ import annotations

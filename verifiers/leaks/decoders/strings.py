@@ -71,15 +71,16 @@ _NATIVE = (
     b"\xde\x12\x04\x95",
     b"\x95\x04\x12\xde",
     b"\xca\xfe\xba\xbe",
+    b"\xda\xda\xfe\xca",
     b"\x89PNG",
     b"\0\1\0\0",
     b"OTTO",
 )
-"""Programs, libraries, catalogues of messages, Java classes, images, fonts."""
+"""Programs, libraries, catalogues of messages, Java classes and modules, images, fonts."""
 _STRONG = (b"\ndef ", b" def ", b"self.", b"elif ", b" is None", b" is not None", b"lambda ")
 _WEAK = (b"return ", b"import ", b"__init__", b"for ", b"None")
 _COMPILED = (b"__pyx_", b"CPyDef_")
-_SOURCE = (b"\ndef ", b"\n    def ", b"\n        return ", b"\n    return ", b"\n    self.")
+_SOURCE = (b"\ndef ", b"\n    def ", b"\n        self.", b" is not None")
 
 
 def is_native(data: bytes) -> bool:
