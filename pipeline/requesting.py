@@ -14,13 +14,13 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from excise.datasets.durable import replace_file
 from excise.pipeline.cli_common import FAILED, OK, PARTIAL, USAGE
 from excise.trainer.curriculum.harder import HarderTasks
-from excise.types import to_json
+from excise.types import Task, to_json
 
 DEADLINE_S = 6 * 3600.0
 """For one request; beyond, the process is ended, and what it had proven stays."""
@@ -90,9 +90,13 @@ class RequestRunner:
         command = [sys.executable, "-m", "excise.pipeline.cli", "generate", *self.options, "--json"]
         command += ["--request", str(self.folder / f"{request_id}.json"), "--out", str(self.out)]
         with open(self.folder / f"{request_id}.log", "ab") as log:
-            process = subprocess.Popen(
-                command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True
-            )
+            try:
+                process = subprocess.Popen(
+                    command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True
+                )
+            except OSError as error:
+                log.write(f"It could not be started: {error}\n".encode())
+                return FAILED
             until = time.monotonic() + self.deadline_s
             while process.poll() is None and time.monotonic() < until and not self._stop.is_set():
                 with contextlib.suppress(subprocess.TimeoutExpired):
@@ -112,3 +116,23 @@ def _end(process: subprocess.Popen[bytes]) -> None:
         with contextlib.suppress(ProcessLookupError):
             os.killpg(process.pid, signal.SIGKILL)
         process.wait(timeout=GRACE_S)
+
+
+class PublishedTasks:
+    """An arena's tasks for :class:`~excise.trainer.curriculum.pool.TaskPool`, with those that were published since."""
+
+    def __init__(self, out: Path, tasks: Callable[[], Mapping[str, Task]], refresh: Callable[[], object]) -> None:
+        """``out`` is the task set; ``refresh`` lets the arena take in its current snapshot."""
+        self._link, self._tasks, self._refresh = out / "current", tasks, refresh
+        self._seen = self._snapshot()
+
+    def __call__(self) -> Mapping[str, Task]:
+        """All of them; cheap while nothing was published."""
+        now = self._snapshot()
+        if now != self._seen:
+            self._refresh()
+            self._seen = now
+        return self._tasks()
+
+    def _snapshot(self) -> str:
+        return os.readlink(self._link) if self._link.is_symlink() else ""

@@ -17,11 +17,11 @@ from excise.errors import ConfigError
 from excise.pipeline import requesting
 from excise.pipeline.planning import Plan
 from excise.pipeline.request import RequestPlan, prepare_request, read_request
-from excise.pipeline.requesting import RequestRunner
+from excise.pipeline.requesting import PublishedTasks, RequestRunner
 from excise.trainer.curriculum.harder import HarderTasks
 from excise.trainer.curriculum.prediction import Predictor
 from excise.trainer.curriculum.rungs import Level, level_of, rung_of
-from excise.types import Feature, FeatureKind, Visibility, to_json
+from excise.types import Feature, FeatureKind, Task, Visibility, to_json
 
 EASY = HarderTasks(lowest=Level.EXPRESSION, highest=Level.STUB, visibility=Visibility.TESTS, count=3)
 
@@ -166,7 +166,29 @@ def _wait(condition: Any, seconds: float) -> None:
         time.sleep(0.1)
 
 
+def test_published_tasks_are_taken_in_when_there_are_new_ones(tmp_path: Path) -> None:
+    known: dict[str, Task] = {}
+    refreshed: list[int] = []
+    (tmp_path / "current").symlink_to("snapshots/1")
+    tasks = PublishedTasks(tmp_path, lambda: known, lambda: refreshed.append(1))
+    assert tasks() is known
+    assert not refreshed
+    (tmp_path / "current").unlink()
+    (tmp_path / "current").symlink_to("snapshots/2")
+    assert tasks() is tasks()
+    assert refreshed == [1]
+
+
 # ---------------------------------------------------------------------------- processes that go wrong
+def test_a_program_that_cannot_be_started_is_a_failure(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(requesting.sys, "executable", str(tmp_path / "nothing"))
+    runner = RequestRunner(tmp_path / "requests", tmp_path / "out")
+    runner(EASY)
+    _wait(lambda: not runner.is_busy, 20)
+    runner.close()
+    assert runner.codes() == {EASY.request_id: 1}
+
+
 def program(folder: Path, script: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """A stand-in for the interpreter that runs ``excise generate``: only how it ends matters here."""
     path = folder / "python"
