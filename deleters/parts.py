@@ -1,7 +1,7 @@
 """The deleters ``line`` and ``expression``: the lowest rungs of the ladder, where next to nothing is missing.
 
-``line`` empties functions whose body is one statement. ``expression`` leaves even the body: what a function returns, in
-one place, becomes ``...``. Both are made for tasks whose tests stay in sight, and work with hidden ones as well.
+``line`` empties functions whose body is one statement. ``expression`` leaves the body: one of its ``return`` statements
+becomes one that raises. Both are made for tasks whose tests stay in sight, and work with hidden ones as well.
 """
 
 from __future__ import annotations
@@ -22,7 +22,8 @@ from excise.extractors.python.grammar import DEFINITIONS, docstring_node, parse_
 from excise.protocols import Codebase, Example
 from excise.types import Deletion, Feature, Symbol
 
-STAND_IN = b"..."
+STAND_IN = b"raise NotImplementedError"
+"""Not ``return ...``: that is true, and a test that asks for something true would pass."""
 PART = "#expression"
 """Marks the id of a symbol of which only a part was deleted."""
 _SIMPLE = frozenset(
@@ -61,7 +62,7 @@ class Line(Stub):
 
 
 class Expression:
-    """Replaces what a function returns by ``...``: of several places, the one where most is written."""
+    """Replaces a ``return`` by a statement that raises: of several, the one in which most is written."""
 
     name = "expression"
     version = 1
@@ -74,33 +75,31 @@ class Expression:
         only: frozenset[str] | None = None,
         hide: frozenset[str] = frozenset(),
     ) -> Deletion:
-        """See :class:`excise.protocols.Deleter`; refuses functions that return nothing worth asking for."""
+        """See :class:`excise.protocols.Deleter`; refuses functions that return nothing of interest, or do no more."""
         python = as_python(codebase)
-        changed: dict[str, tuple[bytes, bytes | None]] = {}
-        deleted: list[tuple[str, str]] = []
         functions = _functions(python, feature, only)
         if len(functions) != 1:
             raise DeletionRefused("more than one function", reason="not_one_function")
-        for function in functions:
-            node, source = returned(python, function), _source(python, function)
-            if node is None:
-                raise DeletionRefused(f"{function.symbol_id}: returns no expression", reason="no_expression")
-            after = apply_edits(source, [Edit(node.start_byte, node.end_byte, STAND_IN)])
-            check_parses(function.path, source, after)
-            changed[function.path] = (source, after)
-            deleted.append((f"{function.symbol_id}{PART}", text(node, source)))
+        (function,) = functions
+        node, source = returned(python, function), _source(python, function)
+        if node is None or node.parent is None:
+            raise DeletionRefused(f"{function.symbol_id}: returns no expression", reason="no_expression")
+        whole = node.parent
+        if _body(python, function)[0].start_byte == whole.start_byte:
+            raise DeletionRefused(f"{function.symbol_id}: returns, and does no more", reason="one_statement")
+        after = apply_edits(source, [Edit(whole.start_byte, whole.end_byte, STAND_IN)])
+        check_parses(function.path, source, after)
         tests, hidden = without_tests(python, feature, hide)
-        ids = [function.symbol_id for function in functions]
         return build_deletion(
             python,
             feature,
             name=self.name,
             version=self.version,
-            changed={**changed, **tests},
-            removed=ids,
+            changed={function.path: (source, after), **tests},
+            removed=[function.symbol_id],
             hidden=hidden,
-            text=deleted,
-            stubs_of=ids,
+            text=[(f"{function.symbol_id}{PART}", text(node, source))],
+            stubs_of=[function.symbol_id],
         )
 
     def examples(self) -> Sequence[Example]:

@@ -53,7 +53,7 @@ EXPRESSIONS: tuple[Example, ...] = (
         },
         delete=("m.py::f",),
         after={
-            "m.py": "def f(x):\n    y = x + 1\n    return ...  # twice\n",
+            "m.py": "def f(x):\n    y = x + 1\n    raise NotImplementedError  # twice\n",
             "test_m.py": "import m\n\n\ndef test_m():\n    assert m\n",
         },
         hide=("test_m.py::test_f",),
@@ -69,7 +69,7 @@ EXPRESSIONS: tuple[Example, ...] = (
         delete=("m.py::f",),
         after={
             "m.py": (
-                "def f(xs):\n    if not xs:\n        return {}\n    for x in xs:\n        return ...\n"
+                "def f(xs):\n    if not xs:\n        return {}\n    for x in xs:\n        raise NotImplementedError\n"
                 "    return xs[0]\n"
             )
         },
@@ -78,17 +78,23 @@ EXPRESSIONS: tuple[Example, ...] = (
         name="functions inside keep theirs",
         before={"m.py": "def f(x):\n    def g(y):\n        return x * y + x * x * y\n\n    return g(x) + 1\n"},
         delete=("m.py::f",),
-        after={"m.py": "def f(x):\n    def g(y):\n        return x * y + x * x * y\n\n    return ...\n"},
+        after={"m.py": "def f(x):\n    def g(y):\n        return x * y + x * x * y\n\n    raise NotImplementedError\n"},
     ),
     Example(
         name="a body on the line of its def",
-        before={"m.py": "class A:\n    def f(self, x): return self.y + x\n"},
+        before={"m.py": "class A:\n    def f(self, x): self.y = x; return self.y + x\n"},
         delete=("m.py::A.f",),
-        after={"m.py": "class A:\n    def f(self, x): return ...\n"},
+        after={"m.py": "class A:\n    def f(self, x): self.y = x; raise NotImplementedError\n"},
     ),
     Example(
         name="refused: nothing but names and constants",
         before={"m.py": "def f(x):\n    if x:\n        return None\n    return x\n"},
+        delete=("m.py::f",),
+        after={},
+    ),
+    Example(
+        name="refused: nothing but a return",
+        before={"m.py": "def f(x):\n    return x + 1\n"},
         delete=("m.py::f",),
         after={},
     ),

@@ -97,9 +97,9 @@ def _title(repo: Repo, shown: Sequence[Symbol], deletion: Deletion) -> str:
     version = f" {repo.version}" if repo.version else ""
     if deletion.deleter == "expression":
         return (
-            f"# Complete {listed}\n\nIn this checkout of {repo.repo}{version} one expression of the code below is "
-            "missing: `...` stands in its place, behind a `return`. Put in an expression with which the code does what "
-            "is described here. Everything else in the project works and must keep working."
+            f"# Complete {listed}\n\nIn this checkout of {repo.repo}{version} one `return` of the code below is gone: "
+            "`raise NotImplementedError` stands in its place. Return an expression with which the code does what is "
+            "described here. Everything else in the project works and must keep working."
         )
     if deletion.deleter in {"stub", "line"}:
         return (

@@ -12,7 +12,7 @@ class Level(StrEnum):
     """What is missing, from the least to the most."""
 
     EXPRESSION = "expression"
-    """What a function returns, in one place."""
+    """One ``return`` of a function that does more."""
     LINE = "line"
     """The body of a function of one statement."""
     STUB = "stub"
