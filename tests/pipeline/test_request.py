@@ -110,6 +110,7 @@ def generate(excise: Any, shapes: Any, out: Path, request: HarderTasks, folder: 
     return answer
 
 
+@pytest.mark.slow
 def test_a_request_is_answered_and_appended(excise: Any, shapes: Any, own: Path, tmp_path: Path) -> None:
     before = {task.instance_id: task for task in TaskSet.open(own).tasks()}
     generate(excise, shapes, own, EASY, tmp_path)
@@ -126,7 +127,7 @@ def test_a_request_is_answered_and_appended(excise: Any, shapes: Any, own: Path,
     generate(excise, shapes, own, EASY, tmp_path)
     assert TaskSet.open(own).manifest.number == number, "the same request again changes nothing"
 
-    more = HarderTasks(lowest=Level.EXPRESSION, highest=Level.STUB, visibility=Visibility.TESTS, count=2, number=1)
+    more = HarderTasks(lowest=Level.EXPRESSION, highest=Level.STUB, visibility=Visibility.TESTS, count=1, number=1)
     generate(excise, shapes, own, more, tmp_path)
     third = {task.instance_id for task in TaskSet.open(own).tasks()}
     assert after.keys() < third, "another number brings others"
@@ -140,6 +141,7 @@ def _sources(shapes: Any) -> list[str]:
     return [source["spec"] for source in shapes.result["sources"]]
 
 
+@pytest.mark.slow
 def test_the_runner_answers_in_a_process_of_its_own(shapes: Any, own: Path, tmp_path: Path) -> None:
     runner = RequestRunner(tmp_path / "requests", own, options(shapes))
     wanted = HarderTasks(lowest=Level.STUB, highest=Level.STUB, visibility=Visibility.SIGNATURE, count=1)
