@@ -8,19 +8,11 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Generator, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 from excise.verifiers.leaks.decoders.registry import CONTAINERS, HIDING, WRAPPINGS, Decoder
-from excise.verifiers.leaks.decoders.strings import (
-    carved,
-    holds_python,
-    is_native,
-    is_pythonic,
-    is_text,
-    strings_of,
-    text_of,
-)
+from excise.verifiers.leaks.decoders.strings import carved, is_native, is_pythonic, is_text, strings_of, text_of
 from excise.verifiers.leaks.pieces import MAX_DEPTH, MAX_PART, Code, Kind, Limits, Piece
 
 
@@ -49,8 +41,8 @@ def pieces(data: bytes, limits: Limits, depth: int = 0) -> Iterator[Piece]:
         return
     for decoder in CONTAINERS:
         if decoder.fits(data):
-            apart = yield from _inside(decoder, data, limits, depth)
-            if apart and decoder.whole:
+            yield from _inside(decoder, data, limits, depth)
+            if decoder.whole:
                 return
     if not is_text(data):
         yield from _binary(data, limits, depth)
@@ -66,11 +58,10 @@ def pieces(data: bytes, limits: Limits, depth: int = 0) -> Iterator[Piece]:
 
 def _binary(data: bytes, limits: Limits, depth: int) -> Iterator[Piece]:
     """Strings, what lies behind them in base64 or JSON, and compressed streams anywhere in it."""
-    native = is_native(data)
-    pythonic = holds_python(data) if native else is_pythonic(data)
-    if native and not pythonic and limits.only_python:
+    pythonic = is_pythonic(data)
+    if is_native(data) and not pythonic and limits.only_python:
         return
-    strings = strings_of(data) if pythonic or not (limits.only_python or native) else b""
+    strings = strings_of(data) if pythonic or not (limits.only_python or is_native(data)) else b""
     if strings:
         yield Piece(Kind.STRINGS, strings)
         for decoder in WRAPPINGS:
@@ -81,18 +72,17 @@ def _binary(data: bytes, limits: Limits, depth: int) -> Iterator[Piece]:
         yield from pieces(stream, limits, depth + 1)
 
 
-def _inside(decoder: Decoder, data: bytes, limits: Limits, depth: int) -> Generator[Piece, None, bool]:
-    """What a decoder makes of ``data``, read further; whether it made anything of it."""
-    parts, apart = decoder.parts(data, limits), False
+def _inside(decoder: Decoder, data: bytes, limits: Limits, depth: int) -> Iterator[Piece]:
+    """What a decoder makes of ``data``, read further."""
+    parts = decoder.parts(data, limits)
     while True:
         try:
             part = next(parts)
         except StopIteration:
-            return apart
+            return
         except Exception:  # there is hardly an exception that parsers do not raise for what strangers broke
             limits.partial = True
-            return apart
-        apart = True
+            return
         limits.used.add(decoder.name)
         if isinstance(part, Code):
             if limits.take(64 + sum(map(len, part.words))):

@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 
 from excise.verifiers.leaks.pieces import Code, Kind, Piece
 
-FORMAT = 8
+FORMAT = 7
 """Version of what is hashed and of what the decoders find; part of the names of everything kept."""
 WINDOW = 5
 Hashes = NDArray[np.uint64]

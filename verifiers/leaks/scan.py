@@ -42,7 +42,7 @@ IDIOM = 4
 COMMON_CODE = 10
 """Code objects of the standard library that make a name in a name common."""
 WHOLE = "the deleted code"
-_CHANNELS = ("body", "plain", "code", "rare", "signature", "docstring", "mention")
+_CHANNELS = ("body", "code", "rare", "signature", "docstring", "mention")
 
 
 class Level(IntEnum):
@@ -149,7 +149,6 @@ def telling(targets: Sequence[Target], library: Index, legitimate: Hashes, *, ke
         replace(
             target,
             body=rest(target.body, IDIOM, EMPTY if keep_bodies else legitimate),
-            plain=rest(target.plain, IDIOM, EMPTY if keep_bodies else legitimate),
             code=rest(target.code, COMMON_CODE, legitimate),
             rare=rest(target.rare, 1, legitimate),
             signature=rest(target.signature, IDIOM, legitimate),
@@ -189,7 +188,7 @@ def _whole(targets: Sequence[Target]) -> Target:
     def union(channel: str) -> Hashes:
         return unique(np.concatenate([getattr(target, channel) for target in targets]))
 
-    return Target(WHOLE, "", union("body"), union("plain"), union("code"), union("rare"), EMPTY, EMPTY, EMPTY)
+    return Target(WHOLE, "", union("body"), union("code"), union("rare"), EMPTY, EMPTY, EMPTY)
 
 
 def _counted(target: Target, wanted: Hashes, hits: Hits, bounds: NDArray[np.int64]) -> dict[int, dict[str, int]]:
@@ -215,10 +214,9 @@ def _judge(target: Target, counts: dict[str, int], name: str, kind: Kind, rules:
     def leak(level: Level, channel: str, what: str) -> Leak:
         return Leak(level, target.symbol, name, share(channel), what)
 
-    for channel in ("body", "plain"):
-        windows = len(getattr(target, channel))
-        if alone and windows >= SHORTEST and share(channel) >= (rules.share(name) if windows >= LONE else 1):
-            return leak(Level.L4, channel, "source text")
+    windows = len(target.body)
+    if alone and windows >= SHORTEST and share("body") >= (rules.share(name) if windows >= LONE else 1):
+        return leak(Level.L4, "body", "source text")
     names = len(target.code)
     if kind is Kind.CODE and (share("code") == 1 if names in {2, 3} else names > 3 and share("code") >= CODE_SHARE):
         return leak(Level.L3, "code", "byte code")

@@ -26,9 +26,6 @@ from excise.verifiers.workbench import Workbench
 from excise.verifiers.workspace import Workspace
 
 LIBRARY, ENVIRONMENT, SYSTEM, PROCESSES = "the standard library", "the environment", "the system", "processes"
-SANDBOX = "the sandbox's own files"
-_MADE_ANEW = ("/etc/", "/home/", "/run/", "/tmp/", "/var/", "/excise/")
-"""Where each sandbox, or the process that makes them, writes files of its own; few, but never those of another."""
 
 _MAX_AGE_S = 30 * 86_400
 
@@ -38,7 +35,7 @@ class Surface:
     """Indexes by root."""
 
     roots: dict[str, Index]
-    """:data:`ENVIRONMENT`, :data:`LIBRARY`, :data:`SYSTEM`, :data:`SANDBOX` and :data:`PROCESSES`."""
+    """:data:`ENVIRONMENT`, :data:`LIBRARY`, :data:`SYSTEM` and :data:`PROCESSES`."""
 
     @property
     def library(self) -> Index:
@@ -82,24 +79,18 @@ def _surface(bench: Workbench) -> Surface:
         listed, shown = list_readable(session)
         groups = _grouped(bench, listed)
         reader = _Reader(session, mounts, contents_of(bench))
-        roots = {name: reader.index(name, rows) for name, rows in groups.items() if name != SANDBOX}
-        roots[SANDBOX] = Index.build(reader.read(groups[SANDBOX], SANDBOX))
+        roots = {name: reader.index(name, rows) for name, rows in groups.items()}
     roots[PROCESSES] = Index.build([("/proc", len(shown), read_content(shown))])
     return Surface(roots)
 
 
 def _grouped(bench: Workbench, listed: Sequence[Readable]) -> dict[str, list[Readable]]:
     library = f"{library_of(bench.interpreter)}/"
-    groups: dict[str, list[Readable]] = {LIBRARY: [], ENVIRONMENT: [], SYSTEM: [], SANDBOX: []}
+    groups: dict[str, list[Readable]] = {LIBRARY: [], ENVIRONMENT: [], SYSTEM: []}
     for row in listed:
         if row.path.startswith(f"{REPO}/"):
             continue
-        if row.path.startswith(f"{ENV}/"):
-            name = ENVIRONMENT
-        elif row.path.startswith(library):
-            name = LIBRARY
-        else:
-            name = SANDBOX if row.path.startswith(_MADE_ANEW) else SYSTEM
+        name = ENVIRONMENT if row.path.startswith(f"{ENV}/") else LIBRARY if row.path.startswith(library) else SYSTEM
         groups[name].append(row)
     return groups
 
@@ -121,11 +112,11 @@ class _Reader:
         if not folder.is_dir():
             with host_lock(f"leaks {folder.name}"):
                 if not folder.is_dir():
-                    Index.build(self.read(rows, name)).save(folder)
+                    Index.build(self._read(rows, name)).save(folder)
                     _forget_old(folder.parent)
         return Index.load(folder)
 
-    def read(self, rows: Sequence[Readable], name: str) -> Iterator[tuple[str, int, Content | None]]:
+    def _read(self, rows: Sequence[Readable], name: str) -> Iterator[tuple[str, int, Content | None]]:
         """Features of each file."""
         elsewhere = []
         for row in rows:

@@ -32,8 +32,6 @@ class Target:
     """Its last component; ``<module>`` for a module."""
     body: Hashes
     """Windows of its code without signature and docstring: source text (L4)."""
-    plain: Hashes
-    """The same without comments, which tools that print code leave out (L4)."""
     code: Hashes
     """Its name with every name that its code uses: code objects (L3)."""
     rare: Hashes
@@ -47,7 +45,7 @@ class Target:
 
     def everything(self) -> Hashes:
         """All of it, each hash once, sorted."""
-        channels = (self.body, self.plain, self.code, self.rare, self.signature, self.docstring, self.mention)
+        channels = (self.body, self.code, self.rare, self.signature, self.docstring, self.mention)
         return unique(np.concatenate(channels))
 
 
@@ -112,7 +110,6 @@ def target(symbol_id: str, name: str, body: bytes, parameters: Sequence[str] = (
         symbol=symbol_id,
         name=plain.decode(),
         body=unique(windows(hashes_of(words_of(body)))),
-        plain=unique(windows(hashes_of(words_of(without_comments(body))))),
         code=unique(pairs("code", plain, words)),
         rare=unique(salted("word", hashes_of(words))),
         signature=unique(pairs("signature", plain, own)) if own else EMPTY,
@@ -140,11 +137,6 @@ def parameters_of(symbol: Symbol) -> list[str]:
 def code_words(body: bytes) -> frozenset[bytes]:
     """Names in code: no keywords, nothing from strings and comments."""
     return frozenset(_NAME.findall(_STRING.sub(b" ", body))) - _KEYWORDS
-
-
-def without_comments(body: bytes) -> bytes:
-    """Code with its strings, and no comments."""
-    return _STRING.sub(lambda found: b"" if found[0].startswith(b"#") else found[0], body)
 
 
 def code_pairs(symbol: Symbol, body: bytes) -> Hashes:

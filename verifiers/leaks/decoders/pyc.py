@@ -1,13 +1,10 @@
-"""Compiled Python: code objects of a ``.pyc``, and bare marshalled ones anywhere, whatever the file is called."""
+"""Compiled Python: every code object of a ``.pyc`` or of bare marshalled data, whatever the file is called."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator
 from typing import Any
-
-import numpy as np
-from numpy.typing import NDArray
 
 from excise.verifiers.leaks.marshal_reader import CodeObject, MarshalReader, Unreadable
 from excise.verifiers.leaks.pieces import Code, Limits
@@ -17,70 +14,46 @@ _MAGIC = re.compile(rb"..\r\n", re.DOTALL)
 _CODE = frozenset((ord("c"), ord("c") | 0x80))
 _NAME = re.compile(r"[^\W\d]\w*")
 _SYNTHETIC = re.compile(r"<\w+>$")
-_BROKEN = (Unreadable, IndexError, TypeError, UnicodeDecodeError, RecursionError)
-_MOST_ARGUMENTS = 32
+_EMBEDDED = re.compile(rb"[\x63\xe3][\0-\x20]\0\0\0[\0-\x20]\0\0\0[\0-\x20]\0\0\0")
 _MAX_EMBEDDED = 5000
 
 
 class ByteCode:
-    """Walks the code objects of a file that begins as the interpreter's own; docstrings are texts of their own."""
+    """Walks the code objects; docstrings and other long strings are texts of their own."""
 
     name = "pyc"
     whole = True
 
     def fits(self, data: bytes) -> bool:
-        """A magic number and a code object behind it."""
-        return len(data) >= _HEADER + 8 and bool(_MAGIC.match(data)) and _CODE & {data[_HEADER], data[12]} != set()
+        """A magic number and a code object behind it, or marshalled code anywhere in a binary."""
+        if len(data) < _HEADER + 8:
+            return False
+        if _MAGIC.match(data) and (data[_HEADER] in _CODE or data[12] in _CODE):
+            return True
+        return _EMBEDDED.search(data) is not None
 
     def parts(self, data: bytes, limits: Limits, /) -> Iterator[bytes | Code]:
-        """Code objects; nothing if it is damaged, and is searched as anything else then."""
-        try:
-            top = MarshalReader(data, _HEADER if data[_HEADER] in _CODE else 12).read()
-        except _BROKEN:
-            limits.partial = True
-            return
-        yield from _walk(top)
-
-
-class EmbeddedByteCode:
-    """Marshalled code in the middle of anything: frozen modules, pickles by value, damaged files."""
-
-    name = "embedded_pyc"
-    whole = False
-
-    def fits(self, data: bytes) -> bool:
-        """Somewhere is what code objects begin with."""
-        return len(beginnings(data)) > 0
-
-    def parts(self, data: bytes, limits: Limits, /) -> Iterator[bytes | Code]:
-        """Code objects; what is inside of one is not looked for again."""
-        found = beginnings(data)
-        limits.partial |= len(found) > _MAX_EMBEDDED
+        """Code objects; a file that is none of one piece is searched for them."""
+        if _MAGIC.match(data):
+            start = _HEADER if data[_HEADER] in _CODE else 12
+            try:
+                yield from _walk(MarshalReader(data, start).read())
+                return
+            except (Unreadable, IndexError, TypeError, UnicodeDecodeError, RecursionError):
+                limits.partial = True
         place = 0
-        for start in found[:_MAX_EMBEDDED].tolist():
-            if start < place:
-                continue
-            reader = MarshalReader(data, start)
+        for _ in range(_MAX_EMBEDDED):
+            found = _EMBEDDED.search(data, place)
+            if found is None:
+                return
+            place = found.start() + 1
+            reader = MarshalReader(data, found.start())
             try:
                 value = reader.read()
-            except _BROKEN:
+            except (Unreadable, IndexError, TypeError, UnicodeDecodeError, RecursionError):
                 continue
             place = reader.place
             yield from _walk(value)
-
-
-def beginnings(data: bytes) -> NDArray[np.int64]:
-    """Places where the mark of a code object stands before three small numbers: its counts of arguments."""
-    if b"\0\0\0" not in data:
-        return np.zeros(0, dtype=np.int64)
-    letters = np.frombuffer(data, dtype=np.uint8)
-    places = np.flatnonzero((letters & 0x7F) == ord("c"))
-    places = places[places + 13 <= len(letters)]
-    for number in (1, 5, 9):
-        places = places[letters[places + number] <= _MOST_ARGUMENTS]
-        for zero in range(number + 1, number + 4):
-            places = places[letters[places + zero] == 0]
-    return places
 
 
 def _walk(top: Any) -> Iterator[bytes | Code]:

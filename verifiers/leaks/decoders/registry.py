@@ -13,7 +13,7 @@ from excise.verifiers.leaks.decoders.git import LooseObject, Pack
 from excise.verifiers.leaks.decoders.html import Html
 from excise.verifiers.leaks.decoders.listings import AstDump, Disassembly
 from excise.verifiers.leaks.decoders.pickles import Pickle
-from excise.verifiers.leaks.decoders.pyc import ByteCode, EmbeddedByteCode
+from excise.verifiers.leaks.decoders.pyc import ByteCode
 from excise.verifiers.leaks.decoders.sqlite import Sqlite
 from excise.verifiers.leaks.decoders.vim import VimSwap
 from excise.verifiers.leaks.pieces import Code, Limits
@@ -24,7 +24,7 @@ class Decoder(Protocol):
 
     name: str
     whole: bool
-    """Nothing else needs to be looked for in what it has taken apart."""
+    """Nothing else needs to be looked for in what it fits."""
 
     def fits(self, data: bytes) -> bool:
         """Whether this looks like its artefact, by content; cheap."""
@@ -36,7 +36,7 @@ class Decoder(Protocol):
 
 
 CONTAINERS: tuple[Decoder, ...] = (
-    Zip(), Compressed(), Tar(), ByteCode(), EmbeddedByteCode(), Sqlite(), LooseObject(), Pack(), Pickle(), VimSwap(),
+    Zip(), Compressed(), Tar(), ByteCode(), Sqlite(), LooseObject(), Pack(), Pickle(), VimSwap(),
 )  # fmt: skip
 """Of files that are not text, or need not be."""
 WRAPPINGS: tuple[Decoder, ...] = (Html(), Escapes(), Base64(), Disassembly(), AstDump())

@@ -79,7 +79,6 @@ _NATIVE = (
 _STRONG = (b"\ndef ", b" def ", b"self.", b"elif ", b" is None", b" is not None", b"lambda ")
 _WEAK = (b"return ", b"import ", b"__init__", b"for ", b"None")
 _COMPILED = (b"__pyx_", b"CPyDef_")
-_SOURCE = (b"\ndef ", b"\n    def ", b"\n        return ", b"\n    return ", b"\n    self.")
 
 
 def is_native(data: bytes) -> bool:
@@ -91,11 +90,6 @@ def is_pythonic(data: bytes) -> bool:
     """There are two of the words that Python code hardly does without, or a mark of Cython or mypyc."""
     strong = sum(mark in data for mark in _STRONG)
     return strong > 1 or (strong == 1 and any(mark in data for mark in _WEAK)) or any(m in data for m in _COMPILED)
-
-
-def holds_python(data: bytes) -> bool:
-    """A program or library that was made from Python, or has lines of it inside: single words say nothing there."""
-    return any(mark in data for mark in (*_COMPILED, *_SOURCE))
 
 
 def touched(text: bytes, concerned: Callable[[bytes], bool]) -> bytes:
