@@ -46,6 +46,8 @@ from excise.types import from_json, to_json
 FORMAT = 1
 """Raised when an older program could not read what is written."""
 _MARKER = "COMPLETE"
+_OPTIONS = StateDictOptions(flatten_optimizer_state_dict=True)
+"""Optimizer states by name of parameter, whatever groups the parameters are in."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -137,7 +139,7 @@ class Checkpoints:
             load_tensors(found, checkpoint_id=self.path(step) / "model", no_dist=self._ranks.world == 1)
         set_model_state_dict(learner.model, found["model"])
         if state.has_optimizer:
-            set_optimizer_state_dict(learner.model, learner.optimizer, found["optimizer"])
+            set_optimizer_state_dict(learner.model, learner.optimizer, found["optimizer"], options=_OPTIONS)
         if learner.scheduler is not None and state.scheduler:
             learner.scheduler.load_state_dict(state.scheduler)
         own = self.path(step) / f"random-{self._ranks.rank}.json"
@@ -170,7 +172,7 @@ def _with(state: RunState, scheduler: dict[str, Any], trained: bool) -> RunState
 
 def _tensors(learner: Learner, *, with_optimizer: bool) -> dict[str, Any]:
     """Views of what is to be stored; loading fills the same tensors."""
-    options = StateDictOptions()
+    options = _OPTIONS
     found: dict[str, Any] = {"model": get_model_state_dict(learner.model, options=options)}
     if with_optimizer:
         found["optimizer"] = get_optimizer_state_dict(learner.model, learner.optimizer, options=options)

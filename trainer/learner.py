@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import math
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -90,7 +91,7 @@ class Learner:
         """One optimizer step on these groups, sampled by policies up to ``version``; metrics by name.
 
         Groups without a signal give their lessons alone. Without anything to learn from, weights stay as they are and
-        ``trained_tokens`` is 0.
+        ``trained_tokens`` is 0; so they do, and ``skipped`` is 1, where the gradient is not finite.
         """
         began = time.perf_counter()
         lessons = self.settings.lessons
@@ -105,6 +106,8 @@ class Learner:
         sums = self._accumulate(members, len(earned), version)
         norm = self._clip()
         before = time.perf_counter()
+        if not math.isfinite(norm):  # one such step would make all weights nan
+            self.optimizer.zero_grad(set_to_none=True)
         self.optimizer.step()
         if self.scheduler is not None:
             self.scheduler.step()
@@ -113,6 +116,7 @@ class Learner:
         now = time.perf_counter()
         return _metrics(sums, counts, len(members)) | {
             "grad_norm": norm,
+            "skipped": float(not math.isfinite(norm)),
             "learning_rate": float(self.optimizer.param_groups[0]["lr"]),
             "optimizer_ms": 1000 * (now - before),
             "learn_s": now - began,

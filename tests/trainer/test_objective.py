@@ -245,6 +245,16 @@ def test_nothing_to_learn_leaves_the_weights_alone() -> None:
     assert all(torch.equal(a, b) for a, b in zip(before, model.parameters(), strict=True))
 
 
+def test_a_gradient_that_is_not_finite_moves_nothing(groups: list[Group]) -> None:
+    model = tiny_model(0)
+    learner = Learner(model, torch.optim.AdamW(model.parameters(), lr=0.1, weight_decay=0.1), UNBOUND)
+    learner.step(groups, 0)
+    before = [p.clone() for p in model.parameters()]
+    next(model.parameters()).register_hook(lambda gradient: gradient * math.nan)
+    assert learner.step(groups, 1)["skipped"] == 1
+    assert all(torch.equal(a, b) for a, b in zip(before, model.parameters(), strict=True))
+
+
 def test_metrics_are_means_over_tokens(groups: list[Group]) -> None:
     model = tiny_model(0)
     learner = Learner(model, torch.optim.SGD(model.parameters(), lr=0.0), replace(UNBOUND, row_tokens=20))
