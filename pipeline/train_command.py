@@ -7,16 +7,20 @@ import json
 from contextlib import AsyncExitStack
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from excise.config import Settings
 from excise.errors import ConfigError
-from excise.pipeline.cli_common import INTERRUPTED, OK, Json, Quiet, Set, errors, guarded
+from excise.pipeline.cli_common import INTERRUPTED, OK, Json, Quiet, Set, errors, guarded, require_sandbox
 
 if TYPE_CHECKING:
+    from excise.trainer.build import Supplies
     from excise.trainer.config import TrainSettings
     from excise.trainer.loop import End
+    from excise.trainer.protocols import Engine
+    from excise.types import Task
 
 TRAIN_CODES = "Exit code: 0 done; 1 the run failed, go on with --resume; 2 usage; 130 stopped, go on with --resume."
 
@@ -100,6 +104,41 @@ async def _train(settings: TrainSettings, *, resume: bool, quiet: bool) -> End:
             return end
 
 
-async def _supplied(settings: TrainSettings, stack: AsyncExitStack) -> tuple[Any, Any]:
+async def _supplied(settings: TrainSettings, stack: AsyncExitStack) -> tuple[Engine, Supplies | None]:
     """Engine, and for reinforcement learning what makes rollouts and chooses tasks; ``stack`` lets go of them."""
-    raise ConfigError("No engine is built in yet.")
+    from excise.datasets.taskset import TaskSet
+    from excise.pipeline.arena import TaskArena
+    from excise.pipeline.requesting import PublishedTasks, RequestRunner
+    from excise.trainer.build import Supplies
+    from excise.trainer.config import Method as Configured
+    from excise.trainer.curriculum.pool import TaskPool
+    from excise.trainer.engines.build import build_engine
+    from excise.trainer.rollouts.attempt import Rollouts
+    from excise.trainer.trial import Trial, tasks_of, work_of
+
+    engine = await build_engine(settings.engine, settings.policy.model)
+    stack.push_async_callback(engine.close)
+    if settings.method is Configured.SDFT:
+        return engine, None
+    excise = Settings.model_validate(settings.excise)
+    require_sandbox(excise)
+    trial = Trial(engine=settings.engine, rollouts=settings.rollouts, eval=settings.eval)
+    arena = TaskArena(
+        TaskSet.open(excise.out), excise, graders=settings.eval.graders, suspicious=settings.folder / "suspicious"
+    )
+    stack.callback(arena.close)
+    requests = RequestRunner(settings.folder / "requests", excise.out, options=["--cache", str(excise.cache)])
+    stack.callback(requests.close)
+    published = PublishedTasks(excise.out, arena.tasks, arena.refresh)
+
+    def tasks() -> dict[str, Task]:
+        """Those that can be tried in this mode."""
+        every = published()
+        return {instance_id: every[instance_id] for instance_id in tasks_of(trial, every)}
+
+    def maker(metered: Engine, _: object) -> Rollouts:
+        made = Rollouts(metered, arena, work_of(trial, settings.policy.model), settings.rollouts)
+        stack.callback(made.close)
+        return made
+
+    return engine, Supplies(maker=maker, curriculum=TaskPool(tasks, settings.curriculum, requests), tasks=tasks)

@@ -29,6 +29,7 @@ from excise.trainer.objective.teachers import (
     TrustRegionTeacher,
     frozen_copy,
 )
+from excise.trainer.optimizers.build import build_optimizer
 from excise.trainer.protocols import Curriculum, Engine, RolloutMaker
 from excise.trainer.records import Group
 from excise.trainer.rollout_rows import rollout_rows
@@ -92,7 +93,7 @@ def build_learner(
     for one in (model, first, average):
         if one is not None and ranks.world > 1:
             shard(one)
-    optimizer = build_optimizer(model, settings)
+    optimizer = build_optimizer(model, settings.optimizer)
     return (LeadingLearner if ranks.world > 1 and ranks.is_first else Learner)(
         model,
         optimizer,
@@ -111,19 +112,6 @@ def learner_settings(settings: TrainSettings) -> LearnerSettings:
         return settings.learner
     lessons = settings.learner.lessons or LessonSettings(weight=1.0)
     return replace(settings.learner, policy_weight=0.0, lessons=lessons)
-
-
-def build_optimizer(model: torch.nn.Module, settings: TrainSettings) -> torch.optim.Optimizer:
-    """AdamW; vectors do not decay."""
-    table = settings.optimizer
-    trained = [parameter for parameter in model.parameters() if parameter.requires_grad]
-    groups = [
-        {"params": [p for p in trained if p.ndim >= 2], "weight_decay": table.weight_decay},
-        {"params": [p for p in trained if p.ndim < 2], "weight_decay": 0.0},
-    ]
-    return torch.optim.AdamW(
-        [group for group in groups if group["params"]], lr=table.lr, betas=table.betas, eps=table.eps
-    )
 
 
 def rate_of(table: RateTable, steps: int) -> Callable[[int], float]:

@@ -1,7 +1,7 @@
 """The settings of a training run: one TOML file, tables as below, unknown keys refused.
 
 Tables that belong to one part are that part's own settings (``[learner]`` is :class:`LearnerSettings`, ``[loop]`` is
-:class:`LoopSettings`); those of engine, rollouts and curriculum are handed to their parts as they stand.
+:class:`LoopSettings`); those of engine, rollouts, curriculum and optimizer stand with their parts.
 """
 
 from __future__ import annotations
@@ -15,13 +15,26 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from excise.errors import ConfigError
+from excise.trainer.curriculum.pool import CurriculumSettings
+from excise.trainer.engines.build import EngineSettings
 from excise.trainer.learner import LearnerSettings
 from excise.trainer.loop import LoopSettings
 from excise.trainer.objective.effort import EffortPrices
 from excise.trainer.objective.privileged import PrivilegedKind
 from excise.trainer.objective.teachers import TeacherKind
+from excise.trainer.optimizers.build import OptimizerSettings
+from excise.trainer.rollouts.settings import RolloutSettings
+from excise.trainer.trial import EvalSettings
 
-_PATHS = ("folder", "policy.model", "sdft.demonstrations", "excise.out", "excise.cache")
+_PATHS = (
+    "folder",
+    "policy.model",
+    "sdft.demonstrations",
+    "excise.out",
+    "excise.cache",
+    "engine.python",
+    "engine.weights",
+)
 
 
 class Method(StrEnum):
@@ -50,21 +63,6 @@ class PolicyTable(_Table):
     """Make activations again for the gradient, instead of keeping them."""
     attention: str = "sdpa"
     """Kind of attention, as transformers calls it."""
-
-
-class OptimizerTable(_Table):
-    """``[optimizer]``."""
-
-    name: Literal["adamw"] = "adamw"
-    """Which."""
-    lr: float = Field(default=1e-6, gt=0)
-    """Highest learning rate."""
-    weight_decay: float = Field(default=0.0, ge=0)
-    """Decoupled; not on vectors (norms and biases)."""
-    betas: tuple[float, float] = (0.9, 0.95)
-    """Running means."""
-    eps: float = Field(default=1e-8, gt=0)
-    """Added to the root of the second one."""
 
 
 class RateTable(_Table):
@@ -111,7 +109,7 @@ class TrainSettings(_Table):
     """Decides everything that is drawn, as far as the engine repeats it."""
     policy: PolicyTable
     """The model."""
-    optimizer: OptimizerTable = OptimizerTable()
+    optimizer: OptimizerSettings = OptimizerSettings()
     """The optimizer."""
     rate: RateTable = RateTable()
     """The learning rate over time."""
@@ -125,16 +123,16 @@ class TrainSettings(_Table):
     """Groups, checkpoints, deadlines."""
     sdft: SdftTable | None = None
     """Demonstrations."""
-    engine: dict[str, Any] = Field(default_factory=dict)
-    """The engine's own settings."""
-    rollouts: dict[str, Any] = Field(default_factory=dict)
-    """The rollouts' own settings."""
-    curriculum: dict[str, Any] = Field(default_factory=dict)
-    """The curriculum's own settings."""
+    engine: EngineSettings = EngineSettings()
+    """What samples."""
+    rollouts: RolloutSettings = RolloutSettings()
+    """Budgets and habits of attempts."""
+    curriculum: CurriculumSettings = CurriculumSettings()
+    """Which tasks."""
     excise: dict[str, Any] = Field(default_factory=dict)
     """Settings of ``excise generate``: ``out`` is the task set; ``cache``, ``sandbox``, …"""
-    eval: dict[str, Any] = Field(default_factory=dict)
-    """Settings of ``excise eval``."""
+    eval: EvalSettings = EvalSettings()
+    """How a policy is evaluated; ``mode`` and ``graders`` are training's, too."""
 
     @model_validator(mode="after")
     def _consistent(self) -> TrainSettings:
@@ -165,6 +163,8 @@ class TrainSettings(_Table):
             wrong.append("loop.schedule.group_size has to be 2 or more: a rollout is judged by the others of its group")
         if self.teacher.privileged is not None and self.learner.lessons is None:
             wrong.append("teacher.privileged needs [learner.lessons]")
+        if self.rollouts.temperature != self.learner.temperature:
+            wrong.append("rollouts.temperature and learner.temperature differ: what is trained on is what was drawn")
         if wrong:
             raise ValueError("; ".join(wrong))
         return self

@@ -18,6 +18,7 @@ from excise.trainer.objective.packing import Row, make_row, pack_ids, pack_lengt
 from excise.trainer.objective.policy import entropies, predicted_logits, token_logprobs
 from excise.trainer.objective.sequences import Counts, LessonLimits, Privileged, TrainingSequence, sequences
 from excise.trainer.objective.teachers import Teacher
+from excise.trainer.optimizers.clipping import clip_gradients
 from excise.trainer.records import Group
 
 
@@ -204,8 +205,7 @@ class Learner:
 
     def _clip(self) -> float:
         parameters = [parameter for parameter in self.model.parameters() if parameter.grad is not None]
-        norm = torch.nn.utils.clip_grad_norm_(parameters, self.settings.max_grad_norm)
-        return float(self.ranks.whole(norm))
+        return float(clip_gradients(parameters, self.settings.max_grad_norm))
 
     @torch.no_grad()
     def score(self, token_ids: Sequence[Sequence[int]], temperature: float = 1.0) -> list[list[float]]:

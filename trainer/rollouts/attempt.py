@@ -30,6 +30,8 @@ class Attempt:
     settings: RolloutSettings
     engine: Engine
     threads: ThreadPoolExecutor
+    seed: int | None = None
+    """Of the first answer; each further one has the next."""
     began: float = field(default_factory=time.monotonic)
     trace: Trace = field(default_factory=Trace)
     spent: dict[str, float] = field(default_factory=dict)
@@ -64,7 +66,8 @@ class Attempt:
 
     async def sample(self, room: int, stop_ids: tuple[int, ...]) -> Generation | None:
         """An answer to the open segment; ``None`` if the time is up. Raises :class:`EngineError`."""
-        sampling = Sampling(max_tokens=room, temperature=self.settings.temperature, stop_ids=stop_ids)
+        seed = None if self.seed is None else self.seed + len(self.trace.ids)
+        sampling = Sampling(max_tokens=room, temperature=self.settings.temperature, stop_ids=stop_ids, seed=seed)
         began = time.monotonic()
         try:
             async with asyncio.timeout(max(0.0, self.left_s)):
@@ -102,22 +105,23 @@ class Rollouts:
         self._threads = ThreadPoolExecutor(settings.at_once, thread_name_prefix="excise-desk")
         self._room = asyncio.Semaphore(settings.at_once)
 
-    async def group(self, instance_id: str, size: int) -> Group:
-        """``size`` attempts at one task."""
-        group_id = f"g-{uuid.uuid4().hex[:16]}"
-        numbered = (self.rollout(instance_id, group_id, n) for n in range(size))
+    async def group(self, instance_id: str, size: int, *, group_id: str = "", seed: int | None = None) -> Group:
+        """``size`` attempts at one task; see :class:`excise.trainer.protocols.RolloutMaker`."""
+        group_id = group_id or f"g-{uuid.uuid4().hex[:16]}"
+        seeds = [None if seed is None else (seed * 1000 + n) * 2**20 % 2**62 for n in range(size)]
+        numbered = (self.rollout(instance_id, group_id, n, one) for n, one in enumerate(seeds))
         return Group(group_id=group_id, instance_id=instance_id, rollouts=tuple(await asyncio.gather(*numbered)))
 
-    async def rollout(self, instance_id: str, group_id: str, number: int) -> Rollout:
+    async def rollout(self, instance_id: str, group_id: str, number: int, seed: int | None = None) -> Rollout:
         """One attempt."""
         async with self._room:
-            return await self._rollout(instance_id, f"{group_id}-{number}", group_id)
+            return await self._rollout(instance_id, f"{group_id}-{number}", group_id, seed)
 
     def close(self) -> None:
         """End the threads; what still runs in a sandbox is not waited for."""
         self._threads.shutdown(wait=False, cancel_futures=True)
 
-    async def _rollout(self, instance_id: str, rollout_id: str, group_id: str) -> Rollout:
+    async def _rollout(self, instance_id: str, rollout_id: str, group_id: str, seed: int | None) -> Rollout:
         began = time.monotonic()
         made = Rollout(
             rollout_id=rollout_id, group_id=group_id, instance_id=instance_id, segments=(), ending=Ending.INFRA
@@ -125,7 +129,7 @@ class Rollouts:
         attempt: Attempt | None = None
         try:
             async with self.arena.open(instance_id) as desk:
-                attempt = Attempt(desk, self.settings, self.engine, self._threads)
+                attempt = Attempt(desk, self.settings, self.engine, self._threads, seed)
                 ending = await self.work(attempt)
                 diff = await attempt.in_thread(desk.diff)
                 flags = await attempt.in_thread(desk.flags)
