@@ -81,9 +81,9 @@ def follow(learner: Learner, checkpoints: Checkpoints) -> None:
         if what == "over":
             return
         if what == "save":
-            checkpoints.save(learner, *arguments)
+            checkpoints.save(learner, arguments[0])
         elif what == "load":
-            checkpoints.load(*arguments, learner)
+            checkpoints.load(arguments[0], learner)
         elif what == "weights":
             for _ in learner.weights():
                 pass
