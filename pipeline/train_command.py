@@ -100,6 +100,6 @@ async def _train(settings: TrainSettings, *, resume: bool, quiet: bool) -> End:
             return end
 
 
-async def _supplied(settings: TrainSettings, stack: AsyncExitStack) -> tuple[Any, Any]:
-    """Engine, and for reinforcement learning what makes rollouts and chooses tasks; ``stack`` lets go of them."""
-    raise ConfigError("No engine is built in yet.")
+async def _supplied(settings: TrainSettings, _: AsyncExitStack) -> tuple[Any, Any]:
+    """Engine, and for reinforcement learning what makes rollouts and chooses tasks; the stack lets go of them."""
+    raise ConfigError(f"{settings.folder.name}: this build has no engine to sample with.")
