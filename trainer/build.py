@@ -62,7 +62,9 @@ class Supplies:
 def build_policy(settings: TrainSettings, tasks: Callable[[], Mapping[str, Task]] = dict) -> Policy:
     """Model, optimizer, teacher. Raises :class:`TrainingError` if the model cannot be had."""
     from transformers import AutoModelForCausalLM, AutoTokenizer
+    from transformers.utils import logging
 
+    logging.disable_progress_bar()
     torch.manual_seed(settings.seed)
     device = _device(settings.policy.device)
     try:

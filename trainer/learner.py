@@ -245,22 +245,24 @@ class Learner:
 
 
 def _metrics(sums: dict[str, float], counts: Counts, num_sequences: int) -> dict[str, float]:
-    """Means over tokens from sums over tokens."""
-    tokens = max(1.0, sums.get("tokens", 0.0))
+    """Means over tokens from sums over tokens; those of the policy gradient where there was one."""
     metrics = {
         "trained_tokens": sums.get("row_tokens", 0.0),
-        "sampled_tokens": sums.get("tokens", 0.0),
         "sequences": float(num_sequences),
         "loss": sums.get("loss_policy", 0.0) + sums.get("loss_lessons", 0.0),
-        "loss_policy": sums.get("loss_policy", 0.0),
-        "entropy": sums.get("entropy", 0.0) / tokens,
-        "masked_positive": sums.get("masked_positive", 0.0) / tokens,
-        "masked_negative": sums.get("masked_negative", 0.0) / tokens,
-        "capped": sums.get("capped", 0.0) / tokens,
-        "mismatch_kl": sums.get("kl_sampler", 0.0) / tokens,
-        "logprob_difference": sums.get("log_ratio", 0.0) / tokens,
-        "kl_reference": sums.get("kl_reference", 0.0) / tokens,
     }
+    if tokens := sums.get("tokens", 0.0):
+        metrics |= {
+            "sampled_tokens": tokens,
+            "loss_policy": sums["loss_policy"],
+            "entropy": sums["entropy"] / tokens,
+            "masked_positive": sums["masked_positive"] / tokens,
+            "masked_negative": sums["masked_negative"] / tokens,
+            "capped": sums["capped"] / tokens,
+            "mismatch_kl": sums["kl_sampler"] / tokens,
+            "logprob_difference": sums["log_ratio"] / tokens,
+            "kl_reference": sums["kl_reference"] / tokens,
+        }
     if fresh := sums.get("fresh_tokens", 0.0):
         metrics["logprob_difference_fresh"] = sums["fresh_difference"] / fresh
     if taught := sums.get("hint_tokens", 0.0):

@@ -35,11 +35,8 @@ def test_rollouts_are_asked_with_the_tasks(store_dir: Path) -> None:
     write_rollouts(store_dir, "first", 2, [row("first", 2, n, advantage=None, tier=None) for n in range(3)])
     write_rollouts(store_dir, "first", 2, [row("first", 2, n, advantage=None, tier=None) for n in range(2)])
     write_rollouts(store_dir, "second run", 1, [row("second run", 1, 1)])
-    found = json.loads(
-        query(
-            store_dir, "SELECT run, step, count(*) AS n, avg(task_reward) AS reward FROM rollouts GROUP BY ALL ORDER BY ALL", "json"
-        )
-    )  # fmt: skip
+    sql = "SELECT run, step, count(*) AS n, avg(task_reward) AS reward FROM rollouts GROUP BY ALL ORDER BY ALL"
+    found = json.loads(query(store_dir, sql, "json"))
     assert found == [
         {"run": "first", "step": 1, "n": 4, "reward": 0.5},
         {"run": "first", "step": 2, "n": 2, "reward": 0.5},

@@ -209,6 +209,15 @@ def test_activation_checkpointing_changes_nothing(groups: list[Group]) -> None:
     assert close(learned(model, groups, UNBOUND), plain)
 
 
+@pytest.mark.gpu
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="no GPU here")
+@pytest.mark.parametrize("bf16", [False, True])
+def test_a_gpu_computes_the_same_gradient(groups: list[Group], bf16: bool) -> None:
+    exact = learned(tiny_model(0, dtype=torch.float32), groups, UNBOUND)
+    found = learned(tiny_model(0, dtype=torch.float32).cuda(), groups, replace(UNBOUND, bf16=bf16)).cpu()
+    assert (found - exact).norm() < (0.1 if bf16 else 1e-3) * exact.norm()
+
+
 def test_bfloat16_products_give_nearly_the_same_gradient_in_float32(groups: list[Group]) -> None:
     model = tiny_model(0, dtype=torch.float32)
     exact = learned(model, groups, UNBOUND)
