@@ -131,10 +131,10 @@ def prepare_request(settings: Settings, request: HarderTasks) -> tuple[Settings,
 
 
 def _pinned(taskset: TaskSet) -> dict[str, str]:
-    """Pinned source to the set's name for it, of all that gave a repository."""
-    found: dict[str, str] = {}
-    for name in taskset.manifest.repos:
-        repo = taskset.repo_of(name) if MARK not in name else None
-        if repo is not None:
-            found[repo.source] = name
-    return found
+    """Pinned source to the set's name for it, of all that gave a repository; as the last ordinary run had it."""
+    found: dict[str, tuple[str, str]] = {}
+    for entry in sorted(taskset.manifest.repos, key=lambda entry: MARK not in entry):
+        if (repo := taskset.repo_of(entry)) is not None:
+            name = entry.partition(MARK)[0]
+            found[name] = (repo.source, name)
+    return dict(found.values())
