@@ -97,9 +97,9 @@ class RequestPlan(Plan):
         return [attempt for row in zip_longest(*ordered) for attempt in row if attempt is not None]
 
     def _fits(self, feature: Feature, way: str) -> bool:
-        can = way == "remove" or feature.kind in _ONE_FUNCTION
-        small = feature.loc < MIN_LOC  # too little for the rungs that ask for a whole body
-        if not can or (small and way not in {"expression", "line"}) or (feature.feature_id, way) in self._tried:
+        possible = way == "remove" or feature.kind in _ONE_FUNCTION
+        sizable = feature.loc <= MIN_LOC if way == "line" else feature.loc >= MIN_LOC  # the least of two statements
+        if not (possible and sizable) or (feature.feature_id, way) in self._tried:
             return False
         return self.request.fits(level_of(way, feature.kind), feature.loc)
 
