@@ -48,9 +48,9 @@ def build_optimizer(model: nn.Module, settings: OptimizerSettings) -> torch.opti
         raise TrainingError("The model has no parameter that is trained.")
     rules = block_rules(model) if settings.name == "muon" else dict.fromkeys(trained)
     blocks = {trained[name]: cut for name, cut in rules.items() if cut is not None}
-    for name in trained:
-        if trained[name] in blocks:
-            layout_of(name, trained[name])  # names the parameter that is sharded in a way Muon does not know
+    for name, parameter in trained.items():
+        if parameter in blocks:
+            layout_of(name, parameter)  # names the parameter that is sharded in a way Muon does not know
     rest = [parameter for parameter in trained.values() if parameter not in blocks]
     groups = [
         _group("muon", list(blocks), settings.weight_decay),
