@@ -97,9 +97,9 @@ class RequestPlan(Plan):
         return [attempt for row in zip_longest(*ordered) for attempt in row if attempt is not None]
 
     def _fits(self, feature: Feature, way: str) -> bool:
-        can = way == "remove" or feature.kind in _ONE_FUNCTION
-        small = feature.loc < MIN_LOC  # too little for the rungs that ask for a whole body
-        if not can or (small and way not in {"expression", "line"}) or (feature.feature_id, way) in self._tried:
+        possible = way == "remove" or feature.kind in _ONE_FUNCTION
+        sizable = feature.loc <= MIN_LOC if way == "line" else feature.loc >= MIN_LOC  # the least of two statements
+        if not (possible and sizable) or (feature.feature_id, way) in self._tried:
             return False
         return self.request.fits(level_of(way, feature.kind), feature.loc)
 
@@ -131,10 +131,10 @@ def prepare_request(settings: Settings, request: HarderTasks) -> tuple[Settings,
 
 
 def _pinned(taskset: TaskSet) -> dict[str, str]:
-    """Pinned source to the set's name for it, of all that gave a repository."""
-    found: dict[str, str] = {}
-    for name in taskset.manifest.repos:
-        repo = taskset.repo_of(name) if MARK not in name else None
-        if repo is not None:
-            found[repo.source] = name
-    return found
+    """Pinned source to the set's name for it, of all that gave a repository; as the last ordinary run had it."""
+    found: dict[str, tuple[str, str]] = {}
+    for entry in sorted(taskset.manifest.repos, key=lambda entry: MARK not in entry):
+        if (repo := taskset.repo_of(entry)) is not None:
+            name = entry.partition(MARK)[0]
+            found[name] = (repo.source, name)
+    return dict(found.values())

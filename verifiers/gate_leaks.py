@@ -51,8 +51,10 @@ class NothingLeaks:
             "partly_read": str(sum(content.partial for content in contents) + len(files) - len(contents)),
             "decoders": " ".join(sorted(used)),
             **{
-                f"root {name}": f"{index.num_files} files, {index.num_bytes >> 20} MB, {index.num_partial} partly read"
-                for name, index in surface.roots.items()
+                f"root {name}": f"{sum(index.num_files for index in indexes)} files, "
+                f"{sum(index.num_bytes for index in indexes) >> 20} MB, "
+                f"{sum(index.num_partial for index in indexes)} partly read"
+                for name, indexes in surface.roots.items()
             },
             **_residual(leaks),
             **{f"leak {number}": str(leak) for number, leak in enumerate(bad[:_SHOWN])},

@@ -11,7 +11,6 @@ from excise.verifiers.recovery.attempt import Attempt, attempt
 from excise.verifiers.recovery.inside.registry import STRATEGIES
 from excise.verifiers.recovery.judge import MIN_LINES, Deleted, Recovered, deleted_of, judge, lines_of
 from excise.verifiers.recovery.rebuild import by_strategy, passes, reconstruction
-from excise.verifiers.workbench import Cost
 from excise.verifiers.workspace import workspace
 
 TRY_SHARE = 0.2
@@ -98,8 +97,7 @@ def recover(candidate: Candidate, *, thorough: bool = False) -> Recovery:
             packages=bench.recipe.packages,
             thorough=thorough,
         )
-    spent, done = bench.spent, tried.completed
-    bench.spent = Cost(spent.cpu_s + done.cpu_s, spent.wall_s + done.wall_s)
+    bench.spent = bench.spent.plus(tried.completed.cpu_s, tried.completed.wall_s)
     return judged(candidate, tried)
 
 

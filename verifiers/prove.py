@@ -7,6 +7,7 @@ shrunk by delta-debugging to its largest part that leaves everything else green.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
@@ -36,7 +37,7 @@ from excise.verifiers.candidate import Candidate, exceptions
 from excise.verifiers.certificate import certify
 from excise.verifiers.gate_leaks import problem_of, reason_of, twins_of
 from excise.verifiers.gates import GATES
-from excise.verifiers.workbench import QUICK_S, Workbench
+from excise.verifiers.workbench import QUICK_S, Cost, Workbench
 
 WIDEN_ROUNDS = 3
 SHRINK_RUNS = 8
@@ -118,7 +119,13 @@ def _prove(bench: Workbench, feature: Feature, deleter_name: str) -> Proof:
 def run_gates(candidate: Candidate) -> Iterator[list[Verdict]]:
     """The gates in order of cost, each one's verdict rows."""
     for gate in GATES:
-        yield gate.check(candidate).verdicts
+        began, cpu = time.monotonic(), time.thread_time()
+        rows = list(gate.check(candidate).verdicts)
+        if rows and not any(row.wall_s for row in rows):  # it made no run of its own: what it cost here
+            cost = Cost(round(time.thread_time() - cpu, 3), round(time.monotonic() - began, 3))
+            rows[0] = replace(rows[0], cpu_s=cost.cpu_s, wall_s=cost.wall_s)
+            candidate.bench.spent = candidate.bench.spent.plus(*cost)
+        yield rows
 
 
 def _refused(

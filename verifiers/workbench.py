@@ -88,6 +88,10 @@ class Cost(NamedTuple):
         """What was added after ``earlier``."""
         return Cost(round(self.cpu_s - earlier.cpu_s, 3), round(self.wall_s - earlier.wall_s, 3))
 
+    def plus(self, cpu_s: float, wall_s: float) -> Cost:
+        """With more on top."""
+        return Cost(self.cpu_s + cpu_s, self.wall_s + wall_s)
+
 
 class Workbench:
     """Runs the tests of one repository with edits, each time in a fresh sandbox."""
@@ -227,7 +231,7 @@ class Workbench:
             )
             if keep_pyc is not None and run.finished:
                 keep_layer(session, PYC, keep_pyc)
-            self.spent = Cost(self.spent.cpu_s + run.cpu_s, self.spent.wall_s + run.wall_s)
+            self.spent = self.spent.plus(run.cpu_s, run.wall_s)
             return run
 
     def suite_timeout_s(self, ids: Sequence[str] | None) -> float:

@@ -11,7 +11,8 @@ from typing import Any
 
 from excise.errors import SandboxError
 from excise.extractors.python.runner import read_bounded
-from excise.protocols import CallBook, Codebase, Session
+from excise.grading_protocols import CallBook
+from excise.protocols import Codebase, Session
 from excise.types import Recipe, SymbolKind, Worker
 
 _PYTHON = "/opt/env/bin/python"

@@ -10,7 +10,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from excise.extractors.python.runner import COMPLETE, to_result, worse
-from excise.protocols import GradedRun, GradingMode, Session
+from excise.grading_protocols import GradedRun, GradingMode
+from excise.protocols import Session
 from excise.types import Recipe, Status, TestResult, TestRun
 
 _PYTHON = "/opt/env/bin/python"

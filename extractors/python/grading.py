@@ -14,7 +14,8 @@ from pathlib import Path
 
 from excise.extractors.python import calls, graded
 from excise.extractors.python.mirror import mirrored
-from excise.protocols import CallBook, Canaries, Codebase, GradedRun, GradingMode, Session
+from excise.grading_protocols import CallBook, Canaries, GradedRun, GradingMode
+from excise.protocols import Codebase, Session
 from excise.types import Recipe
 
 _CONFIGURATION = frozenset(

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
 
+from excise.deleters.patches import unified
 from excise.types import Feature, FeatureKind, GradingKit, Outcome, Task, Visibility
 from excise.verifiers.gates import GATES
 from excise.verifiers.grading.grader import conditions, grade
@@ -47,6 +49,14 @@ def removed_lines(patch: str) -> list[str]:
     return [line[1:].strip() for line in patch.splitlines() if line.startswith("-") and not line.startswith("---")]
 
 
+def without_tests(bench: Workbench) -> str:
+    """A solution that makes the failing tests pass by emptying their file."""
+    (path,) = files = ("tests/test_squares.py",)
+    before = bench.read(files)[path]
+    emptied = re.sub(rb"(?m)^    .*$", b"    pass", before)
+    return unified({path: before}, {path: emptied})
+
+
 @pytest.mark.parametrize(
     ("deleter", "symbol", "gone"),
     [
@@ -70,6 +80,9 @@ def test_with_tests_in_sight(vary: Vary, deleter: str, symbol: str, gone: list[s
     gold = grade(bench, task, kit, task.patch, terms)
     assert (gold.reward, gold.partial, gold.decided) == (1, 1, True), gold
     assert (grade(bench, task, kit, "", terms).reward) == 0
+    edited = grade(bench, task, kit, without_tests(bench), terms)
+    assert edited.reward == 0, "tests in sight are restored before they are run"
+    assert "tests/test_squares.py" in edited.ignored
     for report in (gate.check(candidate_of(bench, task)) for gate in GATES):
         assert report.passed, "`excise verify` finds what generating found"
         assert report.verdicts

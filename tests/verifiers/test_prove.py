@@ -94,7 +94,7 @@ def test_every_task_carries_the_verdicts_of_all_gates(shapes) -> None:
         assert {v.worker_outcome for v in certificate.verdicts} == {Worker.OK}
         assert sum(v.gate == "g7_gold" for v in certificate.verdicts) == 2
         assert certificate.flake_rate == 0
-        assert set(certificate.tools) == {"python", "pytest", "sandbox"}
+        assert set(certificate.tools) == {"python", "pytest", "sandbox", "git", "host_python"}
         assert certificate.cpu_s > 0
 
 
@@ -220,7 +220,7 @@ def test_a_twin_in_the_repository(vary) -> None:
     bench = vary({"examples/swirl.py": twin}, baseline=True)
     proof = prove(bench, feature(bench, WALK), "remove")
     assert "examples/swirl.py" in refused(proof, "twin_in_repository")
-    assert [v.gate for v in proof.verdicts if v.outcome is Outcome.FAILED] == ["g9_leaks"]
+    assert not proof.verdicts, "it was found before any test was run"
 
 
 # ------------------------------------------------------------------------------------------ shards

@@ -127,11 +127,13 @@ class TaskPool:
         return chosen
 
     def record(self, group: Group) -> None:
-        """What became of a group. A group of a task that is not known is an error of the caller (``KeyError``)."""
+        """What became of a group. One of a task that the arena no longer has says nothing about those that it has."""
         self._take_up()
         self._now += 1
         self._begun.pop(group.instance_id, None)
-        entry = self._entries[group.instance_id]
+        entry = self._entries.get(group.instance_id)
+        if entry is None:
+            return
         passed = sum(_passed(rollout) for rollout in group.counting)
         failed = len(group.counting) - passed
         entry.without = 0 if group.counting else entry.without + 1

@@ -10,6 +10,7 @@ from torch import nn
 
 from excise.errors import TrainingError
 from excise.trainer.optimizers.blocks import block_rules
+from excise.trainer.optimizers.layout import layout_of
 from excise.trainer.optimizers.muon import Muon
 
 
@@ -47,6 +48,9 @@ def build_optimizer(model: nn.Module, settings: OptimizerSettings) -> torch.opti
         raise TrainingError("The model has no parameter that is trained.")
     rules = block_rules(model) if settings.name == "muon" else dict.fromkeys(trained)
     blocks = {trained[name]: cut for name, cut in rules.items() if cut is not None}
+    for name, parameter in trained.items():
+        if parameter in blocks:
+            layout_of(name, parameter)  # names the parameter that is sharded in a way Muon does not know
     rest = [parameter for parameter in trained.values() if parameter not in blocks]
     groups = [
         _group("muon", list(blocks), settings.weight_decay),

@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import groupby
+from itertools import groupby, takewhile
 
 from excise.trainer.optimizers.blocks import Block, Blocks
 from excise.trainer.optimizers.layout import Box, Layout
@@ -82,7 +82,11 @@ def plan_exchange(parameters: Sequence[tuple[Layout, Blocks]], rank: int, load: 
     All parameters lie on the same mesh with the same placements, and their blocks have one shape.
     """
     found = [(number, block, layout) for number, (layout, blocks) in enumerate(parameters) for block in blocks.each]
-    held = [_held(block, layout.boxes) for _, block, layout in found]
+    alike: dict[tuple[object, ...], list[dict[int, Held]]] = {}  # layers are: what is worked out for one holds for all
+    for layout, blocks in parameters:
+        if (layout.shape, blocks) not in alike:
+            alike[layout.shape, blocks] = [_held(block, layout.boxes) for block in blocks.each]
+    held = [parts for layout, blocks in parameters for parts in alike[layout.shape, blocks]]
     owners = _owners([block for _, block, _ in found], held, load)
     pieces = [
         Piece(
@@ -118,8 +122,8 @@ def _held(block: Block, boxes: Iterable[Box]) -> dict[int, Held]:
     """Rank to what it holds of the block: place in its part, place in the block, shape."""
     held: dict[int, Held] = {}
     for rank, box in enumerate(boxes):
-        cuts = [_overlap(wanted, here) for wanted, here in zip(block, box, strict=True)]
-        if all(cuts):
+        cuts = list(takewhile(len, map(_overlap, block, box)))
+        if len(cuts) == len(block):
             *batch, rows, columns = (
                 slice(cut[0] - here.start, cut[-1] - here.start + 1, cut.step)
                 for cut, here in zip(cuts, box, strict=True)

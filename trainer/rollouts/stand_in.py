@@ -25,7 +25,7 @@ class BadCode(Exception):
 
 def is_stub(task: Task) -> bool:
     """Whether a task is one of a single stubbed function."""
-    return task.deleter == "stub" and len(task.removed) == 1 and "::" in task.removed[0]
+    return task.deleter in ("stub", "line") and len(task.removed) == 1 and "::" in task.removed[0]
 
 
 def missing_line(task: Task) -> str:

@@ -16,7 +16,7 @@ from pathlib import PurePosixPath
 
 from excise.deleters.patches import touched
 from excise.errors import PatchError, SandboxError
-from excise.protocols import CallBook, GradedRun, GradingMode
+from excise.grading_protocols import CallBook, GradedRun, GradingMode
 from excise.types import Grade, GradingKit, Status, Task, Worker
 from excise.verifiers.grading.intake import Intake, take_in
 from excise.verifiers.grading.kit import MIN_CALLS, graded_run, mode_of, replay, turned_around

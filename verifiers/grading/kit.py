@@ -12,7 +12,8 @@ from pathlib import Path
 
 from excise.deleters.patches import touched
 from excise.envs.layout import REPO, base_env, project_mounts
-from excise.protocols import CallBook, GradedRun, GradingMode, Mount, Session
+from excise.grading_protocols import CallBook, GradedRun, GradingMode
+from excise.protocols import Mount, Session
 from excise.types import GradingKit, RecordedCall, Status, Task
 from excise.verifiers.shipped import is_scrubbed
 from excise.verifiers.workbench import PYC, Edits, Workbench

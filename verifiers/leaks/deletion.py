@@ -79,7 +79,7 @@ def leaks_outside(candidate: Candidate, subject: Subject) -> list[Leak]:
     """What of a deletion the environment, the interpreter, the system or a process shows; needs no run of tests."""
     surface = surface_of(candidate.bench)
     targets = telling(subject.targets, surface.library, subject.legitimate, keep_bodies=False)
-    return [leak for index in surface.roots.values() for leak in leaks_in(index, targets, Rules())]
+    return [leak for index in surface.indexes() for leak in leaks_in(index, targets, Rules())]
 
 
 File = tuple[str, Content | None]
@@ -126,4 +126,10 @@ def _files(tree: Path) -> list[Path]:
 
 def decoders_of(surface: Surface) -> set[str]:
     """Decoders that had something to do outside of the tree."""
-    return {name for root, index in surface.roots.items() if root != PROCESSES for name in index.decoders}
+    return {
+        name
+        for root, indexes in surface.roots.items()
+        if root != PROCESSES
+        for index in indexes
+        for name in index.decoders
+    }

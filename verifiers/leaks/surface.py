@@ -7,8 +7,10 @@ the paths, sizes and times of change of what it holds, as the sandbox listed the
 from __future__ import annotations
 
 import hashlib
+import os
 import shutil
 import time
+import zlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -30,6 +32,8 @@ SANDBOX = "the sandbox's own files"
 _MADE_ANEW = ("/etc/", "/home/", "/run/", "/tmp/", "/var/", "/excise/")
 """Where each sandbox, or the process that makes them, writes files of its own; few, but never those of another."""
 
+_PARTS = 8
+"""Indexes of the system's files."""
 _MAX_AGE_S = 30 * 86_400
 
 
@@ -37,13 +41,18 @@ _MAX_AGE_S = 30 * 86_400
 class Surface:
     """Indexes by root."""
 
-    roots: dict[str, Index]
+    roots: dict[str, tuple[Index, ...]]
     """:data:`ENVIRONMENT`, :data:`LIBRARY`, :data:`SYSTEM`, :data:`SANDBOX` and :data:`PROCESSES`."""
 
     @property
     def library(self) -> Index:
         """The interpreter's own files: what is common there is an idiom."""
-        return self.roots[LIBRARY]
+        return self.roots[LIBRARY][0]
+
+    def indexes(self) -> Iterator[Index]:
+        """All of them."""
+        for indexes in self.roots.values():
+            yield from indexes
 
 
 _known: dict[str, Surface] = {}
@@ -82,9 +91,12 @@ def _surface(bench: Workbench) -> Surface:
         listed, shown = list_readable(session)
         groups = _grouped(bench, listed)
         reader = _Reader(session, mounts, contents_of(bench))
-        roots = {name: reader.index(name, rows) for name, rows in groups.items() if name != SANDBOX}
-        roots[SANDBOX] = Index.build(reader.read(groups[SANDBOX], SANDBOX))
-    roots[PROCESSES] = Index.build([("/proc", len(shown), read_content(shown))])
+        roots: dict[str, tuple[Index, ...]] = {
+            name: (reader.index(name, groups[name]),) for name in (LIBRARY, ENVIRONMENT)
+        }
+        roots[SYSTEM] = reader.system(groups[SYSTEM])
+        roots[SANDBOX] = (Index.build(reader.read(groups[SANDBOX], SANDBOX)),)
+    roots[PROCESSES] = (Index.build([("/proc", len(shown), read_content(shown))]),)
     return Surface(roots)
 
 
@@ -124,6 +136,15 @@ class _Reader:
                     Index.build(self.read(rows, name)).save(folder)
                     _forget_old(folder.parent)
         return Index.load(folder)
+
+    def system(self, rows: Sequence[Readable]) -> tuple[Index, ...]:
+        """Indexes of the system by folders: other interpreters share most of them, and workers share the work."""
+        parts: list[list[Readable]] = [[] for _ in range(_PARTS)]
+        for row in rows:
+            parts[zlib.crc32("/".join(row.path.split("/")[:4]).encode(errors="replace")) % _PARTS].append(row)
+        first = os.getpid() % _PARTS
+        made = {place % _PARTS: self.index(SYSTEM, parts[place % _PARTS]) for place in range(first, first + _PARTS)}
+        return tuple(made[place] for place in range(_PARTS))
 
     def read(self, rows: Sequence[Readable], name: str) -> Iterator[tuple[str, int, Content | None]]:
         """Features of each file."""

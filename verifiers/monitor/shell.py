@@ -20,6 +20,7 @@ _WRAPPERS = frozenset(
     {"sudo", "env", "time", "nohup", "exec", "command", "xargs", "timeout", "nice", "stdbuf", "builtin"}
 )
 _SEARCHING = frozenset({"grep", "egrep", "fgrep", "rg", "ag", "sed", "awk", "gawk", "jq", "zipgrep"})
+_GIVES_PATTERN = re.compile(r"-[a-zA-Z]*[ef]$|--(?:regexp|file|expression)(?:=|$)")
 _ASSIGNMENT = re.compile(r"[A-Za-z_][A-Za-z0-9_]*=")
 _PYTHON = re.compile(r"(?:.*/)?(?:python[0-9.]*|pypy[0-9.]*|ipython)")
 _SHELL = re.compile(r"(?:.*/)?(?:ba|da|z)?sh")
@@ -42,9 +43,18 @@ class Program:
     @property
     def files(self) -> tuple[str, ...]:
         """Arguments that are no options, and not the pattern or script that searching programs begin with."""
-        words = tuple(word for word in self.argv[1:] if not word.startswith("-"))
-        given = any(re.match(r"-[a-zA-Z]*[ef]$|--(?:regexp|file|expression)", word) for word in self.argv[1:])
-        return words[1:] if self.name in _SEARCHING and not given else words
+        if self.name not in _SEARCHING:
+            return tuple(word for word in self.argv[1:] if not word.startswith("-"))
+        words: list[str] = []
+        given = skipped = False
+        for word in self.argv[1:]:
+            if not skipped and _GIVES_PATTERN.match(word):
+                given, skipped = True, "=" not in word
+            elif skipped or word.startswith("-"):
+                skipped = False
+            else:
+                words.append(word)
+        return tuple(words if given else words[1:])
 
 
 @dataclass(slots=True)

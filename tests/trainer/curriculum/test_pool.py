@@ -188,6 +188,18 @@ def test_tasks_that_are_gone_are_not_drawn() -> None:
     assert pooled.next_task() is None
 
 
+def test_a_group_of_a_task_that_is_gone_does_no_harm() -> None:
+    known = tasks(STUB, STUB)
+    pooled = TaskPool(lambda: known)
+    saved = pooled.state()
+    gone = known.pop("t00001")
+    resumed = TaskPool(lambda: known)
+    resumed.restore(saved)
+    resumed.record(simulated.group(gone.instance_id, [True, False]))
+    assert resumed.summary()["pass_rate"] == 0
+    assert resumed.next_task() == "t00000"
+
+
 def test_a_group_that_never_comes_back_is_given_up() -> None:
     pooled = pool(*[STUB] * 3, forget_after=2)
     first = pooled.next_task()

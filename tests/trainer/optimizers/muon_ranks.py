@@ -7,7 +7,9 @@ is compared is the optimizer; one scenario takes those of a real backward pass.
 
 from __future__ import annotations
 
+import os
 import sys
+import time
 import zlib
 from collections.abc import Callable, Iterator
 from datetime import timedelta
@@ -34,6 +36,7 @@ STEPS = 3
 LR = 0.02
 DECAY = 0.1
 MAX_NORM = 0.5
+LOST_DEADLINE_S = 10
 SETTINGS = OptimizerSettings(name="muon", lr=LR, weight_decay=DECAY)
 ADAMW = OptimizerSettings(name="adamw", lr=LR, weight_decay=DECAY)
 FLAT = StateDictOptions(flatten_optimizer_state_dict=True)
@@ -217,6 +220,33 @@ def rank_main(rank: int, folder: Path) -> None:
     dist.destroy_process_group()
 
 
+def lost_main(rank: int, folder: Path) -> None:
+    """One rank of four, the last of which leaves in the middle; the others print how soon they are told."""
+    torch.set_num_threads(1)
+    deadline = timedelta(seconds=LOST_DEADLINE_S)
+    dist.init_process_group("gloo", init_method=f"file://{folder}/store", rank=rank, world_size=WORLD, timeout=deadline)
+    model = muon_models.dense()
+    flat(model)
+    optimizer = build_optimizer(model, SETTINGS)
+    trained(model, optimizer, range(1))
+    if rank == WORLD - 1:
+        os._exit(0)
+    set_gradients_alone(model)
+    began = time.monotonic()
+    try:
+        optimizer.step()
+    except RuntimeError:
+        print(f"told {time.monotonic() - began:.2f}", flush=True)
+    os._exit(0)
+
+
+def set_gradients_alone(model: nn.Module) -> None:
+    """Gradients without a word to others."""
+    for parameter in model.parameters():
+        parameter.grad = torch.ones_like(parameter)
+
+
 if __name__ == "__main__":
     torch.set_num_threads(1)
-    mp.start_processes(rank_main, (Path(sys.argv[1]),), nprocs=WORLD, start_method="fork")
+    main = lost_main if "lost" in sys.argv else rank_main
+    mp.start_processes(main, (Path(sys.argv[1]),), nprocs=WORLD, start_method="fork")

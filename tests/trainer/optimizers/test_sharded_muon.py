@@ -156,6 +156,36 @@ def test_gradients_of_mixed_meshes_are_clipped_by_one_norm(
     assert_close(found, muon_ranks.full(model.named_parameters()), 2e-2)
 
 
+@pytest.mark.gpu
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="there is no GPU here")
+@pytest.mark.parametrize("kind", muon_models.MODELS)
+def test_a_gpu_comes_to_the_same(kind: str) -> None:
+    model = muon_models.MODELS[kind]().cuda()
+    optimizer = build_optimizer(model, muon_ranks.SETTINGS)
+    for step in range(muon_ranks.STEPS):
+        for name, parameter in model.named_parameters():
+            parameter.grad = muon_ranks.gradient(name, step, parameter.shape).cuda()
+        optimizer.step()
+    found = {name: value.cpu() for name, value in muon_ranks.full(model.named_parameters()).items()}
+    assert_close(found, oracle(kind, muon_ranks.STEPS), 2e-2)
+
+
+def test_a_lost_rank_ends_the_others(tmp_path: Path) -> None:
+    """Whoever waits for a rank that is gone is told so, by the deadline of the process group at the latest."""
+    program = subprocess.run(
+        [sys.executable, muon_ranks.__file__, str(tmp_path), "lost"],
+        env={**os.environ, "OMP_NUM_THREADS": "1"},
+        capture_output=True,
+        text=True,
+        timeout=240,
+        check=False,
+    )
+    assert program.returncode == 0, program.stderr[-4000:]
+    told = [float(line.split()[1]) for line in program.stdout.splitlines() if line.startswith("told")]
+    assert len(told) == muon_ranks.WORLD - 1, program.stdout
+    assert max(told) < muon_ranks.LOST_DEADLINE_S + 20
+
+
 def assert_equal(found: muon_ranks.State, expected: muon_ranks.State) -> None:
     """Every tensor bit for bit, and momentum among them."""
     assert found.keys() == expected.keys()

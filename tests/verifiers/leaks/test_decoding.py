@@ -201,3 +201,17 @@ def test_line_numbers_marks_and_layout_do_not_count() -> None:
     assert words_of(b"\n".join(b"%4d  %s" % (n, line) for n, line in enumerate(lines, 1))) == plain
     assert words_of(b"\n".join(b"%d: %s" % (n, line) for n, line in enumerate(lines, 1))) == plain
     assert words_of(b"\n".join(b"+ # " + line for line in lines)) == plain
+
+
+def test_what_looks_like_byte_code_hides_nothing_else() -> None:
+    looks = b"\xe3" + bytes(12) + b"\xff\xff"
+    for head in (b"\x7fELF" + bytes(12), b"\xcb\r\r\n" + bytes(12), b"\0\1\2\3"):
+        assert b"price" in texts(head + looks + b"\0\0\n" + CODE + bytes(40))
+
+
+def test_bare_code_objects_are_found_in_anything() -> None:
+    code = marshal.dumps(compile(CODE, "x", "exec"))
+    data = b"\x7fELF" + random.Random(1).randbytes(5000) + code + bytes(100) + code[:60]
+    found = [piece.code for piece in pieces(data, Limits(only_python=True)) if piece.code]
+    assert [code.name for code in found] == ["total", "<module>"]
+    assert {"prices", "tax"} <= found[0].words
