@@ -214,3 +214,24 @@ def test_an_answer_that_nobody_wants_makes_room(going: Any) -> None:
         return second
 
     assert len(going(cancelled())[0].ids) == 2
+
+
+@pytest.mark.gpu
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="there is no GPU")
+def test_on_a_gpu(going: Any) -> None:
+    """Half precision is rough: what is asked is that answers of one batch are as near as their own forward pass."""
+    model = tiny_model().to("cuda", torch.bfloat16)
+
+    async def sampled() -> Any:
+        engine = TransformersEngine(model)
+        answers = await engine.generate(PROMPTS, Sampling(max_tokens=30, seed=5))
+        await engine.close()
+        return answers
+
+    for prompt, answer in zip(PROMPTS, going(sampled()), strict=True):
+        whole = torch.tensor([[*prompt, *answer.ids]], device="cuda")
+        with torch.no_grad():
+            logits = model(whole).logits[0, len(prompt) - 1 : -1].float()
+        ids = torch.tensor(answer.ids, device="cuda")[:, None]
+        expected = torch.log_softmax(logits, -1).gather(1, ids)[:, 0].cpu()
+        assert (torch.tensor(answer.logprobs) - expected).abs().mean() < 0.1
