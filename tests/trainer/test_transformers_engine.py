@@ -34,8 +34,9 @@ def weights_of(model: Any) -> list[tuple[str, torch.Tensor]]:
     return [(name, parameter.detach().clone()) for name, parameter in model.named_parameters()]
 
 
-@pytest.mark.parametrize("kind", ["qwen3", "llama"])
-@pytest.mark.parametrize("temperature", [1.0, 0.7])
+@pytest.mark.parametrize(
+    ("kind", "temperature"), [("qwen3", 1.0), ("qwen3", 0.7), ("llama", 1.0), ("windowed", 1.0), ("mixture", 1.0)]
+)
 def test_logprobs_are_those_of_a_plain_forward_pass(going: Any, kind: str, temperature: float) -> None:
     """Answers of different length, begun at different times, more than fit at once."""
     model = tiny_model(kind=kind)
