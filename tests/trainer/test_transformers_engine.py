@@ -81,6 +81,52 @@ def test_tokens_are_drawn_from_the_distribution(going: Any) -> None:
         assert abs(drawn[token] / 4000 - p) < 5 * math.sqrt(p * (1 - p) / 4000)
 
 
+@pytest.mark.parametrize("kind", ["qwen3", "windowed"])
+def test_a_conversation_is_read_once(going: Any, kind: str) -> None:
+    """Prompts that go on from an answer are read from there, as long as the weights stay the same."""
+    other = tiny_model(seed=1, kind=kind)
+
+    async def talk() -> Any:
+        engine = TransformersEngine(tiny_model(kind=kind))
+        told, prompts, read = [], [[1, 2, 3], [50] * 30], [0]
+        for turn in range(4):
+            if turn == 3:
+                await engine.load(weights_of(other), 1)
+            asked = [*prompts, [7] * 9]
+            answers = await engine.generate(asked, Sampling(max_tokens=40, stop_ids=tuple(range(0, 264, 20))))
+            told.append(list(zip(asked, answers, strict=True)))
+            prompts = [[*p, *a.ids, 60 + turn, 61] for p, a in zip(prompts, answers, strict=False)]
+            read.append(engine._batch.num_read)
+        await engine.close()
+        return told, read
+
+    told, read = going(talk())
+    remembered: list[tuple[int, ...]] = [()]
+    for turn, pairs in enumerate(told):
+        if turn == 3:
+            remembered = [()]
+        news = (len(p) - max(len(past) for past in remembered if tuple(p[: len(past)]) == past) for p, _ in pairs)
+        assert read[turn + 1] - read[turn] == sum(news)
+        for prompt, answer in pairs:
+            expected = plain(other if turn == 3 else tiny_model(kind=kind), prompt, answer.ids)
+            assert answer.logprobs == pytest.approx(expected, abs=TOLERANCE)
+            if len(answer.ids) > 1:
+                remembered.append((*prompt, *answer.ids[:-1]))
+    assert read[3] < sum(len(prompt) for pairs in told[:3] for prompt, _ in pairs)
+
+
+def test_what_is_remembered_is_bounded(going: Any) -> None:
+    async def many() -> Any:
+        engine = TransformersEngine(tiny_model(), remembered=100)
+        for first in range(6):
+            await engine.generate([[first] * 30], Sampling(max_tokens=11))
+        kept = [past[0] for past in engine._batch._past]
+        await engine.close()
+        return kept
+
+    assert going(many()) == [4, 5]
+
+
 def test_score_is_the_models_own_opinion(going: Any) -> None:
     model = tiny_model()
     sequences = [[1, 2, 3, 4, 5], list(range(100)), [8]]
