@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -116,7 +117,7 @@ def _show(found: list[Evaluation], into: Path | None, as_json: bool) -> None:
         shown = Table(*head)
         for row in rows:
             shown.add_row(*row)
-        Console().print(shown)
+        Console(width=None if sys.stdout.isatty() else 160).print(shown)
     if into is not None:
         into.mkdir(parents=True, exist_ok=True)
         (into / "eval.json").write_bytes(to_json(found[-1], indent=2))

@@ -10,7 +10,17 @@ import pytest
 import torch
 from tokenizers import AddedToken, Tokenizer, decoders, pre_tokenizers
 from tokenizers.models import BPE
-from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast, Qwen3Config, Qwen3ForCausalLM
+from transformers import (
+    LlamaConfig,
+    LlamaForCausalLM,
+    MistralConfig,
+    MistralForCausalLM,
+    PreTrainedTokenizerFast,
+    Qwen3Config,
+    Qwen3ForCausalLM,
+    Qwen3MoeConfig,
+    Qwen3MoeForCausalLM,
+)
 
 from excise.pipeline.arena import TaskArena
 
@@ -41,7 +51,15 @@ def tiny_model(seed: int = 0, *, kind: str = "qwen3", context: int = 512, scale:
         "num_attention_heads": 4, "num_key_value_heads": 2, "head_dim": 16, "max_position_embeddings": context,
         "pad_token_id": 256, "bos_token_id": None, "eos_token_id": 258,
     }  # fmt: skip
-    model = Qwen3ForCausalLM(Qwen3Config(**shape)) if kind == "qwen3" else LlamaForCausalLM(LlamaConfig(**shape))
+    kinds: dict[str, Callable[[], Any]] = {
+        "qwen3": lambda: Qwen3ForCausalLM(Qwen3Config(**shape)),
+        "llama": lambda: LlamaForCausalLM(LlamaConfig(**shape)),
+        "windowed": lambda: MistralForCausalLM(MistralConfig(**shape, sliding_window=12)),
+        "mixture": lambda: Qwen3MoeForCausalLM(
+            Qwen3MoeConfig(**shape, num_experts=4, num_experts_per_tok=2, moe_intermediate_size=32)
+        ),
+    }
+    model = kinds[kind]()
     with torch.no_grad():
         model.lm_head.weight.mul_(scale)
     return model.eval()

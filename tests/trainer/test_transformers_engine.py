@@ -34,8 +34,9 @@ def weights_of(model: Any) -> list[tuple[str, torch.Tensor]]:
     return [(name, parameter.detach().clone()) for name, parameter in model.named_parameters()]
 
 
-@pytest.mark.parametrize("kind", ["qwen3", "llama"])
-@pytest.mark.parametrize("temperature", [1.0, 0.7])
+@pytest.mark.parametrize(
+    ("kind", "temperature"), [("qwen3", 1.0), ("qwen3", 0.7), ("llama", 1.0), ("windowed", 1.0), ("mixture", 1.0)]
+)
 def test_logprobs_are_those_of_a_plain_forward_pass(going: Any, kind: str, temperature: float) -> None:
     """Answers of different length, begun at different times, more than fit at once."""
     model = tiny_model(kind=kind)
@@ -78,6 +79,52 @@ def test_tokens_are_drawn_from_the_distribution(going: Any) -> None:
     for token in likely:
         p = float(expected[token])
         assert abs(drawn[token] / 4000 - p) < 5 * math.sqrt(p * (1 - p) / 4000)
+
+
+@pytest.mark.parametrize("kind", ["qwen3", "windowed"])
+def test_a_conversation_is_read_once(going: Any, kind: str) -> None:
+    """Prompts that go on from an answer are read from there, as long as the weights stay the same."""
+    other = tiny_model(seed=1, kind=kind)
+
+    async def talk() -> Any:
+        engine = TransformersEngine(tiny_model(kind=kind))
+        told, prompts, read = [], [[1, 2, 3], [50] * 30], [0]
+        for turn in range(4):
+            if turn == 3:
+                await engine.load(weights_of(other), 1)
+            asked = [*prompts, [7] * 9]
+            answers = await engine.generate(asked, Sampling(max_tokens=40, stop_ids=tuple(range(0, 264, 20))))
+            told.append(list(zip(asked, answers, strict=True)))
+            prompts = [[*p, *a.ids, 60 + turn, 61] for p, a in zip(prompts, answers, strict=False)]
+            read.append(engine._batch.num_read)
+        await engine.close()
+        return told, read
+
+    told, read = going(talk())
+    remembered: list[tuple[int, ...]] = [()]
+    for turn, pairs in enumerate(told):
+        if turn == 3:
+            remembered = [()]
+        news = (len(p) - max(len(past) for past in remembered if tuple(p[: len(past)]) == past) for p, _ in pairs)
+        assert read[turn + 1] - read[turn] == sum(news)
+        for prompt, answer in pairs:
+            expected = plain(other if turn == 3 else tiny_model(kind=kind), prompt, answer.ids)
+            assert answer.logprobs == pytest.approx(expected, abs=TOLERANCE)
+            if len(answer.ids) > 1:
+                remembered.append((*prompt, *answer.ids[:-1]))
+    assert read[3] < sum(len(prompt) for pairs in told[:3] for prompt, _ in pairs)
+
+
+def test_what_is_remembered_is_bounded(going: Any) -> None:
+    async def many() -> Any:
+        engine = TransformersEngine(tiny_model(), remembered=100)
+        for first in range(6):
+            await engine.generate([[first] * 30], Sampling(max_tokens=11))
+        kept = [past[0] for past in engine._batch._past]
+        await engine.close()
+        return kept
+
+    assert going(many()) == [4, 5]
 
 
 def test_score_is_the_models_own_opinion(going: Any) -> None:
@@ -214,3 +261,24 @@ def test_an_answer_that_nobody_wants_makes_room(going: Any) -> None:
         return second
 
     assert len(going(cancelled())[0].ids) == 2
+
+
+@pytest.mark.gpu
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="there is no GPU")
+def test_on_a_gpu(going: Any) -> None:
+    """Half precision is rough: what is asked is that answers of one batch are as near as their own forward pass."""
+    model = tiny_model().to("cuda", torch.bfloat16)
+
+    async def sampled() -> Any:
+        engine = TransformersEngine(model)
+        answers = await engine.generate(PROMPTS, Sampling(max_tokens=30, seed=5))
+        await engine.close()
+        return answers
+
+    for prompt, answer in zip(PROMPTS, going(sampled()), strict=True):
+        whole = torch.tensor([[*prompt, *answer.ids]], device="cuda")
+        with torch.no_grad():
+            logits = model(whole).logits[0, len(prompt) - 1 : -1].float()
+        ids = torch.tensor(answer.ids, device="cuda")[:, None]
+        expected = torch.log_softmax(logits, -1).gather(1, ids)[:, 0].cpu()
+        assert (torch.tensor(answer.logprobs) - expected).abs().mean() < 0.1

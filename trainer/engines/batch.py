@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field
@@ -9,7 +10,7 @@ from typing import Any
 
 import torch
 
-from excise.trainer.engines.growing_cache import joined, new_cache, select
+from excise.trainer.engines.growing_cache import joined, new_cache, row_of, select
 from excise.trainer.records import Generation, Sampling, Stop
 
 
@@ -42,13 +43,24 @@ class Answer:
 
 
 class Batch:
-    """Rows of answers with their keys and values; all of them end in the same column."""
+    """Rows of answers with their keys and values; all of them end in the same column.
 
-    def __init__(self, model: Any, pad_id: int) -> None:
-        self.model, self.pad_id = model, pad_id
+    Of answers that are over, keys and values are remembered, ``remembered`` tokens of them in all: where a
+    prompt goes on from such an answer, as in a conversation, only what is new is read.
+    """
+
+    def __init__(self, model: Any, pad_id: int, remembered: int = 16_384) -> None:
+        self.model, self.pad_id, self.remembered = model, pad_id, remembered
         self.answers: list[Answer] = []
+        self.num_read = 0
+        """Tokens of prompts that were read, padding not counted."""
         self._cache = new_cache()
         self._mask = torch.zeros(0, 0, dtype=torch.long, device=model.device)
+        self._past: dict[tuple[int, ...], Any] = {}
+
+    def forget(self) -> None:
+        """Forget what other weights made of earlier answers."""
+        self._past.clear()
 
     def admit(self, answers: Sequence[Answer], version: int) -> None:
         """Read prompts, draw each answer's first token, and go on with those that are not over by then.
@@ -56,31 +68,72 @@ class Batch:
         Equal prompts are read once.
         """
         prompts = list(dict.fromkeys(answer.prompt for answer in answers))
-        width, device = max(map(len, prompts)), self.model.device
-        ids = torch.full((len(prompts), width), self.pad_id, dtype=torch.long)
-        mask = torch.zeros(len(prompts), width, dtype=torch.long)
-        for row, prompt in enumerate(prompts):
-            ids[row, width - len(prompt) :] = torch.tensor(prompt)
-            mask[row, width - len(prompt) :] = 1
-        ids, mask, cache = ids.to(device), mask.to(device), new_cache()
-        logits = self._forward(ids, mask, cache)
-        row_of = {prompt: row for row, prompt in enumerate(prompts)}
-        rows = torch.tensor([row_of[answer.prompt] for answer in answers], device=device)
+        known = {prompt: self._known(prompt) for prompt in prompts}
+        fresh = [prompt for prompt in prompts if not known[prompt]]
+        parts = [self._read(fresh)] if fresh else []
+        parts += [self._read_on(prompt, past) for prompt, past in known.items() if past]
+        logits = torch.cat([part[0] for part in parts])
+        masks = [part[1] for part in parts]
+        cache = joined([part[2] for part in parts]) if len(parts) > 1 else parts[0][2]
+        mask = functools.reduce(_stacked, masks)
+        row_of_prompt = {prompt: row for row, prompt in enumerate(sorted(prompts, key=lambda p: bool(known[p])))}
+        rows = torch.tensor([row_of_prompt[answer.prompt] for answer in answers], device=self.model.device)
         draw(logits.index_select(0, rows), answers, version)
         going_on = [n for n, answer in enumerate(answers) if not self._over(answer)]
         if not going_on:
             return
         kept = rows[going_on]
         select(cache, kept)
+        mask = mask.index_select(0, kept)
         self._cache = joined([self._cache, cache]) if self.answers else cache
-        self._mask = _stacked(self._mask, mask.index_select(0, kept)) if self.answers else mask.index_select(0, kept)
+        self._mask = _stacked(self._mask, mask) if self.answers else mask
         self.answers += [answers[n] for n in going_on]
+
+    def _read(self, prompts: Sequence[tuple[int, ...]]) -> tuple[torch.Tensor, torch.Tensor, Any]:
+        """Logits behind each prompt, mask and cache."""
+        width, device = max(map(len, prompts)), self.model.device
+        ids = torch.full((len(prompts), width), self.pad_id, dtype=torch.long)
+        mask = torch.zeros(len(prompts), width, dtype=torch.long)
+        for row, prompt in enumerate(prompts):
+            ids[row, width - len(prompt) :] = torch.tensor(prompt)
+            mask[row, width - len(prompt) :] = 1
+        self.num_read += int(mask.sum())
+        ids, mask, cache = ids.to(device), mask.to(device), new_cache()
+        return self._forward(ids, mask, cache), mask, cache
+
+    def _read_on(self, prompt: tuple[int, ...], past: tuple[int, ...]) -> tuple[torch.Tensor, torch.Tensor, Any]:
+        """The same for one prompt that begins with what is remembered."""
+        device, cache = self.model.device, row_of(self._past[past], 0, 0)
+        ids = torch.tensor([prompt[len(past) :]], device=device)
+        mask = torch.ones(1, len(prompt), dtype=torch.long, device=device)
+        self.num_read += ids.shape[1]
+        return self._forward(ids, mask, cache), mask, cache
+
+    def _known(self, prompt: tuple[int, ...]) -> tuple[int, ...]:
+        """The longest beginning of a prompt that is remembered; its last token is always read."""
+        found = (past for past in self._past if len(past) < len(prompt) and prompt[: len(past)] == past)
+        return max(found, key=len, default=())
+
+    def _remember(self, row: int, version: int) -> None:
+        """Keep the keys and values of an answer that is over, if one version of the weights made all of them."""
+        answer = self.answers[row]
+        ids = (*answer.prompt, *answer.ids[:-1])
+        if answer.versions[0] != version or len(ids) > self.remembered:
+            return
+        for past in [past for past in self._past if ids[: len(past)] == past]:
+            del self._past[past]
+        self._past[ids] = row_of(self._cache, row, self._mask.shape[1] - len(ids))
+        while sum(map(len, self._past)) > self.remembered:
+            del self._past[next(iter(self._past))]
 
     def step(self, version: int) -> None:
         """One more token for every answer."""
         last = torch.tensor([[answer.ids[-1]] for answer in self.answers], device=self.model.device)
         self._mask = torch.cat([self._mask, self._mask.new_ones(len(self.answers), 1)], dim=1)
         draw(self._forward(last, self._mask, self._cache), self.answers, version)
+        for row, answer in enumerate(self.answers):
+            if answer.stop is not None and not answer.future.cancelled():
+                self._remember(row, version)
         self.drop_finished()
 
     def drop_finished(self) -> None:

@@ -28,6 +28,8 @@ class EngineSettings(BaseModel):
     """For ``transformers``: ``cpu``, ``cuda``, ``cuda:1``; ``auto`` takes a GPU if there is one."""
     max_batch: int = Field(default=64, ge=1)
     """For ``transformers``: answers that are written at once."""
+    remembered: int = Field(default=16_384, ge=0)
+    """For ``transformers``: tokens whose keys and values are kept, so that conversations are not read again."""
     python: Path | None = None
     """For ``vllm-server``: the interpreter that has vLLM; without it, this one."""
     url: str = ""
@@ -92,5 +94,5 @@ def _transformers(settings: EngineSettings, model: Path) -> Engine:
     dtype = ("bfloat16" if device != "cpu" else "float32") if settings.dtype == "auto" else settings.dtype
     return TransformersEngine.from_folder(
         model, device=device, dtype=dtype, context_length=settings.context_length, max_batch=settings.max_batch,
-        deadline_s=settings.deadline_s,
+        remembered=settings.remembered, deadline_s=settings.deadline_s,
     )  # fmt: skip

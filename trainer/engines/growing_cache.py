@@ -61,6 +61,13 @@ class GrowingLayer(CacheLayerMixin):  # type: ignore[misc]
         keys, values = (states[:, :, first:].index_select(0, rows) for states in self._views())
         self._buffers, self.length = (keys, values), self.length - first
 
+    def row(self, row: int, first: int) -> GrowingLayer:
+        """A copy of one row, without the columns before ``first``."""
+        copy = GrowingLayer()
+        keys, values = (states[row : row + 1, :, first:].clone() for states in self._views())
+        copy._buffers, copy.length, copy.is_initialized = (keys, values), self.length - first, True
+        return copy
+
     def get_mask_sizes(self, query_length: int) -> tuple[int, int]:
         """Columns after a query of this length, and where they begin."""
         return self.get_seq_length() + query_length, 0
@@ -87,6 +94,14 @@ def joined(parts: list[Cache]) -> Cache:
         layer = GrowingLayer()
         layer.place([part.layers[number] for part in parts], end=end, room=end + HEADROOM)
         whole.layers.append(layer)
+    return whole
+
+
+def row_of(cache: Cache, row: int, first: int) -> Cache:
+    """A copy of one row, without the columns before ``first``."""
+    whole = new_cache()
+    for layer in cache.layers:
+        whole.layers.append(layer.row(row, first))
     return whole
 
 

@@ -10,11 +10,11 @@ import signal
 import socket
 import subprocess
 import sys
-import tempfile
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from excise.envs.processes import own_temporary, sweep_temporary
 from excise.errors import EngineError
 from excise.trainer.engines.http_calls import HTTPFailure, call
 
@@ -36,14 +36,15 @@ class ServerProcess:
             probe.bind(("127.0.0.1", 0))
             port = probe.getsockname()[1]
         self.url = f"http://127.0.0.1:{port}"
-        self._folder = tempfile.TemporaryDirectory(prefix="excise-vllm-")
-        shutil.copyfile(WORKER, Path(self._folder.name) / f"{WORKER_MODULE}.py")
-        here = os.pathsep.join(filter(None, [self._folder.name, os.environ.get("PYTHONPATH", "")]))
-        self._log = Path(self._folder.name) / "log"
+        sweep_temporary("vllm")
+        self._folder = Path(own_temporary("vllm"))
+        shutil.copyfile(WORKER, self._folder / f"{WORKER_MODULE}.py")
+        here = os.pathsep.join(filter(None, [str(self._folder), os.environ.get("PYTHONPATH", "")]))
+        self._log = self._folder / "log"
         line = [sys.executable, "-I", "-S", str(WARDEN), *command, "--host", "127.0.0.1", "--port", str(port)]
         with open(self._log, "wb") as log:
             self._process = subprocess.Popen(
-                line, stdin=subprocess.PIPE, stdout=log, stderr=log, cwd=self._folder.name, start_new_session=True,
+                line, stdin=subprocess.PIPE, stdout=log, stderr=log, cwd=self._folder, start_new_session=True,
                 env={**os.environ, "PYTHONPATH": here, **environment},
             )  # fmt: skip
 
@@ -93,4 +94,4 @@ class ServerProcess:
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(self._process.pid, signal.SIGKILL)
             self._process.wait(END_S)
-        self._folder.cleanup()
+        shutil.rmtree(self._folder, ignore_errors=True)

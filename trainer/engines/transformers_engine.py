@@ -57,13 +57,15 @@ class TransformersEngine:
         context_length: int = 0,
         max_batch: int = 64,
         max_prefill: int = 8192,
+        remembered: int = 16_384,
         version: int = 0,
         deadline_s: float = 3600.0,
     ) -> None:
         """``model`` is a causal language model; the engine changes its weights and must be its only user.
 
         ``context_length`` 0 takes the model's own; ``max_batch`` are answers written at once, ``max_prefill`` tokens
-        of prompts read in one pass (a longer prompt is read alone), ``deadline_s`` the longest that any call may take.
+        of prompts read in one pass (a longer prompt is read alone), ``remembered`` tokens of finished answers that
+        conversations can go on from, ``deadline_s`` the longest that any call may take.
         """
         self.model = model.eval()
         own = int(model.config.get_text_config().max_position_embeddings)
@@ -72,7 +74,7 @@ class TransformersEngine:
         self._version = version
         self._waiting: list[Answer] = []
         self._inbox: queue.SimpleQueue[Answer | _Job | None] = queue.SimpleQueue()
-        self._batch = Batch(model, int(getattr(model.config, "pad_token_id", None) or 0))
+        self._batch = Batch(model, int(getattr(model.config, "pad_token_id", None) or 0), remembered)
         self._broken = ""
         self._lock = threading.Lock()
         self._thread = threading.Thread(target=self._work, name="excise-engine", daemon=True)
@@ -222,6 +224,7 @@ class TransformersEngine:
             raise EngineError(f"{len(missing)} weights are missing, {missing[0]} among them.")
         for name, tensor in weights:
             own[name].data.copy_(tensor)
+        self._batch.forget()
         self._version = version
 
     def _scores(self, sequences: Sequence[Sequence[int]]) -> list[list[float]]:

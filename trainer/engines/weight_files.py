@@ -6,11 +6,11 @@ import json
 import os
 import shutil
 import struct
-import tempfile
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from excise.envs.processes import own_temporary, sweep_temporary
 from excise.errors import EngineError
 
 if TYPE_CHECKING:
@@ -27,7 +27,9 @@ class WeightFiles:
 
     def __init__(self, model: Path, folder: Path | None = None) -> None:
         self._shapes, self._tied = shapes_of(model), _is_tied(model)
-        self._folder = Path(tempfile.mkdtemp(prefix="excise-weights-", dir=folder or _memory(model)))
+        within = str(folder) if folder else _memory(model)
+        sweep_temporary("weights", within)  # those of a trainer that was killed would fill the memory
+        self._folder = Path(own_temporary("weights", within))
         self._written: list[Path] = []
 
     @property
