@@ -1,4 +1,4 @@
-"""DuckDB over a task set: the six tables and two summaries as views, and queries that only read."""
+"""DuckDB over a task set: the six tables, two summaries and the rollouts beside them as views; queries only read."""
 
 from __future__ import annotations
 
@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING, Any
 from rich.cells import cell_len
 
 from excise.datasets.durable import explained, file_sha256
-from excise.datasets.schema import TABLES, Table
+from excise.datasets.rollouts import rollouts_view
+from excise.datasets.schema import TABLES, empty_view
 from excise.datasets.snapshot import Snapshot
 from excise.errors import StoreError
 
@@ -56,7 +57,7 @@ def views_sql(root: Path | None = None) -> str:
     parts = ["-- In this folder: duckdb -init views.sql\n"]
     for table in TABLES.values():
         if root and not (root / table.name).is_dir():  # the set was made before there was such a table
-            parts.append(_empty_view(table))
+            parts.append(empty_view(table))
             continue
         pattern = _quoted(f"{prefix}{table.name}/*.parquet")
         parts.append(
@@ -64,12 +65,6 @@ def views_sql(root: Path | None = None) -> str:
         )
         parts += [f"COMMENT ON COLUMN {table.name}.{c.name} IS {_quoted(c.comment)};\n" for c in table.columns]
     return "".join([*parts, FUNNEL, GATES])
-
-
-def _empty_view(table: Table) -> str:
-    kinds = {"string": "VARCHAR", "int": "BIGINT", "float": "DOUBLE", "bool": "BOOLEAN", "list<string>": "VARCHAR[]"}
-    columns = ", ".join(f'NULL::{kinds.get(c.kind, "VARCHAR")} AS "{c.name}"' for c in table.columns)
-    return f"CREATE OR REPLACE VIEW {table.name} AS SELECT {columns} WHERE false;\n"
 
 
 def connect(store: Path | str) -> duckdb.DuckDBPyConnection:
@@ -89,7 +84,7 @@ def _open(store: Path | str) -> tuple[Snapshot, duckdb.DuckDBPyConnection]:
     _refuse_damaged(snapshot, thorough=False)
     connection = duckdb.connect()
     try:
-        connection.execute(views_sql(snapshot.root))
+        connection.execute(views_sql(snapshot.root) + rollouts_view(Path(store).absolute()))
     except duckdb.Error as error:
         connection.close()
         _refuse_damaged(snapshot, thorough=True)

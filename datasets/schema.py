@@ -104,6 +104,10 @@ def field_kinds(record: type) -> dict[str, str]:
 
 
 def _kind(annotation: Any) -> str:
+    if isinstance(annotation, builtin_types.UnionType):
+        (annotation, *others) = [part for part in get_args(annotation) if part is not type(None)]
+        if others:
+            return ""
     scalars = {str: "string", int: "int", float: "float", bool: "bool"}
     if get_origin(annotation) is tuple:
         return "list<string>" if get_args(annotation) == (str, ...) else ""
@@ -114,7 +118,8 @@ def _kind(annotation: Any) -> str:
     return "string" if issubclass(annotation, StrEnum) else scalars.get(annotation, "")
 
 
-def _columns(record: type, *only: str, skip: tuple[str, ...] = ()) -> Iterator[Column]:
+def columns_of(record: type, *only: str, skip: tuple[str, ...] = ()) -> Iterator[Column]:
+    """A column for each field of a record that can be one, or for ``only`` these, in order."""
     kinds, comments = field_kinds(record), field_comments(record)
     for name in only or kinds:
         if name not in skip:
@@ -135,50 +140,50 @@ TASKS = Table(
     name="tasks",
     comment="One certified task. The first columns are those of SWE-bench.",
     columns=(
-        *_columns(Task, *_SWE_BENCH_FIRST),
+        *columns_of(Task, *_SWE_BENCH_FIRST),
         _text("environment_setup_commit", "Same as base_commit: the environment is built from the untouched sources."),
         _text("image_name", "Empty: the environment is built from its recipe, no image is needed."),
-        *_columns(Task, skip=_SWE_BENCH_FIRST),
-        *_columns(Difficulty),
+        *columns_of(Task, skip=_SWE_BENCH_FIRST),
+        *columns_of(Difficulty),
         _text("certificate", "The whole certificate as JSON."),
         _text("certificate_id", "Content hash of the certificate."),
-        *_columns(Certificate, "flake_rate", "cpu_s", "wall_s"),
+        *columns_of(Certificate, "flake_rate", "cpu_s", "wall_s"),
     ),
     sort_by=("instance_id",),
 )
 VERDICTS = Table(
     name="verdicts",
     comment="One run of one gate on one task or candidate, refused candidates included.",
-    columns=(_REPO, *_columns(Verdict)),
+    columns=(_REPO, *columns_of(Verdict)),
     sort_by=("instance_id", "gate", "run"),
 )
 REJECTIONS = Table(
     name="rejections",
     comment="Something that was refused, and why. Nothing vanishes without a row.",
-    columns=tuple(_columns(Rejection)),
+    columns=tuple(columns_of(Rejection)),
     sort_by=("stage", "subject", "reason"),
 )
 REPOS = Table(
     name="repos",
     comment="One source: the snapshot that was fetched (empty where it could not be) and the funnel.",
-    columns=(*_columns(Repo), *_columns(RepoReport, skip=("repo", "source"))),
+    columns=(*columns_of(Repo), *columns_of(RepoReport, skip=("repo", "source"))),
     sort_by=("repo", "source"),
 )
 ENVIRONMENTS = Table(
     name="environments",
     comment="One installed environment, and what the untouched project's tests say in it.",
     columns=(
-        *_columns(Environment),
+        *columns_of(Environment),
         _text("recipe", "The whole recipe as JSON."),
-        *_columns(Recipe, "python", "requirements", "extras", "test_args", "system_packages", "cutoff"),
-        *_columns(Baseline, skip=("env_id",)),
+        *columns_of(Recipe, "python", "requirements", "extras", "test_args", "system_packages", "cutoff"),
+        *columns_of(Baseline, skip=("env_id",)),
     ),
     sort_by=("env_id",),
 )
 QUARANTINES = Table(
     name="quarantines",
     comment="One task that is left out because of one leak; it stays in `tasks`, readers leave it out by default.",
-    columns=(_REPO, *_columns(Quarantine)),
+    columns=(_REPO, *columns_of(Quarantine)),
     sort_by=("instance_id", "leak_id"),
 )
 TABLES: Mapping[str, Table] = {t.name: t for t in (TASKS, VERDICTS, REJECTIONS, REPOS, ENVIRONMENTS, QUARANTINES)}
@@ -203,8 +208,17 @@ def arrow_schema(table: Table, *, comments: bool = False) -> Any:
     return pa.schema(fields, metadata={VERSION_KEY: str(SCHEMA_VERSION)})
 
 
+def empty_view(table: Table) -> str:
+    """``CREATE VIEW`` of a table without rows, for a set that has no file of it."""
+    kinds = {"string": "VARCHAR", "int": "BIGINT", "float": "DOUBLE", "bool": "BOOLEAN", "list<string>": "VARCHAR[]"}
+    columns = ", ".join(f'NULL::{kinds.get(c.kind, "VARCHAR")} AS "{c.name}"' for c in table.columns)
+    return f"CREATE OR REPLACE VIEW {table.name} AS SELECT {columns} WHERE false;\n"
+
+
 def render_docs() -> str:
     """``docs/schema.md``."""
+    from excise.datasets.rollouts import ROLLOUTS
+
     lines = [
         "# Schema of a task set",
         "",
@@ -215,7 +229,7 @@ def render_docs() -> str:
         "",
         *(f"- **{version}**: {text}" for version, text in HISTORY),
     ]
-    for table in TABLES.values():
+    for table in (*TABLES.values(), ROLLOUTS):
         lines += ["", f"## {table.name}", "", table.comment, "", "| column | type | meaning |", "|---|---|---|"]
         lines += [f"| `{c.name}` | {c.kind.replace('<', '&lt;')} | {_cell(c.comment)} |" for c in table.columns]
     return "\n".join(lines) + "\n"

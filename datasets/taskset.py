@@ -105,6 +105,10 @@ class TaskSet:
             raise StoreError(f"{name} could not be fetched: {row['detail'] or row['status']}", reason="not_fetched")
         return repo
 
+    def repo_of(self, entry: str) -> Repo | None:
+        """The snapshot that was put under a name of the manifest; ``None`` where it could not be had."""
+        return next((convert.repo_from(row) for row in self._snapshot.rows("repos", entry)), None)
+
     def repos(self) -> tuple[Repo, ...]:
         """All repositories that could be fetched."""
         return tuple(repo for row in self._snapshot.rows("repos") if (repo := convert.repo_from(row)))

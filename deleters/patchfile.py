@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
+from itertools import pairwise
 from typing import NamedTuple
 
 from excise.errors import PatchError
@@ -79,14 +80,14 @@ def unquote(path: str) -> str:
 
 
 def parse_patch(patch: str) -> list[FilePatch]:
-    """The files of a patch in order. Raises :class:`PatchError` for anything that is not understood."""
+    """The files of a patch in order; of an empty one, none. Raises :class:`PatchError` for what is not understood."""
     lines = patch.split("\n")
     if lines.pop():
         raise PatchError("the patch does not end with a newline")
     starts = [i for i, line in enumerate(lines) if line.startswith("diff --git ")]
     if lines and (not starts or starts[0] != 0):
         raise PatchError("the patch does not begin with 'diff --git'")
-    return [_parse_file(lines[a:b]) for a, b in zip(starts, [*starts[1:], len(lines)], strict=True)]
+    return [_parse_file(lines[a:b]) for a, b in pairwise([*starts, len(lines)])]
 
 
 def _parse_file(lines: list[str]) -> FilePatch:

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from excise.deleters.parts import Expression, Line
 from excise.deleters.remove import Remove
 from excise.deleters.stub import Stub
 from excise.errors import ConfigError
 from excise.protocols import Deleter
 
 _DELETERS: dict[str, type[Deleter]] = {
-    Remove.name: Remove,
+    Expression.name: Expression,
+    Line.name: Line,
     Stub.name: Stub,
+    Remove.name: Remove,
 }
 
 
@@ -22,4 +25,4 @@ def get(name: str) -> Deleter:
 
 def all_deleters() -> tuple[Deleter, ...]:
     """Every deleter, from the easiest rung up."""
-    return tuple(get(name) for name in ("stub", "remove"))
+    return tuple(get(name) for name in _DELETERS)

@@ -6,10 +6,13 @@ What else it says is the task's visibility:
 =============  ==========  ==========  ====
 level          signatures  docstrings  docs
 =============  ==========  ==========  ====
+``tests``      yes         yes         yes
 ``docstring``  yes         yes         yes
 ``signature``  yes         no          no
 ``behaviour``  names only  yes         yes
 =============  ==========  ==========  ====
+
+With ``tests``, the tests that fail stay in the tree, and the statement says where they are.
 """
 
 from __future__ import annotations
@@ -29,8 +32,8 @@ from excise.types import Deletion, Repo, Symbol, SymbolKind, Visibility
 MAX_CALL_SITES = 6
 MAX_DOC_CHARS = 4000
 _BEFORE_PARAMETERS = re.compile(r"^(?:async )?(?:def|class) \w+ ?(?:\[.*?\])?(?=\(|$)")
-LEVELS = (Visibility.DOCSTRING, Visibility.SIGNATURE, Visibility.BEHAVIOUR)
-"""What can be written. The levels that show tests are not implemented: hidden tests are always hidden."""
+LEVELS = (Visibility.TESTS, Visibility.DOCSTRING, Visibility.SIGNATURE, Visibility.BEHAVIOUR)
+"""What can be written. To show some of the tests and hide others is not implemented."""
 
 
 def write_statement(
@@ -58,7 +61,7 @@ def write_statement(
         _documented(codebase, shown, deletion, visibility, documents or {}),
         _where_used(codebase, removed),
         _imports(codebase, shown),
-        _checked(fail_to_pass, deletion.hidden),
+        _checked(codebase, fail_to_pass, deletion.hidden),
     ]
     spelled = _bare if visibility is Visibility.BEHAVIOUR else _signature
     interface = dict.fromkeys(f"{symbol.path}: {spelled(symbol)}" for symbol in shown)
@@ -92,7 +95,13 @@ def _title(repo: Repo, shown: Sequence[Symbol], deletion: Deletion) -> str:
     names = [f"`{s.qualname or s.path}`" for s in outer]
     listed = ", ".join(names[:5]) + (f" and {len(names) - 5} more" if len(names) > 5 else "")
     version = f" {repo.version}" if repo.version else ""
-    if deletion.deleter == "stub":
+    if deletion.deleter == "expression":
+        return (
+            f"# Complete {listed}\n\nIn this checkout of {repo.repo}{version} one `return` of the code below is gone: "
+            "`raise NotImplementedError` stands in its place. Return an expression with which the code does what is "
+            "described here. Everything else in the project works and must keep working."
+        )
+    if deletion.deleter in {"stub", "line"}:
         return (
             f"# Implement {listed}\n\nIn this checkout of {repo.repo}{version} the code below is only a stand-in: "
             "names and signatures are there, what they do is gone. Write it again so that it does what is "
@@ -257,17 +266,23 @@ def _imports(codebase: Codebase, shown: Sequence[Symbol]) -> str:
     return "## Also importable from\n\n" + "\n".join(lines) if lines else ""
 
 
-def _checked(fail_to_pass: Sequence[str], hidden: Sequence[str]) -> str:
+def _checked(codebase: Codebase, fail_to_pass: Sequence[str], hidden: Sequence[str]) -> str:
     unseen = [test for test in fail_to_pass if test in set(hidden)]
-    seen = len(fail_to_pass) - len(unseen)
-    files = sorted({test.partition("::")[0] for test in unseen})
-    listed = ", ".join(f"`{file}`" for file in files[:5]) + (" and others" if len(files) > 5 else "")
+    seen = [test for test in fail_to_pass if test not in set(hidden)]
+    shown = [test for test in seen if codebase.is_test(test.partition("::")[0])]
     parts = []
     if unseen:
-        parts.append(f"{_count(len(unseen), 'test')} not in this checkout (from {listed}) must pass")
-    if seen:
-        parts.append(f"{_count(seen, 'example')} in docstrings and documents here, failing now, must pass")
+        parts.append(f"{_count(len(unseen), 'test')} not in this checkout (from {_files(unseen)}) must pass")
+    if shown:
+        parts.append(f"{_count(len(shown), 'test')} in this checkout (in {_files(shown)}), failing now, must pass")
+    if examples := len(seen) - len(shown):
+        parts.append(f"{_count(examples, 'example')} in docstrings and documents here, failing now, must pass")
     return f"## How it is checked\n\n{'; '.join(parts)}; and all tests that pass now must still pass."
+
+
+def _files(tests: Sequence[str]) -> str:
+    files = sorted({test.partition("::")[0] for test in tests})
+    return ", ".join(f"`{file}`" for file in files[:5]) + (" and others" if len(files) > 5 else "")
 
 
 def _count(number: int, noun: str) -> str:

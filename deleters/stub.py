@@ -1,4 +1,4 @@
-"""The deleter ``stub``: bodies go, signatures and docstrings stay. The lowest rung of the ladder."""
+"""The deleter ``stub``: bodies go, signatures and docstrings stay."""
 
 from __future__ import annotations
 
@@ -35,12 +35,7 @@ class Stub:
         functions = [f for f in functions_of(python, wanted) if not is_overload(f) and not is_abstract(f)]
         if not functions:
             raise DeletionRefused("no function with a body to empty", reason="nothing_to_stub")
-        follower = Follower(python, on_test=lambda _: None)
-        hider = TestHider(python, follower)
-        hider.hide(hide or frozenset(feature.tests))
-        follower.run()
-        hider.clean_up()
-        tests = {p: v for p, v in results(follower.plans.values()).items() if python.is_test(p)}
+        tests, hidden = without_tests(python, feature, hide)
         return build_deletion(
             python,
             feature,
@@ -48,8 +43,8 @@ class Stub:
             version=self.version,
             changed={**stubbed(python, functions, "raise", keep_docstring=True), **tests},
             removed=[f.symbol_id for f in functions],
-            hidden=hider.hidden,
-            text=[(f.symbol_id, _body(python, f)) for f in functions],
+            hidden=hidden,
+            text=[(f.symbol_id, body_of(python, f)) for f in functions],
             stubs_of=wanted,
         )
 
@@ -58,6 +53,19 @@ class Stub:
         return EXAMPLES
 
 
-def _body(codebase: PythonCodebase, symbol: Symbol) -> str:
+def without_tests(
+    codebase: PythonCodebase, feature: Feature, hide: frozenset[str]
+) -> tuple[dict[str, tuple[bytes, bytes | None]], set[str]]:
+    """Test files, before and after, and the ids that are hidden, where all names in the sources stay."""
+    follower = Follower(codebase, on_test=lambda _: None)
+    hider = TestHider(codebase, follower)
+    hider.hide(hide or frozenset(feature.tests))
+    follower.run()
+    hider.clean_up()
+    return {p: v for p, v in results(follower.plans.values()).items() if codebase.is_test(p)}, hider.hidden
+
+
+def body_of(codebase: PythonCodebase, symbol: Symbol) -> str:
+    """The code of a function behind its docstring."""
     source = codebase.modules[symbol.path].source
     return source[symbol.code_start : symbol.end].decode("utf-8", "replace")

@@ -34,10 +34,13 @@ def own_temporary(kind: str, folder: str | None = None) -> str:
     return tempfile.mkdtemp(prefix=f"excise-{kind}-{own_name()}-", dir=folder)
 
 
-def sweep_temporary(kind: str) -> int:
-    """Remove this user's temporary folders of a kind whose processes are gone; returns how many."""
+def sweep_temporary(kind: str, within: str | None = None) -> int:
+    """Remove this user's temporary folders of a kind whose processes are gone; returns how many.
+
+    ``within``: the folder that they were made in, where that was not the usual one.
+    """
     count = 0
-    for folder in glob.glob(f"{tempfile.gettempdir()}/excise-{kind}-*-*-*"):
+    for folder in glob.glob(f"{within or tempfile.gettempdir()}/excise-{kind}-*-*-*"):
         owner = os.path.basename(folder).removeprefix(f"excise-{kind}-").rpartition("-")[0]
         with contextlib.suppress(OSError):
             if os.stat(folder).st_uid == os.geteuid() and not is_alive(owner):

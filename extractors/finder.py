@@ -54,6 +54,7 @@ class _Ground:
     at_import: frozenset[str]
     num_tests: int
     max_tests: int
+    min_loc: int
     symbols: dict[str, Symbol] = field(default_factory=dict)
     twins: Counter[bytes] = field(default_factory=Counter)
     """How often the same code stands in the repository; short code is not counted."""
@@ -70,7 +71,7 @@ class _Ground:
             ("has_twin", lambda: self.twins[_code_of(self.codebase, symbol)] > 1),
             ("special_name", lambda: _is_dunder(symbol.name)),
             ("private", lambda: not symbol.is_public),
-            ("too_small", lambda: symbol.loc < MIN_LOC),
+            ("too_small", lambda: symbol.loc < self.min_loc),
             ("too_large", lambda: symbol.loc > MAX_LOC),
         )
         return next((reason for reason, applies in checks if applies()), "")
@@ -116,13 +117,15 @@ def find_features(
     tree: str,
     max_f2p_share: float,
     seed: int = 0,
+    min_loc: int = MIN_LOC,
 ) -> Found:
     """All features worth trying, best mix first.
 
     ``trusted`` are the tests that pass in every baseline run, alone and in order. ``max_f2p_share`` is the largest
-    share of them that one feature may need. Equal input gives an equal answer.
+    share of them that one feature may need, ``min_loc`` the fewest lines of code of an entry. Equal input gives an
+    equal answer.
     """
-    ground = _ground(codebase, coverage, trusted, max_f2p_share)
+    ground = _ground(codebase, coverage, trusted, max_f2p_share, min_loc)
     reasons: Counter[str] = Counter()
     entries: list[Symbol] = []
     for symbol in ground.symbols.values():
@@ -145,7 +148,7 @@ def find_features(
     )
 
 
-def _ground(codebase: Codebase, coverage: CoverageMap, trusted: frozenset[str], share: float) -> _Ground:
+def _ground(codebase: Codebase, coverage: CoverageMap, trusted: frozenset[str], share: float, min_loc: int) -> _Ground:
     symbols = {i: s for i, s in codebase.symbols().items() if not codebase.is_test(s.path)}
     tests = {
         symbol: frozenset(coverage.tests[n] for n in numbers if coverage.tests[n] in trusted)
@@ -156,7 +159,7 @@ def _ground(codebase: Codebase, coverage: CoverageMap, trusted: frozenset[str], 
     most = max(1, int(len(trusted) * share))
     callables = (s for s in codebase.symbols().values() if s.is_callable)
     twins = Counter(code for symbol in callables if (code := _code_of(codebase, symbol)))
-    return _Ground(codebase, tests, at_import, len(trusted), most, symbols, twins)
+    return _Ground(codebase, tests, at_import, len(trusted), most, min_loc, symbols, twins)
 
 
 def _code_of(codebase: Codebase, symbol: Symbol) -> bytes:

@@ -41,11 +41,14 @@ from excise.pipeline.cli_common import (
     tell,
 )
 from excise.pipeline.env_command import env
+from excise.pipeline.eval_command import EVAL_CODES, evaluate
 from excise.pipeline.grade_command import ATTACK_CODES, GRADE_CODES, attack, grade
 from excise.pipeline.leak_commands import audit, recover
+from excise.pipeline.train_command import TRAIN_CODES, train
 from excise.types import to_dict
 
 if TYPE_CHECKING:
+    from excise.pipeline.planning import Plan
     from excise.pipeline.state import SourceState
 
 CODES = "Exit code: 0 every source gave tasks; 3 some gave none; 1 none gave any; 2 usage; 130 interrupted."
@@ -78,6 +81,9 @@ def generate(
     limit: Annotated[
         int | None, typer.Option(help="At most this many tasks per source, whatever the files say.")
     ] = None,
+    request: Annotated[
+        Path | None, typer.Option(help="JSON file that says which rungs are wanted; sources: those of the set.")
+    ] = None,
     scheduler: Scheduler = None,
     workers: Workers = None,
     cache: Cache = None,
@@ -91,7 +97,11 @@ def generate(
     """Make tasks from repositories. Run it again to go on where it stopped."""
     with guarded():
         settings = settings_of(config, set_, out=out, limit=limit, scheduler=scheduler, workers=workers, cache=cache)
-        settings = with_sources(settings, sources or [])
+        settings, plan = with_sources(settings, sources or []), None
+        if request is not None:
+            from excise.pipeline.request import prepare_request, read_request
+
+            settings, plan = prepare_request(settings, read_request(request))
         if print_config:
             print(settings.model_dump_json(indent=2))
             return
@@ -101,7 +111,7 @@ def generate(
             )
         if dry_run:
             raise typer.Exit(_dry_run(settings, as_json))
-        raise typer.Exit(_run(settings, as_json=as_json, quiet=quiet, refresh=False))
+        raise typer.Exit(_run(settings, as_json=as_json, quiet=quiet, refresh=False, plan=plan))
 
 
 @app.command(epilog=CODES)
@@ -123,7 +133,7 @@ def refresh(
         raise typer.Exit(_run(settings, as_json=as_json, quiet=quiet, refresh=True))
 
 
-def _run(settings: Settings, *, as_json: bool, quiet: bool, refresh: bool) -> int:
+def _run(settings: Settings, *, as_json: bool, quiet: bool, refresh: bool, plan: Plan | None = None) -> int:
     from excise.pipeline.dag import run
     from excise.pipeline.progress import Progress, caps, ending, funnel
 
@@ -132,7 +142,7 @@ def _run(settings: Settings, *, as_json: bool, quiet: bool, refresh: bool) -> in
     if not quiet and not as_json and caps(settings):
         tell(caps(settings))
     with Progress(errors, quiet=quiet or as_json) as progress:
-        result = run(settings, progress, refresh=refresh)
+        result = run(settings, progress, refresh=refresh, plan=plan)
     if as_json:
         body = {
             "out": str(settings.out),
@@ -231,7 +241,9 @@ def verify(
 def query(
     sql: Annotated[
         str,
-        typer.Argument(help="SQL over tasks, verdicts, rejections, repos, environments, quarantines, funnel, gates."),
+        typer.Argument(
+            help="SQL over tasks, verdicts, rejections, repos, environments, quarantines, funnel, gates, rollouts."
+        ),
     ],
     out: Out = None,
     format_: Annotated[Format, typer.Option("--format", "-f", help="How to print.")] = Format.TABLE,
@@ -348,6 +360,8 @@ app.command()(recover)
 app.command()(audit)
 app.command(epilog=GRADE_CODES)(grade)
 app.command(epilog=ATTACK_CODES)(attack)
+app.command(epilog=TRAIN_CODES)(train)
+app.command("eval", epilog=EVAL_CODES)(evaluate)
 
 
 def _version(value: bool) -> None:

@@ -22,6 +22,7 @@ from excise.errors import StoreError
 from excise.pipeline import model_environment, order, proving, stages
 from excise.pipeline.cluster import cluster_client
 from excise.pipeline.jobs import Jobs, failure_of
+from excise.pipeline.planning import MARK, Plan
 from excise.pipeline.stage import rejection_of
 from excise.pipeline.state import SourceState
 from excise.types import Feature, Rejection, SourceSpec, Worker
@@ -57,13 +58,21 @@ class Run:
     """One run of the graph over all sources."""
 
     def __init__(
-        self, settings: Settings, client: Any, writer: Writer, listener: Listener, *, atomic: bool = False
+        self,
+        settings: Settings,
+        client: Any,
+        writer: Writer,
+        listener: Listener,
+        *,
+        atomic: bool = False,
+        plan: Plan | None = None,
     ) -> None:
         self.settings = settings
         self.atomic = atomic
         self.writer = writer
         self.listener = listener
-        self.states = [SourceState(spec, self.cap(spec)) for spec in unique(settings.sources)]
+        self.plan = plan or Plan()
+        self.states = [SourceState(spec, self.cap(spec), self.plan) for spec in unique(settings.sources)]
         self.jobs: Jobs[_Job] = Jobs(client, self.begun)
         self.dirty: set[str] = set()
         self.known_before = frozenset(name for name in writer.names() if writer.num_tasks(name))
@@ -72,7 +81,7 @@ class Run:
     def cap(self, spec: SourceSpec) -> int | None:
         """At most so many tasks. A run that asks for fewer than are published takes none away; a refresh does."""
         limit = spec.limit or self.settings.limit
-        return limit if limit is None or self.atomic else max(limit, self.writer.num_tasks(spec.name))
+        return limit if limit is None or self.atomic else max(limit, self.writer.num_tasks(self.plan.entry(spec)))
 
     def submit(self, job: _Job, function: Callable[..., Any], *args: Any) -> None:
         """Put a stage into the graph."""
@@ -153,7 +162,7 @@ class Run:
             self.submit(_Job(state, "coverage"), stages.coverage_stage, answer)
         elif job.stage == "coverage":
             state.prepared = answer
-            self.submit(_Job(state, "find"), stages.find_stage, answer)
+            self.submit(_Job(state, "find"), stages.find_stage, answer, self.plan.min_loc)
         elif job.stage == "find":
             state.propose(answer)
             self.feed(state)
@@ -175,7 +184,7 @@ class Run:
         """Whether a source's rows may replace what the set has: never half for whole, never a failure for tasks."""
         if state.name not in self.dirty or (state.sourced is None and state.failure is None):
             return False
-        if state.name not in self.known_before:
+        if state.entry not in self.known_before:
             return True
         lost = state.failure is not None and state.failure.worker_outcome is not Worker.OK
         unavailable = state.failure is not None and state.failure.stage == "fetch"
@@ -186,14 +195,14 @@ class Run:
         for state in self.states:
             if self.publishable(state):
                 try:
-                    self.writer.put_repo(state.name, state.rows())
+                    self.writer.put_repo(state.entry, state.rows())
                 except StoreError as error:
                     if error.reason != "duplicate_task":
                         raise
                     state.tasks.clear()
                     state.certificates.clear()
                     state.fail(rejection_of("publish", state.name, error))
-                    self.writer.put_repo(state.name, state.rows())
+                    self.writer.put_repo(state.entry, state.rows())
         self.dirty.clear()
         self.published = time.monotonic()
         self.writer.publish()
@@ -210,19 +219,21 @@ def unique(specs: Sequence[SourceSpec]) -> list[SourceSpec]:
     return list({spec.name: spec for spec in reversed(specs)}.values())[::-1]
 
 
-def run(settings: Settings, listener: Listener, *, refresh: bool = False) -> RunResult:
-    """Make tasks from all sources and publish them as they come.
+def run(settings: Settings, listener: Listener, *, refresh: bool = False, plan: Plan | None = None) -> RunResult:
+    """Make tasks from all sources and publish them as they come; ``plan`` says which ones.
 
     A ``refresh`` publishes once, at the end, and takes repositories out that are no longer among the sources.
     Raises :class:`excise.errors.ConfigError` and :class:`excise.errors.StoreError`.
     """
     with Store(settings.out).writer() as writer, cluster_client(settings.scheduler, settings.workers) as client:
-        graph = Run(settings, client, writer, listener, atomic=refresh)
+        graph = Run(settings, client, writer, listener, atomic=refresh, plan=plan)
         finished = graph.go()
         graph.dirty.update(state.name for state in graph.states)
         if refresh and finished:
-            for name in set(writer.names()) - {state.name for state in graph.states}:
-                writer.drop_repo(name)
+            kept = {state.name for state in graph.states}
+            for name in writer.names():
+                if name.partition(MARK)[0] not in kept:
+                    writer.drop_repo(name)
         if refresh and not finished:
             return RunResult(states=tuple(graph.states), report=SnapshotReport(), interrupted=True)
         graph.publish()

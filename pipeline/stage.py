@@ -88,6 +88,11 @@ def recall(cls: type[R], cache: StageCache, stage_name: str, key: str) -> R | No
     return known
 
 
+def measuring(settings: Settings) -> dict[str, object]:
+    """The settings that can change what is measured on the untouched project: all but what is shown of a task."""
+    return {name: value for name, value in fingerprint(settings).items() if name != "visibility"}
+
+
 def fingerprint(settings: Settings) -> dict[str, object]:
     """The settings that can change a verdict."""
     return settings.verdict.model_dump(mode="json")

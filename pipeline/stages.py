@@ -19,12 +19,12 @@ from excise.envs.sandboxes import get_sandbox
 from excise.envs.stage0.plan import plan
 from excise.envs.tools import tool_layer
 from excise.errors import EnvironmentFailure
-from excise.extractors.finder import find_features
+from excise.extractors.finder import MIN_LOC, find_features
 from excise.extractors.sources import resolve_source, source_of
 from excise.extractors.trees import git_tree_hash, list_files, pack
 from excise.pipeline.cache import StageCache, stage_key
 from excise.pipeline.deadline import deadline
-from excise.pipeline.stage import GRACE_S, fingerprint, recall, remember, stage
+from excise.pipeline.stage import GRACE_S, measuring, recall, remember, stage
 from excise.protocols import Policy, Sandbox
 from excise.types import Baseline, CoverageMap, Environment, Feature, Recipe, Repo, SourceSpec
 from excise.verifiers.baseline import missing_modules, run_baseline
@@ -229,7 +229,7 @@ def as_prepared(settings: Settings, sourced: Sourced, installed: Installed) -> P
 @stage("baseline")
 def baseline_stage(settings: Settings, prepared: Prepared) -> Prepared:
     """Run the untouched project N times; the first run's byte code becomes a layer."""
-    key = stage_key("baseline", prepared.environment.env_id, fingerprint(settings))
+    key = stage_key("baseline", prepared.environment.env_id, measuring(settings))
     cache = StageCache(settings.cache)
     warm = Path(prepared.layers.env).parent / "pyc"
     known = recall(Baseline, cache, "baseline", key)
@@ -255,7 +255,7 @@ def workbench(settings: Settings, prepared: Prepared) -> Workbench:
 @stage("coverage")
 def coverage_stage(settings: Settings, prepared: Prepared) -> Prepared:
     """Map every test to the symbols it executes, each in a process of its own."""
-    key = stage_key("coverage", prepared.environment.env_id, fingerprint(settings))
+    key = stage_key("coverage", prepared.environment.env_id, measuring(settings))
     cache = StageCache(settings.cache)
     known = cache.get(CoverageMap, "coverage", key)
     if not isinstance(known, CoverageMap):
@@ -296,9 +296,9 @@ def _map(settings: Settings, prepared: Prepared) -> CoverageMap:
 
 # -------------------------------------------------------------------------------------------- find
 @stage("find")
-def find_stage(settings: Settings, prepared: Prepared) -> Proposed:
-    """Features worth trying, from the coverage map and the symbol graph."""
-    key = stage_key("find", prepared.environment.env_id, fingerprint(settings), settings.seed)
+def find_stage(settings: Settings, prepared: Prepared, min_loc: int = MIN_LOC) -> Proposed:
+    """Features worth trying, from the coverage map and the symbol graph; none smaller than ``min_loc`` lines."""
+    key = stage_key("find", prepared.environment.env_id, measuring(settings), settings.seed, min_loc)
     cache = StageCache(settings.cache)
     known = cache.get(Proposed, "find", key)
     if isinstance(known, Proposed):
@@ -313,6 +313,7 @@ def find_stage(settings: Settings, prepared: Prepared) -> Proposed:
             tree=prepared.repo.tree,
             max_f2p_share=settings.verdict.max_f2p_share,
             seed=settings.seed,
+            min_loc=min_loc,
         )
     proposed = Proposed(
         features=found.features,

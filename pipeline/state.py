@@ -11,13 +11,12 @@ from pathlib import Path
 
 from excise.datasets.rows import RepoRows
 from excise.pipeline.order import SLOW_SUITE_S
+from excise.pipeline.planning import Plan
 from excise.pipeline.stages import Proposed, Sourced
 from excise.types import Certificate, Feature, Rejection, Repo, RepoReport, SourceSpec, Status, Task, Verdict, Worker
 from excise.verifiers.prove import Proof
 from excise.verifiers.workbench import Prepared
 
-STUB_EVERY = 4
-"""One in so many functions is tried as a stub as well: the bottom rung of the ladder."""
 SHARD = 2
 MAX_UNTRIED = 3
 """So many candidates in a row that this machine could not try: the next ones would fare no better."""
@@ -29,6 +28,7 @@ class SourceState:
 
     spec: SourceSpec
     limit: int | None
+    plan: Plan = field(default_factory=Plan)
     stage: str = "waiting"
     active: str = ""
     since: float = 0.0
@@ -55,6 +55,11 @@ class SourceState:
         return self.spec.name
 
     @property
+    def entry(self) -> str:
+        """Name under which its rows are published."""
+        return self.plan.entry(self.spec)
+
+    @property
     def repo(self) -> Repo | None:
         """The snapshot, once fetched."""
         return self.sourced.repo if self.sourced else None
@@ -76,12 +81,9 @@ class SourceState:
             self.active, self.since = stage, time.monotonic()
 
     def propose(self, proposed: Proposed) -> None:
-        """Line up the candidates: every feature removed, and some of the functions as stubs too."""
+        """Line up the candidates."""
         self.proposed = proposed
-        for number, feature in enumerate(proposed.features):
-            self.pending.append((feature, "remove"))
-            if number % STUB_EVERY == 1 and feature.kind in {"function", "method"}:
-                self.pending.append((feature, "stub"))
+        self.pending += self.plan.attempts(proposed.features)
 
     def shards(self, workers: int) -> Iterator[tuple[int, list[tuple[Feature, str]]]]:
         """The next shards to try, each with the number of its first candidate.
@@ -138,11 +140,15 @@ class SourceState:
         if task is None or certificate is None:
             self.verdicts += proof.verdicts
             self.rejections += [proof.rejection] if proof.rejection else []
-        elif task.instance_id in self.tasks or any(task.patch == other.patch for other in self.tasks.values()):
+        elif self._is_known(task):
             self.rejections.append(_duplicate(task))
         else:
             self.tasks[task.instance_id] = task
             self.certificates[task.instance_id] = certificate
+
+    def _is_known(self, task: Task) -> bool:
+        same = (task.patch == other.patch for other in self.tasks.values())
+        return task.instance_id in self.tasks or self.plan.is_taken(task.instance_id) or any(same)
 
     def fail(self, rejection: Rejection) -> None:
         """The source ends here."""

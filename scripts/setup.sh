@@ -2,7 +2,7 @@
 #
 # - system packages (bubblewrap, git) with apt-get, where they are missing and we may; else it says
 #   the one command to run and exits with 2;
-# - a virtual environment in .venv with the locked dependencies, hashes checked;
+# - a virtual environment in .venv with the locked dependencies, hashes checked; for ./check, the trainer's too;
 # - pip's index settings for uv too, which the tasks' environments are installed with.
 #
 # POSIX sh. The caller has changed to the root of the checkout.
@@ -147,6 +147,22 @@ install_python_packages() {
         "$VENV/bin/python" -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e . ||
         die "Installing failed; see the messages above. Behind a proxy or a private index, set it in pip's configuration."
     stamp >"$STAMP"
+}
+
+trainer_stamp() { cat "$STAMP" constraints-train.txt | cksum; }
+
+# Only ./check calls this: the tests of the trainer, and mypy, want what training needs; ./demo does not. torch has builds
+# for the CPU and for GPUs, each with hashes of its own: the index decides which, so it alone comes without a check.
+install_trainer() {
+    [ "$(cat "$VENV/.excise-trainer" 2>/dev/null)" != "$(trainer_stamp)" ] || return 0
+    say "Installing torch and the trainer's locked packages into $VENV (once, some minutes)"
+    versions="$VENV/.excise-versions"
+    grep -h '^[^ #].*==' constraints.txt constraints-train.txt | sed 's/ *\\$//' >"$versions"
+    "$VENV/bin/python" -m pip install --quiet --disable-pip-version-check -c "$versions" torch==2.13.0 &&
+        "$VENV/bin/python" -m pip install --quiet --disable-pip-version-check --no-deps --require-hashes \
+            -r constraints-train.txt ||
+        die "Installing what the trainer needs failed; see the messages above."
+    trainer_stamp >"$VENV/.excise-trainer"
 }
 
 setup() {

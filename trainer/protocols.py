@@ -1,12 +1,14 @@
-"""What the trainer stands on: an engine that samples, and an arena of tasks. Neither knows the other."""
+"""What the trainer stands on: an engine that samples, an arena of tasks, and between them who makes groups of rollouts
+and who chooses the tasks.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
-from excise.trainer.records import Generation, Sampling
+from excise.trainer.records import Generation, Group, Sampling
 from excise.types import Grade, Task
 
 if TYPE_CHECKING:
@@ -93,4 +95,36 @@ class Arena(Protocol):
 
     async def grade(self, instance_id: str, diff: str) -> Grade:
         """Grade in sandboxes of the grader's own. An infrastructure failure is a grade that is not ``decided``."""
+        ...
+
+
+class RolloutMaker(Protocol):
+    """Makes all attempts at one task, with an engine, in an arena."""
+
+    async def group(self, instance_id: str, size: int, *, group_id: str, seed: int) -> Group:
+        """``size`` attempts at one task, which share ``group_id``; equal seeds repeat what the engine can repeat.
+
+        Many calls run at once. What fails in one attempt is its ``Ending``; what is raised spoils the group, which is
+        tried again. A call that is cancelled lets go of its sandboxes.
+        """
+        ...
+
+
+class Curriculum(Protocol):
+    """Chooses tasks. Called from one thread, in an order that a resumed run repeats."""
+
+    def next_task(self) -> str | None:
+        """Instance id of the next group; ``None``: there is none now (there may be later)."""
+        ...
+
+    def record(self, group: Group) -> None:
+        """What became of a group, in the order in which groups were begun, but for those that were overtaken."""
+        ...
+
+    def state(self) -> dict[str, Any]:
+        """Everything to go on from, as JSON has it."""
+        ...
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Go on from there, exactly."""
         ...

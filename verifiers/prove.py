@@ -19,6 +19,7 @@ from excise.errors import DeletionRefused, ExciseError
 from excise.protocols import Deleter
 from excise.types import (
     Certificate,
+    Deletion,
     Difficulty,
     Feature,
     GradingKit,
@@ -28,6 +29,7 @@ from excise.types import (
     Task,
     TestRun,
     Verdict,
+    Visibility,
     Worker,
     content_id,
 )
@@ -72,12 +74,12 @@ class Rejected(ExciseError):
 
 
 def prove(bench: Workbench, feature: Feature, deleter_name: str) -> Proof:
-    """Try one feature with one deleter; what cannot be removed is tried as a stub, the ladder's lowest rung.
+    """Try one feature with one deleter; what cannot be removed is tried as a stub, a lower rung of the ladder.
 
     Raises only for failures of the infrastructure.
     """
     proof = _prove(bench, feature, deleter_name)
-    if deleter_name == "stub" or proof.rejection is None or proof.rejection.reason not in NAMED_ELSEWHERE:
+    if deleter_name != "remove" or proof.rejection is None or proof.rejection.reason not in NAMED_ELSEWHERE:
         return proof
     lower = _prove(bench, feature, "stub")
     answer = proof if lower.task is None else lower
@@ -180,6 +182,8 @@ def _take_out(
 ) -> Candidate:
     """A candidate, with its hidden tests as the runner names them."""
     deletion = deleter.delete(bench.codebase, feature, only=only, hide=hide)
+    if bench.settings.visibility is Visibility.TESTS:
+        deletion = with_tests(deletion)
     hidden = _whole_functions(bench, deletion.hidden)
     deletion = replace(deletion, hidden=tuple(sorted(hidden)))
     return Candidate(
@@ -189,6 +193,12 @@ def _take_out(
         trusted=bench.trusted,
         exposed=(hide & bench.trusted) - hidden,
     )
+
+
+def with_tests(deletion: Deletion) -> Deletion:
+    """The same deletion with all tests left in sight: those that were to be hidden fail there."""
+    parts = deletion.deleter, deletion.deleter_version, deletion.source_patch
+    return replace(deletion, deletion_id=content_id("deletion", *parts, ""), hide_patch="", hidden=())
 
 
 def _whole_functions(bench: Workbench, tests: Iterable[str]) -> frozenset[str]:
@@ -335,7 +345,7 @@ def build_task(candidate: Candidate) -> Task:
         visibility=bench.settings.visibility,
         difficulty=Difficulty(
             kind=deletion.feature.kind,
-            tier=0 if deletion.deleter == "stub" else deletion.feature.tier,
+            tier=deletion.feature.tier if deletion.deleter == "remove" else 0,
             loc=sum(s.loc for s in removed),
             num_files=len(candidate.edits("deleted")),
             num_symbols=len(deletion.removed),

@@ -6,8 +6,9 @@ import re
 from typing import cast
 
 from excise.deleters.assemble import stub_patches
+from excise.deleters.parts import PART, returned
 from excise.extractors.python.codebase import PythonCodebase
-from excise.types import Deletion, Feature, Task
+from excise.types import Deletion, Feature, Symbol, Task
 from excise.verifiers.candidate import Candidate
 from excise.verifiers.workbench import Workbench
 
@@ -25,11 +26,9 @@ def candidate_of(bench: Workbench, task: Task) -> Candidate:
     )
     source_patch, hide_patch = _split_patch(bench, task.deletion_patch)
     symbols = bench.codebase.symbols()
-    text = []
-    for symbol_id in removed:
-        if symbol_id in symbols:
-            symbol = symbols[symbol_id]
-            text.append((symbol_id, bench.codebase.modules[symbol.path].source[symbol.start : symbol.end].decode()))
+    text = [(symbol_id, _text_of(bench, task, symbols[symbol_id])) for symbol_id in removed if symbol_id in symbols]
+    if task.deleter == "expression":
+        text = [(f"{symbol_id}{PART}", expression) for symbol_id, expression in text]
     deletion = Deletion(
         deletion_id=task.instance_id,
         feature=feature,
@@ -53,6 +52,15 @@ def candidate_of(bench: Workbench, task: Task) -> Candidate:
         interface=task.interface,
         task=task,
     )
+
+
+def _text_of(bench: Workbench, task: Task, symbol: Symbol) -> str:
+    """What was deleted of a definition."""
+    source = bench.codebase.modules[symbol.path].source
+    if task.deleter == "expression":
+        found = returned(cast(PythonCodebase, bench.codebase), symbol)
+        return source[found.start_byte : found.end_byte].decode() if found is not None else ""
+    return source[symbol.start : symbol.end].decode()
 
 
 def _split_patch(bench: Workbench, patch: str) -> tuple[str, str]:

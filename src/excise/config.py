@@ -102,15 +102,15 @@ class VerdictSettings(_Strict):
     max_f2p_share: float = Field(default=0.5, gt=0, le=1)
     """A feature that more of the tests execute is no feature but the core."""
     visibility: Visibility = Visibility.DOCSTRING
-    """How much the problem statement gives away."""
+    """How much is given away: by the statement alone, or (``tests``) by tests that stay in the tree, too."""
     cutoff: Annotated[str, BeforeValidator(_day)] = "auto"
     """Only install releases before this date: ``auto`` takes the date of the sources, empty means no limit."""
 
     @field_validator("visibility")
     @classmethod
     def _implemented(cls, level: Visibility) -> Visibility:
-        if level in {Visibility.TESTS, Visibility.SAMPLE_TESTS}:
-            raise ValueError("is not implemented (hidden tests stay hidden): use docstring, signature or behaviour")
+        if level is Visibility.SAMPLE_TESTS:
+            raise ValueError("is not implemented: use tests, docstring, signature or behaviour")
         return level
 
     def of(self, known: Mapping[str, Any]) -> VerdictSettings:

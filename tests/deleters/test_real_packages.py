@@ -24,7 +24,13 @@ EXPECTED_REFUSALS = {
     "abstract_method",
     "nothing_to_stub",
     "package_in_use",
+    "no_expression",
+    "not_one_function",
+    "not_one_statement",
+    "one_statement",
 }
+LEAST_ACCEPTED = {"remove": 0.5, "stub": 0.5, "expression": 0.12, "line": 0.08}
+"""Share of the definitions that each deleter has something to do with."""
 
 
 @cache
@@ -83,7 +89,7 @@ def test_every_accepted_deletion_is_exact(deleter: Deleter, package: str, tmp_pa
         for _, stub in deletion.stub_patches:
             if stub:
                 git_apply(tmp_path, stub, "--check")
-    assert accepted > len(sample(codebase)) // 2
+    assert accepted > LEAST_ACCEPTED[deleter.name] * len(sample(codebase))
 
 
 def check_file(deleter: Deleter, before: bytes, after: bytes | None, what: str) -> None:
@@ -98,7 +104,7 @@ def check_file(deleter: Deleter, before: bytes, after: bytes | None, what: str) 
         if line in lines[row:]:
             row = lines.index(line, row) + 1
         else:
-            stub_line = deleter.name == "stub" and b": raise NotImplementedError" in line
+            stub_line = deleter.name in {"stub", "line"} and b": raise NotImplementedError" in line
             assert stub_line or is_shortened(line, b"\n".join(lines[row:])), (what, line)
 
 

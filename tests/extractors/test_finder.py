@@ -29,6 +29,7 @@ def find(
     untrusted: tuple[str, ...] = (),
     share: float = 0.5,
     seed: int = 0,
+    **options: int,
 ) -> Found:
     """``hits`` are symbol ids to the tests that execute them, as numbers; tests are spread over two files."""
     names = tuple(f"tests/test_{'ab'[n % 2]}.py::test_{n}" for n in range(tests))
@@ -40,7 +41,7 @@ def find(
     )
     trusted = frozenset(name for name in names if name.rpartition("_")[2] not in untrusted)
     codebase = PythonCodebase.from_texts(texts)
-    return find_features(codebase, coverage, trusted, tree="tree", max_f2p_share=share, seed=seed)
+    return find_features(codebase, coverage, trusted, tree="tree", max_f2p_share=share, seed=seed, **options)
 
 
 def named(found: Found) -> dict[str, Feature]:
@@ -168,3 +169,11 @@ def test_code_that_stands_in_the_repository_twice_is_no_task() -> None:
     assert found.not_proposed["has_twin"] == 2
     assert "function fine" in named(found)
     assert "function one" not in named(found)
+
+
+def test_small_functions_are_features_where_they_are_asked_for() -> None:
+    texts = {"m.py": "def tiny():\n    return 1\n\n\n" + function("alone")}
+    hits = {"m.py::tiny": "0", "m.py::alone": "1"}
+    assert "function tiny" not in named(find(texts, hits))
+    assert find(texts, hits).not_proposed["too_small"] == 1
+    assert named(find(texts, hits, min_loc=1))["function tiny"].loc == 2

@@ -155,3 +155,42 @@ def test_index_settings_reach_uv(machine: Machine, tmp_path: Path) -> None:
     assert machine.run(show).stdout == "https://mine/simple"
     assert machine.run(f"PIP_INDEX_URL=https://env/simple; {show}").stdout == "https://env/simple"
     assert machine.run(f"UV_DEFAULT_INDEX=https://uv/simple; {show}").stdout == "https://uv/simple"
+
+
+def test_what_the_trainer_needs_is_installed_once(machine: Machine, tmp_path: Path) -> None:
+    """torch without hashes but held to the locked versions, all else with them; again only when a lock changes."""
+    for name in ("grep", "sed", "cksum"):
+        machine.link(name)
+    venv = tmp_path / "venv"
+    (venv / "bin").mkdir(parents=True)
+    (venv / ".excise-setup").write_text("stamp")
+    (venv / "bin/python").write_text('#!/bin/sh\necho "python $*" >> "$LOG"\n')
+    (venv / "bin/python").chmod(0o755)
+    code = f"VENV={venv}; STAMP=$VENV/.excise-setup; install_trainer"
+    assert machine.run(code).returncode == 0
+    torch, rest = machine.logged("python")
+    assert f"-c {venv}/.excise-versions torch==2.13.0" in torch
+    assert "--no-deps --require-hashes -r constraints-train.txt" in rest
+    versions = (venv / ".excise-versions").read_text().splitlines()
+    assert all("==" in line and "\\" not in line and "--hash" not in line for line in versions)
+    assert {"numpy", "transformers"} <= {line.partition("==")[0] for line in versions}
+    assert machine.run(code).returncode == 0
+    assert len(machine.logged("python")) == 2
+    (venv / ".excise-setup").write_text("another")
+    machine.run(code)
+    assert len(machine.logged("python")) == 4
+    (venv / "bin/python").write_text("#!/bin/sh\nexit 1\n")
+    (venv / ".excise-setup").write_text("a third")
+    failed = machine.run(code)
+    assert failed.returncode == 2
+    assert "Installing what the trainer needs failed" in failed.stderr
+
+
+def test_the_locks_do_not_overlap_and_hold_no_torch() -> None:
+    names = [
+        {line.partition("==")[0] for line in (ROOT / file).read_text().splitlines() if "==" in line and line[0] != " "}
+        for file in ("constraints.txt", "constraints-train.txt")
+    ]
+    assert names[0] & names[1] == set()
+    assert not {"torch", "vllm", "triton"} & (names[0] | names[1])
+    assert "transformers" in names[1]

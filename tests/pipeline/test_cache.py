@@ -15,7 +15,7 @@ import pytest
 from excise.config import load
 from excise.errors import StoreError
 from excise.pipeline.cache import VERSIONS, StageCache, stage_key
-from excise.pipeline.stage import fingerprint, stage
+from excise.pipeline.stage import fingerprint, measuring, stage
 from excise.types import Rejection, Worker
 from excise.verifiers.prove import Proof
 
@@ -56,6 +56,12 @@ def test_only_settings_that_change_a_verdict_are_in_the_fingerprint() -> None:
     assert fingerprint(load(environ={}, workers=7, out=Path("x"), cache=Path("y"), limit=3)) == usual
     for override in ("verdict.gold_runs=4", "verdict.memory_mb=100", "verdict.visibility=signature"):
         assert fingerprint(load(overrides=[override], environ={})) != usual
+
+
+def test_what_is_shown_of_tasks_changes_nothing_that_is_measured() -> None:
+    usual = measuring(load(environ={}))
+    assert measuring(load(overrides=["verdict.visibility=tests"], environ={})) == usual
+    assert measuring(load(overrides=["verdict.memory_mb=100"], environ={})) != usual
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,16 @@ from excise.pipeline import doctor
 
 def test_every_check_has_something_to_say() -> None:
     checks = {check.name: check for check in doctor.examine()}
-    assert {"python", "git", "cache", "sandbox bubblewrap", "sandbox docker", "gpu", "torch"} <= checks.keys()
+    assert {
+        "python",
+        "git",
+        "cache",
+        "sandbox bubblewrap",
+        "sandbox docker",
+        "gpu",
+        "torch",
+        "engines",
+    } <= checks.keys()
     assert all(check.detail for check in checks.values())
     assert all(check.advice for check in checks.values() if check.needed and not check.ok)
 
@@ -32,3 +41,36 @@ def test_the_cache_of_the_environment_is_looked_at(tmp_path: Path, monkeypatch: 
     monkeypatch.setenv("EXCISE_CACHE", "new/cache")
     cache = next(check for check in doctor.examine() if check.name == "cache")
     assert cache.detail.startswith(f"{tmp_path}/new/cache, ")
+
+
+def test_it_says_which_engine_can_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    versions = {"torch": "2.13.0+cpu", "transformers": "5.19.0"}
+    monkeypatch.setattr(doctor, "_version", lambda name: versions.get(name, ""))
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("EXCISE_VLLM_VENV", raising=False)
+
+    def engines() -> tuple[str, str]:
+        check = next(check for check in doctor.examine() if check.name == "engines")
+        return check.detail, check.advice
+
+    assert engines() == ("transformers", "For vLLM without a GPU: scripts/vllm.sh. See docs/training.md.")
+    (tmp_path / ".venv-vllm/bin").mkdir(parents=True)
+    for name in ("bin/python", ".excise-vllm"):
+        (tmp_path / ".venv-vllm" / name).touch()
+    assert engines() == ("transformers, vllm-server (python = .venv-vllm/bin/python)", "")
+    versions["vllm"] = "0.30.0"
+    assert engines() == ("transformers, vllm, vllm-server", "")
+    versions.clear()
+    (tmp_path / ".venv-vllm/.excise-vllm").unlink()
+    assert engines()[0].startswith("none")
+    assert "excise[train-cpu]" in engines()[1]
+
+
+def test_a_torch_that_leaves_the_gpu_idle_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    tool = tmp_path / "nvidia-smi"
+    tool.write_text("#!/bin/sh\necho 'A GPU, 80 GiB'\n")
+    tool.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
+    monkeypatch.setattr(doctor, "_version", lambda name: "2.13.0+cpu" if name == "torch" else "")
+    torch = next(check for check in doctor.examine() if check.name == "torch")
+    assert (torch.ok, torch.needed, torch.detail) == (False, False, "2.13.0+cpu, which uses no GPU")

@@ -12,6 +12,8 @@ from __future__ import annotations
 import shlex
 import time
 from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
 
 from excise.envs.layout import HOME, REPO
 from excise.protocols import Completed, Session
@@ -26,10 +28,11 @@ _SHELLS = frozenset({"sh", "bash", "/bin/sh", "/bin/bash", "/usr/bin/bash"})
 
 
 class Recorder:
-    """Runs an agent's commands in a session and keeps what was done; :meth:`finished` is the trajectory."""
+    """A session that keeps what is done in it; :meth:`finished` is the trajectory."""
 
     def __init__(self, session: Session, instance_id: str) -> None:
         self.session, self.instance_id = session, instance_id
+        self.out = session.out
         self.steps: list[Step] = []
         self._running_before = frozenset(self._lines(_RUNNING))
 
@@ -49,17 +52,64 @@ class Recorder:
             done = self.session.exec(argv, timeout_s=timeout_s, stdin=stdin, cwd=cwd, env=env)
         finally:
             output = (done.stdout + done.stderr).decode(errors="replace") if done else ""
-            self.steps.append(
-                Step(
-                    number=len(self.steps) + 1,
-                    command=_command(argv, stdin),
-                    cwd=cwd or REPO,
-                    exit_code=done.rc if done else None,
-                    duration_s=round(time.monotonic() - began, 3),
-                    output=clipped(output),
-                )
+            self._add(
+                began,
+                command=_command(argv, stdin),
+                cwd=cwd or REPO,
+                exit_code=done.rc if done else None,
+                output=clipped(output),
             )
         return done
+
+    def put(self, path: str, data: bytes | None) -> None:
+        """As :meth:`excise.protocols.Session.put`. Lines that stood in the file before are not the writer's own."""
+        began = time.monotonic()
+        try:
+            before = set(self.session.get(path).splitlines())
+        except FileNotFoundError:
+            before = set()
+        new = b"\n".join(line for line in (data or b"").splitlines() if line not in before)
+        arguments = {"path": path, "content": clipped(new.decode(errors="replace"))}
+        try:
+            self.session.put(path, data)
+        finally:
+            self._add(began, tool="write_file" if data is not None else "delete_file", arguments=arguments, cwd=REPO)
+
+    def get(self, path: str) -> bytes:
+        """As :meth:`excise.protocols.Session.get`."""
+        began, data = time.monotonic(), b""
+        try:
+            data = self.session.get(path)
+        finally:
+            shown = clipped(data.decode(errors="replace"))
+            self._add(began, tool="read_file", arguments={"path": path}, cwd=REPO, output=shown)
+        return data
+
+    def snapshot(self, target: str, into: Path) -> None:
+        """As :meth:`excise.protocols.Session.snapshot`; no step."""
+        self.session.snapshot(target, into)
+
+    def fork(self) -> Session:
+        """A second session, which is not recorded."""
+        return self.session.fork()
+
+    def diff(self, target: str) -> bytes:
+        """As :meth:`excise.protocols.Session.diff`; no step."""
+        return self.session.diff(target)
+
+    def close(self) -> None:
+        """End the session; what was recorded stays."""
+        self.session.close()
+
+    def __enter__(self) -> Session:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self.close()
+
+    def _add(self, began: float, **what: Any) -> None:
+        took = round(time.monotonic() - began, 3)
+        self.steps.append(Step(number=len(self.steps) + 1, duration_s=took, **what))
 
     def finished(self) -> Trajectory:
         """What was done, with the final change, files outside the checkout, and processes that are left."""

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from types import CodeType
 from typing import Any
 
+from excise.deleters.parts import PART
 from excise.verifiers.recovery.attempt import Piece
 from excise.verifiers.recovery.inside.bytecode import functions, shape
 
@@ -80,7 +81,7 @@ def deleted_of(text: Iterable[tuple[str, str]], modules: Mapping[str, str]) -> D
     shapes: dict[str, frozenset[str]] = {}
     for symbol, source in text:
         found |= lines_of(_without_docstrings(source))
-        path, _, qualname = symbol.partition("::")
+        path, _, qualname = symbol.removesuffix(PART).partition("::")
         for name, tokens in _shapes(modules.get(path, "")).items():
             if (not qualname or name == qualname or name.startswith(f"{qualname}.")) and len(tokens) >= MIN_TOKENS:
                 shapes[f"{path}::{name}"] = tokens

@@ -1,0 +1,138 @@
+"""The trainer's side of requests: each one answered by ``excise generate --request`` in a process of its own.
+
+Training goes on meanwhile; what comes is published in the set, where the arena finds it. Requests are worked on one
+after the other, and are files: one that was finished is not made again after a resume, one that was cut off goes on.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import queue
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+from excise.datasets.durable import replace_file
+from excise.pipeline.cli_common import FAILED, OK, PARTIAL, USAGE
+from excise.trainer.curriculum.harder import HarderTasks
+from excise.types import Task, to_json
+
+DEADLINE_S = 6 * 3600.0
+"""For one request; beyond, the process is ended, and what it had proven stays."""
+GRACE_S = 30.0
+"""For a process to publish what it has when it is told to stop."""
+LATE = -1000
+"""Code of a request that passed its deadline."""
+_ENDED = frozenset({OK, FAILED, USAGE, PARTIAL, LATE})
+_LOOK_S = 0.2
+
+
+class RequestRunner:
+    """Takes requests and has them made. Calling it returns at once; an equal request is made once."""
+
+    def __init__(self, folder: Path, out: Path, options: Sequence[str] = (), *, deadline_s: float = DEADLINE_S) -> None:
+        """``folder`` keeps requests and their logs; ``out`` is the task set; ``options`` go to ``excise generate``."""
+        self.folder, self.out, self.options, self.deadline_s = folder, out, tuple(options), deadline_s
+        folder.mkdir(parents=True, exist_ok=True)
+        self._queue: queue.Queue[str] = queue.Queue()
+        self._known: set[str] = set()
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._work, name="harder-tasks", daemon=True)
+        self._thread.start()
+
+    def __call__(self, request: HarderTasks) -> None:
+        """Ask for tasks."""
+        request_id = request.request_id
+        if request_id in self._known or self._code(request_id).exists():
+            return
+        self._known.add(request_id)
+        path = self.folder / f"{request_id}.json"
+        if not path.exists():
+            replace_file(path, to_json(request, indent=2))
+        self._queue.put(request_id)
+
+    def codes(self) -> dict[str, int]:
+        """Exit code of each finished request, see ``excise generate``; negative: killed, or :data:`LATE`."""
+        return {path.name.removesuffix(".code"): int(path.read_text()) for path in sorted(self.folder.glob("*.code"))}
+
+    @property
+    def is_busy(self) -> bool:
+        """Something is being made, or waits for it."""
+        return any(not self._code(request_id).exists() for request_id in self._known) and self._thread.is_alive()
+
+    def close(self) -> None:
+        """Stop; a process under way publishes what it has. Safe to call twice; returns within a minute."""
+        self._stop.set()
+        self._thread.join(timeout=2 * GRACE_S)
+
+    def _code(self, request_id: str) -> Path:
+        return self.folder / f"{request_id}.code"
+
+    def _work(self) -> None:
+        while not self._stop.is_set():
+            with contextlib.suppress(queue.Empty):
+                self._make(self._queue.get(timeout=_LOOK_S))
+
+    def _make(self, request_id: str) -> None:
+        """One request, to its end or our own; once more, if its process was killed."""
+        code = self._run(request_id)
+        if code not in _ENDED and not self._stop.is_set():
+            code = self._run(request_id)
+        if not self._stop.is_set():
+            replace_file(self._code(request_id), str(code).encode())
+
+    def _run(self, request_id: str) -> int:
+        command = [sys.executable, "-m", "excise.pipeline.cli", "generate", *self.options, "--json"]
+        command += ["--request", str(self.folder / f"{request_id}.json"), "--out", str(self.out)]
+        with open(self.folder / f"{request_id}.log", "ab") as log:
+            try:
+                process = subprocess.Popen(
+                    command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True
+                )
+            except OSError as error:
+                log.write(f"It could not be started: {error}\n".encode())
+                return FAILED
+            until = time.monotonic() + self.deadline_s
+            while process.poll() is None and time.monotonic() < until and not self._stop.is_set():
+                with contextlib.suppress(subprocess.TimeoutExpired):
+                    process.wait(timeout=_LOOK_S)
+            if process.poll() is not None:
+                return process.returncode
+            _end(process)
+        return LATE
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    """Let a process publish and go; then make it, and all that it started."""
+    process.send_signal(signal.SIGTERM)
+    try:
+        process.wait(timeout=GRACE_S)
+    except subprocess.TimeoutExpired:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+        process.wait(timeout=GRACE_S)
+
+
+class PublishedTasks:
+    """An arena's tasks for :class:`~excise.trainer.curriculum.pool.TaskPool`, with those that were published since."""
+
+    def __init__(self, out: Path, tasks: Callable[[], Mapping[str, Task]], refresh: Callable[[], object]) -> None:
+        """``out`` is the task set; ``refresh`` lets the arena take in its current snapshot."""
+        self._link, self._tasks, self._refresh = out / "current", tasks, refresh
+        self._seen = self._snapshot()
+
+    def __call__(self) -> Mapping[str, Task]:
+        """All of them; cheap while nothing was published."""
+        now = self._snapshot()
+        if now != self._seen:
+            self._refresh()
+            self._seen = now
+        return self._tasks()
+
+    def _snapshot(self) -> str:
+        return os.readlink(self._link) if self._link.is_symlink() else ""

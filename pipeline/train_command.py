@@ -1,0 +1,144 @@
+"""``excise train``."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from contextlib import AsyncExitStack
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from excise.config import Settings
+from excise.errors import ConfigError
+from excise.pipeline.cli_common import INTERRUPTED, OK, Json, Quiet, Set, errors, guarded, require_sandbox
+
+if TYPE_CHECKING:
+    from excise.trainer.build import Supplies
+    from excise.trainer.config import TrainSettings
+    from excise.trainer.loop import End
+    from excise.trainer.protocols import Engine
+    from excise.types import Task
+
+TRAIN_CODES = "Exit code: 0 done; 1 the run failed, go on with --resume; 2 usage; 130 stopped, go on with --resume."
+
+
+class Method(StrEnum):
+    """How the policy is trained."""
+
+    RL = "rl"
+    SDFT = "sdft"
+
+
+def train(
+    config: Annotated[Path, typer.Argument(help="TOML file with the run's settings.")],
+    resume: Annotated[bool, typer.Option("--resume", help="Go on where the run in its folder stopped.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Check everything and print the plan.")] = False,
+    method: Annotated[Method | None, typer.Option(help="rl, or sdft (from demonstrations); else the file's.")] = None,
+    set_: Set = None,
+    as_json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Train a model on a task set by reinforcement learning, or on demonstrations by on-policy distillation."""
+    with guarded():
+        _require_torch()
+        from excise.trainer.config import load_training
+
+        settings = load_training(config, set_ or [], method=method and str(method))
+        if dry_run:
+            from excise.trainer.plan import plan
+
+            found = plan(settings)
+            print(
+                json.dumps(found, indent=2) if as_json else "\n".join(f"{name}: {fact}" for name, fact in found.items())
+            )
+            return
+        end = asyncio.run(_train(settings, resume=resume, quiet=quiet or as_json))
+        if as_json:
+            print(json.dumps({"folder": str(settings.folder), "end": str(end)}))
+        elif not quiet:
+            print(f"{_ENDINGS[str(end)]} The policy is in {settings.folder / 'policy'}.")
+        raise typer.Exit(INTERRUPTED if str(end) == "stopped" else OK)
+
+
+_ENDINGS = {
+    "steps": "All steps are made.",
+    "exhausted": "No task is left.",
+    "stopped": "Stopped; go on with --resume.",
+}
+
+
+def _require_torch() -> None:
+    from importlib.util import find_spec
+
+    missing = [name for name in ("torch", "transformers") if find_spec(name) is None]
+    if missing:
+        raise ConfigError(
+            f"{' and '.join(missing)} are not installed. On a machine with a GPU: pip install 'excise[train]'; "
+            "on one without: pip install 'excise[train-cpu]'."
+        )
+
+
+async def _train(settings: TrainSettings, *, resume: bool, quiet: bool) -> End:
+    from excise.trainer.build import build, build_policy
+    from excise.trainer.checkpoints import Checkpoints, export
+    from excise.trainer.leading import follow, join
+    from excise.trainer.loop import End, Loop
+    from excise.trainer.watch import Watch
+
+    async with AsyncExitStack() as stack:
+        join(settings.loop.silence_s)
+        with Watch(errors, steps=settings.loop.steps, quiet=quiet) as watch:
+            watch.status("loading the model")
+            policy = build_policy(settings)
+            if not policy.learner.ranks.is_first:
+                follow(policy.learner, Checkpoints(settings.folder / "checkpoints", ranks=policy.learner.ranks))
+                return End.STEPS
+            engine, supplies = await _supplied(settings, stack)
+            loop = Loop(build(settings, engine, policy, supplies), settings.loop, settings.folder, watch)
+            end = await loop.run(resume=resume)
+            export(policy.learner, policy.tokenizer, settings.folder / "policy")
+            policy.learner.say("over")
+            return end
+
+
+async def _supplied(settings: TrainSettings, stack: AsyncExitStack) -> tuple[Engine, Supplies | None]:
+    """Engine, and for reinforcement learning what makes rollouts and chooses tasks; ``stack`` lets go of them."""
+    from excise.datasets.taskset import TaskSet
+    from excise.pipeline.arena import TaskArena
+    from excise.pipeline.requesting import PublishedTasks, RequestRunner
+    from excise.trainer.build import Supplies
+    from excise.trainer.config import Method as Configured
+    from excise.trainer.curriculum.pool import TaskPool
+    from excise.trainer.engines.build import build_engine
+    from excise.trainer.rollouts.attempt import Rollouts
+    from excise.trainer.trial import Trial, tasks_of, work_of
+
+    engine = await build_engine(settings.engine, settings.policy.model)
+    stack.push_async_callback(engine.close)
+    if settings.method is Configured.SDFT:
+        return engine, None
+    excise = Settings.model_validate(settings.excise)
+    require_sandbox(excise)
+    trial = Trial(engine=settings.engine, rollouts=settings.rollouts, eval=settings.eval)
+    arena = TaskArena(
+        TaskSet.open(excise.out), excise, graders=settings.eval.graders, suspicious=settings.folder / "suspicious"
+    )
+    stack.callback(arena.close)
+    requests = RequestRunner(settings.folder / "requests", excise.out, options=["--cache", str(excise.cache)])
+    stack.callback(requests.close)
+    published = PublishedTasks(excise.out, arena.tasks, arena.refresh)
+
+    def tasks() -> dict[str, Task]:
+        """Those that can be tried in this mode."""
+        every = published()
+        return {instance_id: every[instance_id] for instance_id in tasks_of(trial, every)}
+
+    def maker(metered: Engine, _: object) -> Rollouts:
+        made = Rollouts(metered, arena, work_of(trial, settings.policy.model), settings.rollouts)
+        stack.callback(made.close)
+        return made
+
+    return engine, Supplies(maker=maker, curriculum=TaskPool(tasks, settings.curriculum, requests), tasks=tasks)

@@ -1,0 +1,249 @@
+"""Requests: what fits them, that they are appended and never lost, and the process that answers them."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from excise.datasets.taskset import TaskSet
+from excise.errors import ConfigError
+from excise.pipeline import requesting
+from excise.pipeline.planning import Plan
+from excise.pipeline.request import RequestPlan, prepare_request, read_request
+from excise.pipeline.requesting import PublishedTasks, RequestRunner
+from excise.trainer.curriculum.harder import HarderTasks
+from excise.trainer.curriculum.prediction import Predictor
+from excise.trainer.curriculum.rungs import Level, level_of, rung_of
+from excise.types import Feature, FeatureKind, Task, Visibility, to_json
+
+EASY = HarderTasks(lowest=Level.EXPRESSION, highest=Level.STUB, visibility=Visibility.TESTS, count=3)
+
+
+def feature(number: int, kind: FeatureKind = FeatureKind.FUNCTION, loc: int = 9) -> Feature:
+    name = f"m.py::f{number}"
+    return Feature(feature_id=f"{number:016x}", kind=kind, tier=1, entry=(name,), symbols=(name,), tests=(), loc=loc)
+
+
+# -------------------------------------------------------------------------------------------- plans
+def test_the_usual_plan_removes_everything_and_stubs_some() -> None:
+    attempts = Plan().attempts([feature(n) for n in range(8)])
+    assert [way for _, way in attempts].count("remove") == 8
+    assert [way for _, way in attempts].count("stub") == 2
+
+
+def test_every_feature_stands_on_one_rung_that_was_asked_for() -> None:
+    features = [feature(n, loc=2 if n % 3 == 0 else 9) for n in range(30)]
+    features += [feature(n, FeatureKind.CLASS) for n in range(30, 40)]
+    attempts = RequestPlan(EASY, None).attempts(features)
+    assert len({feature.feature_id for feature, _ in attempts}) == len(attempts) == 30
+    ways = [way for _, way in attempts]
+    assert {"expression", "line", "stub"} == set(ways[:3]), "levels take turns"
+    assert {way for feature, way in attempts if feature.loc < 3} == {"line"}
+    assert {way for feature, way in attempts if feature.loc > 3} == {"expression", "stub"}
+    assert attempts == RequestPlan(EASY, None).attempts(features), "equal requests are answered alike"
+    other = HarderTasks(lowest=Level.EXPRESSION, highest=Level.STUB, visibility=Visibility.TESTS, count=3, number=1)
+    assert attempts != RequestPlan(other, None).attempts(features)
+
+
+def test_the_predicted_pass_rate_decides_about_size() -> None:
+    predictor = Predictor(bias=0.0, level=0.0, visibility=0.0, size=-1.0)
+    wanted = HarderTasks(lowest=Level.CLASS, highest=Level.CLASS, pass_rate=(0.2, 0.6), predictor=predictor)
+    features = [feature(n, FeatureKind.CLASS, loc=10 * 2**n) for n in range(6)]
+    chosen = [feature.loc for feature, _ in RequestPlan(wanted, None).attempts(features)]
+    assert chosen == [40, 80], "40 lines are passed by half, 80 by 27 %, 160 by 12 %"
+
+
+# -------------------------------------------------------------------------------------------- files
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("{", "no request can be read"),
+        ("[]", "valid dictionary|object"),
+        ('{"lowest": "stub"}', "highest"),
+        ('{"lowest": "stub", "highest": "roof"}', "highest"),
+        ('{"lowest": "class", "highest": "stub"}', "lowest is above highest"),
+        ('{"lowest": "line", "highest": "stub", "many": 3}', "has no many"),
+        ('{"lowest": "line", "highest": "stub", "count": 0}', "count"),
+        ('{"lowest": "line", "highest": "stub", "pass_rate": [0.9, 0.1]}', "pass_rate"),
+        ('{"lowest": "line", "highest": "stub", "visibility": "sample_tests"}', "visibility"),
+        ('{"lowest": "line", "highest": "stub", "language": "cobol"}', "cobol"),
+    ],
+)
+def test_a_request_that_cannot_be_used_says_why(tmp_path: Path, text: str, said: str) -> None:
+    path = tmp_path / "request.json"
+    path.write_text(text)
+    with pytest.raises(ConfigError, match=said):
+        read_request(path)
+
+
+def test_a_request_needs_sources(tmp_path: Path, shapes: Any) -> None:
+    settings = shapes.settings.model_copy(update={"out": tmp_path / "none"})
+    with pytest.raises(ConfigError, match="no sources"):
+        prepare_request(settings, EASY)
+
+
+# ----------------------------------------------------------------------------------------- real runs
+@pytest.fixture(scope="module")
+def own(shapes: Any, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A copy of the set of ``shapes``, to be added to."""
+    out = tmp_path_factory.mktemp("requests") / "out"
+    shutil.copytree(shapes.out, out, symlinks=True)
+    return out
+
+
+def options(shapes: Any) -> list[str]:
+    return ["--cache", str(shapes.cache), "--config", str(shapes.config), "--workers", "1"]
+
+
+def generate(excise: Any, shapes: Any, out: Path, request: HarderTasks, folder: Path) -> dict[str, Any]:
+    path = folder / "request.json"
+    path.write_bytes(to_json(request))
+    done = excise("generate", "--request", path, "--out", out, "--json", *options(shapes))
+    assert done.returncode in {0, 3}, done.stderr
+    answer: dict[str, Any] = json.loads(done.stdout)
+    return answer
+
+
+@pytest.mark.slow
+def test_a_request_is_answered_and_appended(excise: Any, shapes: Any, own: Path, tmp_path: Path) -> None:
+    before = {task.instance_id: task for task in TaskSet.open(own).tasks()}
+    generate(excise, shapes, own, EASY, tmp_path)
+    after = {task.instance_id: task for task in TaskSet.open(own).tasks()}
+    assert before.items() <= after.items()
+    new = [task for name, task in after.items() if name not in before]
+    assert len(new) == 3
+    assert {rung_of(task).visibility for task in new} == {Visibility.TESTS}
+    assert {rung_of(task).level for task in new} <= {Level.EXPRESSION, Level.LINE, Level.STUB}
+    assert len({rung_of(task).level for task in new}) > 1
+    assert {task.tree for task in new} == {task.tree for task in before.values()}
+
+    number = TaskSet.open(own).manifest.number
+    generate(excise, shapes, own, EASY, tmp_path)
+    assert TaskSet.open(own).manifest.number == number, "the same request again changes nothing"
+
+    more = HarderTasks(lowest=Level.EXPRESSION, highest=Level.STUB, visibility=Visibility.TESTS, count=1, number=1)
+    generate(excise, shapes, own, more, tmp_path)
+    third = {task.instance_id for task in TaskSet.open(own).tasks()}
+    assert after.keys() < third, "another number brings others"
+
+    done = excise("generate", *_sources(shapes), "--out", own, "--json", *options(shapes))
+    assert done.returncode == 0, done.stderr
+    assert {task.instance_id for task in TaskSet.open(own).tasks()} == third, "an ordinary run leaves them alone"
+
+
+def _sources(shapes: Any) -> list[str]:
+    return [source["spec"] for source in shapes.result["sources"]]
+
+
+@pytest.mark.slow
+def test_the_runner_answers_in_a_process_of_its_own(shapes: Any, own: Path, tmp_path: Path) -> None:
+    runner = RequestRunner(tmp_path / "requests", own, options(shapes))
+    wanted = HarderTasks(lowest=Level.STUB, highest=Level.STUB, visibility=Visibility.SIGNATURE, count=1)
+    began = time.monotonic()
+    runner(wanted)
+    runner(wanted)
+    assert time.monotonic() - began < 1, "asking does not wait"
+    _wait(lambda: not runner.is_busy, 400)
+    runner.close()
+    assert runner.codes() == {wanted.request_id: 0}, (tmp_path / "requests" / f"{wanted.request_id}.log").read_text()
+    found = [task for task in TaskSet.open(own).tasks() if task.visibility is Visibility.SIGNATURE]
+    assert [level_of(task.deleter, task.difficulty.kind) for task in found] == [Level.STUB]
+
+    resumed = RequestRunner(tmp_path / "requests", own, options(shapes))
+    resumed(wanted)
+    assert not resumed.is_busy, "what is finished is not made again"
+    resumed.close()
+
+
+def _wait(condition: Any, seconds: float) -> None:
+    until = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < until, "it took too long"
+        time.sleep(0.1)
+
+
+def test_published_tasks_are_taken_in_when_there_are_new_ones(tmp_path: Path) -> None:
+    known: dict[str, Task] = {}
+    refreshed: list[int] = []
+    (tmp_path / "current").symlink_to("snapshots/1")
+    tasks = PublishedTasks(tmp_path, lambda: known, lambda: refreshed.append(1))
+    assert tasks() is known
+    assert not refreshed
+    (tmp_path / "current").unlink()
+    (tmp_path / "current").symlink_to("snapshots/2")
+    assert tasks() is tasks()
+    assert refreshed == [1]
+
+
+# ---------------------------------------------------------------------------- processes that go wrong
+def test_a_program_that_cannot_be_started_is_a_failure(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(requesting.sys, "executable", str(tmp_path / "nothing"))
+    runner = RequestRunner(tmp_path / "requests", tmp_path / "out")
+    runner(EASY)
+    _wait(lambda: not runner.is_busy, 20)
+    runner.close()
+    assert runner.codes() == {EASY.request_id: 1}
+
+
+def program(folder: Path, script: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A stand-in for the interpreter that runs ``excise generate``: only how it ends matters here."""
+    path = folder / "python"
+    path.write_text(f"#!/bin/sh\necho $$ >> {folder}/started\n{script}\n")
+    path.chmod(0o755)
+    monkeypatch.setattr(requesting.sys, "executable", str(path))
+
+
+def test_a_process_that_is_killed_is_started_once_more(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    program(tmp_path, "kill -9 $$", monkeypatch)
+    runner = RequestRunner(tmp_path / "requests", tmp_path / "out")
+    runner(EASY)
+    _wait(lambda: not runner.is_busy, 20)
+    runner.close()
+    assert runner.codes() == {EASY.request_id: -signal.SIGKILL}
+    assert len((tmp_path / "started").read_text().split()) == 2
+
+
+def test_a_process_that_hangs_is_ended_at_its_deadline(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    program(tmp_path, "trap '' TERM\nsleep 300 & wait; sleep 300", monkeypatch)
+    monkeypatch.setattr(requesting, "GRACE_S", 0.5)
+    runner = RequestRunner(tmp_path / "requests", tmp_path / "out", deadline_s=1.0)
+    runner(EASY)
+    _wait(lambda: not runner.is_busy, 20)
+    runner.close()
+    assert runner.codes() == {EASY.request_id: requesting.LATE}
+    assert not _alive(int((tmp_path / "started").read_text()))
+
+
+def test_closing_ends_what_is_under_way_and_a_resume_takes_it_up(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    program(tmp_path, "exec sleep 300", monkeypatch)
+    runner = RequestRunner(tmp_path / "requests", tmp_path / "out")
+    runner(EASY)
+    _wait((tmp_path / "started").exists, 20)
+    began = time.monotonic()
+    runner.close()
+    assert time.monotonic() - began < 20
+    assert runner.codes() == {}
+    assert not _alive(int((tmp_path / "started").read_text()))
+    program(tmp_path, "exit 0", monkeypatch)
+    resumed = RequestRunner(tmp_path / "requests", tmp_path / "out")
+    resumed(EASY)
+    _wait(lambda: not resumed.is_busy, 20)
+    resumed.close()
+    assert resumed.codes() == {EASY.request_id: 0}
+
+
+def _alive(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    return True

@@ -1,0 +1,56 @@
+"""A learner with everything switched on, and batches for it: the same in one process as on several ranks."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from excise.trainer.build import build_learner
+from excise.trainer.checkpoints import Checkpoints, RunState
+from excise.trainer.config import TrainSettings
+from excise.trainer.learner import Learner
+from excise.trainer.records import Group
+from excise.trainer.scheduling import QueueState
+
+from .tiny_policy import random_group, tiny_model
+
+
+def make_learner() -> Learner:
+    settings = TrainSettings.model_validate(
+        {
+            "folder": "unused", "policy": {"model": "unused"}, "optimizer": {"lr": 0.01}, "rate": {"warmup": 2},
+            "learner": {"reference_length": 10, "row_tokens": 30, "loss": {"beta": 0.1}, "lessons": {"weight": 0.5}},
+            "teacher": {"kind": "ema", "rate": 0.5},
+        }
+    )  # fmt: skip
+    return build_learner(settings, tiny_model(0, torch.float32), tokenizer=None)
+
+
+def batch(number: int) -> list[Group]:
+    """Five groups; some of their turns have hints."""
+    found = [random_group(f"{name}", 10 * number + i, [1.0, 0.0, 0.0]) for i, name in enumerate("abcde")]
+    first, *others = found[0].rollouts
+    turn = replace(first.segments[0].turns[0], hint="No.", hint_ids=(1, 2), detector="unknown_tool")
+    segment: Any = replace(first.segments[0], turns=(turn,))
+    found[0] = replace(found[0], rollouts=(replace(first, segments=(segment,)), *others))
+    return found
+
+
+def learn(learner: Learner, checkpoints: Checkpoints, steps: int, resume: bool) -> list[dict[str, float]]:
+    """Steps, each with another batch, then a checkpoint."""
+    begun = checkpoints.load(max(checkpoints.steps()), learner).step if resume else 0
+    metrics = [learner.step(batch(number), number) for number in range(begun, steps)]
+    metrics[-1]["score"] = sum(learner.score([[1, 2, 3, 4]])[0])
+    metrics[-1]["lesson_kl"] = learner.lesson_kl(batch(0))
+    checkpoints.save(learner, RunState(step=steps, queue=QueueState()))
+    return metrics
+
+
+def alone(folder: Path, steps: int, resume: bool = False) -> dict[str, torch.Tensor]:
+    """The weights after learning in this process."""
+    learner = make_learner()
+    learn(learner, Checkpoints(folder / "checkpoints"), steps, resume)
+    return dict(learner.weights())

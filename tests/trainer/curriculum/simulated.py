@@ -1,0 +1,130 @@
+"""A learner without a model: its skill grows with what it is taught, and a task is passed as skill exceeds hardness."""
+
+from __future__ import annotations
+
+import math
+import random
+from dataclasses import dataclass, field
+
+from excise.trainer.curriculum.harder import HarderTasks
+from excise.trainer.curriculum.rungs import TYPICAL_LOC, Level, Rung, level_of
+from excise.trainer.records import Ending, Group, Rollout
+from excise.types import Difficulty, FeatureKind, Task, Visibility
+
+KINDS = {
+    Level.FUNCTION: FeatureKind.FUNCTION,
+    Level.CLASS: FeatureKind.CLASS,
+    Level.MODULE: FeatureKind.MODULE,
+    Level.SEVERAL: FeatureKind.MULTI,
+    Level.CROSS_FILE: FeatureKind.CROSS_FILE,
+}
+STEP = 1.4
+"""How much harder each level is, in logits."""
+
+
+def task(number: int, rung: Rung, loc: int | None = None) -> Task:
+    """A task of a rung; nothing but its difficulty means anything."""
+    kind = KINDS.get(rung.level, FeatureKind.FUNCTION)
+    difficulty = Difficulty(
+        kind=kind,
+        tier=0,
+        loc=loc or TYPICAL_LOC[rung.level],
+        num_files=1,
+        num_symbols=1,
+        fan_in=0,
+        complexity=1,
+        num_f2p=1,
+        num_p2p=1,
+    )
+    deleter = rung.level.value if rung.level.order <= Level.STUB.order else "remove"
+    assert level_of(deleter, kind) is rung.level
+    empty = dict.fromkeys(
+        ("repo", "base_commit", "tree", "shipped_tree", "version", "patch", "test_patch", "deletion_patch"), ""
+    )
+    return Task(
+        instance_id=f"t{number:05d}",
+        language="python",
+        problem_statement="",
+        interface="",
+        fail_to_pass=(),
+        pass_to_pass=(),
+        env_id="",
+        visibility=rung.visibility,
+        difficulty=difficulty,
+        deleter=deleter,
+        feature_id="",
+        removed=(),
+        created_at="",
+        **empty,
+    )
+
+
+def group(instance_id: str, passes: list[bool], *, ending: Ending = Ending.FINISHED) -> Group:
+    """A group of attempts, some of which passed."""
+    rollouts = tuple(
+        Rollout(
+            rollout_id=f"r{number}",
+            group_id="g",
+            instance_id=instance_id,
+            segments=(),
+            ending=ending,
+            task_reward=float(passed),
+        )
+        for number, passed in enumerate(passes)
+    )
+    return Group(group_id="g", instance_id=instance_id, rollouts=rollouts)
+
+
+@dataclass
+class World:
+    """An arena, a learner, and a generator that answers some groups later."""
+
+    seed: int = 0
+    skill: float = 0.0
+    tasks: dict[str, Task] = field(default_factory=dict)
+    requests: dict[str, tuple[int, HarderTasks]] = field(default_factory=dict)
+    """Request id to when it came and what it says; an equal one is made once."""
+    clock: int = 0
+    delay: int = 5
+    rng: random.Random = field(default_factory=random.Random)
+
+    def __post_init__(self) -> None:
+        self.rng.seed(self.seed)
+
+    def stock(self, rung: Rung, count: int) -> None:
+        """Add tasks of a rung."""
+        for _ in range(count):
+            made = task(len(self.tasks), rung)
+            self.tasks[made.instance_id] = made
+
+    def ask(self, request: HarderTasks) -> None:
+        """A request arrives."""
+        self.requests.setdefault(request.request_id, (self.clock, request))
+
+    def hardness(self, instance_id: str) -> float:
+        """In logits: expressions are solved at once, by half."""
+        made = self.tasks[instance_id]
+        level = level_of(made.deleter, made.difficulty.kind)
+        return STEP * level.order + 0.4 * list(Visibility).index(made.visibility)
+
+    def chance(self, instance_id: str) -> float:
+        """Probability that an attempt passes."""
+        return 1 / (1 + math.exp(self.hardness(instance_id) - self.skill))
+
+    def attempt(self, instance_id: str, size: int = 8) -> Group:
+        """A group of attempts, from which the learner learns as far as they differ."""
+        chance = self.chance(instance_id)
+        passes = [self.rng.random() < chance for _ in range(size)]
+        share = sum(passes) / size
+        self.skill += 0.12 * share * (1 - share)
+        self.clock += 1
+        self._deliver()
+        return group(instance_id, passes)
+
+    def _deliver(self) -> None:
+        for request_id, (when, request) in list(self.requests.items()):
+            if self.clock - when == self.delay:
+                fitting = [level for level in Level if request.fits(level, TYPICAL_LOC[level])]
+                for number in range(request.count if fitting else 0):
+                    self.stock(Rung(fitting[number % len(fitting)], request.visibility), 1)
+                self.requests[request_id] = (when, request)

@@ -1,0 +1,112 @@
+"""The closed loop without a model: levels rise as pass rates climb, and an interruption changes nothing."""
+
+from __future__ import annotations
+
+import copy
+import json
+from statistics import mean
+
+import simulated
+
+from excise.trainer.curriculum.asking import AskSettings
+from excise.trainer.curriculum.pool import CurriculumSettings, TaskPool
+from excise.trainer.curriculum.rungs import Level, Rung, rung_of
+from excise.types import Visibility
+
+SETTINGS = CurriculumSettings(half_life=40, ask=AskSettings(count=60, low_water=8, warm_up=8))
+LOWEST = Rung(Level.EXPRESSION, Visibility.TESTS)
+GROUPS = 500
+
+
+def world() -> simulated.World:
+    made = simulated.World(seed=3)
+    made.stock(LOWEST, 60)
+    return made
+
+
+def pool(world: simulated.World) -> TaskPool:
+    return TaskPool(lambda: world.tasks, SETTINGS, world.ask)
+
+
+def run(pool: TaskPool, world: simulated.World, groups: int) -> list[tuple[str, float]]:
+    """Task and pass rate of each group."""
+    trace = []
+    for _ in range(groups):
+        chosen = pool.next_task()
+        assert chosen is not None, pool.why_empty()
+        group = world.attempt(chosen)
+        pool.record(group)
+        trace.append((chosen, mean(rollout.task_reward for rollout in group.rollouts)))
+    return trace
+
+
+def levels(world: simulated.World, trace: list[tuple[str, float]]) -> list[int]:
+    return [rung_of(world.tasks[task]).level.order for task, _ in trace]
+
+
+def test_levels_rise_as_pass_rates_climb() -> None:
+    at = world()
+    pooled = pool(at)
+    trace = run(pooled, at, GROUPS)
+    found = levels(at, trace)
+    quarters = [mean(found[start : start + GROUPS // 4]) for start in range(0, GROUPS, GROUPS // 4)]
+    assert quarters == sorted(quarters)
+    assert quarters[0] < 1.5
+    assert quarters[-1] > 3
+    rates = [rate for _, rate in trace[GROUPS // 4 :]]
+    assert 0.2 < mean(rates) < 0.8, "what is drawn stays neither too easy nor too hard"
+    assert len({task for task, _ in trace}) > 200
+
+
+def test_requests_are_sent_above_the_set_point_and_climb() -> None:
+    at = world()
+    asked: list[tuple[float, int]] = []
+    pooled = pool(at)
+    for _ in range(GROUPS):
+        before = len(at.requests)
+        run(pooled, at, 1)
+        if len(at.requests) > before:
+            view = pooled.summary()
+            asked.append((view["pass_rate"], int(view["num_suited"])))
+    assert len(asked) >= 3
+    assert all(rate > SETTINGS.ask.set_point or left < SETTINGS.ask.low_water for rate, left in asked)
+    assert any(rate > SETTINGS.ask.set_point for rate, _ in asked)
+    highest = [request.highest.order for _, request in at.requests.values()]
+    assert highest[-1] > highest[0]
+
+
+def test_a_learner_that_does_not_learn_is_given_nothing_harder() -> None:
+    at = world()
+    at.skill = -1.0
+    pooled = pool(at)
+    for _ in range(40):
+        chosen = pooled.next_task()
+        assert chosen is not None
+        pooled.record(simulated.group(chosen, [True] * 2 + [False] * 6))
+    assert not at.requests
+    assert pooled.summary()["level"] == 0
+
+
+def test_an_interruption_changes_nothing() -> None:
+    at = world()
+    whole = run(pool(at), at, GROUPS)
+    other = world()
+    first = pool(other)
+    trace = run(first, other, 40)
+    for cut in (90, 33, 120, 80):
+        saved = json.dumps(first.state())
+        later = copy.deepcopy(other)  # the world is not interrupted
+        first = pool(later)
+        first.restore(json.loads(saved))
+        assert json.dumps(first.state()) == saved
+        trace += run(first, later, cut)
+        other = later
+    trace += run(first, other, GROUPS - len(trace))
+    assert trace == whole
+
+
+def test_another_seed_is_another_order() -> None:
+    at, other = world(), world()
+    one = run(pool(at), at, 30)
+    two = run(TaskPool(lambda: other.tasks, SETTINGS.model_copy(update={"seed": 1}), other.ask), other, 30)
+    assert [task for task, _ in one] != [task for task, _ in two]

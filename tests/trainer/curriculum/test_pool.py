@@ -1,0 +1,288 @@
+"""The pool's rules, one at a time, and the arithmetic below them."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from statistics import mean
+
+import numpy as np
+import pytest
+import simulated
+
+from excise.trainer.curriculum.asking import Asker, AskSettings, View
+from excise.trainer.curriculum.harder import HarderTasks
+from excise.trainer.curriculum.pool import CurriculumSettings, Standing, TaskPool
+from excise.trainer.curriculum.posterior import Beta, Record, incomplete_beta
+from excise.trainer.curriculum.prediction import Predictor, fitted
+from excise.trainer.curriculum.rungs import Level, Rung, all_rungs, rung_from, rung_of
+from excise.trainer.records import Ending
+from excise.types import Task, Visibility, from_json, to_json
+
+STUB = Rung(Level.STUB, Visibility.DOCSTRING)
+CLASS = Rung(Level.CLASS, Visibility.DOCSTRING)
+
+
+def tasks(*rungs: Rung) -> dict[str, Task]:
+    return {(made := simulated.task(number, rung)).instance_id: made for number, rung in enumerate(rungs)}
+
+
+def pool(*rungs: Rung, **settings: object) -> TaskPool:
+    known = tasks(*rungs)
+    return TaskPool(lambda: known, CurriculumSettings.model_validate(settings))
+
+
+# --------------------------------------------------------------------------------------------- rungs
+def test_rungs_are_in_order_and_have_names() -> None:
+    rungs = all_rungs()
+    assert list(rungs) == sorted(rungs, key=lambda rung: rung.order)
+    assert rungs[0].key == "expression/tests"
+    assert [rung_from(rung.key) for rung in rungs] == list(rungs)
+    assert [rung_of(simulated.task(0, rung)) for rung in rungs] == list(rungs)
+
+
+# ---------------------------------------------------------------------------------------- posteriors
+@pytest.mark.parametrize(("a", "b"), [(1.0, 1.0), (0.3, 2.5), (12.0, 3.0), (200.0, 20.0)])
+def test_the_incomplete_beta_function_is_the_integral(a: float, b: float) -> None:
+    u = (np.arange(400_000) + 0.5) / 400_000
+    x = u**4 / (u**4 + (1 - u) ** 4)  # crowded at both ends, where the density may be infinite
+    slope = 4 * u**3 * (1 - u) ** 3 / (u**4 + (1 - u) ** 4) ** 2
+    density = x ** (a - 1) * (1 - x) ** (b - 1) * slope
+    for rate in (0.02, 0.4, 0.77, 0.95):
+        expected = density[x < rate].sum() / density.sum()
+        assert incomplete_beta(a, b, rate) == pytest.approx(expected, abs=2e-4)
+        assert Beta(a, b).below(Beta(a, b).quantile(rate)) == pytest.approx(rate, abs=1e-4)
+
+
+def test_observations_fade() -> None:
+    record = Record()
+    record.add(4, 4, now=10, half_life=5)
+    record.add(2, 0, now=15, half_life=5)
+    assert (record.passed, record.failed) == (4.0, 2.0)
+    assert record.faded(25, half_life=5) == (1.0, 0.5)
+
+
+def test_predictions_find_what_the_data_say() -> None:
+    truth = Predictor(bias=2.0, level=-0.9, visibility=-0.2, size=-0.5)
+    rng = random.Random(0)
+    rows = []
+    for rung in all_rungs():
+        for loc in (3, 10, 60):
+            passed = sum(rng.random() < truth.rate(rung, loc) for _ in range(200))
+            rows.append((rung, loc, float(passed), 200.0 - passed))
+    found = fitted(rows)
+    for name in ("bias", "level", "visibility", "size"):
+        assert getattr(found, name) == pytest.approx(getattr(truth, name), abs=0.15)
+    assert fitted([]) == Predictor()
+
+
+def test_a_prediction_without_data_falls_with_every_step() -> None:
+    rates = [Predictor().rate(Rung(level, Visibility.DOCSTRING)) for level in Level]
+    assert rates == sorted(rates, reverse=True)
+    assert Predictor().rate(STUB, 100) < Predictor().rate(STUB, 5)
+
+
+# ---------------------------------------------------------------------------------------------- pool
+def test_a_task_is_trained_on_once_by_default() -> None:
+    pooled = pool(STUB, STUB)
+    given = {pooled.next_task(), pooled.next_task()}
+    assert given == {"t00000", "t00001"}
+    assert pooled.next_task() is None, "both are under way"
+    pooled.record(simulated.group("t00000", [True, False]))
+    assert pooled.standing("t00000") is Standing.USED
+    assert pooled.next_task() is None
+    assert pooled.why_empty() == "No task can be given: 1 open, 1 used, 1 under way."
+
+
+def test_more_visits_where_they_are_wanted() -> None:
+    pooled = pool(STUB, max_visits=2)
+    for expected in (Standing.OPEN, Standing.USED):
+        assert pooled.next_task() == "t00000"
+        pooled.record(simulated.group("t00000", [True, False]))
+        assert pooled.standing("t00000") is expected
+
+
+def test_a_group_without_signal_is_no_visit() -> None:
+    pooled = pool(STUB)
+    assert pooled.next_task() == "t00000"
+    pooled.record(simulated.group("t00000", [False] * 4))
+    assert pooled.summary()["num_replaced"] == 1
+    assert pooled.next_task() == "t00000"
+
+
+def test_what_is_always_passed_is_retired() -> None:
+    pooled = pool(STUB)
+    groups = 0
+    while pooled.next_task():
+        pooled.record(simulated.group("t00000", [True] * 8))
+        groups += 1
+    assert pooled.standing("t00000") is Standing.RETIRED
+    assert groups == 4, "24 of 24 is not sure enough, 32 of 32 is"
+
+
+def test_what_is_never_passed_is_quarantined_and_named() -> None:
+    pooled = pool(STUB, CLASS, quarantine_after=16)
+    while task := pooled.next_task():
+        pooled.record(simulated.group(task, [False] * 8))
+    assert pooled.quarantined() == ("t00000", "t00001")
+    assert "2 quarantined" in pooled.why_empty()
+
+
+def test_a_broken_sandbox_says_nothing_and_does_not_go_on_for_ever() -> None:
+    pooled = pool(STUB)
+    groups = 0
+    while task := pooled.next_task():
+        pooled.record(simulated.group(task, [False] * 8, ending=Ending.INFRA))
+        groups += 1
+    assert groups == 3
+    assert pooled.standing("t00000") is Standing.BROKEN
+    assert pooled.belief("t00000").mean == pooled.prior(STUB, 10)
+    assert pooled.quarantined() == ("t00000",)
+
+
+def test_an_empty_pool_says_so() -> None:
+    pooled = pool()
+    assert pooled.next_task() is None
+    assert "no task at all" in pooled.why_empty()
+
+
+def test_the_middling_are_drawn_most_often() -> None:
+    known = tasks(*[STUB] * 3)
+    pooled = TaskPool(lambda: known, CurriculumSettings(max_visits=10_000, half_life=1e9, quarantine_after=10_000))
+    for task, share in (("t00000", 0), ("t00001", 4), ("t00002", 7)):
+        for _ in range(3):
+            pooled.record(simulated.group(task, [number < share for number in range(8)]))
+    saved = pooled.state()
+    counts: Counter[str | None] = Counter()
+    for seed in range(600):
+        pooled.restore(saved)
+        pooled._rng.seed(seed)
+        counts[pooled.next_task()] += 1
+    means = {task: pooled.belief(task).mean for task in known}
+    weights = {task: m * (1 - m) + 0.02 for task, m in means.items()}
+    for task, weight in weights.items():
+        assert counts[task] / 600 == pytest.approx(weight / sum(weights.values()), abs=0.06)
+    assert counts["t00001"] > counts["t00002"] > counts["t00000"]
+
+
+def test_new_tasks_start_with_what_is_known_of_their_rung() -> None:
+    known = tasks(STUB, STUB, CLASS, CLASS)
+    pooled = TaskPool(lambda: known)
+    for _ in range(5):
+        pooled.record(simulated.group("t00000", [True] * 7 + [False]))
+        pooled.record(simulated.group("t00002", [True] + [False] * 7))
+    new = {"t00004": simulated.task(4, STUB), "t00005": simulated.task(5, CLASS)}
+    known.update(new)
+    assert pooled.next_task() is not None
+    assert pooled.belief("t00004").mean == pytest.approx(0.85, abs=0.05)
+    assert pooled.belief("t00005").mean == pytest.approx(0.15, abs=0.05)
+
+
+def test_tasks_that_are_gone_are_not_drawn() -> None:
+    known = tasks(STUB, STUB)
+    pooled = TaskPool(lambda: known)
+    del known["t00001"]
+    assert pooled.next_task() == "t00000"
+    assert pooled.next_task() is None
+    pooled.restore(pooled.state())
+    assert pooled.next_task() is None
+
+
+def test_a_group_of_a_task_that_is_gone_does_no_harm() -> None:
+    known = tasks(STUB, STUB)
+    pooled = TaskPool(lambda: known)
+    saved = pooled.state()
+    gone = known.pop("t00001")
+    resumed = TaskPool(lambda: known)
+    resumed.restore(saved)
+    resumed.record(simulated.group(gone.instance_id, [True, False]))
+    assert resumed.summary()["pass_rate"] == 0
+    assert resumed.next_task() == "t00000"
+
+
+def test_a_group_that_never_comes_back_is_given_up() -> None:
+    pooled = pool(*[STUB] * 3, forget_after=2)
+    first = pooled.next_task()
+    assert [pooled.next_task() for _ in range(3)][-1] == first
+
+
+def test_a_state_of_another_format_is_refused() -> None:
+    with pytest.raises(ValueError, match="format 99"):
+        pool(STUB).restore({"format": 99})
+
+
+# ------------------------------------------------------------------------------------------ requests
+def view(now: int, rate: float, level: float, stock: dict[Rung, int] | None = None, suited: int = 0) -> View:
+    return View(
+        now=now, rate=rate, level=level, rates={STUB: rate}, num_suited=suited, stock=stock or {}, predictor=Predictor()
+    )
+
+
+def test_requests_are_json_and_say_what_fits() -> None:
+    request = HarderTasks(lowest=Level.LINE, highest=Level.FUNCTION, pass_rate=(0.2, 0.6))
+    assert from_json(HarderTasks, to_json(request)) == request
+    assert from_json(HarderTasks, '{"lowest": "line", "highest": "stub"}').count == 32
+    assert request.fits(Level.STUB, 10) == (0.2 <= Predictor().rate(STUB, 10) <= 0.6)
+    assert not request.fits(Level.CLASS, 10)
+    assert not request.fits(Level.EXPRESSION, 2)
+    assert not request.fits(Level.STUB, 100_000)
+    again = HarderTasks(lowest=Level.LINE, highest=Level.FUNCTION, pass_rate=(0.2, 0.6))
+    assert again.request_id == request.request_id != HarderTasks(lowest=Level.LINE, highest=Level.CLASS).request_id
+
+
+def test_nothing_is_asked_below_the_set_point_or_where_there_is_enough() -> None:
+    sent: list[HarderTasks] = []
+    asker = Asker(AskSettings(), sent.append)
+    assert asker.consider(view(20, rate=0.5, level=2, suited=100)) is None
+    assert asker.consider(view(20, rate=0.9, level=2, suited=100)) is None
+    assert asker.consider(view(2, rate=0.9, level=2)) is None, "too early to tell"
+    assert asker.consider(view(20, rate=0.9, level=2)) is not None
+    assert len(sent) == 1
+    assert sent[0].lowest.order >= 2
+
+
+def test_one_request_is_open_at_a_time_and_dry_rungs_are_not_asked_again() -> None:
+    sent: list[HarderTasks] = []
+    asker = Asker(AskSettings(patience=10), sent.append)
+    assert asker.consider(view(20, rate=0.9, level=2))
+    assert asker.is_waiting(25)
+    assert asker.consider(view(25, rate=0.9, level=2)) is None
+    assert asker.consider(view(30, rate=0.9, level=2))
+    first, second = sent
+    assert (first.lowest, first.highest, first.visibility) != (second.lowest, second.highest, second.visibility)
+    for now in range(40, 1000, 10):
+        asker.consider(view(now, rate=0.9, level=2))
+    assert asker.consider(view(2000, rate=0.9, level=2)) is None, "every rung was asked for in vain"
+    assert len(sent) < 30
+
+
+def test_an_answered_request_makes_room_for_the_next() -> None:
+    sent: list[HarderTasks] = []
+    asker = Asker(AskSettings(count=4), sent.append)
+    asker.consider(view(20, rate=0.9, level=2))
+    rung = Rung(sent[0].highest, sent[0].visibility)
+    assert asker.consider(view(21, rate=0.9, level=2, stock={rung: 3})) is None
+    assert asker.consider(view(22, rate=0.9, level=2, stock={rung: 4}))
+    assert sent[1].number == 2
+
+
+def test_an_open_request_is_made_again_after_a_resume() -> None:
+    sent: list[HarderTasks] = []
+    asker = Asker(AskSettings(), sent.append)
+    asker.consider(view(20, rate=0.9, level=2))
+    later: list[HarderTasks] = []
+    resumed = Asker(AskSettings(), later.append)
+    resumed.restore(asker.state())
+    assert later == sent
+    assert resumed.state() == asker.state()
+    assert resumed.consider(view(21, rate=0.9, level=2)) is None
+
+
+def test_the_pool_without_a_generator_asks_nobody() -> None:
+    known = tasks(*[STUB] * 30)
+    pooled = TaskPool(lambda: known)
+    for task in list(known):
+        pooled.record(simulated.group(task, [True] * 8))
+    assert not pooled.is_waiting
+    assert pooled.summary()["num_requests"] == 0
+    assert mean(pooled.belief(task).mean for task in known) > 0.9

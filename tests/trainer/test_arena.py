@@ -1,0 +1,63 @@
+"""The arena over a real task set: what is opened, what is refused, and grades that come too late."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from excise.errors import SandboxError, StoreError
+from excise.pipeline.arena import TaskArena
+
+
+def test_sandboxes_of_one_task_know_nothing_of_each_other(arena: TaskArena) -> None:
+    instance_id = next(iter(arena.tasks()))
+
+    async def go() -> Any:
+        async with arena.open(instance_id) as one, arena.open(instance_id) as other:
+            one.session.put("/testbed/new.py", b"x = 1\n")
+            found = one.diff(), other.diff()
+            history = one.session.exec(["git", "log", "--oneline"], timeout_s=20).stdout
+            outside = one.session.exec(["ls", "/excise"], timeout_s=20).stdout
+        with pytest.raises(SandboxError):
+            one.session.get("/testbed/new.py")
+        return *found, history, outside
+
+    mine, others, history, outside = asyncio.run(go())
+    assert "+x = 1" in mine
+    assert others == ""
+    assert history.count(b"\n") == 1
+    assert b"inside" not in outside
+
+
+def test_tasks_that_there_are_not(arena: TaskArena, shapes: Any) -> None:
+    async def go() -> None:
+        with pytest.raises(SandboxError, match="no task"):
+            async with arena.open("nothing"):
+                pass
+
+    asyncio.run(go())
+    with pytest.raises(StoreError, match="nothing"):
+        TaskArena(shapes.taskset, shapes.settings, ids=["nothing"])
+
+
+def test_only_some_tasks_and_new_ones(shapes: Any) -> None:
+    ids = sorted(task.instance_id for task in shapes.taskset.tasks())
+    some = TaskArena(shapes.taskset, shapes.settings, ids=ids[:2])
+    assert sorted(some.tasks()) == ids[:2]
+    some.close()
+    every = TaskArena(shapes.taskset, shapes.settings)
+    every._tasks = {name: task for name, task in every._tasks.items() if name != ids[0]}  # as if published later
+    assert every.refresh() == (ids[0],)
+    assert sorted(every.tasks()) == ids
+    assert every.refresh() == ()
+    every.close()
+
+
+def test_a_grade_that_takes_too_long_says_nothing(shapes: Any) -> None:
+    impatient = TaskArena(shapes.taskset, shapes.settings, grade_s=0.01)
+    instance_id = next(iter(impatient.tasks()))
+    grade = asyncio.run(impatient.grade(instance_id, impatient.tasks()[instance_id].patch))
+    assert (grade.decided, grade.reasons) == (False, ("timeout",))
+    impatient.close()

@@ -1,0 +1,90 @@
+"""Tokens of messages: appended exactly, and the same as the template has them."""
+
+from __future__ import annotations
+
+import pytest
+
+from excise.agents.messages import Message
+from excise.agents.tools import Tool
+from excise.errors import ConfigError
+from excise.trainer.rollouts.chat import Chat, thinking_in, without_thinking
+from excise.trainer.rollouts.coding_tools import Finish, ReadFile
+
+from .conftest import TEMPLATE, byte_tokenizer
+
+QWEN_LIKE = (
+    "{% if tools %}<|im_start|>system\n{% if messages[0].role == 'system' %}{{ messages[0].content }}\n\n{% endif %}"
+    "# Tools\n{% for t in tools %}{{ t | tojson }}\n{% endfor %}"
+    "Calls: <tool_call>{...}</tool_call><|im_end|>\n{% endif %}"
+    "{% set ns = namespace(last=0) %}{% for m in messages %}{% if m.role == 'user' %}{% set ns.last = loop.index0 %}"
+    "{% endif %}{% endfor %}"
+    "{% for m in messages %}{% if m.role == 'assistant' %}<|im_start|>assistant\n"
+    "{% if loop.index0 < ns.last and '</think>' in m.content %}{{ m.content.split('</think>')[-1].lstrip('\n') }}"
+    "{% else %}{{ m.content }}{% endif %}<|im_end|>\n"
+    "{% elif m.role == 'tool' %}"
+    "{% if loop.first or messages[loop.index0 - 1].role != 'tool' %}<|im_start|>user{% endif %}"
+    "\n<tool_response>\n{{ m.content }}\n</tool_response>"
+    "{% if loop.last or messages[loop.index0 + 1].role != 'tool' %}<|im_end|>\n{% endif %}"
+    "{% elif not (m.role == 'system' and tools) %}<|im_start|>{{ m.role }}\n{{ m.content }}<|im_end|>\n{% endif %}"
+    "{% endfor %}{% if add_generation_prompt %}<|im_start|>assistant\n{% endif %}"
+)
+"""Tells of tools itself, puts neighbouring results together, and drops thinking before the user's last word."""
+TOOLS = [
+    Tool(name=name, description="d", arguments=arguments, run=lambda _: "").schema()
+    for name, arguments in (("read_file", ReadFile), ("finish", Finish))
+]
+SAID = [Message(role="system", content="Be good."), Message(role="user", content="Hello?")]
+AFTER = [Message(role="tool", content="one"), Message(role="tool", content="two")]
+
+
+@pytest.mark.parametrize("template", [TEMPLATE, QWEN_LIKE, None])
+@pytest.mark.parametrize("tools", [(), TOOLS])
+def test_what_is_appended_is_what_the_template_writes(template: str | None, tools: list[dict]) -> None:
+    """A conversation that grew by appending has the tokens of one that was rendered in one piece."""
+    tokenizer = byte_tokenizer(template)  # type: ignore[arg-type]
+    chat = Chat(tokenizer, tools)
+    opening = chat.opening(SAID)
+    answer = (*chat.encode("I look."), chat.end_id)
+    bridge = chat.after_answer(AFTER, ended=True)
+    grown = [*opening.body, *opening.generation, *answer, *bridge.body, *bridge.generation]
+    whole = chat.opening([*SAID, Message(role="assistant", content="I look."), *AFTER])
+    assert grown == [*whole.body, *whole.generation]
+    assert chat.native == (template == QWEN_LIKE)
+    assert chat.said(answer) == "I look."
+    if tools:
+        assert tokenizer.decode(list(opening.body)).count("read_file") == 1
+
+
+@pytest.mark.parametrize("template", [TEMPLATE, QWEN_LIKE, None])
+def test_an_answer_that_was_cut_off_is_ended(template: str | None) -> None:
+    chat = Chat(byte_tokenizer(template))  # type: ignore[arg-type]
+    cut, ended = (chat.after_answer(AFTER, ended=flag) for flag in (False, True))
+    assert cut.body == (chat.end_id, *ended.body)
+
+
+def test_a_hint_stands_before_what_asks_for_an_answer() -> None:
+    tokenizer = byte_tokenizer()
+    chat = Chat(tokenizer)
+    opening = chat.opening(SAID)
+    text = tokenizer.decode([*opening.body, *chat.remark("Mind the gap."), *opening.generation])
+    assert text.endswith("Hello?<|im_end|>\n<|im_start|>user\nMind the gap.<|im_end|>\n<|im_start|>assistant\n")
+
+
+def test_a_template_that_drops_thinking_is_known() -> None:
+    qwen, plain = Chat(byte_tokenizer(QWEN_LIKE), TOOLS), Chat(byte_tokenizer(), TOOLS)
+    assert qwen.rewrites("user")
+    assert not qwen.rewrites("tool")
+    assert not plain.rewrites("user")
+
+
+def test_a_template_that_hides_answers_is_refused() -> None:
+    with pytest.raises(ConfigError, match="does not give back"):
+        Chat(byte_tokenizer("{% for m in messages %}{{ m.role }}{% endfor %}<|im_end|>"))
+
+
+def test_thinking() -> None:
+    text = "<think>\nwell\n</think>\n\n<tool_call>{}</tool_call>"
+    assert thinking_in(text) == "<think>\nwell\n</think>"
+    assert without_thinking(text) == "\n\n<tool_call>{}</tool_call>"
+    assert thinking_in("<think>for ever") == "<think>for ever"
+    assert thinking_in("none") == ""

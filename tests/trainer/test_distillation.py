@@ -1,0 +1,286 @@
+"""Lessons: the divergence against sums over the whole vocabulary, and what reaches which logits."""
+
+from __future__ import annotations
+
+import copy
+import math
+from dataclasses import replace
+from typing import Any
+
+import pytest
+import torch
+
+from excise.trainer.learner import Learner, LearnerSettings, LessonSettings
+from excise.trainer.objective.distillation import Divergence, divergence, lesson_loss, top_and_rest
+from excise.trainer.objective.packing import pack_ids
+from excise.trainer.objective.policy import predicted_logits
+from excise.trainer.objective.privileged import PrivilegedContext, PrivilegedKind, grade_text
+from excise.trainer.objective.sequences import Lesson, LessonLimits, sequences
+from excise.trainer.objective.teachers import EmaTeacher, FrozenTeacher, Teacher, TrustRegionTeacher, frozen_copy
+from excise.trainer.records import Ending, Group, Segment
+from excise.types import Grade, Status, Worker
+
+from .tiny_policy import plain_logprobs, rollout_of, segment_of, tiny_model
+
+CPU = torch.device("cpu")
+IDS = (1, 2, 3, 4, 5, 6, 7, 8, 9, 10)
+HINT = (11, 12, 13)
+
+
+def random_logits(rows: int, seed: int, width: int = 200) -> torch.Tensor:
+    return 3 * torch.randn(rows, width, dtype=torch.float64, generator=torch.Generator().manual_seed(seed))
+
+
+def over_buckets(p: torch.Tensor, q: torch.Tensor, k: int, kind: Divergence) -> list[float]:
+    """The definition, in probabilities, bucket by bucket."""
+    found = []
+    for ours, theirs in zip(p.softmax(-1).tolist(), q.softmax(-1).tolist(), strict=True):
+        top = sorted(range(len(ours)), key=lambda i: -ours[i])[:k]
+        rest = [i for i in range(len(ours)) if i not in top]
+        pairs = [(ours[i], theirs[i]) for i in top]
+        if rest:
+            pairs.append((math.fsum(ours[i] for i in rest), math.fsum(theirs[i] for i in rest)))
+        if kind is Divergence.REVERSE_KL:
+            found.append(math.fsum(a * math.log(a / b) for a, b in pairs))
+        else:
+            halves = [(a, b, (a + b) / 2) for a, b in pairs]
+            found.append(math.fsum(a * math.log(a / m) + b * math.log(b / m) for a, b, m in halves) / 2)
+    return found
+
+
+@pytest.mark.parametrize("kind", Divergence)
+@pytest.mark.parametrize("k", [1, 20, 100, 199, 200, 500])
+def test_the_divergence_is_its_definition(kind: Divergence, k: int) -> None:
+    ours, theirs = random_logits(4, 1), random_logits(4, 2)
+    expected = over_buckets(ours, theirs, k, kind)
+    assert divergence(ours, theirs, k=k, kind=kind).tolist() == pytest.approx(expected, rel=1e-6)
+    assert divergence(ours, ours, k=k, kind=kind).tolist() == pytest.approx([0.0] * 4, abs=1e-12)
+
+
+def test_the_rest_is_the_sum_of_the_others() -> None:
+    logprobs = random_logits(5, 3).log_softmax(-1)
+    top = logprobs.topk(100, dim=-1).indices
+    others = logprobs.scatter(-1, top, -torch.inf).logsumexp(-1)
+    torch.testing.assert_close(top_and_rest(logprobs, top)[:, -1], others, rtol=1e-7, atol=1e-9)
+    sharp = torch.zeros(1, 200, dtype=torch.float64)
+    sharp[0, 0] = 500.0
+    found = top_and_rest(sharp.log_softmax(-1), torch.tensor([[0, 1]]))
+    assert found[0, -1].item() == pytest.approx(math.log(1e-7), rel=1e-6)
+
+
+@pytest.mark.parametrize("kind", Divergence)
+def test_its_gradient_is_that_of_finite_differences_and_none_is_the_teachers(kind: Divergence) -> None:
+    ours, theirs = random_logits(2, 4, 12).requires_grad_(), random_logits(2, 5, 12).requires_grad_()
+    divergence(ours, theirs, k=5, kind=kind).sum().backward()
+    assert theirs.grad is None
+    assert ours.grad is not None
+    for row, column in ((0, 0), (0, 7), (1, 3)):
+        step = torch.zeros_like(ours)
+        step[row, column] = 1e-6
+        with torch.no_grad():
+            up = divergence(ours + step, theirs, k=5, kind=kind).sum()
+            down = divergence(ours - step, theirs, k=5, kind=kind).sum()
+        assert ours.grad[row, column].item() == pytest.approx(((up - down) / 2e-6).item(), rel=1e-4, abs=1e-8)
+
+
+def test_a_token_weighs_at_most_the_cap() -> None:
+    ours, theirs = random_logits(3, 6), random_logits(3, 7)
+    far = divergence(ours, theirs)
+    logprobs = torch.tensor([-1.0, -1.0, -1.0], dtype=torch.float64, requires_grad=True)
+    sampler = torch.tensor([-1.0, -3.0, -0.5])
+    weighted, plain = lesson_loss(ours, theirs, logprobs, sampler)
+    expected = (far * torch.tensor([1.0, 2.0, math.exp(-0.5)], dtype=torch.float64)).sum()
+    assert weighted.item() == pytest.approx(expected.item())
+    assert plain.item() == pytest.approx(far.sum().item())
+    assert not weighted.requires_grad
+
+
+def hinted(model: torch.nn.Module, places: tuple[int, int] = (6, 9), **turn: Any) -> Segment:
+    """Two turns, a hint for the second."""
+    mu = plain_logprobs(model, IDS).detach().tolist()
+    segment = segment_of(IDS, [(2, 4), places], mu)
+    first, second = segment.turns
+    fields = {"hint": "No.", "hint_ids": HINT, "prompt_end": 5, "detector": "unknown_tool"} | turn
+    return replace(segment, turns=(first, replace(second, **fields)))
+
+
+def one(segment: Segment, reward: float = 0.0, **fields: Any) -> list[Group]:
+    return [Group(group_id="g", instance_id="t", rollouts=(rollout_of("g-0", [segment], reward, **fields),))]
+
+
+LESSONS = LearnerSettings(lessons=LessonSettings(weight=1.0, k=5), max_grad_norm=1e9)
+
+
+def written_out(model: torch.nn.Module, teacher: torch.nn.Module, kind: Divergence) -> torch.Tensor:
+    """The lesson's loss by hand: the teacher reads the hint before the turn, the student does not."""
+    ours = model(input_ids=torch.tensor([IDS])).logits[0, 5:8]
+    spliced = (*IDS[:5], *HINT, *IDS[5:9])
+    with torch.no_grad():
+        theirs = teacher(input_ids=torch.tensor([spliced])).logits[0, 8:11]
+    return divergence(ours, theirs, k=5, kind=kind).sum() / 3
+
+
+@pytest.mark.parametrize("kind", Divergence)
+@pytest.mark.parametrize("which", ["ema", "frozen", "trust_region"])
+def test_the_lesson_is_the_spliced_context(kind: Divergence, which: str) -> None:
+    model = tiny_model(0)
+    other = frozen_copy(tiny_model(5))
+    teachers: dict[str, Teacher] = {
+        "frozen": FrozenTeacher(other),
+        "ema": EmaTeacher(frozen_copy(model), 0.1),
+        "trust_region": TrustRegionTeacher(other, model, 1.0),
+    }
+    written_out(model, other if which == "frozen" else model, kind).backward()
+    wanted = torch.cat([p.grad.flatten() for p in model.parameters() if p.grad is not None])
+    assert LESSONS.lessons is not None
+    settings = replace(LESSONS, lessons=replace(LESSONS.lessons, kind=kind))
+    learner = Learner(model, torch.optim.SGD(model.parameters(), lr=0.0), settings, teacher=teachers[which])
+    metrics = learner.step(one(hinted(model)), 0)
+    found = torch.cat([p.grad.flatten() for p in model.parameters() if p.grad is not None])
+    assert wanted.norm() > 1e-3
+    assert (found - wanted).norm() < 1e-5 * wanted.norm()
+    assert metrics["hint_kl"] == pytest.approx(metrics["loss_lessons"], rel=1e-5)
+    assert (metrics["hint_tokens"], metrics["hints/unknown_tool"]) == (3, 1)
+
+
+def test_nothing_outside_the_turn_gets_a_gradient(monkeypatch: pytest.MonkeyPatch) -> None:
+    model = tiny_model(0)
+    kept: list[torch.Tensor] = []
+
+    def watched(student: torch.nn.Module, packed: Any) -> torch.Tensor:
+        """All logits of the row, so that those which the learner does not ask for are watched, too."""
+        whole = student(input_ids=packed.ids, position_ids=packed.positions).logits
+        if whole.requires_grad:
+            whole.retain_grad()
+            kept.append(whole)
+        return whole[0, packed.predict]
+
+    monkeypatch.setattr("excise.trainer.learner.predicted_logits", watched)
+    learner = Learner(
+        model, torch.optim.SGD(model.parameters(), lr=0.0), LESSONS, teacher=FrozenTeacher(frozen_copy(model))
+    )
+    learner.step(one(hinted(model)), 0)
+    (whole,) = kept
+    assert whole.grad is not None
+    touched = whole.grad[0].abs().sum(-1) != 0
+    assert touched.tolist() == [place in (5, 6, 7) for place in range(len(IDS))]
+
+
+def test_lessons_and_rewards_add_up_in_one_row() -> None:
+    """Beside rollouts with advantages, each loss keeps its own normaliser."""
+    model = tiny_model(0)
+    teacher = FrozenTeacher(frozen_copy(tiny_model(5)))
+    mu = plain_logprobs(model, IDS).detach().tolist()
+    plain = rollout_of("g-1", [segment_of(IDS, [(3, 8)], mu)], 1.0)
+    both = [Group(group_id="g", instance_id="t", rollouts=(rollout_of("g-0", [hinted(model)], 0.0), plain))]
+    assert LESSONS.lessons is not None
+
+    def found(**changes: Any) -> torch.Tensor:
+        settings = replace(LESSONS, reference_length=7, **changes)
+        learner = Learner(model, torch.optim.SGD(model.parameters(), lr=0.0), settings, teacher=teacher)
+        learner.step(both, 0)
+        return torch.cat([p.grad.flatten() for p in model.parameters() if p.grad is not None])
+
+    whole = found(lessons=replace(LESSONS.lessons, weight=0.5))
+    rewards = found(lessons=None)
+    lessons = found(policy_weight=0.0)
+    assert min(rewards.norm(), lessons.norm()) > 1e-3
+    assert (whole - rewards - 0.5 * lessons).norm() < 1e-6 * whole.norm()
+
+
+def test_the_bad_action_gets_less_likely() -> None:
+    """The teacher, told that a token is wrong, does not say it; soon the student, who is told nothing, says it less."""
+    model = tiny_model(0)
+    wise = frozen_copy(tiny_model(0))
+    spliced = (*IDS[:5], *HINT, *IDS[5:9])
+    tutor = torch.optim.Adam(wise.requires_grad_().parameters(), lr=0.02)
+    for _ in range(30):  # a teacher that the hint makes avoid token 7 (at place 6)
+        logits = wise(input_ids=torch.tensor([spliced])).logits[0, 8]
+        tutor.zero_grad()
+        (logits.log_softmax(-1)[7] * 1.0).backward()
+        tutor.step()
+        if logits.log_softmax(-1)[7] < -6:
+            break
+    learner = Learner(model, torch.optim.Adam(model.parameters(), lr=0.01), LESSONS, teacher=FrozenTeacher(wise))
+    segment = hinted(model)
+    before = plain_logprobs(model, IDS)[6].exp().item()
+    first = learner.lesson_kl(one(segment))
+    for version in range(8):
+        learner.step(one(segment), version)
+    after = plain_logprobs(model, IDS)[6].exp().item()
+    assert after < before / 2
+    assert learner.lesson_kl(one(segment)) < first / 2
+
+
+def test_the_moving_average_moves_and_the_others_do_not() -> None:
+    model = tiny_model(0)
+    first = copy.deepcopy(model)
+    ema, frozen = EmaTeacher(frozen_copy(model), 0.25), FrozenTeacher(frozen_copy(model))
+    with torch.no_grad():
+        for parameter in model.parameters():
+            parameter.add_(1.0)
+    ema.follow(model)
+    frozen.follow(model)
+    average = ema.weights()
+    assert average is not None
+    for old, mid in zip(first.parameters(), average.parameters(), strict=True):
+        torch.testing.assert_close(mid, old + 0.25)
+    packed = pack_ids([IDS], [range(1, 10)], CPU)
+    assert torch.equal(frozen.logits(packed), predicted_logits(first, packed))
+    mixed = TrustRegionTeacher(first, model, 0.01).logits(packed)
+    expected = 0.99 * predicted_logits(first, packed) + 0.01 * predicted_logits(model, packed)
+    torch.testing.assert_close(mixed, expected)
+    assert not mixed.requires_grad
+
+
+@pytest.mark.parametrize("limits", [LessonLimits(context=2), LessonLimits(sequence=11)])
+def test_what_does_not_fit_is_left_out_whole(limits: LessonLimits) -> None:
+    groups = one(hinted(tiny_model(0)))
+    found, counts = sequences(groups, {}, hints=limits)
+    assert (found, counts.taken, counts.skipped, counts.by_name) == ([], 0, 1, {"unknown_tool": 1})
+    found, counts = sequences(groups, {}, hints=LessonLimits(context=3, sequence=12))
+    assert (len(found), counts.taken, counts.skipped) == (1, 1, 0)
+
+
+def test_a_lesson_keeps_the_answer_as_it_was_sampled() -> None:
+    lesson = Lesson(at=5, context=HINT, places=(6, 7, 8))
+    ids = lesson.teacher_ids(IDS)
+    assert ids == (1, 2, 3, 4, 5, 11, 12, 13, 6, 7, 8, 9)
+    assert [ids[place] for place in lesson.teacher_places] == [IDS[place] for place in lesson.places]
+
+
+def test_who_does_not_count_teaches_nothing() -> None:
+    found, _ = sequences(one(hinted(tiny_model(0)), ending=Ending.INFRA), {}, hints=LessonLimits())
+    assert found == []
+
+
+def grade(reward: float, **fields: Any) -> Grade:
+    return Grade(
+        instance_id="t", worker_outcome=Worker.OK, decided=True, reward=reward, reward_tests=reward, reward_calls=None,
+        partial=0.0, statuses={"test_a": Status.FAILED, "test_b": Status.PASSED}, reasons=("f2p_failed",),
+        num_passed=1, num_tests=2, **fields,
+    )  # fmt: skip
+
+
+def test_privileged_context_is_for_groups_without_a_success() -> None:
+    model = tiny_model(0)
+    plain = segment_of(IDS, [(2, 4), (6, 9)], plain_logprobs(model, IDS).detach().tolist())
+    seen: list[str] = []
+
+    def encode(text: str) -> tuple[int, ...]:
+        seen.append(text)
+        return HINT
+
+    context = PrivilegedContext(PrivilegedKind.TESTS, dict, encode)
+    failed = rollout_of("g-0", [plain, plain], 0.0, grade=grade(0.0))
+    group = Group(group_id="g", instance_id="t", rollouts=(failed,))
+    found, _ = sequences([group], {}, hints=LessonLimits(), privileged=context)
+    (sequence,) = found
+    (lesson,) = sequence.lessons
+    assert (lesson.at, lesson.kind, lesson.places) == (1, "privileged", (2, 3, 6, 7, 8))
+    assert "FAILED test_a" in seen[0]
+    assert "test_b" not in seen[0]
+    better = replace(group, rollouts=(failed, rollout_of("g-1", [plain], 1.0, grade=grade(1.0))))
+    assert sequences([better], {}, hints=LessonLimits(), privileged=context)[0] == []
+    assert grade_text(grade(1.0)) == ""
+    assert sequences([group], {}, hints=LessonLimits(privileged=2), privileged=context)[1].skipped == 1

@@ -1,0 +1,311 @@
+"""The policy gradient, term by term, against sums that are written out token by token."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import pytest
+import torch
+
+from excise.trainer.learner import Learner, LearnerSettings
+from excise.trainer.objective.advantages import advantages, group_advantages
+from excise.trainer.objective.effort import EffortPrices, concave_cost, spending, with_penalties
+from excise.trainer.objective.loss import LossSettings, policy_loss
+from excise.trainer.objective.packing import make_row, pack_ids, pack_lengths
+from excise.trainer.objective.policy import entropies, predicted_logits, token_logprobs
+from excise.trainer.objective.sequences import sequences
+from excise.trainer.records import Ending, Group, Usage
+
+from .tiny_policy import VOCABULARY, plain_logprobs, random_group, rollout_of, segment_of, tiny_model
+
+
+def written_out(
+    model: torch.nn.Module, groups: list[Group], settings: LearnerSettings, reference: torch.nn.Module | None = None
+) -> torch.Tensor:
+    """The formula of the design, one token after the other, one forward pass per segment."""
+    constants = settings.loss
+    counting = [r for g in groups for r in g.rollouts if r.counts and g.has_signal]
+    normaliser = len(counting) * settings.reference_length
+    total = torch.zeros((), dtype=torch.float64)
+    for group in groups:
+        mine = [r for r in group.rollouts if r.counts]
+        if not group.has_signal:
+            continue
+        for rollout in mine:
+            advantage = rollout.reward - sum(r.reward for r in mine) / len(mine)
+            for segment in rollout.segments:
+                ours = plain_logprobs(model, segment.ids, settings.temperature)
+                theirs = plain_logprobs(reference, segment.ids, settings.temperature).detach() if reference else None
+                for place, drawn in enumerate(segment.sampled):
+                    if not drawn:
+                        continue
+                    mu = segment.logprobs[place]
+                    moved = math.exp(ours[place].item()) - math.exp(mu)
+                    masked = (advantage > 0 and moved > 0.2) or (advantage < 0 and moved < -0.2)
+                    ratio = min(math.exp(ours[place].item() - mu), constants.cap)
+                    drift = ours[place].item() - theirs[place].item() if theirs is not None else 0.0
+                    weight = 0.0 if masked else ratio * (advantage - constants.beta * drift)
+                    total = total - weight * ours[place] / normaliser
+                    total = total + constants.kappa * (ours[place] - mu) ** 2 / normaliser
+    return total
+
+
+def gradients(model: torch.nn.Module) -> torch.Tensor:
+    return torch.cat([p.grad.flatten() for p in model.parameters() if p.grad is not None])
+
+
+def learned(model: torch.nn.Module, groups: list[Group], settings: LearnerSettings, **rest: object) -> torch.Tensor:
+    """Gradient of one step that moves nothing."""
+    learner = Learner(model, torch.optim.SGD(model.parameters(), lr=0.0), settings, **rest)  # type: ignore[arg-type]
+    learner.step(groups, version=0)
+    return gradients(model)
+
+
+@pytest.fixture
+def groups() -> list[Group]:
+    infra = rollout_of("c-9", [segment_of([1, 2, 3, 4], [(2, 4)], [-1.0] * 4)], 1.0, ending=Ending.INFRA)
+    flagged = rollout_of("c-8", [segment_of([1, 2, 3, 4], [(2, 4)], [-1.0] * 4)], 1.0, flags=("leak_used",))
+    third = random_group("c", 3, [0.0, 0.5, 1.0])
+    return [
+        random_group("a", 1, [1.0, 0.0, 0.0, 1.0]),
+        random_group("b", 2, [1.0, 1.0]),
+        replace(third, rollouts=(*third.rollouts, infra, flagged)),
+    ]
+
+
+def close(found: torch.Tensor, wanted: torch.Tensor) -> bool:
+    """To the precision of float32, in which the model's norms are taken whatever its weights are."""
+    return bool((found - wanted).norm() < 1e-6 * wanted.norm())
+
+
+UNBOUND = LearnerSettings(reference_length=10, row_tokens=64, max_grad_norm=1e9)
+
+
+@pytest.mark.parametrize(
+    "constants",
+    [
+        LossSettings(),
+        LossSettings(cap=1.1),
+        LossSettings(kappa=0.3),
+        LossSettings(beta=0.2),
+        LossSettings(cap=0.7, kappa=0.1, beta=0.05),
+    ],
+)
+@pytest.mark.parametrize("temperature", [1.0, 0.6])
+def test_the_loss_and_its_gradient_are_the_formula(
+    groups: list[Group], constants: LossSettings, temperature: float
+) -> None:
+    settings = replace(UNBOUND, loss=constants, temperature=temperature)
+    model, reference = tiny_model(0), tiny_model(7)
+    expected = written_out(model, groups, settings, reference if constants.beta else None)
+    model.zero_grad()
+    expected.backward()
+    wanted = gradients(model)
+    assert wanted.abs().max() > 1e-4
+    learner = Learner(model, torch.optim.SGD(model.parameters(), lr=0.0), settings, reference=reference)
+    metrics = learner.step(groups, version=0)
+    assert close(gradients(model), wanted)
+    assert metrics["loss"] == pytest.approx(expected.item(), rel=1e-6)
+
+
+def test_every_term_changes_something(groups: list[Group]) -> None:
+    """Of the cases above, none is another in disguise: mask, cap, κ and β each move the gradient of these groups."""
+    model, reference = tiny_model(0), tiny_model(7)
+    plain = learned(model, groups, UNBOUND)
+    for constants in (
+        LossSettings(trust_region=2.0), LossSettings(cap=1.1), LossSettings(kappa=0.3), LossSettings(beta=0.2)
+    ):  # fmt: skip
+        other = learned(model, groups, replace(UNBOUND, loss=constants), reference=reference)
+        assert (other - plain).abs().max() > 1e-5, constants
+
+
+def test_on_policy_the_gradient_is_reinforce() -> None:
+    """Closed form: where sampler and policy agree, r = 1, nothing is masked, and κ's gradient is zero."""
+    model = tiny_model(0)
+    ids = [3, 1, 4, 1, 5, 9]
+    mu = plain_logprobs(model, ids).detach().tolist()
+    pair = tuple(rollout_of(f"g-{i}", [segment_of(ids, [(2, 6)], mu)], r) for i, r in enumerate((1.0, 0.0)))
+    both = [Group(group_id="g", instance_id="t", rollouts=pair)]
+    assert learned(model, both, UNBOUND).abs().max() < 1e-7  # equal answers, opposite advantages
+    other = [3, 1, 2, 2, 2, 2]
+    mu2 = plain_logprobs(model, other).detach().tolist()
+    second = rollout_of("g-1", [segment_of(other, [(2, 6)], mu2)], 0.0)
+    found = learned(model, [replace(both[0], rollouts=(pair[0], second))], UNBOUND)
+    model.zero_grad()
+    (-(0.5 * plain_logprobs(model, ids)[2:].sum() - 0.5 * plain_logprobs(model, other)[2:].sum()) / 20).backward()
+    assert close(found, gradients(model))
+
+
+@pytest.mark.parametrize(("advantage", "shift", "kept"), [(1, 0.3, 0), (1, 0.1, 1), (1, -0.5, 1), (-1, -0.3, 0)])
+def test_the_mask_is_one_sided(advantage: float, shift: float, kept: int) -> None:
+    probability = torch.tensor([0.6], dtype=torch.float64)
+    ours = probability.log().requires_grad_()
+    mu = (probability - shift).log()
+    counted = torch.tensor([True])
+    found = policy_loss(ours, mu, torch.tensor([advantage]), counted, 1.0, LossSettings(kappa=0.0))
+    found.loss.backward()
+    assert ours.grad is not None
+    expected = -advantage * (0.6 / (0.6 - shift)) * kept
+    assert ours.grad.item() == pytest.approx(expected, rel=1e-6)
+
+
+def test_a_probability_of_nearly_nothing_is_capped_and_finite() -> None:
+    ours = torch.tensor([-0.1, -80.0], dtype=torch.float64, requires_grad=True)
+    mu = torch.tensor([-60.0, -0.1], dtype=torch.float64)
+    earned = torch.tensor([-1.0, 1.0])
+    found = policy_loss(ours, mu, earned, torch.tensor([True, True]), 1.0, LossSettings(kappa=0.0))
+    found.loss.backward()
+    assert ours.grad is not None
+    assert ours.grad.tolist() == pytest.approx([20.0, -math.exp(-79.9)])
+    assert found.sums["capped"] == 1
+
+
+@pytest.mark.parametrize("row_tokens", [1, 30, 10_000])
+def test_gradient_accumulation_is_one_big_batch(groups: list[Group], row_tokens: int) -> None:
+    model = tiny_model(0)
+    whole = learned(model, groups, replace(UNBOUND, row_tokens=10_000))
+    parts = learned(model, groups, replace(UNBOUND, row_tokens=row_tokens))
+    assert close(parts, whole)
+
+
+@pytest.mark.parametrize("attention", ["sdpa", "eager"])
+def test_packed_sequences_do_not_see_each_other(attention: str) -> None:
+    model = tiny_model(0, attn_implementation=attention)
+    lists = [[1, 2, 3, 4, 5], [6, 7], [8, 9, 10, 11, 12, 13, 14]]
+    packed = pack_ids(lists, [range(1, len(ids)) for ids in lists], torch.device("cpu"))
+    logits = predicted_logits(model, packed)
+    alone = torch.cat([model(input_ids=torch.tensor([ids])).logits[0, :-1] for ids in lists])
+    assert close(logits, alone)
+    mixed = model(input_ids=packed.ids, position_ids=torch.arange(14)[None]).logits[0, packed.predict]
+    assert (mixed - alone).abs().max() > 1e-3
+
+
+def test_windows_of_attention_hold_in_packed_rows() -> None:
+    changes = {"use_sliding_window": True, "sliding_window": 3, "max_window_layers": 0}
+    model = tiny_model(0, layer_types=["sliding_attention", "full_attention"], **changes)
+    lists = [[1, 2, 3, 4, 5, 6, 7, 8], [8, 9, 10, 11, 12, 13, 14]]
+    packed = pack_ids(lists, [range(1, len(ids)) for ids in lists], torch.device("cpu"))
+    alone = torch.cat([model(input_ids=torch.tensor([ids])).logits[0, :-1] for ids in lists])
+    assert close(predicted_logits(model, packed), alone)
+    unwindowed = tiny_model(0)(input_ids=torch.tensor([lists[0]])).logits[0, :-1]
+    assert (unwindowed - alone[:7]).abs().max() > 1e-3
+
+
+def test_rows_are_full_and_nothing_is_cut() -> None:
+    lengths = [5, 9, 2, 2, 7, 1, 30]
+    rows = pack_lengths(lengths, 10)
+    assert sorted(i for row in rows for i in row) == list(range(7))
+    assert [6] in rows
+    assert all(sum(lengths[i] for i in row) <= 10 for row in rows if row != [6])
+    assert len(rows) == 4
+    assert pack_lengths([], 10) == []
+
+
+def test_activation_checkpointing_changes_nothing(groups: list[Group]) -> None:
+    model = tiny_model(0)
+    plain = learned(model, groups, UNBOUND)
+    model.gradient_checkpointing_enable({"use_reentrant": False})  # type: ignore[operator]
+    assert close(learned(model, groups, UNBOUND), plain)
+
+
+@pytest.mark.gpu
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="no GPU here")
+@pytest.mark.parametrize("bf16", [False, True])
+def test_a_gpu_computes_the_same_gradient(groups: list[Group], bf16: bool) -> None:
+    exact = learned(tiny_model(0, dtype=torch.float32), groups, UNBOUND)
+    found = learned(tiny_model(0, dtype=torch.float32).cuda(), groups, replace(UNBOUND, bf16=bf16)).cpu()
+    assert (found - exact).norm() < (0.1 if bf16 else 1e-3) * exact.norm()
+
+
+def test_bfloat16_products_give_nearly_the_same_gradient_in_float32(groups: list[Group]) -> None:
+    model = tiny_model(0, dtype=torch.float32)
+    exact = learned(model, groups, UNBOUND)
+    rough = learned(model, groups, replace(UNBOUND, bf16=True))
+    assert rough.dtype == torch.float32
+    assert 0 < (rough - exact).norm() / exact.norm() < 0.1
+    packed = pack_ids([[1, 2, 3]], [[1, 2]], torch.device("cpu"))
+    with torch.autocast("cpu", torch.bfloat16):
+        logits = predicted_logits(model, packed)
+    assert logits.dtype == torch.bfloat16
+    assert token_logprobs(logits, packed.targets).dtype == torch.float32
+
+
+def test_advantages_are_of_rollouts_that_count(groups: list[Group]) -> None:
+    found = group_advantages(groups[2])
+    assert found == {"c-0": -0.5, "c-1": 0.0, "c-2": 0.5}
+    assert sum(advantages(groups).values()) == pytest.approx(0)
+    assert group_advantages(Group(group_id="e", instance_id="t", rollouts=())) == {}
+
+
+def test_both_segments_of_a_rollout_have_its_one_advantage(groups: list[Group]) -> None:
+    earned = advantages(groups)
+    found, _ = sequences(groups, earned)
+    assert len(found) == sum(len(r.segments) for g in groups for r in g.counting)
+    assert len(found) > len(earned)
+    assert all(sequence.advantage == earned[sequence.rollout_id] for sequence in found)
+
+
+def test_nothing_to_learn_leaves_the_weights_alone() -> None:
+    model = tiny_model(0)
+    before = [p.clone() for p in model.parameters()]
+    learner = Learner(model, torch.optim.AdamW(model.parameters(), lr=0.1), UNBOUND)
+    assert learner.step([random_group("b", 2, [1.0, 1.0])], 0) == {"trained_tokens": 0.0}
+    assert all(torch.equal(a, b) for a, b in zip(before, model.parameters(), strict=True))
+
+
+def test_a_gradient_that_is_not_finite_moves_nothing(groups: list[Group]) -> None:
+    model = tiny_model(0)
+    learner = Learner(model, torch.optim.AdamW(model.parameters(), lr=0.1, weight_decay=0.1), UNBOUND)
+    learner.step(groups, 0)
+    before = [p.clone() for p in model.parameters()]
+    next(model.parameters()).register_hook(lambda gradient: gradient * math.nan)
+    assert learner.step(groups, 1)["skipped"] == 1
+    assert all(torch.equal(a, b) for a, b in zip(before, model.parameters(), strict=True))
+
+
+def test_metrics_are_means_over_tokens(groups: list[Group]) -> None:
+    model = tiny_model(0)
+    learner = Learner(model, torch.optim.SGD(model.parameters(), lr=0.0), replace(UNBOUND, row_tokens=20))
+    metrics = learner.step(groups, version=0)
+    found, _ = sequences([g for g in groups if g.has_signal], advantages(g for g in groups if g.has_signal))
+    row = make_row(found, torch.device("cpu"))
+    logits = predicted_logits(model, row.packed)
+    ours = torch.log_softmax(logits, -1)
+    assert metrics["sampled_tokens"] == len(row.packed.targets)
+    assert metrics["entropy"] == pytest.approx(-(ours.exp() * ours).sum(-1).mean().item())
+    difference = ours.gather(-1, row.packed.targets[:, None])[:, 0] - row.sampler
+    assert metrics["logprob_difference"] == pytest.approx(difference.abs().mean().item(), rel=1e-5)
+    assert metrics["mismatch_kl"] == pytest.approx((difference.exp() - 1 - difference).mean().item(), rel=1e-5)
+    assert metrics["logprob_difference_fresh"] == pytest.approx(metrics["logprob_difference"])
+    uniform = torch.zeros(3, VOCABULARY, dtype=torch.float64)
+    assert entropies(uniform).tolist() == pytest.approx([math.log(VOCABULARY)] * 3)
+
+
+@pytest.mark.parametrize("q", [0.0, 0.5, 1.0, 2.0])
+def test_effort_costs_what_the_integral_says(q: float) -> None:
+    k, x, steps = 0.01, 500.0, 20_000
+    integral = sum((1 + k * (i + 0.5) * x / steps) ** -q for i in range(steps)) * x / steps
+    assert concave_cost(x, k, q) == pytest.approx(integral, rel=1e-6)
+    assert concave_cost(0.0, k, q) == 0
+    assert concave_cost(x, 0.0, q) == x
+    assert concave_cost(x, k, 1 - 1e-8) == pytest.approx(math.log1p(k * x) / k, rel=1e-5)
+
+
+def test_short_tasks_feel_effort_more() -> None:
+    assert concave_cost(200, 0.01, 1) - concave_cost(100, 0.01, 1) > concave_cost(5100, 0.01, 1) - concave_cost(
+        5000, 0.01, 1
+    )
+    with pytest.raises(ValueError, match="negative"):
+        concave_cost(-1, 1, 1)
+
+
+def test_effort_is_taken_off_the_reward() -> None:
+    prices = EffortPrices(scale=0.001, q=0.0, k=1.0)
+    usage = Usage(thinking=10, calls=20, tool_output=100, final=5, num_calls=2, num_turns=3)
+    assert spending(usage, prices) == 10 + 20 + 10 + 5 + 40 + 60
+    segment = segment_of([1, 2, 3], [(1, 3)], [-1.0] * 3)
+    pair = (rollout_of("g-0", [segment], 1.0, usage=usage), rollout_of("g-1", [segment], 1.0))
+    group = with_penalties(Group(group_id="g", instance_id="t", rollouts=pair), prices)
+    assert [r.reward for r in group.rollouts] == pytest.approx([1 - 0.145, 1.0])
+    assert group.has_signal

@@ -1,0 +1,166 @@
+"""One answer in place of a stub: the whole function, or its one line."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from excise.pipeline.arena import TaskArena
+from excise.trainer.records import Ending, Rollout
+from excise.trainer.rollouts.attempt import Rollouts
+from excise.trainer.rollouts.settings import RolloutSettings
+from excise.trainer.rollouts.single_turn import Rung, SingleTurn, fitting
+from excise.trainer.rollouts.stand_in import BadCode, NoStandIn, is_stub, missing_line, stand_in
+from excise.types import Task
+
+from .conftest import byte_tokenizer
+from .scripted import ScriptedEngine
+
+TOKENIZER = byte_tokenizer()
+SOURCE = '''"""Figures."""
+
+class Square:
+    @property
+    def side(self):
+        """How long it is."""
+        raise NotImplementedError
+
+    def area(self, unit: str = "m") -> float:
+        raise NotImplementedError
+
+
+def area(x):
+    return x
+'''
+PATCH = """--- a/figures.py
++++ b/figures.py
+@@ -9,2 +9,2 @@
+     def area(self, unit: str = "m") -> float:
+-        raise NotImplementedError
++        return self.side ** 2
+"""
+
+
+@pytest.fixture
+def stub(arena: TaskArena) -> Task:
+    """A task of one stubbed function: ``parse`` in ``src/shapes/text.py``."""
+    return next(t for t in arena.tasks().values() if is_stub(t) and t.removed[0].endswith("text.py::parse"))
+
+
+def one_line(task: Task, qualname: str = "Square.area") -> Task:
+    return replace(task, removed=(f"figures.py::{qualname}",), patch=PATCH)
+
+
+def answered(arena: TaskArena, task: Task, answer: str, **options: Any) -> tuple[Rollout, ScriptedEngine]:
+    engine = ScriptedEngine(TOKENIZER, [answer])
+
+    async def go() -> Rollout:
+        rollouts = Rollouts(engine, arena, SingleTurn(TOKENIZER), RolloutSettings(**options))
+        try:
+            group = await asyncio.wait_for(rollouts.group(task.instance_id, 1), 120)
+        finally:
+            rollouts.close()
+        return group.rollouts[0]
+
+    return asyncio.run(go()), engine
+
+
+def gold_body(task: Task) -> str:
+    lines = [line[1:] for line in task.patch.splitlines() if line.startswith("+") and not line.startswith("+++")]
+    return "\n".join(lines)
+
+
+@pytest.mark.parametrize("whole", [True, False])
+def test_the_gold_function_earns_everything(arena: TaskArena, stub: Task, whole: bool) -> None:
+    body = gold_body(stub)
+    code = f"def parse(text):\n{body}" if whole else "\n".join(line[4:] for line in body.splitlines())
+    rollout, engine = answered(arena, stub, f"<think>so</think>Here it is:\n```python\n{code}\n```\n")
+    assert rollout.detail == ""
+    assert (rollout.ending, rollout.task_reward, rollout.flags) == (Ending.FINISHED, 1.0, ())
+    (segment,) = rollout.segments
+    (turn,) = segment.turns
+    assert segment.sampled == (False,) * turn.start + (True,) * (turn.end - turn.start)
+    assert (turn.hint, turn.thinking) == ("", len("<think>so</think>"))
+    prompt = TOKENIZER.decode(list(segment.ids[: turn.start]))
+    assert stub.problem_statement in prompt
+    assert "def parse(text):" in prompt
+    assert "raise NotImplementedError" in prompt
+    assert not any(line.strip() in prompt for line in body.splitlines() if len(line.strip()) > 20)
+    assert engine.contexts == [segment.ids[: turn.start]]
+
+
+@pytest.mark.parametrize(
+    ("answer", "detector"),
+    [
+        ("I do not know.", "unusable_code"),
+        ("```python\ndef parse(text:\n```", "unusable_code"),
+        ("```python\ndef other(text):\n    return 1\n```", "unusable_code"),
+    ],
+)
+def test_what_cannot_take_its_place_earns_nothing_and_gets_a_hint(
+    arena: TaskArena, stub: Task, answer: str, detector: str
+) -> None:
+    rollout, _ = answered(arena, stub, answer)
+    assert (rollout.ending, rollout.task_reward, rollout.diff) == (Ending.FINISHED, 0.0, "")
+    assert rollout.counts
+    (turn,) = rollout.segments[0].turns
+    assert turn.detector == detector
+    assert turn.hint_ids
+
+
+def test_an_answer_that_was_cut_off(arena: TaskArena, stub: Task) -> None:
+    rollout, _ = answered(arena, stub, "well " * 100, answer_tokens=50)
+    assert (rollout.ending, rollout.segments[0].turns[0].detector) == (Ending.TOKENS, "over_long")
+
+
+def test_a_task_without_a_stand_in_says_nothing_about_the_model(arena: TaskArena) -> None:
+    other = next(task for task in arena.tasks().values() if not is_stub(task))
+    rollout, _ = answered(arena, other, "x")
+    assert (rollout.ending, rollout.counts) == (Ending.INFRA, False)
+
+
+def test_answers_take_the_place_of_the_function(stub: Task) -> None:
+    place = stand_in(one_line(stub), SOURCE)
+    whole = "```python\nclass Square:\n    def area(self, unit='m'):\n        return 4\n```"
+    expected = SOURCE.replace(
+        '    def area(self, unit: str = "m") -> float:\n        raise NotImplementedError\n',
+        "    def area(self, unit='m'):\n        return 4\n",
+    )
+    assert place.with_answer(whole) == expected
+    assert place.with_answer("```\nx = 1\nreturn x\n```").count("        x = 1\n        return x\n\n\ndef area") == 1
+    assert "raise" not in stand_in(one_line(stub, "Square.side"), SOURCE).with_body("return 1").partition("def area")[0]
+    with pytest.raises(BadCode, match="parse"):
+        place.with_body("return (")
+
+
+@pytest.mark.parametrize("qualname", ["Square.round", "Square", "Circle.area"])
+def test_a_function_that_is_not_there(stub: Task, qualname: str) -> None:
+    with pytest.raises(NoStandIn):
+        stand_in(one_line(stub, qualname), SOURCE)
+
+
+def test_the_excerpt_is_around_the_stub(stub: Task) -> None:
+    lines = [f"x{n} = {n}\n" for n in range(300)]
+    source = "".join(lines[:150]) + SOURCE + "".join(lines[150:])
+    around = stand_in(one_line(stub), source).around(30)
+    assert "def area(self" in around
+    assert 28 <= around.count("\n") <= 33
+    assert around.startswith("# ...\n")
+    assert around.endswith("# ...\n")
+
+
+def test_the_line_rung_continues_the_file(arena: TaskArena, stub: Task) -> None:
+    task = one_line(stub)
+    work = SingleTurn(TOKENIZER, Rung.LINE)
+    place = stand_in(task, SOURCE)
+    prompt = work.prompt(task, place)
+    assert TOKENIZER.decode(list(prompt.generation)).endswith('unit: str = "m") -> float:\n        return ')
+    filled = work.filled(task, place, "self.side ** 2  # so\n        and more")
+    assert "-> float:\n        return self.side ** 2  # so\n\n\ndef area" in filled
+    assert TOKENIZER.encode("\n", add_special_tokens=False)[0] in work.stop_ids
+    assert missing_line(task) == "return self.side ** 2"
+    assert fitting({"a": task, "b": replace(stub, instance_id="b")}, Rung.LINE) == (task.instance_id,)
+    assert len(fitting(arena.tasks(), Rung.FUNCTION)) == sum(map(is_stub, arena.tasks().values())) == 2

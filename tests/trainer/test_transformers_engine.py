@@ -1,0 +1,284 @@
+"""The engine in this process: what it samples is what the model says, whatever else is being written."""
+
+from __future__ import annotations
+
+import asyncio
+import math
+import threading
+from collections import Counter
+from typing import Any
+
+import pytest
+import torch
+
+from excise.errors import EngineError
+from excise.trainer.engines.transformers_engine import TransformersEngine
+from excise.trainer.records import Generation, Sampling, Stop
+
+from .conftest import tiny_model
+
+TOLERANCE = 2e-4
+"""Nats between a log-probability of the engine and of a plain forward pass, 32 bits."""
+PROMPTS = [[1, 2, 3], list(range(40, 80)), [9] * 17, [1, 2, 3], [200]]
+
+
+def plain(model: Any, prompt: list[int], ids: tuple[int, ...], temperature: float = 1.0) -> list[float]:
+    """Log-probabilities by one forward pass without padding or cache."""
+    whole = torch.tensor([[*prompt, *ids]])
+    with torch.no_grad():
+        logits = model(whole).logits[0, len(prompt) - 1 : -1].float() / temperature
+    return torch.log_softmax(logits, -1).gather(1, torch.tensor(ids)[:, None])[:, 0].tolist()
+
+
+def weights_of(model: Any) -> list[tuple[str, torch.Tensor]]:
+    return [(name, parameter.detach().clone()) for name, parameter in model.named_parameters()]
+
+
+@pytest.mark.parametrize(
+    ("kind", "temperature"), [("qwen3", 1.0), ("qwen3", 0.7), ("llama", 1.0), ("windowed", 1.0), ("mixture", 1.0)]
+)
+def test_logprobs_are_those_of_a_plain_forward_pass(going: Any, kind: str, temperature: float) -> None:
+    """Answers of different length, begun at different times, more than fit at once."""
+    model = tiny_model(kind=kind)
+
+    async def many() -> list[tuple[list[int], Generation]]:
+        engine = TransformersEngine(model, max_batch=6, max_prefill=60)
+        asked = []
+        for number in range(4):
+            sampling = Sampling(max_tokens=5 + 9 * number, temperature=temperature, stop_ids=(258, 7))
+            asked.append(asyncio.create_task(engine.generate(PROMPTS, sampling)))
+            await asyncio.sleep(0.02)
+        found = [pair for task in asked for pair in zip(PROMPTS, await task, strict=True)]
+        await engine.close()
+        return found
+
+    found = going(many())
+    assert len(found) == 20
+    for prompt, answer in found:
+        assert len(answer.ids) == len(answer.logprobs) == len(answer.versions) > 0
+        assert (answer.ids[-1] in {258, 7}) == (answer.stop is Stop.END)
+        assert not {258, 7} & set(answer.ids[:-1])
+        assert answer.logprobs == pytest.approx(plain(model, prompt, answer.ids, temperature), abs=TOLERANCE)
+    assert {answer.stop for _, answer in found} == {Stop.END, Stop.LENGTH}
+
+
+def test_tokens_are_drawn_from_the_distribution(going: Any) -> None:
+    model = tiny_model(scale=12.0)
+
+    async def first_tokens() -> list[int]:
+        engine = TransformersEngine(model, max_batch=1000)
+        answers = await engine.generate([[5, 6, 7]] * 4000, Sampling(max_tokens=1))
+        await engine.close()
+        return [answer.ids[0] for answer in answers]
+
+    drawn = Counter(going(first_tokens()))
+    with torch.no_grad():
+        expected = torch.softmax(model(torch.tensor([[5, 6, 7]])).logits[0, -1].float(), -1)
+    likely = [n for n in range(264) if expected[n] > 0.01]
+    assert len(likely) > 5
+    for token in likely:
+        p = float(expected[token])
+        assert abs(drawn[token] / 4000 - p) < 5 * math.sqrt(p * (1 - p) / 4000)
+
+
+@pytest.mark.parametrize("kind", ["qwen3", "windowed"])
+def test_a_conversation_is_read_once(going: Any, kind: str) -> None:
+    """Prompts that go on from an answer are read from there, as long as the weights stay the same."""
+    other = tiny_model(seed=1, kind=kind)
+
+    async def talk() -> Any:
+        engine = TransformersEngine(tiny_model(kind=kind))
+        told, prompts, read = [], [[1, 2, 3], [50] * 30], [0]
+        for turn in range(4):
+            if turn == 3:
+                await engine.load(weights_of(other), 1)
+            asked = [*prompts, [7] * 9]
+            answers = await engine.generate(asked, Sampling(max_tokens=40, stop_ids=tuple(range(0, 264, 20))))
+            told.append(list(zip(asked, answers, strict=True)))
+            prompts = [[*p, *a.ids, 60 + turn, 61] for p, a in zip(prompts, answers, strict=False)]
+            read.append(engine._batch.num_read)
+        await engine.close()
+        return told, read
+
+    told, read = going(talk())
+    remembered: list[tuple[int, ...]] = [()]
+    for turn, pairs in enumerate(told):
+        if turn == 3:
+            remembered = [()]
+        news = (len(p) - max(len(past) for past in remembered if tuple(p[: len(past)]) == past) for p, _ in pairs)
+        assert read[turn + 1] - read[turn] == sum(news)
+        for prompt, answer in pairs:
+            expected = plain(other if turn == 3 else tiny_model(kind=kind), prompt, answer.ids)
+            assert answer.logprobs == pytest.approx(expected, abs=TOLERANCE)
+            if len(answer.ids) > 1:
+                remembered.append((*prompt, *answer.ids[:-1]))
+    assert read[3] < sum(len(prompt) for pairs in told[:3] for prompt, _ in pairs)
+
+
+def test_what_is_remembered_is_bounded(going: Any) -> None:
+    async def many() -> Any:
+        engine = TransformersEngine(tiny_model(), remembered=100)
+        for first in range(6):
+            await engine.generate([[first] * 30], Sampling(max_tokens=11))
+        kept = [past[0] for past in engine._batch._past]
+        await engine.close()
+        return kept
+
+    assert going(many()) == [4, 5]
+
+
+def test_score_is_the_models_own_opinion(going: Any) -> None:
+    model = tiny_model()
+    sequences = [[1, 2, 3, 4, 5], list(range(100)), [8]]
+
+    async def scored() -> list[list[float]]:
+        engine = TransformersEngine(model)
+        scores = await engine.score(sequences)
+        await engine.close()
+        return scores
+
+    for sequence, scores in zip(sequences, going(scored()), strict=True):
+        expected = [0.0, *(plain(model, sequence[:1], tuple(sequence[1:])) if len(sequence) > 1 else [])]
+        assert scores == pytest.approx(expected, abs=TOLERANCE)
+
+
+def test_a_seed_makes_an_answer_repeatable_and_zero_takes_the_likeliest(going: Any) -> None:
+    async def twice() -> Any:
+        engine = TransformersEngine(tiny_model())
+        seeded = [await engine.generate([[1, 2]], Sampling(max_tokens=20, seed=3)) for _ in range(2)]
+        greedy = await engine.generate([[1, 2]], Sampling(max_tokens=8, temperature=0.0))
+        await engine.close()
+        return seeded, greedy[0]
+
+    (one, two), greedy = going(twice())
+    assert one == two
+    model, ids = tiny_model(), [1, 2]
+    for token in greedy.ids:
+        with torch.no_grad():
+            assert int(model(torch.tensor([ids])).logits[0, -1].argmax()) == token
+        ids.append(token)
+
+
+def test_new_weights_change_what_is_sampled_and_its_version(going: Any) -> None:
+    other = tiny_model(seed=1)
+
+    async def updated() -> Any:
+        engine = TransformersEngine(tiny_model())
+        long = asyncio.create_task(engine.generate([[1, 2, 3]], Sampling(max_tokens=400)))
+        await asyncio.sleep(0.15)
+        await engine.load(weights_of(other), version=7)
+        fresh = await engine.generate([[1, 2, 3]], Sampling(max_tokens=30))
+        (old,) = await long
+        version = engine.version
+        await engine.close()
+        return old, fresh[0], version
+
+    old, fresh, version = going(updated())
+    assert version == 7
+    assert set(fresh.versions) == {7}
+    assert fresh.logprobs == pytest.approx(plain(other, [1, 2, 3], fresh.ids), abs=TOLERANCE)
+    assert len(old.ids) == 400
+    assert set(old.versions) == {0, 7}
+    assert list(old.versions) == sorted(old.versions)
+    began = old.versions.index(7)
+    assert old.logprobs[:began] == pytest.approx(plain(tiny_model(), [1, 2, 3], old.ids)[:began], abs=TOLERANCE)
+
+
+@pytest.mark.parametrize("wrong", ["name", "shape", "missing"])
+def test_weights_that_do_not_fit_change_nothing(going: Any, wrong: str) -> None:
+    weights = weights_of(tiny_model(seed=1))
+    if wrong == "name":
+        weights.append(("nothing.weight", torch.zeros(1)))
+    elif wrong == "shape":
+        weights[-1] = (weights[-1][0], weights[-1][1][:1])
+    else:
+        weights.pop()
+
+    async def refused() -> Any:
+        engine = TransformersEngine(tiny_model())
+        before = await engine.score([[1, 2, 3, 4]])
+        with pytest.raises(EngineError, match=r"weight|shape"):
+            await engine.load(weights, version=1)
+        after = await engine.score([[1, 2, 3, 4]])
+        version = engine.version
+        await engine.close()
+        return before == after, version
+
+    assert going(refused()) == (True, 0)
+
+
+def test_a_full_context_is_a_length_not_a_crash(going: Any) -> None:
+    async def full() -> Any:
+        engine = TransformersEngine(tiny_model(context=64))
+        answers = await engine.generate([[1] * 60, [1] * 64, [1] * 90], Sampling(max_tokens=50))
+        await engine.close()
+        return answers
+
+    answers = going(full())
+    assert [(len(a.ids), a.stop) for a in answers] == [(4, Stop.LENGTH), (0, Stop.LENGTH), (0, Stop.LENGTH)]
+
+
+def test_nobody_waits_for_an_engine_that_failed_or_is_closed(going: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def failing() -> None:
+        model = tiny_model()
+        engine = TransformersEngine(model)
+        asked = [asyncio.create_task(engine.generate([[1, 2]], Sampling(max_tokens=500))) for _ in range(3)]
+        await asyncio.sleep(0.05)
+        monkeypatch.setattr(type(model), "forward", lambda *a, **k: 1 / 0)
+        for task in asked:
+            with pytest.raises(EngineError, match="division by zero"):
+                await task
+        with pytest.raises(EngineError, match="division by zero"):
+            await engine.generate([[1, 2]], Sampling(max_tokens=5))
+        await engine.close()
+
+    going(failing())
+
+
+def test_closing_ends_what_is_being_written(going: Any) -> None:
+    async def closing() -> Any:
+        engine = TransformersEngine(tiny_model())
+        task = asyncio.create_task(engine.generate([[1, 2]] * 3, Sampling(max_tokens=500)))
+        await asyncio.sleep(0.1)
+        await engine.close()
+        await engine.close()
+        with pytest.raises(EngineError, match="closed"):
+            await engine.generate([[1]], Sampling(max_tokens=1))
+        return await task
+
+    assert {answer.stop for answer in going(closing())} == {Stop.ABORTED}
+    assert "excise-engine" not in {thread.name for thread in threading.enumerate()}
+
+
+def test_an_answer_that_nobody_wants_makes_room(going: Any) -> None:
+    async def cancelled() -> Any:
+        engine = TransformersEngine(tiny_model(), max_batch=1)
+        first = asyncio.create_task(engine.generate([[1, 2]], Sampling(max_tokens=500)))
+        await asyncio.sleep(0.05)
+        first.cancel()
+        second = await engine.generate([[3]], Sampling(max_tokens=2))
+        await engine.close()
+        return second
+
+    assert len(going(cancelled())[0].ids) == 2
+
+
+@pytest.mark.gpu
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="there is no GPU")
+def test_on_a_gpu(going: Any) -> None:
+    """Half precision is rough: what is asked is that answers of one batch are as near as their own forward pass."""
+    model = tiny_model().to("cuda", torch.bfloat16)
+
+    async def sampled() -> Any:
+        engine = TransformersEngine(model)
+        answers = await engine.generate(PROMPTS, Sampling(max_tokens=30, seed=5))
+        await engine.close()
+        return answers
+
+    for prompt, answer in zip(PROMPTS, going(sampled()), strict=True):
+        whole = torch.tensor([[*prompt, *answer.ids]], device="cuda")
+        with torch.no_grad():
+            logits = model(whole).logits[0, len(prompt) - 1 : -1].float()
+        ids = torch.tensor(answer.ids, device="cuda")[:, None]
+        expected = torch.log_softmax(logits, -1).gather(1, ids)[:, 0].cpu()
+        assert (torch.tensor(answer.logprobs) - expected).abs().mean() < 0.1

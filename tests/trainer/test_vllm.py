@@ -1,0 +1,133 @@
+"""vLLM itself, on the CPU, with real weights: SmolLM2-135M. Slow to start, so one engine each is asked everything."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import signal
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from transformers import AutoModelForCausalLM, AutoTokenizer
+
+from excise.trainer.engines.vllm_server import VLLMServer
+from excise.trainer.engines.warden import descendants
+from excise.trainer.records import Sampling, Stop
+
+ROOT = Path(__file__).resolve().parents[2]
+VENV = ROOT / os.environ.get("EXCISE_VLLM_VENV", ".venv-vllm")
+MODEL = VENV / "smollm2"
+TOLERANCE = 5e-3
+"""Nats between vLLM's log-probabilities and those of a plain forward pass with transformers, both in 32 bits."""
+CPU = {"VLLM_CPU_KVCACHE_SPACE": "1"}
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture(scope="module")
+def model() -> Any:
+    assert (VENV / ".excise-vllm").exists(), "vLLM is not installed for the tests: run scripts/vllm.sh (./check does)"
+    return AutoModelForCausalLM.from_pretrained(MODEL, dtype=torch.float32).eval()
+
+
+@pytest.fixture(scope="module")
+def prompt() -> list[int]:
+    return list(AutoTokenizer.from_pretrained(MODEL).encode("def add(a, b):\n    return"))
+
+
+def plain(model: Any, prompt: list[int], ids: list[int], temperature: float = 1.0) -> list[float]:
+    with torch.no_grad():
+        logits = model(torch.tensor([[*prompt, *ids]])).logits[0, len(prompt) - 1 : -1].float() / temperature
+    return torch.log_softmax(logits, -1).gather(1, torch.tensor(ids)[:, None])[:, 0].tolist()
+
+
+def scaled(model: Any) -> Any:
+    """The same model with all weights at nine tenths."""
+    other = AutoModelForCausalLM.from_pretrained(MODEL, dtype=torch.float32).eval()
+    with torch.no_grad():
+        for parameter in other.parameters():
+            parameter.mul_(0.9)
+    return other
+
+
+def test_a_server(model: Any, prompt: list[int]) -> None:
+    """Samples, scores, takes new weights under way, is killed and comes back with them; leaves nothing."""
+    other = scaled(model)
+    weights = [(name, parameter.detach()) for name, parameter in other.named_parameters()]
+
+    async def go() -> dict[str, Any]:
+        found: dict[str, Any] = {}
+        arguments = ["--dtype", "float32", "--enforce-eager"]
+        engine = await VLLMServer.start(
+            MODEL, VENV / "bin/python", context_length=256, arguments=arguments, environment=CPU, deadline_s=120.0,
+            start_s=540.0,
+        )  # fmt: skip
+        try:
+            assert engine._server is not None
+            stops = tuple(AutoTokenizer.from_pretrained(MODEL).encode("\n"))
+            found["first"] = await engine.generate(
+                [prompt] * 4, Sampling(max_tokens=24, temperature=0.7, stop_ids=stops, seed=1)
+            )
+            found["scores"] = await engine.score([[*prompt, *found["first"][0].ids]])
+            found["full"] = await engine.generate([prompt * 60], Sampling(max_tokens=24))
+            long = asyncio.create_task(engine.generate([prompt], Sampling(max_tokens=200)))
+            await asyncio.sleep(1.5)
+            await engine.load(weights, 5)
+            found["second"] = await engine.generate([prompt], Sampling(max_tokens=24))
+            found["mixed"] = await long
+            below = descendants(engine._server.pid)
+            for pid in below:
+                os.kill(pid, signal.SIGKILL)
+            found["third"] = await engine.generate([prompt], Sampling(max_tokens=24))
+            found["processes"] = [*below, *descendants(engine._server.pid), engine._server.pid]
+        finally:
+            await engine.close()
+        return found
+
+    found = asyncio.run(asyncio.wait_for(go(), 900))
+    for answer in found["first"]:
+        assert answer.logprobs == pytest.approx(plain(model, prompt, list(answer.ids), 0.7), abs=TOLERANCE)
+        assert set(answer.versions) == {0}
+        assert (answer.stop is Stop.END) == (answer.ids[-1] in AutoTokenizer.from_pretrained(MODEL).encode("\n"))
+    assert any(answer.stop is Stop.END for answer in found["first"])
+    ids = [*prompt, *found["first"][0].ids]
+    assert found["scores"][0] == pytest.approx([0.0, *plain(model, ids[:1], ids[1:])], abs=TOLERANCE)
+    assert (found["full"][0].ids, found["full"][0].stop) == ((), Stop.LENGTH)
+    for name in ("second", "third"):
+        (answer,) = found[name]
+        assert set(answer.versions) == {5}
+        assert answer.logprobs == pytest.approx(plain(other, prompt, list(answer.ids)), abs=TOLERANCE)
+    (mixed,) = found["mixed"]
+    assert len(mixed.ids) == 200
+    assert set(mixed.versions) == {0, 5}
+    began = mixed.versions.index(5)
+    assert mixed.logprobs[:began] == pytest.approx(plain(model, prompt, list(mixed.ids))[:began], abs=TOLERANCE)
+    # the keys and values of what was written before were made anew with the new weights
+    assert mixed.logprobs[began + 1 :] == pytest.approx(
+        plain(other, prompt, list(mixed.ids))[began + 1 :], abs=TOLERANCE
+    )
+    assert not [pid for pid in found["processes"] if os.path.exists(f"/proc/{pid}")]
+
+
+def test_in_process(model: Any, prompt: list[int]) -> None:
+    """The same, without a server; a core that is killed is an error at once."""
+    script = Path(__file__).with_name("vllm_in_process_script.py")
+    done = subprocess.run(
+        [VENV / "bin/python", script, MODEL, json.dumps(prompt)],
+        env={**os.environ, **CPU, "PYTHONPATH": str(ROOT / "src"), "HF_HUB_OFFLINE": "1"},
+        capture_output=True, text=True, check=False, timeout=800,
+    )  # fmt: skip
+    line = next((text for text in done.stdout.splitlines() if text.startswith("FOUND ")), "")
+    assert line, done.stdout[-2000:] + done.stderr[-3000:]
+    found = json.loads(line.removeprefix("FOUND "))
+    first, second, mixed = found["first"], found["second"], found["mixed"]
+    assert first["logprobs"] == pytest.approx(plain(model, prompt, first["ids"]), abs=TOLERANCE)
+    ids = [*prompt, *first["ids"]]
+    assert found["scores"] == pytest.approx([0.0, *plain(model, ids[:1], ids[1:])], abs=TOLERANCE)
+    assert (found["full"]["ids"], found["full"]["stop"]) == ([], "length")
+    assert second["logprobs"] == pytest.approx(plain(scaled(model), prompt, second["ids"]), abs=TOLERANCE)
+    assert (set(first["versions"]), set(second["versions"]), set(mixed["versions"])) == ({0}, {5}, {0, 5})
+    assert "vLLM is gone" in found["dead"]

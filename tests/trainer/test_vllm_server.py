@@ -1,0 +1,194 @@
+"""The server engine against a small server that speaks as vLLM does: what happens when it dies, hangs or refuses."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from transformers import PreTrainedModel
+
+from excise.errors import EngineError
+from excise.trainer.engines.server_process import WARDEN, ServerProcess
+from excise.trainer.engines.vllm_server import VLLMServer
+from excise.trainer.engines.warden import descendants
+from excise.trainer.records import Sampling, Stop
+
+from .conftest import tiny_model
+from .test_transformers_engine import TOLERANCE, plain, weights_of
+
+PROGRAM = Path(__file__).with_name("vllm_like_server.py")
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    into = tmp_path_factory.mktemp("model")
+    model: PreTrainedModel = tiny_model()
+    model.save_pretrained(into)
+    return into
+
+
+def command(folder: Path, *more: str) -> Sequence[str]:
+    return [sys.executable, str(PROGRAM), "--model", str(folder), *more]
+
+
+@pytest.fixture(scope="module")
+def served(folder: Path) -> Iterator[str]:
+    """The address of a server that all tests may use which do not harm it."""
+    process = ServerProcess(command(folder), {})
+    asyncio.run(process.ready(60))
+    yield process.url
+    process.close()
+
+
+async def guest(folder: Path, url: str, **options: Any) -> VLLMServer:
+    return await VLLMServer.connect(folder, url, **({"context_length": 512, "deadline_s": 30.0} | options))
+
+
+async def started(folder: Path, *more: str, **options: Any) -> VLLMServer:
+    values = {"context_length": 512, "start_s": 60.0, "deadline_s": 30.0} | options
+    return await VLLMServer.start_command(folder, command(folder, *more), **values)
+
+
+def test_it_samples_scores_and_takes_new_weights(going: Any, folder: Path, served: str) -> None:
+    other = tiny_model(seed=1)
+
+    async def go() -> Any:
+        engine = await guest(folder, served + "/")
+        await engine.load(weights_of(tiny_model()), 0)
+        first = await engine.generate([[1, 2, 3], [4]], Sampling(max_tokens=12, temperature=0.8, stop_ids=(258,)))
+        scores = await engine.score([[1, 2, 3, 4], [5]])
+        long = asyncio.create_task(engine.generate([[9]], Sampling(max_tokens=400)))
+        await asyncio.sleep(0.3)
+        await engine.load(weights_of(other), 4)
+        second = await engine.generate([[1, 2, 3]], Sampling(max_tokens=12))
+        full = await engine.generate([[1] * 512, [1] * 510], Sampling(max_tokens=12))
+        with pytest.raises(EngineError, match="weight"):
+            await engine.load(weights_of(other)[1:], 5)
+        version, mixed = engine.version, await long
+        await engine.close()
+        return first, scores, second, full, version, mixed[0]
+
+    first, scores, second, full, version, mixed = going(go())
+    model = tiny_model()
+    for prompt, answer in zip([[1, 2, 3], [4]], first, strict=True):
+        assert answer.logprobs == pytest.approx(plain(model, prompt, answer.ids, 0.8), abs=TOLERANCE)
+        assert set(answer.versions) == {0}
+    assert scores == [pytest.approx([0.0, *plain(model, [1], (2, 3, 4))], abs=TOLERANCE), [0.0]]
+    assert set(second[0].versions) == {4} == {version}
+    assert second[0].logprobs == pytest.approx(plain(other, [1, 2, 3], second[0].ids), abs=TOLERANCE)
+    assert (full[0].ids, full[0].stop) == ((), Stop.LENGTH)
+    assert set(mixed.versions) == {0, 4}
+
+
+def test_a_killed_server_comes_back_with_the_weights_it_had(going: Any, folder: Path) -> None:
+    other = tiny_model(seed=1)
+
+    async def go() -> Any:
+        engine = await started(folder)
+        await engine.load(weights_of(other), 2)
+        assert engine._server is not None
+        long = asyncio.create_task(engine.generate([[3, 2, 1]] * 3, Sampling(max_tokens=300)))
+        await asyncio.sleep(0.3)
+        for pid in descendants(engine._server.pid):
+            os.kill(pid, signal.SIGKILL)
+        answers = await long
+        await engine.close()
+        return answers
+
+    for answer in going(go()):
+        assert len(answer.ids) == 300
+        assert set(answer.versions) == {2}
+        assert answer.logprobs == pytest.approx(plain(other, [3, 2, 1], answer.ids), abs=TOLERANCE)
+
+
+def test_a_server_that_does_not_come_back_is_an_error(going: Any, folder: Path) -> None:
+    """Killed with its warden, while answers are waited for."""
+
+    async def go() -> None:
+        engine = await started(folder, "--hang", max_restarts=0)
+        assert engine._server is not None
+        asked = asyncio.create_task(engine.generate([[3]] * 2, Sampling(max_tokens=3)))
+        await asyncio.sleep(0.3)
+        engine._server._process.kill()
+        with pytest.raises(EngineError, match="gone"):
+            await asyncio.wait_for(asked, 20)
+        with pytest.raises(EngineError):
+            await engine.generate([[3]], Sampling(max_tokens=3))
+        await engine.close()
+        await engine.close()
+
+    going(go())
+
+
+def test_a_server_that_hangs_is_an_error_in_time(going: Any, folder: Path) -> None:
+    async def go() -> float:
+        engine = await started(folder, "--hang", deadline_s=1.0, max_restarts=0)
+        began = time.monotonic()
+        with pytest.raises(EngineError):
+            await engine.generate([[3]], Sampling(max_tokens=3))
+        took = time.monotonic() - began
+        await engine.close()
+        return took
+
+    assert 1 <= going(go()) < 10
+
+
+def test_a_server_that_does_not_start_says_why(going: Any, folder: Path) -> None:
+    async def go() -> None:
+        with pytest.raises(EngineError, match="no such model"):
+            await VLLMServer.start_command(
+                folder, [sys.executable, "-c", "raise SystemExit('no such model')"], context_length=8
+            )
+
+    going(go())
+
+
+def test_a_refused_request_is_an_error_and_the_server_stays(going: Any, folder: Path, served: str) -> None:
+    async def go() -> Any:
+        engine = await guest(folder, served, context_length=2000)
+        with pytest.raises(EngineError, match="refuses"):
+            await engine.generate([[1] * 600], Sampling(max_tokens=3))
+        answers = await engine.generate([[1]], Sampling(max_tokens=4))
+        await engine.close()
+        return answers
+
+    assert [len(answer.ids) for answer in going(go())] == [4]
+
+
+def test_an_address_where_nobody_answers(going: Any, folder: Path) -> None:
+    async def go() -> None:
+        with pytest.raises(EngineError, match="VLLM_SERVER_DEV_MODE"):
+            await guest(folder, "http://127.0.0.1:9")
+
+    going(go())
+
+
+@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGTERM])
+def test_nothing_outlives_who_asked_for_it(how: signal.Signals, tmp_path: Path) -> None:
+    """A command with a child of its own, in another session, and whoever asked is killed."""
+    inner = "import subprocess,time;subprocess.Popen(['sleep','1234'],start_new_session=True);time.sleep(1234)"
+    asker = (
+        "import subprocess,sys,time\n"
+        f"p=subprocess.Popen([sys.executable,{str(WARDEN)!r},sys.executable,'-c',{inner!r}],stdin=subprocess.PIPE)\n"
+        "print(p.pid,flush=True)\ntime.sleep(1234)"
+    )
+    process = subprocess.Popen([sys.executable, "-c", asker], stdout=subprocess.PIPE, text=True)
+    assert process.stdout is not None
+    warden = int(process.stdout.readline())
+    deadline = time.monotonic() + 20
+    while len(below := descendants(warden)) < 2 and time.monotonic() < deadline:
+        time.sleep(0.1)
+    assert len(below) == 2
+    os.kill(process.pid, how)
+    process.wait(10)
+    while any(os.path.exists(f"/proc/{pid}") for pid in (warden, *below)) and time.monotonic() < deadline:
+        time.sleep(0.1)
+    assert not [pid for pid in (warden, *below) if os.path.exists(f"/proc/{pid}")]

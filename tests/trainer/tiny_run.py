@@ -1,0 +1,228 @@
+"""A whole run in miniature: an engine that samples token by token, tasks that want one certain token, random choice."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+import torch
+from rich.console import Console
+
+from excise.errors import EngineError
+from excise.trainer.checkpoints import Checkpoints
+from excise.trainer.learner import Learner, LearnerSettings
+from excise.trainer.loop import Loop, LoopSettings, Parts
+from excise.trainer.metered import MeteredEngine
+from excise.trainer.protocols import Engine
+from excise.trainer.records import Ending, Generation, Group, Rollout, Sampling, Segment, Stop, Turn, Usage
+from excise.trainer.scheduling import ScheduleSettings
+from excise.trainer.watch import Watch
+
+from .tiny_policy import VOCABULARY, tiny_model
+
+ANSWER = 6
+
+
+class PlainEngine:
+    """Draws one token after the other with whole forward passes, from its own copy of the weights."""
+
+    name = "plain"
+    context_length = 64
+
+    def __init__(self, model: torch.nn.Module) -> None:
+        self.model = model.eval().requires_grad_(False)
+        self.version = -1
+        self.broken = False
+
+    @torch.no_grad()
+    def _draw(self, prompts: Sequence[Sequence[int]], sampling: Sampling) -> list[Generation]:
+        generator = torch.Generator().manual_seed(sampling.seed or 0)
+        length = len(prompts[0])
+        assert all(len(prompt) == length for prompt in prompts)
+        ids = torch.tensor([list(prompt) for prompt in prompts])
+        logprobs = []
+        for _ in range(sampling.max_tokens):
+            table = (self.model(input_ids=ids).logits[:, -1] / sampling.temperature).log_softmax(-1)
+            drawn = torch.multinomial(table.exp(), 1, generator=generator)
+            logprobs.append(table.gather(-1, drawn)[:, 0])
+            ids = torch.cat([ids, drawn], dim=1)
+        return [
+            Generation(
+                ids=tuple(ids[i, length:].tolist()),
+                logprobs=tuple(float(p[i]) for p in logprobs),
+                versions=(self.version,) * sampling.max_tokens,
+                stop=Stop.LENGTH,
+            )
+            for i in range(len(prompts))
+        ]
+
+    async def generate(self, prompts: Sequence[Sequence[int]], sampling: Sampling) -> list[Generation]:
+        if self.broken:
+            raise EngineError("The engine is gone.")
+        await asyncio.sleep(0)
+        by_length: dict[int, list[int]] = {}
+        for number, prompt in enumerate(prompts):
+            by_length.setdefault(len(prompt), []).append(number)
+        found: dict[int, Generation] = {}
+        for numbers in by_length.values():
+            answers = self._draw([prompts[n] for n in numbers], sampling)
+            found |= dict(zip(numbers, answers, strict=True))
+        return [found[n] for n in range(len(prompts))]
+
+    async def score(self, sequences: Sequence[Sequence[int]]) -> list[list[float]]:
+        raise NotImplementedError
+
+    async def load(self, weights: Iterable[tuple[str, torch.Tensor]], version: int) -> None:
+        if self.broken:
+            raise EngineError("The engine is gone.")
+        with torch.no_grad():
+            own = self.model.state_dict()
+            for name, tensor in weights:
+                own[name].copy_(tensor)
+        self.version = version
+
+    async def close(self) -> None:
+        return
+
+
+class TokenTasks:
+    """Task ``tN`` is solved by saying token N; the reward is its share of the answer."""
+
+    def __init__(self, engine: Engine) -> None:
+        self.engine = engine
+        self.calls: list[str] = []
+
+    async def group(self, instance_id: str, size: int, *, group_id: str, seed: int) -> Group:
+        self.calls.append(group_id)
+        wanted = int(instance_id[1:])
+        prompt = (1, wanted)
+        answers = await self.engine.generate([prompt] * size, Sampling(max_tokens=ANSWER, seed=seed))
+        return Group(
+            group_id=group_id,
+            instance_id=instance_id,
+            rollouts=tuple(
+                rollout(f"{group_id}-{i}", group_id, instance_id, prompt, answer, answer.ids.count(wanted) / ANSWER)
+                for i, answer in enumerate(answers)
+            ),
+        )
+
+
+def rollout(
+    name: str, group_id: str, instance_id: str, prompt: Sequence[int], answer: Generation, reward: float
+) -> Rollout:
+    start = len(prompt)
+    segment = Segment(
+        ids=(*prompt, *answer.ids),
+        sampled=(False,) * start + (True,) * len(answer.ids),
+        logprobs=(0.0,) * start + answer.logprobs,
+        versions=(-1,) * start + answer.versions,
+        turns=(Turn(start=start, end=start + len(answer.ids), stop=answer.stop, prompt_end=start),),
+    )
+    return Rollout(
+        rollout_id=name, group_id=group_id, instance_id=instance_id, segments=(segment,), ending=Ending.FINISHED,
+        task_reward=reward, usage=Usage(final=len(answer.ids), num_turns=1),
+    )  # fmt: skip
+
+
+class RandomTasks:
+    """Draws tasks evenly; remembers what it was told."""
+
+    def __init__(self, tasks: Sequence[str], seed: int = 0, most: int | None = None) -> None:
+        self.tasks = list(tasks)
+        self.random = random.Random(seed)
+        self.most = most
+        self.drawn = 0
+        self.seen: list[list[Any]] = []
+
+    def next_task(self) -> str | None:
+        if self.most is not None and self.drawn >= self.most:
+            return None
+        self.drawn += 1
+        return self.random.choice(self.tasks)
+
+    def record(self, group: Group) -> None:
+        self.seen.append([group.group_id, sum(r.reward for r in group.counting)])
+
+    def state(self) -> dict[str, Any]:
+        return {"random": self.random.getstate(), "drawn": self.drawn, "seen": self.seen}
+
+    def restore(self, state: dict[str, Any]) -> None:
+        version, inner, gauss = state["random"]
+        self.random.setstate((version, tuple(inner), gauss))
+        self.drawn, self.seen = state["drawn"], state["seen"]
+
+
+QUICK = LoopSettings(
+    steps=4, checkpoint_every=2, tensorboard=False,
+    schedule=ScheduleSettings(batch=4, group_size=6, staleness=0, batch_deadline_s=60, group_deadline_s=30),
+)  # fmt: skip
+
+
+class TinyRun:
+    """The parts of a run, and the run."""
+
+    def __init__(
+        self,
+        folder: Path,
+        settings: LoopSettings = QUICK,
+        *,
+        seed: int = 0,
+        lr: float = 0.01,
+        learner: LearnerSettings | None = None,
+        tasks: RandomTasks | None = None,
+        wrap: Any = None,
+        model: dict[str, Any] | None = None,
+        teacher: Any = None,
+        **parts: Any,
+    ) -> None:
+        torch.manual_seed(seed)
+        changes = {"initializer_range": 0.05, "hidden_size": 32, "intermediate_size": 64} | (model or {})
+        policy = tiny_model(seed, torch.float32, **changes)
+        optimizer = torch.optim.AdamW(policy.parameters(), lr=lr)
+        self.engine = PlainEngine(tiny_model(99, torch.float32, **changes))
+        metered = MeteredEngine(self.engine)
+        self.maker = TokenTasks(metered)
+        self.learner = Learner(
+            policy,
+            optimizer,
+            learner or LearnerSettings(reference_length=ANSWER),
+            scheduler=torch.optim.lr_scheduler.LambdaLR(optimizer, lambda step: min(1.0, (step + 1) / 3)),
+            teacher=teacher(policy) if teacher else None,
+        )
+        self.tasks = tasks or RandomTasks([f"t{n}" for n in range(2, 6)], seed)
+        self.lines: list[str] = []
+        self.folder = folder
+        self.console = Console(file=(folder.parent / f"{folder.name}.log").open("a"), width=200)
+        self.parts = Parts(
+            learner=self.learner,
+            engine=metered,
+            maker=wrap(self.maker) if wrap else self.maker,
+            curriculum=self.tasks,
+            **parts,
+        )
+        self.settings = settings
+
+    def run(self, *, resume: bool = False) -> Any:
+        async def whole() -> Any:
+            with Watch(self.console, steps=self.settings.steps) as watch:
+                self.loop = Loop(self.parts, self.settings, self.folder, watch)
+                return await self.loop.run(resume=resume)
+
+        return asyncio.run(whole())
+
+    def loop_folder_steps(self) -> list[int]:
+        return Checkpoints(self.folder / "checkpoints").steps()
+
+    def weights(self) -> dict[str, torch.Tensor]:
+        return {name: tensor.clone() for name, tensor in self.learner.model.state_dict().items()}
+
+
+def same(a: dict[str, torch.Tensor], b: dict[str, torch.Tensor]) -> bool:
+    """Bit for bit."""
+    return a.keys() == b.keys() and all(torch.equal(a[name], b[name]) for name in a)
+
+
+assert VOCABULARY > 6

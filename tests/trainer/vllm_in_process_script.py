@@ -1,0 +1,54 @@
+"""Run by the interpreter that has vLLM: sample, update, sample again, lose the core. Prints JSON.
+
+Arguments: the model's folder, a prompt's ids as JSON.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import signal
+import sys
+from pathlib import Path
+from typing import Any
+
+from safetensors.torch import load_file
+
+from excise.errors import EngineError
+from excise.trainer.engines.vllm_in_process import VLLMInProcess
+from excise.trainer.engines.warden import descendants
+from excise.trainer.records import Generation, Sampling
+
+
+def told(answer: Generation) -> dict[str, Any]:
+    return {"ids": answer.ids, "logprobs": answer.logprobs, "versions": answer.versions, "stop": answer.stop}
+
+
+async def main(folder: Path, prompt: list[int]) -> dict[str, Any]:
+    engine = await VLLMInProcess.start(folder, context_length=256, dtype="float32", enforce_eager=True)
+    found: dict[str, Any] = {}
+    (first,) = await engine.generate([prompt], Sampling(max_tokens=24))
+    found["first"] = told(first)
+    found["scores"] = (await engine.score([[*prompt, *first.ids]]))[0]
+    (full,) = await engine.generate([prompt * 60], Sampling(max_tokens=24))
+    found["full"] = told(full)
+    weights = load_file(folder / "model.safetensors")
+    long = asyncio.create_task(engine.generate([prompt], Sampling(max_tokens=160)))
+    await asyncio.sleep(1.0)
+    await engine.load([(name, tensor.float() * 0.9) for name, tensor in weights.items()], 5)
+    (second,) = await engine.generate([prompt], Sampling(max_tokens=24))
+    found["second"], found["mixed"] = told(second), told((await long)[0])
+    for pid in descendants(os.getpid()):
+        os.kill(pid, signal.SIGKILL)
+    try:
+        await asyncio.wait_for(engine.generate([prompt], Sampling(max_tokens=24)), 60)
+    except EngineError as error:
+        found["dead"] = str(error)
+    await engine.close()
+    return found
+
+
+if __name__ == "__main__":
+    print("FOUND " + json.dumps(asyncio.run(main(Path(sys.argv[1]), json.loads(sys.argv[2])))), flush=True)
+    os._exit(0)

@@ -1,0 +1,111 @@
+"""A server that speaks as vLLM's does, over a tiny model: quick to start, and to kill. Run as a program.
+
+Arguments: ``--model DIR --host H --port P``, and ``--hang`` to answer nothing but health.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import sys
+import threading
+import time
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+from excise.trainer.records import Sampling
+
+STOPS = {"end": "stop", "length": "length", "aborted": "abort"}
+
+
+class Served:
+    def __init__(self, model: Path) -> None:
+        from excise.trainer.engines.transformers_engine import TransformersEngine
+
+        self.engine = TransformersEngine.from_folder(model)
+        self.loop = asyncio.new_event_loop()
+        threading.Thread(target=self.loop.run_forever, daemon=True).start()
+
+    def run(self, work: Any) -> Any:
+        return asyncio.run_coroutine_threadsafe(work, self.loop).result(60)
+
+    def generate(self, body: dict[str, Any]) -> dict[str, Any]:
+        values, ids = body["sampling_params"], body["token_ids"]
+        if "prompt_logprobs" in values:
+            (scores,) = self.run(self.engine.score([ids]))
+            told = [None] + [{str(t): {"logprob": s}} for t, s in list(zip(ids, scores, strict=True))[1:]]
+            return {"choices": [], "prompt_logprobs": told}
+        stop_ids = tuple(values["stop_token_ids"])
+        sampling = Sampling(max_tokens=values["max_tokens"], temperature=values["temperature"], stop_ids=stop_ids)
+        (answer,) = self.run(self.engine.generate([ids], sampling))
+        spans: list[dict[str, Any]] = []
+        for n, version in enumerate(answer.versions):
+            if spans and spans[-1]["version"] == str(version):
+                spans[-1]["end"] = n + 1
+            else:
+                spans.append({"version": str(version), "start": n, "end": n + 1})
+        content = [{"token_id": t, "logprob": p} for t, p in zip(answer.ids, answer.logprobs, strict=True)]
+        choice = {
+            "token_ids": answer.ids, "logprobs": {"content": content}, "finish_reason": STOPS[answer.stop],
+            "weight_versions": spans,
+        }  # fmt: skip
+        return {"choices": [choice]}
+
+    def reload(self, folder: str) -> None:
+        from safetensors.torch import load_file
+
+        weights = load_file(Path(folder) / "model.safetensors")
+        self.run(self.engine.load(weights.items(), self.engine.version))
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser()
+    for name in ("--model", "--host", "--port"):
+        parser.add_argument(name, required=True)
+    parser.add_argument("--hang", action="store_true")
+    options = parser.parse_args()
+    served: Any = None if options.hang else Served(Path(options.model))
+
+    class Handler(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+
+        def log_message(self, *_: Any) -> None:
+            pass
+
+        def answer(self, value: Any, status: int = 200) -> None:
+            data = json.dumps(value).encode()
+            self.send_response(status)
+            self.send_header("Content-Length", str(len(data)))
+            self.end_headers()
+            self.wfile.write(data)
+
+        def do_GET(self) -> None:
+            self.answer({})
+
+        def do_POST(self) -> None:
+            body = json.loads(self.rfile.read(int(self.headers["Content-Length"] or 0)) or "{}")
+            path = self.path.partition("?")[0]
+            if options.hang and path == "/inference/v1/generate":
+                time.sleep(3600)
+            if path == "/inference/v1/generate" and len(body["token_ids"]) > 520:
+                self.answer({"error": "too long"}, 400)
+            elif path == "/inference/v1/generate":
+                self.answer(served.generate(body))
+            elif path == "/collective_rpc":
+                assert body["method"] in {"reload_weights", "excise_reload"}
+                served.reload(body["kwargs"]["weights_path"])
+                self.answer({"results": [None]})
+            elif path == "/update_weight_version":
+                if served:
+                    served.engine._version = int(body["new_version"])
+                self.answer({"success": True})
+            else:
+                self.answer({}, 200 if path in {"/pause", "/resume", "/reset_prefix_cache"} else 404)
+
+    ThreadingHTTPServer((options.host, int(options.port)), Handler).serve_forever()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

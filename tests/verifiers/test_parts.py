@@ -1,0 +1,119 @@
+"""The lowest rungs, proven on a real project: one expression, one line; with tests in sight, and with hidden ones."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import replace
+
+import pytest
+
+from excise.deleters.patches import unified
+from excise.types import Feature, FeatureKind, GradingKit, Outcome, Task, Visibility
+from excise.verifiers.gates import GATES
+from excise.verifiers.grading.grader import conditions, grade
+from excise.verifiers.prove import Proof, prove
+from excise.verifiers.stored import candidate_of
+from excise.verifiers.workbench import Workbench
+
+Vary = Callable[..., Workbench]
+
+DISTANCE = "src/shapes/squares.py::Rectangle.corner_distance"
+FITS = "src/shapes/squares.py::Rectangle.fits_into"
+
+
+def feature(bench: Workbench, symbol: str) -> Feature:
+    coverage = bench.prepared.coverage
+    assert coverage is not None
+    return Feature(
+        feature_id="f" * 16,
+        kind=FeatureKind.METHOD,
+        tier=1,
+        entry=(symbol,),
+        symbols=(symbol,),
+        tests=tuple(coverage.tests[number] for number in coverage.by_symbol[symbol]),
+        loc=bench.codebase.symbols()[symbol].loc,
+    )
+
+
+def accepted(proof: Proof) -> tuple[Task, GradingKit | None]:
+    assert proof.task is not None, proof.rejection
+    assert proof.certificate is not None
+    verdicts = proof.certificate.verdicts
+    assert list(dict.fromkeys(v.gate for v in verdicts)) == [gate.name for gate in GATES]
+    assert {v.outcome for v in verdicts} == {Outcome.PASSED}
+    return proof.task, proof.kit
+
+
+def removed_lines(patch: str) -> list[str]:
+    return [line[1:].strip() for line in patch.splitlines() if line.startswith("-") and not line.startswith("---")]
+
+
+def without_tests(bench: Workbench) -> str:
+    """A solution that makes the failing tests pass by emptying their file."""
+    (path,) = files = ("tests/test_squares.py",)
+    before = bench.read(files)[path]
+    emptied = re.sub(rb"(?m)^    .*$", b"    pass", before)
+    return unified({path: before}, {path: emptied})
+
+
+@pytest.mark.parametrize(
+    ("deleter", "symbol", "gone"),
+    [
+        ("expression", FITS, ["return mine[0] <= theirs[0] and mine[1] <= theirs[1]"]),
+        ("line", DISTANCE, ["return diagonal(self.width, self.height)"]),
+        ("stub", DISTANCE, ["return diagonal(self.width, self.height)"]),
+    ],
+)
+def test_with_tests_in_sight(vary: Vary, deleter: str, symbol: str, gone: list[str]) -> None:
+    bench = vary({}, baseline=True, visibility=Visibility.TESTS)
+    task, kit = accepted(prove(bench, feature(bench, symbol), deleter))
+    assert removed_lines(task.deletion_patch) == gone
+    assert (task.deleter, task.difficulty.tier, task.visibility) == (deleter, 0, Visibility.TESTS)
+    assert task.hidden == ()
+    assert task.test_patch == ""
+    assert set(task.fail_to_pass) | set(task.pass_to_pass) == bench.trusted
+    assert task.fail_to_pass
+    assert "in this checkout (in `tests/test_squares.py`), failing now, must pass" in task.problem_statement
+    assert ("`raise NotImplementedError` stands in its place" in task.problem_statement) is (deleter == "expression")
+    terms = conditions(bench, [*task.fail_to_pass, *task.pass_to_pass])
+    gold = grade(bench, task, kit, task.patch, terms)
+    assert (gold.reward, gold.partial, gold.decided) == (1, 1, True), gold
+    assert (grade(bench, task, kit, "", terms).reward) == 0
+    edited = grade(bench, task, kit, without_tests(bench), terms)
+    assert edited.reward == 0, "tests in sight are restored before they are run"
+    assert "tests/test_squares.py" in edited.ignored
+    for report in (gate.check(candidate_of(bench, task)) for gate in GATES):
+        assert report.passed, "`excise verify` finds what generating found"
+        assert report.verdicts
+
+
+def test_with_hidden_tests(bench: Workbench) -> None:
+    task, _ = accepted(prove(bench, feature(bench, FITS), "expression"))
+    assert task.hidden == task.fail_to_pass
+    assert "not in this checkout" in task.problem_statement
+    assert all(report.passed for report in (gate.check(candidate_of(bench, task)) for gate in GATES))
+
+
+def test_what_is_removed_with_its_tests_in_sight_becomes_a_stub(vary: Vary) -> None:
+    """A test file that imports what is gone fails whole: where tests stay, names have to."""
+    bench = vary({}, baseline=True, visibility=Visibility.TESTS)
+    function = replace(feature(bench, "src/shapes/squares.py::diagonal"), kind=FeatureKind.FUNCTION)
+    task, _ = accepted(prove(bench, function, "remove"))
+    assert task.deleter == "stub"
+    assert task.hidden == ()
+
+
+def test_a_copy_of_the_expression_in_the_tree_is_a_leak(vary: Vary) -> None:
+    long = "sorted((self.width * 2, self.height * 3, other.width * 5, other.height * 7, sum(mine), sum(theirs)))"
+    source = vary({}).read(["src/shapes/squares.py"])["src/shapes/squares.py"].decode()
+    changed = source.replace("return mine[0] <=", f"return bool({long}) and mine[0] <=")
+    files = {"src/shapes/squares.py": changed}
+    alone = vary(files, baseline=True, visibility=Visibility.TESTS)
+    accepted(prove(alone, feature(alone, FITS), "expression"))
+    same = f"bool({long}) and mine[0] <= theirs[0] and mine[1] <= theirs[1]"
+    copy = f"def answer(self, other, mine, theirs):\n    return {same}\n"
+    twice = vary({**files, "src/shapes/copy.py": copy}, baseline=True, visibility=Visibility.TESTS)
+    rejection = prove(twice, feature(twice, FITS), "expression").rejection
+    assert rejection is not None
+    assert rejection.reason == "twin_in_repository"

@@ -1,0 +1,211 @@
+"""From settings to the parts of a run. The only place that knows how they fit together."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from excise.datasets.rollouts import write_rollouts
+from excise.errors import ConfigError, TrainingError
+from excise.trainer.config import Method, RateTable, TrainSettings
+from excise.trainer.group_of_ranks import Ranks
+from excise.trainer.leading import LeadingLearner, shard
+from excise.trainer.learner import Learner, LearnerSettings, LessonSettings
+from excise.trainer.loop import Parts
+from excise.trainer.metered import MeteredEngine
+from excise.trainer.objective.effort import with_penalties
+from excise.trainer.objective.privileged import PrivilegedContext
+from excise.trainer.objective.sequences import Privileged, sequences
+from excise.trainer.objective.teachers import (
+    EmaTeacher,
+    FrozenTeacher,
+    Teacher,
+    TeacherKind,
+    TrustRegionTeacher,
+    frozen_copy,
+)
+from excise.trainer.optimizers.build import build_optimizer
+from excise.trainer.protocols import Curriculum, Engine, RolloutMaker
+from excise.trainer.records import Group
+from excise.trainer.rollout_rows import rollout_rows
+from excise.trainer.sdft import DemonstrationMaker, Epochs, Templated, read_demonstrations
+from excise.types import Task
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Policy:
+    """What is trained, and its tokenizer."""
+
+    learner: Learner
+    """The policy."""
+    tokenizer: Any
+    """Of its folder."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Supplies:
+    """What reinforcement learning needs of other parts; plain distillation needs none of it."""
+
+    maker: Callable[[Engine, Any], RolloutMaker]
+    """From engine (the metered one) and tokenizer."""
+    curriculum: Curriculum
+    """Chooses tasks."""
+    tasks: Callable[[], Mapping[str, Task]]
+    """The tasks that there are now."""
+
+
+def build_policy(settings: TrainSettings, tasks: Callable[[], Mapping[str, Task]] = dict) -> Policy:
+    """Model, optimizer, teacher. Raises :class:`TrainingError` if the model cannot be had."""
+    from transformers import AutoModelForCausalLM, AutoTokenizer
+    from transformers.utils import logging
+
+    logging.disable_progress_bar()
+    torch.manual_seed(settings.seed)
+    device = _device(settings.policy.device)
+    try:
+        tokenizer: Any = AutoTokenizer.from_pretrained(settings.policy.model)
+        model: Any = AutoModelForCausalLM.from_pretrained(
+            settings.policy.model,
+            dtype=getattr(torch, settings.policy.dtype),
+            attn_implementation=settings.policy.attention,
+        )
+    except (OSError, ValueError) as error:
+        raise TrainingError(f"{settings.policy.model}: no model that can be trained: {error}") from error
+    model.to(device)
+    if settings.policy.activation_checkpointing:
+        model.gradient_checkpointing_enable({"use_reentrant": False})
+    return Policy(learner=build_learner(settings, model, tokenizer, tasks), tokenizer=tokenizer)
+
+
+def build_learner(
+    settings: TrainSettings, model: torch.nn.Module, tokenizer: Any, tasks: Callable[[], Mapping[str, Task]] = dict
+) -> Learner:
+    """The learner of a model that is there."""
+    wanted = learner_settings(settings)
+    ranks = Ranks()
+    taught = wanted.lessons is not None
+    first_needed = wanted.loss.beta > 0 or (taught and settings.teacher.kind is not TeacherKind.EMA)
+    first = frozen_copy(model) if first_needed else None
+    average = frozen_copy(model) if taught and settings.teacher.kind is TeacherKind.EMA else None
+    for one in (model, first, average):
+        if one is not None and ranks.world > 1:
+            shard(one)
+    optimizer = build_optimizer(model, settings.optimizer)
+    return (LeadingLearner if ranks.world > 1 and ranks.is_first else Learner)(
+        model,
+        optimizer,
+        wanted,
+        scheduler=torch.optim.lr_scheduler.LambdaLR(optimizer, rate_of(settings.rate, settings.loop.steps)),
+        teacher=_teacher(settings, model, first, average) if taught else None,
+        reference=first if wanted.loss.beta > 0 else None,
+        privileged=_privileged(settings, tokenizer, tasks),
+        ranks=ranks,
+    )
+
+
+def learner_settings(settings: TrainSettings) -> LearnerSettings:
+    """Those of ``[learner]``; for plain distillation lessons alone, which then weigh 1 if nothing is said."""
+    if settings.method is Method.RL:
+        return settings.learner
+    lessons = settings.learner.lessons or LessonSettings(weight=1.0)
+    return replace(settings.learner, policy_weight=0.0, lessons=lessons)
+
+
+def rate_of(table: RateTable, steps: int) -> Callable[[int], float]:
+    """Share of the highest learning rate at each step, from 0."""
+
+    def share(step: int) -> float:
+        if step < table.warmup:
+            return (step + 1) / table.warmup
+        if table.decay == "constant":
+            return 1.0
+        done = min(1.0, (step - table.warmup) / max(1, steps - table.warmup))
+        left = 1 - done if table.decay == "linear" else (1 + math.cos(math.pi * done)) / 2
+        return table.floor + (1 - table.floor) * left
+
+    return share
+
+
+def build(settings: TrainSettings, engine: Engine, policy: Policy, supplies: Supplies | None = None) -> Parts:
+    """Everything put together. Raises :class:`ConfigError` where something is missing."""
+    metered = MeteredEngine(engine)
+    learner = policy.learner
+    lessons = learner.settings.lessons
+
+    def teaches(group: Group) -> bool:
+        assert lessons is not None
+        return bool(sequences([group], {}, hints=lessons.limits, privileged=learner.privileged)[0])
+
+    if settings.method is Method.SDFT:
+        assert settings.sdft is not None
+        known = read_demonstrations(settings.sdft.demonstrations)
+        maker = DemonstrationMaker(
+            metered,
+            policy.tokenizer,
+            known,
+            answer_tokens=settings.sdft.answer_tokens,
+            temperature=learner.settings.temperature,
+        )
+        curriculum = Epochs([one.demonstration_id for one in known], epochs=settings.sdft.epochs, seed=settings.seed)
+        return Parts(learner=learner, engine=metered, maker=maker, curriculum=curriculum, worth=teaches)
+    if supplies is None:
+        raise ConfigError("Reinforcement learning needs a task set: name it as excise.out.")
+
+    def tier_of(instance_id: str) -> float | None:
+        task = supplies.tasks().get(instance_id)
+        return None if task is None else float(task.difficulty.tier)
+
+    return Parts(
+        learner=learner,
+        engine=metered,
+        maker=supplies.maker(metered, policy.tokenizer),
+        curriculum=supplies.curriculum,
+        lessons=teaches if lessons is not None else None,
+        prepare=(lambda group: with_penalties(group, settings.effort)) if settings.effort.scale else None,
+        tier_of=tier_of,
+        keep_rollouts=keeper(settings, policy.tokenizer, tier_of),
+    )
+
+
+def keeper(
+    settings: TrainSettings, tokenizer: Any, tier_of: Callable[[str], float | None]
+) -> Callable[[int, Sequence[Group]], None] | None:
+    """Stores rollouts beside the task set; ``None`` without one."""
+    if "out" not in settings.excise:
+        return None
+    store, run = Path(settings.excise["out"]), settings.folder.name
+
+    def keep(step: int, groups: Sequence[Group]) -> None:
+        write_rollouts(store, run, step, rollout_rows(run, step, groups, tokenizer.decode, tier_of))
+
+    return keep
+
+
+def _teacher(
+    settings: TrainSettings, model: torch.nn.Module, first: torch.nn.Module | None, average: torch.nn.Module | None
+) -> Teacher:
+    rate = settings.teacher.rate
+    if average is not None:
+        return EmaTeacher(average, rate)
+    assert first is not None
+    if settings.teacher.kind is TeacherKind.TRUST_REGION:
+        return TrustRegionTeacher(first, model, rate)
+    return FrozenTeacher(first)
+
+
+def _privileged(settings: TrainSettings, tokenizer: Any, tasks: Callable[[], Mapping[str, Task]]) -> Privileged | None:
+    if settings.teacher.privileged is None:
+        return None
+    templated = Templated(tokenizer)
+    return PrivilegedContext(settings.teacher.privileged, tasks, lambda text: templated.aside("?", text))
+
+
+def _device(wanted: str) -> torch.device:
+    if wanted == "auto":
+        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    return torch.device(wanted)

@@ -1,0 +1,238 @@
+"""Everything to go on from, in folders that are whole or not there.
+
+::
+
+    checkpoints/step-00000040/model/            torch's distributed checkpoint: weights, optimizer, teacher
+    checkpoints/step-00000040/random-0.json     random states of rank 0
+    checkpoints/step-00000040/state.json        step, curriculum, queue of groups
+    checkpoints/step-00000040/COMPLETE          written last, inside; then the folder gets its name
+
+The folder is written under a hidden name, flushed, and renamed in one step. Weights are stored by name and by shard, so
+that any number of ranks reads what any number wrote; one process writes the same format.
+"""
+
+from __future__ import annotations
+
+import base64
+import contextlib
+import json
+import random
+import shutil
+import warnings
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from torch.distributed.checkpoint.state_dict import (
+    StateDictOptions,
+    get_model_state_dict,
+    get_optimizer_state_dict,
+    set_model_state_dict,
+    set_optimizer_state_dict,
+)
+from torch.distributed.checkpoint.state_dict_loader import load as load_tensors
+from torch.distributed.checkpoint.state_dict_saver import save as save_tensors
+
+from excise.datasets.durable import sync, write_file
+from excise.errors import TrainingError
+from excise.trainer.group_of_ranks import Ranks
+from excise.trainer.learner import Learner
+from excise.trainer.scheduling import QueueState
+from excise.types import from_json, to_json
+
+FORMAT = 1
+"""Raised when an older program could not read what is written."""
+_MARKER = "COMPLETE"
+_OPTIONS = StateDictOptions(flatten_optimizer_state_dict=True)
+"""Optimizer states by name of parameter, whatever groups the parameters are in."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunState:
+    """What a checkpoint holds beside tensors."""
+
+    step: int
+    """Optimizer steps made; the version of the weights."""
+    queue: QueueState
+    """Groups that wait, and those to be made again."""
+    curriculum: dict[str, Any] = field(default_factory=dict)
+    """The curriculum's own state."""
+    scheduler: dict[str, Any] = field(default_factory=dict)
+    """Of the learning rate."""
+    has_optimizer: bool = True
+    """False before the first step that trained."""
+    journal: int = 0
+    """Number of the journal's file that goes on from here."""
+    history: dict[str, Any] = field(default_factory=dict)
+    """What the run has to remember for its reports."""
+    format: int = FORMAT
+    """Version of all this."""
+
+
+class Checkpoints:
+    """The checkpoints of a run."""
+
+    def __init__(self, folder: Path, *, keep: int = 2, ranks: Ranks | None = None) -> None:
+        self._folder = folder
+        self._keep = keep
+        self._ranks = ranks or Ranks()
+
+    def steps(self) -> list[int]:
+        """Steps of all whole checkpoints, rising."""
+        found = self._folder.glob(f"step-*/{_MARKER}")
+        return sorted(int(marker.parent.name.removeprefix("step-")) for marker in found)
+
+    def path(self, step: int) -> Path:
+        """Folder of the checkpoint of this step."""
+        return self._folder / f"step-{step:08d}"
+
+    def save(self, learner: Learner, state: RunState) -> Path:
+        """Write a checkpoint; every rank calls it. When it returns, it is on the disk, and older ones are gone.
+
+        Raises ``OSError`` if it cannot be written; the ones before are intact.
+        """
+        learner.say("save", state)
+        target = self.path(state.step)
+        temporary = self._folder / f".{target.name}.tmp"
+        if self._ranks.is_first:
+            shutil.rmtree(temporary, ignore_errors=True)
+            temporary.mkdir(parents=True)
+        self._ranks.wait()
+        trained, alone = bool(learner.optimizer.state), self._ranks.world == 1
+        with _quiet():
+            save_tensors(_tensors(learner, with_optimizer=trained), checkpoint_id=temporary / "model", no_dist=alone)
+        write_file(temporary / f"random-{self._ranks.rank}.json", [json.dumps(random_states()).encode()])
+        self._ranks.wait()
+        if self._ranks.is_first:
+            scheduler = learner.scheduler.state_dict() if learner.scheduler else {}
+            write_file(temporary / "state.json", [to_json(_with(state, scheduler, trained))])
+            _flush(temporary)
+            write_file(temporary / _MARKER, [b""])
+            shutil.rmtree(target, ignore_errors=True)
+            temporary.rename(target)
+            sync(self._folder)
+            self._remove_old()
+        self._ranks.wait()
+        return target
+
+    def read(self, step: int) -> RunState:
+        """The state without the tensors. Raises :class:`TrainingError` for one that cannot be read."""
+        path = self.path(step) / "state.json"
+        try:
+            data = path.read_bytes()
+            found = json.loads(data).get("format", 0)
+            if found > FORMAT:
+                raise TrainingError(f"{path} has format {found}, this excise reads up to {FORMAT}. Upgrade excise.")
+            return from_json(RunState, data)
+        except (OSError, ValueError) as error:
+            raise TrainingError(f"{path} cannot be read ({error}). Remove its folder to use the one before.") from error
+
+    def load(self, step: int, learner: Learner) -> RunState:
+        """Put weights, optimizer, teacher and random states back; every rank calls it."""
+        learner.say("load", step)
+        state = self.read(step)
+        found = _tensors(learner, with_optimizer=state.has_optimizer)
+        with _quiet():
+            load_tensors(found, checkpoint_id=self.path(step) / "model", no_dist=self._ranks.world == 1)
+        set_model_state_dict(learner.model, found["model"])
+        if state.has_optimizer:
+            set_optimizer_state_dict(learner.model, learner.optimizer, found["optimizer"], options=_OPTIONS)
+        if learner.scheduler is not None and state.scheduler:
+            learner.scheduler.load_state_dict(state.scheduler)
+        own = self.path(step) / f"random-{self._ranks.rank}.json"
+        if own.exists():
+            set_random_states(json.loads(own.read_bytes()))
+        return state
+
+    def clear(self) -> None:
+        """Remove all: a new run begins in an old folder."""
+        shutil.rmtree(self._folder, ignore_errors=True)
+
+    def _remove_old(self) -> None:
+        for step in self.steps()[: -self._keep]:
+            hidden = self._folder / f".{self.path(step).name}.old"
+            self.path(step).rename(hidden)
+            shutil.rmtree(hidden, ignore_errors=True)
+
+
+@contextlib.contextmanager
+def _quiet() -> Iterator[None]:
+    """Without the remark that there is one process: that is meant."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="torch.distributed is disabled")
+        yield
+
+
+def _with(state: RunState, scheduler: dict[str, Any], trained: bool) -> RunState:
+    return replace(state, scheduler=scheduler, has_optimizer=trained)
+
+
+def _tensors(learner: Learner, *, with_optimizer: bool) -> dict[str, Any]:
+    """Views of what is to be stored; loading fills the same tensors."""
+    options = _OPTIONS
+    found: dict[str, Any] = {"model": get_model_state_dict(learner.model, options=options)}
+    if with_optimizer:
+        found["optimizer"] = get_optimizer_state_dict(learner.model, learner.optimizer, options=options)
+    if learner.teacher is not None and (average := learner.teacher.weights()) is not None:
+        found["teacher"] = get_model_state_dict(average, options=options)
+    return found
+
+
+def random_states() -> dict[str, Any]:
+    """Of Python, numpy, torch and its devices, as JSON has it."""
+    name, keys, *rest = np.random.get_state(legacy=True)
+    return {
+        "python": random.getstate(),
+        "numpy": [name, np.asarray(keys).tolist(), *rest],
+        "torch": _text(torch.get_rng_state()),
+        "cuda": [_text(state) for state in torch.cuda.get_rng_state_all()] if torch.cuda.is_available() else [],
+    }
+
+
+def set_random_states(states: dict[str, Any]) -> None:
+    """The way back; states of devices that are not there are left out."""
+    version, inner, gauss = states["python"]
+    random.setstate((version, tuple(inner), gauss))
+    name, keys, *rest = states["numpy"]
+    np.random.set_state((name, np.array(keys, dtype=np.uint32), *rest))
+    torch.set_rng_state(_tensor(states["torch"]))
+    if torch.cuda.is_available() and len(states["cuda"]) == torch.cuda.device_count():
+        torch.cuda.set_rng_state_all([_tensor(text) for text in states["cuda"]])
+
+
+def export(learner: Learner, tokenizer: Any, folder: Path) -> None:
+    """The policy as a Hugging Face folder (safetensors), in place in one step; every rank calls it.
+
+    ``tokenizer`` goes along if it can be saved. What was in the folder before is gone.
+    """
+    weights = {name: tensor.cpu() for name, tensor in learner.weights()}
+    if not learner.ranks.is_first:
+        return
+    temporary = folder.with_name(f".{folder.name}.tmp")
+    shutil.rmtree(temporary, ignore_errors=True)
+    temporary.mkdir(parents=True)
+    learner.model.save_pretrained(temporary, state_dict=weights)  # type: ignore[operator]
+    if hasattr(tokenizer, "save_pretrained"):
+        tokenizer.save_pretrained(temporary)
+    _flush(temporary)
+    shutil.rmtree(folder, ignore_errors=True)
+    temporary.rename(folder)
+    sync(folder.parent)
+
+
+def _text(state: torch.Tensor) -> str:
+    return base64.b64encode(state.numpy().tobytes()).decode()
+
+
+def _tensor(text: str) -> torch.Tensor:
+    return torch.frombuffer(bytearray(base64.b64decode(text)), dtype=torch.uint8)
+
+
+def _flush(folder: Path) -> None:
+    """Every file and folder below, and itself."""
+    for path in folder.rglob("*"):
+        sync(path)
+    sync(folder)

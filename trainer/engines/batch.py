@@ -1,0 +1,201 @@
+"""Answers that are written together: one forward pass gives each of them its next token."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Sequence
+from concurrent.futures import Future
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+
+from excise.trainer.engines.growing_cache import joined, new_cache, row_of, select
+from excise.trainer.records import Generation, Sampling, Stop
+
+
+@dataclass(eq=False, slots=True)
+class Answer:
+    """One answer that is being written."""
+
+    prompt: tuple[int, ...]
+    sampling: Sampling
+    room: int
+    """Most tokens that it may have."""
+    future: Future[Generation] = field(default_factory=Future)
+    ids: list[int] = field(default_factory=list)
+    logprobs: list[float] = field(default_factory=list)
+    versions: list[int] = field(default_factory=list)
+    generator: torch.Generator | None = None
+
+    @property
+    def stop(self) -> Stop | None:
+        """Why it is over, if it is."""
+        if self.ids and self.ids[-1] in self.sampling.stop_ids:
+            return Stop.END
+        return Stop.LENGTH if len(self.ids) >= self.room else None
+
+    def finish(self, stop: Stop) -> None:
+        """Hand over what was written."""
+        done = Generation(ids=tuple(self.ids), logprobs=tuple(self.logprobs), versions=tuple(self.versions), stop=stop)
+        if not self.future.done():
+            self.future.set_result(done)
+
+
+class Batch:
+    """Rows of answers with their keys and values; all of them end in the same column.
+
+    Of answers that are over, keys and values are remembered, ``remembered`` tokens of them in all: where a
+    prompt goes on from such an answer, as in a conversation, only what is new is read.
+    """
+
+    def __init__(self, model: Any, pad_id: int, remembered: int = 16_384) -> None:
+        self.model, self.pad_id, self.remembered = model, pad_id, remembered
+        self.answers: list[Answer] = []
+        self.num_read = 0
+        """Tokens of prompts that were read, padding not counted."""
+        self._cache = new_cache()
+        self._mask = torch.zeros(0, 0, dtype=torch.long, device=model.device)
+        self._past: dict[tuple[int, ...], Any] = {}
+
+    def forget(self) -> None:
+        """Forget what other weights made of earlier answers."""
+        self._past.clear()
+
+    def admit(self, answers: Sequence[Answer], version: int) -> None:
+        """Read prompts, draw each answer's first token, and go on with those that are not over by then.
+
+        Equal prompts are read once.
+        """
+        prompts = list(dict.fromkeys(answer.prompt for answer in answers))
+        known = {prompt: self._known(prompt) for prompt in prompts}
+        fresh = [prompt for prompt in prompts if not known[prompt]]
+        parts = [self._read(fresh)] if fresh else []
+        parts += [self._read_on(prompt, past) for prompt, past in known.items() if past]
+        logits = torch.cat([part[0] for part in parts])
+        masks = [part[1] for part in parts]
+        cache = joined([part[2] for part in parts]) if len(parts) > 1 else parts[0][2]
+        mask = functools.reduce(_stacked, masks)
+        row_of_prompt = {prompt: row for row, prompt in enumerate(sorted(prompts, key=lambda p: bool(known[p])))}
+        rows = torch.tensor([row_of_prompt[answer.prompt] for answer in answers], device=self.model.device)
+        draw(logits.index_select(0, rows), answers, version)
+        going_on = [n for n, answer in enumerate(answers) if not self._over(answer)]
+        if not going_on:
+            return
+        kept = rows[going_on]
+        select(cache, kept)
+        mask = mask.index_select(0, kept)
+        self._cache = joined([self._cache, cache]) if self.answers else cache
+        self._mask = _stacked(self._mask, mask) if self.answers else mask
+        self.answers += [answers[n] for n in going_on]
+
+    def _read(self, prompts: Sequence[tuple[int, ...]]) -> tuple[torch.Tensor, torch.Tensor, Any]:
+        """Logits behind each prompt, mask and cache."""
+        width, device = max(map(len, prompts)), self.model.device
+        ids = torch.full((len(prompts), width), self.pad_id, dtype=torch.long)
+        mask = torch.zeros(len(prompts), width, dtype=torch.long)
+        for row, prompt in enumerate(prompts):
+            ids[row, width - len(prompt) :] = torch.tensor(prompt)
+            mask[row, width - len(prompt) :] = 1
+        self.num_read += int(mask.sum())
+        ids, mask, cache = ids.to(device), mask.to(device), new_cache()
+        return self._forward(ids, mask, cache), mask, cache
+
+    def _read_on(self, prompt: tuple[int, ...], past: tuple[int, ...]) -> tuple[torch.Tensor, torch.Tensor, Any]:
+        """The same for one prompt that begins with what is remembered."""
+        device, cache = self.model.device, row_of(self._past[past], 0, 0)
+        ids = torch.tensor([prompt[len(past) :]], device=device)
+        mask = torch.ones(1, len(prompt), dtype=torch.long, device=device)
+        self.num_read += ids.shape[1]
+        return self._forward(ids, mask, cache), mask, cache
+
+    def _known(self, prompt: tuple[int, ...]) -> tuple[int, ...]:
+        """The longest beginning of a prompt that is remembered; its last token is always read."""
+        found = (past for past in self._past if len(past) < len(prompt) and prompt[: len(past)] == past)
+        return max(found, key=len, default=())
+
+    def _remember(self, row: int, version: int) -> None:
+        """Keep the keys and values of an answer that is over, if one version of the weights made all of them."""
+        answer = self.answers[row]
+        ids = (*answer.prompt, *answer.ids[:-1])
+        if answer.versions[0] != version or len(ids) > self.remembered:
+            return
+        for past in [past for past in self._past if ids[: len(past)] == past]:
+            del self._past[past]
+        self._past[ids] = row_of(self._cache, row, self._mask.shape[1] - len(ids))
+        while sum(map(len, self._past)) > self.remembered:
+            del self._past[next(iter(self._past))]
+
+    def step(self, version: int) -> None:
+        """One more token for every answer."""
+        last = torch.tensor([[answer.ids[-1]] for answer in self.answers], device=self.model.device)
+        self._mask = torch.cat([self._mask, self._mask.new_ones(len(self.answers), 1)], dim=1)
+        draw(self._forward(last, self._mask, self._cache), self.answers, version)
+        for row, answer in enumerate(self.answers):
+            if answer.stop is not None and not answer.future.cancelled():
+                self._remember(row, version)
+        self.drop_finished()
+
+    def drop_finished(self) -> None:
+        """Take out what is over, or no longer wanted, and the columns that nobody needs any more."""
+        kept = [n for n, answer in enumerate(self.answers) if not self._over(answer)]
+        if len(kept) == len(self.answers):
+            return
+        self.answers = [self.answers[n] for n in kept]
+        if not kept:
+            self._cache = new_cache()
+            self._mask = self._mask[:0, :0]
+            return
+        rows = torch.tensor(kept, device=self._mask.device)
+        mask = self._mask.index_select(0, rows)
+        first = int(mask.argmax(dim=1).min())
+        self._mask = mask[:, first:]
+        select(self._cache, rows, first)
+
+    def _over(self, answer: Answer) -> bool:
+        if answer.future.cancelled():
+            return True
+        stop = answer.stop
+        if stop is not None:
+            answer.finish(stop)
+        return stop is not None
+
+    def _forward(self, ids: torch.Tensor, mask: torch.Tensor, cache: Any) -> torch.Tensor:
+        """Logits of the last column, ``[rows, vocabulary]``, 32 bits; ``ids`` are the last columns of ``mask``."""
+        positions = (mask.cumsum(dim=1) - 1).clamp(min=0)[:, -ids.shape[1] :]
+        out = self.model(
+            input_ids=ids, attention_mask=mask, position_ids=positions, past_key_values=cache, use_cache=True,
+            logits_to_keep=1,
+        )  # fmt: skip
+        logits: torch.Tensor = out.logits[:, -1].float()
+        return logits
+
+
+def draw(logits: torch.Tensor, answers: Sequence[Answer], version: int) -> None:
+    """Append to each answer a token drawn from its row of ``logits``, with its log-probability and version.
+
+    At temperature 0 the likeliest token is taken and its log-probability is that at temperature 1.
+    """
+    temperatures = torch.tensor([answer.sampling.temperature or 1.0 for answer in answers], device=logits.device)
+    logprobs = torch.log_softmax(logits / temperatures[:, None], dim=-1)
+    ids = logprobs.argmax(dim=-1)
+    free = [n for n, a in enumerate(answers) if a.sampling.temperature > 0 and a.generator is None]
+    if free:
+        ids[free] = torch.multinomial(logprobs[free].exp(), 1)[:, 0]
+    for n, answer in enumerate(answers):
+        if answer.sampling.temperature > 0 and answer.generator is not None:
+            ids[n] = torch.multinomial(logprobs[n].exp(), 1, generator=answer.generator)[0]
+    chosen = logprobs.gather(1, ids[:, None])[:, 0].tolist()
+    for answer, token, logprob in zip(answers, ids.tolist(), chosen, strict=True):
+        answer.ids.append(token)
+        answer.logprobs.append(logprob)
+        answer.versions.append(version)
+
+
+def _stacked(above: torch.Tensor, below: torch.Tensor) -> torch.Tensor:
+    """Two masks, one below the other, ending in the same column."""
+    width = max(above.shape[1], below.shape[1])
+    whole = above.new_zeros(above.shape[0] + below.shape[0], width)
+    whole[: above.shape[0], width - above.shape[1] :] = above
+    whole[above.shape[0] :, width - below.shape[1] :] = below
+    return whole

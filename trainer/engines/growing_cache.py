@@ -1,0 +1,111 @@
+"""Keys and values of the answers being written: rows that come and go, in buffers that grow by doubling.
+
+Rows are padded on the left, so that all of them take their next token in the same column. A plain ``torch.cat`` for
+every token would copy the whole cache each time.
+"""
+
+from __future__ import annotations
+
+import torch
+from transformers.cache_utils import Cache, CacheLayerMixin
+
+HEADROOM = 64
+"""Columns that a new buffer has to spare."""
+
+
+class GrowingLayer(CacheLayerMixin):  # type: ignore[misc]
+    """One attention layer's keys and values, ``[rows, heads, columns, head size]``, in buffers with room to grow."""
+
+    def lazy_initialization(self, key_states: torch.Tensor, value_states: torch.Tensor) -> None:
+        """Begin empty, in the shape and kind of the first states."""
+        self.length = 0
+        self._buffers = (key_states[:, :, :0], value_states[:, :, :0])
+        self.is_initialized = True
+
+    def update(
+        self, key_states: torch.Tensor, value_states: torch.Tensor, *_args: object, **_kwargs: object
+    ) -> tuple[torch.Tensor, torch.Tensor]:
+        """Append columns; all keys and values so far."""
+        if not self.is_initialized:
+            self.lazy_initialization(key_states, value_states)
+        end = self.length + key_states.shape[2]
+        if end > self._buffers[0].shape[2]:
+            room = max(end + HEADROOM, 2 * self.length)
+            self.place([self], end=self.length, room=room)
+        for buffer, states in zip(self._buffers, (key_states, value_states), strict=True):
+            buffer[:, :, self.length : end] = states
+        self.length = end
+        return self._views()
+
+    def _views(self) -> tuple[torch.Tensor, torch.Tensor]:
+        keys, values = self._buffers
+        return keys[:, :, : self.length], values[:, :, : self.length]
+
+    def place(self, parts: list[GrowingLayer], *, end: int, room: int) -> None:
+        """Become the rows of ``parts``, one below the other, each ending at column ``end``."""
+        buffers = []
+        for number in range(2):
+            old = [part._views()[number] for part in parts]
+            first = old[0]
+            new = first.new_zeros(sum(o.shape[0] for o in old), first.shape[1], room, first.shape[3])
+            row = 0
+            for states in old:
+                new[row : row + states.shape[0], :, end - states.shape[2] : end] = states
+                row += states.shape[0]
+            buffers.append(new)
+        self._buffers = (buffers[0], buffers[1])
+        self.length, self.is_initialized = end, True
+
+    def select(self, rows: torch.Tensor, first: int) -> None:
+        """Keep (or repeat) ``rows`` and forget the columns before ``first``."""
+        keys, values = (states[:, :, first:].index_select(0, rows) for states in self._views())
+        self._buffers, self.length = (keys, values), self.length - first
+
+    def row(self, row: int, first: int) -> GrowingLayer:
+        """A copy of one row, without the columns before ``first``."""
+        copy = GrowingLayer()
+        keys, values = (states[row : row + 1, :, first:].clone() for states in self._views())
+        copy._buffers, copy.length, copy.is_initialized = (keys, values), self.length - first, True
+        return copy
+
+    def get_mask_sizes(self, query_length: int) -> tuple[int, int]:
+        """Columns after a query of this length, and where they begin."""
+        return self.get_seq_length() + query_length, 0
+
+    def get_seq_length(self) -> int:
+        """Columns so far."""
+        return self.length if self.is_initialized else 0
+
+    def get_max_length(self) -> int:
+        """There is none."""
+        return -1
+
+
+def new_cache() -> Cache:
+    """An empty cache for any number of layers."""
+    return Cache(layer_class_to_replicate=GrowingLayer)
+
+
+def joined(parts: list[Cache]) -> Cache:
+    """The rows of several caches in one."""
+    whole = new_cache()
+    end = max(part.get_seq_length() for part in parts)
+    for number in range(len(parts[0].layers)):
+        layer = GrowingLayer()
+        layer.place([part.layers[number] for part in parts], end=end, room=end + HEADROOM)
+        whole.layers.append(layer)
+    return whole
+
+
+def row_of(cache: Cache, row: int, first: int) -> Cache:
+    """A copy of one row, without the columns before ``first``."""
+    whole = new_cache()
+    for layer in cache.layers:
+        whole.layers.append(layer.row(row, first))
+    return whole
+
+
+def select(cache: Cache, rows: torch.Tensor, first: int = 0) -> None:
+    """Keep (or repeat) ``rows`` of a cache, and forget the columns before ``first``."""
+    for layer in cache.layers:
+        layer.select(rows, first)

@@ -1,0 +1,97 @@
+"""A vLLM server as a process: started, waited for, ended with all that it started."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from excise.envs.processes import own_temporary, sweep_temporary
+from excise.errors import EngineError
+from excise.trainer.engines.http_calls import HTTPFailure, call
+
+WARDEN = Path(__file__).with_name("warden.py")
+WORKER = Path(__file__).with_name("vllm_worker.py")
+WORKER_MODULE = "excise_vllm_worker"
+"""The name of that file where the server finds it: its interpreter need not have excise."""
+END_S = 20.0
+TAIL = 3000
+"""Characters of a log that an error quotes."""
+
+
+class ServerProcess:
+    """One server; a restart is a new one. ``command`` gets ``--host`` and ``--port``."""
+
+    def __init__(self, command: Sequence[str], environment: Mapping[str, str]) -> None:
+        self.command, self.environment = tuple(command), dict(environment)
+        with socket.socket() as probe:
+            probe.bind(("127.0.0.1", 0))
+            port = probe.getsockname()[1]
+        self.url = f"http://127.0.0.1:{port}"
+        sweep_temporary("vllm")
+        self._folder = Path(own_temporary("vllm"))
+        shutil.copyfile(WORKER, self._folder / f"{WORKER_MODULE}.py")
+        here = os.pathsep.join(filter(None, [str(self._folder), os.environ.get("PYTHONPATH", "")]))
+        self._log = self._folder / "log"
+        line = [sys.executable, "-I", "-S", str(WARDEN), *command, "--host", "127.0.0.1", "--port", str(port)]
+        with open(self._log, "wb") as log:
+            self._process = subprocess.Popen(
+                line, stdin=subprocess.PIPE, stdout=log, stderr=log, cwd=self._folder, start_new_session=True,
+                env={**os.environ, "PYTHONPATH": here, **environment},
+            )  # fmt: skip
+
+    @property
+    def alive(self) -> bool:
+        """Whether the process is there."""
+        return self._process.poll() is None
+
+    @property
+    def pid(self) -> int:
+        """Of the warden, whose children are the server."""
+        return self._process.pid
+
+    async def healthy(self, timeout_s: float = 10.0) -> bool:
+        """Whether it answers, and says that it can work."""
+        try:
+            await call(f"{self.url}/health", timeout_s=timeout_s, method="GET")
+        except (OSError, HTTPFailure):
+            return False
+        return self.alive
+
+    async def ready(self, timeout_s: float) -> None:
+        """Wait until it can work. Raises :class:`EngineError`, with the end of its log."""
+        deadline = time.monotonic() + timeout_s
+        while time.monotonic() < deadline:
+            if not self.alive:
+                raise EngineError(f"vLLM ended while it was starting:\n{self.tail()}")
+            if await self.healthy():
+                return
+            await asyncio.sleep(0.3)
+        raise EngineError(f"vLLM was not ready within {timeout_s:.0f} s:\n{self.tail()}")
+
+    def tail(self) -> str:
+        """The end of what it said."""
+        with contextlib.suppress(OSError):
+            return self._log.read_text(errors="replace")[-TAIL:]
+        return ""
+
+    def close(self) -> None:
+        """End it and all that it started; safe to call twice."""
+        if self._process.stdin is not None:
+            with contextlib.suppress(OSError):
+                self._process.stdin.close()  # the warden kills everything, then goes
+        try:
+            self._process.wait(END_S)
+        except subprocess.TimeoutExpired:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(self._process.pid, signal.SIGKILL)
+            self._process.wait(END_S)
+        shutil.rmtree(self._folder, ignore_errors=True)

@@ -1,0 +1,247 @@
+"""Sampling with a Hugging Face model in this process: for the CPU, for debugging, and where vLLM does not run.
+
+A thread owns the model. Between two forward passes it takes in new prompts, new weights and sequences to score, so
+calls that overlap are answered by the same passes, and every token has exactly one version.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import queue
+import threading
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import Future
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from excise.errors import EngineError
+from excise.trainer.engines.batch import Answer, Batch
+from excise.trainer.records import Generation, Sampling, Stop
+
+STOP_S = 30.0
+"""How long :meth:`TransformersEngine.close` waits for the thread."""
+SCORE_TOKENS = 2048
+"""Tokens, padding included, of one forward pass that scores."""
+CLOSED = "the engine is closed"
+
+
+class _Job:
+    """Something that the thread does between two passes; an :class:`EngineError` of it is the caller's."""
+
+    def __init__(self, work: Callable[[], Any]) -> None:
+        self.work, self.future = work, Future[Any]()
+
+    def run(self) -> None:
+        if not self.future.set_running_or_notify_cancel():
+            return
+        try:
+            self.future.set_result(self.work())
+        except EngineError as error:
+            self.future.set_exception(error)
+        except BaseException as error:
+            self.future.set_exception(EngineError(f"The engine failed: {error}"))
+            raise
+
+
+class TransformersEngine:
+    """See :class:`excise.trainer.protocols.Engine`."""
+
+    name = "transformers"
+
+    def __init__(
+        self,
+        model: Any,
+        *,
+        context_length: int = 0,
+        max_batch: int = 64,
+        max_prefill: int = 8192,
+        remembered: int = 16_384,
+        version: int = 0,
+        deadline_s: float = 3600.0,
+    ) -> None:
+        """``model`` is a causal language model; the engine changes its weights and must be its only user.
+
+        ``context_length`` 0 takes the model's own; ``max_batch`` are answers written at once, ``max_prefill`` tokens
+        of prompts read in one pass (a longer prompt is read alone), ``remembered`` tokens of finished answers that
+        conversations can go on from, ``deadline_s`` the longest that any call may take.
+        """
+        self.model = model.eval()
+        own = int(model.config.get_text_config().max_position_embeddings)
+        self.context_length = min(context_length or own, own)
+        self.max_batch, self.max_prefill, self.deadline_s = max_batch, max_prefill, deadline_s
+        self._version = version
+        self._waiting: list[Answer] = []
+        self._inbox: queue.SimpleQueue[Answer | _Job | None] = queue.SimpleQueue()
+        self._batch = Batch(model, int(getattr(model.config, "pad_token_id", None) or 0), remembered)
+        self._broken = ""
+        self._lock = threading.Lock()
+        self._thread = threading.Thread(target=self._work, name="excise-engine", daemon=True)
+        self._thread.start()
+
+    @classmethod
+    def from_folder(
+        cls, folder: Path, *, device: str = "cpu", dtype: str = "float32", **options: Any
+    ) -> TransformersEngine:
+        """An engine with the weights of a folder. Raises :class:`EngineError` if there are none."""
+        from transformers import AutoModelForCausalLM
+
+        try:
+            model = AutoModelForCausalLM.from_pretrained(folder, dtype=getattr(torch, dtype))
+        except (OSError, ValueError) as error:
+            raise EngineError(f"{folder}: no model can be loaded from it: {error}") from error
+        return cls(model.to(device), **options)
+
+    @property
+    def version(self) -> int:
+        """Version of the weights that the next token is drawn from."""
+        return self._version
+
+    async def generate(self, prompts: Sequence[Sequence[int]], sampling: Sampling) -> list[Generation]:
+        """See the protocol. A prompt that fills the context is answered by nothing, ``Stop.LENGTH``."""
+        answers = [self._answer(tuple(prompt), sampling, n) for n, prompt in enumerate(prompts)]
+        for answer in answers:
+            if answer.room <= 0:
+                answer.finish(Stop.LENGTH)
+            else:
+                self._put(answer)
+        return list(await self._wait(*(answer.future for answer in answers)))
+
+    async def score(self, sequences: Sequence[Sequence[int]]) -> list[list[float]]:
+        """See the protocol. Raises :class:`EngineError` for a sequence that is longer than the context."""
+        if any(len(sequence) > self.context_length for sequence in sequences):
+            raise EngineError(f"A sequence to score is longer than the context of {self.context_length} tokens.")
+        (scores,) = await self._wait(self._ask(lambda: self._scores(sequences)))
+        return list(scores)
+
+    async def load(self, weights: Iterable[tuple[str, torch.Tensor]], version: int) -> None:
+        """See the protocol. Nothing is changed if a name or a shape does not fit."""
+        await self._wait(self._ask(lambda: self._load(list(weights), version)))
+
+    async def close(self) -> None:
+        """See the protocol. Answers in writing end as ``Stop.ABORTED``."""
+        with self._lock:
+            self._broken = self._broken or CLOSED
+            self._inbox.put(None)
+        await asyncio.to_thread(self._thread.join, STOP_S)
+
+    def _answer(self, prompt: tuple[int, ...], sampling: Sampling, number: int) -> Answer:
+        room = min(sampling.max_tokens, self.context_length - len(prompt)) if prompt else 0
+        generator = None
+        if sampling.seed is not None:
+            generator = torch.Generator(device=self.model.device).manual_seed(sampling.seed + number)
+        return Answer(prompt, sampling, room, generator=generator)
+
+    def _put(self, item: Answer | _Job) -> None:
+        with self._lock:
+            if self._broken:
+                raise EngineError(f"Nothing can be sampled: {self._broken}.")
+            self._inbox.put(item)
+
+    def _ask(self, work: Callable[[], Any]) -> Future[Any]:
+        """Have something done by the thread, between two forward passes."""
+        job = _Job(work)
+        self._put(job)
+        return job.future
+
+    async def _wait(self, *futures: Future[Any]) -> Sequence[Any]:
+        waited = asyncio.gather(*map(asyncio.wrap_future, futures))
+        try:
+            return await asyncio.wait_for(waited, self.deadline_s)
+        except TimeoutError:
+            raise EngineError(f"The engine did not answer within {self.deadline_s:.0f} s.") from None
+
+    # ------------------------------------------------------------------------------- in the thread
+    def _work(self) -> None:
+        try:
+            with torch.no_grad():
+                while self._take_in():
+                    self._turn()
+        except Exception as error:  # whatever it was, nobody may wait for this thread any longer
+            with self._lock:
+                self._broken = f"the engine failed: {type(error).__name__}: {error}"
+        self._end()
+
+    def _take_in(self) -> bool:
+        """Everything that was asked for since the last pass; waits where there is nothing to do. False: close."""
+        while not self._inbox.empty() or not (self._waiting or self._batch.answers):
+            item = self._inbox.get()
+            if item is None:
+                return False
+            if isinstance(item, Answer):
+                self._waiting.append(item)
+            else:
+                item.run()
+        return True
+
+    def _turn(self) -> None:
+        """One token more for all that is being written, and room given to what waits."""
+        self._batch.drop_finished()
+        self._waiting = [answer for answer in self._waiting if not answer.future.cancelled()]
+        if coming := self._next_prompts():
+            self._batch.admit(coming, self._version)
+        if self._batch.answers:
+            self._batch.step(self._version)
+
+    def _next_prompts(self) -> list[Answer]:
+        """As many of the waiting as there is room for; of equal prompts, one counts."""
+        coming: list[Answer] = []
+        prompts: set[tuple[int, ...]] = set()
+        widest = 0
+        while self._waiting and len(self._batch.answers) + len(coming) < self.max_batch:
+            prompt = self._waiting[0].prompt
+            widest = max(widest, len(prompt))
+            if coming and widest * len(prompts | {prompt}) > self.max_prefill:
+                break
+            prompts.add(prompt)
+            coming.append(self._waiting.pop(0))
+        return coming
+
+    def _end(self) -> None:
+        """Nobody waits for an answer that will not come."""
+        closed = self._broken == CLOSED
+        pending: list[Answer | _Job] = [*self._batch.answers, *self._waiting]
+        with self._lock:
+            while not self._inbox.empty():
+                item = self._inbox.get()
+                pending += [item] if item is not None else []
+        for item in pending:
+            if isinstance(item, Answer) and closed:
+                item.finish(Stop.ABORTED)
+            elif not item.future.done():
+                item.future.set_exception(EngineError(f"The answer was lost: {self._broken}."))
+
+    def _load(self, weights: list[tuple[str, torch.Tensor]], version: int) -> None:
+        own = dict(self.model.named_parameters(remove_duplicate=False))
+        for name, tensor in weights:
+            if name not in own:
+                raise EngineError(f"The model has no weight {name}.")
+            if own[name].shape != tensor.shape:
+                raise EngineError(f"{name} has the shape {tuple(tensor.shape)}, the model's {tuple(own[name].shape)}.")
+        given = {own[name].data_ptr() for name, _ in weights}
+        if missing := [name for name, parameter in own.items() if parameter.data_ptr() not in given]:
+            raise EngineError(f"{len(missing)} weights are missing, {missing[0]} among them.")
+        for name, tensor in weights:
+            own[name].data.copy_(tensor)
+        self._batch.forget()
+        self._version = version
+
+    def _scores(self, sequences: Sequence[Sequence[int]]) -> list[list[float]]:
+        scores: list[list[float]] = [[] for _ in sequences]
+        by_length = sorted((n for n, s in enumerate(sequences) if s), key=lambda n: len(sequences[n]), reverse=True)
+        while by_length:
+            width = len(sequences[by_length[0]])
+            count = max(1, SCORE_TOKENS // width)
+            chosen, by_length = by_length[:count], by_length[count:]
+            ids = torch.zeros(len(chosen), width, dtype=torch.long)
+            mask = torch.zeros_like(ids)
+            for row, n in enumerate(chosen):
+                ids[row, : len(sequences[n])] = torch.tensor(sequences[n])
+                mask[row, : len(sequences[n])] = 1
+            ids, mask = ids.to(self.model.device), mask.to(self.model.device)
+            logits = self.model(input_ids=ids, attention_mask=mask, use_cache=False).logits[:, :-1].float()
+            found = torch.log_softmax(logits, dim=-1).gather(2, ids[:, 1:, None])[..., 0].tolist()
+            for row, n in enumerate(chosen):
+                scores[n] = [0.0, *found[row][: len(sequences[n]) - 1]]
+        return scores

@@ -1,0 +1,171 @@
+"""vLLM inside this process: one machine, nothing to address. Imported by the interpreter that has vLLM.
+
+vLLM's own core still runs in a process of its own, which vLLM ends with this one. Weights go by files in memory, as
+with a server: the core reads them between two steps.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import uuid
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from excise.errors import EngineError
+from excise.trainer.engines.vllm_words import (
+    ABORTED,
+    NOTHING,
+    SCORING,
+    engine_options,
+    generation_of,
+    room_for,
+    sampling_values,
+)
+from excise.trainer.engines.vllm_worker import METHOD, ExciseReload
+from excise.trainer.engines.weight_files import WeightFiles
+from excise.trainer.records import Generation, Sampling
+
+if TYPE_CHECKING:
+    import torch
+
+PAUSE_S = 120.0
+
+
+class VLLMInProcess:
+    """See :class:`excise.trainer.protocols.Engine`; made by :meth:`start`, and used by one event loop."""
+
+    name = "vllm"
+
+    def __init__(self, engine: Any, files: WeightFiles, *, context_length: int, deadline_s: float) -> None:
+        """Use :meth:`start`."""
+        self.context_length, self._engine, self._files, self._deadline_s = context_length, engine, files, deadline_s
+        self._version, self._broken = 0, ""
+        self._loading = asyncio.Lock()
+
+    @classmethod
+    async def start(
+        cls,
+        model: Path,
+        *,
+        context_length: int,
+        start_s: float = 900.0,
+        deadline_s: float = 3600.0,
+        weights: Path | None = None,
+        **options: Any,
+    ) -> VLLMInProcess:
+        """Load a folder's model; ``options`` are those of vLLM's ``AsyncEngineArgs``. Raises :class:`EngineError`."""
+        try:
+            from vllm import AsyncEngineArgs
+            from vllm.v1.engine.async_llm import AsyncLLM
+        except ImportError as error:
+            raise EngineError(f"vLLM is not installed here: {error}. See docs/training.md.") from error
+        extension = f"{ExciseReload.__module__}.{ExciseReload.__name__}"
+        known = engine_options(context_length) | {"worker_extension_cls": extension}
+        arguments = AsyncEngineArgs(model=str(model), **known, **options)
+        files = WeightFiles(model, weights)
+        try:
+            async with asyncio.timeout(start_s):  # the core starts in a process; this thread waits for it
+                engine = await asyncio.to_thread(AsyncLLM.from_engine_args, arguments)
+                made = cls(engine, files, context_length=context_length, deadline_s=deadline_s)
+                await engine.update_weight_version("0")
+        except Exception as error:
+            files.close()
+            raise EngineError(f"vLLM does not start: {type(error).__name__}: {error}") from error
+        return made
+
+    @property
+    def version(self) -> int:
+        """Version of the weights that the next token is drawn from."""
+        return self._version
+
+    async def generate(self, prompts: Sequence[Sequence[int]], sampling: Sampling) -> list[Generation]:
+        """See the protocol."""
+        return list(await asyncio.gather(*(self._one(n, list(p), sampling) for n, p in enumerate(prompts))))
+
+    async def score(self, sequences: Sequence[Sequence[int]]) -> list[list[float]]:
+        """See the protocol."""
+        return list(await asyncio.gather(*(self._score(list(sequence)) for sequence in sequences)))
+
+    async def load(self, weights: Iterable[tuple[str, torch.Tensor]], version: int) -> None:
+        """See the protocol."""
+        async with self._loading:
+            folder = await asyncio.to_thread(self._files.write, weights, version)
+            try:
+                async with asyncio.timeout(self._deadline_s):
+                    await self._update(folder, version)
+            except Exception as error:
+                self._broken = f"vLLM did not take the weights of version {version}: {error}"
+                raise EngineError(self._broken) from error
+            self._version = version
+            self._files.forget_old()
+
+    async def close(self) -> None:
+        """See the protocol."""
+        self._broken = self._broken or "the engine is closed"
+        engine, self._engine = self._engine, None
+        if engine is not None:
+            await asyncio.to_thread(engine.shutdown)
+        self._files.close()
+
+    async def _update(self, folder: Path, version: int) -> None:
+        await self._engine.pause_generation(mode="keep", clear_cache=False)
+        try:
+            await self._engine.collective_rpc(METHOD, kwargs={"weights_path": str(folder)})
+            await self._engine.reset_prefix_cache(reset_running_requests=True)
+            await self._engine.update_weight_version(str(version))
+        finally:
+            with contextlib.suppress(Exception):  # what went wrong before is told
+                async with asyncio.timeout(PAUSE_S):
+                    await self._engine.resume_generation()
+
+    async def _one(self, number: int, prompt: list[int], sampling: Sampling) -> Generation:
+        room = room_for(prompt, sampling, self.context_length)
+        if room <= 0 or not prompt:
+            return NOTHING
+        version = self._version
+        found = await self._ask(prompt, sampling_values(sampling, number, room))
+        if found is None:
+            return ABORTED
+        (answer,) = found.outputs
+        ids = list(answer.token_ids)
+        entries = answer.logprobs or []
+        logprobs = [float(entry[token].logprob) for token, entry in zip(ids, entries, strict=False)]
+        spans = [{"version": s.version, "start": s.start, "end": s.end} for s in answer.weight_versions or ()]
+        return generation_of(ids, logprobs, answer.finish_reason, spans, version)
+
+    async def _score(self, sequence: list[int]) -> list[float]:
+        if len(sequence) < 2:
+            return [0.0] * len(sequence)
+        if len(sequence) >= self.context_length:
+            raise EngineError(f"A sequence to score does not fit the context of {self.context_length} tokens.")
+        found = await self._ask(sequence, SCORING)
+        if found is None:
+            raise EngineError("vLLM gave up in the middle of scoring.")
+        entries = found.prompt_logprobs
+        return [0.0] + [float(entries[n][token].logprob) for n, token in enumerate(sequence) if n]
+
+    async def _ask(self, ids: list[int], values: dict[str, Any]) -> Any:
+        """vLLM's last word on one request; ``None`` if there is none. Raises :class:`EngineError`."""
+        from vllm import SamplingParams
+        from vllm.inputs import TokensPrompt
+        from vllm.sampling_params import RequestOutputKind
+
+        if self._broken:
+            raise EngineError(f"Nothing can be sampled: {self._broken}.")
+        params = SamplingParams(**values, output_kind=RequestOutputKind.FINAL_ONLY)
+        found = None
+        try:
+            async with asyncio.timeout(self._deadline_s):
+                prompt = TokensPrompt(prompt_token_ids=ids)
+                async for said in self._engine.generate(prompt, params, uuid.uuid4().hex):
+                    found = said
+        except TimeoutError:
+            raise EngineError(f"vLLM did not answer within {self._deadline_s:.0f} s.") from None
+        except ValueError as error:
+            raise EngineError(f"vLLM refuses a request: {error}") from error
+        except Exception as error:
+            self._broken = f"vLLM is gone: {type(error).__name__}: {error}"
+            raise EngineError(self._broken) from error
+        return found

@@ -1,0 +1,81 @@
+"""Starts a command and sees to it that nothing of it outlives whoever asked for it. Standard library only.
+
+Arguments: the command. Runs in a session of its own; reads its standard input, which nobody writes to: its end is the
+end of the asker, however that came. Then, and when the command itself ends, every process of the session and every
+orphan of it is killed.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import os
+import select
+import signal
+import subprocess
+import sys
+
+PR_SET_PDEATHSIG = 1
+PR_SET_CHILD_SUBREAPER = 36
+TICK_MS = 200
+
+
+def main(command: list[str]) -> int:
+    """Run ``command`` until it ends or standard input does; its exit code."""
+    libc = ctypes.CDLL(None)
+    libc.prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
+
+    def dies_with_us() -> None:
+        libc.prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+
+    # No thread runs here, so a function between fork and exec is safe.
+    child = subprocess.Popen(command, stdin=subprocess.DEVNULL, preexec_fn=dies_with_us)  # noqa: PLW1509
+    poll = select.poll()
+    poll.register(0, select.POLLHUP | select.POLLIN)
+    try:
+        while child.poll() is None:
+            if poll.poll(TICK_MS) and not os.read(0, 1):
+                break
+    finally:
+        kill_all()
+    with contextlib.suppress(subprocess.TimeoutExpired):
+        return child.wait(10)
+    return 1
+
+
+def kill_all() -> None:
+    """Kill all descendants, until there is none: orphans become ours."""
+    for _ in range(100):
+        found = descendants(os.getpid())
+        for pid in found:
+            with contextlib.suppress(OSError):
+                os.kill(pid, signal.SIGKILL)
+        with contextlib.suppress(ChildProcessError):
+            while os.waitpid(-1, os.WNOHANG)[0]:
+                pass
+        if not found:
+            return
+        select.select([], [], [], 0.05)
+
+
+def descendants(root: int) -> list[int]:
+    """Pids of living processes below one."""
+    children: dict[int, list[int]] = {}
+    for name in os.listdir("/proc"):
+        with contextlib.suppress(OSError, IndexError):
+            if name.isdigit():
+                with open(f"/proc/{name}/stat", encoding="utf-8", errors="replace") as file:
+                    fields = file.read().rpartition(")")[2].split()
+                if fields[0] != "Z":
+                    children.setdefault(int(fields[1]), []).append(int(name))
+    found: list[int] = []
+    below = [root]
+    while below:
+        below = [pid for parent in below for pid in children.get(parent, [])]
+        found += below
+    return found
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

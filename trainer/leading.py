@@ -1,0 +1,96 @@
+"""Several processes, one policy: rank 0 runs the loop and says what is to be done, the others do it along with it.
+
+Each rank holds a shard of weights, gradients and optimizer (FSDP2); rows of a batch are dealt out among them. Only
+rank 0 samples, chooses and writes rollouts; all write their shard of a checkpoint. A rank that is gone ends the group's
+next operation with an error in all others, after the group's deadline at the latest, and the run goes on from its
+checkpoint and journal with ``--resume``, on any number of ranks.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from datetime import timedelta
+from typing import Any
+
+import torch
+import torch.distributed as dist
+from torch.distributed.device_mesh import init_device_mesh
+from torch.distributed.fsdp import fully_shard
+
+from excise.trainer.checkpoints import Checkpoints
+from excise.trainer.learner import Learner
+from excise.trainer.records import Group
+
+
+def join(deadline_s: float) -> bool:
+    """Become one of several ranks, if ``torchrun`` (or whoever) says so by ``WORLD_SIZE``; whether this is one.
+
+    ``deadline_s`` is for every operation of the group, the wait for rank 0's next word among them.
+    """
+    if int(os.environ.get("WORLD_SIZE", "1")) <= 1:
+        return False
+    if torch.cuda.is_available():
+        torch.cuda.set_device(int(os.environ.get("LOCAL_RANK", "0")))
+    backend = "cpu:gloo,cuda:nccl" if torch.cuda.is_available() else "gloo"
+    dist.init_process_group(backend, timeout=timedelta(seconds=deadline_s))
+    return True
+
+
+def shard(model: torch.nn.Module) -> None:
+    """Deal the weights of a Hugging Face model out among all ranks, layer by layer."""
+    kind = next(model.parameters()).device.type
+    mesh = init_device_mesh(kind, (dist.get_world_size(),))
+    for layer in model.get_submodule("model.layers").children():
+        fully_shard(layer, mesh=mesh)
+    fully_shard(model, mesh=mesh, reshard_after_forward=True)  # else it keeps whole weights after a pass alone
+
+
+class LeadingLearner(Learner):
+    """The learner of rank 0."""
+
+    def say(self, what: str, *arguments: object) -> None:
+        """Tell all others; :func:`follow` is what they do."""
+        self.ranks.told((what, arguments))
+
+    def step(self, groups: Sequence[Group], version: int) -> dict[str, float]:
+        """See :meth:`Learner.step`."""
+        self.say("step", groups, version)
+        return super().step(groups, version)
+
+    def score(self, token_ids: Sequence[Sequence[int]], temperature: float = 1.0) -> list[list[float]]:
+        """See :meth:`Learner.score`."""
+        self.say("score", token_ids, temperature)
+        return super().score(token_ids, temperature)
+
+    def lesson_kl(self, groups: Sequence[Group]) -> float:
+        """See :meth:`Learner.lesson_kl`."""
+        self.say("lesson_kl", groups)
+        return super().lesson_kl(groups)
+
+    def weights(self) -> Iterator[tuple[str, torch.Tensor]]:
+        """See :meth:`Learner.weights`; whoever begins has to go through to the end."""
+        self.say("weights")
+        yield from super().weights()
+
+
+def follow(learner: Learner, checkpoints: Checkpoints) -> None:
+    """What every other rank does until rank 0 says that it is over. Raises after the group's deadline."""
+    while True:
+        what, arguments = _next(learner)
+        if what == "over":
+            return
+        if what == "save":
+            checkpoints.save(learner, arguments[0])
+        elif what == "load":
+            checkpoints.load(arguments[0], learner)
+        elif what == "weights":
+            for _ in learner.weights():
+                pass
+        else:
+            getattr(learner, what)(*arguments)
+
+
+def _next(learner: Learner) -> tuple[str, tuple[Any, ...]]:
+    found: tuple[str, tuple[Any, ...]] = learner.ranks.told(None)
+    return found

@@ -1,0 +1,273 @@
+"""Groups in, better weights out: one optimizer step over a batch, whatever its size."""
+
+from __future__ import annotations
+
+import contextlib
+import math
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+import torch
+
+from excise.trainer.group_of_ranks import Ranks
+from excise.trainer.objective.advantages import advantages
+from excise.trainer.objective.distillation import Divergence, divergence, lesson_loss
+from excise.trainer.objective.loss import LossSettings, policy_loss
+from excise.trainer.objective.packing import Row, make_row, pack_ids, pack_lengths
+from excise.trainer.objective.policy import entropies, predicted_logits, token_logprobs
+from excise.trainer.objective.sequences import Counts, LessonLimits, Privileged, TrainingSequence, sequences
+from excise.trainer.objective.teachers import Teacher
+from excise.trainer.optimizers.clipping import clip_gradients
+from excise.trainer.records import Group
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LessonSettings:
+    """What is learned from a teacher, and how much it weighs."""
+
+    weight: float = 0.1
+    """Of the lessons' loss beside the policy gradient's."""
+    k: int = 100
+    """Tokens of the student that are looked at one by one."""
+    kind: Divergence = Divergence.REVERSE_KL
+    """Which divergence."""
+    cap: float = 2.0
+    """Most that a token weighs for having become likelier than when it was drawn."""
+    limits: LessonLimits = field(default_factory=LessonLimits)
+    """What fits."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LearnerSettings:
+    """One step's constants."""
+
+    loss: LossSettings = field(default_factory=LossSettings)
+    """The policy gradient."""
+    policy_weight: float = 1.0
+    """Of the policy gradient beside the lessons; 0 for plain distillation."""
+    lessons: LessonSettings | None = None
+    """``None``: no lessons."""
+    reference_length: int = 1024
+    """Z is the number of rollouts times this: about the tokens of one."""
+    temperature: float = 1.0
+    """That the sampler used."""
+    row_tokens: int = 8192
+    """Most tokens of one forward pass."""
+    max_grad_norm: float = 1.0
+    """Gradients are clipped to it."""
+    bf16: bool = False
+    """Matrix products in bfloat16 (autocast); weights and optimizer stay as they are."""
+
+
+class Learner:
+    """The policy being trained, its optimizer, and who teaches it."""
+
+    def __init__(
+        self,
+        model: torch.nn.Module,
+        optimizer: torch.optim.Optimizer,
+        settings: LearnerSettings,
+        *,
+        scheduler: torch.optim.lr_scheduler.LRScheduler | None = None,
+        teacher: Teacher | None = None,
+        reference: torch.nn.Module | None = None,
+        privileged: Privileged | None = None,
+        ranks: Ranks | None = None,
+    ) -> None:
+        self.model = model
+        self.optimizer = optimizer
+        self.scheduler = scheduler
+        self.settings = settings
+        self.teacher = teacher
+        self.ranks = ranks or Ranks()
+        self._reference = reference
+        self.privileged = privileged
+        self._device = next(model.parameters()).device
+
+    def say(self, what: str, *arguments: object) -> None:
+        """Told to the other ranks, where there are any, before this one does it; see :mod:`excise.trainer.leading`."""
+
+    def step(self, groups: Sequence[Group], version: int) -> dict[str, float]:
+        """One optimizer step on these groups, sampled by policies up to ``version``; metrics by name.
+
+        Groups without a signal give their lessons alone. Without anything to learn from, weights stay as they are and
+        ``trained_tokens`` is 0; so they do, and ``skipped`` is 1, where the gradient is not finite.
+        """
+        began = time.perf_counter()
+        lessons = self.settings.lessons
+        earned = advantages(group for group in groups if group.has_signal)
+        members, counts = sequences(
+            groups, earned, hints=lessons.limits if lessons else None, privileged=self.privileged
+        )
+        if not members:
+            return {"trained_tokens": 0.0}
+        self.model.train()
+        self.optimizer.zero_grad(set_to_none=True)
+        sums = self._accumulate(members, len(earned), version)
+        norm = self._clip()
+        before = time.perf_counter()
+        if not math.isfinite(norm):  # one such step would make all weights nan
+            self.optimizer.zero_grad(set_to_none=True)
+        self.optimizer.step()
+        if self.scheduler is not None:
+            self.scheduler.step()
+        if self.teacher is not None:
+            self.teacher.follow(self.model)
+        now = time.perf_counter()
+        return _metrics(sums, counts, len(members)) | {
+            "grad_norm": norm,
+            "skipped": float(not math.isfinite(norm)),
+            "learning_rate": float(self.optimizer.param_groups[0]["lr"]),
+            "optimizer_ms": 1000 * (now - before),
+            "learn_s": now - began,
+        }
+
+    def _accumulate(self, members: list[TrainingSequence], num_rollouts: int, version: int) -> dict[str, float]:
+        """Gradients of the whole batch, row after row; sums over all ranks."""
+        normaliser = float(max(1, num_rollouts) * self.settings.reference_length)
+        num_taught = sum(len(lesson.places) for member in members for lesson in member.lessons)
+        rows = pack_lengths([len(member.ids) for member in members], self.settings.row_tokens)
+        mine = self.ranks.share(rows)
+        sums: dict[str, torch.Tensor] = {}
+        for chosen, counts in mine:
+            row = make_row([members[index] for index in chosen], self._device)
+            loss, seen = self._row_loss(row, normaliser, num_taught, version)
+            # FSDP averages gradients over ranks; the parts of a batch are to be added up.
+            (loss * (self.ranks.world if counts else 0)).backward()
+            if counts:
+                for name, value in seen.items():
+                    sums[name] = sums.get(name, torch.zeros((), dtype=torch.float64)) + value.double().cpu()
+        return self.ranks.summed({name: float(value) for name, value in sums.items()})
+
+    def _row_loss(
+        self, row: Row, normaliser: float, num_taught: int, version: int
+    ) -> tuple[torch.Tensor, dict[str, torch.Tensor]]:
+        settings = self.settings
+        with self._autocast():
+            taught = self._teacher_logits(row)
+            reference = self._reference_logprobs(row)
+            logits = predicted_logits(self.model, row.packed)
+        logprobs = token_logprobs(logits, row.packed.targets, settings.temperature)
+        policy = policy_loss(logprobs, row.sampler, row.advantages, row.counted, normaliser, settings.loss, reference)
+        loss = settings.policy_weight * policy.loss
+        sums = policy.sums | {"loss_policy": loss.detach(), "row_tokens": torch.tensor(float(row.num_tokens))}
+        with torch.no_grad():
+            sums["entropy"] = (entropies(logits.detach(), settings.temperature) * row.counted).sum()
+            fresh = row.versions == version
+            off = (logprobs.detach() - row.sampler).abs()
+            sums["fresh_tokens"] = fresh.sum()
+            sums["fresh_difference"] = (off * fresh).sum()
+        for placed, theirs in zip(row.lessons, taught, strict=True):
+            assert settings.lessons is not None
+            index = torch.tensor(placed.rows, device=self._device)
+            weighted, plain = lesson_loss(
+                logits[index], theirs, logprobs[index], row.sampler[index],
+                k=settings.lessons.k, kind=settings.lessons.kind, cap=settings.lessons.cap,
+            )  # fmt: skip
+            part = settings.lessons.weight * weighted / max(1, num_taught)
+            loss = loss + part
+            for name, value in (("loss_lessons", part.detach()), ("hint_kl", plain)):
+                sums[name] = sums.get(name, torch.zeros((), device=self._device)) + value
+            sums["hint_tokens"] = sums.get("hint_tokens", torch.zeros(())) + len(placed.rows)
+        return loss, sums
+
+    def _teacher_logits(self, row: Row) -> list[torch.Tensor]:
+        """``[N, V]`` of each lesson, before the student's own pass: FSDP allows none between it and its gradient."""
+        if self.teacher is None:
+            return []
+        found: dict[int, torch.Tensor] = {}
+        passes = pack_lengths([len(placed.teacher_ids) for placed in row.lessons], self.settings.row_tokens)
+        for _ in range(len(passes), self.ranks.most(len(passes))):  # a sharded teacher needs every rank each time
+            self.teacher.logits(pack_ids([[0, 0]], [[1]], self._device))
+        for chosen in passes:
+            some = [row.lessons[index] for index in chosen]
+            packed = pack_ids(
+                [placed.teacher_ids for placed in some],
+                [placed.lesson.teacher_places for placed in some],
+                self._device,
+            )
+            parts = self.teacher.logits(packed).split([len(placed.rows) for placed in some])
+            found |= dict(zip(chosen, parts, strict=True))
+        return [found[index] for index in range(len(row.lessons))]
+
+    @torch.no_grad()
+    def _reference_logprobs(self, row: Row) -> torch.Tensor | None:
+        if self._reference is None or self.settings.loss.beta == 0:
+            return None
+        logits = predicted_logits(self._reference, row.packed)
+        return token_logprobs(logits, row.packed.targets, self.settings.temperature)
+
+    def _autocast(self) -> contextlib.AbstractContextManager[object]:
+        if not self.settings.bf16:
+            return contextlib.nullcontext()
+        return torch.autocast(self._device.type, torch.bfloat16)
+
+    def _clip(self) -> float:
+        parameters = [parameter for parameter in self.model.parameters() if parameter.grad is not None]
+        return float(clip_gradients(parameters, self.settings.max_grad_norm))
+
+    @torch.no_grad()
+    def score(self, token_ids: Sequence[Sequence[int]], temperature: float = 1.0) -> list[list[float]]:
+        """Log-probability of each token given those before it (the first is 0), as an engine's ``score`` gives it."""
+        self.model.eval()
+        found = []
+        for ids in token_ids:
+            packed = pack_ids([ids], [range(1, len(ids))], self._device)
+            with self._autocast():
+                logits = predicted_logits(self.model, packed)
+            found.append([0.0, *token_logprobs(logits, packed.targets, temperature).tolist()])
+        return found
+
+    @torch.no_grad()
+    def lesson_kl(self, groups: Sequence[Group]) -> float:
+        """Mean divergence from the teacher over all lesson tokens of these groups, in nats; nan without any."""
+        lessons = self.settings.lessons
+        if lessons is None or self.teacher is None:
+            return float("nan")
+        members, _ = sequences(groups, {}, hints=lessons.limits, privileged=self.privileged)
+        far, count = 0.0, 0
+        for member in members:
+            row = make_row([member], self._device)
+            with self._autocast():
+                taught = self._teacher_logits(row)
+                logits = predicted_logits(self.model, row.packed)
+            for placed, theirs in zip(row.lessons, taught, strict=True):
+                ours = logits[torch.tensor(placed.rows, device=self._device)]
+                far += float(divergence(ours, theirs, k=lessons.k, kind=lessons.kind).sum())
+                count += len(placed.rows)
+        return far / count if count else float("nan")
+
+    def weights(self) -> Iterator[tuple[str, torch.Tensor]]:
+        """Names and whole tensors of the Hugging Face model, for an engine. Every rank goes through all of them."""
+        for name, tensor in self.model.state_dict().items():
+            yield name, self.ranks.whole(tensor.detach())
+
+
+def _metrics(sums: dict[str, float], counts: Counts, num_sequences: int) -> dict[str, float]:
+    """Means over tokens from sums over tokens; those of the policy gradient where there was one."""
+    metrics = {
+        "trained_tokens": sums.get("row_tokens", 0.0),
+        "sequences": float(num_sequences),
+        "loss": sums.get("loss_policy", 0.0) + sums.get("loss_lessons", 0.0),
+    }
+    if tokens := sums.get("tokens", 0.0):
+        metrics |= {
+            "sampled_tokens": tokens,
+            "loss_policy": sums["loss_policy"],
+            "entropy": sums["entropy"] / tokens,
+            "masked_positive": sums["masked_positive"] / tokens,
+            "masked_negative": sums["masked_negative"] / tokens,
+            "capped": sums["capped"] / tokens,
+            "mismatch_kl": sums["kl_sampler"] / tokens,
+            "logprob_difference": sums["log_ratio"] / tokens,
+            "kl_reference": sums["kl_reference"] / tokens,
+        }
+    if fresh := sums.get("fresh_tokens", 0.0):
+        metrics["logprob_difference_fresh"] = sums["fresh_difference"] / fresh
+    if taught := sums.get("hint_tokens", 0.0):
+        metrics |= {"hint_kl": sums["hint_kl"] / taught, "hint_tokens": taught, "loss_lessons": sums["loss_lessons"]}
+    if counts.by_name:
+        metrics |= {"hints_taken": float(counts.taken), "hints_skipped": float(counts.skipped)}
+        metrics |= {f"hints/{name}": float(number) for name, number in sorted(counts.by_name.items())}
+    return metrics

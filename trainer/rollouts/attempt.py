@@ -1,0 +1,158 @@
+"""One rollout around one sandbox: budgets, endings, the grade. What happens in the sandbox is somebody else's."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+import uuid
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field, replace
+from typing import Any, Protocol, TypeVar
+
+from excise.errors import EngineError, ExciseError
+from excise.trainer.protocols import Arena, Desk, Engine
+from excise.trainer.records import Ending, Generation, Group, Rollout, Sampling, Stop, Usage
+from excise.trainer.rollouts.settings import RolloutSettings
+from excise.trainer.rollouts.trace import Trace
+from excise.types import Grade
+
+T = TypeVar("T")
+Penalty = Callable[[Usage], float]
+"""What a rollout's effort costs."""
+
+
+@dataclass(slots=True)
+class Attempt:
+    """What a rollout is made of while it is under way."""
+
+    desk: Desk
+    settings: RolloutSettings
+    engine: Engine
+    threads: ThreadPoolExecutor
+    seed: int | None = None
+    """Of the first answer; each further one has the next."""
+    began: float = field(default_factory=time.monotonic)
+    trace: Trace = field(default_factory=Trace)
+    spent: dict[str, float] = field(default_factory=dict)
+    """Field of :class:`Usage` to what was spent."""
+
+    def spend(self, what: str, amount: float) -> None:
+        """Write down what was spent."""
+        self.spent[what] = self.spent.get(what, 0) + amount
+
+    @property
+    def left_s(self) -> float:
+        """Seconds left."""
+        return self.settings.time_s - (time.monotonic() - self.began)
+
+    @property
+    def sampled(self) -> int:
+        """Tokens sampled so far."""
+        return int(sum(self.spent.get(name, 0) for name in ("thinking", "calls", "final")))
+
+    def room(self, longest: int) -> int:
+        """Tokens that the next answer may have; 0 or less if it may have none."""
+        context = self.engine.context_length - len(self.trace.ids)
+        return min(longest, context, self.settings.max_tokens - self.sampled)
+
+    async def in_thread(self, work: Callable[..., T], *arguments: Any) -> T:
+        """Something that blocks, in the sandbox."""
+        began = time.monotonic()
+        try:
+            return await asyncio.get_running_loop().run_in_executor(self.threads, work, *arguments)
+        finally:
+            self.spend("sandbox_s", time.monotonic() - began)
+
+    async def sample(self, room: int, stop_ids: tuple[int, ...]) -> Generation | None:
+        """An answer to the open segment; ``None`` if the time is up. Raises :class:`EngineError`."""
+        seed = None if self.seed is None else self.seed + len(self.trace.ids)
+        sampling = Sampling(max_tokens=room, temperature=self.settings.temperature, stop_ids=stop_ids, seed=seed)
+        began = time.monotonic()
+        try:
+            async with asyncio.timeout(max(0.0, self.left_s)):
+                (answer,) = await self.engine.generate([tuple(self.trace.ids)], sampling)
+        except TimeoutError:
+            return None
+        finally:
+            self.spend("engine_s", time.monotonic() - began)
+        if answer.stop is Stop.ABORTED:
+            raise EngineError("The engine gave up in the middle of an answer.")
+        return answer
+
+
+class Work(Protocol):
+    """What is done at a desk: :mod:`~excise.trainer.rollouts.agent` or :mod:`~excise.trainer.rollouts.single_turn`."""
+
+    async def __call__(self, attempt: Attempt) -> Ending:
+        """Do it; whatever is wrong with the model's answers is an ending, never an error."""
+        ...
+
+
+class Rollouts:
+    """Makes groups of attempts at tasks, many at once; an infrastructure failure ends one attempt, not the group."""
+
+    def __init__(
+        self,
+        engine: Engine,
+        arena: Arena,
+        work: Work,
+        settings: RolloutSettings,
+        *,
+        penalty: Penalty = lambda _: 0.0,
+    ) -> None:
+        self.engine, self.arena, self.work, self.settings, self.penalty = engine, arena, work, settings, penalty
+        self._threads = ThreadPoolExecutor(settings.at_once, thread_name_prefix="excise-desk")
+        self._room = asyncio.Semaphore(settings.at_once)
+
+    async def group(self, instance_id: str, size: int, *, group_id: str = "", seed: int | None = None) -> Group:
+        """``size`` attempts at one task; see :class:`excise.trainer.protocols.RolloutMaker`."""
+        group_id = group_id or f"g-{uuid.uuid4().hex[:16]}"
+        seeds = [None if seed is None else (seed * 1000 + n) * 2**20 % 2**62 for n in range(size)]
+        numbered = (self.rollout(instance_id, group_id, n, one) for n, one in enumerate(seeds))
+        return Group(group_id=group_id, instance_id=instance_id, rollouts=tuple(await asyncio.gather(*numbered)))
+
+    async def rollout(self, instance_id: str, group_id: str, number: int, seed: int | None = None) -> Rollout:
+        """One attempt."""
+        async with self._room:
+            return await self._rollout(instance_id, f"{group_id}-{number}", group_id, seed)
+
+    def close(self) -> None:
+        """End the threads; what still runs in a sandbox is not waited for."""
+        self._threads.shutdown(wait=False, cancel_futures=True)
+
+    async def _rollout(self, instance_id: str, rollout_id: str, group_id: str, seed: int | None) -> Rollout:
+        began = time.monotonic()
+        made = Rollout(
+            rollout_id=rollout_id, group_id=group_id, instance_id=instance_id, segments=(), ending=Ending.INFRA
+        )
+        attempt: Attempt | None = None
+        try:
+            async with self.arena.open(instance_id) as desk:
+                attempt = Attempt(desk, self.settings, self.engine, self._threads, seed)
+                ending = await self.work(attempt)
+                diff = await attempt.in_thread(desk.diff)
+                flags = await attempt.in_thread(desk.flags)
+            made = replace(made, ending=ending, diff=diff, flags=flags)
+            if diff.strip():
+                began_grade = time.monotonic()
+                made = self._graded(made, await self.arena.grade(instance_id, diff))
+                attempt.spend("grade_s", time.monotonic() - began_grade)
+        except (ExciseError, OSError, MemoryError) as error:
+            made = replace(made, ending=Ending.INFRA, detail=f"{type(error).__name__}: {error}"[:1000])
+        if attempt is None:
+            return made
+        attempt.trace.close()
+        usage = _usage(attempt, time.monotonic() - began)
+        return replace(made, segments=tuple(attempt.trace.segments), usage=usage, penalty=self.penalty(usage))
+
+    def _graded(self, made: Rollout, grade: Grade) -> Rollout:
+        reward = grade.reward or self.settings.partial_credit * grade.partial
+        return replace(made, grade=grade, task_reward=reward if grade.decided else 0.0)
+
+
+def _usage(attempt: Attempt, wall_s: float) -> Usage:
+    known: dict[str, Any] = {
+        name: round(amount, 3) if name.endswith("_s") else int(amount) for name, amount in attempt.spent.items()
+    }
+    return Usage(**known, wall_s=round(wall_s, 3), num_turns=attempt.trace.num_turns)

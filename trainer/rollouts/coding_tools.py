@@ -1,0 +1,177 @@
+"""The tools of a coding agent on a task's sandbox: read, search, edit, write, run, finish.
+
+They work on the session alone, so what they do is what the sandbox allows, and all of it is recorded there.
+"""
+
+from __future__ import annotations
+
+import posixpath
+from dataclasses import dataclass, field
+from typing import Annotated, Any
+
+from pydantic import Field, StringConstraints
+
+from excise.agents.tools import Arguments, Result, Tool, ToolError, clip
+from excise.envs.layout import REPO
+from excise.errors import SandboxError
+from excise.protocols import Session
+from excise.types import Worker
+
+SEARCH_S = 30.0
+MAX_FOUND = 100
+"""Lines that a search shows."""
+
+
+Text = Annotated[str, StringConstraints(min_length=1, max_length=50_000, pattern=r"^[^\x00]*$")]
+"""What can be an argument of a program."""
+
+
+class ReadFile(Arguments):
+    """Arguments of ``read_file``."""
+
+    path: Text = Field(description="File, relative to the project's root.")
+    start: int = Field(default=1, ge=1, description="First line.")
+    lines: int = Field(default=200, ge=1, le=2000, description="How many lines.")
+
+
+class Search(Arguments):
+    """Arguments of ``search``."""
+
+    pattern: Text = Field(description="Extended regular expression, as grep -E takes it.")
+    path: Text = Field(default=".", description="File or folder to search.")
+
+
+class EditFile(Arguments):
+    """Arguments of ``edit_file``."""
+
+    path: Text = Field(description="File to change.")
+    old: str = Field(min_length=1, description="Text to replace; must stand in the file exactly once.")
+    new: str = Field(description="Text to put in its place.")
+
+
+class WriteFile(Arguments):
+    """Arguments of ``write_file``."""
+
+    path: Text = Field(description="File to write; one that exists is replaced.")
+    content: str = Field(description="All of its text.")
+
+
+class Run(Arguments):
+    """Arguments of ``run``."""
+
+    command: Text = Field(description="Shell command, run in the project's root.")
+    timeout_s: float = Field(default=60.0, gt=0, description="Seconds after which it is ended.")
+
+
+class Finish(Arguments):
+    """Arguments of ``finish``: none."""
+
+
+@dataclass(slots=True)
+class Toolbox:
+    """The tools over one session, with what detectors want to know of their use."""
+
+    session: Session
+    command_s: float = 120.0
+    """Longest that one command may take, whatever the model asks for."""
+    output_chars: int = 8000
+    """Characters of a result; of longer ones the beginning and the end are shown."""
+    exit_code: int = 0
+    """Of the last command."""
+    written: list[str] = field(default_factory=list)
+    """Files that were changed by tools, relative to the root."""
+
+    def tools(self) -> tuple[Tool[Any], ...]:
+        """All of them."""
+        return (
+            Tool(name="read_file", description="Show a file with line numbers.", arguments=ReadFile, run=self._read),
+            Tool(name="search", description="Find lines in the project's files.", arguments=Search, run=self._search),
+            Tool(
+                name="edit_file",
+                description="Replace a text that stands in a file exactly once.",
+                arguments=EditFile,
+                run=self._edit,
+            ),
+            Tool(name="write_file", description="Write a whole file.", arguments=WriteFile, run=self._write),
+            Tool(
+                name="run",
+                description="Run a shell command, for example the tests; shows its output and exit code.",
+                arguments=Run,
+                run=self._run,
+            ),
+            Tool(
+                name="finish",
+                description="Say that the work is done. Nothing can be changed afterwards.",
+                arguments=Finish,
+                run=lambda _: Result(text="Done.", final=True),
+            ),
+        )
+
+    def _text(self, path: str) -> str:
+        try:
+            return self.session.get(_inside(path)).decode("utf-8")
+        except FileNotFoundError:
+            raise ToolError(f"{path}: no such file") from None
+        except UnicodeDecodeError:
+            raise ToolError(f"{path}: not a text file") from None
+
+    def _put(self, path: str, text: str) -> None:
+        try:
+            self.session.put(_inside(path), text.encode("utf-8", "surrogatepass"))
+        except SandboxError as error:
+            if "cannot be written" not in str(error):
+                raise
+            raise ToolError(str(error)) from None
+        self.written.append(posixpath.relpath(_inside(path), REPO))
+
+    def _read(self, wanted: ReadFile) -> str:
+        lines = self._text(wanted.path).splitlines()
+        shown = lines[wanted.start - 1 : wanted.start - 1 + wanted.lines]
+        if not shown:
+            raise ToolError(f"{wanted.path} has {len(lines)} lines")
+        numbered = "\n".join(f"{wanted.start + n:5d}\t{line}" for n, line in enumerate(shown))
+        more = len(lines) - (wanted.start - 1 + len(shown))
+        return clip(numbered, self.output_chars) + (f"\n({more} more lines)" if more else "")
+
+    def _search(self, wanted: Search) -> str:
+        script = f'grep -rnIE --exclude-dir=.git -e "$1" -- "$2" 2>&1 | head -n {MAX_FOUND + 1}'
+        argv = ["/bin/sh", "-c", script, "sh", wanted.pattern, wanted.path]
+        done = self.session.exec(argv, timeout_s=SEARCH_S, cwd=REPO)
+        lines = done.stdout.decode(errors="replace").splitlines()
+        if done.worker is not Worker.OK:
+            raise ToolError("the search took too long; search in fewer files")
+        if not lines:
+            return "nothing found"
+        text = clip("\n".join(line[:300] for line in lines[:MAX_FOUND]), self.output_chars)
+        return text + ("\n(more lines match)" if len(lines) > MAX_FOUND else "")
+
+    def _edit(self, wanted: EditFile) -> str:
+        text = self._text(wanted.path)
+        count = text.count(wanted.old)
+        if count != 1:
+            what = "does not stand in the file" if count == 0 else f"stands in the file {count} times"
+            raise ToolError(f"{wanted.path}: the text to replace {what}; nothing was changed")
+        self._put(wanted.path, text.replace(wanted.old, wanted.new, 1))
+        return f"{wanted.path} was changed."
+
+    def _write(self, wanted: WriteFile) -> str:
+        self._put(wanted.path, wanted.content)
+        return f"{wanted.path} was written."
+
+    def _run(self, wanted: Run) -> str:
+        limit = min(wanted.timeout_s, self.command_s)
+        script = 'command -v bash >/dev/null && exec bash -c "$0"; exec sh -c "$0"'
+        done = self.session.exec(["/bin/sh", "-c", script, wanted.command], timeout_s=limit, cwd=REPO)
+        self.exit_code = done.rc if done.worker is Worker.OK else done.rc or -1
+        output = clip((done.stdout + done.stderr).decode(errors="replace"), self.output_chars)
+        ending = {
+            Worker.OK: f"exit code {done.rc}",
+            Worker.TIMEOUT: f"ended after {limit:.0f} s, it had not come to its end",
+            Worker.OOM: "killed, it used too much memory",
+        }.get(done.worker, "killed")
+        return f"{output.rstrip()}\n[{ending}]".lstrip()
+
+
+def _inside(path: str) -> str:
+    """A path in the sandbox, relative ones seen from the project's root."""
+    return posixpath.normpath(posixpath.join(REPO, path))

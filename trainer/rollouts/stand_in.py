@@ -1,0 +1,136 @@
+"""A stubbed function in its file: what stands in for it, what is around it, and how an answer takes its place."""
+
+from __future__ import annotations
+
+import ast
+import re
+import textwrap
+from dataclasses import dataclass
+
+from excise.errors import ExciseError
+from excise.types import Task
+
+_CODE = re.compile(r"```(?:python|py)?[ \t]*\n(.*?)(?:```|\Z)", re.DOTALL)
+
+
+class NoStandIn(ExciseError):
+    """The task is not one of a single stubbed function."""
+
+    reason = "no_stand_in"
+
+
+class BadCode(Exception):
+    """An answer that cannot take the place of the stand-in; says why."""
+
+
+def is_stub(task: Task) -> bool:
+    """Whether a task is one of a single stubbed function."""
+    return task.deleter in ("stub", "line") and len(task.removed) == 1 and "::" in task.removed[0]
+
+
+def missing_line(task: Task) -> str:
+    """The body of the missing function if it is one line, else nothing."""
+    lines = [line[1:] for line in task.patch.splitlines() if line.startswith("+") and not line.startswith("+++ ")]
+    return lines[0].strip() if len(lines) == 1 else ""
+
+
+@dataclass(frozen=True, slots=True)
+class StandIn:
+    """Where the stub is; lines count from 0, ends are behind the last."""
+
+    path: str
+    """File."""
+    qualname: str
+    """Function."""
+    lines: tuple[str, ...]
+    """All of the file, ends of lines included."""
+    start: int
+    """The line of ``def``."""
+    body: int
+    """First line of what stands in for the code."""
+    end: int
+    """Behind it."""
+
+    @property
+    def indent(self) -> str:
+        """Of the body."""
+        line = self.lines[self.body]
+        return line[: len(line) - len(line.lstrip())]
+
+    def around(self, num_lines: int) -> str:
+        """The stub and what is near it, about ``num_lines`` lines; what is left out is marked."""
+        spare = max(0, num_lines - (self.end - self.start))
+        first = max(0, self.start - (2 * spare) // 3)
+        last = min(len(self.lines), self.end + spare - (self.start - first))
+        head, tail = ("# ...\n" if first else ""), ("# ...\n" if last < len(self.lines) else "")
+        return head + "".join(self.lines[first:last]).rstrip("\n") + "\n" + tail
+
+    def before(self, num_lines: int) -> str:
+        """At most ``num_lines`` lines up to the body."""
+        return "".join(self.lines[max(0, self.body - num_lines) : self.body])
+
+    def with_body(self, code: str) -> str:
+        """The file with ``code``, not indented, as the function's body. Raises :class:`BadCode`."""
+        body = textwrap.indent(code.strip("\n"), self.indent)
+        return self._checked([*self.lines[: self.body], body, "\n", *self.lines[self.end :]])
+
+    def with_answer(self, answer: str) -> str:
+        """The file with the code of an answer: the function as a whole, or its body. Raises :class:`BadCode`."""
+        blocks = [textwrap.dedent(block).strip("\n") for block in _CODE.findall(answer)]
+        if not blocks or not blocks[-1].strip():
+            raise BadCode("there is no code block in the answer")
+        name = self.qualname.rpartition(".")[2]
+        for code in reversed(blocks):
+            try:
+                tree = ast.parse(code)
+            except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
+                problem = f"the code does not parse: {error}"
+                continue
+            found = [
+                n for n in ast.walk(tree) if isinstance(n, ast.FunctionDef | ast.AsyncFunctionDef) and n.name == name
+            ]
+            if not found:
+                if any(isinstance(n, ast.FunctionDef | ast.ClassDef | ast.AsyncFunctionDef) for n in tree.body):
+                    problem = f"there is no function {name} in the code"
+                    continue
+                return self.with_body(code)
+            lines = code.splitlines(keepends=True)[found[-1].lineno - 1 : found[-1].end_lineno]
+            own = self.lines[self.start]
+            text = textwrap.indent(textwrap.dedent("".join(lines)), own[: len(own) - len(own.lstrip())])
+            return self._checked([*self.lines[: self.start], text.rstrip("\n"), "\n", *self.lines[self.end :]])
+        raise BadCode(problem)
+
+    def _checked(self, lines: list[str]) -> str:
+        text = "".join(lines)
+        try:
+            ast.parse(text)
+        except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
+            raise BadCode(f"the code does not parse: {error}") from None
+        return text
+
+
+def stand_in(task: Task, source: str) -> StandIn:
+    """The stub of a task in its file's text. Raises :class:`NoStandIn`."""
+    path, _, qualname = task.removed[0].partition("::")
+    if not is_stub(task):
+        raise NoStandIn(f"{task.instance_id} is not a task of one stubbed function.")
+    try:
+        node: ast.AST = ast.parse(source)
+    except (SyntaxError, ValueError) as error:
+        raise NoStandIn(f"{task.instance_id}: {path} cannot be parsed here: {error}") from error
+    for part in qualname.split("."):
+        name, _, number = part.partition("#")
+        same = [n for n in ast.walk(node) if isinstance(n, _NAMED) and n.name == name and n is not node]
+        if len(same) <= int(number or 1) - 1:
+            raise NoStandIn(f"{task.instance_id}: {path} has no {qualname}.")
+        node = same[int(number or 1) - 1]
+    if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+        raise NoStandIn(f"{task.instance_id}: {qualname} is no function.")
+    code = node.body[1:] if ast.get_docstring(node, clean=False) is not None else node.body
+    if not code or code[0].lineno == node.lineno:
+        raise NoStandIn(f"{task.instance_id}: {qualname} has no body of its own.")
+    lines = tuple(source.splitlines(keepends=True))
+    return StandIn(path, qualname, lines, node.lineno - 1, code[0].lineno - 1, node.end_lineno or node.lineno)
+
+
+_NAMED = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef

@@ -1,0 +1,102 @@
+"""What makes attempts, from a TOML file: the engine, rollouts, and how tasks are tried."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from excise.errors import ConfigError
+from excise.trainer.engines.build import EngineSettings
+from excise.trainer.rollouts.attempt import Work
+from excise.trainer.rollouts.settings import RolloutSettings
+from excise.types import Task
+
+
+class EvalSettings(BaseModel):
+    """How a policy is evaluated: the table ``[eval]``."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    samples: int = Field(default=16, ge=1)
+    """Attempts at each task."""
+    mode: Literal["agent", "function", "line"] = "agent"
+    """With tools; or in one answer, the whole function or the one line of its body."""
+    graders: int = Field(default=2, ge=1)
+    """Grades that are made at once."""
+
+
+class Trial(BaseModel):
+    """The tables that say how attempts are made; those of training are left to it."""
+
+    model_config = ConfigDict(extra="ignore", frozen=True)
+
+    engine: EngineSettings = EngineSettings()
+    rollouts: RolloutSettings = RolloutSettings()
+    eval: EvalSettings = EvalSettings()
+    excise: dict[str, Any] = Field(default_factory=dict)
+    """Settings of ``excise generate``: ``out``, ``cache``, ``sandbox``, …"""
+
+
+def load_trial(path: Path, overrides: Sequence[str] = ()) -> Trial:
+    """Read a file; ``overrides`` are ``table.key=value`` with TOML values. Raises :class:`ConfigError`."""
+    try:
+        values = tomllib.loads(path.read_text(encoding="utf-8"))
+        for item in overrides:
+            _put(values, item)
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError(f"{path}: cannot be read ({error}).") from error
+    except tomllib.TOMLDecodeError as error:
+        raise ConfigError(f"{path}: not valid TOML: {error}") from error
+    folder = path.parent.resolve()
+    for name in ("out", "cache"):
+        if name in values.get("excise", {}):
+            values["excise"][name] = folder / str(values["excise"][name])
+    for name in ("python", "weights"):
+        if name in values.get("engine", {}):
+            values["engine"][name] = folder / str(values["engine"][name])
+    try:
+        return Trial.model_validate(values)
+    except ValidationError as error:
+        wrong = [
+            f"{path}: {'.'.join(map(str, e['loc']))}: {e['msg']} (got {e['input']!r:.100})" for e in error.errors()
+        ]
+        raise ConfigError("\n".join(wrong)) from None
+
+
+def work_of(trial: Trial, model: Path) -> Work:
+    """What is done at a task, with the tokenizer of a model's folder. Raises :class:`ConfigError`."""
+    from transformers import AutoTokenizer
+
+    from excise.trainer.rollouts.agent import Agent
+    from excise.trainer.rollouts.single_turn import Rung, SingleTurn
+
+    try:
+        tokenizer: Any = AutoTokenizer.from_pretrained(model)
+    except (OSError, ValueError) as error:
+        raise ConfigError(f"{model}: no tokenizer can be loaded from it: {error}") from error
+    return Agent(tokenizer) if trial.eval.mode == "agent" else SingleTurn(tokenizer, Rung(trial.eval.mode))
+
+
+def tasks_of(trial: Trial, tasks: Mapping[str, Task]) -> tuple[str, ...]:
+    """Ids of the tasks that can be tried so."""
+    from excise.trainer.rollouts.single_turn import Rung, fitting
+
+    return tuple(tasks) if trial.eval.mode == "agent" else fitting(tasks, Rung(trial.eval.mode))
+
+
+def _put(values: dict[str, Any], item: str) -> None:
+    key, separator, text = item.partition("=")
+    if not separator:
+        raise ConfigError(f"--set {item}: write it as table.key=value, for example --set rollouts.max_turns=20")
+    try:
+        value = tomllib.loads(f"v = {text}")["v"]
+    except tomllib.TOMLDecodeError:
+        value = text
+    *parents, last = key.strip().split(".")
+    for name in parents:
+        values = values.setdefault(name, {})
+    values[last] = value
