@@ -86,7 +86,7 @@ def test_the_demo_set_is_pinned_and_valid() -> None:
     assert len(settings.sources) >= 10
     assert all(re.fullmatch(r"pypi:[\w-]+==[\d.]+", source.spec) for source in settings.sources)
     assert settings.limit is not None
-    assert "At most 5 tasks per source, 3 of pypi:networkx" in caps(settings)
+    assert "At most 4 tasks per source, 2 of pypi:networkx" in caps(settings)
     more = settings_of([ROOT / "demo.toml"], None, limit=50)
     assert {source.limit or more.limit for source in more.sources} == {50}
 
