@@ -1,6 +1,6 @@
 """Fingerprints as numbers: what a piece of anything has in common with the code that it was made of.
 
-Every feature is a 64-bit hash, of one of four channels:
+Every feature is a 64-bit hash, of one of five channels:
 
 ==========  =========================================  =================================================
 channel     what is hashed                             catalogue
@@ -9,6 +9,7 @@ window      five consecutive words                     F1 body lines, F3 docstri
 word        one word                                   F2 rare identifiers, F6 names of binaries (L3, L1)
 signature   name of a definition and a parameter       signatures (L2)
 code        name of a code object and a word in it     F4 shape of code objects (L3)
+member      the same, with the name of what holds it   F4, told from namesakes in other classes (L3)
 ==========  =========================================  =================================================
 
 Words are identifiers, keywords and numbers; punctuation, layout and marks at the ends of lines do not exist, so that
@@ -26,7 +27,7 @@ from numpy.typing import NDArray
 
 from excise.verifiers.leaks.pieces import Code, Kind, Piece
 
-FORMAT = 8
+FORMAT = 9
 """Version of what is hashed and of what the decoders find; part of the names of everything kept."""
 WINDOW = 5
 Hashes = NDArray[np.uint64]
@@ -38,7 +39,9 @@ _BLOCK = 1 << 20
 _LONGEST = 100
 _MEMO = 500_000
 _MIX = np.uint64(0x9E3779B97F4A7C15)
-_SALTS = {name: np.uint64(n * 0xD6E8FEB86659FD93 % 2**64) for n, name in enumerate(("word", "signature", "code"), 1)}
+_SALTS = {
+    name: np.uint64(n * 0xD6E8FEB86659FD93 % 2**64) for n, name in enumerate(("word", "signature", "code", "member"), 1)
+}
 EMPTY: Hashes = np.zeros(0, dtype=np.uint64)
 
 
@@ -127,6 +130,7 @@ def _code_features(code: Code) -> Hashes:
         [
             pairs("code", name, words),
             pairs("signature", name, parameters),
+            pairs("member", f"{code.holder}.{code.name}".encode(errors="replace"), words) if code.holder else EMPTY,
             salted("word", hashes_of([*words, name])),
         ]
     )

@@ -36,6 +36,8 @@ class Code:
     """Names of its parameters."""
     words: frozenset[str]
     """Names of variables, attributes and globals, and string constants that look like names, of what is inside too."""
+    holder: str = ""
+    """Name of the code object that it is in, ``<module>`` for a module's; empty where that is not known."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -46,7 +46,7 @@ IDIOM = 4
 COMMON_CODE = 10
 """Code objects of the standard library that make a name in a name common."""
 WHOLE = "the deleted code"
-_CHANNELS = ("body", "plain", "code", "rare", "signature", "docstring", "mention")
+_CHANNELS = ("body", "plain", "code", "member", "rare", "signature", "docstring", "mention")
 
 
 class Level(IntEnum):
@@ -155,6 +155,7 @@ def telling(targets: Sequence[Target], library: Index, legitimate: Hashes, *, ke
             body=rest(target.body, IDIOM, EMPTY if keep_bodies else legitimate),
             plain=rest(target.plain, IDIOM, EMPTY if keep_bodies else legitimate),
             code=rest(target.code, COMMON_CODE, legitimate),
+            member=rest(target.member, COMMON_CODE, legitimate),
             rare=rest(target.rare, 1, legitimate),
             signature=rest(target.signature, IDIOM, legitimate),
             docstring=rest(target.docstring, IDIOM, legitimate),
@@ -193,7 +194,9 @@ def _whole(targets: Sequence[Target]) -> Target:
     def union(channel: str) -> Hashes:
         return unique(np.concatenate([getattr(target, channel) for target in targets]))
 
-    return Target(WHOLE, "", union("body"), union("plain"), union("code"), union("rare"), EMPTY, EMPTY, EMPTY)
+    return Target(
+        WHOLE, "", union("body"), union("plain"), union("code"), union("member"), union("rare"), EMPTY, EMPTY, EMPTY
+    )
 
 
 def _counted(target: Target, wanted: Hashes, hits: Hits, bounds: NDArray[np.int64]) -> dict[int, dict[str, int]]:
@@ -223,8 +226,10 @@ def _judge(target: Target, counts: dict[str, int], name: str, kind: Kind, rules:
         windows = len(getattr(target, channel))
         if alone and windows >= SHORTEST and share(channel) >= (rules.share(name) if windows >= LONE else 1):
             return leak(Level.L4, channel, "source text")
-    if kind is Kind.CODE and share("code") >= _enough_code(target, alone):
-        return leak(Level.L3, "code", "byte code")
+    needed = {"code": _enough_code(target, alone), "member": _enough_names(len(target.member), alone)}
+    for channel, enough in needed.items():
+        if kind is Kind.CODE and share(channel) >= enough:
+            return leak(Level.L3, channel, "byte code")
     if len(target.rare) >= MIN_RARE and share("rare") >= RARE_SHARE and not rules.ordinary(name):
         return leak(Level.L3, "rare", "locals")
     if len(target.signature) and share("signature") == 1:
@@ -239,6 +244,10 @@ def _enough_code(target: Target, alone: bool) -> float:
     names = len(target.code)
     if target.name.startswith(("__", "<")):
         return SMALL_CODE_SHARE if names >= MIN_NAMESAKE else 2.0
+    return _enough_names(names, alone)
+
+
+def _enough_names(names: int, alone: bool) -> float:
     if names <= 3:
         return 1.0 if names > 1 else 2.0
     return CODE_SHARE if alone else SMALL_CODE_SHARE

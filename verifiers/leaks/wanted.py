@@ -36,6 +36,8 @@ class Target:
     """The same without comments, which tools that print code leave out (L4)."""
     code: Hashes
     """Its name with every name that its code uses: code objects (L3)."""
+    member: Hashes
+    """The same with the name of the class, function or module that holds it: code objects that are in one (L3)."""
     rare: Hashes
     """Words of its code: together in one place they are its locals (L3)."""
     signature: Hashes
@@ -47,7 +49,16 @@ class Target:
 
     def everything(self) -> Hashes:
         """All of it, each hash once, sorted."""
-        channels = (self.body, self.plain, self.code, self.rare, self.signature, self.docstring, self.mention)
+        channels = (
+            self.body,
+            self.plain,
+            self.code,
+            self.member,
+            self.rare,
+            self.signature,
+            self.docstring,
+            self.mention,
+        )
         return unique(np.concatenate(channels))
 
 
@@ -100,10 +111,20 @@ def _without(source: bytes, start: int, end: int, symbols: Sequence[Symbol]) -> 
 
 
 def _target(symbol: Symbol, body: bytes) -> Target:
-    return target(symbol.symbol_id, symbol.name or "<module>", body, parameters_of(symbol), symbol.docstring)
+    name = symbol.name or "<module>"
+    return target(symbol.symbol_id, name, body, parameters_of(symbol), symbol.docstring, holder_of(symbol))
 
 
-def target(symbol_id: str, name: str, body: bytes, parameters: Sequence[str] = (), docstring: str = "") -> Target:
+def holder_of(symbol: Symbol) -> str:
+    """What a definition is in, as its code object is: a class, a function, ``<module>``; empty for a module."""
+    if not symbol.qualname:
+        return ""
+    return symbol.qualname.rpartition(".")[0].rpartition(".")[2].partition("#")[0] or "<module>"
+
+
+def target(
+    symbol_id: str, name: str, body: bytes, parameters: Sequence[str] = (), docstring: str = "", holder: str = ""
+) -> Target:
     """Fingerprints of one definition from its texts."""
     plain = name.partition("#")[0].encode(errors="replace")
     words = (code_words(body) | {p.encode() for p in parameters}) - {plain}
@@ -114,6 +135,7 @@ def target(symbol_id: str, name: str, body: bytes, parameters: Sequence[str] = (
         body=unique(windows(hashes_of(words_of(body)))),
         plain=unique(windows(hashes_of(words_of(without_comments(body))))),
         code=unique(pairs("code", plain, words)),
+        member=unique(pairs("member", f"{holder}.".encode(errors="replace") + plain, words)) if holder else EMPTY,
         rare=unique(salted("word", hashes_of(words))),
         signature=unique(pairs("signature", plain, own)) if own else EMPTY,
         docstring=unique(windows(hashes_of(words_of(docstring.encode(errors="replace"))))),
@@ -150,5 +172,6 @@ def without_comments(body: bytes) -> bytes:
 def code_pairs(symbol: Symbol, body: bytes) -> Hashes:
     """Features that the code object of a definition has."""
     words = code_words(body) | {p.encode() for p in parameters_of(symbol)}
-    name = (symbol.name or "<module>").partition("#")[0]
-    return pairs("code", name.encode(errors="replace"), words)
+    name = (symbol.name or "<module>").partition("#")[0].encode(errors="replace")
+    holder = holder_of(symbol).encode(errors="replace")
+    return np.concatenate([pairs("code", name, words), pairs("member", holder + b"." + name, words)])

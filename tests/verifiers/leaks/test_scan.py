@@ -14,6 +14,7 @@ import pytest
 from excise.verifiers.leaks.contents import Contents, read_content
 from excise.verifiers.leaks.features import EMPTY
 from excise.verifiers.leaks.index import Index
+from excise.verifiers.leaks.pieces import Kind
 from excise.verifiers.leaks.scan import Leak, Level, Pile, Rules, leaks_in, telling
 from excise.verifiers.leaks.wanted import Target, target
 
@@ -83,6 +84,16 @@ def test_names_that_every_file_has_tell_little(targets: list[Target]) -> None:
 
 def test_locals_of_a_large_one_are_found_under_another_name(targets: list[Target]) -> None:
     assert found(compiled(LARGE.replace(b"def merge_runs", b"def joined")), targets)["merge_runs"].what == "locals"
+
+
+def test_methods_are_told_from_namesakes_of_sibling_classes() -> None:
+    body = b"    def remove(self, value):\n        if value in self.kept:\n            self.kept.discard(value)\n"
+    gone, stays = b"class Sorted:\n" + body, b"class Keyed:\n" + body
+    ours = [target("m.py::Sorted.remove", "remove", body, ["self", "value"], holder="Sorted")]
+    (piece,) = [numbers for kind, numbers in read_content(compiled(stays)).pieces if kind is Kind.CODE]
+    wanted = telling(ours, Index.build([]), piece, keep_bodies=False)
+    assert not found(compiled(stays), wanted)
+    assert found(compiled(gone + stays), wanted)["Sorted.remove"].what == "byte code"
 
 
 @pytest.mark.parametrize("comment", [b"", b"        # runs that touch are one run, as they are on paper\n"])

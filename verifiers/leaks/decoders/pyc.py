@@ -95,15 +95,15 @@ def _walk(top: Any) -> Iterator[bytes | Code]:
 def codes_of(code: CodeObject, texts: list[bytes]) -> list[Code]:
     """A code object and all inside of it, each with the words of what it holds; long strings go to ``texts``."""
     found: list[Code] = []
-    _collect(code, texts, found)
+    _collect(code, texts, found, "")
     return found
 
 
-def _collect(code: CodeObject, texts: list[bytes], found: list[Code]) -> set[str]:
+def _collect(code: CodeObject, texts: list[bytes], found: list[Code], holder: str) -> set[str]:
     words = {w for name in code.names for w in _NAME.findall(name)}
     for value in _flat(code.consts):
         if isinstance(value, CodeObject):
-            words |= _collect(value, texts, found)
+            words |= _collect(value, texts, found, holder if _SYNTHETIC.match(code.name) and holder else code.name)
             if not _SYNTHETIC.match(value.name):
                 words.add(value.name)
         elif isinstance(value, str):
@@ -114,7 +114,7 @@ def _collect(code: CodeObject, texts: list[bytes], found: list[Code]) -> set[str
         elif isinstance(value, bytes) and len(value) > 40:
             texts.append(value)
     if not _SYNTHETIC.match(code.name) or code.name == "<module>":
-        found.append(Code(code.name, code.parameters, frozenset(words)))
+        found.append(Code(code.name, code.parameters, frozenset(words), holder))
     return words
 
 
