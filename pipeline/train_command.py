@@ -84,7 +84,7 @@ def _require_torch() -> None:
 async def _train(settings: TrainSettings, *, resume: bool, quiet: bool) -> End:
     from excise.trainer.build import build, build_policy
     from excise.trainer.checkpoints import Checkpoints, export
-    from excise.trainer.leading import follow, join
+    from excise.trainer.leading import follow, join, leave
     from excise.trainer.loop import End, Loop
     from excise.trainer.watch import Watch
 
@@ -95,12 +95,14 @@ async def _train(settings: TrainSettings, *, resume: bool, quiet: bool) -> End:
             policy = build_policy(settings)
             if not policy.learner.ranks.is_first:
                 follow(policy.learner, Checkpoints(settings.folder / "checkpoints", ranks=policy.learner.ranks))
+                leave()
                 return End.STEPS
             engine, supplies = await _supplied(settings, stack)
             loop = Loop(build(settings, engine, policy, supplies), settings.loop, settings.folder, watch)
             end = await loop.run(resume=resume)
             export(policy.learner, policy.tokenizer, settings.folder / "policy")
             policy.learner.say("over")
+            leave()
             return end
 
 

@@ -37,6 +37,13 @@ def join(deadline_s: float) -> bool:
     return True
 
 
+def leave() -> None:
+    """End the group, all ranks at once: who goes while others still talk to it takes them down."""
+    if dist.is_initialized():
+        dist.barrier()
+        dist.destroy_process_group()
+
+
 def shard(model: torch.nn.Module) -> None:
     """Deal the weights of a Hugging Face model out among all ranks, layer by layer."""
     kind = next(model.parameters()).device.type

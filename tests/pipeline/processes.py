@@ -18,6 +18,8 @@ ZYGOTE = b"zygote.py"
 def started(*arguments: str | Path) -> Iterator[subprocess.Popen[str]]:
     """``excise`` in a process group of its own; whatever is left of it is killed afterwards."""
     command = [sys.executable, "-m", "excise.pipeline.cli", *map(str, arguments)]
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # a shell's background job, and a child would inherit it
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     process = subprocess.Popen(
         command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
     )

@@ -30,7 +30,7 @@ def load_tiny() -> Any:
 def main() -> None:
     """Learn."""
     from excise.trainer.checkpoints import Checkpoints
-    from excise.trainer.leading import LeadingLearner, follow, join
+    from excise.trainer.leading import LeadingLearner, follow, join, leave
 
     torch.set_num_threads(1)
     assert join(deadline_s=60)
@@ -44,7 +44,7 @@ def main() -> None:
         learner.say("over")
     else:
         follow(learner, checkpoints)
-    torch.distributed.destroy_process_group()
+    leave()
 
 
 if __name__ == "__main__":

@@ -43,7 +43,9 @@ def clip_gradients(parameters: Iterable[torch.Tensor], max_norm: float = math.in
 def _square(gradients: list[torch.Tensor]) -> torch.Tensor:
     """Sum of squares of gradients of one mesh and placement."""
     first = gradients[0]
-    norms = torch._foreach_norm([local_of(gradient) for gradient in gradients], 2, dtype=torch.float32)
+    norms = torch._foreach_norm(
+        [local_of(gradient) for gradient in gradients], 2, dtype=torch.promote_types(first.dtype, torch.float32)
+    )
     square = torch.stack(norms).square().sum()
     if isinstance(first, DTensor):
         for dimension, placement in enumerate(first.placements):
