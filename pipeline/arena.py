@@ -18,11 +18,12 @@ from excise.config import Settings
 from excise.datasets.taskset import TaskSet
 from excise.envs.layout import REPO
 from excise.errors import ExciseError, SandboxError, StoreError
-from excise.pipeline.grading import Grader, undecided
+from excise.pipeline.grading import Grader
 from excise.pipeline.over_tasks import Trouble
 from excise.protocols import Session
 from excise.trainer.protocols import Desk
 from excise.types import Grade, Task
+from excise.verifiers.grading.grader import ungraded
 from excise.verifiers.monitor.events import Trajectory, write_events
 from excise.verifiers.monitor.known import Known, known_of
 from excise.verifiers.monitor.record import Recorder
@@ -123,7 +124,7 @@ class TaskArena:
         try:
             return await asyncio.wait_for(grading, self._grade_s)
         except TimeoutError:
-            return undecided(self._tasks[instance_id], "timeout", f"No grade within {self._grade_s:.0f} s.")
+            return ungraded(self._tasks[instance_id], "timeout", f"No grade within {self._grade_s:.0f} s.")
 
     def close(self) -> None:
         """Remove the trees; sandboxes must be closed before."""

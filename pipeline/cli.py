@@ -34,6 +34,7 @@ from excise.pipeline.cli_common import (
     Scheduler,
     Set,
     Workers,
+    chosen_ids,
     errors,
     guarded,
     require_sandbox,
@@ -215,9 +216,7 @@ def verify(
     with guarded():
         settings = settings_of(config, set_, out=out, scheduler=scheduler, workers=workers)
         taskset = TaskSet.open(settings.out)
-        ids = list(taskset.ids()) if every else list(instance_id or ())
-        if not ids:
-            raise ConfigError("The set has no tasks." if every else "Name the tasks to verify, or say --all.")
+        ids = chosen_ids(taskset, instance_id, every, "Name the tasks to verify, or say --all.")
 
         def report(result: Verified) -> None:
             if not as_json:

@@ -7,13 +7,16 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.console import Console
 
 from excise.config import Settings, load
 from excise.errors import ConfigError, ExciseError
+
+if TYPE_CHECKING:
+    from excise.datasets.taskset import TaskSet
 
 OK, FAILED, USAGE, PARTIAL, INFRA, INTERRUPTED = 0, 1, 2, 3, 4, 130
 errors = Console(stderr=True, width=None if sys.stderr.isatty() else 160, markup=False, emoji=False, highlight=False)
@@ -64,6 +67,14 @@ def settings_of(config: list[Path] | None, set_: list[str] | None, **direct: Any
     if direct.get("limit") is None:
         return settings
     return settings.model_copy(update={"sources": tuple(replace(source, limit=None) for source in settings.sources)})
+
+
+def chosen_ids(taskset: TaskSet, named: list[str] | None, every: bool, unnamed: str) -> list[str]:
+    """The tasks that a command is about. Raises :class:`ConfigError`: ``unnamed``, if there is none."""
+    ids = list(taskset.ids()) if every else list(named or ())
+    if not ids:
+        raise ConfigError("The set has no tasks." if every else unnamed)
+    return ids
 
 
 def require_sandbox(settings: Settings) -> None:

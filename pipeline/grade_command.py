@@ -21,6 +21,7 @@ from excise.pipeline.cli_common import (
     Out,
     Set,
     Workers,
+    chosen_ids,
     guarded,
     require_sandbox,
     settings_of,
@@ -89,9 +90,7 @@ def attack(
     with guarded():
         settings = settings_of(config, set_, out=out, cache=cache, workers=workers)
         taskset = TaskSet.open(settings.out)
-        ids = list(taskset.ids()) if every else list(instance_id or ())
-        if not ids:
-            raise ConfigError("The set has no tasks." if every else "Name the tasks to attack, or say --all.")
+        ids = chosen_ids(taskset, instance_id, every, "Name the tasks to attack, or say --all.")
         attacks = named(only)
         require_sandbox(settings)
         results = attack_tasks(

@@ -3,22 +3,21 @@
 from __future__ import annotations
 
 import threading
-import uuid
-from pathlib import Path
+from collections.abc import Callable
+from typing import TypeVar
 
 from excise.config import Settings
 from excise.datasets.taskset import TaskSet
 from excise.errors import ExciseError
+from excise.pipeline.cache import StageCache, stage_key
 from excise.pipeline.over_tasks import Trouble, prepared_of
 from excise.pipeline.stages import workbench
-from excise.types import Grade, GradingKit, Task, Worker, content_id, from_json, to_json
-from excise.verifiers.grading.grader import Conditions, conditions, grade
+from excise.types import Grade, GradingKit, Task
+from excise.verifiers.grading.grader import Conditions, conditions, grade, ungraded
 from excise.verifiers.grading.kit import make_kit
 from excise.verifiers.workbench import Workbench
 
-VERSION = 1
-"""Raise it when the conditions or kits that are kept in the cache would come out otherwise."""
-SOLUTIONS = ("gold", "noop")
+T = TypeVar("T")
 
 
 class Grader:
@@ -48,11 +47,11 @@ class Grader:
         try:
             ready = self.ready(task)
             if isinstance(ready, Trouble):
-                return undecided(task, ready.reason, ready.detail)
+                return ungraded(task, ready.reason, ready.detail)
             bench, terms = ready
             return grade(bench, task, self.kit(bench, task), diff, terms)
         except (ExciseError, OSError, MemoryError) as error:
-            return undecided(task, getattr(error, "reason", "infra_error"), str(error))
+            return ungraded(task, getattr(error, "reason", "infra_error"), str(error))
 
     def solution(self, instance_id: str, name: str) -> str:
         """The diff of a known solution: ``gold``, or ``noop``."""
@@ -73,13 +72,9 @@ class Grader:
         with self._lock_of(task.instance_id):
             if task.instance_id not in self._kits:
                 kit = self.taskset.kit(task.instance_id)
-                path = self._kept(f"kit-{task.instance_id}")
-                if kit is None and path.exists():
-                    kit = from_json(GradingKit, path.read_bytes())
-                if kit is None:
-                    kit = make_kit(bench, task)
-                    keep(path, to_json(kit))
-                self._kits[task.instance_id] = kit
+                self._kits[task.instance_id] = kit or self._kept(
+                    GradingKit, "kit", task.instance_id, lambda: make_kit(bench, task)
+                )
             return self._kits[task.instance_id]
 
     def _lock_of(self, name: str) -> threading.Lock:
@@ -93,39 +88,18 @@ class Grader:
         if isinstance(prepared, Trouble):
             return prepared
         bench = workbench(settings, prepared)
-        path = self._kept(f"conditions-{task.env_id}")
-        if path.exists():
-            return bench, from_json(Conditions, path.read_bytes())
-        terms = conditions(bench, bench.baseline.passing())
-        keep(path, to_json(terms))
+        terms = self._kept(Conditions, "conditions", task.env_id, lambda: conditions(bench, bench.baseline.passing()))
         return bench, terms
 
-    def _kept(self, name: str) -> Path:
-        key = content_id(name, VERSION, self.settings.sandbox)
-        return self.settings.cache / "grading" / f"{name}-{key}.json"
-
-
-def keep(path: Path, data: bytes) -> None:
-    """Write a file at once."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    scratch = path.with_name(f".{path.name}.{uuid.uuid4().hex}")
-    scratch.write_bytes(data)
-    scratch.rename(path)
-
-
-def undecided(task: Task, reason: str, detail: str) -> Grade:
-    """What grading comes to where the infrastructure failed."""
-    return Grade(
-        instance_id=task.instance_id,
-        worker_outcome=Worker.INFRA_ERROR,
-        decided=False,
-        reward=0.0,
-        reward_tests=0.0,
-        reward_calls=None,
-        partial=0.0,
-        reasons=(reason,),
-        evidence={"error": detail[:500]},
-    )
+    def _kept(self, cls: type[T], stage: str, subject: str, make: Callable[[], T]) -> T:
+        """From the cache, or made now and kept there."""
+        cache, key = StageCache(self.settings.cache), stage_key(stage, subject, self.settings.sandbox)
+        known = cache.get(cls, stage, key)
+        if isinstance(known, cls):
+            return known
+        made = make()
+        cache.put(stage, key, made)
+        return made
 
 
 def sentence(found: Grade) -> str:

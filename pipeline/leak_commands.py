@@ -20,6 +20,7 @@ from excise.pipeline.cli_common import (
     Scheduler,
     Set,
     Workers,
+    chosen_ids,
     guarded,
     require_sandbox,
     settings_of,
@@ -50,7 +51,7 @@ def recover(
         settings = settings_of(config, set_, out=out, scheduler=scheduler, workers=workers, cache=cache)
         require_sandbox(settings)
         taskset = TaskSet.open(settings.out)
-        ids = _ids(settings, list(taskset.ids()) if every else list(instance_id or ()), every)
+        ids = chosen_ids(taskset, instance_id, every, f"Name tasks of {settings.out}, or say --all.")
 
         def report(answer: Attacked) -> None:
             if not as_json:
@@ -145,9 +146,3 @@ def _judge(settings: Settings) -> Judge:
     if not settings.model.on:
         raise ConfigError("--judge needs a model: set model.base_url and model.model.")
     return judge_of(settings)
-
-
-def _ids(settings: Settings, ids: list[str], every: bool) -> list[str]:
-    if not ids:
-        raise ConfigError("The set has no tasks." if every else f"Name tasks of {settings.out}, or say --all.")
-    return ids

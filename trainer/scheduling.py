@@ -136,11 +136,6 @@ class GroupQueue:
         """Groups that are being made."""
         return len(self._running)
 
-    @property
-    def num_ready(self) -> int:
-        """Groups that wait to be trained on."""
-        return len(self._ready)
-
     def stop(self) -> None:
         """Let :meth:`batch` return at once."""
         if not self._stopped.done():

@@ -21,6 +21,8 @@ from excise.trainer.records import Sampling, Stop
 ROOT = Path(__file__).resolve().parents[2]
 VENV = ROOT / os.environ.get("EXCISE_VLLM_VENV", ".venv-vllm")
 MODEL = VENV / "smollm2"
+CONTEXT, LONG = 1024, 900
+"""Tokens; an answer so long that it is still being written when new weights have been written down."""
 TOLERANCE = 5e-3
 """Nats between vLLM's log-probabilities and those of a plain forward pass with transformers, both in 32 bits."""
 CPU = {"VLLM_CPU_KVCACHE_SPACE": "1"}
@@ -62,7 +64,7 @@ def test_a_server(model: Any, prompt: list[int]) -> None:
         found: dict[str, Any] = {}
         arguments = ["--dtype", "float32", "--enforce-eager"]
         engine = await VLLMServer.start(
-            MODEL, VENV / "bin/python", context_length=256, arguments=arguments, environment=CPU, deadline_s=120.0,
+            MODEL, VENV / "bin/python", context_length=CONTEXT, arguments=arguments, environment=CPU, deadline_s=120.0,
             start_s=540.0,
         )  # fmt: skip
         try:
@@ -72,9 +74,9 @@ def test_a_server(model: Any, prompt: list[int]) -> None:
                 [prompt] * 4, Sampling(max_tokens=24, temperature=0.7, stop_ids=stops, seed=1)
             )
             found["scores"] = await engine.score([[*prompt, *found["first"][0].ids]])
-            found["full"] = await engine.generate([prompt * 60], Sampling(max_tokens=24))
-            long = asyncio.create_task(engine.generate([prompt], Sampling(max_tokens=200)))
-            await asyncio.sleep(1.5)
+            found["full"] = await engine.generate([prompt * 150], Sampling(max_tokens=24))
+            long = asyncio.create_task(engine.generate([prompt], Sampling(max_tokens=LONG)))
+            await asyncio.sleep(0.5)
             await engine.load(weights, 5)
             found["second"] = await engine.generate([prompt], Sampling(max_tokens=24))
             found["mixed"] = await long
@@ -101,7 +103,7 @@ def test_a_server(model: Any, prompt: list[int]) -> None:
         assert set(answer.versions) == {5}
         assert answer.logprobs == pytest.approx(plain(other, prompt, list(answer.ids)), abs=TOLERANCE)
     (mixed,) = found["mixed"]
-    assert len(mixed.ids) == 200
+    assert len(mixed.ids) == LONG
     assert set(mixed.versions) == {0, 5}
     began = mixed.versions.index(5)
     assert mixed.logprobs[:began] == pytest.approx(plain(model, prompt, list(mixed.ids))[:began], abs=TOLERANCE)
@@ -116,7 +118,7 @@ def test_in_process(model: Any, prompt: list[int]) -> None:
     """The same, without a server; a core that is killed is an error at once."""
     script = Path(__file__).with_name("vllm_in_process_script.py")
     done = subprocess.run(
-        [VENV / "bin/python", script, MODEL, json.dumps(prompt)],
+        [VENV / "bin/python", script, MODEL, json.dumps(prompt), str(CONTEXT), str(LONG)],
         env={**os.environ, **CPU, "PYTHONPATH": str(ROOT / "src"), "HF_HUB_OFFLINE": "1"},
         capture_output=True, text=True, check=False, timeout=800,
     )  # fmt: skip

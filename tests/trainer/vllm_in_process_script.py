@@ -1,6 +1,6 @@
 """Run by the interpreter that has vLLM: sample, update, sample again, lose the core. Prints JSON.
 
-Arguments: the model's folder, a prompt's ids as JSON.
+Arguments: the model's folder, a prompt's ids as JSON, tokens of the context and of a long answer.
 """
 
 from __future__ import annotations
@@ -25,17 +25,17 @@ def told(answer: Generation) -> dict[str, Any]:
     return {"ids": answer.ids, "logprobs": answer.logprobs, "versions": answer.versions, "stop": answer.stop}
 
 
-async def main(folder: Path, prompt: list[int]) -> dict[str, Any]:
-    engine = await VLLMInProcess.start(folder, context_length=256, dtype="float32", enforce_eager=True)
+async def main(folder: Path, prompt: list[int], context: int, length: int) -> dict[str, Any]:
+    engine = await VLLMInProcess.start(folder, context_length=context, dtype="float32", enforce_eager=True)
     found: dict[str, Any] = {}
     (first,) = await engine.generate([prompt], Sampling(max_tokens=24))
     found["first"] = told(first)
     found["scores"] = (await engine.score([[*prompt, *first.ids]]))[0]
-    (full,) = await engine.generate([prompt * 60], Sampling(max_tokens=24))
+    (full,) = await engine.generate([prompt * 150], Sampling(max_tokens=24))
     found["full"] = told(full)
     weights = load_file(folder / "model.safetensors")
-    long = asyncio.create_task(engine.generate([prompt], Sampling(max_tokens=160)))
-    await asyncio.sleep(1.0)
+    long = asyncio.create_task(engine.generate([prompt], Sampling(max_tokens=length)))
+    await asyncio.sleep(0.5)
     await engine.load([(name, tensor.float() * 0.9) for name, tensor in weights.items()], 5)
     (second,) = await engine.generate([prompt], Sampling(max_tokens=24))
     found["second"], found["mixed"] = told(second), told((await long)[0])
@@ -50,5 +50,8 @@ async def main(folder: Path, prompt: list[int]) -> dict[str, Any]:
 
 
 if __name__ == "__main__":
-    print("FOUND " + json.dumps(asyncio.run(main(Path(sys.argv[1]), json.loads(sys.argv[2])))), flush=True)
+    print(
+        "FOUND " + json.dumps(asyncio.run(main(Path(sys.argv[1]), json.loads(sys.argv[2]), *map(int, sys.argv[3:])))),
+        flush=True,
+    )
     os._exit(0)

@@ -9,23 +9,15 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import uuid
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from excise.errors import EngineError
-from excise.trainer.engines.vllm_words import (
-    ABORTED,
-    NOTHING,
-    SCORING,
-    engine_options,
-    generation_of,
-    room_for,
-    sampling_values,
-)
+from excise.trainer.engines.vllm_engine import VLLMEngine
+from excise.trainer.engines.vllm_words import SCORING, engine_options
 from excise.trainer.engines.vllm_worker import METHOD, ExciseReload
 from excise.trainer.engines.weight_files import WeightFiles
-from excise.trainer.records import Generation, Sampling
 
 if TYPE_CHECKING:
     import torch
@@ -33,16 +25,15 @@ if TYPE_CHECKING:
 PAUSE_S = 120.0
 
 
-class VLLMInProcess:
+class VLLMInProcess(VLLMEngine):
     """See :class:`excise.trainer.protocols.Engine`; made by :meth:`start`, and used by one event loop."""
 
     name = "vllm"
 
     def __init__(self, engine: Any, files: WeightFiles, *, context_length: int, deadline_s: float) -> None:
         """Use :meth:`start`."""
-        self.context_length, self._engine, self._files, self._deadline_s = context_length, engine, files, deadline_s
-        self._version, self._broken = 0, ""
-        self._loading = asyncio.Lock()
+        super().__init__(context_length)
+        self._engine, self._files, self._deadline_s = engine, files, deadline_s
 
     @classmethod
     async def start(
@@ -74,19 +65,6 @@ class VLLMInProcess:
             files.close()
             raise EngineError(f"vLLM does not start: {type(error).__name__}: {error}") from error
         return made
-
-    @property
-    def version(self) -> int:
-        """Version of the weights that the next token is drawn from."""
-        return self._version
-
-    async def generate(self, prompts: Sequence[Sequence[int]], sampling: Sampling) -> list[Generation]:
-        """See the protocol."""
-        return list(await asyncio.gather(*(self._one(n, list(p), sampling) for n, p in enumerate(prompts))))
-
-    async def score(self, sequences: Sequence[Sequence[int]]) -> list[list[float]]:
-        """See the protocol."""
-        return list(await asyncio.gather(*(self._score(list(sequence)) for sequence in sequences)))
 
     async def load(self, weights: Iterable[tuple[str, torch.Tensor]], version: int) -> None:
         """See the protocol."""
@@ -120,31 +98,24 @@ class VLLMInProcess:
                 async with asyncio.timeout(PAUSE_S):
                     await self._engine.resume_generation()
 
-    async def _one(self, number: int, prompt: list[int], sampling: Sampling) -> Generation:
-        room = room_for(prompt, sampling, self.context_length)
-        if room <= 0 or not prompt:
-            return NOTHING
-        version = self._version
-        found = await self._ask(prompt, sampling_values(sampling, number, room))
+    async def _sampled(
+        self, prompt: list[int], values: dict[str, Any]
+    ) -> tuple[Sequence[int], Sequence[float], str | None, Sequence[Mapping[str, Any]] | None]:
+        found = await self._ask(prompt, values)
         if found is None:
-            return ABORTED
+            return (), (), None, None
         (answer,) = found.outputs
         ids = list(answer.token_ids)
         entries = answer.logprobs or []
         logprobs = [float(entry[token].logprob) for token, entry in zip(ids, entries, strict=False)]
         spans = [{"version": s.version, "start": s.start, "end": s.end} for s in answer.weight_versions or ()]
-        return generation_of(ids, logprobs, answer.finish_reason, spans, version)
+        return ids, logprobs, answer.finish_reason, spans
 
-    async def _score(self, sequence: list[int]) -> list[float]:
-        if len(sequence) < 2:
-            return [0.0] * len(sequence)
-        if len(sequence) >= self.context_length:
-            raise EngineError(f"A sequence to score does not fit the context of {self.context_length} tokens.")
+    async def _read(self, sequence: list[int]) -> list[float]:
         found = await self._ask(sequence, SCORING)
         if found is None:
             raise EngineError("vLLM gave up in the middle of scoring.")
-        entries = found.prompt_logprobs
-        return [0.0] + [float(entries[n][token].logprob) for n, token in enumerate(sequence) if n]
+        return [float(found.prompt_logprobs[n][token].logprob) for n, token in enumerate(sequence) if n]
 
     async def _ask(self, ids: list[int], values: dict[str, Any]) -> Any:
         """vLLM's last word on one request; ``None`` if there is none. Raises :class:`EngineError`."""
@@ -152,8 +123,7 @@ class VLLMInProcess:
         from vllm.inputs import TokensPrompt
         from vllm.sampling_params import RequestOutputKind
 
-        if self._broken:
-            raise EngineError(f"Nothing can be sampled: {self._broken}.")
+        self._require_sound()
         params = SamplingParams(**values, output_kind=RequestOutputKind.FINAL_ONLY)
         found = None
         try:

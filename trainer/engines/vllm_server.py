@@ -17,17 +17,10 @@ from typing import TYPE_CHECKING, Any
 from excise.errors import EngineError
 from excise.trainer.engines.http_calls import HTTPFailure, call
 from excise.trainer.engines.server_process import WORKER_MODULE, ServerProcess
-from excise.trainer.engines.vllm_words import (
-    NOTHING,
-    SCORING,
-    engine_options,
-    generation_of,
-    room_for,
-    sampling_values,
-)
+from excise.trainer.engines.vllm_engine import VLLMEngine
+from excise.trainer.engines.vllm_words import SCORING, engine_options
 from excise.trainer.engines.vllm_worker import METHOD, ExciseReload
 from excise.trainer.engines.weight_files import WeightFiles
-from excise.trainer.records import Generation, Sampling
 
 if TYPE_CHECKING:
     import torch
@@ -38,8 +31,11 @@ SCALE_OUT = "--enable-scale-out"
 ENVIRONMENT = {"VLLM_SERVER_DEV_MODE": "1", "VLLM_NO_USAGE_STATS": "1", "HF_HUB_OFFLINE": "1"}
 
 
-class VLLMServer:
-    """See :class:`excise.trainer.protocols.Engine`; made by :meth:`start` or :meth:`connect`."""
+class VLLMServer(VLLMEngine):
+    """See :class:`excise.trainer.protocols.Engine`; made by :meth:`start` or :meth:`connect`.
+
+    An answer that is lost with its server is asked for again from the next one.
+    """
 
     name = "vllm-server"
 
@@ -57,14 +53,14 @@ class VLLMServer:
         max_restarts: int = 3,
     ) -> None:
         """Use :meth:`start` or :meth:`connect`."""
-        self.context_length, self._url, self._command = context_length, url, tuple(command)
+        super().__init__(context_length)
+        self._url, self._command = url, tuple(command)
         self._environment = ENVIRONMENT | dict(environment or {})
         self._files = WeightFiles(model, weights)
         self._start_s, self._deadline_s, self._restarts_left = start_s, deadline_s, max_restarts
         self._server: ServerProcess | None = None
-        self._version, self._life = 0, 0
-        self._mending, self._loading = asyncio.Lock(), asyncio.Lock()
-        self._broken = ""
+        self._life = 0
+        self._mending = asyncio.Lock()
 
     @classmethod
     async def start(
@@ -108,19 +104,6 @@ class VLLMServer:
             raise EngineError(f"{url}: {error}. Was it started with VLLM_SERVER_DEV_MODE=1?") from error
         return made
 
-    @property
-    def version(self) -> int:
-        """Version of the weights that the next token is drawn from."""
-        return self._version
-
-    async def generate(self, prompts: Sequence[Sequence[int]], sampling: Sampling) -> list[Generation]:
-        """See the protocol. An answer that is lost with its server is asked for again from the next one."""
-        return list(await asyncio.gather(*(self._one(n, list(p), sampling) for n, p in enumerate(prompts))))
-
-    async def score(self, sequences: Sequence[Sequence[int]]) -> list[list[float]]:
-        """See the protocol."""
-        return list(await asyncio.gather(*(self._score(list(sequence)) for sequence in sequences)))
-
     async def load(self, weights: Iterable[tuple[str, torch.Tensor]], version: int) -> None:
         """See the protocol."""
         async with self._loading:
@@ -141,25 +124,16 @@ class VLLMServer:
             await asyncio.to_thread(server.close)
         self._files.close()
 
-    async def _one(self, number: int, prompt: list[int], sampling: Sampling) -> Generation:
-        room = room_for(prompt, sampling, self.context_length)
-        if room <= 0 or not prompt:
-            return NOTHING
-        values = sampling_values(sampling, number, room)
-        version = self._version
-        reply = await self._ask(prompt, values)
-        (choice,) = reply["choices"]
+    async def _sampled(
+        self, prompt: list[int], values: dict[str, Any]
+    ) -> tuple[Sequence[int], Sequence[float], str | None, Sequence[Mapping[str, Any]] | None]:
+        (choice,) = (await self._ask(prompt, values))["choices"]
         logprobs = [entry["logprob"] for entry in (choice["logprobs"] or {}).get("content") or ()]
-        ids = choice["token_ids"] or []
-        return generation_of(ids, logprobs, choice["finish_reason"], choice.get("weight_versions"), version)
+        return choice["token_ids"] or [], logprobs, choice["finish_reason"], choice.get("weight_versions")
 
-    async def _score(self, sequence: list[int]) -> list[float]:
-        if len(sequence) < 2:
-            return [0.0] * len(sequence)
-        if len(sequence) >= self.context_length:
-            raise EngineError(f"A sequence to score does not fit the context of {self.context_length} tokens.")
+    async def _read(self, sequence: list[int]) -> list[float]:
         found = (await self._ask(sequence, SCORING))["prompt_logprobs"]
-        return [0.0] + [float(found[n][str(token)]["logprob"]) for n, token in enumerate(sequence) if n]
+        return [float(found[n][str(token)]["logprob"]) for n, token in enumerate(sequence) if n]
 
     async def _ask(self, ids: list[int], values: Mapping[str, Any]) -> Any:
         """One request, on as many servers as it takes. Raises :class:`EngineError`."""
@@ -176,8 +150,7 @@ class VLLMServer:
                 await self._mend(life, error)
 
     async def _call(self, path: str, body: Any = None, *, timeout_s: float) -> Any:
-        if self._broken:
-            raise EngineError(f"Nothing can be sampled: {self._broken}.")
+        self._require_sound()
         return await call(self._url + path, body, timeout_s=timeout_s)
 
     # --------------------------------------------------------------------------- life of the server

@@ -70,32 +70,26 @@ def grade(
         shipped = bench.edits_of(task.deletion_patch)
         intake = take_in(bench, task, diff, shipped)
     except PatchError as error:
-        return _refused(task, error, time.monotonic() - began)
+        return ungraded(task, error.reason, str(error), decided=True, wall_s=time.monotonic() - began)
     try:
         found = _Grading(bench, task, kit, terms, {**shipped, **intake.edits}, seed or secrets.token_hex(16)).run()
     except (SandboxError, OSError, MemoryError) as error:
-        return replace(
-            _refused(task, error, time.monotonic() - began),
-            worker_outcome=Worker.INFRA_ERROR,
-            decided=False,
-            reasons=("infra_error",),
-        )
+        return ungraded(task, "infra_error", str(error), wall_s=time.monotonic() - began)
     return replace(found, ignored=_told(intake), wall_s=round(time.monotonic() - began, 3))
 
 
-def _refused(task: Task, error: BaseException, wall_s: float) -> Grade:
-    """The grade of a diff that could not even be tried."""
-    calls = None
+def ungraded(task: Task, reason: str, detail: str, *, decided: bool = False, wall_s: float = 0.0) -> Grade:
+    """The grade of what could not even be tried: ``decided`` if that is the diff's fault, else the infrastructure's."""
     return Grade(
         instance_id=task.instance_id,
-        worker_outcome=Worker.OK,
-        decided=True,
+        worker_outcome=Worker.OK if decided else Worker.INFRA_ERROR,
+        decided=decided,
         reward=0.0,
         reward_tests=0.0,
-        reward_calls=calls,
+        reward_calls=None,
         partial=0.0,
-        reasons=(str(getattr(error, "reason", "infra_error")),),
-        evidence={"error": str(error)[:500]},
+        reasons=(reason,),
+        evidence={"error": detail[:500]},
         wall_s=round(wall_s, 3),
     )
 
