@@ -7,6 +7,7 @@ After that an attempt costs a sandbox on the same layers. What is done in it is 
 from __future__ import annotations
 
 import asyncio
+import hashlib
 import threading
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -32,6 +33,8 @@ from excise.verifiers.recovery.judge import lines_of
 from excise.verifiers.workspace import Workspace, workspace
 
 T = TypeVar("T")
+GRADES_KEPT = 1024
+"""The latest ones; an equal answer has an equal grade."""
 OPEN_AT_ONCE = 8
 """Threads that open and close sandboxes."""
 
@@ -90,6 +93,7 @@ class TaskArena:
         self._locks: dict[str, threading.Lock] = {}
         self._lock = threading.Lock()
         self._made = ExitStack()
+        self._grades: dict[tuple[str, str], asyncio.Task[Grade]] = {}
         self._desks = ThreadPoolExecutor(OPEN_AT_ONCE, thread_name_prefix="excise-open")
         self._graders = ThreadPoolExecutor(graders, thread_name_prefix="excise-grade")
         self._take(taskset)
@@ -119,7 +123,27 @@ class TaskArena:
             await asyncio.shield(asyncio.wrap_future(self._desks.submit(desk.session.close)))
 
     async def grade(self, instance_id: str, diff: str) -> Grade:
-        """See the protocol; a grade that takes too long is not ``decided``."""
+        """See the protocol; a grade that takes too long is not ``decided``.
+
+        Of equal diffs one is graded: small models often give the same answer.
+        """
+        key = instance_id, hashlib.sha256(diff.encode("utf-8", "surrogateescape")).hexdigest()
+        grading = self._grades.pop(key, None)
+        if grading is None or grading.get_loop() is not asyncio.get_running_loop():
+            grading = asyncio.create_task(self._grade(instance_id, diff))
+        self._grades[key] = grading
+        while len(self._grades) > GRADES_KEPT:
+            del self._grades[next(iter(self._grades))]
+        try:
+            grade = await asyncio.shield(grading)
+        except Exception:
+            self._grades.pop(key, None)
+            raise
+        if not grade.decided:
+            self._grades.pop(key, None)
+        return grade
+
+    async def _grade(self, instance_id: str, diff: str) -> Grade:
         grading = asyncio.get_running_loop().run_in_executor(self._graders, self._grader.grade, instance_id, diff)
         try:
             return await asyncio.wait_for(grading, self._grade_s)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import sys
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -27,6 +28,9 @@ def evaluate(
     tasks: Annotated[
         list[str] | None, typer.Option(help="Only this task; repeatable. Default: all of the set.")
     ] = None,
+    held_out: Annotated[
+        bool, typer.Option("--held-out", help="Only what training leaves out, see [eval.held_out].")
+    ] = False,
     samples: Annotated[int | None, typer.Option(min=1, help="Attempts at each task; default: the file's.")] = None,
     name: Annotated[str, typer.Option(help="What to call the policy; default: the folder's name.")] = "",
     compare: Annotated[list[Path] | None, typer.Option(help="Results of earlier evaluations, to show beside.")] = None,
@@ -47,11 +51,8 @@ def evaluate(
         earlier = [_read(path) for path in compare or ()]
         if not model.is_dir():
             raise ConfigError(f"{model}: no such folder. Give one with config.json, weights and a tokenizer.")
-        found = asyncio.run(
-            _evaluate(
-                trial, settings, model, tasks, samples or trial.eval.samples, name or model.name, quiet or as_json
-            )
-        )
+        wanted = _Wanted(tasks, held_out, samples or trial.eval.samples, name or model.name)
+        found = asyncio.run(_evaluate(wanted, trial, settings, model, quiet=quiet or as_json))
         _show([*earlier, found], into, as_json)
         raise typer.Exit(OK if found.num_attempts else FAILED)
 
@@ -61,9 +62,17 @@ def _settings(values: dict[str, Any], out: Path | None, cache: Path | None) -> S
     return Settings.model_validate({**values, **{key: path.absolute() for key, path in given.items()}})
 
 
-async def _evaluate(
-    trial: Trial, settings: Settings, model: Path, only: list[str] | None, samples: int, name: str, quiet: bool
-) -> Evaluation:
+@dataclass(frozen=True, slots=True)
+class _Wanted:
+    """What is asked for on the command line."""
+
+    tasks: list[str] | None
+    held_out: bool
+    samples: int
+    name: str
+
+
+async def _evaluate(wanted: _Wanted, trial: Trial, settings: Settings, model: Path, *, quiet: bool) -> Evaluation:
     from excise.datasets.taskset import TaskSet
     from excise.pipeline.arena import TaskArena
     from excise.trainer.engines.build import build_engine
@@ -71,16 +80,24 @@ async def _evaluate(
     from excise.trainer.rollouts.attempt import Rollouts
     from excise.trainer.trial import tasks_of, work_of
 
-    arena = TaskArena(TaskSet.open(settings.out), settings, ids=only, graders=trial.eval.graders)
+    arena = TaskArena(TaskSet.open(settings.out), settings, ids=wanted.tasks, graders=trial.eval.graders)
     try:
         work = work_of(trial, model)
-        ids = tasks_of(trial, arena.tasks())
+        ids = tasks_of(trial, arena.tasks(), held_out=wanted.held_out or None)
+        if not ids and wanted.held_out:
+            raise ConfigError(f"Nothing of {settings.out} is held out: say what is in [eval.held_out].")
         if not ids:
             raise ConfigError(f"{settings.out} has no task that the mode {trial.eval.mode!r} can be tried on.")
         engine = await build_engine(trial.engine, model)
         rollouts = Rollouts(engine, arena, work, trial.rollouts)
         try:
-            return await score(rollouts, ids, name=name, samples=samples, listener=(lambda _: None) if quiet else _tell)
+            return await score(
+                rollouts,
+                ids,
+                name=wanted.name,
+                samples=wanted.samples,
+                listener=(lambda _: None) if quiet else _tell,
+            )
         finally:
             rollouts.close()
             await engine.close()

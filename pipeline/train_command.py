@@ -116,7 +116,7 @@ async def _supplied(settings: TrainSettings, stack: AsyncExitStack) -> tuple[Eng
     from excise.trainer.curriculum.pool import TaskPool
     from excise.trainer.engines.build import build_engine
     from excise.trainer.rollouts.attempt import Rollouts
-    from excise.trainer.trial import Trial, tasks_of, work_of
+    from excise.trainer.trial import Trial, highest_of, tasks_of, work_of
 
     engine = await build_engine(settings.engine, settings.policy.model)
     stack.push_async_callback(engine.close)
@@ -134,13 +134,16 @@ async def _supplied(settings: TrainSettings, stack: AsyncExitStack) -> tuple[Eng
     published = PublishedTasks(excise.out, arena.tasks, arena.refresh)
 
     def tasks() -> dict[str, Task]:
-        """Those that can be tried in this mode."""
+        """Those that can be tried in this mode and may be trained on."""
         every = published()
-        return {instance_id: every[instance_id] for instance_id in tasks_of(trial, every)}
+        return {instance_id: every[instance_id] for instance_id in tasks_of(trial, every, held_out=False)}
 
     def maker(metered: Engine, _: object) -> Rollouts:
         made = Rollouts(metered, arena, work_of(trial, settings.policy.model), settings.rollouts)
         stack.callback(made.close)
         return made
 
-    return engine, Supplies(maker=maker, curriculum=TaskPool(tasks, settings.curriculum, requests), tasks=tasks)
+    ask = settings.curriculum.ask
+    ask = ask.model_copy(update={"highest": highest_of(trial, ask.highest)})
+    curriculum = TaskPool(tasks, settings.curriculum.model_copy(update={"ask": ask}), requests)
+    return engine, Supplies(maker=maker, curriculum=curriculum, tasks=tasks)

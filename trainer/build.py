@@ -13,6 +13,7 @@ import torch
 from excise.datasets.rollouts import write_rollouts
 from excise.errors import ConfigError, TrainingError
 from excise.trainer.config import Method, RateTable, TrainSettings
+from excise.trainer.curriculum.rungs import rung_of
 from excise.trainer.group_of_ranks import Ranks
 from excise.trainer.leading import LeadingLearner, shard
 from excise.trainer.learner import Learner, LearnerSettings, LessonSettings
@@ -20,7 +21,7 @@ from excise.trainer.loop import Parts
 from excise.trainer.metered import MeteredEngine
 from excise.trainer.objective.effort import with_penalties
 from excise.trainer.objective.privileged import PrivilegedContext
-from excise.trainer.objective.sequences import Privileged, sequences
+from excise.trainer.objective.sequences import sequences
 from excise.trainer.objective.teachers import (
     EmaTeacher,
     FrozenTeacher,
@@ -33,6 +34,7 @@ from excise.trainer.optimizers.build import build_optimizer
 from excise.trainer.protocols import Curriculum, Engine, RolloutMaker
 from excise.trainer.records import Group
 from excise.trainer.rollout_rows import rollout_rows
+from excise.trainer.rollouts.single_turn import comment
 from excise.trainer.sdft import DemonstrationMaker, Epochs, Templated, read_demonstrations
 from excise.types import Task
 
@@ -59,7 +61,7 @@ class Supplies:
     """The tasks that there are now."""
 
 
-def build_policy(settings: TrainSettings, tasks: Callable[[], Mapping[str, Task]] = dict) -> Policy:
+def build_policy(settings: TrainSettings) -> Policy:
     """Model, optimizer, teacher. Raises :class:`TrainingError` if the model cannot be had."""
     from transformers import AutoModelForCausalLM, AutoTokenizer
     from transformers.utils import logging
@@ -79,12 +81,10 @@ def build_policy(settings: TrainSettings, tasks: Callable[[], Mapping[str, Task]
     model.to(device)
     if settings.policy.activation_checkpointing:
         model.gradient_checkpointing_enable({"use_reentrant": False})
-    return Policy(learner=build_learner(settings, model, tokenizer, tasks), tokenizer=tokenizer)
+    return Policy(learner=build_learner(settings, model), tokenizer=tokenizer)
 
 
-def build_learner(
-    settings: TrainSettings, model: torch.nn.Module, tokenizer: Any, tasks: Callable[[], Mapping[str, Task]] = dict
-) -> Learner:
+def build_learner(settings: TrainSettings, model: torch.nn.Module) -> Learner:
     """The learner of a model that is there."""
     wanted = learner_settings(settings)
     ranks = Ranks()
@@ -103,7 +103,6 @@ def build_learner(
         scheduler=torch.optim.lr_scheduler.LambdaLR(optimizer, rate_of(settings.rate, settings.loop.steps)),
         teacher=_teacher(settings, model, first, average) if taught else None,
         reference=first if wanted.loss.beta > 0 else None,
-        privileged=_privileged(settings, tokenizer, tasks),
         ranks=ranks,
     )
 
@@ -139,7 +138,7 @@ def build(settings: TrainSettings, engine: Engine, policy: Policy, supplies: Sup
 
     def teaches(group: Group) -> bool:
         assert lessons is not None
-        return bool(sequences([group], {}, hints=lessons.limits, privileged=learner.privileged)[0])
+        return bool(sequences([group], {}, hints=lessons.limits)[0])
 
     if settings.method is Method.SDFT:
         assert settings.sdft is not None
@@ -158,7 +157,7 @@ def build(settings: TrainSettings, engine: Engine, policy: Policy, supplies: Sup
 
     def tier_of(instance_id: str) -> float | None:
         task = supplies.tasks().get(instance_id)
-        return None if task is None else float(task.difficulty.tier)
+        return None if task is None else rung_of(task).height
 
     return Parts(
         learner=learner,
@@ -166,7 +165,7 @@ def build(settings: TrainSettings, engine: Engine, policy: Policy, supplies: Sup
         maker=supplies.maker(metered, policy.tokenizer),
         curriculum=supplies.curriculum,
         lessons=teaches if lessons is not None else None,
-        prepare=(lambda group: with_penalties(group, settings.effort)) if settings.effort.scale else None,
+        prepare=_preparation(settings, policy.tokenizer, supplies.tasks),
         tier_of=tier_of,
         keep_rollouts=keeper(settings, policy.tokenizer, tier_of),
     )
@@ -198,11 +197,25 @@ def _teacher(
     return FrozenTeacher(first)
 
 
-def _privileged(settings: TrainSettings, tokenizer: Any, tasks: Callable[[], Mapping[str, Task]]) -> Privileged | None:
-    if settings.teacher.privileged is None:
-        return None
-    templated = Templated(tokenizer)
-    return PrivilegedContext(settings.teacher.privileged, tasks, lambda text: templated.aside("?", text))
+def _preparation(
+    settings: TrainSettings, tokenizer: Any, tasks: Callable[[], Mapping[str, Task]]
+) -> Callable[[Group], Group]:
+    """What is done to a group once it is finished: effort has its price, and teachers are told what they may know."""
+    told = None
+    if settings.teacher.privileged is not None:
+
+        def aside(text: str) -> tuple[int, ...]:
+            if settings.eval.mode == "line":
+                return tuple(tokenizer.encode(comment(text), add_special_tokens=False))
+            return Templated(tokenizer).aside("?", text)
+
+        told = PrivilegedContext(settings.teacher.privileged, tasks, aside)
+
+    def prepare(group: Group) -> Group:
+        group = told(group) if told is not None else group
+        return with_penalties(group, settings.effort) if settings.effort.scale else group
+
+    return prepare
 
 
 def _device(wanted: str) -> torch.device:

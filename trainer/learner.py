@@ -14,9 +14,9 @@ from excise.trainer.group_of_ranks import Ranks
 from excise.trainer.objective.advantages import advantages
 from excise.trainer.objective.distillation import Divergence, divergence, lesson_loss
 from excise.trainer.objective.loss import LossSettings, policy_loss
-from excise.trainer.objective.packing import Row, make_row, pack_ids, pack_lengths
+from excise.trainer.objective.packing import Row, can_share, make_row, pack_ids, pack_rows, wanted_places
 from excise.trainer.objective.policy import entropies, predicted_logits, token_logprobs
-from excise.trainer.objective.sequences import Counts, LessonLimits, Privileged, TrainingSequence, sequences
+from excise.trainer.objective.sequences import Counts, LessonLimits, TrainingSequence, sequences
 from excise.trainer.objective.teachers import Teacher
 from excise.trainer.optimizers.clipping import clip_gradients
 from excise.trainer.records import Group
@@ -72,7 +72,6 @@ class Learner:
         scheduler: torch.optim.lr_scheduler.LRScheduler | None = None,
         teacher: Teacher | None = None,
         reference: torch.nn.Module | None = None,
-        privileged: Privileged | None = None,
         ranks: Ranks | None = None,
     ) -> None:
         self.model = model
@@ -82,8 +81,8 @@ class Learner:
         self.teacher = teacher
         self.ranks = ranks or Ranks()
         self._reference = reference
-        self.privileged = privileged
         self._device = next(model.parameters()).device
+        self._shares = can_share(model)
 
     def say(self, what: str, *arguments: object) -> None:
         """Told to the other ranks, where there are any, before this one does it; see :mod:`excise.trainer.leading`."""
@@ -97,9 +96,7 @@ class Learner:
         began = time.perf_counter()
         lessons = self.settings.lessons
         earned = advantages(group for group in groups if group.has_signal)
-        members, counts = sequences(
-            groups, earned, hints=lessons.limits if lessons else None, privileged=self.privileged
-        )
+        members, counts = sequences(groups, earned, hints=lessons.limits if lessons else None)
         if not members:
             return {"trained_tokens": 0.0}
         self.model.train()
@@ -127,11 +124,16 @@ class Learner:
         """Gradients of the whole batch, row after row; sums over all ranks."""
         normaliser = float(max(1, num_rollouts) * self.settings.reference_length)
         num_taught = sum(len(lesson.places) for member in members for lesson in member.lessons)
-        rows = pack_lengths([len(member.ids) for member in members], self.settings.row_tokens)
+        rows = pack_rows(
+            [member.ids for member in members],
+            [wanted_places(member) for member in members],
+            self.settings.row_tokens,
+            share=self._shares,
+        )
         mine = self.ranks.share(rows)
         sums: dict[str, torch.Tensor] = {}
         for chosen, counts in mine:
-            row = make_row([members[index] for index in chosen], self._device)
+            row = make_row([members[index] for index in chosen], self._device, share=self._shares)
             loss, seen = self._row_loss(row, normaliser, num_taught, version)
             # FSDP averages gradients over ranks; the parts of a batch are to be added up.
             (loss * (self.ranks.world if counts else 0)).backward()
@@ -177,17 +179,16 @@ class Learner:
         if self.teacher is None:
             return []
         found: dict[int, torch.Tensor] = {}
-        passes = pack_lengths([len(placed.teacher_ids) for placed in row.lessons], self.settings.row_tokens)
+        told = [placed.teacher_ids for placed in row.lessons]
+        places = [placed.lesson.teacher_places for placed in row.lessons]
+        passes = pack_rows(told, places, self.settings.row_tokens, share=self._shares)
         for _ in range(len(passes), self.ranks.most(len(passes))):  # a sharded teacher needs every rank each time
             self.teacher.logits(pack_ids([[0, 0]], [[1]], self._device))
         for chosen in passes:
-            some = [row.lessons[index] for index in chosen]
             packed = pack_ids(
-                [placed.teacher_ids for placed in some],
-                [placed.lesson.teacher_places for placed in some],
-                self._device,
+                [told[index] for index in chosen], [places[index] for index in chosen], self._device, share=self._shares
             )
-            parts = self.teacher.logits(packed).split([len(placed.rows) for placed in some])
+            parts = self.teacher.logits(packed).split([len(places[index]) for index in chosen])
             found |= dict(zip(chosen, parts, strict=True))
         return [found[index] for index in range(len(row.lessons))]
 
@@ -225,7 +226,7 @@ class Learner:
         lessons = self.settings.lessons
         if lessons is None or self.teacher is None:
             return float("nan")
-        members, _ = sequences(groups, {}, hints=lessons.limits, privileged=self.privileged)
+        members, _ = sequences(groups, {}, hints=lessons.limits)
         far, count = 0.0, 0
         for member in members:
             row = make_row([member], self._device)

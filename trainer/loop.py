@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from excise.errors import EngineError, TrainingError
 from excise.trainer.agreement import measure, require
@@ -62,6 +62,8 @@ class LoopSettings:
     """Of this machine, for ``mfu``; 0 leaves it out."""
     tensorboard: bool = True
     """Write TensorBoard events."""
+    tracker: Literal["", "wandb", "trackio"] = ""
+    """Also tell one of these, as its own variables and settings say (``WANDB_MODE=offline``, for example)."""
 
     @property
     def silence_s(self) -> float:
@@ -172,7 +174,9 @@ class Loop:
             self._parts.curriculum.restore(state.curriculum)
             self._queue.restore(state.queue)
         self.step = self._queue.version = self._saved = state.step
-        self._metrics = MetricsWriter(self._folder, tensorboard=self._settings.tensorboard, after=self.step)
+        self._metrics = MetricsWriter(
+            self._folder, tensorboard=self._settings.tensorboard, tracker=self._settings.tracker, after=self.step
+        )
         events = self._journal.since(state.journal)
         self._journal.begin()
         for step, groups in self._queue.replay(events):

@@ -10,7 +10,7 @@ Each step is one line of ``metrics.jsonl`` and one point of every TensorBoard cu
 ``hacks``                  share of rollouts that the monitor flagged
 ``staleness``              mean number of versions between a drawn token and the step that trains on it
 ``staleness_max``          the oldest
-``tier``                   mean rung of the tasks tried
+``tier``                   mean height on the ladder of the tasks tried: 0 expression, 1 line, 2 stub, ...
 ``mismatch_kl``            KL(sampler ‖ policy), estimated over all trained tokens, in nats
 ``logprob_difference_fresh``  mean absolute difference of log-probabilities of tokens that the same weights drew
 ``masked_positive``, ``masked_negative``  share of tokens beyond the trust region, by the sign of their advantage
@@ -26,6 +26,7 @@ Each step is one line of ``metrics.jsonl`` and one point of every TensorBoard cu
 
 from __future__ import annotations
 
+import importlib
 import json
 import math
 from collections.abc import Callable, Mapping, Sequence
@@ -33,6 +34,7 @@ from pathlib import Path
 from typing import Any
 
 from excise.datasets.durable import replace_lines
+from excise.errors import ConfigError
 from excise.trainer.records import Ending, Group
 
 
@@ -99,10 +101,13 @@ def _share(facts: Sequence[bool]) -> float:
 
 
 class MetricsWriter:
-    """``metrics.jsonl`` and TensorBoard events of a run's folder."""
+    """``metrics.jsonl`` and TensorBoard events of a run's folder, and a tracker's copy of them."""
 
-    def __init__(self, folder: Path, *, tensorboard: bool = True, after: int = 0) -> None:
-        """Goes on behind step ``after``; what is there of later steps is taken back (they will be made again)."""
+    def __init__(self, folder: Path, *, tensorboard: bool = True, tracker: str = "", after: int = 0) -> None:
+        """Goes on behind step ``after``; what is there of later steps is taken back (they will be made again).
+
+        ``tracker`` is ``wandb`` or ``trackio``; raises :class:`ConfigError` if it is not installed.
+        """
         self._path = folder / "metrics.jsonl"
         folder.mkdir(parents=True, exist_ok=True)
         kept = [row for row in read_metrics(self._path) if row["step"] <= after]
@@ -112,6 +117,7 @@ class MetricsWriter:
             from torch.utils.tensorboard import SummaryWriter
 
             self._board = SummaryWriter(str(folder / "tensorboard"), purge_step=after + 1)
+        self._tracker = _tracker(tracker, folder) if tracker else None
 
     def write(self, step: int, values: Mapping[str, float]) -> None:
         """One step; values that are no number are left out."""
@@ -123,11 +129,26 @@ class MetricsWriter:
                 if name != "step":
                     self._board.add_scalar(name if "/" in name else f"train/{name}", value, step)
             self._board.flush()
+        if self._tracker is not None:
+            self._tracker.log({name: value for name, value in row.items() if name != "step"}, step=step)
 
     def close(self) -> None:
         """Finish the files."""
         if self._board is not None:
             self._board.close()
+        if self._tracker is not None:
+            self._tracker.finish()
+
+
+def _tracker(name: str, folder: Path) -> Any:
+    """A run of the project ``excise`` with the folder's name; one that is there goes on."""
+    try:
+        module = importlib.import_module(name)
+    except ImportError:
+        raise ConfigError(f"{name} is not installed: pip install {name}, or leave loop.tracker empty.") from None
+    own = {"id": folder.name, "dir": str(folder)} if name == "wandb" else {}
+    module.init(project="excise", name=folder.name, resume="allow", **own)
+    return module
 
 
 def read_metrics(path: Path) -> list[dict[str, float]]:

@@ -166,6 +166,8 @@ class Rollout:
     """What it handed in."""
     flags: tuple[str, ...] = ()
     """Labels of the monitor: a flagged rollout is left out of its group and kept for ``excise audit``."""
+    privileged: tuple[int, ...] = ()
+    """What a teacher may know of it, as tokens, where nothing of its group succeeded."""
     detail: str = ""
     """For people: what went wrong."""
 
@@ -195,6 +197,11 @@ class Group:
     def counting(self) -> tuple[Rollout, ...]:
         """Attempts that say something about the model."""
         return tuple(rollout for rollout in self.rollouts if rollout.counts)
+
+    @property
+    def failed(self) -> bool:
+        """Nothing in it succeeded."""
+        return bool(self.counting) and all(rollout.task_reward <= 0 for rollout in self.counting)
 
     @property
     def has_signal(self) -> bool:

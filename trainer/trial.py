@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import tomllib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -10,10 +11,31 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from excise.errors import ConfigError
+from excise.trainer.curriculum.rungs import Level
 from excise.trainer.engines.build import EngineSettings
 from excise.trainer.rollouts.attempt import Work
 from excise.trainer.rollouts.settings import RolloutSettings
 from excise.types import Task
+
+
+class HeldOut(BaseModel):
+    """Tasks that are evaluated and never trained on, those that are made later among them: ``[eval.held_out]``.
+
+    All tasks of a source file are on one side, whatever of it they are about.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    projects: tuple[str, ...] = ()
+    """All tasks of these."""
+    share: float = Field(default=0.0, ge=0, lt=1)
+    """And this share of the source files of the others, drawn by the hash of project and path."""
+
+    def has(self, task: Task) -> bool:
+        """Whether a task is held out."""
+        path = (task.removed or ("",))[0].partition("::")[0]
+        drawn = hashlib.sha256(f"{task.repo}:{path}".encode()).digest()
+        return task.repo in self.projects or int.from_bytes(drawn[:8]) < self.share * 2**64
 
 
 class EvalSettings(BaseModel):
@@ -24,7 +46,11 @@ class EvalSettings(BaseModel):
     samples: int = Field(default=16, ge=1)
     """Attempts at each task."""
     mode: Literal["agent", "function", "line"] = "agent"
-    """With tools; or in one answer, the whole function or the one line of its body."""
+    """With tools; or in one answer, the whole function or the one line that is missing."""
+    lines: int = Field(default=80, ge=1)
+    """Lines of the file that are shown where there is one answer."""
+    held_out: HeldOut = HeldOut()
+    """What training leaves out, and ``excise eval --held-out`` is about."""
     graders: int = Field(default=2, ge=1)
     """Grades that are made at once."""
 
@@ -78,14 +104,25 @@ def work_of(trial: Trial, model: Path) -> Work:
         tokenizer: Any = AutoTokenizer.from_pretrained(model)
     except (OSError, ValueError) as error:
         raise ConfigError(f"{model}: no tokenizer can be loaded from it: {error}") from error
-    return Agent(tokenizer) if trial.eval.mode == "agent" else SingleTurn(tokenizer, Rung(trial.eval.mode))
+    return (
+        Agent(tokenizer)
+        if trial.eval.mode == "agent"
+        else SingleTurn(tokenizer, Rung(trial.eval.mode), lines=trial.eval.lines)
+    )
 
 
-def tasks_of(trial: Trial, tasks: Mapping[str, Task]) -> tuple[str, ...]:
-    """Ids of the tasks that can be tried so."""
+def tasks_of(trial: Trial, tasks: Mapping[str, Task], *, held_out: bool | None = None) -> tuple[str, ...]:
+    """Ids of the tasks that can be tried so; of those that are held out, or not, or both."""
     from excise.trainer.rollouts.single_turn import Rung, fitting
 
-    return tuple(tasks) if trial.eval.mode == "agent" else fitting(tasks, Rung(trial.eval.mode))
+    fits = tuple(tasks) if trial.eval.mode == "agent" else fitting(tasks, Rung(trial.eval.mode))
+    return tuple(task for task in fits if held_out is None or trial.eval.held_out.has(tasks[task]) is held_out)
+
+
+def highest_of(trial: Trial, highest: Level) -> Level:
+    """The highest level that tasks may have: what a mode can try, or less if ``highest`` is lower."""
+    most = {"line": Level.LINE, "function": Level.STUB}.get(trial.eval.mode, Level.CROSS_FILE)
+    return min(most, highest, key=lambda level: level.order)
 
 
 def _put(values: dict[str, Any], item: str) -> None:

@@ -26,7 +26,7 @@ def make_learner() -> Learner:
             "teacher": {"kind": "ema", "rate": 0.5},
         }
     )  # fmt: skip
-    return build_learner(settings, tiny_model(0, torch.float32), tokenizer=None)
+    return build_learner(settings, tiny_model(0, torch.float32))
 
 
 def batch(number: int) -> list[Group]:

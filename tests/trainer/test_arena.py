@@ -9,6 +9,12 @@ import pytest
 
 from excise.errors import SandboxError, StoreError
 from excise.pipeline.arena import TaskArena
+from excise.types import Grade, Worker
+
+KNOWN: dict[str, Any] = {
+    "instance_id": "t", "worker_outcome": Worker.OK, "reward": 1.0, "reward_tests": 1.0, "reward_calls": None,
+    "partial": 1.0, "statuses": {}, "reasons": (), "num_passed": 0, "num_tests": 0,
+}  # fmt: skip
 
 
 def test_sandboxes_of_one_task_know_nothing_of_each_other(arena: TaskArena) -> None:
@@ -53,6 +59,28 @@ def test_only_some_tasks_and_new_ones(shapes: Any) -> None:
     assert sorted(every.tasks()) == ids
     assert every.refresh() == ()
     every.close()
+
+
+def test_equal_answers_are_graded_once(arena: TaskArena, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also those that come while the first is being graded; a grade that says nothing is not kept."""
+    asked: list[str] = []
+    known = Grade(**KNOWN, decided=True)
+    answers = iter([Grade(**KNOWN, decided=False), known, known])
+
+    def grade(_: str, diff: str) -> Grade:
+        asked.append(diff)
+        return next(answers)
+
+    monkeypatch.setattr(arena._grader, "grade", grade)
+
+    async def go() -> list[Grade]:
+        lost = await arena.grade("t", "one")
+        both = await asyncio.gather(arena.grade("t", "one"), arena.grade("t", "one"))
+        return [lost, *both, await arena.grade("t", "one"), await arena.grade("u", "one")]
+
+    found = asyncio.run(go())
+    assert [grade.decided for grade in found] == [False, True, True, True, True]
+    assert asked == ["one"] * 3
 
 
 def test_a_grade_that_takes_too_long_says_nothing(shapes: Any) -> None:

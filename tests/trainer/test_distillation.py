@@ -273,14 +273,18 @@ def test_privileged_context_is_for_groups_without_a_success() -> None:
 
     context = PrivilegedContext(PrivilegedKind.TESTS, dict, encode)
     failed = rollout_of("g-0", [plain, plain], 0.0, grade=grade(0.0))
-    group = Group(group_id="g", instance_id="t", rollouts=(failed,))
-    found, _ = sequences([group], {}, hints=LessonLimits(), privileged=context)
+    group = context(Group(group_id="g", instance_id="t", rollouts=(failed,)))
+    (told,) = group.rollouts
+    assert told == replace(failed, privileged=HINT)
+    found, _ = sequences([group], {}, hints=LessonLimits())
     (sequence,) = found
     (lesson,) = sequence.lessons
     assert (lesson.at, lesson.kind, lesson.places) == (1, "privileged", (2, 3, 6, 7, 8))
     assert "FAILED test_a" in seen[0]
     assert "test_b" not in seen[0]
     better = replace(group, rollouts=(failed, rollout_of("g-1", [plain], 1.0, grade=grade(1.0))))
-    assert sequences([better], {}, hints=LessonLimits(), privileged=context)[0] == []
+    assert context(better) is better
+    assert sequences([replace(better, rollouts=(told, *better.rollouts[1:]))], {}, hints=LessonLimits())[0] == []
     assert grade_text(grade(1.0)) == ""
-    assert sequences([group], {}, hints=LessonLimits(privileged=2), privileged=context)[1].skipped == 1
+    assert sequences([group], {}, hints=LessonLimits(privileged=2))[1].skipped == 1
+    assert sequences([group], {})[0] == []

@@ -129,6 +129,12 @@ def test_the_command_scores_a_model_on_real_tasks(shapes: Any, excise: Any, tmp_
     )
     assert again.returncode == 2
     assert "has no task that the mode 'function'" in again.stderr
+    assert "Nothing of" in (done := excise(*line, "--held-out", timeout=240)).stderr
+    assert done.returncode == 2
+    kept = excise(
+        *line, "--held-out", "--samples", "1", "--set", "eval.held_out.projects=['shapes']", "--json", timeout=240
+    )
+    assert len(json.loads(kept.stdout)["tasks"]) == len(shapes.taskset.tasks())
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from excise.trainer.learner import Learner, LearnerSettings
 from excise.trainer.objective.advantages import advantages, group_advantages
 from excise.trainer.objective.effort import EffortPrices, concave_cost, spending, with_penalties
 from excise.trainer.objective.loss import LossSettings, policy_loss
-from excise.trainer.objective.packing import make_row, pack_ids, pack_lengths
+from excise.trainer.objective.packing import can_share, make_row, pack_ids, pack_rows
 from excise.trainer.objective.policy import entropies, predicted_logits, token_logprobs
 from excise.trainer.objective.sequences import sequences
 from excise.trainer.records import Ending, Group, Usage
@@ -194,12 +194,69 @@ def test_windows_of_attention_hold_in_packed_rows() -> None:
 
 def test_rows_are_full_and_nothing_is_cut() -> None:
     lengths = [5, 9, 2, 2, 7, 1, 30]
-    rows = pack_lengths(lengths, 10)
+    lists = [[number] * length for number, length in enumerate(lengths)]
+    rows = pack_rows(lists, [[]] * 7, 10)
     assert sorted(i for row in rows for i in row) == list(range(7))
     assert [6] in rows
     assert all(sum(lengths[i] for i in row) <= 10 for row in rows if row != [6])
     assert len(rows) == 4
-    assert pack_lengths([], 10) == []
+    assert pack_rows([], [], 10) == []
+
+
+ANSWERS = [[3, 1, 4, 1, 5], [3, 1, 4, 9, 2, 6, 5], [8, 8, 8, 3], [3, 1, 4, 3]]
+"""Three to one prompt of three tokens, one to another."""
+DRAWN = [[3, 4], [3, 5, 6], [2, 3], [3]]
+
+
+def test_a_shared_prompt_is_read_once_and_nothing_else_is_seen() -> None:
+    (row,) = pack_rows(ANSWERS, DRAWN, 14, share=True)
+    lists, places = [ANSWERS[n] for n in row], [DRAWN[n] for n in row]
+    both = list(zip(lists, places, strict=True))
+    packed = pack_ids(lists, places, torch.device("cpu"), share=True)
+    assert packed.ids.shape[1] == 3 + 2 + 4 + 1 + 4
+    model = tiny_model(0)
+    alone = torch.cat([model(input_ids=torch.tensor([ids])).logits[0, [n - 1 for n in wanted]] for ids, wanted in both])
+    assert close(predicted_logits(model, packed), alone)
+    assert packed.targets.tolist() == [ids[n] for ids, wanted in both for n in wanted]
+    assert pack_ids(lists, places, torch.device("cpu")).mask is None
+
+
+@pytest.mark.parametrize("most", [1, 8, 9, 10, 13])
+def test_rows_hold_as_many_answers_as_fit_behind_their_prompt(most: int) -> None:
+    rows = pack_rows(ANSWERS, DRAWN, most, share=True)
+    assert sorted(n for row in rows for n in row) == [0, 1, 2, 3]
+    for row in rows:
+        packed = pack_ids([ANSWERS[n] for n in row], [DRAWN[n] for n in row], torch.device("cpu"), share=True)
+        assert packed.ids.shape[1] <= most or len(row) == 1
+
+
+@pytest.mark.parametrize("row_tokens", [8, 1000])
+def test_gradients_with_shared_prompts_are_those_without(row_tokens: int) -> None:
+    groups = []
+    for number, prompt in enumerate(([3, 1, 4, 1, 5, 9, 2, 6], [2, 7])):
+        answers = [[5, 3, 5], [8], [9, 7, 9, 3], [2, 3]]
+        rollouts = []
+        for i, answer in enumerate(answers):
+            ids, drawn = prompt + answer, [(len(prompt), len(prompt + answer))]
+            rollouts.append(rollout_of(f"{number}-{i}", [segment_of(ids, drawn, [-2.0] * len(ids))], float(i == 2)))
+        groups.append(Group(group_id=str(number), instance_id="task", rollouts=tuple(rollouts)))
+    settings = replace(UNBOUND, row_tokens=row_tokens, loss=LossSettings(beta=0.2))
+    model, reference = tiny_model(0), tiny_model(7)
+    written_out(model, groups, settings, reference).backward()
+    wanted = gradients(model)
+    learner = Learner(model, torch.optim.SGD(model.parameters(), lr=0.0), settings, reference=reference)
+    assert can_share(model)
+    tokens = learner.step(groups, version=0)["trained_tokens"]
+    assert close(gradients(model), wanted)
+    assert tokens == 30 if row_tokens == 1000 else tokens < 60
+
+
+def test_prompts_are_shared_only_where_the_mask_is_heeded() -> None:
+    assert can_share(tiny_model(0))
+    assert not can_share(tiny_model(0, attn_implementation="eager"))
+    windows = {"use_sliding_window": True, "sliding_window": 3, "max_window_layers": 0}
+    assert not can_share(tiny_model(0, layer_types=["sliding_attention", "full_attention"], **windows))
+    assert not can_share(torch.nn.Linear(1, 1))
 
 
 def test_activation_checkpointing_changes_nothing(groups: list[Group]) -> None:

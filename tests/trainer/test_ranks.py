@@ -4,14 +4,21 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
 import socket
 import subprocess
 import sys
+import time
 from pathlib import Path
 
+import pytest
 import torch
 
+from excise.trainer.engines.warden import descendants
+from excise.trainer.metrics import read_metrics
+
 from .batches import alone
+from .tiny_folder import make_folder, write_demonstrations
 
 SCRIPT = Path(__file__).parent / "one_of_ranks.py"
 
@@ -55,3 +62,66 @@ def test_ranks_learn_what_one_process_learns(tmp_path: Path) -> None:
     shutil.rmtree(tmp_path / "one" / "checkpoints" / "step-00000004", ignore_errors=True)
     together(2, tmp_path / "one", 4, "go_on")
     assert close(torch.load(tmp_path / "one" / "weights.pt"), whole)
+
+
+CONFIG = """
+folder = "{run}"
+method = "sdft"
+[policy]
+model = "model"
+[sdft]
+demonstrations = "shown.jsonl"
+answer_tokens = 4
+epochs = 100
+[optimizer]
+lr = 0.003
+[loop]
+steps = {steps}
+checkpoint_every = 2
+tensorboard = false
+[loop.schedule]
+batch = 3
+group_size = 2
+staleness = 0
+"""
+
+
+def torchrun(folder: Path, run: str, steps: int, *options: str) -> list[str]:
+    """The command line of two ranks; the settings are written."""
+    (folder / f"{run}.toml").write_text(CONFIG.format(run=run, steps=steps))
+    ranks = [sys.executable, "-m", "torch.distributed.run", "--nproc-per-node", "2", "--standalone"]
+    return [*ranks, "-m", "excise.pipeline.cli", "train", str(folder / f"{run}.toml"), "--quiet", *options]
+
+
+def test_the_command_under_torchrun(tmp_path: Path) -> None:
+    """Two ranks make the first step of one; a rank that is killed ends the run, and --resume finishes it."""
+    make_folder(tmp_path / "model")
+    write_demonstrations(tmp_path / "shown.jsonl", [("say", "zzz"), ("tell", "yyy"), ("speak", "xxx")])
+    environment = os.environ | {"OMP_NUM_THREADS": "1"}
+    (tmp_path / "one.toml").write_text(CONFIG.format(run="one", steps=1))
+    alone_too = [sys.executable, "-m", "excise.pipeline.cli", "train", str(tmp_path / "one.toml"), "--quiet"]
+    subprocess.run(alone_too, env=environment, check=True, timeout=240)
+    running = subprocess.Popen(torchrun(tmp_path, "two", 100_000), env=environment, stderr=subprocess.PIPE, text=True)
+    try:
+        until = time.monotonic() + 240
+        while len(list((tmp_path / "two" / "checkpoints").glob("step-*"))) < 1 and time.monotonic() < until:
+            assert running.poll() is None
+            time.sleep(0.1)
+        ranks = [
+            pid
+            for pid in descendants(running.pid)
+            if b"excise.pipeline.cli" in Path(f"/proc/{pid}/cmdline").read_bytes()
+        ]
+        os.kill(max(ranks), signal.SIGKILL)
+        assert running.wait(timeout=120) != 0
+    finally:
+        running.kill()
+    before = read_metrics(tmp_path / "two" / "metrics.jsonl")
+    (single,) = read_metrics(tmp_path / "one" / "metrics.jsonl")
+    assert before[0]["hint_kl"] == pytest.approx(single["hint_kl"], rel=1e-4)
+    assert before[0]["grad_norm"] == pytest.approx(single["grad_norm"], rel=1e-3)
+    steps = len(before) + 2
+    subprocess.run(torchrun(tmp_path, "two", steps, "--resume"), env=environment, check=True, timeout=240)
+    after = read_metrics(tmp_path / "two" / "metrics.jsonl")
+    assert [row["step"] for row in after] == list(range(1, steps + 1))
+    assert (tmp_path / "two" / "policy" / "model.safetensors").exists()

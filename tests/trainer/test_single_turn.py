@@ -14,6 +14,7 @@ from excise.trainer.rollouts.attempt import Rollouts
 from excise.trainer.rollouts.settings import RolloutSettings
 from excise.trainer.rollouts.single_turn import Rung, SingleTurn, fitting
 from excise.trainer.rollouts.stand_in import BadCode, NoStandIn, is_stub, missing_line, stand_in
+from excise.trainer.trial import EvalSettings, HeldOut, Trial, tasks_of
 from excise.types import Task
 
 from .conftest import byte_tokenizer
@@ -152,15 +153,76 @@ def test_the_excerpt_is_around_the_stub(stub: Task) -> None:
     assert around.endswith("# ...\n")
 
 
+RETURN = """--- a/figures.py
++++ b/figures.py
+@@ -13,3 +13,3 @@
+ def area(x):
+     y = x * x
+-    raise NotImplementedError  # squared
++    return 2 * y  # squared
+"""
+
+
+def test_an_expression_is_continued_where_it_is_missing(stub: Task) -> None:
+    source = SOURCE.replace("    return x\n", "    y = x * x\n    raise NotImplementedError  # squared\n")
+    task = replace(stub, deleter="expression", removed=("figures.py::area",), patch=RETURN)
+    work = SingleTurn(TOKENIZER, Rung.LINE, lines=3)
+    place = work.place(task, source)
+    assert TOKENIZER.decode(list(work.prompt(task, place).generation)) == "\ndef area(x):\n    y = x * x\n    return "
+    assert work.filled(task, place, "2 * y\n") == source.replace("raise NotImplementedError  # squared", "return 2 * y")
+    whole = SingleTurn(TOKENIZER)
+    answer = "```python\ndef area(x):\n    return x\n```"
+    assert whole.filled(task, whole.place(task, source), answer) == SOURCE
+    with pytest.raises(NoStandIn, match="nothing missing in line 14"):
+        work.place(replace(task, patch=RETURN.replace("-13", "-12")), source)
+
+
+@pytest.mark.parametrize(
+    "patch",
+    [
+        PATCH.replace("+        return", "+        x = 1\n+        return"),
+        PATCH.replace("-        raise NotImplementedError\n", ""),
+        PATCH.replace("-        raise", "-        self.x = 1; raise"),
+    ],
+)
+def test_what_is_more_than_a_line_is_no_task_of_the_line_rung(stub: Task, patch: str) -> None:
+    task = replace(one_line(stub), patch=patch)
+    assert missing_line(task) is None
+    assert fitting({"a": task}, Rung.LINE) == ()
+    with pytest.raises(NoStandIn):
+        SingleTurn(TOKENIZER, Rung.LINE).place(task, SOURCE)
+
+
+def test_what_is_held_out_is_so_by_file(stub: Task) -> None:
+    tasks = [
+        replace(stub, instance_id=f"{repo}-{n}", repo=repo, removed=(f"{n}.py::f{n}",))
+        for repo in ("a", "b")
+        for n in range(500)
+    ]
+    half = HeldOut(share=0.5)
+    assert 400 < sum(map(half.has, tasks)) < 600
+    assert all(half.has(task) is half.has(replace(task, removed=(f"{task.removed[0]}x",))) for task in tasks)
+    assert sum(map(HeldOut(projects=("a",)).has, tasks)) == 500
+    assert not any(map(HeldOut().has, tasks))
+    trial = Trial(eval=EvalSettings(mode="function", held_out=HeldOut(share=0.5)))
+    known = {task.instance_id: task for task in tasks}
+    out, rest = (set(tasks_of(trial, known, held_out=is_out)) for is_out in (True, False))
+    assert out | rest == set(known)
+    assert not out & rest
+    assert tasks_of(trial, known) == tuple(known)
+
+
 def test_the_line_rung_continues_the_file(arena: TaskArena, stub: Task) -> None:
     task = one_line(stub)
     work = SingleTurn(TOKENIZER, Rung.LINE)
-    place = stand_in(task, SOURCE)
+    place = work.place(task, SOURCE)
     prompt = work.prompt(task, place)
     assert TOKENIZER.decode(list(prompt.generation)).endswith('unit: str = "m") -> float:\n        return ')
     filled = work.filled(task, place, "self.side ** 2  # so\n        and more")
     assert "-> float:\n        return self.side ** 2  # so\n\n\ndef area" in filled
     assert TOKENIZER.encode("\n", add_special_tokens=False)[0] in work.stop_ids
-    assert missing_line(task) == "return self.side ** 2"
+    missing = missing_line(task)
+    assert missing is not None
+    assert (missing.number, missing.text) == (9, "return self.side ** 2")
     assert fitting({"a": task, "b": replace(stub, instance_id="b")}, Rung.LINE) == (task.instance_id,)
     assert len(fitting(arena.tasks(), Rung.FUNCTION)) == sum(map(is_stub, arena.tasks().values())) == 2

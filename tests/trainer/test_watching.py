@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import math
+import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -14,6 +15,7 @@ from rich.console import Console
 from excise.datasets.catalogue import connect
 from excise.datasets.rollouts import write_rollouts
 from excise.datasets.store import Store
+from excise.errors import ConfigError
 from excise.trainer.metrics import MetricsWriter, group_metrics, model_flops, read_metrics, staleness
 from excise.trainer.picture import draw
 from excise.trainer.records import Ending, Group
@@ -75,6 +77,23 @@ def test_steps_that_are_made_again_are_written_once(tmp_path: Path) -> None:
     assert [(point.step, round(point.value, 3)) for point in events.Scalars("train/reward")] == [
         (1, 0.1), (2, 0.2), (3, 0.9)
     ]  # fmt: skip
+
+
+def test_a_tracker_is_told_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "trackio.py").write_text(
+        "said = []\n"
+        "def init(**given): said.append(given)\n"
+        "def log(values, step): said.append((step, values))\n"
+        "def finish(): said.append('over')\n"
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    writer = MetricsWriter(tmp_path / "first", tensorboard=False, tracker="trackio")
+    writer.write(1, {"reward": 0.5, "hint_kl": math.nan})
+    writer.close()
+    begun = {"project": "excise", "name": "first", "resume": "allow"}
+    assert sys.modules.pop("trackio").said == [begun, (1, {"reward": 0.5}), "over"]
+    with pytest.raises(ConfigError, match="pip install wandb"):
+        MetricsWriter(tmp_path / "second", tensorboard=False, tracker="wandb")
 
 
 def test_a_log_gets_a_line_a_step() -> None:

@@ -15,7 +15,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from excise.trainer.curriculum.harder import HarderTasks
 from excise.trainer.curriculum.prediction import Predictor
-from excise.trainer.curriculum.rungs import Rung, all_rungs, rung_from
+from excise.trainer.curriculum.rungs import Level, Rung, all_rungs, rung_from
 from excise.types import from_dict, to_dict
 
 
@@ -38,6 +38,8 @@ class AskSettings(BaseModel):
     """Groups after which an open request is given up."""
     language: str = "python"
     """Language of the tasks."""
+    highest: Level = Level.CROSS_FILE
+    """No level above this one; a mode that cannot try more keeps it lower."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -122,7 +124,7 @@ class Asker:
         band, the one next above what is passed is taken.
         """
         low, high = self.settings.pass_rate
-        rates = {rung: view.rates.get(rung, view.predictor.rate(rung)) for rung in all_rungs() if rung not in self._dry}
+        rates = {rung: view.rates.get(rung, view.predictor.rate(rung)) for rung in self._possible()}
         if harder:
             rates = {rung: rate for rung, rate in rates.items() if rung.level.order >= view.level and rate < view.rate}
         inside = {rung: rate for rung, rate in rates.items() if low <= rate <= high}
@@ -131,6 +133,10 @@ class Asker:
             return [min(near, key=lambda rung: (near[rung], rung.order))] if near else []
         best = min(inside, key=lambda rung: (abs(inside[rung] - (low + high) / 2), rung.order))
         return sorted((r for r in inside if r.visibility is best.visibility), key=lambda rung: rung.order)
+
+    def _possible(self) -> list[Rung]:
+        highest = self.settings.highest.order
+        return [rung for rung in all_rungs() if rung not in self._dry and rung.level.order <= highest]
 
     def state(self) -> dict[str, Any]:
         """As JSON has it."""

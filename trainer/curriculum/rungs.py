@@ -79,6 +79,12 @@ class Rung:
         """Grows from easy to hard: first by what is missing, then by what is shown."""
         return self.level.order, list(Visibility).index(self.visibility)
 
+    @property
+    def height(self) -> float:
+        """One number for people: the level's, and a fifth for each step by which less is shown."""
+        level, shown = self.order
+        return level + shown / len(Visibility)
+
 
 def level_of(deleter: str, kind: FeatureKind) -> Level:
     """The level of what a deleter makes of a feature of this kind."""

@@ -1,15 +1,20 @@
-"""Sequences side by side in one row, without seeing each other.
+"""Sequences side by side in one row, without seeing each other; what begins equally, as answers to one prompt do, once.
 
 The row is one sequence for the model, ``[1, T]``, with position ids that begin again at 0 where a sequence does.
 transformers makes the block-diagonal causal mask from them (``masking_utils.create_causal_mask``, where no mask and no
 cache is given), for SDPA and eager attention alike, with the windows of layers that have one; flash attention reads the
 boundaries off the position ids. So nothing here depends on the kind of attention, and nothing is padded.
+
+Where prompts are shared, a row is a forest: a prompt, and behind it its answers, each of which sees the prompt and
+itself. That takes a mask of our own, which only SDPA over whole contexts has a use for: :func:`can_share`. Gradients
+are those of the sequences one by one, since the prompt's keys and values are the same for all of its answers.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 
@@ -28,6 +33,8 @@ class PackedIds:
     """``[P]``, int64: places in the row whose logits are wanted, each the one before its target."""
     targets: torch.Tensor
     """``[P]``, int64: the tokens there."""
+    mask: torch.Tensor | None = None
+    """``[1, 1, T, T]``, bool: which place (the third dimension) sees which, where position ids do not say it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,45 +69,143 @@ class Row:
     """T."""
 
 
-def pack_lengths(lengths: Sequence[int], most: int) -> list[list[int]]:
-    """Indices into ``lengths``, in rows of at most ``most`` tokens each; what is longer gets a row of its own.
+def can_share(model: torch.nn.Module) -> bool:
+    """Whether a model can read prompts once for all of their answers: SDPA in all layers, over the whole context."""
+    config: Any = getattr(model, "config", None)
+    if config is None or getattr(config, "_attn_implementation", None) != "sdpa":
+        return False
+    config = config.get_text_config()
+    kinds = getattr(config, "layer_types", None)
+    if kinds:
+        return all(kind == "full_attention" for kind in kinds)
+    return getattr(config, "sliding_window", None) is None
 
-    First fit, the longest first; equal input gives equal rows.
+
+def pack_rows(
+    sequences: Sequence[Sequence[int]], places: Sequence[Sequence[int]], most: int, *, share: bool = False
+) -> list[list[int]]:
+    """Indices into ``sequences``, in rows of at most ``most`` tokens each; what is longer gets a row of its own.
+
+    First fit, the longest first; equal input gives equal rows. With ``share``, sequences whose tokens before the first
+    of ``places`` are the same stand together and are counted as :func:`pack_ids` lays them out.
     """
+    units = _families(sequences, places, most) if share else [([n], len(ids)) for n, ids in enumerate(sequences)]
     rows: list[list[int]] = []
     room: list[int] = []
-    for index in sorted(range(len(lengths)), key=lambda i: (-lengths[i], i)):
-        fits = next((row for row, left in enumerate(room) if left >= lengths[index]), None)
+    for members, length in sorted(units, key=lambda unit: (-unit[1], unit[0])):
+        fits = next((row for row, left in enumerate(room) if left >= length), None)
         if fits is None:
-            rows.append([index])
-            room.append(most - lengths[index])
+            rows.append(list(members))
+            room.append(most - length)
         else:
-            rows[fits].append(index)
-            room[fits] -= lengths[index]
+            rows[fits] += members
+            room[fits] -= length
     return rows
 
 
-def pack_ids(sequences: Sequence[Sequence[int]], places: Sequence[Sequence[int]], device: torch.device) -> PackedIds:
-    """One row of all sequences; ``places`` are the tokens of each whose logits are wanted (none of them the first)."""
-    starts = _starts([len(ids) for ids in sequences])
-    predict = [start + place - 1 for start, wanted in zip(starts, places, strict=True) for place in wanted]
-    targets = [ids[place] for ids, wanted in zip(sequences, places, strict=True) for place in wanted]
+def _families(
+    sequences: Sequence[Sequence[int]], places: Sequence[Sequence[int]], most: int
+) -> list[tuple[list[int], int]]:
+    """Indices of sequences with one prompt, as many as fit into a row, and the tokens that they take."""
+    by_prompt: dict[tuple[int, ...], list[int]] = {}
+    for index, (ids, wanted) in enumerate(zip(sequences, places, strict=True)):
+        by_prompt.setdefault(tuple(ids[: _shared(wanted)]), []).append(index)
+    found: list[tuple[list[int], int]] = []
+    for prompt, members in by_prompt.items():
+        some: list[int] = []
+        length = len(prompt)
+        for index in members:
+            more = len(sequences[index]) - len(prompt)
+            if some and length + more > most:
+                found.append((some, length))
+                some, length = [], len(prompt)
+            some.append(index)
+            length += more
+        found.append((some, length))
+    return found
+
+
+def pack_ids(
+    sequences: Sequence[Sequence[int]],
+    places: Sequence[Sequence[int]],
+    device: torch.device,
+    *,
+    share: bool = False,
+) -> PackedIds:
+    """One row of all sequences; ``places`` are the tokens of each whose logits are wanted (none of them the first).
+
+    With ``share``, neighbours that have the tokens before the first of their places in common have them once.
+    """
+    row = _Row()
+    for ids, wanted in zip(sequences, places, strict=True):
+        row.add(ids, wanted, share=share)
 
     def tensor(values: list[int]) -> torch.Tensor:
         return torch.tensor(values, dtype=torch.int64, device=device)
 
     return PackedIds(
-        ids=tensor([token for ids in sequences for token in ids])[None],
-        positions=tensor([place for ids in sequences for place in range(len(ids))])[None],
-        predict=tensor(predict),
-        targets=tensor(targets),
+        ids=tensor(row.ids)[None],
+        positions=tensor(row.positions)[None],
+        predict=tensor(row.predict),
+        targets=tensor(row.targets),
+        mask=_mask(tensor(row.families), tensor(row.branches)) if row.num_shared else None,
     )
 
 
-def make_row(members: Sequence[TrainingSequence], device: torch.device) -> Row:
-    """The row of these sequences."""
-    wanted = [_wanted(member) for member in members]
-    packed = pack_ids([member.ids for member in members], wanted, device)
+class _Row:
+    """A row that grows by sequences."""
+
+    def __init__(self) -> None:
+        self.ids: list[int] = []
+        self.positions: list[int] = []
+        self.predict: list[int] = []
+        self.targets: list[int] = []
+        self.families: list[int] = []
+        """Of each place: where its family's prompt begins."""
+        self.branches: list[int] = []
+        """Of each place: which sequence it is of; -1 for a prompt, which all of the family see."""
+        self.num_shared = 0
+        self._prompt: tuple[int, ...] = ()
+        self._start = 0
+        self._number = 0
+
+    def add(self, ids: Sequence[int], places: Sequence[int], *, share: bool) -> None:
+        size = _shared(places) if share else 0
+        prompt = tuple(ids[:size])
+        if size and prompt == self._prompt:
+            self.num_shared += 1
+        else:
+            self._start, self._prompt = len(self.ids), prompt
+            self._append(ids, 0, size, branch=-1)
+        behind = len(self.ids) - size
+        self._append(ids, size, len(ids), branch=self._number)
+        self._number += 1
+        self.predict += [place - 1 + (behind if place > size else self._start) for place in places]
+        self.targets += [ids[place] for place in places]
+
+    def _append(self, ids: Sequence[int], start: int, end: int, *, branch: int) -> None:
+        self.ids += ids[start:end]
+        self.positions += range(start, end)
+        self.families += [self._start] * (end - start)
+        self.branches += [branch] * (end - start)
+
+
+def _shared(places: Sequence[int]) -> int:
+    """Tokens before the first of these."""
+    return places[0] if places else 0
+
+
+def _mask(families: torch.Tensor, branches: torch.Tensor) -> torch.Tensor:
+    """Each place sees its family's prompt and its own sequence, up to itself."""
+    together = families[:, None] == families[None]
+    near = (branches[None] == -1) | (branches[:, None] == branches[None])
+    return (together & near).tril()[None, None]
+
+
+def make_row(members: Sequence[TrainingSequence], device: torch.device, *, share: bool = False) -> Row:
+    """The row of these sequences; see :func:`pack_ids`."""
+    wanted = [wanted_places(member) for member in members]
+    packed = pack_ids([member.ids for member in members], wanted, device, share=share)
     sampler: list[float] = []
     versions: list[int] = []
     advantages: list[float] = []
@@ -132,14 +237,8 @@ def make_row(members: Sequence[TrainingSequence], device: torch.device) -> Row:
     )
 
 
-def _wanted(member: TrainingSequence) -> tuple[int, ...]:
+def wanted_places(member: TrainingSequence) -> tuple[int, ...]:
+    """The places of a sequence whose probabilities matter: all that was sampled, or those of its lessons alone."""
     if member.advantage is not None:
         return member.places
     return tuple(sorted({place for lesson in member.lessons for place in lesson.places}))
-
-
-def _starts(lengths: Sequence[int]) -> list[int]:
-    starts = [0]
-    for length in lengths:
-        starts.append(starts[-1] + length)
-    return starts[:-1]

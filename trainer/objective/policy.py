@@ -15,7 +15,10 @@ CHUNK = 1024
 
 def predicted_logits(model: torch.nn.Module, packed: PackedIds) -> torch.Tensor:
     """``[P, V]``: the logits of the wanted predictions alone; the output layer sees no other place."""
-    answer = model(input_ids=packed.ids, position_ids=packed.positions, logits_to_keep=packed.predict, use_cache=False)
+    given = {} if packed.mask is None else {"attention_mask": packed.mask}
+    answer = model(
+        input_ids=packed.ids, position_ids=packed.positions, logits_to_keep=packed.predict, use_cache=False, **given
+    )
     return cast(torch.Tensor, answer.logits)[0]
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from enum import StrEnum
 
 from excise.trainer.records import Group, Rollout
@@ -37,19 +38,23 @@ def grade_text(grade: Grade, most_tests: int = 20) -> str:
 
 
 class PrivilegedContext:
-    """Tokens for the teacher of a rollout in a group without any success; a
-    :data:`excise.trainer.objective.sequences.Privileged`.
-    """
+    """Tells the teacher of rollouts in groups without any success."""
 
     def __init__(
         self, kind: PrivilegedKind, tasks: Callable[[], Mapping[str, Task]], encode: Callable[[str], tuple[int, ...]]
     ) -> None:
         self._kind, self._tasks, self._encode = kind, tasks, encode
 
-    def __call__(self, group: Group, rollout: Rollout) -> tuple[int, ...]:
-        """The tokens; none for a task that is no longer there."""
+    def __call__(self, group: Group) -> Group:
+        """The group with :attr:`Rollout.privileged` set; as it is where something succeeded, or the task is gone."""
+        if not group.failed:
+            return group
+        told = {rollout.rollout_id: self._text(rollout) for rollout in group.counting}
+        known = {text: self._encode(text) if text else () for text in set(told.values())}
+        rollouts = (replace(r, privileged=known[told.get(r.rollout_id, "")]) if r.counts else r for r in group.rollouts)
+        return replace(group, rollouts=tuple(rollouts))
+
+    def _text(self, rollout: Rollout) -> str:
         text = grade_text(rollout.grade) if self._kind is PrivilegedKind.TESTS and rollout.grade else ""
-        task = self._tasks().get(group.instance_id)
-        if not text and task is not None:
-            text = gold_text(task)
-        return self._encode(text) if text else ()
+        task = self._tasks().get(rollout.instance_id)
+        return gold_text(task) if not text and task is not None else text

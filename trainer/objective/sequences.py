@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from excise.trainer.records import Group, Rollout, Segment, Turn
@@ -77,30 +77,24 @@ class Counts:
     """Detector to number of faults found, those of skipped lessons among them."""
 
 
-Privileged = Callable[[Group, Rollout], tuple[int, ...]]
-"""Tokens that the teacher may know about a rollout that failed; none: there is nothing to be said."""
-
-
 def sequences(
     groups: Iterable[Group],
     earned: Mapping[str, float],
     *,
     hints: LessonLimits | None = None,
-    privileged: Privileged | None = None,
 ) -> tuple[list[TrainingSequence], Counts]:
     """Everything that is trained on, in order: segments of rollouts that have an advantage, or lessons.
 
     ``earned`` are the advantages, of the groups that have a signal; one of zero still holds the policy to the sampler.
 
-    ``hints`` switches lessons on; ``privileged`` adds those for groups in which nothing succeeded.
+    ``hints`` switches lessons on, from hints and from what the teacher is told of rollouts whose whole group failed.
     A rollout whose infrastructure failed, or that the monitor flagged, teaches nothing.
     """
     counts = Counts()
     found = []
     for group in groups:
-        fails = bool(group.counting) and all(rollout.task_reward <= 0 for rollout in group.counting)
         for rollout in group.counting:
-            known = privileged(group, rollout) if privileged is not None and hints is not None and fails else ()
+            known = rollout.privileged if group.failed else ()
             advantage = earned.get(rollout.rollout_id)
             for number, segment in enumerate(rollout.segments):
                 lessons = _lessons(segment, known if number == 0 else (), hints, counts) if hints else ()

@@ -16,7 +16,7 @@ from excise.trainer.records import Ending, Generation, Stop
 from excise.trainer.rollouts.attempt import Attempt
 from excise.trainer.rollouts.chat import Bridge, Chat, ChatTokenizer, thinking_in, without_thinking
 from excise.trainer.rollouts.detectors import CODE, Acted, Seen, detect
-from excise.trainer.rollouts.stand_in import BadCode, StandIn, is_stub, missing_line, stand_in
+from excise.trainer.rollouts.stand_in import BadCode, NoStandIn, StandIn, is_stub, missing_line, stand_in
 from excise.types import Task
 
 SYSTEM = "You are a programmer. Answer with one Python code block that holds the whole function, and nothing else."
@@ -28,7 +28,7 @@ class Rung(StrEnum):
     FUNCTION = "function"
     """The whole function, in a code block."""
     LINE = "line"
-    """The one line of its body, as the continuation of the file: no chat, and ``return`` is there already."""
+    """The one line that is missing, as the continuation of the file: no chat, and ``return`` is there already."""
 
 
 def fitting(tasks: Mapping[str, Task], rung: Rung) -> tuple[str, ...]:
@@ -51,7 +51,7 @@ class SingleTurn:
         task, settings = attempt.desk.task, attempt.settings
         path = posixpath.join(REPO, task.removed[0].partition("::")[0])
         source = (await attempt.in_thread(attempt.desk.session.get, path)).decode("utf-8", "replace")
-        place = stand_in(task, source)
+        place = self.place(task, source)
         prompt = self.prompt(task, place)
         attempt.trace.given(prompt)
         attempt.spend("prompt", len(attempt.trace.ids))
@@ -78,6 +78,16 @@ class SingleTurn:
         self.look(attempt, answer, text, wrong)
         return Ending.TOKENS if answer.stop is Stop.LENGTH and wrong else Ending.FINISHED
 
+    def place(self, task: Task, source: str) -> StandIn:
+        """What is to be written anew in a file's text. Raises :class:`NoStandIn`."""
+        place = stand_in(task, source)
+        if self.rung is Rung.FUNCTION:
+            return place
+        missing = missing_line(task)
+        if missing is None:
+            raise NoStandIn(f"{task.instance_id} is not a task of one line.")
+        return place.at(missing)
+
     def prompt(self, task: Task, place: StandIn) -> Bridge:
         """What the model reads."""
         if self.rung is Rung.LINE:
@@ -96,9 +106,7 @@ class SingleTurn:
         return place.with_body(f"{line}\n")
 
     def look(self, attempt: Attempt, answer: Generation, text: str, wrong: str) -> None:
-        """Say what is wrong with an answer, for a teacher; a continuation has no place for a hint."""
-        if self.rung is Rung.LINE:
-            return
+        """Say what is wrong with an answer, for a teacher."""
         seen = Seen(
             text=text,
             stop=answer.stop,
@@ -110,14 +118,24 @@ class SingleTurn:
             changed=not wrong,
         )
         detector, hint = detect(seen, attempt.settings.detectors)
-        ids = self.chat.remark(hint) if hint else ()
+        ids = self._aside(hint) if hint else ()
         if hint and len(ids) <= attempt.settings.hint_tokens:
             attempt.trace.hinted(detector, hint, ids)
+
+    def _aside(self, text: str) -> tuple[int, ...]:
+        """A hint before what asks for the answer: a message, or where there is no chat a comment above the file."""
+        return tuple(self.chat.encode(comment(text))) if self.rung is Rung.LINE else self.chat.remark(text)
+
+
+def comment(text: str) -> str:
+    """A text as comments of a Python file."""
+    return "".join(f"# {line}\n" for line in text.splitlines())
 
 
 def _given(task: Task) -> str:
     """The beginning of the missing line that is given: the word, never what comes of it."""
-    return "return " if missing_line(task).startswith("return ") else ""
+    missing = missing_line(task)
+    return "return " if missing is not None and missing.text.startswith("return ") else ""
 
 
 def _size(tokenizer: ChatTokenizer) -> int:

@@ -5,11 +5,14 @@ from __future__ import annotations
 import ast
 import re
 import textwrap
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from excise.errors import ExciseError
 from excise.types import Task
 
+RAISES = "raise NotImplementedError"
+"""What stands in for what is missing."""
+_HUNK = re.compile(r"@@ -(\d+)")
 _CODE = re.compile(r"```(?:python|py)?[ \t]*\n(.*?)(?:```|\Z)", re.DOTALL)
 
 
@@ -24,14 +27,38 @@ class BadCode(Exception):
 
 
 def is_stub(task: Task) -> bool:
-    """Whether a task is one of a single stubbed function."""
-    return task.deleter in ("stub", "line") and len(task.removed) == 1 and "::" in task.removed[0]
+    """Whether a task is one of a single function that is there and lacks something."""
+    return task.deleter in ("stub", "line", "expression") and len(task.removed) == 1 and "::" in task.removed[0]
 
 
-def missing_line(task: Task) -> str:
-    """The body of the missing function if it is one line, else nothing."""
-    lines = [line[1:] for line in task.patch.splitlines() if line.startswith("+") and not line.startswith("+++ ")]
-    return lines[0].strip() if len(lines) == 1 else ""
+@dataclass(frozen=True, slots=True)
+class MissingLine:
+    """The one line that a task is about."""
+
+    number: int
+    """Of the line that stands in for it, from 0."""
+    text: str
+    """The line, without its indentation."""
+
+
+def missing_line(task: Task) -> MissingLine | None:
+    """The line, if the gold patch puts one in the place of one that raises; else ``None``."""
+    gone: list[tuple[int, str]] = []
+    come: list[str] = []
+    number = 0
+    for line in task.patch.splitlines():
+        if hunk := _HUNK.match(line):
+            number = int(hunk[1]) - 1
+        elif line.startswith("-") and not line.startswith("--- "):
+            gone.append((number, line[1:].strip()))
+            number += 1
+        elif line.startswith("+") and not line.startswith("+++ "):
+            come.append(line[1:].strip())
+        elif line.startswith(" "):
+            number += 1
+    if len(gone) != 1 or len(come) != 1 or not gone[0][1].startswith(RAISES):
+        return None
+    return MissingLine(gone[0][0], come[0])
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +83,12 @@ class StandIn:
         """Of the body."""
         line = self.lines[self.body]
         return line[: len(line) - len(line.lstrip())]
+
+    def at(self, missing: MissingLine) -> StandIn:
+        """The same function, where only this line stands in for something. Raises :class:`NoStandIn`."""
+        if missing.number >= len(self.lines) or not self.lines[missing.number].strip().startswith(RAISES):
+            raise NoStandIn(f"{self.path} has nothing missing in line {missing.number + 1}.")
+        return replace(self, body=missing.number, end=missing.number + 1)
 
     def around(self, num_lines: int) -> str:
         """The stub and what is near it, about ``num_lines`` lines; what is left out is marked."""

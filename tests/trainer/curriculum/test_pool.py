@@ -241,6 +241,14 @@ def test_nothing_is_asked_below_the_set_point_or_where_there_is_enough() -> None
     assert sent[0].lowest.order >= 2
 
 
+def test_nothing_above_what_a_mode_can_try_is_asked_for() -> None:
+    sent: list[HarderTasks] = []
+    asker = Asker(AskSettings(patience=10, highest=Level.LINE), sent.append)
+    for now in range(20, 1000, 10):
+        asker.consider(view(now, rate=0.9, level=0))
+    assert {request.highest for request in sent} == {Level.EXPRESSION, Level.LINE}
+
+
 def test_one_request_is_open_at_a_time_and_dry_rungs_are_not_asked_again() -> None:
     sent: list[HarderTasks] = []
     asker = Asker(AskSettings(patience=10), sent.append)

@@ -1,0 +1,171 @@
+"""Does a policy learn from real tasks? Pass rates on held-out tasks, before and after training, over several seeds.
+
+The tasks are the lowest rungs, since the model is small: one line of a function of a real project is missing, and the
+model continues the file there. Source files are either trained on or held out, never both. Everything is done by the
+commands that users have: ``excise generate --request``, ``excise train``, ``excise eval``.
+
+Run: ``./demo`` first; then one of
+
+``python benchmarks/learning.py pass-rate demo-out MODEL``: held-out pass rates before and after, over seeds
+``python benchmarks/learning.py ablation demo-out MODEL``: the same for RL alone, with lessons, with a price on effort
+``python benchmarks/learning.py curriculum demo-out MODEL``: the pool begins with the easiest tasks and asks for others
+
+MODEL is a Hugging Face folder: ``.venv-vllm/smollm2`` after ``scripts/vllm.sh``. Runs are kept in ``--into`` and not
+made again: what was interrupted goes on.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+CONFIG = Path(__file__).with_name("learning.toml")
+VARIANTS: dict[str, tuple[str, ...]] = {
+    "rl": (),
+    "lessons": ("learner.lessons.weight=0.5", "teacher.privileged=gold"),
+    "effort": ("effort.scale=0.01", "effort.per_turn=0.0"),
+}
+"""What is compared, as settings that differ. Lessons: a teacher who reads the gold patch where a whole group failed,
+and a hint where an answer cannot be used. Effort: one hundredth of a reward for each token."""
+
+
+def excise(*words: object) -> str:
+    """Standard output of an excise command; its progress is shown. Ends the program if it fails."""
+    done = subprocess.run(
+        [sys.executable, "-m", "excise.pipeline.cli", *map(str, words)], stdout=subprocess.PIPE, text=True, check=False
+    )
+    if done.returncode not in (0, 4):
+        sys.exit(f"excise {' '.join(map(str, words))}: exit code {done.returncode}")
+    return done.stdout
+
+
+def settings(*items: str) -> list[str]:
+    """As options."""
+    return [word for item in items for word in ("--set", item)]
+
+
+def make_tasks(out: Path, into: Path, count: int, levels: tuple[str, str]) -> None:
+    """Add tasks of the lowest rungs to a set, unless that was done."""
+    asked = into / f"request-{levels[0]}.json"
+    if asked.exists():
+        return
+    request = {"lowest": levels[0], "highest": levels[1], "visibility": "tests", "count": count}
+    going = asked.with_suffix(".begun")
+    going.write_text(json.dumps(request))
+    excise("generate", "--request", going, "--out", out)
+    going.rename(asked)
+
+
+def evaluated(model: Path, out: Path, into: Path, name: str) -> dict[str, Any]:
+    """What ``excise eval`` says of a policy on the held-out tasks; made once."""
+    kept = into / "eval" / name / "eval.json"
+    if not kept.exists():
+        excise(
+            "eval", CONFIG, "--model", model, "--held-out", "--name", name, "--out", out, "--into", kept.parent,
+            "--quiet",
+        )  # fmt: skip
+    found: dict[str, Any] = json.loads(kept.read_text())
+    return found
+
+
+def trained(model: Path, out: Path, folder: Path, seed: int, steps: int, changes: Sequence[str]) -> Path:
+    """The policy of a run; one that was cut off goes on."""
+    policy = folder / "policy"
+    if not policy.exists():
+        resume = ["--resume"] if folder.exists() else []
+        excise(
+            "train", CONFIG, "--quiet", *resume, *settings(
+                f"folder='{folder}'", f"policy.model='{model}'", f"excise.out='{out}'", f"seed={seed}",
+                f"curriculum.seed={seed}", f"loop.steps={steps}", *changes,
+            ),
+        )  # fmt: skip
+    return policy
+
+
+def rows_of(folder: Path) -> list[dict[str, float]]:
+    """A run's metrics, step by step."""
+    return [json.loads(line) for line in (folder / "metrics.jsonl").read_text().splitlines()]
+
+
+def spread(values: Sequence[float]) -> str:
+    """Mean and standard deviation."""
+    mean = math.fsum(values) / len(values)
+    if len(values) == 1:
+        return f"{mean:.3f}"
+    deviation = math.sqrt(math.fsum((value - mean) ** 2 for value in values) / (len(values) - 1))
+    return f"{mean:.3f} ± {deviation:.3f}"
+
+
+def compare(variants: Sequence[str], given: argparse.Namespace) -> None:
+    """Train each variant with each seed and print the table."""
+    before = evaluated(given.model, given.out, given.into, "before")
+    num_tasks = len(before["tasks"])
+    print(f"{num_tasks} held-out tasks, {before['samples']} attempts at each; {given.steps} steps; seeds {given.seeds}")
+    heads = ("pass@1", "pass@4", "pass@16", "tokens")
+    print(f"{'':10} " + " ".join(f"{head:>16}" for head in heads))
+    show("before", [before])
+    for variant in variants:
+        found = []
+        for seed in given.seeds:
+            folder = given.into / f"{variant}-{given.steps}-{seed}"
+            policy = trained(given.model, given.out, folder, seed, given.steps, VARIANTS[variant])
+            found.append(evaluated(policy, given.out, given.into, folder.name))
+            rates = [row["pass@1"] for row in rows_of(folder) if "pass@1" in row]
+            few = max(1, len(rates) // 5)
+            first, last = (math.fsum(part) / len(part) for part in (rates[:few], rates[-few:]))
+            print(f"  {folder.name}: training pass rate {first:.3f} in the first fifth, {last:.3f} in the last")
+        show(variant, found)
+
+
+def show(name: str, found: Sequence[dict[str, Any]]) -> None:
+    """One line of the table."""
+    cells = [spread([one["pass_at"][k] for one in found]) for k in ("1", "4", "16")]
+    cells.append(spread([one["mean_tokens"] for one in found]))
+    print(f"{name:10} " + " ".join(f"{cell:>16}" for cell in cells), flush=True)
+
+
+def curriculum(given: argparse.Namespace) -> None:
+    """One run whose pool begins with the easiest tasks; what it asked for, and tier and pass rate over time."""
+    folder = given.into / f"curriculum-{given.steps}-{given.seeds[0]}"
+    changes = (
+        "curriculum.max_visits=2", "curriculum.ask.low_water=8", "curriculum.ask.set_point=0.15",
+        "curriculum.ask.pass_rate=[0.03, 0.6]", "curriculum.ask.count=24", "loop.patience_s=900.0",
+    )  # fmt: skip
+    trained(given.model, given.out, folder, given.seeds[0], given.steps, changes)
+    for row in rows_of(folder):
+        shown = {name: row[name] for name in ("step", "pass@1", "tier", "zero_variance") if name in row}
+        print(" ".join(f"{name} {value:.3f}" for name, value in shown.items()))
+    for path in sorted((folder / "requests").glob("*.json")):
+        asked = json.loads(path.read_text())
+        code = path.with_suffix(".code")
+        print(f"asked for {asked['lowest']} to {asked['highest']}, {asked['visibility']}: exit code", end=" ")
+        print(code.read_text() if code.exists() else "none yet")
+
+
+def main() -> None:
+    """Read the command line and do it."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("what", choices=("pass-rate", "ablation", "curriculum"))
+    parser.add_argument("out", type=lambda text: Path(text).absolute(), help="task set, as ./demo makes it")
+    parser.add_argument("model", type=lambda text: Path(text).absolute(), help="Hugging Face folder")
+    parser.add_argument("--into", type=lambda text: Path(text).absolute(), default=Path("learning").absolute())
+    parser.add_argument("--tasks", type=int, default=240, help="tasks to ask for")
+    parser.add_argument("--steps", type=int, default=40)
+    parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2])
+    given = parser.parse_args()
+    given.into.mkdir(parents=True, exist_ok=True)
+    if given.what == "curriculum":
+        make_tasks(given.out, given.into, given.tasks // 4, ("expression", "expression"))
+        return curriculum(given)
+    make_tasks(given.out, given.into, given.tasks, ("expression", "line"))
+    return compare(("rl",) if given.what == "pass-rate" else tuple(VARIANTS), given)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,203 @@
+"""Tokens per second of reinforcement learning: excise's engine and learner against TRL's GRPOTrainer.
+
+Both take the same model (a Hugging Face folder), the same prompts, the same number of answers to each, the same limits,
+one optimizer step (AdamW, no KL) for each batch, float32, the same threads, and a reward that costs nothing. A step is
+everything: sampling, log-probabilities, gradients, the optimizer, and handing the weights over. Steps of the two take
+turns, in processes of their own that sleep meanwhile; the first of each is not counted.
+
+Run: ``pip install trl datasets``, then ``python benchmarks/throughput.py MODEL [--prompts 8] [--answers 8]
+[--prompt-tokens 300] [--answer-tokens 32] [--steps 3]``. Prints sampled tokens per second of each, and their ratio.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+Ids = list[int]
+
+
+def prompts_of(model: Path, number: int, length: int) -> list[Ids]:
+    """Beginnings of modules of the standard library, as tokens."""
+    from transformers import AutoTokenizer
+
+    tokenizer: Any = AutoTokenizer.from_pretrained(model)
+    sources = sorted(Path(json.__file__).parents[1].glob("*.py"), key=lambda path: path.stat().st_size, reverse=True)
+    found = []
+    for path in sources:
+        ids = list(tokenizer.encode(path.read_text(encoding="utf-8"), add_special_tokens=False))[:length]
+        text = tokenizer.decode(ids)
+        if len(tokenizer.encode(text, add_special_tokens=False)) == length:  # TRL is given text
+            found.append(ids)
+        if len(found) == number:
+            return found
+    sys.exit("There are not enough prompts.")
+
+
+def reward(ids: Ids) -> float:
+    """Something that differs between answers."""
+    return float(sum(ids) % 7) / 7
+
+
+def turns() -> Iterator[None]:
+    """Each time that this process may go on."""
+    for _ in sys.stdin:
+        yield
+
+
+def tell(tokens: int, seconds: float) -> None:
+    """One step's numbers."""
+    print(json.dumps({"tokens": tokens, "seconds": seconds}), flush=True)
+
+
+def ours(given: argparse.Namespace) -> None:
+    """Steps of excise."""
+    import torch
+    from transformers import AutoModelForCausalLM
+
+    from excise.trainer.engines.transformers_engine import TransformersEngine
+    from excise.trainer.learner import Learner, LearnerSettings
+    from excise.trainer.records import Ending, Generation, Group, Rollout, Sampling, Segment, Turn
+
+    model = AutoModelForCausalLM.from_pretrained(given.model, dtype=torch.float32)
+    engine = TransformersEngine.from_folder(given.model, context_length=2048)
+    optimizer = torch.optim.AdamW(model.parameters(), lr=1e-6)
+    learner = Learner(model, optimizer, LearnerSettings(row_tokens=2048, reference_length=given.answer_tokens))
+    stop = (int(model.config.eos_token_id),)
+    prompts = prompts_of(given.model, given.prompts, given.prompt_tokens)
+
+    def rollout(number: int, prompt: Ids, answer: Generation) -> Rollout:
+        before = len(prompt)
+        segment = Segment(
+            ids=(*prompt, *answer.ids),
+            sampled=(False,) * before + (True,) * len(answer.ids),
+            logprobs=(0.0,) * before + answer.logprobs,
+            versions=(-1,) * before + answer.versions,
+            turns=(Turn(start=before, end=before + len(answer.ids), stop=answer.stop),),
+        )
+        name = f"r{number}"
+        earned = reward(list(answer.ids))
+        return Rollout(
+            rollout_id=name, group_id="g", instance_id="t", segments=(segment,), ending=Ending.FINISHED,
+            task_reward=earned,
+        )  # fmt: skip
+
+    async def steps() -> None:
+        for version, _ in enumerate(turns()):
+            began = time.perf_counter()
+            sampling = Sampling(max_tokens=given.answer_tokens, stop_ids=stop)
+            asked = [prompt for prompt in prompts for _ in range(given.answers)]
+            answers = await engine.generate(asked, sampling)
+            made = [rollout(n, asked[n], answer) for n, answer in enumerate(answers)]
+            groups = [
+                Group(group_id=str(n), instance_id="t", rollouts=tuple(made[n : n + given.answers]))
+                for n in range(0, len(made), given.answers)
+            ]
+            learner.step(groups, version)
+            await engine.load(learner.weights(), version + 1)
+            tell(sum(len(answer.ids) for answer in answers), time.perf_counter() - began)
+        await engine.close()
+
+    asyncio.run(steps())
+
+
+def theirs(given: argparse.Namespace) -> None:
+    """Steps of TRL."""
+    import torch
+    from datasets import Dataset
+    from transformers import AutoModelForCausalLM, AutoTokenizer, TrainerCallback
+    from trl import GRPOConfig, GRPOTrainer
+
+    tokenizer: Any = AutoTokenizer.from_pretrained(given.model)
+    texts = [tokenizer.decode(ids) for ids in prompts_of(given.model, given.prompts, given.prompt_tokens)]
+    sampled: list[int] = []
+    may: Iterator[None] = turns()
+
+    def rewards(completion_ids: list[Ids], **_: Any) -> list[float]:
+        sampled.append(sum(map(len, completion_ids)))
+        return [reward(ids) for ids in completion_ids]
+
+    class Turns(TrainerCallback):
+        """Waits before each step, tells of it behind it."""
+
+        def on_step_begin(self, *_: Any, **__: Any) -> None:
+            next(may)
+            self.began = time.perf_counter()
+
+        def on_step_end(self, *_: Any, **__: Any) -> None:
+            tell(sampled[-1], time.perf_counter() - self.began)
+
+    with tempfile.TemporaryDirectory() as folder:
+        config = GRPOConfig(
+            output_dir=folder, use_cpu=not torch.cuda.is_available(), bf16=False, report_to=[], save_strategy="no",
+            per_device_train_batch_size=given.answers, gradient_accumulation_steps=given.prompts,
+            num_generations=given.answers, max_completion_length=given.answer_tokens, max_steps=given.steps + 1,
+            learning_rate=1e-6, beta=0.0, loss_type="dr_grpo", scale_rewards="none", gradient_checkpointing=False,
+            disable_tqdm=True, logging_strategy="no", temperature=1.0, top_k=0, top_p=1.0,
+        )  # fmt: skip
+        model = AutoModelForCausalLM.from_pretrained(given.model, dtype=torch.float32)
+        repeated = texts * (given.steps + 2)
+        trainer = GRPOTrainer(
+            model=model, reward_funcs=rewards, args=config, train_dataset=Dataset.from_dict({"prompt": repeated}),
+            processing_class=tokenizer, callbacks=[Turns()],
+        )  # fmt: skip
+        trainer.train()
+
+
+def main() -> None:
+    """Let the two take turns, and print."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("model", type=Path)
+    parser.add_argument("--prompts", type=int, default=8)
+    parser.add_argument("--answers", type=int, default=8)
+    parser.add_argument("--prompt-tokens", type=int, default=300)
+    parser.add_argument("--answer-tokens", type=int, default=32)
+    parser.add_argument("--steps", type=int, default=3)
+    parser.add_argument("--side", choices=("excise", "trl"))
+    given = parser.parse_args()
+    sides: dict[str, Callable[[argparse.Namespace], None]] = {"excise": ours, "trl": theirs}
+    if given.side:
+        sides[given.side](given)
+    else:
+        take_turns(given, list(sides))
+
+
+def take_turns(given: argparse.Namespace, sides: list[str]) -> None:
+    """One step of each after the other."""
+    again = [sys.executable, __file__, *sys.argv[1:], "--side"]
+    running = {
+        name: subprocess.Popen([*again, name], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        for name in sides
+    }
+    rates: dict[str, list[float]] = {name: [] for name in sides}
+    for step in range(given.steps + 1):
+        for name, process in running.items():
+            assert process.stdin is not None
+            assert process.stdout is not None
+            process.stdin.write("go\n")
+            process.stdin.flush()
+            line = next((line for line in process.stdout if line.startswith("{")), "")
+            if not line:
+                sys.exit(f"{name} ended with exit code {process.wait()}")
+            found = json.loads(line)
+            print(f"step {step} {name}: {found['tokens']} tokens in {found['seconds']:.1f} s", flush=True)
+            rates[name].append(found["tokens"] / found["seconds"])
+    for process in running.values():
+        assert process.stdin is not None
+        process.stdin.close()
+        process.wait()
+    ours_, theirs_ = (median(rates[name][1:]) for name in sides)
+    print(f"excise {ours_:.1f} tokens/s, TRL {theirs_:.1f} tokens/s, ratio {ours_ / theirs_:.2f}")
+
+
+if __name__ == "__main__":
+    main()
