@@ -4,14 +4,14 @@ The tasks are the lowest rungs, since the model is small: one line of a function
 model continues the file there. Source files are either trained on or held out, never both. Everything is done by the
 commands that users have: ``excise generate --request``, ``excise train``, ``excise eval``.
 
-Run: ``./demo`` first; then one of
+Run one of
 
-``python benchmarks/learning.py pass-rate demo-out MODEL``: held-out pass rates before and after, over seeds
-``python benchmarks/learning.py ablation demo-out MODEL``: the same for RL alone, with lessons, with a price on effort
-``python benchmarks/learning.py curriculum demo-out MODEL``: the pool begins with the easiest tasks and asks for others
+``python benchmarks/learning.py pass-rate MODEL``: held-out pass rates before and after, over seeds
+``python benchmarks/learning.py ablation MODEL``: the same for RL alone, with lessons, with a price on effort
+``python benchmarks/learning.py curriculum MODEL``: the pool begins with the easiest tasks and asks for others
 
-MODEL is a Hugging Face folder: ``.venv-vllm/smollm2`` after ``scripts/vllm.sh``. Runs are kept in ``--into`` and not
-made again: what was interrupted goes on.
+MODEL is a Hugging Face folder: ``.venv-vllm/smollm2`` after ``scripts/vllm.sh``. Tasks and runs are kept in ``--into``
+and not made again: what was interrupted goes on.
 """
 
 from __future__ import annotations
@@ -26,6 +26,11 @@ from pathlib import Path
 from typing import Any
 
 CONFIG = Path(__file__).with_name("learning.toml")
+SOURCES = (
+    "pypi:toolz==1.2.0", "pypi:tinydb==4.9.0", "pypi:inflection==0.5.1", "pypi:voluptuous==0.16.0",
+    "pypi:boltons==26.2.0", "pypi:jinja2==3.1.6", "pypi:python-slugify==9.2.0",
+)  # fmt: skip
+"""Projects whose tests are quick."""
 VARIANTS: dict[str, tuple[str, ...]] = {
     "rl": (),
     "lessons": ("learner.lessons.weight=0.5", "teacher.privileged=gold"),
@@ -52,13 +57,13 @@ def settings(*items: str) -> list[str]:
 
 def make_tasks(out: Path, into: Path, count: int, levels: tuple[str, str]) -> None:
     """Add tasks of the lowest rungs to a set, unless that was done."""
-    asked = into / f"request-{levels[0]}.json"
+    asked = into / f"request-{'-'.join(levels)}.json"
     if asked.exists():
         return
     request = {"lowest": levels[0], "highest": levels[1], "visibility": "tests", "count": count}
     going = asked.with_suffix(".begun")
     going.write_text(json.dumps(request))
-    excise("generate", "--request", going, "--out", out)
+    excise("generate", *SOURCES, "--request", going, "--out", out)
     going.rename(asked)
 
 
@@ -152,19 +157,21 @@ def main() -> None:
     """Read the command line and do it."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("what", choices=("pass-rate", "ablation", "curriculum"))
-    parser.add_argument("out", type=lambda text: Path(text).absolute(), help="task set, as ./demo makes it")
     parser.add_argument("model", type=lambda text: Path(text).absolute(), help="Hugging Face folder")
     parser.add_argument("--into", type=lambda text: Path(text).absolute(), default=Path("learning").absolute())
-    parser.add_argument("--tasks", type=int, default=240, help="tasks to ask for")
+    parser.add_argument("--tasks", type=int, default=175, help="tasks to ask for")
     parser.add_argument("--steps", type=int, default=40)
     parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2])
     given = parser.parse_args()
     given.into.mkdir(parents=True, exist_ok=True)
     if given.what == "curriculum":
-        make_tasks(given.out, given.into, given.tasks // 4, ("expression", "expression"))
-        return curriculum(given)
-    make_tasks(given.out, given.into, given.tasks, ("expression", "line"))
-    return compare(("rl",) if given.what == "pass-rate" else tuple(VARIANTS), given)
+        given.out = given.into / "easiest"
+        make_tasks(given.out, given.into, given.tasks // 5, ("expression", "expression"))
+        curriculum(given)
+    else:
+        given.out = given.into / "tasks"
+        make_tasks(given.out, given.into, given.tasks, ("expression", "line"))
+        compare(("rl",) if given.what == "pass-rate" else tuple(VARIANTS), given)
 
 
 if __name__ == "__main__":

@@ -70,8 +70,8 @@ class RecordedDesk:
 class TaskArena:
     """See :class:`excise.trainer.protocols.Arena`; over the tasks of a set, or over ``ids`` of them.
 
-    ``graders`` grades are made at once, each within ``grade_s`` seconds; ``suspicious`` is a folder for trajectories
-    that the monitor flags.
+    ``graders`` grades are made at once, each within ``grade_s`` seconds, ``brief`` as :class:`Grader` says;
+    ``suspicious`` is a folder for trajectories that the monitor flags.
     """
 
     def __init__(
@@ -82,9 +82,10 @@ class TaskArena:
         ids: Iterable[str] | None = None,
         graders: int = 2,
         grade_s: float = 1800.0,
+        brief: bool = True,
         suspicious: Path | None = None,
     ) -> None:
-        self._grader = Grader(taskset, settings)
+        self._grader = Grader(taskset, settings, brief=brief)
         self._root, self._suspicious, self._grade_s = taskset.root, suspicious, grade_s
         self._wanted = None if ids is None else frozenset(ids)
         self._tasks: dict[str, Task] = {}

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import hashlib
 import threading
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import TypeVar
 
 from excise.config import Settings
@@ -13,24 +15,34 @@ from excise.pipeline.cache import StageCache, stage_key
 from excise.pipeline.over_tasks import Trouble, prepared_of
 from excise.pipeline.stages import workbench
 from excise.types import Grade, GradingKit, Task
-from excise.verifiers.grading.grader import Conditions, conditions, grade, ungraded
+from excise.verifiers.grading.grader import Conditions, bears_brief, conditions, grade, ungraded
 from excise.verifiers.grading.kit import make_kit
 from excise.verifiers.workbench import Workbench
 
 T = TypeVar("T")
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Brief:
+    """Whether a task bears brief grades."""
+
+    holds: bool
+
+
 class Grader:
     """Grades diffs against the tasks of a set; safe for many threads at once.
 
     The first grade of an environment makes it (from the set's files and its lock) and tries its untouched tests under
-    the grader's conditions; both are kept in ``settings.cache``.
+    the grader's conditions; both are kept in ``settings.cache``. ``brief`` is for training and evaluation, where most
+    answers are wrong: these cost one run of the tests that must come to pass, see
+    :func:`excise.verifiers.grading.grader.grade`, and grades are kept, so that an equal answer is graded once.
 
     >>> Grader(TaskSet.open("demo-out"), Settings()).grade("attrs__1a2b3c", diff).reward  # doctest: +SKIP
     """
 
-    def __init__(self, taskset: TaskSet, settings: Settings) -> None:
+    def __init__(self, taskset: TaskSet, settings: Settings, *, brief: bool = False) -> None:
         self.taskset = taskset
+        self.brief = brief
         self.settings = settings.model_copy(update={"out": taskset.root})
         self._lock = threading.Lock()
         self._locks: dict[str, threading.Lock] = {}
@@ -48,8 +60,7 @@ class Grader:
             ready = self.ready(task)
             if isinstance(ready, Trouble):
                 return ungraded(task, ready.reason, ready.detail)
-            bench, terms = ready
-            return grade(bench, task, self.kit(bench, task), diff, terms)
+            return self._brief(*ready, task, diff) if self.brief else self._grade(*ready, task, diff)
         except (ExciseError, OSError, MemoryError) as error:
             return ungraded(task, getattr(error, "reason", "infra_error"), str(error))
 
@@ -73,9 +84,26 @@ class Grader:
             if task.instance_id not in self._kits:
                 kit = self.taskset.kit(task.instance_id)
                 self._kits[task.instance_id] = kit or self._kept(
-                    GradingKit, "kit", task.instance_id, lambda: make_kit(bench, task)
+                    GradingKit, "kit", (task.instance_id,), lambda: make_kit(bench, task)
                 )
             return self._kits[task.instance_id]
+
+    def _grade(self, bench: Workbench, terms: Conditions, task: Task, diff: str, *, brief: bool = False) -> Grade:
+        return grade(bench, task, self.kit(bench, task), diff, terms, brief=brief)
+
+    def _brief(self, bench: Workbench, terms: Conditions, task: Task, diff: str) -> Grade:
+        with self._lock_of(task.instance_id):
+            bears = self._kept(
+                _Brief, "brief", (task.instance_id,), lambda: _Brief(holds=bears_brief(bench, task, terms))
+            )
+        subject = task.instance_id, hashlib.sha256(diff.encode("utf-8", "surrogateescape")).hexdigest()
+        return self._kept(
+            Grade,
+            "grade",
+            subject,
+            lambda: self._grade(bench, terms, task, diff, brief=bears.holds),
+            worth=lambda found: found.decided,
+        )
 
     def _lock_of(self, name: str) -> threading.Lock:
         with self._lock:
@@ -88,17 +116,27 @@ class Grader:
         if isinstance(prepared, Trouble):
             return prepared
         bench = workbench(settings, prepared)
-        terms = self._kept(Conditions, "conditions", task.env_id, lambda: conditions(bench, bench.baseline.passing()))
+        terms = self._kept(
+            Conditions, "conditions", (task.env_id,), lambda: conditions(bench, bench.baseline.passing())
+        )
         return bench, terms
 
-    def _kept(self, cls: type[T], stage: str, subject: str, make: Callable[[], T]) -> T:
-        """From the cache, or made now and kept there."""
-        cache, key = StageCache(self.settings.cache), stage_key(stage, subject, self.settings.sandbox)
+    def _kept(
+        self,
+        cls: type[T],
+        stage: str,
+        subject: tuple[str, ...],
+        make: Callable[[], T],
+        worth: Callable[[T], bool] = lambda _: True,
+    ) -> T:
+        """From the cache, or made now and, if it is ``worth`` it, kept there."""
+        cache, key = StageCache(self.settings.cache), stage_key(stage, *subject, self.settings.sandbox)
         known = cache.get(cls, stage, key)
         if isinstance(known, cls):
             return known
         made = make()
-        cache.put(stage, key, made)
+        if worth(made):
+            cache.put(stage, key, made)
         return made
 
 

@@ -126,7 +126,11 @@ async def _supplied(settings: TrainSettings, stack: AsyncExitStack) -> tuple[Eng
     require_sandbox(excise)
     trial = Trial(engine=settings.engine, rollouts=settings.rollouts, eval=settings.eval)
     arena = TaskArena(
-        TaskSet.open(excise.out), excise, graders=settings.eval.graders, suspicious=settings.folder / "suspicious"
+        TaskSet.open(excise.out),
+        excise,
+        graders=settings.eval.graders,
+        brief=settings.rollouts.partial_credit == 0,
+        suspicious=settings.folder / "suspicious",
     )
     stack.callback(arena.close)
     requests = RequestRunner(settings.folder / "requests", excise.out, options=["--cache", str(excise.cache)])

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -17,6 +18,7 @@ from excise.types import Grade, Status, Task, Worker
 from excise.verifiers.attacks.attack import LINK, diff_of, target_of
 from excise.verifiers.grading import grader as grading
 from excise.verifiers.grading.intake import MAX_DIFF_BYTES, paths_of, sections, take_in
+from excise.verifiers.grading.kit import graded_run
 from excise.verifiers.workbench import Workbench
 
 
@@ -218,3 +220,46 @@ def test_few_calls_are_not_asked(graders: Grader, ready: Workbench, task: Task) 
 def test_patches_that_are_no_text_are_an_error_of_ours(ready: Workbench, task: Task) -> None:
     with pytest.raises(PatchError):
         take_in(ready, task, "diff --git a/x b/x\nnonsense\n", ready.edits_of(task.deletion_patch))
+
+
+def test_brief_grades_say_the_same_with_less(
+    shapes: Any, ready: Workbench, task: Task, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Wrong answers cost one run of the tests that are missing; what passes is graded whole; equal answers once."""
+    brief = Grader(shapes.taskset, shapes.settings, brief=True)
+    mark = f"\n# {tmp_path}"  # the cache outlives this test
+    runs: list[int] = []
+
+    def counted(*given: Any, **options: Any) -> Any:
+        runs.append(len(given[2]))
+        return graded_run(*given, **options)
+
+    monkeypatch.setattr(grading, "graded_run", counted)
+    target = target_of(ready, task)
+    code = ready.read([target.module])[target.module].decode()
+    wrong = diff_of(target.shipped, {target.module: code.replace("def spiral", "def other") + mark})
+    gold = diff_of(target.shipped, {**target.stubbed, target.module: code + mark})
+    spoiling = {**target.stubbed, target.module: code + mark, "src/shapes/text.py": "raise ImportError\n"}
+    spoilt = diff_of(target.shipped, spoiling)
+    num_hidden = len(task.fail_to_pass)
+    found = brief.grade(task.instance_id, wrong)
+    assert (found.decided, found.reward, found.reasons, found.num_tests) == (True, 0, ("fail_to_pass",), num_hidden)
+    assert runs[-1] == num_hidden
+    before = len(runs)
+    assert brief.grade(task.instance_id, wrong) == found
+    assert len(runs) == before
+    best = brief.grade(task.instance_id, gold)
+    assert (best.reward, best.num_tests) == (1, num_hidden + len(task.pass_to_pass))
+    assert best.reward_calls == 1
+    assert brief.grade(task.instance_id, spoilt).reward == 0
+
+
+def test_tests_that_need_others_before_them_are_not_run_alone(
+    shapes: Any, task: Task, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings = shapes.settings.model_copy(update={"cache": tmp_path})
+    monkeypatch.setattr("excise.pipeline.grading.bears_brief", lambda *_: False)
+    made = Grader(shapes.taskset, shapes.settings, brief=True)
+    bench, terms = made.ready(task)  # type: ignore[misc]
+    made.settings = settings
+    assert made._brief(bench, terms, task, "").num_tests == len(task.fail_to_pass) + len(task.pass_to_pass)

@@ -59,11 +59,20 @@ def conditions(bench: Workbench, ids: Sequence[str]) -> Conditions:
 
 
 def grade(
-    bench: Workbench, task: Task, kit: GradingKit | None, diff: str, terms: Conditions, *, seed: str = ""
+    bench: Workbench,
+    task: Task,
+    kit: GradingKit | None,
+    diff: str,
+    terms: Conditions,
+    *,
+    seed: str = "",
+    brief: bool = False,
 ) -> Grade:
     """Grade a diff against the shipped tree of ``task``. Never raises for what a solution does.
 
-    ``seed`` makes names and places of canaries repeatable; by default nobody can know them.
+    ``seed`` makes names and places of canaries repeatable; by default nobody can know them. With ``brief``, the tests
+    that must come to pass are run alone first, and where one does not, that is the whole grade: nothing is known of
+    the other tests and the calls then. What earns something is graded as ever.
     """
     began = time.monotonic()
     try:
@@ -72,10 +81,17 @@ def grade(
     except PatchError as error:
         return ungraded(task, error.reason, str(error), decided=True, wall_s=time.monotonic() - began)
     try:
-        found = _Grading(bench, task, kit, terms, {**shipped, **intake.edits}, seed or secrets.token_hex(16)).run()
+        found = _Grading(bench, task, kit, terms, {**shipped, **intake.edits}, seed or secrets.token_hex(16)).run(brief)
     except (SandboxError, OSError, MemoryError) as error:
         return ungraded(task, "infra_error", str(error), wall_s=time.monotonic() - began)
     return replace(found, ignored=_told(intake), wall_s=round(time.monotonic() - began, 3))
+
+
+def bears_brief(bench: Workbench, task: Task, terms: Conditions) -> bool:
+    """Whether the tests that the gold patch makes pass do so without all others before them."""
+    shipped = bench.edits_of(task.deletion_patch)
+    solution = {**shipped, **take_in(bench, task, task.patch, shipped).edits}
+    return not _Grading(bench, task, None, terms, solution, secrets.token_hex(16)).failing_alone()
 
 
 def ungraded(task: Task, reason: str, detail: str, *, decided: bool = False, wall_s: float = 0.0) -> Grade:
@@ -134,23 +150,32 @@ class _Grading:
         self.reasons: list[str] = []
         self.evidence: dict[str, str] = {}
 
-    def run(self) -> Grade:
-        """All runs, put together."""
+    def failing_alone(self) -> list[str]:
+        """The tests that must come to pass and do not when they are run without others."""
+        ids = [test for test in self.task.fail_to_pass if test not in self.terms.unfit]
+        return _not_passed(self._tests(ids)[0], ids)
+
+    def run(self, brief: bool = False) -> Grade:
+        """All runs, put together; ``brief`` ends with the tests that must come to pass if one does not."""
         unfit = set(self.terms.unfit)
         fail_to_pass = [test for test in self.task.fail_to_pass if test not in unfit]
         pass_to_pass = [test for test in self.task.pass_to_pass if test not in unfit]
-        ids = [*fail_to_pass, *pass_to_pass]
+        ids = fail_to_pass if brief and fail_to_pass else [*fail_to_pass, *pass_to_pass]
         tests, canaries = self._tests(ids)
+        if brief and not _not_passed(tests, ids):
+            brief, ids = False, [*fail_to_pass, *pass_to_pass]
+            tests, canaries = self._tests(ids)
         worker = tests.run.worker
         statuses = tests.run.statuses()
-        failed = [test for test in fail_to_pass if statuses.get(test) is not Status.PASSED]
-        broken = [test for test in pass_to_pass if statuses.get(test) is not Status.PASSED]
+        failed = _not_passed(tests, fail_to_pass)
+        pass_to_pass = [] if brief else pass_to_pass
+        broken = _not_passed(tests, pass_to_pass)
         mirror = self._mirror() if not failed and not broken else _Mirror(Worker.OK, 0, ())  # failing needs no proof
         decided = bool(fail_to_pass) and not {worker, mirror.worker} & {Worker.INFRA_ERROR, Worker.KILLED}
         self._judge_tests(tests, failed, broken, canaries, mirror)
         tampered = bool(TAMPERED & set(self.reasons))
         good = decided and not failed and not broken and not tampered and tests.run.finished
-        calls = self._calls()
+        calls = _Calls(None, 0, 0) if brief else self._calls()
         if not fail_to_pass:
             self.reasons.append("nothing_to_grade")
         if unfit:
