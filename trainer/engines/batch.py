@@ -42,11 +42,17 @@ class Answer:
             self.future.set_result(done)
 
 
+SPARE = 0.75
+"""Rows are moved together when no more than this share of them is still being written."""
+
+
 class Batch:
     """Rows of answers with their keys and values; all of them end in the same column.
 
-    Of answers that are over, keys and values are remembered, ``remembered`` tokens of them in all: where a
-    prompt goes on from such an answer, as in a conversation, only what is new is read.
+    Rows of answers that are over stay where they are for a while, unread: moving the others copies everything.
+
+    Of prompts, and of answers that are over, keys and values are remembered, ``remembered`` tokens of each kind: where
+    a prompt was read before, or goes on from such an answer, as in a conversation, only what is new is read.
     """
 
     def __init__(self, model: Any, pad_id: int, remembered: int = 16_384) -> None:
@@ -56,11 +62,15 @@ class Batch:
         """Tokens of prompts that were read, padding not counted."""
         self._cache = new_cache()
         self._mask = torch.zeros(0, 0, dtype=torch.long, device=model.device)
+        self._rows: list[int] = []
+        """Of each answer."""
         self._past: dict[tuple[int, ...], Any] = {}
+        self._prompts: dict[tuple[int, ...], tuple[torch.Tensor, Any]] = {}
 
     def forget(self) -> None:
         """Forget what other weights made of earlier answers."""
         self._past.clear()
+        self._prompts.clear()
 
     def admit(self, answers: Sequence[Answer], version: int) -> None:
         """Read prompts, draw each answer's first token, and go on with those that are not over by then.
@@ -68,16 +78,14 @@ class Batch:
         Equal prompts are read once.
         """
         prompts = list(dict.fromkeys(answer.prompt for answer in answers))
-        known = {prompt: self._known(prompt) for prompt in prompts}
-        fresh = [prompt for prompt in prompts if not known[prompt]]
-        parts = [self._read(fresh)] if fresh else []
-        parts += [self._read_on(prompt, past) for prompt, past in known.items() if past]
+        self._read([prompt for prompt in prompts if prompt not in self._prompts and not self._known(prompt)])
+        parts = [self._prompts[p] if p in self._prompts else self._read_on(p, self._known(p)) for p in prompts]
         logits = torch.cat([part[0] for part in parts])
-        masks = [part[1] for part in parts]
-        cache = joined([part[2] for part in parts]) if len(parts) > 1 else parts[0][2]
-        mask = functools.reduce(_stacked, masks)
-        row_of_prompt = {prompt: row for row, prompt in enumerate(sorted(prompts, key=lambda p: bool(known[p])))}
+        cache = joined([part[1] for part in parts]) if len(parts) > 1 else row_of(parts[0][1], 0, 0, len(prompts[0]))
+        mask = functools.reduce(_stacked, [self._mask.new_ones(1, len(prompt)) for prompt in prompts])
+        row_of_prompt = {prompt: row for row, prompt in enumerate(prompts)}
         rows = torch.tensor([row_of_prompt[answer.prompt] for answer in answers], device=self.model.device)
+        self._forget_oldest(self._prompts)
         draw(logits.index_select(0, rows), answers, version)
         going_on = [n for n, answer in enumerate(answers) if not self._over(answer)]
         if not going_on:
@@ -85,12 +93,18 @@ class Batch:
         kept = rows[going_on]
         select(cache, kept)
         mask = mask.index_select(0, kept)
+        if len(self._rows) < self._mask.shape[0]:
+            self._move_together()
+        first = self._mask.shape[0] if self.answers else 0
         self._cache = joined([self._cache, cache]) if self.answers else cache
         self._mask = _stacked(self._mask, mask) if self.answers else mask
         self.answers += [answers[n] for n in going_on]
+        self._rows += range(first, first + len(going_on))
 
-    def _read(self, prompts: Sequence[tuple[int, ...]]) -> tuple[torch.Tensor, torch.Tensor, Any]:
-        """Logits behind each prompt, mask and cache."""
+    def _read(self, prompts: Sequence[tuple[int, ...]]) -> None:
+        """Remember each prompt: the logits behind it, and its cache."""
+        if not prompts:
+            return
         width, device = max(map(len, prompts)), self.model.device
         ids = torch.full((len(prompts), width), self.pad_id, dtype=torch.long)
         mask = torch.zeros(len(prompts), width, dtype=torch.long)
@@ -99,54 +113,68 @@ class Batch:
             mask[row, width - len(prompt) :] = 1
         self.num_read += int(mask.sum())
         ids, mask, cache = ids.to(device), mask.to(device), new_cache()
-        return self._forward(ids, mask, cache), mask, cache
+        logits = self._forward(ids, mask, cache)
+        for row, prompt in enumerate(prompts):
+            self._prompts[prompt] = logits[row : row + 1], row_of(cache, row, width - len(prompt), width)
 
-    def _read_on(self, prompt: tuple[int, ...], past: tuple[int, ...]) -> tuple[torch.Tensor, torch.Tensor, Any]:
+    def _read_on(self, prompt: tuple[int, ...], past: tuple[int, ...]) -> tuple[torch.Tensor, Any]:
         """The same for one prompt that begins with what is remembered."""
-        device, cache = self.model.device, row_of(self._past[past], 0, 0)
+        device, cache = self.model.device, row_of(self._past[past], 0, 0, len(past))
         ids = torch.tensor([prompt[len(past) :]], device=device)
         mask = torch.ones(1, len(prompt), dtype=torch.long, device=device)
         self.num_read += ids.shape[1]
-        return self._forward(ids, mask, cache), mask, cache
+        self._prompts[prompt] = self._forward(ids, mask, cache), cache
+        return self._prompts[prompt]
 
     def _known(self, prompt: tuple[int, ...]) -> tuple[int, ...]:
         """The longest beginning of a prompt that is remembered; its last token is always read."""
         found = (past for past in self._past if len(past) < len(prompt) and prompt[: len(past)] == past)
         return max(found, key=len, default=())
 
-    def _remember(self, row: int, version: int) -> None:
+    def _remember(self, number: int, version: int) -> None:
         """Keep the keys and values of an answer that is over, if one version of the weights made all of them."""
-        answer = self.answers[row]
+        answer = self.answers[number]
         ids = (*answer.prompt, *answer.ids[:-1])
         if answer.versions[0] != version or len(ids) > self.remembered:
             return
         for past in [past for past in self._past if ids[: len(past)] == past]:
             del self._past[past]
-        self._past[ids] = row_of(self._cache, row, self._mask.shape[1] - len(ids))
-        while sum(map(len, self._past)) > self.remembered:
-            del self._past[next(iter(self._past))]
+        end = self._mask.shape[1]
+        self._past[ids] = row_of(self._cache, self._rows[number], end - len(ids), end)
+        self._forget_oldest(self._past)
+
+    def _forget_oldest(self, known: dict[tuple[int, ...], Any]) -> None:
+        while sum(map(len, known)) > self.remembered:
+            del known[next(iter(known))]
 
     def step(self, version: int) -> None:
         """One more token for every answer."""
-        last = torch.tensor([[answer.ids[-1]] for answer in self.answers], device=self.model.device)
-        self._mask = torch.cat([self._mask, self._mask.new_ones(len(self.answers), 1)], dim=1)
-        draw(self._forward(last, self._mask, self._cache), self.answers, version)
-        for row, answer in enumerate(self.answers):
+        last = [[self.pad_id]] * self._mask.shape[0]
+        for row, answer in zip(self._rows, self.answers, strict=True):
+            last[row] = [answer.ids[-1]]
+        self._mask = torch.cat([self._mask, self._mask.new_ones(len(last), 1)], dim=1)
+        logits = self._forward(torch.tensor(last, device=self.model.device), self._mask, self._cache)
+        draw(logits if len(self._rows) == len(last) else logits[self._rows], self.answers, version)
+        for number, answer in enumerate(self.answers):
             if answer.stop is not None and not answer.future.cancelled():
-                self._remember(row, version)
+                self._remember(number, version)
         self.drop_finished()
 
     def drop_finished(self) -> None:
-        """Take out what is over, or no longer wanted, and the columns that nobody needs any more."""
+        """Take out what is over, or no longer wanted; with many of them, their rows and columns as well."""
         kept = [n for n, answer in enumerate(self.answers) if not self._over(answer)]
-        if len(kept) == len(self.answers):
-            return
-        self.answers = [self.answers[n] for n in kept]
-        if not kept:
+        self.answers, self._rows = [self.answers[n] for n in kept], [self._rows[n] for n in kept]
+        if len(kept) <= SPARE * self._mask.shape[0]:
+            self._move_together()
+
+    def _move_together(self) -> None:
+        """Let go of the rows of answers that are over, and of the columns that nobody needs any more."""
+        if not self.answers:
             self._cache = new_cache()
             self._mask = self._mask[:0, :0]
             return
-        rows = torch.tensor(kept, device=self._mask.device)
+        rows = torch.tensor(self._rows, device=self._mask.device)
+        self._rows = list(range(len(self._rows)))
         mask = self._mask.index_select(0, rows)
         first = int(mask.argmax(dim=1).min())
         self._mask = mask[:, first:]

@@ -61,11 +61,11 @@ class GrowingLayer(CacheLayerMixin):  # type: ignore[misc]
         keys, values = (states[:, :, first:].index_select(0, rows) for states in self._views())
         self._buffers, self.length = (keys, values), self.length - first
 
-    def row(self, row: int, first: int) -> GrowingLayer:
-        """A copy of one row, without the columns before ``first``."""
+    def row(self, row: int, first: int, end: int) -> GrowingLayer:
+        """A copy of columns ``first`` to ``end`` of one row."""
         copy = GrowingLayer()
-        keys, values = (states[row : row + 1, :, first:].clone() for states in self._views())
-        copy._buffers, copy.length, copy.is_initialized = (keys, values), self.length - first, True
+        keys, values = (states[row : row + 1, :, first:end].clone() for states in self._views())
+        copy._buffers, copy.length, copy.is_initialized = (keys, values), end - first, True
         return copy
 
     def get_mask_sizes(self, query_length: int) -> tuple[int, int]:
@@ -97,11 +97,11 @@ def joined(parts: list[Cache]) -> Cache:
     return whole
 
 
-def row_of(cache: Cache, row: int, first: int) -> Cache:
-    """A copy of one row, without the columns before ``first``."""
+def row_of(cache: Cache, row: int, first: int, end: int) -> Cache:
+    """A copy of columns ``first`` to ``end`` of one row."""
     whole = new_cache()
     for layer in cache.layers:
-        whole.layers.append(layer.row(row, first))
+        whole.layers.append(layer.row(row, first, end))
     return whole
 
 

@@ -86,7 +86,9 @@ class TransformersEngine:
     ) -> TransformersEngine:
         """An engine with the weights of a folder. Raises :class:`EngineError` if there are none."""
         from transformers import AutoModelForCausalLM
+        from transformers.utils import logging
 
+        logging.disable_progress_bar()
         try:
             model = AutoModelForCausalLM.from_pretrained(folder, dtype=getattr(torch, dtype))
         except (OSError, ValueError) as error:
@@ -185,8 +187,14 @@ class TransformersEngine:
             self._batch.step(self._version)
 
     def _next_prompts(self) -> list[Answer]:
-        """As many of the waiting as there is room for; of equal prompts, one counts."""
+        """As many of the waiting as there is room for; of equal prompts, one counts.
+
+        None, while there is room for a few of them only: whoever comes has all others' keys and values moved.
+        """
         coming: list[Answer] = []
+        room = self.max_batch - len(self._batch.answers)
+        if self._batch.answers and room < min(len(self._waiting), self.max_batch // 4):
+            return coming
         prompts: set[tuple[int, ...]] = set()
         widest = 0
         while self._waiting and len(self._batch.answers) + len(coming) < self.max_batch:
