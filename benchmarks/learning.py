@@ -160,7 +160,7 @@ def main() -> None:
     parser.add_argument("model", type=lambda text: Path(text).absolute(), help="Hugging Face folder")
     parser.add_argument("--into", type=lambda text: Path(text).absolute(), default=Path("learning").absolute())
     parser.add_argument("--tasks", type=int, default=175, help="tasks to ask for")
-    parser.add_argument("--steps", type=int, default=40)
+    parser.add_argument("--steps", type=int, default=24)
     parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2])
     given = parser.parse_args()
     given.into.mkdir(parents=True, exist_ok=True)
