@@ -12,7 +12,7 @@ Each step is one line of ``metrics.jsonl`` and one point of every TensorBoard cu
 ``staleness_max``          the oldest
 ``tier``                   mean height on the ladder of the tasks tried: 0 expression, 1 line, 2 stub, ...
 ``mismatch_kl``            KL(sampler ‖ policy), estimated over all trained tokens, in nats
-``logprob_difference_fresh``  mean absolute difference of log-probabilities of tokens that the same weights drew
+``logprob_difference_fresh``  mean absolute difference of log-probabilities of answers that the same weights wrote
 ``masked_positive``, ``masked_negative``  share of tokens beyond the trust region, by the sign of their advantage
 ``entropy``                mean entropy of the policy at drawn tokens, in nats
 ``hint_kl``                mean divergence from the teacher at lesson tokens, before the step, in nats

@@ -335,6 +335,13 @@ def test_metrics_are_means_over_tokens(groups: list[Group]) -> None:
     assert metrics["logprob_difference"] == pytest.approx(difference.abs().mean().item(), rel=1e-5)
     assert metrics["mismatch_kl"] == pytest.approx((difference.exp() - 1 - difference).mean().item(), rel=1e-5)
     assert metrics["logprob_difference_fresh"] == pytest.approx(metrics["logprob_difference"])
+    mixed, _ = sequences([groups[2]], advantages([groups[2]]))
+    changed = [replace(mixed[0], versions=(0,) * (len(mixed[0].versions) - 1) + (1,)), *mixed[1:]]
+    fresh = make_row(changed, torch.device("cpu")).versions.tolist()
+    count = len(mixed[0].versions)
+    assert (set(fresh[:count]), set(fresh[count:])) == ({-1}, {0}), (
+        "weights that changed under way make no answer fresh"
+    )
     uniform = torch.zeros(3, VOCABULARY, dtype=torch.float64)
     assert entropies(uniform).tolist() == pytest.approx([math.log(VOCABULARY)] * 3)
 

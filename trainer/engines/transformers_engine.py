@@ -148,9 +148,9 @@ class TransformersEngine:
         return job.future
 
     async def _wait(self, *futures: Future[Any]) -> Sequence[Any]:
-        waited = asyncio.gather(*map(asyncio.wrap_future, futures))
         try:
-            return await asyncio.wait_for(waited, self.deadline_s)
+            async with asyncio.timeout(self.deadline_s):
+                return await asyncio.gather(*map(asyncio.wrap_future, futures))
         except TimeoutError:
             raise EngineError(f"The engine did not answer within {self.deadline_s:.0f} s.") from None
 

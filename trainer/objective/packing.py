@@ -58,7 +58,7 @@ class Row:
     sampler: torch.Tensor
     """``[P]``, float64: log-probability that the sampler had."""
     versions: torch.Tensor
-    """``[P]``, int64: version that drew the token."""
+    """``[P]``, int64: version that drew the token and all others of its sequence; -1 where there were several."""
     advantages: torch.Tensor
     """``[P]``, float64; 0 where :attr:`counted` is false."""
     counted: torch.Tensor
@@ -213,9 +213,9 @@ def make_row(members: Sequence[TrainingSequence], device: torch.device, *, share
     lessons: list[PlacedLesson] = []
     for member, places in zip(members, wanted, strict=True):
         row_of = {place: len(sampler) + number for number, place in enumerate(places)}
-        known = dict(zip(member.places, zip(member.logprobs, member.versions, strict=True), strict=True))
-        sampler += [known[place][0] for place in places]
-        versions += [known[place][1] for place in places]
+        known = dict(zip(member.places, member.logprobs, strict=True))
+        sampler += [known[place] for place in places]
+        versions += [member.versions[0] if len(set(member.versions)) == 1 else -1] * len(places)
         advantages += [member.advantage or 0.0] * len(places)
         counted += [member.advantage is not None] * len(places)
         lessons += [

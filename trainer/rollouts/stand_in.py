@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 import textwrap
+import warnings
 from dataclasses import dataclass, replace
 
 from excise.errors import ExciseError
@@ -115,7 +116,7 @@ class StandIn:
         name = self.qualname.rpartition(".")[2]
         for code in reversed(blocks):
             try:
-                tree = ast.parse(code)
+                tree = _parsed(code)
             except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
                 problem = f"the code does not parse: {error}"
                 continue
@@ -136,7 +137,7 @@ class StandIn:
     def _checked(self, lines: list[str]) -> str:
         text = "".join(lines)
         try:
-            ast.parse(text)
+            _parsed(text)
         except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
             raise BadCode(f"the code does not parse: {error}") from None
         return text
@@ -148,7 +149,7 @@ def stand_in(task: Task, source: str) -> StandIn:
     if not is_stub(task):
         raise NoStandIn(f"{task.instance_id} is not a task of one stubbed function.")
     try:
-        node: ast.AST = ast.parse(source)
+        node: ast.AST = _parsed(source)
     except (SyntaxError, ValueError) as error:
         raise NoStandIn(f"{task.instance_id}: {path} cannot be parsed here: {error}") from error
     for part in qualname.split("."):
@@ -164,6 +165,13 @@ def stand_in(task: Task, source: str) -> StandIn:
         raise NoStandIn(f"{task.instance_id}: {qualname} has no body of its own.")
     lines = tuple(source.splitlines(keepends=True))
     return StandIn(path, qualname, lines, node.lineno - 1, code[0].lineno - 1, node.end_lineno or node.lineno)
+
+
+def _parsed(code: str) -> ast.Module:
+    """The tree; what a model's code is warned of is nobody's business here."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", SyntaxWarning)
+        return ast.parse(code)
 
 
 _NAMED = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
