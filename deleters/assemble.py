@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from excise.deleters.edits import apply_edits
 from excise.deleters.fileplan import FilePlan, check_parses
 from excise.deleters.patches import unified
-from excise.deleters.stubbing import bare_classes, empty_body, functions_of, is_abstract, is_overload, stub_edit
+from excise.deleters.stubbing import EMPTY, bare_classes, empty_body, functions_of, is_abstract, is_overload, stub_edit
 from excise.errors import DeletionRefused, PatchError
 from excise.extractors.python.codebase import PythonCodebase
 from excise.types import Deletion, Feature, Symbol, SymbolKind, content_id
@@ -118,15 +118,13 @@ def _patch(codebase: PythonCodebase, changed: Mapping[str, tuple[bytes, bytes | 
 
 
 def stub_patches(codebase: PythonCodebase, symbol_ids: Iterable[str]) -> tuple[tuple[str, str], ...]:
-    """Patches from the base tree that leave only signatures: one returns ``None``, one raises.
+    """Patches from the base tree that leave only signatures: see :data:`EMPTY`.
 
     A class without methods keeps its header only. A patch is empty where nothing is left to empty.
     """
     ids = list(symbol_ids)
     symbols = [f for f in functions_of(codebase, ids) if not is_overload(f)] + bare_classes(codebase, ids)
-    return tuple(
-        (kind, _patch(codebase, stubbed(codebase, symbols, kind, keep_docstring=False))) for kind in ("none", "raise")
-    )
+    return tuple((kind, _patch(codebase, stubbed(codebase, symbols, kind, keep_docstring=False))) for kind in EMPTY)
 
 
 def stubbed(

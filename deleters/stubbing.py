@@ -77,12 +77,21 @@ def is_overload(symbol: Symbol) -> bool:
     return any(d.rpartition(".")[2] == "overload" for d in symbol.decorators)
 
 
+EMPTY = ("none", "raise", "any")
+"""Kinds of empty bodies."""
+_ANY = "NotImplementedError, AttributeError, IndexError, KeyError, TypeError, ValueError"
+
+
 def empty_body(symbol: Symbol, kind: str) -> tuple[str, ...]:
-    """Statements that do nothing (``none``; a generator that yields nothing) or raise (``raise``)."""
+    """Statements that do nothing (``none``; a generator that yields nothing), raise what says so (``raise``), or raise
+    what passes for any of the usual errors (``any``).
+    """
     if symbol.kind is SymbolKind.CLASS:
         return ("pass",)
     if kind == "raise":
         return ("raise NotImplementedError",)
+    if kind == "any":
+        return (f"raise type('Missing', ({_ANY}), {{}})",)
     return ("return", "yield") if symbol.is_generator else ("return None",)
 
 

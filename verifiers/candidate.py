@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
+from excise.deleters.stubbing import EMPTY
 from excise.types import Deletion, GradingKit, Outcome, Status, Task, TestRun, Verdict, Worker
 from excise.verifiers.workbench import Edits, Workbench
 
@@ -19,15 +20,16 @@ class Claimed(Protocol):
     claim: str
 
 
-TREES = ("base", "shipped", "deleted", "none", "raise")
+TREES = ("base", "shipped", "deleted", *EMPTY)
 
 
 @dataclass(slots=True, kw_only=True)
 class Candidate:
     """The subject of the gates.
 
-    Five trees are run: ``base`` (untouched), ``shipped`` (code and hidden tests out), ``deleted`` (code out,
-    all tests in: what grading a no-op sees), and ``none`` and ``raise`` (code replaced by empty stand-ins).
+    Six trees are run: ``base`` (untouched), ``shipped`` (code and hidden tests out), ``deleted`` (code out,
+    all tests in: what grading a no-op sees), and ``none``, ``raise`` and ``any`` (code replaced by empty
+    stand-ins).
     """
 
     bench: Workbench

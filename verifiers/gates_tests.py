@@ -192,7 +192,7 @@ class EmptyFails:
     """Gate 8."""
 
     name = "g8_empty"
-    claim = "Doing nothing, and stand-ins that return None or raise, score 0"
+    claim = "Doing nothing, and stand-ins that return None or raise what tests may expect, score 0"
 
     def check(self, candidate: Candidate) -> GateReport:
         """Grade the empty solutions."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from excise.deleters.edits import Edit, apply_edits
@@ -164,6 +166,12 @@ def test_what_is_recorded() -> None:
     stubs = {k: apply_patch({"m.py": files["m.py"].encode()}, p)["m.py"] for k, p in deletion.stub_patches}
     empty = "@deco\ndef f(x):\n    return\n    yield\n\n\ng = f\n\n\nclass A:\n    def m(self):\n        return None\n"
     assert stubs["none"] == empty.encode()
+    assert b"    raise NotImplementedError\n" in stubs["raise"]
+    for error in (AttributeError, KeyError, IndexError, TypeError, ValueError):
+        names: dict[str, Any] = {"deco": lambda f: f}
+        exec(stubs["any"], names)
+        with pytest.raises(error):
+            names["f"](1)
     stub = delete(files, "m.py::f", deleter="stub")
     assert dict(stub.text) == {"m.py::f": "yield x"}
     assert stub.removed == ("m.py::f",)
