@@ -350,8 +350,11 @@ def schedule(
         program, folder = schedules.this_program(), schedules.folder_of(config, settings)
         print((schedules.install if install else schedules.shown)(config, when, program, folder=folder))
         tell(f"It publishes to {settings.out}.")
-        if left_out := schedules.passwords():
-            tell(f"Not taken along, since they hold passwords that others could read there: {', '.join(left_out)}.")
+        if left_out := schedules.passwords(key=settings.model.api_key_env):
+            tell(
+                f"Not taken along, since they hold passwords that others could read there: {', '.join(left_out)}. "
+                "Set them for the service yourself (systemd: EnvironmentFile= in a drop-in; cron: at the line's start)."
+            )
 
 
 app.command()(env)

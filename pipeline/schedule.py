@@ -143,9 +143,10 @@ def carried_environment(environ: Mapping[str, str] = os.environ) -> dict[str, st
     return needed
 
 
-def passwords(environ: Mapping[str, str] = os.environ) -> list[str]:
-    """Variables that a run by hand has and a scheduled one does not, since they hold a password."""
-    return sorted(key for key, value in environ.items() if _CARRIED.fullmatch(key) and _PASSWORD.search(value))
+def passwords(environ: Mapping[str, str] = os.environ, key: str = "") -> list[str]:
+    """Variables that a run by hand has and a scheduled one does not, since they hold a password; ``key`` is one."""
+    found = {name for name, value in environ.items() if _CARRIED.fullmatch(name) and _PASSWORD.search(value)}
+    return sorted(found | {key} if key else found)
 
 
 def shown(config: Path, when: str, executable: Path, folder: Path | None = None) -> str:

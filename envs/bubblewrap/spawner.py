@@ -52,7 +52,7 @@ class Spawner:
         self.control.settimeout(None)
 
     def end(self) -> None:
-        """Let it go. Sandboxes that are open stay so."""
+        """Let it go. What still runs in open sandboxes may end with it."""
         self.control.close()
         if self.owner[0] == os.getpid():
             try:

@@ -220,6 +220,7 @@ def test_what_a_run_needs_to_reach_the_index_is_carried_but_no_password() -> Non
     secret = {"https_proxy": "http://me:secret@proxy:3128", "PIP_INDEX_URL": "https://token@index.example.org"}
     assert carried_environment(plain | secret | {"TOKEN": "x"}) == plain
     assert passwords(plain | secret) == ["PIP_INDEX_URL", "https_proxy"]
+    assert passwords(plain | secret, key="MODEL_KEY") == ["MODEL_KEY", "PIP_INDEX_URL", "https_proxy"]
 
 
 def test_a_value_with_a_line_break_is_refused() -> None:
