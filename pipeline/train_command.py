@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+from collections.abc import Mapping
 from contextlib import AsyncExitStack
 from enum import StrEnum
 from pathlib import Path
@@ -137,10 +138,14 @@ async def _supplied(settings: TrainSettings, stack: AsyncExitStack) -> tuple[Eng
     stack.callback(requests.close)
     published = PublishedTasks(excise.out, arena.tasks, arena.refresh)
 
-    def tasks() -> dict[str, Task]:
-        """Those that can be tried in this mode and may be trained on."""
-        every = published()
-        return {instance_id: every[instance_id] for instance_id in tasks_of(trial, every, held_out=False)}
+    seen: tuple[Mapping[str, Task], Mapping[str, Task]] = {}, {}
+
+    def tasks() -> Mapping[str, Task]:
+        """Those that can be tried in this mode and may be trained on; looked for when there are others."""
+        nonlocal seen
+        if (every := published()) is not seen[0]:
+            seen = every, {instance_id: every[instance_id] for instance_id in tasks_of(trial, every, held_out=False)}
+        return seen[1]
 
     def maker(metered: Engine, _: object) -> Rollouts:
         made = Rollouts(metered, arena, work_of(trial, settings.policy.model), settings.rollouts)
