@@ -25,6 +25,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from excise.pipeline.cli_common import OK, PARTIAL
+
 CONFIG = Path(__file__).with_name("learning.toml")
 SOURCES = (
     "pypi:toolz==1.2.0", "pypi:tinydb==4.9.0", "pypi:inflection==0.5.1", "pypi:voluptuous==0.16.0",
@@ -45,7 +47,7 @@ def excise(*words: object) -> str:
     done = subprocess.run(
         [sys.executable, "-m", "excise.pipeline.cli", *map(str, words)], stdout=subprocess.PIPE, text=True, check=False
     )
-    if done.returncode not in (0, 4):
+    if done.returncode not in (OK, PARTIAL):
         sys.exit(f"excise {' '.join(map(str, words))}: exit code {done.returncode}")
     return done.stdout
 

@@ -78,8 +78,9 @@ class Batch:
         Equal prompts are read once.
         """
         prompts = list(dict.fromkeys(answer.prompt for answer in answers))
-        self._read([prompt for prompt in prompts if prompt not in self._prompts and not self._known(prompt)])
-        parts = [self._prompts[p] if p in self._prompts else self._read_on(p, self._known(p)) for p in prompts]
+        known = {prompt: self._known(prompt) for prompt in prompts if prompt not in self._prompts}
+        self._read([prompt for prompt, past in known.items() if not past])
+        parts = [self._prompts[p] if p in self._prompts else self._read_on(p, known[p]) for p in prompts]
         logits = torch.cat([part[0] for part in parts])
         cache = joined([part[1] for part in parts]) if len(parts) > 1 else row_of(parts[0][1], 0, 0, len(prompts[0]))
         mask = functools.reduce(_stacked, [self._mask.new_ones(1, len(prompt)) for prompt in prompts])
