@@ -56,12 +56,20 @@ def train(
                 json.dumps(found, indent=2) if as_json else "\n".join(f"{name}: {fact}" for name, fact in found.items())
             )
             return
+        from excise.trainer import leading
+
+        several = leading.join(settings.loop.silence_s)
         end = asyncio.run(_train(settings, resume=resume, quiet=quiet or as_json))
+        if end is None:  # a rank that followed; the first one tells
+            leading.end(OK)
         if as_json:
             print(json.dumps({"folder": str(settings.folder), "end": str(end)}))
         elif not quiet:
             print(f"{_ENDINGS[str(end)]} The policy is in {settings.folder / 'policy'}.")
-        raise typer.Exit(INTERRUPTED if str(end) == "stopped" else OK)
+        code = INTERRUPTED if str(end) == "stopped" else OK
+        if several:
+            leading.end(code)
+        raise typer.Exit(code)
 
 
 _ENDINGS = {
@@ -82,22 +90,22 @@ def _require_torch() -> None:
         )
 
 
-async def _train(settings: TrainSettings, *, resume: bool, quiet: bool) -> End:
+async def _train(settings: TrainSettings, *, resume: bool, quiet: bool) -> End | None:
+    """How the run ended; ``None`` on a rank that follows the first one."""
     from excise.trainer.build import build, build_policy
     from excise.trainer.checkpoints import Checkpoints, export
-    from excise.trainer.leading import follow, join, leave
-    from excise.trainer.loop import End, Loop
+    from excise.trainer.leading import follow, leave
+    from excise.trainer.loop import Loop
     from excise.trainer.watch import Watch
 
     async with AsyncExitStack() as stack:
-        join(settings.loop.silence_s)
         with Watch(errors, steps=settings.loop.steps, quiet=quiet) as watch:
             watch.status("loading the model")
             policy = build_policy(settings)
             if not policy.learner.ranks.is_first:
                 follow(policy.learner, Checkpoints(settings.folder / "checkpoints", ranks=policy.learner.ranks))
                 leave()
-                return End.STEPS
+                return None
             engine, supplies = await _supplied(settings, stack)
             loop = Loop(build(settings, engine, policy, supplies), settings.loop, settings.folder, watch)
             end = await loop.run(resume=resume)

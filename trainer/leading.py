@@ -8,10 +8,12 @@ checkpoint and journal with ``--resume``, on any number of ranks.
 
 from __future__ import annotations
 
+import atexit
 import os
+import sys
 from collections.abc import Iterator, Sequence
 from datetime import timedelta
-from typing import Any
+from typing import Any, NoReturn
 
 import torch
 import torch.distributed as dist
@@ -42,6 +44,18 @@ def leave() -> None:
     if dist.is_initialized():
         dist.barrier()
         dist.destroy_process_group()
+
+
+def end(code: int) -> NoReturn:
+    """End the process of a rank that has left its group, without Python's own end.
+
+    Gloo's threads outlive their group (torch 2.13 keeps it in its caches), and one of them that lets go of a tensor
+    while Python takes itself apart ends the process by SIGABRT: ``torchrun`` would say that a run failed which is done.
+    """
+    atexit._run_exitfuncs()
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(code)
 
 
 def shard(model: torch.nn.Module) -> None:

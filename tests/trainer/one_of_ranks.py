@@ -30,7 +30,7 @@ def load_tiny() -> Any:
 def main() -> None:
     """Learn."""
     from excise.trainer.checkpoints import Checkpoints
-    from excise.trainer.leading import LeadingLearner, follow, join, leave
+    from excise.trainer.leading import LeadingLearner, end, follow, join, leave
 
     torch.set_num_threads(1)
     assert join(deadline_s=60)
@@ -45,6 +45,7 @@ def main() -> None:
     else:
         follow(learner, checkpoints)
     leave()
+    end(0)
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 """Run by the interpreter that has vLLM: sample, update, sample again, lose the core. Prints JSON.
 
-Arguments: the model's folder, a prompt's ids as JSON, tokens of the context and of a long answer.
+Arguments: the model's folder, a prompt's ids as JSON, tokens of the context.
 """
 
 from __future__ import annotations
@@ -20,12 +20,15 @@ from excise.trainer.engines.vllm_in_process import VLLMInProcess
 from excise.trainer.engines.warden import descendants
 from excise.trainer.records import Generation, Sampling
 
+sys.path.insert(0, str(Path(__file__).parent))
+from vllm_writing import written_during
+
 
 def told(answer: Generation) -> dict[str, Any]:
     return {"ids": answer.ids, "logprobs": answer.logprobs, "versions": answer.versions, "stop": answer.stop}
 
 
-async def main(folder: Path, prompt: list[int], context: int, length: int) -> dict[str, Any]:
+async def main(folder: Path, prompt: list[int], context: int) -> dict[str, Any]:
     engine = await VLLMInProcess.start(folder, context_length=context, dtype="float32", enforce_eager=True)
     found: dict[str, Any] = {}
     (first,) = await engine.generate([prompt], Sampling(max_tokens=24))
@@ -34,11 +37,10 @@ async def main(folder: Path, prompt: list[int], context: int, length: int) -> di
     (full,) = await engine.generate([prompt * 150], Sampling(max_tokens=24))
     found["full"] = told(full)
     weights = load_file(folder / "model.safetensors")
-    long = asyncio.create_task(engine.generate([prompt], Sampling(max_tokens=length)))
-    await asyncio.sleep(0.5)
-    await engine.load([(name, tensor.float() * 0.9) for name, tensor in weights.items()], 5)
+    loading = engine.load([(name, tensor.float() * 0.9) for name, tensor in weights.items()], 5)
+    found["mixed"] = [told(answer) for answer in await written_during(loading, engine, prompt)]
     (second,) = await engine.generate([prompt], Sampling(max_tokens=24))
-    found["second"], found["mixed"] = told(second), told((await long)[0])
+    found["second"] = told(second)
     for pid in descendants(os.getpid()):
         os.kill(pid, signal.SIGKILL)
     try:
@@ -51,7 +53,7 @@ async def main(folder: Path, prompt: list[int], context: int, length: int) -> di
 
 if __name__ == "__main__":
     print(
-        "FOUND " + json.dumps(asyncio.run(main(Path(sys.argv[1]), json.loads(sys.argv[2]), *map(int, sys.argv[3:])))),
+        "FOUND " + json.dumps(asyncio.run(main(Path(sys.argv[1]), json.loads(sys.argv[2]), int(sys.argv[3])))),
         flush=True,
     )
     os._exit(0)

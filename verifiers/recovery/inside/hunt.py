@@ -258,7 +258,8 @@ def run(argv: list[str], seconds: float, **options: Any) -> bytes:
         )
     except (OSError, subprocess.SubprocessError):
         return b""
-    return done.stdout[: 16 << 20]
+    said: bytes = done.stdout
+    return said[: 16 << 20]
 
 
 def emitter() -> Callable[[dict[str, Any]], None]:
