@@ -29,6 +29,7 @@ from __future__ import annotations
 import importlib
 import json
 import math
+import secrets
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -141,13 +142,17 @@ class MetricsWriter:
 
 
 def _tracker(name: str, folder: Path) -> Any:
-    """A run of the project ``excise`` with the folder's name; one that is there goes on."""
+    """A run of the project ``excise``, told from other folders of the same name; one that is there goes on."""
     try:
         module = importlib.import_module(name)
     except ImportError:
         raise ConfigError(f"{name} is not installed: pip install {name}, or leave loop.tracker empty.") from None
-    own = {"id": folder.name, "dir": str(folder)} if name == "wandb" else {}
-    module.init(project="excise", name=folder.name, resume="allow", **own)
+    kept = folder / "tracked-as"
+    if not kept.exists():
+        replace_lines(kept, [f"{folder.name}-{secrets.token_hex(4)}"])
+    run = kept.read_text(encoding="utf-8").strip()
+    own = {"id": run, "dir": str(folder)} if name == "wandb" else {}
+    module.init(project="excise", name=run, resume="allow", **own)
     return module
 
 

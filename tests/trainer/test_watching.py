@@ -87,11 +87,16 @@ def test_a_tracker_is_told_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPa
         "def finish(): said.append('over')\n"
     )
     monkeypatch.syspath_prepend(tmp_path)
-    writer = MetricsWriter(tmp_path / "first", tensorboard=False, tracker="trackio")
-    writer.write(1, {"reward": 0.5, "hint_kl": math.nan})
-    writer.close()
-    begun = {"project": "excise", "name": "first", "resume": "allow"}
-    assert sys.modules.pop("trackio").said == [begun, (1, {"reward": 0.5}), "over"]
+    for folder, values in (("first", {"reward": 0.5, "hint_kl": math.nan}), ("first", {}), ("other/first", {})):
+        writer = MetricsWriter(tmp_path / folder, tensorboard=False, tracker="trackio")
+        writer.write(1, values)
+        writer.close()
+    said = sys.modules.pop("trackio").said
+    assert said[1:3] == [(1, {"reward": 0.5}), "over"]
+    names = [begun.pop("name") for begun in said[::3]]
+    assert said[::3] == [{"project": "excise", "resume": "allow"}] * 3
+    assert names[0] == names[1] != names[2]
+    assert all(name.startswith("first-") for name in names)
     with pytest.raises(ConfigError, match="pip install wandb"):
         MetricsWriter(tmp_path / "second", tensorboard=False, tracker="wandb")
 
