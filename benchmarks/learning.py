@@ -142,7 +142,7 @@ def curriculum(given: argparse.Namespace) -> None:
     folder = given.into / f"curriculum-{given.steps}-{given.seeds[0]}"
     changes = (
         "curriculum.max_visits=4", "curriculum.ask.low_water=8", "curriculum.ask.set_point=0.15",
-        "curriculum.ask.pass_rate=[0.03, 0.6]", "curriculum.ask.count=24", "loop.patience_s=900.0",
+        "curriculum.ask.pass_rate=[0.03, 0.6]", "curriculum.ask.count=24",
     )  # fmt: skip
     trained(given.model, given.out, folder, given.seeds[0], given.steps, changes)
     for row in rows_of(folder):

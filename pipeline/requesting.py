@@ -60,6 +60,10 @@ class RequestRunner:
         """Exit code of each finished request, see ``excise generate``; negative: killed, or :data:`LATE`."""
         return {path.name.removesuffix(".code"): int(path.read_text()) for path in sorted(self.folder.glob("*.code"))}
 
+    def is_over(self, request: HarderTasks) -> bool:
+        """Whether all tasks that come of a request have been published."""
+        return self._code(request.request_id).exists()
+
     @property
     def is_busy(self) -> bool:
         """Something is being made, or waits for it."""

@@ -162,5 +162,5 @@ async def _supplied(settings: TrainSettings, stack: AsyncExitStack) -> tuple[Eng
 
     ask = settings.curriculum.ask
     ask = ask.model_copy(update={"highest": highest_of(trial, ask.highest)})
-    curriculum = TaskPool(tasks, settings.curriculum.model_copy(update={"ask": ask}), requests)
+    curriculum = TaskPool(tasks, settings.curriculum.model_copy(update={"ask": ask}), requests, requests.is_over)
     return engine, Supplies(maker=maker, curriculum=curriculum, tasks=tasks)

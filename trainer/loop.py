@@ -52,8 +52,8 @@ class LoopSettings:
     """For handing weights to the engine once."""
     load_tries: int = 3
     """How often that is tried."""
-    patience_s: float = 0.0
-    """How long an empty pool is waited for: harder tasks may be on their way."""
+    patience_s: float = 3600.0
+    """Longest wait for tasks that have been asked for, once none is left. Without a request, the run ends at once."""
     empty_batches: int = 3
     """That many deadlines in a row without a single group end the run."""
     measure_after: bool = False
@@ -283,10 +283,10 @@ class Loop:
         return await (self._queue.attend(work) if self._recovered else work)
 
     async def _new_tasks(self) -> bool:
-        """Whether a task came while the pool was empty."""
+        """Whether a task came of those that were asked for."""
         until = time.monotonic() + self._settings.patience_s
-        while not self._stopping and time.monotonic() < until:
-            self._watch.status("no task is left; waiting for new ones")
+        while not self._stopping and self._parts.curriculum.is_waiting and time.monotonic() < until:
+            self._watch.status("no task is left; waiting for those that were asked for")
             await asyncio.sleep(min(1.0, max(0.0, until - time.monotonic())))
             if self._queue.more():
                 return True

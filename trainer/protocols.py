@@ -113,6 +113,11 @@ class RolloutMaker(Protocol):
 class Curriculum(Protocol):
     """Chooses tasks. Called from one thread, in an order that a resumed run repeats."""
 
+    @property
+    def is_waiting(self) -> bool:
+        """Others have been asked for and may come."""
+        ...
+
     def next_task(self) -> str | None:
         """Instance id of the next group; ``None``: there is none now (there may be later)."""
         ...

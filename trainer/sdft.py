@@ -156,6 +156,11 @@ class Epochs:
         self._ids, self._epochs, self._seed = sorted(ids), epochs, seed
         self._drawn = 0
 
+    @property
+    def is_waiting(self) -> bool:
+        """Never: there are these and no others."""
+        return False
+
     def next_task(self) -> str | None:
         """The next one; ``None`` after the last epoch."""
         epoch, place = divmod(self._drawn, len(self._ids))

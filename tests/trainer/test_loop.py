@@ -159,12 +159,25 @@ def test_a_run_without_a_single_group_says_so(tmp_path: Path) -> None:
         run.run()
 
 
-def test_new_tasks_are_waited_for(tmp_path: Path) -> None:
+def test_tasks_that_were_asked_for_are_waited_for(tmp_path: Path) -> None:
     tasks = RandomTasks(["t3"], most=4)
-    run = TinyRun(tmp_path / "run", replace(quick(), patience_s=20), tasks=tasks)
+    tasks.is_waiting = True
+    run = TinyRun(tmp_path / "run", quick(), tasks=tasks)
     threading.Timer(4, setattr, (tasks, "most", 8)).start()
     assert run.run() is End.STEPS
     assert 4 < len(run.tasks.seen) <= 8
+
+
+def test_tasks_that_do_not_come_are_not_waited_for_longer(tmp_path: Path) -> None:
+    tasks = RandomTasks(["t3"], most=4)
+    tasks.is_waiting = True
+    timer = threading.Timer(4, setattr, (tasks, "is_waiting", False))
+    timer.start()
+    assert TinyRun(tmp_path / "over", quick(), tasks=tasks).run() is End.EXHAUSTED
+    assert not timer.is_alive(), "it was waited until they were given up"
+    tasks = RandomTasks(["t3"], most=4)
+    tasks.is_waiting = True
+    assert TinyRun(tmp_path / "late", replace(quick(), patience_s=2), tasks=tasks).run() is End.EXHAUSTED
 
 
 def test_an_engine_that_is_gone_ends_the_run_with_everything_kept(tmp_path: Path) -> None:

@@ -130,6 +130,8 @@ def rollout(
 class RandomTasks:
     """Draws tasks evenly; remembers what it was told."""
 
+    is_waiting = False
+
     def __init__(self, tasks: Sequence[str], seed: int = 0, most: int | None = None) -> None:
         self.tasks = list(tasks)
         self.random = random.Random(seed)

@@ -24,7 +24,7 @@ from excise.trainer.curriculum.rungs import Rung, rung_from, rung_of
 from excise.trainer.records import Group, Rollout
 from excise.types import Task
 
-FORMAT = 1
+FORMAT = 2
 """Of the state; raised when an older program could not read it."""
 
 
@@ -95,11 +95,15 @@ class TaskPool:
         tasks: Callable[[], Mapping[str, Task]],
         settings: CurriculumSettings | None = None,
         request: Callable[[HarderTasks], object] | None = None,
+        is_over: Callable[[HarderTasks], bool] | None = None,
     ) -> None:
-        """``tasks`` may have more each time it is called; ``request`` gets requests, an equal one perhaps again."""
+        """``tasks`` may have more each time it is called; ``request`` gets requests, an equal one perhaps again, and
+        ``is_over`` says whether no more tasks will come of one.
+        """
         self.settings = settings or CurriculumSettings()
         self._tasks = tasks
         self._asker = Asker(self.settings.ask, request) if request else None
+        self._is_over = is_over
         self._rng = random.Random(self.settings.seed)
         self._entries: dict[str, _Entry] = {}
         self._rungs: dict[Rung, Record] = defaultdict(Record)
@@ -120,6 +124,7 @@ class TaskPool:
         self._take_up()
         able = [task for task in self._order if self._is_open(task)]
         if not able:
+            self._consider(is_empty=not self._begun)
             return None
         self._drawn += 1
         (chosen,) = self._rng.choices(able, [self._weight(task) for task in able])
@@ -147,8 +152,7 @@ class TaskPool:
             record.add(passed, failed, self._now, self.settings.half_life)
         self._fit()
         entry.standing = self._judge(group.instance_id)
-        if self._asker:
-            self._asker.consider(self._view())
+        self._consider()
 
     def state(self) -> dict[str, Any]:
         """Everything to go on from, as JSON has it."""
@@ -202,7 +206,7 @@ class TaskPool:
     @property
     def is_waiting(self) -> bool:
         """Tasks have been asked for and may come."""
-        return self._asker is not None and self._asker.is_waiting(self._now)
+        return self._asker is not None and self._asker.open is not None
 
     def standing(self, instance_id: str) -> Standing:
         """What a task is to the pool."""
@@ -238,6 +242,15 @@ class TaskPool:
         }
 
     # ------------------------------------------------------------------------------------- within
+    def _consider(self, *, is_empty: bool = False) -> None:
+        """Ask for tasks if it is time to."""
+        if self._asker is None:
+            return
+        asked = self._asker.open
+        over = self._is_over(asked) if asked and self._is_over else None
+        self._take_up()  # after that question: what is over has published what it made
+        self._asker.consider(self._view(), is_over=over, is_empty=is_empty)
+
     def _take_up(self) -> None:
         """Make the arena's new tasks known; those that it has no more are not drawn."""
         self._known = self._tasks()

@@ -249,19 +249,67 @@ def test_nothing_above_what_a_mode_can_try_is_asked_for() -> None:
     assert {request.highest for request in sent} == {Level.EXPRESSION, Level.LINE}
 
 
-def test_one_request_is_open_at_a_time_and_dry_rungs_are_not_asked_again() -> None:
+def test_one_request_is_open_at_a_time_and_dry_rungs_are_left_alone_for_a_while() -> None:
     sent: list[HarderTasks] = []
     asker = Asker(AskSettings(patience=10), sent.append)
     assert asker.consider(view(20, rate=0.9, level=2))
-    assert asker.is_waiting(25)
     assert asker.consider(view(25, rate=0.9, level=2)) is None
+    assert asker.open is sent[0]
     assert asker.consider(view(30, rate=0.9, level=2))
     first, second = sent
     assert (first.lowest, first.highest, first.visibility) != (second.lowest, second.highest, second.visibility)
-    for now in range(40, 1000, 10):
-        asker.consider(view(now, rate=0.9, level=2))
-    assert asker.consider(view(2000, rate=0.9, level=2)) is None, "every rung was asked for in vain"
-    assert len(sent) < 30
+    while asker.consider(view(30, rate=0.9, level=2), is_over=True):
+        assert len(sent) < 30
+    assert asker.open is None, "every rung was asked for in vain"
+    assert asker.consider(view(69, rate=0.9, level=2)) is None
+    again = asker.consider(view(70, rate=0.9, level=2))
+    assert again
+    assert (again.lowest, again.highest, again.visibility) == (first.lowest, first.highest, first.visibility)
+
+
+def test_a_request_is_open_until_the_generator_is_done() -> None:
+    sent: list[HarderTasks] = []
+    asker = Asker(AskSettings(patience=10, count=4), sent.append)
+    first = asker.consider(view(20, rate=0.9, level=2))
+    assert first
+    assert asker.consider(view(1000, rate=0.9, level=2), is_over=False) is None, "it is still at work"
+    some = {Rung(first.highest, first.visibility): 1}
+    second = asker.consider(view(1001, rate=0.9, level=2, stock=some), is_over=True)
+    assert second
+    assert (second.lowest, second.highest) == (first.lowest, first.highest), "some came: there may be more"
+
+
+def test_where_all_is_too_hard_any_task_of_the_easiest_rung_is_asked_for() -> None:
+    sent: list[HarderTasks] = []
+    asker = Asker(AskSettings(highest=Level.LINE), sent.append)
+    easiest = Rung(Level.EXPRESSION, Visibility.TESTS)
+    weak = Predictor(bias=-4.0)
+    seen = View(now=20, rate=0.0, level=0, rates={easiest: 0.0}, num_suited=0, stock={}, predictor=weak)
+    asked = asker.consider(seen)
+    assert asked
+    assert (asked.lowest, asked.highest, asked.visibility) == (Level.EXPRESSION, Level.EXPRESSION, Visibility.TESTS)
+    assert asked.fits(Level.EXPRESSION, 50)
+
+
+def test_an_empty_pool_asks_before_it_has_seen_much() -> None:
+    sent: list[HarderTasks] = []
+    over: list[bool] = []
+    known = tasks(STUB)
+    pooled = TaskPool(lambda: known, CurriculumSettings(), sent.append, lambda request: bool(over))
+    assert pooled.next_task()
+    assert pooled.next_task() is None
+    assert not sent, "one is under way"
+    pooled.record(simulated.group("t00000", [True] * 4 + [False] * 4))
+    assert pooled.next_task() is None
+    assert len(sent) == 1
+    assert pooled.is_waiting
+    assert pooled.next_task() is None
+    assert len(sent) == 1
+    over.append(True)
+    while pooled.next_task() is None and pooled.is_waiting:
+        assert len(sent) < 50
+    assert not pooled.is_waiting, "nothing came of any rung"
+    assert len({(request.lowest, request.visibility) for request in sent}) == len(sent) > 3
 
 
 def test_an_answered_request_makes_room_for_the_next() -> None:
