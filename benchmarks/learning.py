@@ -168,11 +168,11 @@ def main() -> None:
     given.into.mkdir(parents=True, exist_ok=True)
     if given.what == "curriculum":
         given.out = given.into / "easiest"
-        make_tasks(given.out, given.into, given.tasks // 5, ("expression", "expression"))
+        make_tasks(given.out, given.into, given.tasks // 3, ("line", "line"))
         curriculum(given)
     else:
         given.out = given.into / "tasks"
-        make_tasks(given.out, given.into, given.tasks, ("expression", "line"))
+        make_tasks(given.out, given.into, given.tasks, ("line", "expression"))
         compare(("rl",) if given.what == "pass-rate" else tuple(VARIANTS), given)
 
 

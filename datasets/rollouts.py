@@ -37,7 +37,7 @@ class RolloutRow:
     instance_id: str
     """Task."""
     tier: float | None
-    """Height of the task on the ladder: its level (0 expression, 1 line, 2 stub, ...), and a fifth for each step of
+    """Height of the task on the ladder: its level (0 line, 1 expression, 2 stub, ...), and a fifth for each step of
     visibility."""
     counts: bool
     """Part of its group's baseline: neither the infrastructure failed nor did the monitor flag it."""

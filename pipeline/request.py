@@ -29,7 +29,7 @@ from excise.trainer.curriculum.rungs import Level, level_of
 from excise.types import Feature, FeatureKind, SourceSpec, from_json
 
 _ONE_FUNCTION = frozenset({FeatureKind.FUNCTION, FeatureKind.METHOD})
-_WAYS = ("expression", "line", "stub", "remove")
+_WAYS = ("line", "expression", "stub", "remove")
 """Deleters, from the lowest rung up; classes and larger things are only removed."""
 
 
@@ -65,7 +65,7 @@ class RequestPlan(Plan):
     def __init__(self, request: HarderTasks, taskset: TaskSet | None, names: dict[str, str] | None = None) -> None:
         """``names`` are the set's names of sources whose specs are pinned."""
         self.request = request
-        self.min_loc = 1 if request.lowest.order <= Level.LINE.order else MIN_LOC
+        self.min_loc = 1 if request.lowest.order < Level.STUB.order else MIN_LOC
         self._names = names or {}
         self._tried: set[tuple[str, str]] = set()
         self._taken: set[str] = set()

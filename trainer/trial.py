@@ -121,7 +121,7 @@ def tasks_of(trial: Trial, tasks: Mapping[str, Task], *, held_out: bool | None =
 
 def highest_of(trial: Trial, highest: Level) -> Level:
     """The highest level that tasks may have: what a mode can try, or less if ``highest`` is lower."""
-    most = {"line": Level.LINE, "function": Level.STUB}.get(trial.eval.mode, Level.CROSS_FILE)
+    most = {"line": Level.EXPRESSION, "function": Level.STUB}.get(trial.eval.mode, Level.CROSS_FILE)
     return min(most, highest, key=lambda level: level.order)
 
 

@@ -23,7 +23,7 @@ from excise.trainer.curriculum.prediction import Predictor
 from excise.trainer.curriculum.rungs import Level, level_of, rung_of
 from excise.types import Feature, FeatureKind, Task, Visibility, to_json
 
-EASY = HarderTasks(lowest=Level.EXPRESSION, highest=Level.STUB, visibility=Visibility.TESTS, count=3)
+EASY = HarderTasks(lowest=Level.LINE, highest=Level.STUB, visibility=Visibility.TESTS, count=3)
 
 
 def feature(number: int, kind: FeatureKind = FeatureKind.FUNCTION, loc: int = 9) -> Feature:
@@ -48,7 +48,7 @@ def test_every_feature_stands_on_one_rung_that_was_asked_for() -> None:
     assert {way for feature, way in attempts if feature.loc < 3} == {"line"}
     assert {way for feature, way in attempts if feature.loc > 3} == {"expression", "stub"}
     assert attempts == RequestPlan(EASY, None).attempts(features), "equal requests are answered alike"
-    other = HarderTasks(lowest=Level.EXPRESSION, highest=Level.STUB, visibility=Visibility.TESTS, count=3, number=1)
+    other = HarderTasks(lowest=Level.LINE, highest=Level.STUB, visibility=Visibility.TESTS, count=3, number=1)
     assert attempts != RequestPlan(other, None).attempts(features)
 
 
@@ -128,7 +128,7 @@ def test_a_request_is_answered_and_appended(excise: Any, shapes: Any, own: Path,
     generate(excise, shapes, own, EASY, tmp_path)
     assert TaskSet.open(own).manifest.number == number, "the same request again changes nothing"
 
-    more = HarderTasks(lowest=Level.EXPRESSION, highest=Level.STUB, visibility=Visibility.TESTS, count=1, number=1)
+    more = HarderTasks(lowest=Level.LINE, highest=Level.STUB, visibility=Visibility.TESTS, count=1, number=1)
     generate(excise, shapes, own, more, tmp_path)
     third = {task.instance_id for task in TaskSet.open(own).tasks()}
     assert after.keys() < third, "another number brings others"

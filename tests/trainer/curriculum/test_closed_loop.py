@@ -14,7 +14,7 @@ from excise.trainer.curriculum.rungs import Level, Rung, rung_of
 from excise.types import Visibility
 
 SETTINGS = CurriculumSettings(half_life=40, ask=AskSettings(count=60, low_water=8, warm_up=8))
-LOWEST = Rung(Level.EXPRESSION, Visibility.TESTS)
+LOWEST = Rung(Level.LINE, Visibility.TESTS)
 GROUPS = 500
 
 

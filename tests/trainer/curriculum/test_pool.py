@@ -36,7 +36,7 @@ def pool(*rungs: Rung, **settings: object) -> TaskPool:
 def test_rungs_are_in_order_and_have_names() -> None:
     rungs = all_rungs()
     assert list(rungs) == sorted(rungs, key=lambda rung: rung.order)
-    assert rungs[0].key == "expression/tests"
+    assert rungs[0].key == "line/tests"
     assert [rung_from(rung.key) for rung in rungs] == list(rungs)
     assert [rung_of(simulated.task(0, rung)) for rung in rungs] == list(rungs)
 
@@ -219,15 +219,17 @@ def view(now: int, rate: float, level: float, stock: dict[Rung, int] | None = No
 
 
 def test_requests_are_json_and_say_what_fits() -> None:
-    request = HarderTasks(lowest=Level.LINE, highest=Level.FUNCTION, pass_rate=(0.2, 0.6))
+    request = HarderTasks(lowest=Level.EXPRESSION, highest=Level.FUNCTION, pass_rate=(0.2, 0.6))
     assert from_json(HarderTasks, to_json(request)) == request
     assert from_json(HarderTasks, '{"lowest": "line", "highest": "stub"}').count == 32
     assert request.fits(Level.STUB, 10) == (0.2 <= Predictor().rate(STUB, 10) <= 0.6)
     assert not request.fits(Level.CLASS, 10)
-    assert not request.fits(Level.EXPRESSION, 2)
+    assert not request.fits(Level.LINE, 2)
     assert not request.fits(Level.STUB, 100_000)
-    again = HarderTasks(lowest=Level.LINE, highest=Level.FUNCTION, pass_rate=(0.2, 0.6))
-    assert again.request_id == request.request_id != HarderTasks(lowest=Level.LINE, highest=Level.CLASS).request_id
+    again = HarderTasks(lowest=Level.EXPRESSION, highest=Level.FUNCTION, pass_rate=(0.2, 0.6))
+    assert (
+        again.request_id == request.request_id != HarderTasks(lowest=Level.EXPRESSION, highest=Level.CLASS).request_id
+    )
 
 
 def test_nothing_is_asked_below_the_set_point_or_where_there_is_enough() -> None:
@@ -243,7 +245,7 @@ def test_nothing_is_asked_below_the_set_point_or_where_there_is_enough() -> None
 
 def test_nothing_above_what_a_mode_can_try_is_asked_for() -> None:
     sent: list[HarderTasks] = []
-    asker = Asker(AskSettings(patience=10, highest=Level.LINE), sent.append)
+    asker = Asker(AskSettings(patience=10, highest=Level.EXPRESSION), sent.append)
     for now in range(20, 1000, 10):
         asker.consider(view(now, rate=0.9, level=0))
     assert {request.highest for request in sent} == {Level.EXPRESSION, Level.LINE}
@@ -281,14 +283,14 @@ def test_a_request_is_open_until_the_generator_is_done() -> None:
 
 def test_where_all_is_too_hard_any_task_of_the_easiest_rung_is_asked_for() -> None:
     sent: list[HarderTasks] = []
-    asker = Asker(AskSettings(highest=Level.LINE), sent.append)
-    easiest = Rung(Level.EXPRESSION, Visibility.TESTS)
+    asker = Asker(AskSettings(highest=Level.EXPRESSION), sent.append)
+    easiest = Rung(Level.LINE, Visibility.TESTS)
     weak = Predictor(bias=-4.0)
     seen = View(now=20, rate=0.0, level=0, rates={easiest: 0.0}, num_suited=0, stock={}, predictor=weak)
     asked = asker.consider(seen)
     assert asked
-    assert (asked.lowest, asked.highest, asked.visibility) == (Level.EXPRESSION, Level.EXPRESSION, Visibility.TESTS)
-    assert asked.fits(Level.EXPRESSION, 50)
+    assert (asked.lowest, asked.highest, asked.visibility) == (Level.LINE, Level.LINE, Visibility.TESTS)
+    assert asked.fits(Level.LINE, 50)
 
 
 def test_an_empty_pool_asks_before_it_has_seen_much() -> None:
