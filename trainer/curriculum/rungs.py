@@ -11,8 +11,8 @@ from excise.types import FeatureKind, Task, Visibility
 class Level(StrEnum):
     """What is missing, from the easiest to the hardest.
 
-    The two lowest are in the order that was measured (lab notes): a function of one statement mostly has a telling name,
-    one ``return`` of several needs the rest of the function to be understood.
+    The two lowest are in the order that was measured (lab notes): a function of one statement mostly has a telling
+    name, one ``return`` of several needs the rest of the function to be understood.
     """
 
     LINE = "line"
