@@ -89,7 +89,7 @@ def trained(model: Path, out: Path, folder: Path, seed: int, steps: int, changes
         excise(
             "train", CONFIG, "--quiet", *resume, *settings(
                 f"folder='{folder}'", f"policy.model='{model}'", f"excise.out='{out}'", f"seed={seed}",
-                f"curriculum.seed={seed}", f"loop.steps={steps}", *changes,
+                f"loop.steps={steps}", *changes,
             ),
         )  # fmt: skip
     return policy

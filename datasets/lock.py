@@ -37,6 +37,21 @@ def exclusive(path: Path) -> Iterator[None]:
         os.close(descriptor)
 
 
+def is_held(path: Path) -> bool:
+    """Whether somebody holds the lock file ``path`` right now."""
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    except OSError:
+        return False
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    finally:
+        os.close(descriptor)
+    return False
+
+
 def _holder(descriptor: int) -> str:
     try:
         who = json.loads(os.pread(descriptor, 1000, 0))

@@ -7,13 +7,14 @@ After that an attempt costs a sandbox on the same layers. What is done in it is 
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import hashlib
 import threading
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack, asynccontextmanager
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from excise.config import Settings
 from excise.datasets.taskset import TaskSet
@@ -70,8 +71,8 @@ class RecordedDesk:
 class TaskArena:
     """See :class:`excise.trainer.protocols.Arena`; over the tasks of a set, or over ``ids`` of them.
 
-    ``graders`` grades are made at once, each within ``grade_s`` seconds, ``brief`` as :class:`Grader` says;
-    ``suspicious`` is a folder for trajectories that the monitor flags.
+    ``graders`` grades are made at once, each within ``grade_s`` seconds of its start, ``brief`` as :class:`Grader`
+    says; ``suspicious`` is a folder for trajectories that the monitor flags.
     """
 
     def __init__(
@@ -145,7 +146,17 @@ class TaskArena:
         return grade
 
     async def _grade(self, instance_id: str, diff: str) -> Grade:
-        grading = asyncio.get_running_loop().run_in_executor(self._graders, self._grader.grade, instance_id, diff)
+        loop = asyncio.get_running_loop()
+        begun: asyncio.Future[None] = loop.create_future()
+
+        def work() -> Grade:
+            with contextlib.suppress(RuntimeError):  # nobody waits any more
+                loop.call_soon_threadsafe(begun.cancel)
+            return self._grader.grade(instance_id, diff)
+
+        grading = loop.run_in_executor(self._graders, work)
+        either: list[asyncio.Future[Any]] = [begun, grading]
+        await asyncio.wait(either, return_when=asyncio.FIRST_COMPLETED)  # its turn has to come first
         try:
             return await asyncio.wait_for(grading, self._grade_s)
         except TimeoutError:

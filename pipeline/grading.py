@@ -10,7 +10,7 @@ from typing import TypeVar
 
 from excise.config import Settings
 from excise.datasets.taskset import TaskSet
-from excise.errors import ExciseError
+from excise.errors import ExciseError, StoreError
 from excise.pipeline.cache import StageCache, stage_key
 from excise.pipeline.over_tasks import Trouble, prepared_of
 from excise.pipeline.stages import workbench
@@ -55,6 +55,15 @@ class Grader:
         A failure of the infrastructure is a grade that is not ``decided``; nothing that a solution does raises.
         Raises :class:`StoreError` for an unknown task.
         """
+        try:
+            return self._graded(instance_id, diff)
+        except StoreError as error:
+            if error.reason != "snapshot_gone":
+                raise
+        self.taskset = TaskSet.open(self.taskset.root)  # others were published since
+        return self._graded(instance_id, diff)
+
+    def _graded(self, instance_id: str, diff: str) -> Grade:
         task = self.taskset.task(instance_id)
         try:
             ready = self.ready(task)
@@ -62,6 +71,8 @@ class Grader:
                 return ungraded(task, ready.reason, ready.detail)
             return self._brief(*ready, task, diff) if self.brief else self._grade(*ready, task, diff)
         except (ExciseError, OSError, MemoryError) as error:
+            if getattr(error, "reason", "") == "snapshot_gone":
+                raise
             return ungraded(task, getattr(error, "reason", "infra_error"), str(error))
 
     def solution(self, instance_id: str, name: str) -> str:

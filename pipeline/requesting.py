@@ -9,7 +9,6 @@ from __future__ import annotations
 import contextlib
 import os
 import queue
-import signal
 import subprocess
 import sys
 import threading
@@ -18,14 +17,17 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from excise.datasets.durable import replace_file
+from excise.datasets.lock import is_held
 from excise.pipeline.cli_common import FAILED, OK, PARTIAL, USAGE
 from excise.trainer.curriculum.harder import HarderTasks
+from excise.trainer.engines.server_process import WARDEN
 from excise.types import Task, to_json
 
 DEADLINE_S = 6 * 3600.0
 """For one request; beyond, the process is ended, and what it had proven stays."""
 GRACE_S = 30.0
 """For a process to publish what it has when it is told to stop."""
+EXCISE = (sys.executable, "-m", "excise.pipeline.cli")
 LATE = -1000
 """Code of a request that passed its deadline."""
 _ENDED = frozenset({OK, FAILED, USAGE, PARTIAL, LATE})
@@ -33,11 +35,26 @@ _LOOK_S = 0.2
 
 
 class RequestRunner:
-    """Takes requests and has them made. Calling it returns at once; an equal request is made once."""
+    """Takes requests and has them made. Calling it returns at once; an equal request is made once.
 
-    def __init__(self, folder: Path, out: Path, options: Sequence[str] = (), *, deadline_s: float = DEADLINE_S) -> None:
-        """``folder`` keeps requests and their logs; ``out`` is the task set; ``options`` go to ``excise generate``."""
+    A process that makes one ends with this process, however that ends, and publishes what it has.
+    """
+
+    def __init__(
+        self,
+        folder: Path,
+        out: Path,
+        options: Sequence[str] = (),
+        *,
+        deadline_s: float = DEADLINE_S,
+        say: Callable[[str], object] = lambda _: None,
+        program: Sequence[str] = EXCISE,
+    ) -> None:
+        """``folder`` keeps requests and their logs; ``out`` is the task set; ``options`` go to ``excise generate``, the
+        command of ``program``; ``say`` is told what went wrong.
+        """
         self.folder, self.out, self.options, self.deadline_s = folder, out, tuple(options), deadline_s
+        self._say, self._program = say, tuple(program)
         folder.mkdir(parents=True, exist_ok=True)
         self._queue: queue.Queue[str] = queue.Queue()
         self._known: set[str] = set()
@@ -77,6 +94,9 @@ class RequestRunner:
     def _code(self, request_id: str) -> Path:
         return self.folder / f"{request_id}.code"
 
+    def _log(self, request_id: str) -> Path:
+        return self.folder / f"{request_id}.log"
+
     def _work(self) -> None:
         while not self._stop.is_set():
             with contextlib.suppress(queue.Empty):
@@ -87,21 +107,27 @@ class RequestRunner:
         code = self._run(request_id)
         if code not in _ENDED and not self._stop.is_set():
             code = self._run(request_id)
-        if not self._stop.is_set():
-            replace_file(self._code(request_id), str(code).encode())
+        if self._stop.is_set():
+            return
+        replace_file(self._code(request_id), str(code).encode())
+        if code not in (OK, PARTIAL):
+            how = f"took more than {self.deadline_s:.0f} s" if code == LATE else f"ended with exit code {code}"
+            self._say(f"A request for tasks {how}; what came of it, and why, is in {self._log(request_id)}.")
 
     def _run(self, request_id: str) -> int:
-        command = [sys.executable, "-m", "excise.pipeline.cli", "generate", *self.options, "--json"]
-        command += ["--request", str(self.folder / f"{request_id}.json"), "--out", str(self.out)]
-        with open(self.folder / f"{request_id}.log", "ab") as log:
+        command = [sys.executable, "-I", "-S", str(WARDEN), str(GRACE_S), *self._program, "generate", *self.options]
+        command += ["--json", "--request", str(self.folder / f"{request_id}.json"), "--out", str(self.out)]
+        until = time.monotonic() + self.deadline_s
+        while is_held(self.out / ".lock") and time.monotonic() < until and not self._stop.is_set():
+            time.sleep(_LOOK_S)  # somebody else adds to the set: a refresh, or what a run before left behind
+        with open(self._log(request_id), "ab") as log:
             try:
                 process = subprocess.Popen(
-                    command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True
+                    command, stdin=subprocess.PIPE, stdout=log, stderr=log, start_new_session=True
                 )
             except OSError as error:
                 log.write(f"It could not be started: {error}\n".encode())
                 return FAILED
-            until = time.monotonic() + self.deadline_s
             while process.poll() is None and time.monotonic() < until and not self._stop.is_set():
                 with contextlib.suppress(subprocess.TimeoutExpired):
                     process.wait(timeout=_LOOK_S)
@@ -112,13 +138,13 @@ class RequestRunner:
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:
-    """Let a process publish and go; then make it, and all that it started."""
-    process.send_signal(signal.SIGTERM)
+    """Let a process publish and go, or make it and all that it started."""
+    assert process.stdin is not None
+    process.stdin.close()  # the warden's sign
     try:
-        process.wait(timeout=GRACE_S)
+        process.wait(timeout=GRACE_S + 10.0)
     except subprocess.TimeoutExpired:
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(process.pid, signal.SIGKILL)
+        process.kill()
         process.wait(timeout=GRACE_S)
 
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import AsyncExitStack
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -106,7 +106,7 @@ async def _train(settings: TrainSettings, *, resume: bool, quiet: bool) -> End |
                 follow(policy.learner, Checkpoints(settings.folder / "checkpoints", ranks=policy.learner.ranks))
                 leave()
                 return None
-            engine, supplies = await _supplied(settings, stack)
+            engine, supplies = await _supplied(settings, stack, watch.say)
             loop = Loop(build(settings, engine, policy, supplies), settings.loop, settings.folder, watch)
             end = await loop.run(resume=resume)
             export(policy.learner, policy.tokenizer, settings.folder / "policy")
@@ -115,7 +115,20 @@ async def _train(settings: TrainSettings, *, resume: bool, quiet: bool) -> End |
             return end
 
 
-async def _supplied(settings: TrainSettings, stack: AsyncExitStack) -> tuple[Engine, Supplies | None]:
+def options_of(values: Mapping[str, Any], prefix: str = "") -> list[str]:
+    """Settings of ``excise generate`` as its options, but for the set and its sources, which a request knows."""
+    options: list[str] = []
+    for name, value in values.items():
+        if isinstance(value, Mapping):
+            options += options_of(value, f"{prefix}{name}.")
+        elif value is not None and prefix + name not in ("out", "sources"):
+            options += ["--set", f"{prefix}{name}={json.dumps(value, default=str)}"]
+    return options
+
+
+async def _supplied(
+    settings: TrainSettings, stack: AsyncExitStack, say: Callable[[str], object]
+) -> tuple[Engine, Supplies | None]:
     """Engine, and for reinforcement learning what makes rollouts and chooses tasks; ``stack`` lets go of them."""
     from excise.datasets.taskset import TaskSet
     from excise.pipeline.arena import TaskArena
@@ -142,7 +155,7 @@ async def _supplied(settings: TrainSettings, stack: AsyncExitStack) -> tuple[Eng
         suspicious=settings.folder / "suspicious",
     )
     stack.callback(arena.close)
-    requests = RequestRunner(settings.folder / "requests", excise.out, options=["--cache", str(excise.cache)])
+    requests = RequestRunner(settings.folder / "requests", excise.out, options_of(settings.excise), say=say)
     stack.callback(requests.close)
     published = PublishedTasks(excise.out, arena.tasks, arena.refresh)
 

@@ -68,7 +68,6 @@ def build_policy(settings: TrainSettings) -> Policy:
 
     logging.disable_progress_bar()
     torch.manual_seed(settings.seed)
-    device = _device(settings.policy.device)
     try:
         tokenizer: Any = AutoTokenizer.from_pretrained(settings.policy.model)
         model: Any = AutoModelForCausalLM.from_pretrained(
@@ -78,23 +77,25 @@ def build_policy(settings: TrainSettings) -> Policy:
         )
     except (OSError, ValueError) as error:
         raise TrainingError(f"{settings.policy.model}: no model that can be trained: {error}") from error
-    model.to(device)
     if settings.policy.activation_checkpointing:
         model.gradient_checkpointing_enable({"use_reentrant": False})
-    return Policy(learner=build_learner(settings, model), tokenizer=tokenizer)
+    return Policy(learner=build_learner(settings, model, _device(settings.policy.device)), tokenizer=tokenizer)
 
 
-def build_learner(settings: TrainSettings, model: torch.nn.Module) -> Learner:
-    """The learner of a model that is there."""
+def build_learner(settings: TrainSettings, model: torch.nn.Module, device: torch.device | None = None) -> Learner:
+    """The learner of a model that is there, on ``device`` (where it is, if nothing is said)."""
     wanted = learner_settings(settings)
     ranks = Ranks()
+    device = device or next(model.parameters()).device
     taught = wanted.lessons is not None
     first_needed = wanted.loss.beta > 0 or (taught and settings.teacher.kind is not TeacherKind.EMA)
     first = frozen_copy(model) if first_needed else None
     average = frozen_copy(model) if taught and settings.teacher.kind is TeacherKind.EMA else None
     for one in (model, first, average):
         if one is not None and ranks.world > 1:
-            shard(one)
+            shard(one, device)
+        elif one is not None:
+            one.to(device)
     optimizer = build_optimizer(model, settings.optimizer)
     return (LeadingLearner if ranks.world > 1 and ranks.is_first else Learner)(
         model,

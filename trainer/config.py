@@ -134,6 +134,19 @@ class TrainSettings(_Table):
     eval: EvalSettings = EvalSettings()
     """How a policy is evaluated; ``mode`` and ``graders`` are training's, too."""
 
+    @model_validator(mode="before")
+    @classmethod
+    def _one_seed(cls, values: Any) -> Any:
+        """``seed`` is that of tables which have one and do not say another."""
+        if not isinstance(values, dict) or "seed" not in values:
+            return values
+        loop, curriculum = values.get("loop", {}), values.get("curriculum", {})
+        if isinstance(curriculum, dict):
+            values = values | {"curriculum": {"seed": values["seed"]} | curriculum}
+        if isinstance(loop, dict) and isinstance(schedule := loop.get("schedule", {}), dict):
+            values = values | {"loop": loop | {"schedule": {"seed": values["seed"]} | schedule}}
+        return values
+
     @model_validator(mode="after")
     def _consistent(self) -> TrainSettings:
         """Raise ``ValueError`` for settings that contradict each other."""

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import atexit
 import os
+import signal
 import sys
 from collections.abc import Iterator, Sequence
 from datetime import timedelta
@@ -58,10 +59,12 @@ def end(code: int) -> NoReturn:
     os._exit(code)
 
 
-def shard(model: torch.nn.Module) -> None:
-    """Deal the weights of a Hugging Face model out among all ranks, layer by layer."""
-    kind = next(model.parameters()).device.type
-    mesh = init_device_mesh(kind, (dist.get_world_size(),))
+def shard(model: torch.nn.Module, device: torch.device) -> None:
+    """Deal the weights of a Hugging Face model out among all ranks, layer by layer; what is kept goes to ``device``.
+
+    Each layer is moved when it is cut, so that no device ever has the whole model.
+    """
+    mesh = init_device_mesh(device.type, (dist.get_world_size(),))
     for layer in model.get_submodule("model.layers").children():
         fully_shard(layer, mesh=mesh)
     fully_shard(model, mesh=mesh, reshard_after_forward=True)  # else it keeps whole weights after a pass alone
@@ -96,7 +99,12 @@ class LeadingLearner(Learner):
 
 
 def follow(learner: Learner, checkpoints: Checkpoints) -> None:
-    """What every other rank does until rank 0 says that it is over. Raises after the group's deadline."""
+    """What every other rank does until rank 0 says that it is over. Raises after the group's deadline.
+
+    Rank 0 decides what a signal means, too, and needs the others to the end: ``torchrun`` sends it to all.
+    """
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, signal.SIG_IGN)
     while True:
         what, arguments = _next(learner)
         if what == "over":

@@ -104,17 +104,17 @@ class Learner:
         sums = self._accumulate(members, len(earned), version)
         norm = self._clip()
         before = time.perf_counter()
-        if not math.isfinite(norm):  # one such step would make all weights nan
-            self.optimizer.zero_grad(set_to_none=True)
-        self.optimizer.step()
+        sound = math.isfinite(norm)  # one step that is not would make all weights nan
+        if sound:
+            self.optimizer.step()
         if self.scheduler is not None:
             self.scheduler.step()
-        if self.teacher is not None:
+        if sound and self.teacher is not None:
             self.teacher.follow(self.model)
         now = time.perf_counter()
         return _metrics(sums, counts, len(members)) | {
             "grad_norm": norm,
-            "skipped": float(not math.isfinite(norm)),
+            "skipped": float(not sound),
             "learning_rate": float(self.optimizer.param_groups[0]["lr"]),
             "optimizer_ms": 1000 * (now - before),
             "learn_s": now - began,

@@ -214,8 +214,10 @@ class Loop:
                 self._require_patience(empty)
             elif not await self._new_tasks():
                 end = End.STOPPED if self._stopping else End.EXHAUSTED
+                self._watch.say(self._parts.curriculum.why_empty())
                 break
         self._queue.stop()
+        await self._keep(self.step + 1, self._queue.tally.settled)
         if self._saved != self.step or end is End.STOPPED:
             await self._save()
         return end
@@ -246,10 +248,15 @@ class Loop:
             done = model_flops(sum(p.numel() for p in learner.model.parameters()), metrics["trained_tokens"])
             metrics["mfu"] = done / (metrics["step_s"] * 1e12 * self._settings.peak_tflops)
         metrics |= self._parts.engine.reading()
+        metrics |= {f"pool/{name}": value for name, value in self._parts.curriculum.summary().items()}
         self._metrics.write(self.step, metrics)
-        if self._parts.keep_rollouts is not None:
-            await self._blocking(self._parts.keep_rollouts, self.step, tally.settled, what="Storing rollouts")
+        await self._keep(self.step, tally.settled)
         self._watch.step(self.step, metrics)
+
+    async def _keep(self, step: int, groups: Sequence[Group]) -> None:
+        """Store rollouts; those after the last step with the next one's number, which has them if the run goes on."""
+        if self._parts.keep_rollouts is not None and groups:
+            await self._blocking(self._parts.keep_rollouts, step, groups, what="Storing rollouts")
 
     async def _load_engine(self) -> None:
         """Hand the weights over. Raises :class:`TrainingError` if the engine does not take them."""

@@ -11,6 +11,7 @@ Each step is one line of ``metrics.jsonl`` and one point of every TensorBoard cu
 ``staleness``              mean number of versions between a drawn token and the step that trains on it
 ``staleness_max``          the oldest
 ``tier``                   mean height on the ladder of the tasks tried: 0 line, 1 expression, 2 stub, ...
+``pool/…``                 what the curriculum knows: tasks by standing, pass rate, level, requests
 ``mismatch_kl``            KL(sampler ‖ policy), estimated over all trained tokens, in nats
 ``logprob_difference_fresh``  mean absolute difference of log-probabilities of answers that the same weights wrote
 ``masked_positive``, ``masked_negative``  share of tokens beyond the trust region, by the sign of their advantage

@@ -118,12 +118,23 @@ class Curriculum(Protocol):
         """Others have been asked for and may come."""
         ...
 
-    def next_task(self) -> str | None:
-        """Instance id of the next group; ``None``: there is none now (there may be later)."""
+    def next_task(self, replayed: str | None = None) -> str | None:
+        """Instance id of the next group; ``None``: there is none now (there may be later).
+
+        ``replayed``: what was drawn then, when a journal happens again; by now, there may be more to draw from.
+        """
         ...
 
     def record(self, group: Group) -> None:
         """What became of a group, in the order in which groups were begun, but for those that were overtaken."""
+        ...
+
+    def summary(self) -> dict[str, float]:
+        """Numbers for the run's metrics."""
+        ...
+
+    def why_empty(self) -> str:
+        """For people: why there is nothing to give."""
         ...
 
     def state(self) -> dict[str, Any]:

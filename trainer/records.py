@@ -205,5 +205,5 @@ class Group:
 
     @property
     def has_signal(self) -> bool:
-        """Whether their rewards differ: without that there is nothing to learn from it."""
-        return len({rollout.reward for rollout in self.counting}) > 1
+        """Whether their rewards differ, and something succeeded: to fail at less expense is nothing to learn."""
+        return not self.failed and len({rollout.reward for rollout in self.counting}) > 1

@@ -285,11 +285,12 @@ class GroupQueue:
                     return
 
     def _note_settled(self, event: Settled) -> None:
-        self._begun.pop(event.number)
+        instance_id = self._begun.pop(event.number)
         self._tries.pop(event.number, None)
         group = self._finished.pop(event.number)
         if group is None:
             self.tally.lost += 1
+            self._curriculum.record(Group(group_id=f"g{event.number:06}", instance_id=instance_id, rollouts=()))
             return
         self._curriculum.record(group)
         self.tally.settled.append(group)
@@ -331,11 +332,11 @@ class GroupQueue:
     def replay(self, events: Iterable[Event]) -> Iterable[tuple[int, tuple[Group, ...]]]:
         """Let a journal happen again, nothing being made; gives (step, groups) where one was trained on.
 
-        The curriculum draws as it did; what it was asked is what the journal says even if it would now choose another.
+        What the curriculum drew is what the journal says even if it would now choose another.
         """
         for event in events:
             if isinstance(event, Begun):
-                self._curriculum.next_task()
+                self._curriculum.next_task(replayed=event.instance_id)
                 self._note_begun(event)
             elif isinstance(event, Finished):
                 self._finished[event.number] = event.group

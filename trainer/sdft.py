@@ -161,8 +161,11 @@ class Epochs:
         """Never: there are these and no others."""
         return False
 
-    def next_task(self) -> str | None:
-        """The next one; ``None`` after the last epoch."""
+    def next_task(self, replayed: str | None = None) -> str | None:
+        """The next one, which a journal says as well; ``None`` after the last epoch."""
+        if replayed is not None:
+            self._drawn += 1
+            return replayed
         epoch, place = divmod(self._drawn, len(self._ids))
         if epoch >= self._epochs:
             return None
@@ -173,6 +176,14 @@ class Epochs:
 
     def record(self, group: Group) -> None:
         """Nothing depends on it."""
+
+    def summary(self) -> dict[str, float]:
+        """How often each was used."""
+        return {"epoch": self._drawn / len(self._ids)}
+
+    def why_empty(self) -> str:
+        """There is one reason."""
+        return f"All {self._epochs} epochs over {len(self._ids)} demonstrations are made."
 
     def state(self) -> dict[str, Any]:
         """How many were drawn."""

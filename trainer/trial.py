@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import os
 import tomllib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -21,7 +22,7 @@ from excise.types import Task
 class HeldOut(BaseModel):
     """Tasks that are evaluated and never trained on, those that are made later among them: ``[eval.held_out]``.
 
-    All tasks of a source file are on one side, whatever of it they are about.
+    All tasks of a source file are on one side, whatever of it they are about; tasks of files of both are on none.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -32,10 +33,19 @@ class HeldOut(BaseModel):
     """And this share of the source files of the others, drawn by the hash of project and path."""
 
     def has(self, task: Task) -> bool:
-        """Whether a task is held out."""
-        path = (task.removed or ("",))[0].partition("::")[0]
-        drawn = hashlib.sha256(f"{task.repo}:{path}".encode()).digest()
-        return task.repo in self.projects or int.from_bytes(drawn[:8]) < self.share * 2**64
+        """Whether a task is held out: all its files are."""
+        return all(self._drawn(task))
+
+    def touches(self, task: Task) -> bool:
+        """Whether it shows anything of what is held out."""
+        return any(self._drawn(task))
+
+    def _drawn(self, task: Task) -> list[bool]:
+        """Of each file of which something is missing."""
+        paths = sorted({symbol.partition("::")[0] for symbol in task.removed or ("",)})
+        digests = [hashlib.sha256(f"{task.repo}:{path}".encode()).digest() for path in paths]
+        whole = task.repo in self.projects
+        return [whole or int.from_bytes(digest[:8]) < self.share * 2**64 for digest in digests]
 
 
 class EvalSettings(BaseModel):
@@ -51,8 +61,8 @@ class EvalSettings(BaseModel):
     """Lines of the file that are shown where there is one answer."""
     held_out: HeldOut = HeldOut()
     """What training leaves out, and ``excise eval --held-out`` is about."""
-    graders: int = Field(default=2, ge=1)
-    """Grades that are made at once."""
+    graders: int = Field(default_factory=lambda: max(2, (os.cpu_count() or 2) // 2), ge=1)
+    """Grades that are made at once; by default half as many as there are cores, and 2 at least."""
 
 
 class Trial(BaseModel):
@@ -116,7 +126,10 @@ def tasks_of(trial: Trial, tasks: Mapping[str, Task], *, held_out: bool | None =
     from excise.trainer.rollouts.single_turn import Rung, fitting
 
     fits = tuple(tasks) if trial.eval.mode == "agent" else fitting(tasks, Rung(trial.eval.mode))
-    return tuple(task for task in fits if held_out is None or trial.eval.held_out.has(tasks[task]) is held_out)
+    held = trial.eval.held_out
+    if held_out is None:
+        return fits
+    return tuple(task for task in fits if (held.has(tasks[task]) if held_out else not held.touches(tasks[task])))
 
 
 def highest_of(trial: Trial, highest: Level) -> Level:

@@ -6,18 +6,23 @@ import json
 import os
 import shutil
 import signal
+import subprocess
+import sys
 import time
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from excise.config import load
+from excise.datasets.lock import exclusive
 from excise.datasets.taskset import TaskSet
 from excise.errors import ConfigError
 from excise.pipeline import requesting
 from excise.pipeline.planning import Plan
 from excise.pipeline.request import RequestPlan, prepare_request, read_request
 from excise.pipeline.requesting import PublishedTasks, RequestRunner
+from excise.pipeline.train_command import options_of
 from excise.trainer.curriculum.harder import HarderTasks
 from excise.trainer.curriculum.prediction import Predictor
 from excise.trainer.curriculum.rungs import Level, level_of, rung_of
@@ -182,27 +187,38 @@ def test_published_tasks_are_taken_in_when_there_are_new_ones(tmp_path: Path) ->
     assert refreshed == [1]
 
 
+def test_a_trainers_settings_are_the_generators() -> None:
+    given = {"out": "set", "cache": "/some where", "sandbox": "docker", "verdict": {"cpus": 1.5, "gold_runs": 3}}
+    options = options_of(given)
+    assert options[::2] == ["--set"] * 4
+    settings = load([], options[1::2])
+    assert (str(settings.cache), settings.sandbox, settings.verdict.gold_runs) == ("/some where", "docker", 3)
+    assert settings.verdict.cpus == 1.5
+    assert str(settings.out) != "set"
+
+
 # ---------------------------------------------------------------------------- processes that go wrong
-def test_a_program_that_cannot_be_started_is_a_failure(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(requesting.sys, "executable", str(tmp_path / "nothing"))
-    runner = RequestRunner(tmp_path / "requests", tmp_path / "out")
+def test_a_program_that_cannot_be_started_is_a_failure(tmp_path: Path) -> None:
+    said: list[str] = []
+    runner = RequestRunner(tmp_path / "requests", tmp_path / "out", program=["/nothing"], say=said.append)
     runner(EASY)
     _wait(lambda: not runner.is_busy, 20)
     runner.close()
     assert runner.codes() == {EASY.request_id: 1}
+    assert "exit code 1" in said[0]
+    assert "/nothing" in (tmp_path / "requests" / f"{EASY.request_id}.log").read_text()
 
 
-def program(folder: Path, script: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A stand-in for the interpreter that runs ``excise generate``: only how it ends matters here."""
-    path = folder / "python"
+def program(folder: Path, script: str) -> list[str]:
+    """A stand-in for excise: only how it ends matters here."""
+    path = folder / "excise"
     path.write_text(f"#!/bin/sh\necho $$ >> {folder}/started\n{script}\n")
     path.chmod(0o755)
-    monkeypatch.setattr(requesting.sys, "executable", str(path))
+    return [str(path)]
 
 
-def test_a_process_that_is_killed_is_started_once_more(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    program(tmp_path, "kill -9 $$", monkeypatch)
-    runner = RequestRunner(tmp_path / "requests", tmp_path / "out")
+def test_a_process_that_is_killed_is_started_once_more(tmp_path: Path) -> None:
+    runner = RequestRunner(tmp_path / "requests", tmp_path / "out", program=program(tmp_path, "kill -9 $$"))
     runner(EASY)
     _wait(lambda: not runner.is_busy, 20)
     runner.close()
@@ -211,9 +227,9 @@ def test_a_process_that_is_killed_is_started_once_more(tmp_path: Path, monkeypat
 
 
 def test_a_process_that_hangs_is_ended_at_its_deadline(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    program(tmp_path, "trap '' TERM\nsleep 300 & wait; sleep 300", monkeypatch)
+    hangs = program(tmp_path, "trap '' TERM\nsleep 300 & wait; sleep 300")
     monkeypatch.setattr(requesting, "GRACE_S", 0.5)
-    runner = RequestRunner(tmp_path / "requests", tmp_path / "out", deadline_s=1.0)
+    runner = RequestRunner(tmp_path / "requests", tmp_path / "out", deadline_s=1.0, program=hangs)
     runner(EASY)
     _wait(lambda: not runner.is_busy, 20)
     runner.close()
@@ -221,11 +237,8 @@ def test_a_process_that_hangs_is_ended_at_its_deadline(tmp_path: Path, monkeypat
     assert not _alive(int((tmp_path / "started").read_text()))
 
 
-def test_closing_ends_what_is_under_way_and_a_resume_takes_it_up(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    program(tmp_path, "exec sleep 300", monkeypatch)
-    runner = RequestRunner(tmp_path / "requests", tmp_path / "out")
+def test_closing_ends_what_is_under_way_and_a_resume_takes_it_up(tmp_path: Path) -> None:
+    runner = RequestRunner(tmp_path / "requests", tmp_path / "out", program=program(tmp_path, "exec sleep 300"))
     runner(EASY)
     _wait((tmp_path / "started").exists, 20)
     began = time.monotonic()
@@ -233,12 +246,42 @@ def test_closing_ends_what_is_under_way_and_a_resume_takes_it_up(
     assert time.monotonic() - began < 20
     assert runner.codes() == {}
     assert not _alive(int((tmp_path / "started").read_text()))
-    program(tmp_path, "exit 0", monkeypatch)
-    resumed = RequestRunner(tmp_path / "requests", tmp_path / "out")
+    resumed = RequestRunner(tmp_path / "requests", tmp_path / "out", program=program(tmp_path, "exit 0"))
     resumed(EASY)
     _wait(lambda: not resumed.is_busy, 20)
     resumed.close()
     assert resumed.codes() == {EASY.request_id: 0}
+
+
+def test_what_is_under_way_ends_with_a_trainer_that_is_killed(tmp_path: Path) -> None:
+    asks = (
+        "import sys, time; from pathlib import Path; from excise.pipeline.requesting import RequestRunner\n"
+        "from excise.trainer.curriculum.harder import HarderTasks; from excise.trainer.curriculum.rungs import Level\n"
+        "folder = Path(sys.argv[1])\n"
+        "runner = RequestRunner(folder / 'requests', folder / 'out', program=sys.argv[2:])\n"
+        "runner(HarderTasks(lowest=Level.LINE, highest=Level.STUB)); time.sleep(300)\n"
+    )
+    publishes = program(tmp_path, f"trap 'echo published > {tmp_path}/said; exit 0' TERM\nsleep 300 & wait")
+    trainer = subprocess.Popen([sys.executable, "-c", asks, str(tmp_path), *publishes])
+    _wait((tmp_path / "started").exists, 60)
+    pid = int((tmp_path / "started").read_text())
+    time.sleep(0.5)
+    trainer.kill()
+    trainer.wait()
+    _wait(lambda: not _alive(pid), 20)
+    assert (tmp_path / "said").read_text() == "published\n"
+
+
+def test_a_set_that_somebody_else_adds_to_is_waited_for(tmp_path: Path) -> None:
+    (tmp_path / "out").mkdir()
+    runner = RequestRunner(tmp_path / "requests", tmp_path / "out", program=program(tmp_path, "exit 0"))
+    with exclusive(tmp_path / "out" / ".lock"):
+        runner(EASY)
+        time.sleep(1)
+        assert not (tmp_path / "started").exists()
+    _wait(lambda: not runner.is_busy, 20)
+    runner.close()
+    assert runner.codes() == {EASY.request_id: 0}
 
 
 def _alive(pid: int) -> bool:

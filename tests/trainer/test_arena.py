@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+import os
+import shutil
+import time
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from excise.datasets.taskset import TaskSet
 from excise.errors import SandboxError, StoreError
 from excise.pipeline.arena import TaskArena
 from excise.types import Grade, Worker
@@ -81,6 +86,35 @@ def test_equal_answers_are_graded_once(arena: TaskArena, monkeypatch: pytest.Mon
     found = asyncio.run(go())
     assert [grade.decided for grade in found] == [False, True, True, True, True]
     assert asked == ["one"] * 3
+
+
+def test_waiting_for_a_turn_takes_no_time_of_a_grade(shapes: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    arena = TaskArena(shapes.taskset, shapes.settings, graders=1, grade_s=1.0)
+
+    def slow(instance_id: str, diff: str) -> Grade:
+        time.sleep(0.4)
+        return Grade(**KNOWN, decided=True)
+
+    monkeypatch.setattr(arena._grader, "grade", slow)
+
+    async def go() -> list[Grade]:
+        return list(await asyncio.gather(*(arena.grade("t", f"{number}") for number in range(5))))
+
+    assert all(grade.decided for grade in asyncio.run(go()))
+    arena.close()
+
+
+def test_a_snapshot_that_others_have_replaced_does_no_harm(shapes: Any, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    shutil.copytree(shapes.out, out, symlinks=True)
+    arena = TaskArena(TaskSet.open(out), shapes.settings)
+    instance_id = next(iter(arena.tasks()))
+    (out / os.readlink(out / "current")).rename(out / "snapshots" / "000099")
+    (out / "current").unlink()
+    (out / "current").symlink_to("snapshots/000099")
+    grade = asyncio.run(arena.grade(instance_id, arena.tasks()[instance_id].patch))
+    assert (grade.decided, grade.reward) == (True, 1.0), grade
+    arena.close()
 
 
 def test_a_grade_that_takes_too_long_says_nothing(shapes: Any) -> None:

@@ -34,6 +34,17 @@ def written(place: Path, text: str) -> Path:
     return place / "other.toml"
 
 
+def test_one_seed_for_all_unless_a_table_says_another(place: Path) -> None:
+    def seeds(*changes: str) -> tuple[int, int, int]:
+        settings = load_training(place / "train.toml", changes)
+        return settings.seed, settings.curriculum.seed, settings.loop.schedule.seed
+
+    assert seeds() == (0, 0, 0)
+    assert seeds("seed=3") == (3, 3, 3)
+    assert seeds("seed=3", "curriculum.seed=1", "loop.schedule.batch=2") == (3, 1, 3)
+    assert seeds("seed=3", "loop.schedule.seed=0") == (3, 3, 0)
+
+
 def test_paths_are_the_files(place: Path) -> None:
     settings = load_training(place / "train.toml")
     assert (settings.folder, settings.policy.model) == (place / "runs/first", place / "model")

@@ -120,7 +120,8 @@ def test_a_group_that_fails_is_tried_again_and_then_given_up(tmp_path: Path) -> 
     rows = read_metrics(tmp_path / "run" / "metrics.jsonl")
     assert rows[0]["lost"] == 2
     assert rows[0]["failures"] == 1 + maker.tries[2] + maker.tries[3]
-    assert not {"g000002", "g000003"} & {name for name, _ in run.tasks.seen}
+    told = {name: earned for name, earned in run.tasks.seen if name in ("g000002", "g000003")}
+    assert told == {"g000002": 0, "g000003": 0}, "it hears of those that are lost"
 
 
 @pytest.mark.parametrize("deaf", [set(), {1}])
@@ -173,8 +174,14 @@ def test_tasks_that_do_not_come_are_not_waited_for_longer(tmp_path: Path) -> Non
     tasks.is_waiting = True
     timer = threading.Timer(4, setattr, (tasks, "is_waiting", False))
     timer.start()
-    assert TinyRun(tmp_path / "over", quick(), tasks=tasks).run() is End.EXHAUSTED
+    kept: dict[int, list[Group]] = {}
+    run = TinyRun(
+        tmp_path / "over", quick(), tasks=tasks, keep_rollouts=lambda step, groups: kept.update({step: groups})
+    )
+    assert run.run() is End.EXHAUSTED
     assert not timer.is_alive(), "it was waited until they were given up"
+    assert sum(map(len, kept.values())) == len(run.tasks.seen) == 4, "what no step was made of is kept as well"
+    assert "All 4 were drawn" in (tmp_path / "over.log").read_text()
     tasks = RandomTasks(["t3"], most=4)
     tasks.is_waiting = True
     assert TinyRun(tmp_path / "late", replace(quick(), patience_s=2), tasks=tasks).run() is End.EXHAUSTED

@@ -15,6 +15,7 @@ from excise.trainer.objective.loss import LossSettings, policy_loss
 from excise.trainer.objective.packing import can_share, make_row, pack_ids, pack_rows
 from excise.trainer.objective.policy import entropies, predicted_logits, token_logprobs
 from excise.trainer.objective.sequences import sequences
+from excise.trainer.optimizers.build import OptimizerSettings, build_optimizer
 from excise.trainer.records import Ending, Group, Usage
 
 from .tiny_policy import VOCABULARY, plain_logprobs, random_group, rollout_of, segment_of, tiny_model
@@ -311,9 +312,11 @@ def test_nothing_to_learn_leaves_the_weights_alone() -> None:
     assert all(torch.equal(a, b) for a, b in zip(before, model.parameters(), strict=True))
 
 
-def test_a_gradient_that_is_not_finite_moves_nothing(groups: list[Group]) -> None:
+@pytest.mark.parametrize("name", ["adamw", "muon"])
+def test_a_gradient_that_is_not_finite_moves_nothing(groups: list[Group], name: str) -> None:
     model = tiny_model(0)
-    learner = Learner(model, torch.optim.AdamW(model.parameters(), lr=0.1, weight_decay=0.1), UNBOUND)
+    settings = OptimizerSettings.model_validate({"name": name, "lr": 0.1, "weight_decay": 0.1})
+    learner = Learner(model, build_optimizer(model, settings), UNBOUND)
     learner.step(groups, 0)
     before = [p.clone() for p in model.parameters()]
     next(model.parameters()).register_hook(lambda gradient: gradient * math.nan)
@@ -373,3 +376,6 @@ def test_effort_is_taken_off_the_reward() -> None:
     group = with_penalties(Group(group_id="g", instance_id="t", rollouts=pair), prices)
     assert [r.reward for r in group.rollouts] == pytest.approx([1 - 0.145, 1.0])
     assert group.has_signal
+    failed = tuple(replace(rollout, task_reward=0.0) for rollout in group.rollouts)
+    assert len({rollout.reward for rollout in failed}) == 2
+    assert not replace(group, rollouts=failed).has_signal, "to fail at less expense is nothing to learn"

@@ -210,6 +210,9 @@ def test_what_is_held_out_is_so_by_file(stub: Task) -> None:
     assert out | rest == set(known)
     assert not out & rest
     assert tasks_of(trial, known) == tuple(known)
+    inside, outside = (next(t for t in tasks if t.repo == "a" and half.has(t) is is_out) for is_out in (True, False))
+    both = {"both": replace(inside, removed=(*outside.removed, *inside.removed))}
+    assert [tasks_of(trial, both, held_out=is_out) for is_out in (True, False)] == [(), ()], "it shows what is held out"
 
 
 def test_the_line_rung_continues_the_file(arena: TaskArena, stub: Task) -> None:

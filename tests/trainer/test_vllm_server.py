@@ -177,7 +177,7 @@ def test_nothing_outlives_who_asked_for_it(how: signal.Signals, tmp_path: Path) 
     inner = "import subprocess,time;subprocess.Popen(['sleep','1234'],start_new_session=True);time.sleep(1234)"
     asker = (
         "import subprocess,sys,time\n"
-        f"p=subprocess.Popen([sys.executable,{str(WARDEN)!r},sys.executable,'-c',{inner!r}],stdin=subprocess.PIPE)\n"
+        f"p=subprocess.Popen([sys.executable,{str(WARDEN)!r},'0',sys.executable,'-c',{inner!r}],stdin=subprocess.PIPE)\n"
         "print(p.pid,flush=True)\ntime.sleep(1234)"
     )
     process = subprocess.Popen([sys.executable, "-c", asker], stdout=subprocess.PIPE, text=True)

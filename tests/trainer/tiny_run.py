@@ -139,7 +139,13 @@ class RandomTasks:
         self.drawn = 0
         self.seen: list[list[Any]] = []
 
-    def next_task(self) -> str | None:
+    def summary(self) -> dict[str, float]:
+        return {"drawn": float(self.drawn)}
+
+    def why_empty(self) -> str:
+        return f"All {self.most} were drawn."
+
+    def next_task(self, replayed: str | None = None) -> str | None:
         if self.most is not None and self.drawn >= self.most:
             return None
         self.drawn += 1

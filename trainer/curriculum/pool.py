@@ -25,6 +25,7 @@ from excise.trainer.records import Group, Rollout
 from excise.types import Task
 
 FORMAT = 2
+_NAMED = 10
 """Of the state; raised when an older program could not read it."""
 
 
@@ -119,10 +120,15 @@ class TaskPool:
         self._take_up()
 
     # ------------------------------------------------------------------------------- the protocol
-    def next_task(self) -> str | None:
+    def next_task(self, replayed: str | None = None) -> str | None:
         """Instance id of the next group; ``None`` if there is none to give now: :meth:`why_empty` says why."""
         self._take_up()
         able = [task for task in self._order if self._is_open(task)]
+        if replayed is not None:
+            self._rng.random()  # as the draw did
+            self._drawn += 1
+            self._begun[replayed] = self._drawn
+            return replayed
         if not able:
             self._consider(is_empty=not self._begun)
             return None
@@ -222,7 +228,10 @@ class TaskPool:
         counts = Counter(str(entry.standing) for entry in self._entries.values())
         listed = ", ".join(f"{count} {name}" for name, count in sorted(counts.items())) or "no task at all"
         waits = " Harder ones have been asked for." if self.is_waiting else ""
-        return f"No task can be given: {listed}, {len(self._begun)} under way.{waits}"
+        aside = self.quarantined()
+        more = ", …" if len(aside) > _NAMED else ""
+        named = f" Never passed, or never graded: {', '.join(aside[:_NAMED])}{more}." if aside else ""
+        return f"No task can be given: {listed}, {len(self._begun)} under way.{waits}{named}"
 
     def summary(self) -> dict[str, float]:
         """Numbers for the run's metrics: the pool, what is passed, and which level is being drawn."""

@@ -23,6 +23,10 @@ WORKER = Path(__file__).with_name("vllm_worker.py")
 WORKER_MODULE = "excise_vllm_worker"
 """The name of that file where the server finds it: its interpreter need not have excise."""
 END_S = 20.0
+_RANKS = frozenset({
+    "RANK", "LOCAL_RANK", "GROUP_RANK", "ROLE_RANK", "ROLE_NAME", "WORLD_SIZE", "LOCAL_WORLD_SIZE", "GROUP_WORLD_SIZE",
+    "ROLE_WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT",
+})  # fmt: skip
 TAIL = 3000
 """Characters of a log that an error quotes."""
 
@@ -41,11 +45,11 @@ class ServerProcess:
         shutil.copyfile(WORKER, self._folder / f"{WORKER_MODULE}.py")
         here = os.pathsep.join(filter(None, [str(self._folder), os.environ.get("PYTHONPATH", "")]))
         self._log = self._folder / "log"
-        line = [sys.executable, "-I", "-S", str(WARDEN), *command, "--host", "127.0.0.1", "--port", str(port)]
+        line = [sys.executable, "-I", "-S", str(WARDEN), "0", *command, "--host", "127.0.0.1", "--port", str(port)]
         with open(self._log, "wb") as log:
             self._process = subprocess.Popen(
                 line, stdin=subprocess.PIPE, stdout=log, stderr=log, cwd=self._folder, start_new_session=True,
-                env={**os.environ, "PYTHONPATH": here, **environment},
+                env={**_of_one_process(os.environ), "PYTHONPATH": here, **environment},
             )  # fmt: skip
 
     @property
@@ -95,3 +99,11 @@ class ServerProcess:
                 os.killpg(self._process.pid, signal.SIGKILL)
             self._process.wait(END_S)
         shutil.rmtree(self._folder, ignore_errors=True)
+
+
+def _of_one_process(variables: Mapping[str, str]) -> dict[str, str]:
+    """Without what ``torchrun`` says to a rank: a server is none of them."""
+    return {
+        name: value for name, value in variables.items()
+        if name not in _RANKS and not name.startswith(("TORCHELASTIC_", "TORCH_NCCL_ASYNC"))
+    }  # fmt: skip

@@ -1,8 +1,9 @@
 """Starts a command and sees to it that nothing of it outlives whoever asked for it. Standard library only.
 
-Arguments: the command. Runs in a session of its own; reads its standard input, which nobody writes to: its end is the
-end of the asker, however that came. Then, and when the command itself ends, every process of the session and every
-orphan of it is killed.
+Arguments: seconds that the command has to end by itself once it is told to, and the command. Runs in a session of its
+own; reads its standard input, which nobody writes to: its end is the end of the asker, however that came. Then the
+command gets SIGTERM and those seconds; after them, and when it ends, every process of the session and every orphan of
+it is killed.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ PR_SET_CHILD_SUBREAPER = 36
 TICK_MS = 200
 
 
-def main(command: list[str]) -> int:
+def main(grace_s: float, command: list[str]) -> int:
     """Run ``command`` until it ends or standard input does; its exit code."""
     libc = ctypes.CDLL(None)
     libc.prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
@@ -37,6 +38,10 @@ def main(command: list[str]) -> int:
         while child.poll() is None:
             if poll.poll(TICK_MS) and not os.read(0, 1):
                 break
+        if child.poll() is None and grace_s:
+            child.terminate()
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                child.wait(grace_s)
     finally:
         kill_all()
     with contextlib.suppress(subprocess.TimeoutExpired):
@@ -78,4 +83,8 @@ def descendants(root: int) -> list[int]:
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    code = main(float(sys.argv[1]), sys.argv[2:])
+    if code < 0:  # ended by a signal: so do we
+        signal.signal(-code, signal.SIG_DFL) if -code != signal.SIGKILL else None
+        os.kill(os.getpid(), -code)
+    sys.exit(code)

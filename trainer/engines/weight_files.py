@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import shutil
 import struct
@@ -39,16 +40,20 @@ class WeightFiles:
 
     def write(self, weights: Iterable[tuple[str, torch.Tensor]], version: int) -> Path:
         """A folder with these weights. Raises :class:`EngineError` if they are not those of the model."""
+        from safetensors import SafetensorError
         from safetensors.torch import save_file
 
-        tensors = {name: tensor.detach().cpu().contiguous() for name, tensor in weights}
+        # tied weights are the embeddings under another name: the same memory, which no file can have twice
+        wanted = ((name, tensor) for name, tensor in weights if not (self._tied and name == HEAD))
+        tensors = {name: tensor.detach().cpu().contiguous() for name, tensor in wanted}
         self._check({name: list(tensor.shape) for name, tensor in tensors.items()})
         into = self._folder / f"version-{version}"
         shutil.rmtree(into, ignore_errors=True)
         into.mkdir()
         try:
             save_file(tensors, into / FILE)
-        except OSError as error:
+        except (OSError, SafetensorError) as error:
+            shutil.rmtree(into, ignore_errors=True)
             raise EngineError(f"The weights cannot be written to {into}: {error}") from error
         self._written = [path for path in self._written if path != into] + [into]
         return into
@@ -64,9 +69,9 @@ class WeightFiles:
 
     def _check(self, given: Mapping[str, list[int]]) -> None:
         for name, shape in given.items():
-            if name not in self._shapes and not (self._tied and name == HEAD):
+            if name not in self._shapes:
                 raise EngineError(f"The model has no weight {name}.")
-            if self._shapes.get(name, shape) != shape:
+            if self._shapes[name] != shape:
                 raise EngineError(f"{name} has the shape {shape}, the model's {self._shapes[name]}.")
         missing = sorted(set(self._shapes) - set(given) - ({HEAD} if self._tied else set()))
         if missing:
@@ -99,8 +104,8 @@ def _is_tied(model: Path) -> bool:
 
 
 def _memory(model: Path) -> str | None:
-    """``/dev/shm``, where it has room for some versions of the weights."""
-    needed = (KEPT + 2) * sum(path.stat().st_size for path in model.glob("*.safetensors"))
+    """``/dev/shm``, where it has room for some versions of the weights, in 32 bits."""
+    needed = (KEPT + 2) * 4 * sum(math.prod(shape) for shape in shapes_of(model).values())
     shared = "/dev/shm"
     if os.path.isdir(shared) and os.access(shared, os.W_OK) and shutil.disk_usage(shared).free > needed:
         return shared

@@ -1,17 +1,19 @@
 """How far the student is from a teacher: a divergence over the student's likeliest tokens and the rest.
 
-The support is the student's ``k`` likeliest tokens plus one bucket for all others, so that neither distribution is held
-whole in full precision and what lies outside still counts with its sum. As a sum over a coarser partition it is a lower
+The support is the student's ``k`` likeliest tokens plus one bucket for all others, so that what lies outside still
+counts with its sum. As a sum over a coarser partition it is a lower
 bound of the divergence over the whole vocabulary, and equals it for ``k`` = V.
 """
 
 from __future__ import annotations
 
 from enum import StrEnum
+from typing import cast
 
 import torch
+from torch.utils.checkpoint import checkpoint
 
-from excise.trainer.objective.policy import full_precision
+from excise.trainer.objective.policy import CHUNK, full_precision
 
 
 class Divergence(StrEnum):
@@ -67,8 +69,13 @@ def lesson_loss(
     """``sum of sg(min(exp(log π - log μ), cap)) · divergence`` over the tokens of a lesson, and the unweighted sum.
 
     Logits ``[N, V]``, log-probabilities ``[N]`` of the sampled tokens. The weight corrects for tokens that the policy
-    would no longer draw. The caller divides by the number of lesson tokens of the whole batch.
+    would no longer draw. The caller divides by the number of lesson tokens of the whole batch. Chunks of both logits
+    are raised to float32 one after the other, and again for the gradient.
     """
-    far = divergence(student, teacher, k=k, kind=kind)
+    parts = [
+        checkpoint(divergence, ours, theirs, k=k, kind=kind, use_reentrant=False)
+        for ours, theirs in zip(student.split(CHUNK), teacher.split(CHUNK), strict=True)
+    ]
+    far = torch.cat(cast(list[torch.Tensor], parts))
     weight = torch.exp(logprobs.detach() - sampler.to(logprobs.dtype)).clamp(max=cap)
     return (weight * far).sum(), far.detach().sum()

@@ -16,7 +16,7 @@ from excise.trainer.curriculum.pool import CurriculumSettings, Standing, TaskPoo
 from excise.trainer.curriculum.posterior import Beta, Record, incomplete_beta
 from excise.trainer.curriculum.prediction import Predictor, fitted
 from excise.trainer.curriculum.rungs import Level, Rung, all_rungs, rung_from, rung_of
-from excise.trainer.records import Ending
+from excise.trainer.records import Ending, Group
 from excise.types import Task, Visibility, from_json, to_json
 
 STUB = Rung(Level.STUB, Visibility.DOCSTRING)
@@ -204,6 +204,27 @@ def test_a_group_that_never_comes_back_is_given_up() -> None:
     pooled = pool(*[STUB] * 3, forget_after=2)
     first = pooled.next_task()
     assert [pooled.next_task() for _ in range(3)][-1] == first
+
+
+def test_a_journal_is_followed_whatever_there_is_to_draw_from_by_now() -> None:
+    known = tasks(*[STUB] * 20)
+    pooled = TaskPool(lambda: known)
+    drawn = [pooled.next_task() for _ in range(8)]
+    later = known | {(made := simulated.task(number, CLASS)).instance_id: made for number in range(20, 60)}
+    resumed = TaskPool(lambda: later)
+    assert [resumed.next_task(replayed=task) for task in drawn] == drawn
+    assert resumed.state()["begun"] == pooled.state()["begun"]
+    assert resumed.state()["random"] == pooled.state()["random"]
+    assert {resumed.next_task() for _ in range(52)} == later.keys() - set(drawn), "what is under way is not drawn again"
+
+
+def test_a_task_whose_groups_are_lost_is_broken() -> None:
+    pooled = pool(STUB)
+    for _ in range(3):
+        task = pooled.next_task()
+        assert task
+        pooled.record(Group(group_id="g", instance_id=task, rollouts=()))
+    assert pooled.standing("t00000") is Standing.BROKEN
 
 
 def test_a_state_of_another_format_is_refused() -> None:
