@@ -22,7 +22,6 @@ import textwrap
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from pathlib import PurePosixPath
 
 from excise.deleters.docs import quotes, rendered
 from excise.errors import ConfigError
@@ -57,11 +56,11 @@ def write_statement(
     shown = _interface(codebase, removed, fail_to_pass)
     parts = [
         _title(repo, shown, deletion),
-        _missing(shown, visibility, fail_to_pass),
+        _missing(shown, visibility),
         _documented(codebase, shown, deletion, visibility, documents or {}),
         _where_used(codebase, removed),
         _imports(codebase, shown),
-        _checked(codebase, fail_to_pass, deletion.hidden),
+        _checked(fail_to_pass, deletion.hidden),
     ]
     spelled = _bare if visibility is Visibility.BEHAVIOUR else _signature
     interface = dict.fromkeys(f"{symbol.path}: {spelled(symbol)}" for symbol in shown)
@@ -114,7 +113,7 @@ def _title(repo: Repo, shown: Sequence[Symbol], deletion: Deletion) -> str:
     )
 
 
-def _missing(shown: Sequence[Symbol], visibility: Visibility, fail_to_pass: Sequence[str]) -> str:
+def _missing(shown: Sequence[Symbol], visibility: Visibility) -> str:
     by_path: dict[str, list[Symbol]] = defaultdict(list)
     for symbol in shown:
         by_path[symbol.path].append(symbol)
@@ -122,7 +121,7 @@ def _missing(shown: Sequence[Symbol], visibility: Visibility, fail_to_pass: Sequ
     for path, symbols in by_path.items():
         whole = any(s.kind is SymbolKind.MODULE for s in symbols)
         lines.append(f"\n### `{path}`" + (" (the whole file)" if whole else ""))
-        entries = (_head(symbol, visibility) + _docstring(symbol, visibility, fail_to_pass) for symbol in symbols)
+        entries = (_head(symbol, visibility) + _docstring(symbol, visibility) for symbol in symbols)
         lines += dict.fromkeys(entries)
     return "\n".join(lines)
 
@@ -138,25 +137,13 @@ def _head(symbol: Symbol, visibility: Visibility) -> str:
     return f"\n```python\n{head}\n```" + (f"\n(in `{owner}`)" if owner else "")
 
 
-def _docstring(symbol: Symbol, visibility: Visibility, fail_to_pass: Sequence[str]) -> str:
+def _docstring(symbol: Symbol, visibility: Visibility) -> str:
     docstring = symbol.docstring
     if not docstring or visibility is Visibility.SIGNATURE:
         return ""
-    if any(_is_doctest_of(symbol, test) for test in fail_to_pass):
-        docstring = without_examples(docstring)
     if visibility is Visibility.BEHAVIOUR:
         docstring = _without_parameters(docstring, [symbol])
     return "\n" + textwrap.indent(docstring.strip()[:MAX_DOC_CHARS], "> ", lambda _: True)
-
-
-def _is_doctest_of(symbol: Symbol, test: str) -> bool:
-    """Whether a test id is that of a docstring's examples: ``pkg/core.py::pkg.core.Box.open``."""
-    path, _, dotted = test.partition("::")
-    if path != symbol.path:
-        return False
-    file = PurePosixPath(path)
-    name = symbol.qualname or (file.parent.name if file.stem == "__init__" else file.stem)
-    return f".{dotted}".endswith(f".{name}")
 
 
 def _bare(symbol: Symbol) -> str:
@@ -193,21 +180,6 @@ def _without_parameters(text: str, symbols: Iterable[Symbol]) -> str:
                 text = text.replace(name + spelled, name)
             text = re.sub(rf"\A{re.escape(name)}\(.*\).*\n", "", text)
     return text
-
-
-def without_examples(docstring: str) -> str:
-    """A docstring without its interactive examples (they are among the hidden tests)."""
-    kept: list[str] = []
-    inside = False
-    for line in docstring.splitlines():
-        if line.lstrip().startswith((">>>", "...")):
-            inside = True
-        elif not line.strip():
-            inside = False
-            kept.append(line)
-        elif not inside:
-            kept.append(line)
-    return re.sub(r"\n{3,}", "\n\n", "\n".join(kept))
 
 
 def _signature(symbol: Symbol) -> str:
@@ -266,17 +238,14 @@ def _imports(codebase: Codebase, shown: Sequence[Symbol]) -> str:
     return "## Also importable from\n\n" + "\n".join(lines) if lines else ""
 
 
-def _checked(codebase: Codebase, fail_to_pass: Sequence[str], hidden: Sequence[str]) -> str:
+def _checked(fail_to_pass: Sequence[str], hidden: Sequence[str]) -> str:
     unseen = [test for test in fail_to_pass if test in set(hidden)]
     seen = [test for test in fail_to_pass if test not in set(hidden)]
-    shown = [test for test in seen if codebase.is_test(test.partition("::")[0])]
     parts = []
     if unseen:
         parts.append(f"{_count(len(unseen), 'test')} not in this checkout (from {_files(unseen)}) must pass")
-    if shown:
-        parts.append(f"{_count(len(shown), 'test')} in this checkout (in {_files(shown)}), failing now, must pass")
-    if examples := len(seen) - len(shown):
-        parts.append(f"{_count(examples, 'example')} in docstrings and documents here, failing now, must pass")
+    if seen:
+        parts.append(f"{_count(len(seen), 'test')} in this checkout (in {_files(seen)}), failing now, must pass")
     return f"## How it is checked\n\n{'; '.join(parts)}; and all tests that pass now must still pass."
 
 

@@ -10,6 +10,7 @@ from typing import Protocol
 
 from excise.deleters.stubbing import EMPTY
 from excise.types import Deletion, GradingKit, Outcome, Status, Task, TestRun, Verdict, Worker
+from excise.verifiers.grading.intake import why_kept
 from excise.verifiers.workbench import Edits, Workbench
 
 
@@ -42,6 +43,8 @@ class Candidate:
     """Tests that need the feature."""
     pass_to_pass: tuple[str, ...] = ()
     """All other trusted tests that pass without it."""
+    uncounted: tuple[str, ...] = ()
+    """Tests that need the feature, too, in files that a solution may change: no grade asks for them."""
     statement: str = ""
     """The problem statement, once written."""
     interface: str = ""
@@ -86,6 +89,11 @@ class Candidate:
     def graded(self) -> list[str]:
         """Trusted tests that depend, or may depend, on the feature: what empty solutions are graded by."""
         return sorted((self.hidden | self.exposed | set(self.fail_to_pass)) & self.trusted)
+
+    def counts(self, test: str) -> bool:
+        """Whether the test lies in a file that graders keep: examples in docstrings of the sources are a solution's."""
+        path = test.partition("::")[0]
+        return bool(why_kept(self.bench, path, ours=path in self.edits("deleted")))
 
     @property
     def hidden(self) -> frozenset[str]:

@@ -91,22 +91,27 @@ class FailToPassFails:
     """Gate 5."""
 
     name = "g5_f2p_fail"
-    claim = "Every FAIL_TO_PASS test fails on the shipped sources"
+    claim = "Every FAIL_TO_PASS test fails on the shipped sources, and lies in a file that no solution may change"
 
     def check(self, candidate: Candidate) -> GateReport:
         """Put the hidden tests back without the code and run them once more: chance alone must not choose them."""
         run = candidate.run("deleted", ids=candidate.graded, number=1)
         statuses = run.statuses()
         passed = [t for t in candidate.fail_to_pass if statuses.get(t) is Status.PASSED]
+        given = [t for t in candidate.fail_to_pass if not candidate.counts(t)]
+        problem = f"{len(passed)} tests pass without the feature."
+        evidence = {"files_not_importable": ", ".join(path for path, _ in run.collect_errors)}
+        if candidate.uncounted:
+            evidence["uncounted"] = ", ".join(candidate.uncounted)
         verdict = candidate.judged(
             self,
             run,
-            bool(candidate.fail_to_pass) and not passed and _ended(run),
-            reason="passes_without_feature",
-            problem=f"{len(passed)} tests pass without the feature.",
+            bool(candidate.fail_to_pass) and not passed and not given and _ended(run),
+            reason="in_solution_files" if given and not passed else "passes_without_feature",
+            problem=f"{given[0]} lies in a file that a solution may change." if given and not passed else problem,
             num_tests=len(candidate.fail_to_pass),
             statuses={t: statuses.get(t, Status.MISSING) for t in candidate.fail_to_pass},
-            evidence={"files_not_importable": ", ".join(path for path, _ in run.collect_errors)},
+            evidence=evidence,
         )
         return GateReport(verdicts=[verdict])
 
@@ -120,7 +125,7 @@ class PassToPassPasses:
     def check(self, candidate: Candidate) -> GateReport:
         """Run the whole suite on exactly what the agent sees."""
         run = candidate.run("shipped")
-        needing = candidate.hidden | set(candidate.fail_to_pass)
+        needing = candidate.hidden | {*candidate.fail_to_pass, *candidate.uncounted}
         failing = exceptions(run, sorted(candidate.trusted - needing))
         visible = [t for t in candidate.pass_to_pass if t not in candidate.hidden]
         verdict = candidate.judged(

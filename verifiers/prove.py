@@ -232,9 +232,22 @@ def _failing(candidate: Candidate) -> tuple[TestRun, list[str]]:
 
 def _need_something(candidate: Candidate) -> None:
     """Before a long run: do the hidden tests fail without the code at all?"""
-    graded = candidate.graded
-    if not graded or not exceptions(candidate.run("deleted", ids=graded), graded):
+    graded = _graded(candidate)
+    if not exceptions(candidate.run("deleted", ids=graded), graded):
         raise Rejected("No trusted test needs this code.", reason="no_fail_to_pass")
+
+
+def _graded(candidate: Candidate) -> list[str]:
+    """What may depend on the feature. Raises :class:`Rejected` unless a grade may ask for some of it."""
+    graded = candidate.graded
+    if not graded:
+        raise Rejected("No trusted test needs this code.", reason="no_fail_to_pass")
+    if not any(candidate.counts(test) for test in graded):
+        raise Rejected(
+            f"Only tests in files that a solution may change need this code, first {graded[0]}.",
+            reason="only_uncounted_tests",
+        )
+    return graded
 
 
 def _sound(run: TestRun) -> TestRun:
@@ -295,25 +308,32 @@ def _split(candidate: Candidate) -> None:
     """FAIL_TO_PASS: trusted tests, hidden or exposed, that fail without the code and with a stand-in that raises.
 
     The second condition drops tests that fail only because their file no longer imports. PASS_TO_PASS: the
-    trusted tests that pass on the shipped tree, and hidden ones that pass even without the code.
+    trusted tests that pass on the shipped tree, and hidden ones that pass even without the code. Both hold only
+    tests in files that graders keep: in others a solution may leave a test out, or write another in its place.
     """
     bench = candidate.bench
-    graded = candidate.graded
-    if not graded:
-        raise Rejected("No trusted test needs this code.", reason="no_fail_to_pass")
+    graded = _graded(candidate)
     if any(not patch for _, patch in candidate.deletion.stub_patches):
         raise Rejected("The code is no more than an empty stand-in for itself.", reason="empty_solution_passes")
     deleted = candidate.run("deleted", ids=graded)
     without = exceptions(deleted, graded)
     raising = candidate.run("raise", ids=graded) if candidate.deletion.stub_patches else deleted
     needing = exceptions(raising, graded)
-    candidate.fail_to_pass = tuple(t for t in graded if t in without and t in needing)
-    if not candidate.fail_to_pass:
+    failing = [t for t in graded if t in without and t in needing]
+    if not failing:
         raise Rejected("Every hidden test passes without the code.", reason="no_fail_to_pass", run=deleted)
+    candidate.fail_to_pass = tuple(t for t in failing if candidate.counts(t))
+    candidate.uncounted = tuple(t for t in failing if not candidate.counts(t))
+    if not candidate.fail_to_pass:
+        raise Rejected(
+            f"Only tests in files that a solution may change fail without this code, first {failing[0]}.",
+            reason="only_uncounted_tests",
+            run=deleted,
+        )
     shipped = candidate.run("shipped").statuses()
     visible = {t for t in bench.trusted if shipped.get(t) is Status.PASSED}
     indifferent = {t for t in candidate.hidden & bench.trusted if t not in without}
-    candidate.pass_to_pass = tuple(sorted((visible | indifferent) - set(candidate.fail_to_pass)))
+    candidate.pass_to_pass = tuple(sorted(t for t in (visible | indifferent) - set(failing) if candidate.counts(t)))
 
 
 def build_task(candidate: Candidate) -> Task:

@@ -481,9 +481,10 @@ class Task:
     fail_to_pass: tuple[str, ...]
     """Tests that fail without the feature and pass with it."""
     pass_to_pass: tuple[str, ...]
-    """All other tests that pass before and after."""
+    """All other tests that pass before and after, in files that no solution may change."""
     hidden: tuple[str, ...] = ()
-    """Tests that the shipped tree does not hold: FAIL_TO_PASS, and others of the same test functions."""
+    """Tests that the shipped tree does not hold: FAIL_TO_PASS, others of the same test functions, and examples in
+    docstrings that went with the code (no grade asks for those)."""
     env_id: str
     """Environment."""
     visibility: Visibility

@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import pytest
 
 from excise.deleters.registry import get
-from excise.deleters.statement import LEVELS, without_examples, write_statement
+from excise.deleters.statement import LEVELS, write_statement
 from excise.errors import ConfigError
 from excise.extractors.python.codebase import PythonCodebase
 from excise.types import Deletion, Feature, FeatureKind, Outcome, Repo, Verdict, Visibility
@@ -243,22 +243,7 @@ def test_gate_10_finds_quoted_code_of_members(mark: str) -> None:
 
 
 # --------------------------------------------------------------------------------------- examples
-def test_examples_that_are_hidden_tests_are_left_out() -> None:
-    text, _ = statement("pkg/core.py::halve", ("tests/test_core.py::test_halve", "pkg/core.py::pkg.core.halve"))
-    assert ">>>" not in text
+def test_examples_are_part_of_what_a_docstring_says() -> None:
+    text, _ = statement(HALVE, HALVE_TESTS)
+    assert "> >>> halve(4)\n> 2\n" in text
     assert "Exact halves are fractions." in text
-
-
-def test_examples_of_modules_and_members_are_left_out_as_well() -> None:
-    core = '"""Halving.\n\n>>> halve(4)\n2\n"""\n\n\n' + FILES["pkg/core.py"].replace(
-        "What is inside.", "What is inside.\n\n        >>> Box(1).open()\n        1\n        "
-    )
-    files = {"pkg/core.py": core, "tests/test_core.py": "import pkg.core\n"}
-    ids = ("pkg/core.py::pkg.core", "pkg/core.py::pkg.core.Box.open", "pkg/core.py::pkg.core.halve")
-    for hidden in range(len(ids) + 1):
-        text, _ = statement("pkg/core.py", ids[:hidden], files=files)
-        assert text.count(">>>") == len(ids) - hidden
-
-
-def test_without_examples_keeps_prose() -> None:
-    assert without_examples("a\n\n>>> f(1)\n1\n2\n\nb") == "a\n\n\nb".replace("\n\n\n", "\n\n")

@@ -8,15 +8,20 @@ from pathlib import Path
 import pytest
 
 from excise.datasets.taskset import TaskSet
+from excise.deleters.patches import touched, unified
 from excise.pipeline.proving import prove_shard
 from excise.types import Feature, FeatureKind, Outcome, Task, Visibility, Worker
 from excise.verifiers.gates import GATES
+from excise.verifiers.gates_tests import FailToPassFails
+from excise.verifiers.grading.grader import conditions, grade
 from excise.verifiers.prove import Proof, prove
+from excise.verifiers.stored import candidate_of
 from excise.verifiers.workbench import Workbench
 
 WALK = "src/shapes/walk.py::spiral"
 WALK_TESTS = tuple(f"tests/test_walk.py::{name}" for name in ("test_first_turn", "test_no_field_twice", "test_start"))
 CONFTEST = "import shapes, os, time\nif not hasattr(shapes, 'spiral'):\n    {}\n"
+REGISTERED, DOCTEST = "src/shapes/base.py::registered", "src/shapes/base.py::shapes.base.registered"
 WALK_SOURCE = (Path(__file__).resolve().parents[1] / "repos" / "shapes" / "src" / "shapes" / "walk.py").read_text()
 
 
@@ -101,7 +106,7 @@ def test_every_task_carries_the_verdicts_of_all_gates(shapes) -> None:
 def test_a_task_is_complete(shapes, bench: Workbench) -> None:
     for task in shapes.taskset.tasks():
         assert set(task.fail_to_pass) <= set(task.hidden) <= bench.trusted
-        assert set(task.fail_to_pass) | set(task.pass_to_pass) == bench.trusted
+        assert set(task.fail_to_pass) | set(task.pass_to_pass) == bench.trusted - {DOCTEST}, "a solution may change it"
         assert not set(task.fail_to_pass) & set(task.pass_to_pass)
         assert task.instance_id.startswith("shapes__")
         assert task.visibility is Visibility.DOCSTRING
@@ -147,7 +152,41 @@ def test_a_stub_keeps_signature_and_docstring(bench: Workbench) -> None:
     assert task.fail_to_pass == WALK_TESTS
 
 
+@pytest.mark.parametrize("deleter", ["remove", "stub"])
+def test_examples_in_files_of_the_solution_are_not_asked_for(bench: Workbench, deleter: str) -> None:
+    tests = (DOCTEST, "tests/test_base.py::test_registered")
+    proof = prove(bench, feature(bench, REGISTERED, tests=tests), deleter)
+    task = accepted(proof)
+    assert tests[1] in task.fail_to_pass
+    assert all(test.startswith("tests/") for test in (*task.fail_to_pass, *task.pass_to_pass))
+    assert (DOCTEST in task.hidden) is (deleter == "remove")
+    assert '>>> "circle" in registered()' in task.problem_statement
+    assert proof.certificate is not None
+    verdict = next(v for v in proof.certificate.verdicts if v.gate == FailToPassFails.name)
+    assert verdict.evidence["uncounted"] == DOCTEST
+    base = bench.read(touched(task.patch))
+    example = b'\n\n    >>> "circle" in registered()\n    True\n    '
+    solved = {path: data.replace(example, b"") for path, data in base.items()}
+    assert solved != base
+    shipped = {path: data for path, data in bench.edits_of(task.deletion_patch).items() if path in base}
+    terms = conditions(bench, [*task.fail_to_pass, *task.pass_to_pass])
+    found = grade(bench, task, proof.kit, unified(shipped, solved), terms)
+    assert (found.reward, found.ignored) == (1, {}), found
+    asking = replace(task, fail_to_pass=(*task.fail_to_pass, DOCTEST))
+    (refuted,) = FailToPassFails().check(candidate_of(bench, asking)).verdicts
+    assert (refuted.outcome, refuted.reason) == (Outcome.FAILED, "in_solution_files")
+
+
 # ---------------------------------------------------------------------------------------- refused
+def test_code_that_only_examples_need(bench: Workbench) -> None:
+    statuses = {test: bench.baseline.statuses[test] for test in (DOCTEST, *WALK_TESTS)}
+    prepared = replace(bench.prepared, baseline=replace(bench.baseline, statuses=statuses))
+    proof = prove(
+        Workbench(prepared, bench.settings, bench.sandbox), feature(bench, REGISTERED, tests=(DOCTEST,)), "remove"
+    )
+    assert DOCTEST in refused(proof, "only_uncounted_tests")
+
+
 def test_code_that_is_not_there(bench: Workbench) -> None:
     refused(prove(bench, feature(bench, "src/shapes/base.py::Shape.unused"), "remove"), "unknown_symbol")
 

@@ -178,15 +178,18 @@ def _refused(bench: Workbench, path: str, data: bytes | _Odd | None, ours: set[s
     if isinstance(data, _Odd):
         return "not_a_regular_file"
     grading = bench.language.grading
-    reason = grading.forbidden(path, ours=path in ours)
-    if reason:
+    if reason := why_kept(bench, path, ours=path in ours):
         return reason
-    if bench.codebase.is_test(path) and path not in ours:
-        return "test"
     new = path not in ours and path not in bench.paths and _new_top(bench, path)
     if new and grading.shadows(path, Path(bench.prepared.layers.env), bench.recipe.roots):
         return "shadows_a_module"
     return ""
+
+
+def why_kept(bench: Workbench, path: str, *, ours: bool) -> str:
+    """Why the file is the grader's whatever a diff says; empty if a solution may change it. ``ours``: gold does."""
+    reason = bench.language.grading.forbidden(path, ours=ours)
+    return reason or ("test" if bench.codebase.is_test(path) and not ours else "")
 
 
 def _new_top(bench: Workbench, path: str) -> bool:
