@@ -28,6 +28,7 @@ from excise.pipeline.stage import GRACE_S, measuring, recall, remember, stage
 from excise.protocols import Policy, Sandbox
 from excise.types import Baseline, CoverageMap, Environment, Feature, Recipe, Repo, SourceSpec
 from excise.verifiers.baseline import missing_modules, run_baseline
+from excise.verifiers.shipped import scrub
 from excise.verifiers.workbench import Layers, Prepared, Workbench
 
 SLOW_TEST_S = 0.05
@@ -98,7 +99,11 @@ def _has_blob(settings: Settings, sourced: Sourced) -> bool:
 
 
 def keep_sources(settings: Settings, repo: Repo, files: Path, *, keep_blob: bool = True) -> Sourced:
-    """Put files into the cache as a layer, and their archive into the task set's blob store."""
+    """Put files into the cache as a layer, and their archive into the task set's blob store.
+
+    What no agent may get goes first: layer, archive and tree hash are of what is shipped, run and graded.
+    """
+    scrub(files)
     tree = git_tree_hash(files)
     blob = repo.blob
     if keep_blob:

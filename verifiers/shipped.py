@@ -1,23 +1,28 @@
-"""The tree that an agent gets: rebuilt from the shipped sources, scrubbed, with a git history of one commit."""
+"""The tree that an agent gets: rebuilt from the shipped sources, scrubbed, with a git history of one commit.
+
+Sources are scrubbed once, when they are fetched, so that gates and graders run the same tree as agents.
+"""
 
 from __future__ import annotations
 
-import os
 import shutil
 import subprocess
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from excise.errors import SandboxError
+from excise.extractors.trees import list_files
 
 SCRUBBED_FOLDERS = frozenset(
     {
         "__pycache__", ".mypy_cache", ".pytest_cache", ".ruff_cache", ".pytype", ".pyre", ".hypothesis", ".tox", ".nox",
         ".eggs", "htmlcov", ".ipynb_checkpoints", ".cache", ".idea", ".vscode", "node_modules", ".git", ".hg", ".svn",
-        "__pypackages__", ".venv", "venv",
+        "__pypackages__",
     }
 )  # fmt: skip
-"""Caches, histories and environments: never shipped, whatever the sources hold."""
+"""Caches, histories and what was installed; those that can be imported only where they are no package."""
+ENVIRONMENTS = frozenset({".venv", "venv", "env"})
+"""Where they hold a ``pyvenv.cfg``: projects have packages of these names."""
 SCRUBBED_SUFFIXES = frozenset(
     {".pyc", ".pyo", ".orig", ".rej", ".swp", ".swo", ".bak", ".cover", ".prof", ".whl", ".egg", ".class", ".gcda"}
 )
@@ -26,15 +31,39 @@ SCRUBBED_NAMES = frozenset({".coverage", "coverage.xml", "tags", "TAGS", ".dmypy
 GIT_DATE = "2000-01-01T00:00:00+0000"
 
 
-def is_scrubbed(path: str) -> bool:
-    """Whether a file of the sources is an artefact that must not be shipped."""
+def scrubbed(paths: Iterable[str]) -> frozenset[str]:
+    """Those of a tree's files that are artefacts: code that was deleted could be found in them."""
+    present = frozenset(paths)
+    return frozenset(path for path in present if _is_artefact(path, present))
+
+
+def _is_artefact(path: str, present: frozenset[str]) -> bool:
     *folders, name = path.split("/")
     return (
-        any(folder in SCRUBBED_FOLDERS for folder in folders)
-        or name in SCRUBBED_NAMES
+        name in SCRUBBED_NAMES
         or name.endswith("~")
         or Path(name).suffix in SCRUBBED_SUFFIXES
+        or any(_is_made("/".join(folders[: end + 1]), present) for end in range(len(folders)))
     )
+
+
+def _is_made(folder: str, present: frozenset[str]) -> bool:
+    """A folder that a tool made, as its name says and its files do not deny."""
+    name = folder.rpartition("/")[2]
+    if name in ENVIRONMENTS:
+        return f"{folder}/pyvenv.cfg" in present
+    importable = name.isidentifier() and name != "__pycache__"
+    return name in SCRUBBED_FOLDERS and not (importable and f"{folder}/__init__.py" in present)
+
+
+def scrub(root: Path) -> None:
+    """Delete the artefacts among the files below ``root``, and folders that are empty then."""
+    for path in scrubbed(list_files(root)):
+        (root / path).unlink()
+        for folder in (root / path).parents:
+            if folder == root or any(folder.iterdir()):
+                break
+            folder.rmdir()
 
 
 def materialise(sources: Path, built: Path, files: list[str], edits: Mapping[str, bytes | None], into: Path) -> None:
@@ -44,9 +73,10 @@ def materialise(sources: Path, built: Path, files: list[str], edits: Mapping[str
     Raises :class:`SandboxError` if git fails.
     """
     into.mkdir(parents=True)
-    for path in sorted(set(files) | edits.keys()):
+    paths = set(files) | edits.keys()
+    for path in sorted(paths - scrubbed(paths)):
         data = edits.get(path, b"")
-        if data is None or is_scrubbed(path):
+        if data is None:
             continue
         target = into / path
         target.parent.mkdir(parents=True, exist_ok=True)
@@ -100,12 +130,10 @@ def commit(root: Path) -> None:
 
 def copy_built(built: Path, into: Path) -> None:
     """Copy the installation's files that are not in the tree already; caches and build folders stay behind."""
-    for folder, _, names in os.walk(built):
-        for name in names:
-            source = Path(folder) / name
-            path = source.relative_to(built).as_posix()
-            target = into / path
-            if source.is_file() and not source.is_symlink() and not target.exists() and not is_scrubbed(path):
-                target.parent.mkdir(parents=True, exist_ok=True)
-                shutil.copyfile(source, target)
-                shutil.copymode(source, target)
+    paths = [path for path in list_files(built) if not (built / path).is_symlink()]
+    for path in sorted(set(paths) - scrubbed(paths)):
+        source, target = built / path, into / path
+        if not target.exists():
+            target.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(source, target)
+            shutil.copymode(source, target)

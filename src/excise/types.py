@@ -116,7 +116,7 @@ class Repo:
     base_commit: str
     """The upstream commit; for sources without git, of the import commit (fixed author and date)."""
     tree: str
-    """git tree hash of the pristine sources: the identity of the content."""
+    """git tree hash of the pristine sources, caches and leftovers left out: the identity of the content."""
     language: str = "python"
     """Name of the language adapter."""
     version: str = ""

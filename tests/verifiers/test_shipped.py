@@ -7,9 +7,12 @@ from pathlib import Path
 
 import pytest
 
+from excise.config import Settings
 from excise.extractors.trees import git_tree_hash, list_files
 from excise.pipeline.checkout import write_tree
-from excise.verifiers.shipped import is_scrubbed, materialise
+from excise.pipeline.stages import fetch
+from excise.types import SourceSpec
+from excise.verifiers.shipped import materialise, scrubbed
 
 SOURCES = {
     "pkg/mod.py": "kept\n",
@@ -103,13 +106,48 @@ def test_every_shipped_tree_is_the_one_that_was_proven(shapes, tmp_path: Path) -
 
 
 @pytest.mark.parametrize(
-    ("path", "scrubbed"),
+    ("path", "gone"),
     [
         ("a/__pycache__/b.py", True), ("a/b.pyc", True), ("x~", True), (".git/config", True), ("sub/.hg/store", True),
         ("a/node_modules/b.js", True), (".hypothesis/examples/1", True), ("htmlcov/index.html", True),
         ("a/b.py", False), ("dist/readme.txt", False), ("cache.py", False), ("docs/tags.rst", False),
-        ("venv.py", False),
+        ("venv.py", False), ("src/pdm/cli/commands/venv/backends.py", False), ("env/settings.py", False),
+        (".venv/readme.txt", False), ("tests/__pycache__/__init__.py", True), ("node_modules/deep/__init__.py", True),
     ],
 )  # fmt: skip
-def test_what_is_scrubbed(path: str, scrubbed: bool) -> None:
-    assert is_scrubbed(path) is scrubbed
+def test_what_is_scrubbed(path: str, gone: bool) -> None:
+    assert scrubbed([path]) == ({path} if gone else set())
+
+
+@pytest.mark.parametrize(
+    ("paths", "gone"),
+    [
+        (["a/venv/pyvenv.cfg", "a/venv/lib/m.py", "a/m.py"], {"a/venv/pyvenv.cfg", "a/venv/lib/m.py"}),
+        (["env/pyvenv.cfg", "env/__init__.py"], {"env/pyvenv.cfg", "env/__init__.py"}),
+        (["pyvenv.cfg", "venv/m.py"], set()),
+        (["pkg/htmlcov/__init__.py", "pkg/htmlcov/m.py", "htmlcov/m.html"], {"htmlcov/m.html"}),
+        ([".cache/__init__.py"], {".cache/__init__.py"}),
+    ],
+)
+def test_what_a_folder_holds_says_what_it_is(paths: list[str], gone: set[str]) -> None:
+    assert scrubbed(paths) == gone
+
+
+def test_what_is_scrubbed_is_scrubbed_for_gates_and_graders_too(tmp_path: Path) -> None:
+    project = tmp_path / "project"
+    files = {
+        "pyproject.toml": '[project]\nname = "pkg"\nversion = "1"\n', "pkg/core.py": "x = 1\n",
+        "pkg/venv/__init__.py": "", "pkg/core.py.orig": "old\n", "wheels/pkg-1-py3-none-any.whl": "old\n",
+        "pkg/.venv/pyvenv.cfg": "home = /\n",
+    }  # fmt: skip
+    for path, text in files.items():
+        (project / path).parent.mkdir(parents=True, exist_ok=True)
+        (project / path).write_text(text)
+    settings = Settings(cache=tmp_path / "cache", out=tmp_path / "out")
+    sourced = fetch(settings, SourceSpec(spec=str(project)), keep_blob=False)
+    layer = Path(sourced.layer)
+    assert list_files(layer) == ["pkg/core.py", "pkg/venv/__init__.py", "pyproject.toml"]
+    assert not (layer / "wheels").exists()
+    (tmp_path / "built").mkdir()
+    materialise(layer, tmp_path / "built", list_files(layer), {}, tmp_path / "tree")
+    assert git_tree_hash(tmp_path / "tree") == git_tree_hash(layer) == sourced.repo.tree

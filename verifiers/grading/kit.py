@@ -15,7 +15,7 @@ from excise.envs.layout import REPO, base_env, project_mounts
 from excise.grading_protocols import CallBook, GradedRun, GradingMode
 from excise.protocols import Mount, Session
 from excise.types import GradingKit, RecordedCall, Status, Task
-from excise.verifiers.shipped import is_scrubbed
+from excise.verifiers.shipped import scrubbed
 from excise.verifiers.workbench import PYC, Edits, Workbench
 
 MIN_CALLS = 3
@@ -71,8 +71,9 @@ def open_grading(bench: Workbench, edits: Edits) -> Session:
 def _stale(bench: Workbench) -> Edits:
     """What the installation built and no agent gets: copies of the untouched sources may be among it."""
     built = Path(bench.prepared.layers.built)
-    files = (path.relative_to(built).as_posix() for path in built.rglob("*") if path.is_file())
-    return {path: None for path in files if is_scrubbed(path) or path.startswith(("build/", "dist/"))}
+    files = [path.relative_to(built).as_posix() for path in built.rglob("*") if path.is_file()]
+    artefacts = scrubbed(files)
+    return {path: None for path in files if path in artefacts or path.startswith(("build/", "dist/"))}
 
 
 def mode_of(bench: Workbench) -> GradingMode:

@@ -18,7 +18,6 @@ from excise.verifiers.leaks.pieces import Kind
 from excise.verifiers.leaks.scan import OUTSIDE_SHARE, TREE_SHARE, Leak, Pile, Rules, is_in, leaks_in, telling
 from excise.verifiers.leaks.surface import PROCESSES, Surface, contents_of, surface_of
 from excise.verifiers.leaks.wanted import Target, code_pairs, definitions_in, targets_of
-from excise.verifiers.shipped import is_scrubbed
 from excise.verifiers.workbench import Workbench
 
 
@@ -93,7 +92,7 @@ def leaks_in_sources(candidate: Candidate, subject: Subject) -> list[Leak]:
     kept = [path for path in bench.paths if path not in edits and not (bench.root / path).is_symlink()]
     files: list[File] = [(f"{REPO}/{path}", contents.of_file(bench.root / path)) for path in kept]
     files += [(f"{REPO}/{path}", contents.of(data)) for path, data in edits.items() if data is not None]
-    return leaks_in_files(candidate, subject, [file for file in files if not is_scrubbed(file[0][len(REPO) + 1 :])])
+    return leaks_in_files(candidate, subject, files)
 
 
 def leaks_in_tree(candidate: Candidate, subject: Subject, tree: Path) -> tuple[list[Leak], list[File]]:
