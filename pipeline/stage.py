@@ -94,5 +94,5 @@ def measuring(settings: Settings) -> dict[str, object]:
 
 
 def fingerprint(settings: Settings) -> dict[str, object]:
-    """The settings that can change a verdict."""
-    return settings.verdict.model_dump(mode="json")
+    """The settings that can change a verdict, or what its certificate says of how it was found."""
+    return settings.verdict.model_dump(mode="json") | {"sandbox": settings.sandbox}

@@ -54,14 +54,15 @@ def test_a_new_version_of_a_stage_asks_again(monkeypatch: pytest.MonkeyPatch) ->
 def test_only_settings_that_change_a_verdict_are_in_the_fingerprint() -> None:
     usual = fingerprint(load(environ={}))
     assert fingerprint(load(environ={}, workers=7, out=Path("x"), cache=Path("y"), limit=3)) == usual
-    for override in ("verdict.gold_runs=4", "verdict.memory_mb=100", "verdict.visibility=signature"):
+    for override in ("verdict.gold_runs=4", "verdict.memory_mb=100", "verdict.visibility=signature", "sandbox=docker"):
         assert fingerprint(load(overrides=[override], environ={})) != usual
 
 
 def test_what_is_shown_of_tasks_changes_nothing_that_is_measured() -> None:
     usual = measuring(load(environ={}))
     assert measuring(load(overrides=["verdict.visibility=tests"], environ={})) == usual
-    assert measuring(load(overrides=["verdict.memory_mb=100"], environ={})) != usual
+    for override in ("verdict.memory_mb=100", "sandbox=docker"):
+        assert measuring(load(overrides=[override], environ={})) != usual
 
 
 @pytest.mark.parametrize(
