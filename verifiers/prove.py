@@ -58,7 +58,7 @@ class Proof:
     rejection: Rejection | None = None
     """Why not, otherwise."""
     verdicts: tuple[Verdict, ...] = ()
-    """Verdict rows of a refused candidate."""
+    """Verdict rows of a refused candidate; their id is the rejection's subject."""
     cpu_s: float = 0.0
     """CPU seconds spent."""
     wall_s: float = 0.0
@@ -110,7 +110,8 @@ def _prove(bench: Workbench, feature: Feature, deleter_name: str) -> Proof:
                 raise Rejected(f"{worst.gate}: {worst.detail}", reason=worst.reason)
     except (Rejected, DeletionRefused) as refusal:
         rejection = _refused(bench, feature, deleter_name, refusal, verdicts)
-        return Proof(rejection=rejection, verdicts=tuple(verdicts), **bench.spent.since(before)._asdict())
+        rows = tuple(replace(verdict, instance_id=rejection.subject) for verdict in verdicts)
+        return Proof(rejection=rejection, verdicts=rows, **bench.spent.since(before)._asdict())
     cost = bench.spent.since(before)
     certificate = certify(candidate, verdicts, cost)
     return Proof(task=candidate.task, certificate=certificate, kit=candidate.kit, **cost._asdict())
@@ -128,6 +129,11 @@ def run_gates(candidate: Candidate) -> Iterator[list[Verdict]]:
         yield rows
 
 
+def candidate_id(feature_id: str, deleter: str, visibility: Visibility) -> str:
+    """Id of a candidate that is refused: in its rejection and in its verdicts, which are then of no task."""
+    return content_id("candidate", feature_id, deleter, visibility)
+
+
 def _refused(
     bench: Workbench,
     feature: Feature,
@@ -141,7 +147,7 @@ def _refused(
     return Rejection(
         repo=bench.repo.repo,
         stage="delete" if isinstance(refusal, DeletionRefused) else "gate",
-        subject=content_id("candidate", feature.feature_id, deleter_name),
+        subject=candidate_id(feature.feature_id, deleter_name, bench.settings.visibility),
         reason=refusal.reason,
         detail=str(refusal),
         kind=feature.kind,

@@ -506,7 +506,7 @@ class Verdict:
     """One run of one gate on one candidate."""
 
     instance_id: str
-    """Task or candidate (deletion) id."""
+    """Task, or refused candidate: the ``subject`` of its rejection."""
     gate: str
     """Name of the gate, for example ``g5_f2p_fail``."""
     run: int = 0

@@ -28,6 +28,7 @@ from excise.types import (
     Worker,
     content_id,
 )
+from excise.verifiers.prove import candidate_id
 
 SOURCES = {
     "toolz": {
@@ -122,7 +123,7 @@ def make_rows(repo: str, names: tuple[str, ...] | None = None, blob: str = "") -
     """Everything about a sample project, with tasks for ``names`` (all functions if ``None``)."""
     chosen = tuple(SOURCES[repo]) if names is None else names
     made = [make_task(repo, name, rank=list(SOURCES[repo]).index(name)) for name in chosen]
-    refused = content_id("candidate", repo)
+    refused = candidate_id(content_id("feature", repo), "remove", Visibility.DOCSTRING)
     source = f"pypi:{repo}==1.2.0"
     return RepoRows(
         repo=Repo(

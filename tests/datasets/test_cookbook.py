@@ -48,6 +48,15 @@ def test_cost(answers) -> None:
     assert rows["vanished"] == (0, None, None)
 
 
+def test_refusals_come_with_the_verdicts_of_gates(answers) -> None:
+    rows = answers("Why was this candidate refused?")
+    assert [(row[0], row[3], row[5], row[8]) for row in rows] == [
+        (repo, "p2p_breaks", gate, outcome)
+        for repo in ("humanize", "toolz")
+        for gate, outcome in (("g5_f2p_fail", "UNDECIDED"), ("g6_p2p_pass", "FAILED"))
+    ]
+
+
 def test_flaky(answers) -> None:
     rows = answers("Which projects are flaky?")
     assert [(row[0], row[1]) for row in rows] == [("toolz", 1), ("humanize", 0)]

@@ -187,6 +187,15 @@ def test_code_that_only_examples_need(bench: Workbench) -> None:
     assert DOCTEST in refused(proof, "only_uncounted_tests")
 
 
+def test_the_verdicts_of_a_refused_candidate_are_those_of_its_rejection(bench: Workbench, shapes) -> None:
+    once = replace(bench.prepared, baseline=replace(bench.baseline, num_runs=1))
+    proof = prove(Workbench(once, bench.settings, bench.sandbox), feature(bench, WALK), "remove")
+    refused(proof, "not_in_baseline")
+    assert proof.rejection is not None
+    assert [(v.gate, v.instance_id) for v in proof.verdicts] == [("g1_baseline", proof.rejection.subject)]
+    assert proof.rejection.subject not in shapes.taskset.ids()
+
+
 def test_code_that_is_not_there(bench: Workbench) -> None:
     refused(prove(bench, feature(bench, "src/shapes/base.py::Shape.unused"), "remove"), "unknown_symbol")
 
