@@ -421,7 +421,7 @@ class Deletion:
     text: tuple[tuple[str, str], ...]
     """(symbol id, deleted source text): what must not leak."""
     stub_patches: tuple[tuple[str, str], ...] = ()
-    """(``none`` or ``raise``, unified diff from the base tree): empty stand-ins for gate 8."""
+    """(``none``, ``raise`` or ``any``, unified diff from the base tree): empty stand-ins for gate 8."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -538,7 +538,7 @@ class Rejection:
     repo: str
     """Project or source."""
     stage: str
-    """fetch, environment, model, baseline, coverage, find, delete, gate or statement."""
+    """fetch, environment, model, baseline, coverage, find, prove, delete, gate or publish."""
     subject: str
     """What was refused: a source, a feature id, a candidate id."""
     reason: str
