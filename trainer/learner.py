@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import math
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 import torch
@@ -243,6 +243,13 @@ class Learner:
         """Names and whole tensors of the Hugging Face model, for an engine. Every rank goes through all of them."""
         for name, tensor in self.model.state_dict().items():
             yield name, self.ranks.whole(tensor.detach())
+
+    def as_saved(self, weights: Iterable[tuple[str, torch.Tensor]]) -> Iterator[tuple[str, torch.Tensor]]:
+        """The same by the names and shapes of the model's files, which keep each expert of a layer by itself."""
+        from transformers.core_model_loading import revert_weight_conversion
+
+        for name, tensor in weights:
+            yield from revert_weight_conversion(self.model, {name: tensor}).items()
 
 
 def _metrics(sums: dict[str, float], counts: Counts, num_sequences: int) -> dict[str, float]:

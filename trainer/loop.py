@@ -262,7 +262,9 @@ class Loop:
         """Hand the weights over. Raises :class:`TrainingError` if the engine does not take them."""
         self._watch.status("handing weights to the engine")
         for attempt in range(1, self._settings.load_tries + 1):
-            loading = asyncio.ensure_future(self._parts.engine.load(self._parts.learner.weights(), self.step))
+            engine, weights = self._parts.engine, self._parts.learner.weights()
+            given = self._parts.learner.as_saved(weights) if engine.reads_files else weights
+            loading = asyncio.ensure_future(engine.load(given, self.step))
             done, _ = await asyncio.wait([loading], timeout=self._settings.load_deadline_s)
             if not done:
                 loading.cancel()

@@ -20,6 +20,7 @@ class MeteredEngine:
         self._engine = engine
         self.name = engine.name
         self.context_length = engine.context_length
+        self.reads_files = engine.reads_files
         self._asked = 0
         self._tokens = 0
         self._busy_s = 0.0

@@ -23,6 +23,8 @@ class Engine(Protocol):
     name: str
     context_length: int
     """Most tokens of prompt and answer together."""
+    reads_files: bool
+    """It wants weights by the names and shapes that the model's files have, not those of its modules."""
 
     @property
     def version(self) -> int:
@@ -41,7 +43,7 @@ class Engine(Protocol):
         ...
 
     async def load(self, weights: Iterable[tuple[str, torch.Tensor]], version: int) -> None:
-        """New weights (names and shapes of the Hugging Face model), without a restart; running answers go on with them.
+        """New weights (names and shapes as ``reads_files`` says), without a restart; running answers go on with them.
 
         Raises :class:`EngineError` if they do not fit.
         """

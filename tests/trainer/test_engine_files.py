@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
 from safetensors.torch import load_file
 
 from excise.envs.processes import own_temporary
@@ -17,6 +18,7 @@ from excise.errors import EngineError
 from excise.trainer.engines.build import EngineSettings, build_engine
 from excise.trainer.engines.vllm_words import ABORTED, generation_of
 from excise.trainer.engines.weight_files import WeightFiles, shapes_of
+from excise.trainer.learner import Learner, LearnerSettings
 from excise.trainer.records import Sampling, Stop
 
 from .conftest import tiny_model
@@ -54,6 +56,21 @@ def test_what_is_written_is_what_was_given(tmp_path: Path, tied: bool) -> None:
         files.write(weights_of(model)[1:], 6)
     files.close()
     assert not any(path.exists() for path in written)
+
+
+def test_experts_are_written_as_the_models_files_have_them(tmp_path: Path) -> None:
+    model = tiny_model(kind="mixture")
+    model.save_pretrained(tmp_path / "model")
+    learner = Learner(model, torch.optim.SGD(model.parameters(), lr=0.0), LearnerSettings())
+    files = WeightFiles(tmp_path / "model", tmp_path)
+    with pytest.raises(EngineError, match="has no weight"):
+        files.write(learner.weights(), 1)
+    found = load_file(files.write(learner.as_saved(learner.weights()), 2) / "model.safetensors")
+    known = load_file(tmp_path / "model" / "model.safetensors")
+    assert found.keys() == known.keys()
+    assert any(".experts.3." in name for name in found)
+    assert all(torch.equal(found[name], known[name]) for name in known)
+    files.close()
 
 
 def test_files_of_a_trainer_that_was_killed_go(tmp_path: Path) -> None:

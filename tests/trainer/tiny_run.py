@@ -30,6 +30,7 @@ class PlainEngine:
     """Draws one token after the other with whole forward passes, from its own copy of the weights."""
 
     name = "plain"
+    reads_files = False
     context_length = 64
 
     def __init__(self, model: torch.nn.Module) -> None:

@@ -49,6 +49,7 @@ class TransformersEngine:
     """See :class:`excise.trainer.protocols.Engine`."""
 
     name = "transformers"
+    reads_files = False
 
     def __init__(
         self,

@@ -15,6 +15,8 @@ from excise.trainer.records import Generation, Sampling
 class VLLMEngine(ABC):
     """The half of :class:`excise.trainer.protocols.Engine` that needs no word about where vLLM runs."""
 
+    reads_files = True
+
     def __init__(self, context_length: int) -> None:
         self.context_length = context_length
         self._version, self._broken = 0, ""

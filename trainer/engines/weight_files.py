@@ -45,7 +45,7 @@ class WeightFiles:
 
         # tied weights are the embeddings under another name: the same memory, which no file can have twice
         wanted = ((name, tensor) for name, tensor in weights if not (self._tied and name == HEAD))
-        tensors = {name: tensor.detach().cpu().contiguous() for name, tensor in wanted}
+        tensors = {name: _own(tensor.detach().cpu()) for name, tensor in wanted}
         self._check({name: list(tensor.shape) for name, tensor in tensors.items()})
         into = self._folder / f"version-{version}"
         shutil.rmtree(into, ignore_errors=True)
@@ -76,6 +76,12 @@ class WeightFiles:
         missing = sorted(set(self._shapes) - set(given) - ({HEAD} if self._tied else set()))
         if missing:
             raise EngineError(f"{len(missing)} weights are missing, {missing[0]} among them.")
+
+
+def _own(tensor: torch.Tensor) -> torch.Tensor:
+    """In memory that is all its own, as a file needs it: experts of a layer may be parts of one tensor."""
+    whole = tensor.untyped_storage().nbytes() == tensor.numel() * tensor.element_size()
+    return tensor.contiguous() if whole else tensor.contiguous().clone()
 
 
 def shapes_of(model: Path) -> dict[str, list[int]]:
