@@ -92,14 +92,15 @@ def _from_pyproject(path: Path) -> ProjectInfo:
     project = _table(data.get("project"))
     poetry = _table(_table(data.get("tool")).get("poetry"))
     flit = _table(_table(_table(data.get("tool")).get("flit")).get("metadata"))
-    licence = project.get("license") or poetry.get("license") or flit.get("license") or ""
-    if isinstance(licence, dict):
-        licence = licence.get("text") or ""
-    classifiers = project.get("classifiers") or poetry.get("classifiers") or flit.get("classifiers") or []
+    tables = (project, poetry, flit)
+    licence = next(filter(None, (_licence(given.get("license")) for given in tables)), "")
+    classifiers: list[object] = next(
+        (given["classifiers"] for given in tables if isinstance(given.get("classifiers"), list)), []
+    )
     return ProjectInfo(
-        name=_text(project.get("name") or poetry.get("name") or flit.get("dist-name") or flit.get("module")),
-        version=_real(_text(project.get("version") or poetry.get("version"))),
-        license=_short(_text(licence)) or _by_classifier("\n".join(map(str, classifiers))),
+        name=_first(project.get("name"), poetry.get("name"), flit.get("dist-name"), flit.get("module")),
+        version=_real(_first(project.get("version"), poetry.get("version"))),
+        license=_short(licence) or _by_classifier("\n".join(map(str, classifiers))),
     )
 
 
@@ -201,5 +202,15 @@ def _table(value: object) -> dict[str, Any]:
     return value if isinstance(value, dict) else {}
 
 
+def _licence(value: object) -> str:
+    """A licence as a text, or as PEP 621's first form, a table."""
+    return _text(value.get("text") if isinstance(value, dict) else value)
+
+
+def _first(*values: object) -> str:
+    """The first that is a text and says something: manifests of strangers hold anything."""
+    return next((value for value in values if isinstance(value, str) and value), "")
+
+
 def _text(value: object) -> str:
-    return value if isinstance(value, str) else ""
+    return _first(value)

@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 
 from excise.config import Settings
 from excise.envs.advice import advice_for
-from excise.errors import ExciseError
 from excise.pipeline.model_environment import may_mend, model_stage
 from excise.pipeline.stage import rejection_of
 from excise.pipeline.stages import Sourced, baseline_stage, environment_stage, fetch
@@ -76,7 +75,7 @@ def examine_source(settings: Settings, spec: SourceSpec) -> Examined:
 
     try:
         sourced: Sourced = fetch(settings, spec, keep_blob=False)
-    except (ExciseError, OSError) as error:
+    except Exception as error:
         return failed(rejection_of("fetch", spec.name, error))
     lap("fetch")
     known: dict[str, object] = {"repo": sourced.repo, "layer": sourced.layer}

@@ -138,7 +138,7 @@ def rebuild(settings: Settings, task: Task, measure: bool = True) -> Path | Trou
     try:
         prepared = prepared_of(settings, TaskSet.open(settings.out), task, measure=measure)
         return prepared if isinstance(prepared, Trouble) else save_prepared(settings, prepared)
-    except (ExciseError, OSError) as error:
+    except Exception as error:
         row = rejection_of("environment", task.repo, error)
         return Trouble("environment", row.reason, row.detail)
 

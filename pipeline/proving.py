@@ -10,7 +10,6 @@ from pathlib import Path
 
 from excise.config import Settings
 from excise.datasets.store import Store
-from excise.errors import ExciseError
 from excise.pipeline.cache import StageCache, stage_key
 from excise.pipeline.deadline import deadline
 from excise.pipeline.stage import GRACE_S, decided, fingerprint, rejection_of
@@ -57,7 +56,7 @@ def _prove_one(settings: Settings, bench: Workbench, feature: Feature, deleter: 
     try:
         with deadline(limit, f"Proving {feature.feature_id}"):
             proof = prove(bench, feature, deleter)
-    except (ExciseError, OSError, RecursionError, MemoryError) as error:
+    except Exception as error:
         row = rejection_of("gate", bench.repo.repo, error)
         row = replace(row, subject=feature.feature_id, kind=feature.kind, symbols=feature.symbols)
         return Proof(rejection=row, wall_s=time.monotonic() - began)

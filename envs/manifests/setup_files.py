@@ -91,7 +91,9 @@ def _setup_py(root: Path) -> Manifest:
         requires_python=requires_python if isinstance(requires_python, str) else "",
         classifier_pythons=pythons_of(tuple(re.findall(r"Programming Language :: Python :: 3\.\d+", text))),
         dependencies=_strings(given.get("install_requires")),
-        extras={k: _strings(v) for k, v in extras.items() if ":" not in k} if isinstance(extras, dict) else {},
+        extras={str(k): _strings(v) for k, v in extras.items() if ":" not in str(k)}
+        if isinstance(extras, dict)
+        else {},
         tests_require=_strings(given.get("tests_require")),
         source_roots=tuple(dict.fromkeys(filter(None, (str(base), found_in[1] if found_in else "")))),
         packages=tuple(dict.fromkeys(name.split(".")[0] for name in packages if re.fullmatch(r"[\w.]+", name))),
@@ -184,7 +186,9 @@ def _metadata(root: Path) -> Manifest:
     if not needs and not extras and egg and (egg / "requires.txt").is_file():
         needs, extras = _requires_txt((egg / "requires.txt").read_text(encoding="utf-8", errors="replace"))
     top = (
-        words((egg / "top_level.txt").read_text(encoding="utf-8")) if egg and (egg / "top_level.txt").is_file() else ()
+        words((egg / "top_level.txt").read_text("utf-8", "replace"))
+        if egg and (egg / "top_level.txt").is_file()
+        else ()
     )
     return Manifest(
         name=message.get("Name", ""),

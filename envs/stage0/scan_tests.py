@@ -47,12 +47,7 @@ def find_tests(root: Path, manifest: Manifest, called: Sequence[str] = ()) -> tu
     ``called``: paths with which the project's automation calls the runner; they count before its configuration.
     """
     patterns = manifest.python_files or PATTERNS
-    told = [
-        p.relative_to(root).as_posix()
-        for t in called or manifest.testpaths
-        for p in sorted(root.glob(t.rstrip("/")))
-        if p.exists()
-    ]
+    told = _told(root, called or manifest.testpaths)
     paths = told or _conventional(root, patterns)
     below = [f for path in paths for f in _python_files(root / path)]
     files = [f for f in below if _matches(f, patterns) or f.name == "conftest.py"]
@@ -79,6 +74,22 @@ def scan_tests(files: Iterable[Path]) -> TestUse:
         fixtures=frozenset(found.parameters - found.defined),
         markers=frozenset(found.markers),
     )
+
+
+def _told(root: Path, patterns: Sequence[str]) -> list[str]:
+    """What ``testpaths`` match inside the tree; nothing if the root is among them: pytest takes that anyway."""
+    relative = [pattern.removeprefix("./").strip("/") for pattern in patterns]
+    if any(pattern in ("", ".") for pattern in relative):
+        return []
+    found: list[str] = []
+    for given, pattern in zip(patterns, relative, strict=True):
+        if given.startswith("/") or ".." in Path(pattern).parts:
+            continue
+        try:
+            found += [p.relative_to(root).as_posix() for p in sorted(root.glob(pattern)) if p.exists()]
+        except (ValueError, IndexError, NotImplementedError):
+            continue  # not a pattern: pytest would not find anything, either
+    return [] if "." in found else found
 
 
 def _conventional(root: Path, patterns: tuple[str, ...]) -> list[str]:

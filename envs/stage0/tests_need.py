@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 
+from packaging.markers import UndefinedComparison, UndefinedEnvironmentName
 from packaging.requirements import InvalidRequirement, Requirement
 from packaging.utils import canonicalize_name
 
@@ -93,7 +94,10 @@ class Wanted:
 
     def _applies(self, wanted: Requirement) -> bool:
         """Whether the marker holds for the interpreter that was chosen."""
-        return wanted.marker is None or wanted.marker.evaluate({"extra": "", **self._target})
+        try:
+            return wanted.marker is None or wanted.marker.evaluate({"extra": "", **self._target})
+        except (UndefinedComparison, UndefinedEnvironmentName):  # no installer could tell, either
+            return False
 
     def _is_tool(self, name: str) -> bool:
         if name in self._imported or name in self._plugins or name in self._required:

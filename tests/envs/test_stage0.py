@@ -219,3 +219,19 @@ def test_a_distribution_of_compiled_modules_alone_has_their_names(tmp_path: Path
         "from setuptools import *\nm = Extension('fast', ['a.c'])\nsetup(ext_modules=[m])\n"
     )
     assert find_layout(tmp_path, read_manifest(tmp_path)) == ((".",), ("fast",))
+
+
+@pytest.mark.parametrize("told", [".", "./", "/", "", "/etc", "..", "tests/../..", "a**b", "tests .", "nothing*"])
+def test_paths_that_are_none_leave_it_to_the_layout(tmp_path: Path, told: str) -> None:
+    recipe = make(tmp_path, pyproject(f'[tool.pytest.ini_options]\ntestpaths = ["{told}"]'))
+    assert recipe.test_paths == ("tests",)
+
+
+def test_paths_may_be_patterns_from_the_root(tmp_path: Path) -> None:
+    text = '[tool.pytest.ini_options]\ntestpaths = ["./t*s/", "..", "/etc"]'
+    assert make(tmp_path, pyproject(text)).test_paths == ("tests",)
+
+
+def test_a_marker_that_cannot_be_compared_asks_for_nothing(tmp_path: Path) -> None:
+    group = """[dependency-groups]\ntest = ["pytest", "mock; os_name ~= 'posix'", "attrs; os_name == 'posix'"]"""
+    assert make(tmp_path, pyproject(group)).requirements == ("pytest", "attrs; os_name == 'posix'")

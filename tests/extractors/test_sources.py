@@ -11,7 +11,9 @@ from pathlib import Path
 
 import pytest
 
+from excise.envs.manifests.read import read_manifest
 from excise.errors import SourceError
+from excise.extractors.project_info import read_project_info
 from excise.extractors.sources import resolve_source, source_of
 from excise.extractors.unpacking import unpack_archive
 from excise.package_index import index_url
@@ -47,6 +49,21 @@ def write(root: Path, files: dict[str, str]) -> Path:
         (root / name).parent.mkdir(parents=True, exist_ok=True)
         (root / name).write_text(text)
     return root
+
+
+@pytest.mark.parametrize("odd", ["3", "true", "[1, 2]", "{a = 1}", "{text = 3}", "2020-01-01", "''"])
+@pytest.mark.parametrize("field", ["name", "version", "license", "classifiers", "urls", "scripts", "keywords"])
+def test_fields_of_odd_types_say_nothing(tmp_path: Path, field: str, odd: str) -> None:
+    given = {"name": "'kit'", "version": "'1.4'", "license": "'MIT'"} | {field: odd}
+    text = "[project]\n" + "".join(f"{key} = {value}\n" for key, value in given.items())
+    write(tmp_path, {"pyproject.toml": text, "setup.py": "setup(name=3, extras_require={1: ['x']})"})
+    found = read_project_info(tmp_path)
+    assert (found.name, found.version, found.license) == tuple(
+        "" if name == field else value.strip("'")
+        for name, value in given.items()
+        if name in ("name", "version", "license")
+    )
+    assert read_manifest(tmp_path).name == found.name
 
 
 # ------------------------------------------------------------------------------------ directories
