@@ -41,6 +41,9 @@ _OPTIONS = {
 }
 # Given to fetches alone, never stored: git would otherwise go to the network for each missing object.
 _PARTIAL = ("-c", "remote.origin.promisor=true", "-c", "remote.origin.partialclonefilter=blob:none")
+# A shallow clone may be a source, too; its history then ends where the clone's does. What lies beyond is not asked for:
+# without GIT_NO_LAZY_FETCH, git would start one fetch for it inside the other, without end.
+_FETCH = (*_PARTIAL, "fetch", "--update-shallow", "--no-auto-gc")
 _ENVIRONMENT = {
     "GIT_TERMINAL_PROMPT": "0",
     "GIT_ASKPASS": "",
@@ -49,6 +52,7 @@ _ENVIRONMENT = {
     "GIT_ALLOW_PROTOCOL": "file:git:http:https:ssh",
     "GIT_LFS_SKIP_SMUDGE": "1",
     "GIT_OPTIONAL_LOCKS": "0",
+    "GIT_NO_LAZY_FETCH": "1",
     "LC_ALL": "C",
 }
 
@@ -80,7 +84,7 @@ class Mirror:
     def update(self) -> None:
         """Fetch all branches and tags: commits and trees only where the server can filter, else everything."""
         with self._locked():
-            self._git(*_PARTIAL, "fetch", "--prune", "--force", "--no-auto-gc", "origin")
+            self._git(*_FETCH, "--prune", "--force", "origin")
 
     def commit(self, rev: str) -> str:
         """The full id of the commit that ``rev`` names in the mirror; empty if there is none."""
@@ -99,7 +103,7 @@ class Mirror:
         with self._locked():
             if not self.commit(commit):
                 try:  # not on any branch any more, yet most servers still give it by its id
-                    self._git(*_PARTIAL, "fetch", "--no-auto-gc", "origin", commit)
+                    self._git(*_FETCH, "origin", commit)
                 except SourceError as error:
                     raise SourceError(
                         f"{self.url} has no commit {commit} ({error})", reason="no_such_revision"
@@ -107,9 +111,8 @@ class Mirror:
             missing = [o[1:] for o in self._objects(commit) if o.startswith("?")]
             if missing:  # one request for all of them; git on its own would ask for each
                 self._git(
-                    *_PARTIAL,
-                    *("-c", "fetch.negotiationAlgorithm=noop", "fetch", "--no-tags", "--no-write-fetch-head"),
-                    *("--no-auto-gc", "--stdin", "origin"),
+                    *("-c", "fetch.negotiationAlgorithm=noop", *_FETCH),
+                    *("--no-tags", "--no-write-fetch-head", "--stdin", "origin"),
                     stdin="\n".join(missing) + "\n",
                 )
 

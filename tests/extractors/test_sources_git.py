@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 from pathlib import Path
 
@@ -116,6 +117,27 @@ def test_partial_clone_where_the_server_filters(upstream: Path, tmp_path: Path) 
     mirror = next(p for p in (tmp_path / "cache/mirrors").iterdir() if p.is_dir())
     missing = git(mirror, "rev-list", "--objects", "--all", "--missing=print").splitlines()
     assert [line for line in missing if line.startswith("?")], "the file of the later commit was never needed"
+
+
+@pytest.mark.parametrize("filters", ["true", "false"])
+def test_a_shallow_clone_is_a_source(upstream: Path, tmp_path: Path, filters: str) -> None:
+    shallow = tmp_path / "shallow"
+    git(tmp_path, "clone", "-q", "--depth", "1", f"file://{upstream}", str(shallow))
+    git(shallow, "config", "uploadpack.allowFilter", filters)
+    first = fetch(str(shallow), tmp_path)
+    assert first.repo.base_commit == git(upstream, "rev-parse", "HEAD")
+    assert (first.root / "later.txt").is_file()
+    (upstream / "more.txt").write_text("more\n")
+    git(upstream, "add", ".")
+    git(upstream, "commit", "-qm", "three")
+    git(shallow, "fetch", "-q", "--depth", "1")
+    git(shallow, "reset", "-q", "--hard", "origin/main")
+    shutil.rmtree(first.root)
+    assert (fetch(f"file://{shallow}", tmp_path).root / "more.txt").is_file()
+    shutil.rmtree(first.root)
+    assert (fetch(str(shallow), tmp_path).root / "more.txt").is_file(), "in the mirror that was made before"
+    with pytest.raises(SourceError, match="has no commit"):
+        fetch(f"git+{shallow}@{git(upstream, 'rev-parse', 'v1.2.0^{commit}')}", tmp_path)
 
 
 def test_subfolder_of_a_repository(upstream: Path, tmp_path: Path) -> None:
