@@ -217,6 +217,7 @@ def verify(
         settings = settings_of(config, set_, out=out, scheduler=scheduler, workers=workers)
         taskset = TaskSet.open(settings.out)
         ids = chosen_ids(taskset, instance_id, every, "Name the tasks to verify, or say --all.")
+        require_sandbox(settings)
 
         def report(result: Verified) -> None:
             if not as_json:

@@ -103,6 +103,14 @@ def test_an_unknown_task_is_a_mistake_of_the_caller(excise, empty_set: Path, tmp
     assert done.stderr.startswith("excise: No task 'nowhere__0' in this task set.")
 
 
+@pytest.mark.parametrize("command", ["verify", "recover", "attack"])
+def test_no_sandbox_is_no_fault_of_a_task(excise, empty_set: Path, tmp_path: Path, command: str) -> None:
+    env = {**os.environ, "DOCKER_HOST": f"unix://{tmp_path}/nobody"}
+    done = excise(command, "a__0", "--out", empty_set, "--set", "sandbox=docker", env=env)
+    assert (done.returncode, done.stdout) == (USAGE, ""), done.stderr
+    assert done.stderr.startswith("excise: The sandbox docker cannot be used here")
+
+
 def test_a_damaged_set_is_a_sentence(excise, empty_set: Path) -> None:
     path = empty_set.resolve() / "snapshots" / "1" / "tasks" / "_schema.parquet"
     path.write_bytes(b"PAR1")
