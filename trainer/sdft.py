@@ -44,7 +44,7 @@ def read_demonstrations(path: Path) -> list[Demonstration]:
     """JSON lines with ``prompt`` and ``demonstration``; the same twice counts once. Raises :class:`ConfigError`."""
     found: dict[str, Demonstration] = {}
     try:
-        lines = path.read_text(encoding="utf-8").splitlines()
+        lines = path.read_text(encoding="utf-8").split("\n")
     except (OSError, UnicodeDecodeError) as error:
         raise ConfigError(f"{path}: cannot be read ({error}).") from error
     for number, line in enumerate(lines, 1):

@@ -25,7 +25,7 @@ def test_unknown_format() -> None:
 def test_jsonl_has_the_rows(store_dir: Path, tmp_path: Path) -> None:
     taskset = TaskSet.open(store_dir)
     assert export(taskset, "jsonl", tmp_path / "new") == 9
-    rows = [json.loads(line) for line in (tmp_path / "new" / "tasks.jsonl").read_text(encoding="utf-8").splitlines()]
+    rows = [json.loads(line) for line in (tmp_path / "new" / "tasks.jsonl").open(encoding="utf-8")]
     assert rows == taskset.task_rows()
     assert list(rows[0]) == [c.name for c in TABLES["tasks"].columns]
     assert isinstance(rows[0]["FAIL_TO_PASS"], list)

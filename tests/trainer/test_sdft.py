@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from pathlib import Path
 
 import pytest
@@ -64,6 +65,13 @@ def test_epochs_are_shuffled_whole_and_go_on() -> None:
     second.restore(first.state())
     second.record(Group(group_id="g", instance_id="a", rollouts=()))
     assert [*start, *(second.next_task() for _ in range(6))] == drawn
+
+
+def test_a_demonstration_may_hold_any_separator(tmp_path: Path) -> None:
+    path = tmp_path / "a.jsonl"
+    values = {"prompt": "a\u2028b", "demonstration": "c\u2029d\x85e"}
+    path.write_text(json.dumps(values, ensure_ascii=False) + "\n", encoding="utf-8")
+    assert read_demonstrations(path) == [Demonstration(**values)]
 
 
 def test_a_run_on_demonstrations(tmp_path: Path) -> None:

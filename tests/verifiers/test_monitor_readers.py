@@ -90,6 +90,22 @@ def test_mini_swe_agent_with_fenced_commands(tmp_path: Path) -> None:
     assert found.diff.startswith("diff --git")
 
 
+@pytest.mark.parametrize("suffix", [".traj.json", ".traj", ".json", ".jsonl"])
+def test_ids_with_dots_are_whole(tmp_path: Path, suffix: str) -> None:
+    (found,) = read_trajectories(saved(tmp_path / f"zope.interface__abcdef123456{suffix}", MINI_1))
+    assert found.instance_id == "zope.interface__abcdef123456"
+
+
+def test_a_line_of_json_ends_at_a_newline_alone(tmp_path: Path) -> None:
+    odd = "a\u2028b\u2029c\x85d"
+    events = [{"event": "trajectory", "version": 1, "instance_id": "x", "source": "s", "cwd": "/"},
+              {"event": "step", "number": 1, "command": odd}, {"event": "end"}]  # fmt: skip
+    path = tmp_path / "t.jsonl"
+    text = "".join(json.dumps(event, ensure_ascii=False) + "\n" for event in events)
+    path.write_text(text, encoding="utf-8")
+    assert read_trajectories(path)[0].steps[0].command == odd
+
+
 def test_mini_swe_agent_with_calls_in_any_order(tmp_path: Path) -> None:
     (found,) = read_trajectories(saved(tmp_path / "x.json", MINI_2))
     assert {(s.command, s.output) for s in found.steps} == {("ls", "x.py"), ("git log", "commit 1")}

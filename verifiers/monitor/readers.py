@@ -60,7 +60,7 @@ def _load(path: Path) -> Any:
         values = json.loads(text)
     except (ValueError, RecursionError):
         try:
-            values = [json.loads(line) for line in text.splitlines() if line.strip()]
+            values = [json.loads(line) for line in text.split("\n") if line.strip()]
         except (ValueError, RecursionError) as error:
             raise bad(str(path), "is neither JSON nor JSON lines") from error
     many = values if isinstance(values, list) else [values]
@@ -104,12 +104,17 @@ def from_mini_swe(value: Mapping[str, Any], name: str) -> Trajectory:
     config = _object(info.get("config"))
     environment = _object(config.get("environment"))
     return Trajectory(
-        instance_id=str(value.get("instance_id") or info.get("instance_id") or Path(name).name.partition(".")[0]),
+        instance_id=str(value.get("instance_id") or info.get("instance_id") or _task_of(name)),
         source="mini-swe-agent",
         steps=tuple(steps),
         diff=_text(info.get("submission")),
         cwd=str(environment.get("cwd") or "/testbed"),
     )
+
+
+def _task_of(name: str) -> str:
+    """The task that a file is called after; ids may hold dots."""
+    return re.sub(r"(\.traj)?\.json$|\.(traj|jsonl)$", "", Path(name).name)
 
 
 def _commands(message: Mapping[str, Any], content: str) -> Iterator[tuple[str, str]]:
