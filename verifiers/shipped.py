@@ -28,6 +28,9 @@ SCRUBBED_SUFFIXES = frozenset(
 )
 """Byte code, leftovers of editors and merges, profiles, built packages."""
 SCRUBBED_NAMES = frozenset({".coverage", "coverage.xml", "tags", "TAGS", ".dmypy.json", "lcov.info", ".python_history"})
+ATTRIBUTES = "* -text -filter -ident !working-tree-encoding !diff\n"
+"""For ``.git/info/attributes``, which git believes before any ``.gitattributes`` of the tree: what is committed, and
+what ``git diff`` shows, are the bytes of the files, so that an agent's diff fits the tree that it is graded on."""
 GIT_DATE = "2000-01-01T00:00:00+0000"
 
 
@@ -110,6 +113,9 @@ def commit(root: Path) -> None:
     }
     safe = ["git", "-c", "core.hooksPath=/dev/null", "-c", "core.fsmonitor=false", "-c", "core.autocrlf=false"]
     safe += ["-c", "core.attributesFile=/dev/null", "-c", "gc.auto=0", "-c", "core.logAllRefUpdates=false"]
+    info = root / ".git" / "info"
+    info.mkdir(parents=True)
+    (info / "attributes").write_text(ATTRIBUTES)
     for arguments in (
         ["init", "--quiet", "--initial-branch=main"],
         ["add", "--all", "--force"],

@@ -12,6 +12,7 @@ from excise.extractors.trees import git_tree_hash, list_files
 from excise.pipeline.checkout import write_tree
 from excise.pipeline.stages import fetch
 from excise.types import SourceSpec
+from excise.verifiers.grading.intake import _git_apply
 from excise.verifiers.shipped import materialise, scrubbed
 
 SOURCES = {
@@ -83,6 +84,32 @@ def test_no_object_holds_what_is_gone(shipped: Path) -> None:
     texts = {git(shipped, "cat-file", "blob", blob) for blob in blobs}
     assert not {"gone\n", "kept\n", "before\n", "built\n"} & texts
     assert git(shipped, "fsck", "--unreachable", "--no-reflogs") == ""
+
+
+@pytest.mark.parametrize(
+    "attributes",
+    [
+        "* text=auto", "* text eol=lf", "* eol=crlf", "* ident", "* -diff", "* binary", "* filter=lfs",
+        "* text working-tree-encoding=UTF-16", "* crlf=input",
+    ],
+)  # fmt: skip
+def test_a_diff_of_the_shipped_tree_fits_it_whatever_its_attributes(tmp_path: Path, attributes: str) -> None:
+    files = {".gitattributes": attributes, "dos.py": "a = 1\r\nb = '$Id$'\r\n", "unix.py": "a = 1\nb = '$Id$'\n"}
+    for folder in ("base", "again"):
+        for path, text in files.items():
+            (tmp_path / folder / path).parent.mkdir(exist_ok=True)
+            (tmp_path / folder / path).write_bytes(text.encode())
+    base, tree = tmp_path / "base", tmp_path / "tree"
+    materialise(base, tmp_path / "nothing", list_files(base), {}, tree)
+    assert git(tree, "status", "--porcelain") == ""
+    assert git(tree, "rev-parse", "HEAD^{tree}").strip() == git_tree_hash(tree) == git_tree_hash(base)
+    solved = {path: text.replace("1", "2").encode() for path, text in files.items() if path.endswith(".py")}
+    for path, data in solved.items():
+        (tree / path).write_bytes(data)
+    diff = subprocess.run(["git", "diff"], cwd=tree, capture_output=True, check=True).stdout
+    _git_apply(tmp_path / "again", diff.decode())
+    assert {path: (tmp_path / "again" / path).read_bytes() for path in solved} == solved
+    assert (tmp_path / "again/.gitattributes").read_text() == attributes
 
 
 def test_two_shipments_are_equal(shapes, tmp_path: Path) -> None:
