@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import errno
 import os
+import re
 import shutil
 import stat
 from collections.abc import Callable
@@ -25,6 +26,11 @@ def open_dir(path: str) -> str:
     os.makedirs(path, exist_ok=True)
     os.chmod(path, 0o777)
     return path
+
+
+def escaped(path: str) -> str:
+    """A path as it stands in the options of an overlay, where commas end an option and colons a layer."""
+    return re.sub(r"([\\:,])", r"\\\1", path)
 
 
 class Mounts:
@@ -95,12 +101,12 @@ class Mounts:
 
     def overlay(self, base: str, target: str, entry: dict[str, Any]) -> None:
         """Layers, topmost first, with an upper one of the session's own if the mount is writable."""
-        lower = ":".join(layer.replace("\\", "\\\\").replace(":", "\\:") for layer in entry["layers"])
+        lower = ":".join(escaped(layer) for layer in entry["layers"])
         options = [f"lowerdir={lower}"]
         if entry["writable"]:
             upper = self.uppers[entry["target"]] = open_dir(f"{base}/upper")
             os.mkdir(f"{base}/work")
-            options += [f"upperdir={upper}", f"workdir={base}/work"]
+            options += [f"upperdir={escaped(upper)}", f"workdir={escaped(f'{base}/work')}"]
         if not self.privileged:
             options.append("userxattr")
         mount("overlay", target, "overlay", MS_NOSUID | MS_NODEV, ",".join(options))

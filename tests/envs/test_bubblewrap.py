@@ -49,6 +49,37 @@ time.sleep(60)
 """
 
 
+@pytest.mark.parametrize("name", ["a,b", "a:b", "a\\b", "a b", "a\\,:b,"])
+def test_layers_may_be_called_anything(name: str) -> None:
+    first, second = promises.layer({"a.txt": "first\n"}), promises.layer({"b.txt": "second\n"})
+    layers = tuple(str(one.rename(promises.scratch() / name)) for one in (first, second))
+    for one in layers:
+        Path(one).parent.chmod(0o755)
+    mounts = [Mount(target=target, layers=layers, writable=target == "/testbed") for target in ("/testbed", "/fixed")]
+    with promises.sandbox().open(mounts, Policy(), env=promises.ENV) as session:
+        done = promises.sh(session, "cat /fixed/a.txt /testbed/b.txt; echo more > /testbed/a.txt; cat /testbed/a.txt")
+    assert done.stdout == b"first\nsecond\nmore\n", done.stderr
+
+
+OTHER_TMP = """
+import sys
+sys.path.insert(0, {folder!r})
+import promises
+with promises.opened() as session:
+    print(promises.sh(session, "cat a.txt; echo x > b.txt && cat b.txt").stdout.decode())
+"""
+
+
+def test_temporary_folders_may_be_called_anything() -> None:
+    odd = promises.scratch() / "t,m:p"
+    odd.mkdir()
+    odd.parent.chmod(0o755)
+    script = OTHER_TMP.format(folder=str(Path(__file__).parent))
+    env = {**os.environ, "TMPDIR": str(odd)}
+    done = subprocess.run([sys.executable, "-c", script], env=env, capture_output=True, text=True, check=False)
+    assert done.stdout.split() == ["first", "x"], done.stderr
+
+
 @pytest.mark.parametrize("bare", [False, True], ids=["groups", "no groups"])
 @pytest.mark.parametrize("victims", ["parent", "holder", "both"])
 def test_nothing_is_left_after_kill_9(victims: str, bare: bool) -> None:
