@@ -136,7 +136,7 @@ def commit(root: Path) -> None:
 
 def copy_built(built: Path, into: Path) -> None:
     """Copy the installation's files that are not in the tree already; caches and build folders stay behind."""
-    paths = [path for path in list_files(built) if not (built / path).is_symlink()]
+    paths = [path for path in list_files(built) if not (built / path).is_symlink()] if built.is_dir() else []
     for path in sorted(set(paths) - scrubbed(paths)):
         source, target = built / path, into / path
         if not target.exists():
