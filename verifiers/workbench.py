@@ -127,7 +127,8 @@ class Workbench:
     @cached_property
     def codebase(self) -> Codebase:
         """The parsed repository."""
-        return self.language.parse(self.root, self.paths)
+        tests = self.prepared.baseline.statuses if self.prepared.baseline else ()
+        return self.language.parse(self.root, self.paths, tests=tests, names=self.recipe.packages)
 
     @cached_property
     def trusted(self) -> frozenset[str]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gc
 import os
-import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -17,13 +16,12 @@ from excise.extractors.python.names import ModuleNames
 from excise.extractors.python.parse import parse_module
 from excise.extractors.python.records import PythonModule, Reference
 from excise.extractors.python.resolve import Entity, Resolver
+from excise.extractors.python.suite_files import SuiteFiles
 from excise.types import Symbol, SymbolKind
 
 MANIFESTS = ("pyproject.toml", "setup.cfg")
 """Files beside the Python sources that can name code."""
 
-_TEST_FOLDER = re.compile(r"^(tests?|testing|_tests?|.*_tests?|test_.*|unittests?)$")
-_TEST_FILE = re.compile(r"^(test_.*|.*_tests?|tests?|conftest)\.py$")
 _BUILTIN_ATTRIBUTES = frozenset(
     name for kind in (str, bytes, list, tuple, dict, set, int, float, complex, object, type) for name in dir(kind)
 )
@@ -42,20 +40,29 @@ class PythonCodebase:
         *,
         manifests: Mapping[str, bytes] | None = None,
         executable: Iterable[str] = (),
+        collected: Iterable[str] = (),
+        packages: Iterable[str] = (),
     ) -> None:
         self.modules: Mapping[str, PythonModule] = MappingProxyType(dict(modules))
         self.manifests: Mapping[str, bytes] = MappingProxyType(dict(manifests or {}))
         self.executable = frozenset(executable)
         self.names = ModuleNames(self.modules)
         self.resolver = Resolver(self.modules, self.names)
+        self.suite = SuiteFiles(self.modules, self.resolver, collected, packages)
         self._tables: dict[str, LineTable] = {}
 
     def __reduce__(self) -> tuple[object, ...]:
-        return (_rebuild, (dict(self.modules), dict(self.manifests), self.executable))
+        given = (dict(self.modules), dict(self.manifests), self.executable, self.suite.collected, self.suite.packages)
+        return (_rebuild, given)
 
     @classmethod
-    def parse(cls, root: Path, paths: Iterable[str]) -> PythonCodebase:
-        """Parse the files (paths inside ``root``); files that cannot be read are left out."""
+    def parse(
+        cls, root: Path, paths: Iterable[str], *, collected: Iterable[str] = (), packages: Iterable[str] = ()
+    ) -> PythonCodebase:
+        """Parse the files (paths inside ``root``); files that cannot be read are left out.
+
+        ``collected``: those that tests were collected from; ``packages``: import names that are installed.
+        """
         modules: dict[str, PythonModule] = {}
         executable: list[str] = []
         with _collector_paused():
@@ -66,14 +73,17 @@ class PythonCodebase:
                     if os.access(root / path, os.X_OK):
                         executable.append(path)
         manifests = {name: data for name in MANIFESTS if (data := _read(root / name)) is not None}
-        return cls(modules, manifests=manifests, executable=executable)
+        return cls(modules, manifests=manifests, executable=executable, collected=collected, packages=packages)
 
     @classmethod
-    def from_texts(cls, files: Mapping[str, str | bytes]) -> PythonCodebase:
+    def from_texts(
+        cls, files: Mapping[str, str | bytes], *, collected: Iterable[str] = (), packages: Iterable[str] = ()
+    ) -> PythonCodebase:
         """A codebase from contents in memory."""
         data = {p: t.encode() if isinstance(t, str) else t for p, t in files.items()}
         modules = {p: parse_module(p, t) for p, t in sorted(data.items()) if p.endswith((".py", ".pyw"))}
-        return cls(modules, manifests={p: t for p, t in data.items() if p in MANIFESTS})
+        manifests = {p: t for p, t in data.items() if p in MANIFESTS}
+        return cls(modules, manifests=manifests, collected=collected, packages=packages)
 
     # ------------------------------------------------------------------------------------ symbols
     @cached_property
@@ -86,12 +96,7 @@ class PythonCodebase:
 
     def is_test(self, path: str) -> bool:
         """Whether the file belongs to the tests (test files, conftest, their helpers)."""
-        *folders, name = path.split("/")
-        if _TEST_FILE.match(name) and not (name in {"test.py", "tests.py"} and not folders and len(self.modules) == 1):
-            return True
-        return any(folder in {"tests", "test", "_tests", "testsuite"} for folder in folders) or bool(
-            folders and _TEST_FOLDER.match(folders[0]) and folders[0] != "testing"
-        )
+        return self.suite.holds(path)
 
     def is_one_liner(self, symbol_id: str) -> bool:
         """Whether importing the module executes the line that holds the function's body."""
@@ -212,9 +217,13 @@ def base_id(symbol: Symbol) -> str:
 
 
 def _rebuild(
-    modules: dict[str, PythonModule], manifests: dict[str, bytes], executable: frozenset[str]
+    modules: dict[str, PythonModule],
+    manifests: dict[str, bytes],
+    executable: frozenset[str],
+    collected: frozenset[str],
+    packages: frozenset[str],
 ) -> PythonCodebase:
-    return PythonCodebase(modules, manifests=manifests, executable=executable)
+    return PythonCodebase(modules, manifests=manifests, executable=executable, collected=collected, packages=packages)
 
 
 def _read(path: Path) -> bytes | None:

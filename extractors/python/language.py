@@ -10,6 +10,7 @@ from excise.errors import EnvironmentFailure
 from excise.extractors.python import coverage_map, runner
 from excise.extractors.python.codebase import PythonCodebase
 from excise.extractors.python.grading import PythonGrading
+from excise.extractors.python.suite_files import collected_from
 from excise.protocols import Codebase, Session
 from excise.types import CoverageMap, Recipe, Status, TestRun
 
@@ -22,9 +23,9 @@ class Python:
     inside = runner.INSIDE
     grading = PythonGrading()
 
-    def parse(self, root: Path, paths: Iterable[str]) -> Codebase:
+    def parse(self, root: Path, paths: Iterable[str], tests: Iterable[str] = (), names: Iterable[str] = ()) -> Codebase:
         """Parse the Python files among ``paths``."""
-        return PythonCodebase.parse(root, paths)
+        return PythonCodebase.parse(root, paths, collected=collected_from(tests), packages=names)
 
     def run_tests(
         self,

@@ -107,8 +107,8 @@ class Language(Protocol):
         """What grading needs."""
         ...
 
-    def parse(self, root: Path, paths: Iterable[str]) -> Codebase:
-        """Parse the files (paths inside ``root``); files that cannot be read are left out."""
+    def parse(self, root: Path, paths: Iterable[str], tests: Iterable[str] = (), names: Iterable[str] = ()) -> Codebase:
+        """Parse the files (paths inside ``root``) that can be read; test ids and installed names tell tests apart."""
         ...
 
     def run_tests(

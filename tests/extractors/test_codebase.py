@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from excise.extractors.python.codebase import PythonCodebase
+from excise.extractors.python.suite_files import collected_from
 
 
 @pytest.fixture(name="project")
@@ -86,6 +87,56 @@ def test_callers(project: PythonCodebase) -> None:
 )
 def test_what_is_a_test(project: PythonCodebase, path: str, is_test: bool) -> None:
     assert project.is_test(path) is is_test
+
+
+TEST = "def test_it():\n    assert True\n"
+CODE = "def work():\n    return 1\n"
+CLIENT = "class TestResponse:\n    def get(self):\n        return 1\n"
+UNITTEST = "import unittest\n\n\nclass More(unittest.TestCase):\n    def test_it(self):\n        pass\n"
+
+
+@pytest.mark.parametrize(
+    ("files", "packages", "collected", "tests"),
+    [
+        ({"test_plus/__init__.py": "", "test_plus/core.py": CODE, "tests/test_a.py": TEST}, ["test_plus"], [],
+         ["tests/test_a.py"]),
+        ({"ab_test/__init__.py": "", "ab_test/core.py": CODE, "ab_test/core_test.py": TEST}, ["ab_test"], [],
+         ["ab_test/core_test.py"]),
+        ({"ab_test/core.py": CODE, "ab_test/tests/test_a.py": TEST}, ["ab_test"], ["ab_test/tests/test_a.py"],
+         ["ab_test/tests/test_a.py"]),
+        ({"pkg/core.py": CODE, "pkg_tests/tools.py": CODE, "pkg_tests/test_a.py": TEST}, ["pkg", "pkg_tests"], [],
+         ["pkg_tests/tools.py", "pkg_tests/test_a.py"]),
+        ({"pkg/core.py": CODE, "test_pkg/checks.py": CODE}, ["pkg", "test_pkg"], ["test_pkg/checks.py"],
+         ["test_pkg/checks.py"]),
+        ({"pkg/core.py": CODE, "test_pkg/tools.py": CODE}, ["pkg"], [], ["test_pkg/tools.py"]),
+        ({"src/kit/test.py": CLIENT, "src/kit/core.py": CODE}, ["kit"], [], []),
+        ({"src/kit/tests.py": TEST, "src/kit/core.py": "from .tests import test_it\n"}, ["kit"], [], []),
+        ({"src/kit/tests.py": TEST, "src/kit/core.py": CODE}, ["kit"], [], ["src/kit/tests.py"]),
+        ({"src/kit/tests.py": UNITTEST, "src/kit/test_more.py": "from .tests import More\n"}, ["kit"], [],
+         ["src/kit/tests.py", "src/kit/test_more.py"]),
+        ({"src/kit/tests.py": TEST, "src/kit/core.py": "from .tests import test_it\n"}, ["kit"], ["src/kit/tests.py"],
+         ["src/kit/tests.py"]),
+        ({"kit/core.py": CODE, "kit/checks.py": TEST}, ["kit"], ["kit/checks.py"], ["kit/checks.py"]),
+        ({"test.py": CODE}, ["test"], [], []),
+        ({"tests.py": CODE, "kit.py": CODE}, ["kit"], [], ["tests.py"]),
+    ],
+)  # fmt: skip
+def test_names_alone_make_no_tests(
+    files: dict[str, str], packages: list[str], collected: list[str], tests: list[str]
+) -> None:
+    code = PythonCodebase.from_texts(files, collected=collected, packages=packages)
+    for same in (code, pickle.loads(pickle.dumps(code))):
+        assert [path for path in files if same.is_test(path)] == tests
+
+
+def test_examples_in_documentation_make_no_tests_of_code() -> None:
+    ids = [
+        "tests/test_a.py::test_a[1.5]",
+        "tests/test_b.py::TestB::test_b",
+        "pkg/core.py::pkg.core.f",
+        "checks.py::test",
+    ]
+    assert collected_from(ids) == {"tests/test_a.py", "tests/test_b.py", "checks.py"}
 
 
 def test_names_of_modules(project: PythonCodebase) -> None:

@@ -128,6 +128,15 @@ def test_what_a_diff_may_not_touch_does_not_count(ready: Workbench, task: Task, 
     assert set(found.edits) == {"src/shapes/__init__.py", "src/shapes/walk.py"}
 
 
+def test_library_code_that_is_called_like_tests_counts(vary: Any, task: Task) -> None:
+    before, after = b"def is_round():\n    return 1\n", b"def is_round():\n    return 2\n"
+    bench = vary({"src/shapes/tests.py": before.decode(), "src/shapes/test.py": "def test_it():\n    pass\n"})
+    diff = unified({"src/shapes/tests.py": before}, {"src/shapes/tests.py": after})
+    diff += unified(dict(bench.read(["src/shapes/test.py"])), {"src/shapes/test.py": b""})
+    found = take_in(bench, task, diff, {})
+    assert (found.edits, found.ignored) == ({"src/shapes/tests.py": after}, {"src/shapes/test.py": "test"})
+
+
 def test_links_and_paths_outside_are_dropped(ready: Workbench, task: Task) -> None:
     shipped = ready.edits_of(task.deletion_patch)
     found = take_in(ready, task, diff_of({}, {"src/shapes/evil.py": LINK + "/etc/passwd"}), shipped)
