@@ -1,4 +1,4 @@
-"""Writes a task's tree into a folder: what the agent gets, or the solved one."""
+"""Writes a task's tree into a folder: the sources that the agent gets, without built files, or the solved ones."""
 
 from __future__ import annotations
 

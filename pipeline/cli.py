@@ -288,7 +288,10 @@ def checkout(
     solved: Annotated[bool, typer.Option("--solved", help="With the gold patch and the hidden tests.")] = False,
     config: Config = None,
 ) -> None:
-    """Write the tree that an agent gets into a folder, with a fresh git history of one commit."""
+    """Write the sources that an agent gets into a folder, with a fresh git history of one commit.
+
+    Files that an installation makes (metadata, compiled extensions, version files) are not among them.
+    """
     from excise.datasets.taskset import TaskSet
     from excise.pipeline.checkout import write_tree
 
