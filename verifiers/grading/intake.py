@@ -178,18 +178,8 @@ def _refused(bench: Workbench, path: str, data: bytes | _Odd | None, ours: set[s
     if isinstance(data, _Odd):
         return "not_a_regular_file"
     grading = bench.language.grading
-<<<<<<< HEAD
     if reason := why_kept(bench, path, ours=path in ours):
         return reason
-=======
-    is_test = bench.codebase.is_test(path)
-    library = path in bench.codebase.modules and not is_test  # called like a test, perhaps
-    reason = grading.forbidden(path, ours=path in ours or library)
-    if reason:
-        return reason
-    if is_test and path not in ours:
-        return "test"
->>>>>>> 5a88403 (Code is not taken for tests by its name: installed packages and library modules called like tests are code)
     new = path not in ours and path not in bench.paths and _new_top(bench, path)
     if new and grading.shadows(path, Path(bench.prepared.layers.env), bench.recipe.roots):
         return "shadows_a_module"
@@ -198,8 +188,10 @@ def _refused(bench: Workbench, path: str, data: bytes | _Odd | None, ours: set[s
 
 def why_kept(bench: Workbench, path: str, *, ours: bool) -> str:
     """Why the file is the grader's whatever a diff says; empty if a solution may change it. ``ours``: gold does."""
-    reason = bench.language.grading.forbidden(path, ours=ours)
-    return reason or ("test" if bench.codebase.is_test(path) and not ours else "")
+    is_test = bench.codebase.is_test(path)
+    library = path in bench.codebase.modules and not is_test  # called like a test, perhaps
+    reason = bench.language.grading.forbidden(path, ours=ours or library)
+    return reason or ("test" if is_test and not ours else "")
 
 
 def _new_top(bench: Workbench, path: str) -> bool:
