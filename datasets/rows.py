@@ -19,6 +19,7 @@ from excise.types import (
     Rejection,
     Repo,
     RepoReport,
+    SourceSpec,
     Task,
     Verdict,
     from_dict,
@@ -36,6 +37,8 @@ class RepoRows:
 
     repo: Repo | None = None
     """The snapshot; ``None`` where the source could not be had."""
+    spec: SourceSpec | None = None
+    """The source as it was asked for."""
     report: RepoReport | None = None
     """The funnel."""
     environment: Environment | None = None

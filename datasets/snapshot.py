@@ -10,7 +10,7 @@ from excise.datasets.durable import explained
 from excise.datasets.rows import Row, read_rows
 from excise.datasets.schema import TABLES, VERSION_KEY, arrow_schema
 from excise.errors import StoreError
-from excise.types import SCHEMA_VERSION, from_json, to_json
+from excise.types import SCHEMA_VERSION, SourceSpec, from_json, to_json
 
 EMPTY_FILE = "_schema.parquet"
 """A file without rows in every table's folder: the columns are known even when nothing else is."""
@@ -38,6 +38,8 @@ class RepoFiles:
     """Table to file name; a table without rows has none."""
     tasks: dict[str, str]
     """Instance id to the hash of the task's row."""
+    spec: SourceSpec | None = None
+    """The source as it was asked for, with what is to be installed beside it; older sets do not say."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -122,7 +122,7 @@ class Writer:
         tables = table_rows(rows.repo.repo if rows.repo else name, rows)
         files = {table: self._write(table, name, found) for table, found in tables.items() if found}
         tasks = {str(row["instance_id"]): content_id("row", canonical(row)) for row in tables["tasks"]}
-        self._repos[name] = RepoFiles(files=files, tasks=tasks)
+        self._repos[name] = RepoFiles(files=files, tasks=tasks, spec=rows.spec)
 
     def quarantine(self, found: Iterable[Quarantine]) -> None:
         """Leave tasks of this set out from now on. Raises :class:`StoreError` for one that is not in it."""
@@ -159,7 +159,7 @@ class Writer:
         rows = sorted((quarantine_row(name, q) for q in quarantines), key=canonical)
         others = {table: file for table, file in entry.files.items() if table != "quarantines"}
         files = others | ({"quarantines": self._write("quarantines", name, rows)} if rows else {})
-        self._repos[name] = RepoFiles(files=files, tasks=entry.tasks)
+        self._repos[name] = replace(entry, files=files)
 
     def drop_repo(self, name: str) -> None:
         """Forget a repository; nothing happens if it is not there."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -33,9 +34,16 @@ class DirectorySource:
         return path.is_dir() and not is_repository(path)
 
     def resolve(self, spec: SourceSpec, cache: Path) -> str:  # noqa: ARG002
-        """Pin by the hash of the files that would be taken."""
-        path = _folder(spec.spec)
-        return with_subdir(f"{_PREFIX}{path}{_TREE}{git_tree_hash(path, kept_files(path))}", spec)
+        """Pin by the hash of the files that would be taken.
+
+        Raises :class:`SourceError` (``source_changed``) for a spec that is pinned to other files.
+        """
+        plain, subdir = split_subdir(spec.spec)
+        path = _folder(plain)
+        tree = git_tree_hash(path, kept_files(path))
+        if _TREE in plain and plain.rpartition(_TREE)[2] != tree:
+            raise _changed(path, plain)
+        return with_subdir(f"{_PREFIX}{path}{_TREE}{tree}", replace(spec, subdir=spec.subdir or subdir))
 
     def fetch(self, pinned: str, cache: Path, into: Path) -> Fetched:  # noqa: ARG002
         """Copy the files. Raises :class:`SourceError` (``source_changed``) if they are no longer the pinned ones."""
@@ -44,12 +52,19 @@ class DirectorySource:
         with staging(pinned, into) as root:
             files = kept_files(path)
             copy_files(path, files, root)
-            wanted = plain.rpartition(_TREE)[2]
-            if _TREE in plain and git_tree_hash(root) != wanted:
-                raise SourceError(f"{path} is not what it was when it was pinned ({wanted})", reason="source_changed")
+            if _TREE in plain and git_tree_hash(root) != plain.rpartition(_TREE)[2]:
+                raise _changed(path, plain)
         newest = max(((path / f).lstat().st_mtime for f in files), default=0.0)
         created = datetime.fromtimestamp(int(newest), UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
         return snapshot(into, source=pinned, created_at=created, name=_name(path, split_subdir(pinned)[1]))
+
+
+def _changed(path: Path, pinned: str) -> SourceError:
+    tree = pinned.rpartition(_TREE)[2]
+    return SourceError(
+        f"{path} is not what it was when it was pinned ({tree}). Name the folder without its pin to take it as it is.",
+        reason="source_changed",
+    )
 
 
 def _folder(spec: str) -> Path:

@@ -118,8 +118,9 @@ def prepare_request(settings: Settings, request: HarderTasks) -> tuple[Settings,
     names: dict[str, str] = {}
     sources = settings.sources
     if not sources and taskset is not None:
-        names = _pinned(taskset)
-        sources = tuple(SourceSpec(spec=pinned) for pinned in names)
+        pinned = _pinned(taskset)
+        names = {spec.name: name for name, spec in pinned.items()}
+        sources = tuple({spec.name: spec for spec in pinned.values()}.values())
     if not sources:
         raise ConfigError(f"{settings.out} has no sources to make tasks from. Name some, or give --config.")
     changed = {
@@ -130,11 +131,13 @@ def prepare_request(settings: Settings, request: HarderTasks) -> tuple[Settings,
     return settings.model_copy(update=changed), RequestPlan(request, taskset, names)
 
 
-def _pinned(taskset: TaskSet) -> dict[str, str]:
-    """Pinned source to the set's name for it, of all that gave a repository; as the last ordinary run had it."""
-    found: dict[str, tuple[str, str]] = {}
+def _pinned(taskset: TaskSet) -> dict[str, SourceSpec]:
+    """The set's names of sources, to specs that are pinned, of all that gave a repository; as the last ordinary run had
+    them, with the interpreter and the requirements that were asked for."""
+    found: dict[str, SourceSpec] = {}
     for entry in sorted(taskset.manifest.repos, key=lambda entry: MARK not in entry):
         if (repo := taskset.repo_of(entry)) is not None:
             name = entry.partition(MARK)[0]
-            found[name] = (repo.source, name)
-    return dict(found.values())
+            asked = taskset.manifest.repos[entry].spec or SourceSpec(spec=repo.source)
+            found[name] = replace(asked, spec=repo.source, subdir="")  # the pin has the subfolder
+    return found

@@ -161,6 +161,7 @@ class SourceState:
         name = self.repo.repo if self.repo else self.name
         return RepoRows(
             repo=self.repo,
+            spec=replace(self.spec, limit=None),
             report=self.report(),
             environment=self.prepared.environment if self.prepared else None,
             baseline=self.prepared.baseline if self.prepared else None,

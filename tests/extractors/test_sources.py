@@ -104,6 +104,9 @@ def test_a_folder_is_pinned_by_content(tmp_path: Path) -> None:
     assert source_of(pinned).name == "directory"
     (root / "demo/__init__.py").write_text("x = 2\n")
     assert source.resolve(spec, tmp_path) != pinned
+    with pytest.raises(SourceError, match="Name the folder without its pin") as refused:
+        source.resolve(SourceSpec(spec=pinned), tmp_path)
+    assert refused.value.reason == "source_changed"
     with pytest.raises(SourceError) as caught:
         source.fetch(pinned, tmp_path, tmp_path / "into")
     assert caught.value.reason == "source_changed"

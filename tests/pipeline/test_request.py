@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,17 +17,19 @@ import pytest
 
 from excise.config import load
 from excise.datasets.lock import exclusive
+from excise.datasets.rows import RepoRows
+from excise.datasets.store import Store
 from excise.datasets.taskset import TaskSet
 from excise.errors import ConfigError
 from excise.pipeline import requesting
-from excise.pipeline.planning import Plan
+from excise.pipeline.planning import MARK, Plan
 from excise.pipeline.request import RequestPlan, prepare_request, read_request
 from excise.pipeline.requesting import PublishedTasks, RequestRunner
 from excise.pipeline.train_command import options_of
 from excise.trainer.curriculum.harder import HarderTasks
 from excise.trainer.curriculum.prediction import Predictor
 from excise.trainer.curriculum.rungs import Level, level_of, rung_of
-from excise.types import Feature, FeatureKind, Task, Visibility, to_json
+from excise.types import Feature, FeatureKind, Repo, SourceSpec, Task, Visibility, to_json
 
 EASY = HarderTasks(lowest=Level.LINE, highest=Level.STUB, visibility=Visibility.TESTS, count=3)
 
@@ -92,6 +95,28 @@ def test_a_request_needs_sources(tmp_path: Path, shapes: Any) -> None:
     settings = shapes.settings.model_copy(update={"out": tmp_path / "none"})
     with pytest.raises(ConfigError, match="no sources"):
         prepare_request(settings, EASY)
+
+
+def put(out: Path, name: str, source: str, spec: SourceSpec | None) -> None:
+    with Store(out).writer() as writer:
+        repo = Repo(repo="kit", base_commit="0" * 40, tree="1" * 40, source=source)
+        writer.put_repo(name, RepoRows(repo=repo, spec=spec))
+        writer.publish()
+
+
+def test_sources_of_a_set_are_taken_as_they_were_asked_for(tmp_path: Path, shapes: Any) -> None:
+    spec = SourceSpec(spec="pypi:kit", subdir="a", python="3.11", extras=("test",), requirements=("mock",), limit=3)
+    put(tmp_path, spec.name, "pypi:kit==1.0#subdirectory=a", replace(spec, test_args=("-k", "x")))
+    put(tmp_path, "git+https://example.invalid/old", "git+https://example.invalid/old@1", None)
+    settings, plan = prepare_request(shapes.settings.model_copy(update={"out": tmp_path, "sources": ()}), EASY)
+    assert settings.sources == (
+        SourceSpec(spec="git+https://example.invalid/old@1"),
+        SourceSpec(
+            spec="pypi:kit==1.0#subdirectory=a", python="3.11", extras=("test",), requirements=("mock",),
+            test_args=("-k", "x"),
+        ),
+    )  # fmt: skip
+    assert plan.entry(settings.sources[1]).startswith(f"{spec.name}{MARK}")
 
 
 # ----------------------------------------------------------------------------------------- real runs
