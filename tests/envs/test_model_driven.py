@@ -149,7 +149,7 @@ def test_a_published_wheel_is_not_the_checkout(run: Run, tmp_path: Path) -> None
     repo = tmp_path / "lookup"
     shutil.copytree(REPO, repo)
     (repo / "wheels").mkdir()
-    with zipfile.ZipFile(repo / "wheels" / "lookup-1.0-py3-none-any.whl", "w") as wheel:
+    with zipfile.ZipFile(repo / "wheels" / "lookup.data", "w") as wheel:  # a wheel would be left out
         for path in sorted((REPO / "src/lookup").glob("*.py")):
             wheel.write(path, f"lookup/{path.name}")
         wheel.writestr("lookup/tables.json", json.dumps({"squares": [], "cubes": []}))
@@ -158,7 +158,7 @@ def test_a_published_wheel_is_not_the_checkout(run: Run, tmp_path: Path) -> None
         wheel.writestr(f"{info}/WHEEL", "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n")
         names = [*wheel.namelist(), f"{info}/RECORD"]
         wheel.writestr(f"{info}/RECORD", "".join(f"{name},,\n" for name in names))
-    line = "pip install --no-index --find-links wheels lookup"
+    line = "cp wheels/lookup.data /tmp/lookup-1.0-py3-none-any.whl && pip install --no-index --find-links /tmp lookup"
     ended = run([PROPOSE, *[bash(line), FINISH] * 5], repo)
     assert ended.refused.reason == "import_error"
     assert "lookup is installed as a copy of its own" in ended.refused.detail

@@ -202,5 +202,9 @@ def test_errors_of_a_stage_become_rows() -> None:
     assert row(MemoryError()).worker_outcome is Worker.INFRA_ERROR
     assert row(StoreError("It is locked.", reason="locked")).reason == "locked"
     assert json.loads(json.dumps(row(StoreError("x")).repo)) == "pypi:x"
-    with pytest.raises(ZeroDivisionError):
-        broken(load(environ={}), "pypi:x", ZeroDivisionError())
+    unforeseen = row(ZeroDivisionError("by nothing"))
+    assert unforeseen.reason == "internal_error"
+    assert "ZeroDivisionError" in unforeseen.detail
+    assert "pipeline/stage.py:" in unforeseen.detail
+    with pytest.raises(KeyboardInterrupt):
+        broken(load(environ={}), "pypi:x", KeyboardInterrupt())

@@ -236,7 +236,7 @@ def lost_main(rank: int, folder: Path) -> None:
     try:
         optimizer.step()
     except RuntimeError:
-        print(f"told {time.monotonic() - began:.2f}", flush=True)
+        os.write(1, f"told {time.monotonic() - began:.2f}\n".encode())  # at once: others write there, too
     os._exit(0)
 
 
