@@ -84,7 +84,7 @@ def evaluated(model: Path, out: Path, into: Path, name: str) -> dict[str, Any]:
 def trained(model: Path, out: Path, folder: Path, seed: int, steps: int, changes: Sequence[str]) -> Path:
     """The policy of a run; one that was cut off goes on."""
     policy = folder / "policy"
-    if not policy.exists():
+    if not policy.exists() or len(rows_of(folder)) < steps:  # one that was stopped has a policy, too
         resume = ["--resume"] if folder.exists() else []
         excise(
             "train", CONFIG, "--quiet", *resume, *settings(

@@ -286,11 +286,10 @@ def test_what_is_under_way_ends_with_a_trainer_that_is_killed(tmp_path: Path) ->
         "runner = RequestRunner(folder / 'requests', folder / 'out', program=sys.argv[2:])\n"
         "runner(HarderTasks(lowest=Level.LINE, highest=Level.STUB)); time.sleep(300)\n"
     )
-    publishes = program(tmp_path, f"trap 'echo published > {tmp_path}/said; exit 0' TERM\nsleep 300 & wait")
-    trainer = subprocess.Popen([sys.executable, "-c", asks, str(tmp_path), *publishes])
-    _wait((tmp_path / "started").exists, 60)
+    publishes = f"trap 'echo published > {tmp_path}/said; exit 0' TERM\ntouch {tmp_path}/ready\nsleep 300 & wait"
+    trainer = subprocess.Popen([sys.executable, "-c", asks, str(tmp_path), *program(tmp_path, publishes)])
+    _wait((tmp_path / "ready").exists, 60)
     pid = int((tmp_path / "started").read_text())
-    time.sleep(0.5)
     trainer.kill()
     trainer.wait()
     _wait(lambda: not _alive(pid), 20)

@@ -89,7 +89,7 @@ def test_equal_answers_are_graded_once(arena: TaskArena, monkeypatch: pytest.Mon
 
 
 def test_waiting_for_a_turn_takes_no_time_of_a_grade(shapes: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    arena = TaskArena(shapes.taskset, shapes.settings, graders=1, grade_s=1.0)
+    arena = TaskArena(shapes.taskset, shapes.settings, graders=1, grade_s=1.5)
 
     def slow(instance_id: str, diff: str) -> Grade:
         time.sleep(0.4)
