@@ -217,7 +217,7 @@ class GroupQueue:
         return await self._maker.group(
             self._begun[number],
             self.settings.group_size,
-            group_id=f"g{number:06d}",
+            group_id=_group_id(number),
             seed=(self.settings.seed << 32) + number,
         )
 
@@ -290,7 +290,7 @@ class GroupQueue:
         group = self._finished.pop(event.number)
         if group is None:
             self.tally.lost += 1
-            self._curriculum.record(Group(group_id=f"g{event.number:06}", instance_id=instance_id, rollouts=()))
+            self._curriculum.record(Group(group_id=_group_id(event.number), instance_id=instance_id, rollouts=()))
             return
         self._curriculum.record(group)
         self.tally.settled.append(group)
@@ -366,6 +366,10 @@ class GroupQueue:
         self._next, self._begun, self._finished = state.next, dict(state.begun), dict(state.finished)
         self._ready, self._along = dict(state.ready), dict(state.along)
         self.tally = replace(state.tally, settled=list(state.tally.settled))
+
+
+def _group_id(number: int) -> str:
+    return f"g{number:06d}"
 
 
 def _spoilt(group: Group) -> str:

@@ -25,8 +25,9 @@ from excise.trainer.records import Group, Rollout
 from excise.types import Task
 
 FORMAT = 2
-_NAMED = 10
 """Of the state; raised when an older program could not read it."""
+_NAMED = 10
+"""Tasks that are set aside and named where none is left."""
 
 
 class Standing(StrEnum):
@@ -257,7 +258,8 @@ class TaskPool:
             return
         asked = self._asker.open
         over = self._is_over(asked) if asked and self._is_over else None
-        self._take_up()  # after that question: what is over has published what it made
+        if over:
+            self._take_up()  # what it made was published before that question, perhaps after the last look
         self._asker.consider(self._view(), is_over=over, is_empty=is_empty)
 
     def _take_up(self) -> None:

@@ -85,6 +85,6 @@ def descendants(root: int) -> list[int]:
 if __name__ == "__main__":
     code = main(float(sys.argv[1]), sys.argv[2:])
     if code < 0:  # ended by a signal: so do we
-        signal.signal(-code, signal.SIG_DFL) if -code != signal.SIGKILL else None
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
         os.kill(os.getpid(), -code)
     sys.exit(code)

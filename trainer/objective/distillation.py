@@ -1,8 +1,8 @@
 """How far the student is from a teacher: a divergence over the student's likeliest tokens and the rest.
 
 The support is the student's ``k`` likeliest tokens plus one bucket for all others, so that what lies outside still
-counts with its sum. As a sum over a coarser partition it is a lower
-bound of the divergence over the whole vocabulary, and equals it for ``k`` = V.
+counts with its sum. As a sum over a coarser partition it is a lower bound of the divergence over the whole vocabulary,
+and equals it for ``k`` = V.
 """
 
 from __future__ import annotations
