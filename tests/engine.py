@@ -93,7 +93,8 @@ def stop(folder: Path) -> None:
     deadline = time.monotonic() + 30
     while Path(f"/proc/{pid}").exists() and time.monotonic() < deadline:
         time.sleep(0.1)
-    _run([*root, "umount", f"{folder}/exec/netns/default"])  # the engine leaves it behind
+    for left in ("exec/netns/default", "data"):  # the engine leaves these mounts behind
+        _run([*root, "umount", "--recursive", "--lazy", f"{folder}/{left}"])
     _run([*root, "rm", "-rf", "--one-file-system", str(folder)])
 
 

@@ -6,6 +6,7 @@ the paths, sizes and times of change of what it holds, as the sandbox listed the
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import os
 import shutil
@@ -35,6 +36,10 @@ _MADE_ANEW = ("/etc/", "/home/", "/run/", "/tmp/", "/var/", "/excise/")
 _PARTS = 8
 """Indexes of the system's files."""
 _MAX_AGE_S = 30 * 86_400
+_MAX_KEPT = 3 << 30
+"""Bytes of indexes that are kept on this machine. Those of its system are most of it: up to 1 GiB for a full one."""
+_IN_USE_S = 600
+"""So long after its last use an index is not dropped for its size: others may be about to read it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,7 +139,8 @@ class _Reader:
             with host_lock(f"leaks {folder.name}"):
                 if not folder.is_dir():
                     Index.build(self.read(rows, name)).save(folder)
-                    _forget_old(folder.parent)
+                    forget_old(folder.parent, _MAX_KEPT)
+        os.utime(folder)
         return Index.load(folder)
 
     def system(self, rows: Sequence[Readable]) -> tuple[Index, ...]:
@@ -171,10 +177,16 @@ class _Reader:
         return self.contents.of(data) if name == ENVIRONMENT else read_content(data, only_python=name == SYSTEM)
 
 
-def _forget_old(kept: Path) -> None:
-    """Drop indexes that nobody has loaded for a month: of environments and states of the host that are gone."""
-    limit = time.time() - _MAX_AGE_S
+def forget_old(kept: Path, max_bytes: int) -> None:
+    """Drop indexes that nobody has used for a month, and those used longest ago until all take ``max_bytes`` at most:
+    they are of environments and states of the host that are gone."""
+    now, total = time.time(), 0
+    found = []
     for folder in kept.iterdir():
-        facts = folder / "facts.json"
-        if facts.is_file() and max(facts.stat().st_atime, facts.stat().st_mtime) < limit:
+        with contextlib.suppress(OSError):  # another process has renamed or dropped it
+            size = sum(file.stat().st_size for file in folder.iterdir())
+            found.append((now - folder.stat().st_mtime, size, folder))
+    for unused_s, size, folder in sorted(found):
+        total += size
+        if unused_s > _MAX_AGE_S or (total > max_bytes and unused_s > _IN_USE_S):
             shutil.rmtree(folder, ignore_errors=True)
