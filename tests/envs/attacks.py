@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import os
 import socket
-import tempfile
 import threading
 from collections.abc import Callable
 
@@ -180,7 +179,7 @@ def sockets_of_the_host() -> dict[str, object]:
     abstract.bind("\0" + name)
     abstract.listen()
     tcp = socket.create_server(("127.0.0.1", 0))
-    path = f"{tempfile.mkdtemp(prefix='promise-')}/socket"
+    path = f"{scratch()}/socket"
     file = socket.socket(socket.AF_UNIX)
     file.bind(path)
     file.listen()
