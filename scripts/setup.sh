@@ -102,6 +102,15 @@ install_engine() {
     say "There is no Docker engine for the tests. To have one, run this once, as root: apt-get install -y docker.io"
 }
 
+# On a full disk tests fail one by one, and none of them says why. Only ./check calls this.
+say_if_there_is_little_room() {
+    for folder in . "${TMPDIR:-/tmp}"; do
+        free=$(df -Pk "$folder" 2>/dev/null | awk 'NR == 2 { print int($4 / 1048576) }') || free=""
+        [ "${free:-$1}" -ge "$1" ] ||
+            say "Only $free GiB are free on the disk of $folder; the tests and what they need take up to $1 GiB."
+    done
+}
+
 make_venv() {
     rm -rf "$VENV"
     if can_make_venv; then

@@ -194,3 +194,20 @@ def test_the_locks_do_not_overlap_and_hold_no_torch() -> None:
     assert names[0] & names[1] == set()
     assert not {"torch", "vllm", "triton"} & (names[0] | names[1])
     assert "transformers" in names[1]
+
+
+def test_a_disk_that_is_nearly_full_is_named(machine: Machine) -> None:
+    machine.link("awk")
+    machine.program(
+        "df", 'echo Filesystem; case "$2" in .) echo "/dev/a 9 9 3145728 9% /";; *) echo "b 9 9 99999999 1% /";; esac'
+    )
+    done = machine.run("say_if_there_is_little_room 12")
+    assert done.returncode == 0
+    assert done.stderr == "Only 3 GiB are free on the disk of .; the tests and what they need take up to 12 GiB.\n"
+
+
+def test_a_machine_that_cannot_tell_its_room_is_not_judged(machine: Machine) -> None:
+    machine.link("awk")
+    machine.program("df", "exit 1")
+    done = machine.run("say_if_there_is_little_room 12")
+    assert (done.returncode, done.stderr) == (0, "")
