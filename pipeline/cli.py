@@ -221,10 +221,10 @@ def verify(
 
         def report(result: Verified) -> None:
             if not as_json:
-                print(
-                    f"{result.instance_id}: " + ("ok" if result.ok else f"FAILED {result.gate}: {result.detail}"),
-                    flush=True,
-                )
+                said = f"FAILED {result.gate}: {result.detail}"
+                if result.ok:
+                    said = f"ok ({result.detail})" if result.detail else "ok"
+                print(f"{result.instance_id}: {said}", flush=True)
 
         with tempfile.TemporaryDirectory(prefix="excise-verify-") as scratch:
             folder = settings.cache if reuse else work or Path(scratch)

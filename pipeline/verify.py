@@ -13,8 +13,11 @@ from excise.pipeline.stage import decided, rejection_of
 from excise.types import Outcome, Task, Verdict
 from excise.verifiers.candidate import Candidate
 from excise.verifiers.gates import GATES
+from excise.verifiers.gates_tests import GoldRestores, PassToPassPasses
 from excise.verifiers.stored import candidate_of
 from excise.verifiers.workbench import Workbench
+
+_SHOULD_PASS = (PassToPassPasses.name, GoldRestores.name)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,7 +33,7 @@ class Verified:
     reason: str = ""
     """Machine-readable code."""
     detail: str = ""
-    """A sentence for people."""
+    """A sentence for people; of a task that passed, what failed at the first try."""
     verdicts: tuple[Verdict, ...] = ()
     """All verdict rows."""
 
@@ -53,7 +56,18 @@ def not_proven(task: Task, gate: str, reason: str, detail: str) -> Verified:
 
 
 def verify_task(_settings: Settings, bench: Workbench, task: Task) -> Verified:
-    """All gates for one task."""
+    """All gates for one task.
+
+    Where tests fail that should pass, all of it is tried once more: some wait for a clock, and a busy machine is late.
+    """
+    first = _verify(bench, task)
+    if first.gate not in _SHOULD_PASS:
+        return first
+    second = _verify(bench, task)
+    return replace(second, detail=f"{first.gate} failed once: {first.detail}") if second.ok else second
+
+
+def _verify(bench: Workbench, task: Task) -> Verified:
     verdicts: list[Verdict] = []
     try:
         candidate = candidate_of(bench, task)

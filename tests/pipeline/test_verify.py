@@ -11,7 +11,10 @@ import pytest
 from excise.config import Settings, VerdictSettings, load
 from excise.datasets.taskset import TaskSet
 from excise.pipeline.over_tasks import Trouble, rebuild
+from excise.pipeline.verify import verify_task
+from excise.protocols import GateReport
 from excise.types import Environment, Outcome, Status
+from excise.verifiers.candidate import Candidate
 from excise.verifiers.gates_tests import PassToPassPasses
 from excise.verifiers.stored import candidate_of
 from excise.verifiers.workbench import Workbench
@@ -50,6 +53,28 @@ def test_only_the_tests_of_the_task_judge_it(shapes, bench: Workbench) -> None:
     lucky = replace(bench.prepared, baseline=replace(bench.baseline, statuses=statuses), coverage=None)
     again = candidate_of(Workbench(lucky, bench.settings, bench.sandbox), task)
     assert {v.outcome for v in PassToPassPasses().check(again).verdicts} == {Outcome.PASSED}
+
+
+@pytest.mark.parametrize("failures", [1, 2])
+def test_a_task_whose_tests_were_late_once_is_tried_once_more(
+    shapes, bench: Workbench, monkeypatch: pytest.MonkeyPatch, failures: int
+) -> None:
+    task, seen = shapes.taskset.task(shapes.taskset.ids()[0]), []
+    check = PassToPassPasses.check
+
+    def late(self: PassToPassPasses, candidate: Candidate) -> GateReport:
+        report = check(self, candidate)
+        seen.append(candidate)
+        if len(seen) > failures:
+            return report
+        return GateReport(verdicts=[replace(v, outcome=Outcome.FAILED, detail="late") for v in report.verdicts])
+
+    monkeypatch.setattr(PassToPassPasses, "check", late)
+    found = verify_task(shapes.settings, bench, task)
+    assert len(seen) == 2
+    assert seen[0] is not seen[1]
+    assert (found.ok, found.gate) == ((True, "") if failures == 1 else (False, "g6_p2p_pass"))
+    assert found.detail == ("g6_p2p_pass failed once: late" if found.ok else "late")
 
 
 def with_lock(monkeypatch: pytest.MonkeyPatch, change: dict[str, str]) -> None:

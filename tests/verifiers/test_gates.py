@@ -78,6 +78,20 @@ def test_g1_flaky_and_failing_tests_are_no_part_of_a_task(make: Make, task: Task
     assert list(verdict.statuses) == [flaky]
 
 
+def test_g1_a_test_that_was_late_once_is_run_again(make: Make, bench: Workbench, task: Task) -> None:
+    late, baseline = task.pass_to_pass[0], bench.baseline
+    statuses = {test: status for test, status in baseline.statuses.items() if test != late}
+    seen = replace(baseline, statuses=statuses, flaky=baseline.flaky | {late: "PASSED then FAILED then PASSED"})
+    report = check(
+        "g1_baseline", make(on=Workbench(replace(bench.prepared, baseline=seen), bench.settings, bench.sandbox))
+    )
+    assert report.passed
+    assert report.verdicts[0].evidence[late] == "PASSED then FAILED then PASSED, then PASSED 3 times"
+    never = replace(seen, flaky=seen.flaky | {late: "FAILED then MISSING then FAILED"})
+    on = Workbench(replace(bench.prepared, baseline=never), bench.settings, bench.sandbox)
+    assert list(refuted("g1_baseline", make(on=on), "not_in_baseline").statuses) == [late]
+
+
 @pytest.fixture
 def planted(bench: Workbench, prepared, tmp_path: Path) -> Callable[[dict[str, bytes]], Workbench]:
     """A workbench whose environment holds further files in its site-packages."""

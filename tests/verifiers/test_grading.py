@@ -272,3 +272,28 @@ def test_tests_that_need_others_before_them_are_not_run_alone(
     bench, terms = made.ready(task)  # type: ignore[misc]
     made.settings = settings
     assert made._brief(bench, terms, task, "").num_tests == len(task.fail_to_pass) + len(task.pass_to_pass)
+
+
+@pytest.mark.parametrize(("number", "times", "reward"), [(3, 1, 1.0), (4, 1, 0.0), (1, 2, 0.0)])
+def test_few_tests_that_were_late_once_are_run_again(
+    graders: Grader, task: Task, monkeypatch: pytest.MonkeyPatch, number: int, times: int, reward: float
+) -> None:
+    """``number`` tests outside of the feature fail in the first ``times`` runs, as those that wait for a clock do."""
+    late, runs = set(task.pass_to_pass[:number]), []
+
+    def on_a_busy_machine(*given: Any, **named: Any) -> Any:
+        done = graded_run(*given, **named)
+        if "canaries" not in named:
+            return done
+        runs.append(given)
+        results = tuple(
+            replace(r, status=Status.FAILED) if r.test_id in late and len(runs) <= times else r
+            for r in done.run.results
+        )
+        return replace(done, run=replace(done.run, results=results))
+
+    monkeypatch.setattr(grading, "graded_run", on_a_busy_machine)
+    found = graders.grade(task.instance_id, task.patch)
+    assert (found.reward, len(runs)) == (reward, 1 if number > grading.FEW else 2)
+    assert ("passed_when_run_again" in found.evidence) == (reward == 1)
+    assert ("pass_to_pass" in found.reasons) == (reward == 0)

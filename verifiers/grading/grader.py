@@ -10,7 +10,7 @@ from __future__ import annotations
 import random
 import secrets
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import PurePosixPath
 
@@ -24,6 +24,8 @@ from excise.verifiers.workbench import Edits, Workbench
 
 PLACES = (0.0, 1.0, 0.5, 0.25, 0.75, 0.9)
 """Where the canaries stand among the tests: the first is the very first, the second the very last."""
+FEW = 3
+"""So many tests may be run again that passed before and fail with a solution."""
 TAMPERED = frozenset({"canary_passed", "mirror_passed", "runner_changed"})
 
 
@@ -119,6 +121,17 @@ def _not_passed(done: GradedRun, ids: Sequence[str]) -> list[str]:
     return [test for test in ids if statuses.get(test) is not Status.PASSED]
 
 
+def _canary_passed(done: GradedRun, canaries: Collection[str]) -> bool:
+    """Whether a test that must fail does not."""
+    statuses = done.run.statuses()
+    return any(statuses.get(test) in {Status.PASSED, Status.XFAIL, Status.SKIPPED} for test in canaries)
+
+
+def _sound(done: GradedRun, canaries: Collection[str]) -> bool:
+    """Whether a run came to its end, and its canaries with it."""
+    return done.run.worker is Worker.OK and done.run.finished and not _canary_passed(done, canaries)
+
+
 def _sealed(bench: Workbench, ids: Sequence[str], mode: GradingMode) -> dict[str, str]:
     """Test files that are given from memory."""
     if not mode.sealed:
@@ -168,8 +181,7 @@ class _Grading:
         worker = tests.run.worker
         statuses = tests.run.statuses()
         failed = _not_passed(tests, fail_to_pass)
-        pass_to_pass = [] if brief else pass_to_pass
-        broken = _not_passed(tests, pass_to_pass)
+        broken = [] if brief else self._broken(tests, canaries, pass_to_pass)
         mirror = self._mirror() if not failed and not broken else _Mirror(Worker.OK, 0, ())  # failing needs no proof
         decided = bool(fail_to_pass) and not {worker, mirror.worker} & {Worker.INFRA_ERROR, Worker.KILLED}
         self._judge_tests(tests, failed, broken, canaries, mirror)
@@ -220,6 +232,18 @@ class _Grading:
         self.cpu_s += done.run.cpu_s
         return done, places
 
+    def _broken(self, tests: GradedRun, canaries: Collection[str], pass_to_pass: Sequence[str]) -> list[str]:
+        """Tests that passed before and do not now. Few of them are run once more, alone: what waits for a clock fails
+        now and then on a busy machine, whoever wrote the solution."""
+        broken = _not_passed(tests, pass_to_pass)
+        if not 0 < len(broken) <= FEW or not _sound(tests, canaries):
+            return broken
+        again, others = self._tests(broken)
+        still = _not_passed(again, broken) if _sound(again, others) else broken
+        if len(still) < len(broken):
+            self.evidence["passed_when_run_again"] = ", ".join(test for test in broken if test not in still)
+        return still
+
     def _mirror(self) -> _Mirror:
         """The hidden tests with wrong expectations."""
         ids = [test for test in self.kit.mirrored if test not in set(self.terms.unfit)]
@@ -264,15 +288,12 @@ class _Grading:
     def _judge_tests(
         self, tests: GradedRun, failed: list[str], broken: list[str], canaries: Mapping[str, float], mirror: _Mirror
     ) -> None:
-        statuses = tests.run.statuses()
         changed = sorted(set(tests.changed) - set(self.terms.changed))
         found = {
             "fail_to_pass": bool(failed),
             "pass_to_pass": bool(broken),
             "not_finished": not tests.run.finished,
-            "canary_passed": any(
-                statuses.get(test) in {Status.PASSED, Status.XFAIL, Status.SKIPPED} for test in canaries
-            ),
+            "canary_passed": _canary_passed(tests, canaries),
             "mirror_passed": bool(mirror.passed),
             "runner_changed": bool(changed),
         }
