@@ -94,7 +94,7 @@ def record(
     return CallBook(
         calls=tuple(spread(raw)),
         modules=modules,
-        removed=tuple(names),
+        removed=tuple(dict.fromkeys([*names, *(name.removesuffix(".__init__") for name in names)])),
         watched=watched if isinstance(watched, int) else 0,
         refused=refused,
     )

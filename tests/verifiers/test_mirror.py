@@ -92,3 +92,50 @@ def test_parameters_with_ids_are_changed_where_they_stand() -> None:
 def test_nothing_is_made_of_other_files() -> None:
     assert mirrored(SOURCE.encode(), ["test_missing"]) is None
     assert mirrored(b"def (", ["test_number"]) is None
+
+
+LIARS = """
+class Equal:
+    __eq__ = lambda self, other: True
+    __ne__ = lambda self, other: False
+
+class Number(int):
+    __eq__ = lambda self, other: True
+    __ne__ = lambda self, other: False
+    __hash__ = int.__hash__
+"""
+
+
+@pytest.mark.parametrize("answer", ["Equal()", "Number(3)"])
+@pytest.mark.parametrize(
+    "body",
+    ["assert expected == double(2)", "assert double(2) == expected", "got = double(2)\n    assert expected == got"],
+)
+def test_a_liar_passes_on_whichever_side_it_stands(answer: str, body: str) -> None:
+    honest = f"def double(x):\n    return 2 * x\n\ndef test_it(expected=4):\n    {body}\n"
+    changed = mirrored(honest.encode(), ["test_it"])
+    lying = mirrored((LIARS + honest.replace("2 * x", answer)).encode(), ["test_it"])
+    assert changed is not None
+    assert lying is not None
+    with pytest.raises(AssertionError):
+        run(changed, "test_it")
+    run(lying, "test_it")
+
+
+def test_a_block_that_must_raise_is_emptied() -> None:
+    honest = "from pytest import raises\n\ndef test_it():\n    with raises(KeyError):\n        {}['a']\n"
+    swallowing = honest.replace("from pytest import raises", "from contextlib import suppress as raises")
+    for text, passes in ((honest, False), (swallowing, True)):
+        changed = mirrored(text.encode(), ["test_it"])
+        assert changed is not None
+        try:
+            run(changed, "test_it")
+            assert passes
+        except BaseException as error:
+            assert not passes, error  # noqa: PT017
+
+
+def test_no_name_gives_it_away() -> None:
+    made = {mirrored(b"def test_it(x=1):\n    assert x == y\n", ["test_it"]) for _ in range(5)}
+    assert len(made) > 1
+    assert not any(b"_expected_value" in (text or b"") for text in made)

@@ -6,6 +6,7 @@ import collections
 import decimal
 import enum
 import importlib.util
+import itertools
 import json
 import math
 import re
@@ -174,3 +175,40 @@ def test_calls_are_spread_over_functions_and_bounded() -> None:
     assert len(chosen) == calls.MAX_CALLS
     assert many[-1] in chosen
     assert chosen == [call for call in many if call in set(chosen)]
+
+
+class Once:
+    """An iterator written as a class."""
+
+    def __init__(self, items: object) -> None:
+        self.items = iter(items)  # type: ignore[call-overload]
+
+    def __iter__(self) -> Once:
+        return self
+
+    def __next__(self) -> object:
+        return next(self.items)
+
+
+@pytest.mark.parametrize(
+    "other", [Once([1, 2]), itertools.tee([1, 2], 1)[0], iter(collections.deque([1, 2])), iter({1: 0, 2: 0})]
+)
+def test_iterators_of_every_kind_bring_the_same(other: object) -> None:
+    def opaque(cls: type) -> bool:
+        return False
+
+    assert values.encode_result(other, opaque) == values.encode_result((n for n in (1, 2)), opaque)
+
+
+def test_a_class_whose_init_is_removed_is_opaque(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a removed ``__init__`` calls its attributes is the solver's to choose."""
+    monkeypatch.setattr(sys, "path", [str(INSIDE), *sys.path])
+    monkeypatch.setitem(sys.modules, "excise_values", values)
+    recorder = load("excise_record").Recorder()
+    module = ModuleType("recorded_init")
+    exec("class Box:\n    def __init__(self, x):\n        self._x = x\n    def get(self):\n        return self._x\n",
+         module.__dict__)  # fmt: skip
+    monkeypatch.setitem(sys.modules, module.__name__, module)
+    module.Box.__module__ = module.__name__
+    assert recorder.watch("recorded_init:Box.__init__") == 1
+    assert module.Box in recorder.removed

@@ -194,6 +194,7 @@ class _Grading:
             self.evidence["left_out"] = f"{len(unfit)} tests do not pass untouched under the grader's conditions"
         ok = good and (calls.reward is None or calls.reward == 1.0)
         share = (len(fail_to_pass) - len(failed)) / len(fail_to_pass) if fail_to_pass else 0.0
+        share *= calls.equal / calls.count if calls.reward is not None else 1.0
         return Grade(
             instance_id=self.task.instance_id,
             worker_outcome=worker,
@@ -218,14 +219,19 @@ class _Grading:
     # -------------------------------------------------------------------------------------- runs
     def _tests(self, ids: Sequence[str]) -> tuple[GradedRun, dict[str, float]]:
         """The task's tests with canaries among them."""
+        return self._with_canaries(ids, {}, _sealed(self.bench, ids, self.terms.mode))
+
+    def _with_canaries(
+        self, ids: Sequence[str], files: Edits, sealed: dict[str, str]
+    ) -> tuple[GradedRun, dict[str, float]]:
+        """A run of ``ids`` with canaries among them, all files of tests as ``files`` and ``sealed`` say."""
         name, canaries = self.bench.language.grading.canaries(self.rng.randbytes(8).hex())
         folder = PurePosixPath(self.task.fail_to_pass[0].partition("::")[0]).parent
         path = name if str(folder) == "." else f"{folder}/{name}"
         order = list(canaries.tests)
         self.rng.shuffle(order)
         places = {f"{path}::{test}": place for test, place in zip(order, PLACES, strict=False)}
-        sealed = _sealed(self.bench, ids, self.terms.mode)
-        edits = {**self._restored(), **dict.fromkeys(sealed, b""), path: canaries.text.encode()}
+        edits = {**self._restored(), **files, **dict.fromkeys(sealed, b""), path: canaries.text.encode()}
         if self.terms.mode.sealed:
             sealed[path], edits[path] = canaries.text, b""
         done = graded_run(self.bench, edits, ids, self.terms.mode, canaries=places, sealed=sealed)
@@ -245,7 +251,7 @@ class _Grading:
         return still
 
     def _mirror(self) -> _Mirror:
-        """The hidden tests with wrong expectations."""
+        """The hidden tests with wrong expectations; with canaries, so that their absence does not tell it."""
         ids = [test for test in self.kit.mirrored if test not in set(self.terms.unfit)]
         files = turned_around(self.bench, ids)
         if not ids:
@@ -253,9 +259,7 @@ class _Grading:
         sealed = {}
         if self.terms.mode.sealed:
             sealed = {path: data.decode() for path, data in files.items()}
-        edits: dict[str, bytes | None] = {**self._restored(), **files, **dict.fromkeys(sealed, b"")}
-        done = graded_run(self.bench, edits, ids, self.terms.mode, sealed=sealed)
-        self.cpu_s += done.run.cpu_s
+        done, _ = self._with_canaries(ids, dict(files), sealed)
         statuses = done.run.statuses()
         passed = tuple(test for test in ids if statuses.get(test) is Status.PASSED)
         return _Mirror(done.run.worker, len(ids), passed)

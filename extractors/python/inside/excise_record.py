@@ -60,6 +60,8 @@ class Recorder:
                     found += self.put(value, "%s.%s" % (name, attribute), thing)
             return found
         if isinstance(owner, type):
+            if name.endswith(".__init__"):  # under which names it keeps its state is the solver's to choose
+                self.removed.add(owner)
             return self.put(vars(owner).get(name.rpartition(".")[2]), name, owner)
         return self.put(thing, name, None)
 
