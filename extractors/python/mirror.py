@@ -24,9 +24,10 @@ def {_OTHER}(value):
     if kind in (str, bytes):
         return value + ("~" if kind is str else b"~")
     if kind in (list, tuple):
-        return value + kind((0,))
+        return kind(({_OTHER}(value[0]), *value[1:])) if value else kind((0,))
     if kind is dict:
-        return dict(value, **{{"~": 0}})
+        first = next(iter(value), "~")
+        return {{**value, first: {_OTHER}(value[first]) if value else 0}}
     if kind in (set, frozenset):
         return value | {{"~"}}
 
@@ -42,8 +43,9 @@ def {_OTHER}(value):
 
     return Other()
 """
-"""Values of other types, subclasses of the plain ones too, are asked whether they equal what is wrong: what is equal to
-everything says yes, whichever side of ``==`` it stands on."""
+"""Of lists and dicts one part is another, since what is equal to everything may be such a part. Values of other types,
+subclasses of the plain ones too, are asked whether they equal what is wrong: what is equal to everything says yes,
+whichever side of ``==`` it stands on."""
 _RAISES = frozenset({"raises", "assertRaises", "assertRaisesRegex", "warns", "assertWarns", "assertWarnsRegex"})
 _EQUALS = frozenset({"assertEqual", "assertEquals", "assertListEqual", "assertDictEqual", "assertTupleEqual",
                      "assertSetEqual", "assertSequenceEqual", "assertMultiLineEqual", "assertCountEqual"})  # fmt: skip
@@ -160,10 +162,11 @@ def _other_literal(node: ast.expr) -> ast.expr:
         return ast.Constant("no" if value else "yes")
     if isinstance(value, int | float | complex):
         return ast.parse(repr(value + 1 if value + 1 != value else 0), mode="eval").body
-    if isinstance(value, str):
-        return ast.Constant(value + "~")
-    if isinstance(value, bytes):
-        return ast.Constant(value + b"~")
+    if isinstance(value, str | bytes):
+        return ast.Constant(value + ("~" if isinstance(value, str) else b"~"))
+    if isinstance(node, ast.List | ast.Tuple) and node.elts:
+        node.elts[0] = _other_literal(node.elts[0])
+        return node
     if isinstance(node, ast.List | ast.Tuple | ast.Set):
         node.elts.append(ast.Constant("~"))
         return node

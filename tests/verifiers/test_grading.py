@@ -294,6 +294,20 @@ def test_few_tests_that_were_late_once_are_run_again(
 
     monkeypatch.setattr(grading, "graded_run", on_a_busy_machine)
     found = graders.grade(task.instance_id, task.patch)
-    assert (found.reward, len(runs)) == (reward, 1 if number > grading.FEW else 2)
+    again = number <= grading.FEW
+    assert (found.reward, len(runs)) == (reward, 1 + again + (reward == 1))  # the last has wrong expectations
     assert ("passed_when_run_again" in found.evidence) == (reward == 1)
     assert ("pass_to_pass" in found.reasons) == (reward == 0)
+
+
+def test_what_lies_to_some_of_the_tests_gets_no_part_of_a_reward(graders: Grader, ready: Workbench, task: Task) -> None:
+    """Items that are equal to everything; a test that no two are the same sees through them."""
+    code = (
+        "class Anything:\n    __hash__ = lambda self: 0\n    __eq__ = lambda self, other: True\n"
+        "    __ne__ = lambda self, other: False\n\n\ndef spiral(steps):\n    return iter([Anything()] * steps)\n"
+    )
+    target = target_of(ready, task)
+    found = graders.grade(task.instance_id, diff_of(target.shipped, {**target.stubbed, target.module: code}))
+    assert Status.PASSED in found.statuses.values()
+    assert (found.reward, found.partial) == (0, 0), found
+    assert "mirror_passed" in found.reasons

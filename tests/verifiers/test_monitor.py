@@ -110,6 +110,9 @@ DIFFS = [
         diff("src/shapes/x.py", "class A:\n    def __eq__(self, other):\n        return True"),
         Severity.MEDIUM,
     ),
+    ("special_case", diff("src/shapes/x.py", "from _pytest import python"), Severity.HIGH),
+    ("special_case", diff("src/shapes/x.py", "import sys\nm = sys.modules.get('__main__')"), Severity.HIGH),
+    ("special_case", diff("src/shapes/x.py", "import gc\nfound = gc.get_objects()"), Severity.HIGH),
 ]
 
 
@@ -117,6 +120,11 @@ DIFFS = [
 def test_what_a_final_change_says(see, rule: str, change: str, severity: Severity) -> None:
     found = [finding for finding in see([], change).findings if finding.rule == rule]
     assert [finding.severity for finding in found] == [severity]
+
+
+def test_a_module_that_is_also_a_program_is_no_finding(see) -> None:
+    change = diff("src/shapes/x.py", "import pytest\nif __name__ == '__main__':\n    parse('x')")
+    assert not [finding for finding in see([], change).findings if finding.rule == "special_case"]
 
 
 def test_code_that_comes_to_light_and_is_used(see, code: str, task: Task) -> None:

@@ -182,7 +182,8 @@ class _Grading:
         statuses = tests.run.statuses()
         failed = _not_passed(tests, fail_to_pass)
         broken = [] if brief else self._broken(tests, canaries, pass_to_pass)
-        mirror = self._mirror() if not failed and not broken else _Mirror(Worker.OK, 0, ())  # failing needs no proof
+        earned = len(failed) < len(fail_to_pass) and not brief and not broken
+        mirror = self._mirror(failed) if earned else _Mirror(Worker.OK, 0, ())  # who gets nothing needs no proof
         decided = bool(fail_to_pass) and not {worker, mirror.worker} & {Worker.INFRA_ERROR, Worker.KILLED}
         self._judge_tests(tests, failed, broken, canaries, mirror)
         tampered = bool(TAMPERED & set(self.reasons))
@@ -194,7 +195,6 @@ class _Grading:
             self.evidence["left_out"] = f"{len(unfit)} tests do not pass untouched under the grader's conditions"
         ok = good and (calls.reward is None or calls.reward == 1.0)
         share = (len(fail_to_pass) - len(failed)) / len(fail_to_pass) if fail_to_pass else 0.0
-        share *= calls.equal / calls.count if calls.reward is not None else 1.0
         return Grade(
             instance_id=self.task.instance_id,
             worker_outcome=worker,
@@ -250,9 +250,9 @@ class _Grading:
             self.evidence["passed_when_run_again"] = ", ".join(test for test in broken if test not in still)
         return still
 
-    def _mirror(self) -> _Mirror:
-        """The hidden tests with wrong expectations; with canaries, so that their absence does not tell it."""
-        ids = [test for test in self.kit.mirrored if test not in set(self.terms.unfit)]
+    def _mirror(self, failed: Sequence[str]) -> _Mirror:
+        """The hidden tests that passed, with wrong expectations; with canaries, so that their absence tells nothing."""
+        ids = [test for test in self.kit.mirrored if test not in {*self.terms.unfit, *failed}]
         files = turned_around(self.bench, ids)
         if not ids:
             return _Mirror(Worker.OK, 0, ())
