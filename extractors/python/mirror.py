@@ -163,7 +163,7 @@ def _other_literal(node: ast.expr) -> ast.expr:
     if isinstance(value, int | float | complex):
         return ast.parse(repr(value + 1 if value + 1 != value else 0), mode="eval").body
     if isinstance(value, str | bytes):
-        return ast.Constant(value + ("~" if isinstance(value, str) else b"~"))
+        return ast.Constant(f"{value}~" if isinstance(value, str) else b"%b~" % value)
     if isinstance(node, ast.List | ast.Tuple) and node.elts:
         node.elts[0] = _other_literal(node.elts[0])
         return node
