@@ -1,8 +1,9 @@
 """The same tests with wrong expectations: honest code fails them, and who passes them is not asked by any assertion.
 
 Of an ``assert … == expected`` the expected side is made wrong: in place where it is written out, where it stands in
-``parametrize`` there, else by wrapping it. A test without one gets a last statement that fails. The names, the number
-and the parameters of tests stay, so nothing tells a process which of the two files it runs.
+``parametrize`` there, else by wrapping it. A block that must raise is emptied, and a test with neither gets a last
+statement that fails. The names, the number and the parameters of tests stay, so that no list of tests tells a process
+which of the two files it runs; the text of the file, where it is found in memory, does.
 """
 
 from __future__ import annotations
@@ -12,8 +13,8 @@ import secrets
 from collections.abc import Iterator, Sequence
 from typing import TypeGuard
 
-_OTHER = "_expected_value"
-"""Stands for a name that is made up for every file, so that none gives it away."""
+_OTHER = "_excise_stands_for_a_name_"
+"""Replaced, in the finished text, by a name that is made up for every file; nobody's code has it in a name."""
 _HELPER = f"""
 def {_OTHER}(value):
     kind = type(value)

@@ -139,3 +139,9 @@ def test_no_name_gives_it_away() -> None:
     made = {mirrored(b"def test_it(x=1):\n    assert x == y\n", ["test_it"]) for _ in range(5)}
     assert len(made) > 1
     assert not any(b"_expected_value" in (text or b"") for text in made)
+
+
+def test_names_of_tests_stay() -> None:
+    changed = mirrored(b"def test_expected_value():\n    assert double(2) == 4\n", ["test_expected_value"])
+    assert changed is not None
+    assert b"def test_expected_value():" in changed

@@ -1,6 +1,6 @@
 """The only way to a reward: a solution's diff, graded in fresh sandboxes.
 
-Three runs, none of which knows which it is or what the others said. The tests, hidden ones restored, with tests that
+Three runs, none of which is told which it is or what the others said. The tests, hidden ones restored, with tests that
 must fail in between. The same hidden tests once more, expecting what is wrong: who passes them passes whatever is
 asked. And the recorded calls, in a process that knows their inputs alone.
 """

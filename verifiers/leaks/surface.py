@@ -135,12 +135,11 @@ class _Reader:
         for row in rows:
             stamp.update(f"{row.path}\0{row.size}\0{row.changed_ns}\n".encode(errors="surrogateescape"))
         folder = host_folder() / "leaks" / stamp.hexdigest()[:32]
-        if not folder.is_dir():
+        if not _used(folder):
             with host_lock(f"leaks {folder.name}"):
-                if not folder.is_dir():
+                if not _used(folder):
                     Index.build(self.read(rows, name)).save(folder)
                     forget_old(folder.parent, _MAX_KEPT)
-        os.utime(folder)
         return Index.load(folder)
 
     def system(self, rows: Sequence[Readable]) -> tuple[Index, ...]:
@@ -175,6 +174,15 @@ class _Reader:
         if data is None:
             return None
         return self.contents.of(data) if name == ENVIRONMENT else read_content(data, only_python=name == SYSTEM)
+
+
+def _used(folder: Path) -> bool:
+    """Whether an index is there; if so, it counts as used now, and :func:`forget_old` leaves it to its reader."""
+    try:
+        os.utime(folder)
+    except FileNotFoundError:
+        return False
+    return True
 
 
 def forget_old(kept: Path, max_bytes: int) -> None:
