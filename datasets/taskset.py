@@ -142,6 +142,17 @@ class TaskSet:
         sha = next((v.evidence["kit"] for v in verdicts if v.gate == "g10_calls" and "kit" in v.evidence), "")
         return from_json(GradingKit, self._blobs.path(sha, ".json").read_bytes()) if sha else None
 
+    def tests_only(self) -> frozenset[str]:
+        """Tasks of which recorded calls tell nothing, so that a grade rests on the tests' word alone."""
+        found = set()
+        for row in self._snapshot.rows("tasks"):
+            certificate = convert.certificate_from(row)
+            verdicts = certificate.verdicts if certificate is not None else ()
+            telling = any(v.gate == "g10_calls" and v.evidence.get("calls_telling") == "true" for v in verdicts)
+            if not telling:
+                found.add(str(row["instance_id"]))
+        return frozenset(found)
+
     def _task_row(self, instance_id: str) -> Row:
         owner = self._owner(instance_id)
         if owner is None:

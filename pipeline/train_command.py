@@ -165,7 +165,9 @@ async def _supplied(
         """Those that can be tried in this mode and may be trained on; looked for when there are others."""
         nonlocal seen
         if (every := published()) is not seen[0]:
-            seen = every, {instance_id: every[instance_id] for instance_id in tasks_of(trial, every, held_out=False)}
+            out = frozenset() if settings.curriculum.tests_only else TaskSet.open(excise.out).tests_only()
+            fit = [task for task in tasks_of(trial, every, held_out=False) if task not in out]
+            seen = every, {instance_id: every[instance_id] for instance_id in fit}
         return seen[1]
 
     def maker(metered: Engine, _: object) -> Rollouts:

@@ -34,6 +34,7 @@ class CallsRecorded:
                 "functions_watched": str(kit.num_watched),
                 "calls_recorded": str(kit.num_recorded),
                 "calls_usable": str(len(kit.calls)),
+                "calls_telling": str(candidate.bench.language.grading.telling(kit.calls)).lower(),
                 "calls_refused": ", ".join(f"{why}: {count}" for why, count in sorted(kit.refused.items()))[:500],
                 "tests_mirrored": str(len(kit.mirrored)),
             },

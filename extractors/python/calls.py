@@ -13,12 +13,13 @@ from excise.errors import SandboxError
 from excise.extractors.python.runner import read_bounded
 from excise.grading_protocols import CallBook
 from excise.protocols import Codebase, Session
-from excise.types import Recipe, SymbolKind, Worker
+from excise.types import Recipe, RecordedCall, SymbolKind, Worker
 
 _PYTHON = "/opt/env/bin/python"
 _INSIDE = "/excise/inside"
 MAX_CALLS = 200
 """Calls of a book, spread over the functions."""
+MAX_NAMES = 500
 MAX_BOOK_BYTES = 512 << 10
 MAX_RECORD_BYTES = 64 << 20
 CALL_TIMEOUT_S = 5.0
@@ -80,6 +81,7 @@ def record(
             "args": list(recipe.test_args),
             "names": names,
             "modules": list(modules),
+            "spans": _spans(codebase, symbols),
             "ids": list(ids),
         }
         command = [_PYTHON, f"{_INSIDE}/excise_record.py"]
@@ -93,11 +95,22 @@ def record(
     watched = found.get("watched")
     return CallBook(
         calls=tuple(spread(raw)),
-        modules=modules,
+        modules=tuple(dict.fromkeys([*modules, *_words(found.get("modules"))])),
+        folders=tuple(dict.fromkeys(_words(found.get("folders")))),
         removed=tuple(dict.fromkeys([*names, *(name.removesuffix(".__init__") for name in names)])),
         watched=watched if isinstance(watched, int) else 0,
         refused=refused,
     )
+
+
+def _spans(codebase: Codebase, symbols: Iterable[str]) -> list[tuple[str, int, int]]:
+    """File, first and last line of each symbol."""
+    found = (codebase.symbols().get(symbol) for symbol in symbols)
+    return [(symbol.path, symbol.start_line, symbol.end_line) for symbol in found if symbol is not None]
+
+
+def _words(told: object) -> list[str]:
+    return [word for word in told if isinstance(word, str)][:MAX_NAMES] if isinstance(told, list) else []
 
 
 def spread(calls: Sequence[str]) -> list[str]:
@@ -124,6 +137,7 @@ def replay(session: Session, recipe: Recipe, book: CallBook, *, timeout_s: float
         "modules": list(book.modules),
         "removed": list(book.removed),
         "path": path,
+        "folders": [f"/testbed/{folder}".removesuffix("/.") for folder in book.folders],
         "call_timeout_s": CALL_TIMEOUT_S,
         "timeout_s": timeout_s,
     }
@@ -155,8 +169,9 @@ def parsed(data: bytes) -> dict[str, Any]:
 def same_outcome(expected: str, found: str) -> bool:
     """Equal results of equal types, or exceptions of equal types; and equal arguments afterwards.
 
-    What nobody may rely on makes no difference: the words of an exception, the order of a dictionary (but of an
-    ``OrderedDict``), the last digits of a float, what kind of iterator brings the items.
+    What nobody may rely on makes no difference: the words of an exception, what is printed where the original prints
+    nothing, the order of a dictionary (but of an ``OrderedDict``), the last digits of a float, what kind of iterator
+    brings the items.
     """
     first, second = parsed(expected.encode()), parsed(found.encode())
     if not first or not second:
@@ -164,11 +179,37 @@ def same_outcome(expected: str, found: str) -> bool:
     try:
         if not equal(first.get("after"), second.get("after")):
             return False
+        if first.get("printed") and first["printed"] != second.get("printed"):
+            return False
         if "raised" in first or "raised" in second:
             return first.get("raised") == second.get("raised")
         return equal(first.get("result"), second.get("result"))
     except (RecursionError, TypeError, ValueError, KeyError, IndexError, struct.error):
         return False
+
+
+def telling(recorded: Sequence[RecordedCall]) -> bool:
+    """Whether no stub answers all: neither one that always says the same, nor one that hands its argument back."""
+    constant, echo = True, True
+    first: Any = None
+    for one in recorded:
+        call, outcome = parsed(one.call.encode()), parsed(one.outcome.encode())
+        given = [*call.get("args", ()), *(node for _, node in call.get("kwargs", ()))]
+        said = [outcome.get("raised"), outcome.get("printed"), outcome.get("result")]
+        first = first or said
+        untouched = len(given) == len(outcome.get("after", ())) and all(map(_as_it_was, given, outcome["after"]))
+        constant = constant and untouched and equal(first, said)
+        echo = echo and untouched and any(equal(node, said[2]) for node in given)
+    return bool(recorded) and not constant and not echo
+
+
+def _as_it_was(before: Any, after: Any) -> bool:
+    """An argument that shows no change, or can show none."""
+    if isinstance(before, list) and isinstance(after, list) and before and after:
+        if before[0] in ("it", "made", "fn") or after[0] in ("o", "used", "?", "fn"):
+            return True
+        return len(before) == len(after) and all(map(_as_it_was, before, after))
+    return type(before) is type(after) and bool(before == after)
 
 
 def equal(first: Any, second: Any) -> bool:
@@ -178,7 +219,7 @@ def equal(first: Any, second: Any) -> bool:
             return same_float(first[1], second[1])
         if first[0] == "z" and second[0] == "z":
             return same_float(first[1], second[1]) and same_float(first[2], second[2])
-        if first[0] in ("d", "C", "dd", "S", "F") and first[0] == second[0]:
+        if first[0] in ("d", "C", "dd", "S", "F", "dv") and first[0] == second[0]:
             return equal(first[1:-1], second[1:-1]) and same_members(first[-1], second[-1])
     if isinstance(first, list) and isinstance(second, list):
         return len(first) == len(second) and all(equal(a, b) for a, b in zip(first, second, strict=True))

@@ -16,7 +16,7 @@ from excise.extractors.python import calls, graded
 from excise.extractors.python.mirror import mirrored
 from excise.grading_protocols import CallBook, Canaries, GradedRun, GradingMode
 from excise.protocols import Codebase, Session
-from excise.types import Recipe
+from excise.types import Recipe, RecordedCall
 
 _CONFIGURATION = frozenset(
     {"conftest.py", "pytest.ini", ".pytest.ini", "pytest.toml", ".pytest.toml", "tox.ini", "setup.cfg",
@@ -133,6 +133,10 @@ class PythonGrading:
     ) -> list[str]:
         """Replay them."""
         return calls.replay(session, recipe, book, timeout_s=timeout_s, hash_seed=hash_seed)
+
+    def telling(self, recorded: Sequence[RecordedCall]) -> bool:
+        """Whether no stub answers them all."""
+        return calls.telling(recorded)
 
     def same_outcome(self, expected: str, found: str) -> bool:
         """Compare two outcomes."""

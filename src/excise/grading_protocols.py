@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Protocol
 
 from excise.protocols import Codebase, Session
-from excise.types import Recipe, TestRun
+from excise.types import Recipe, RecordedCall, TestRun
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,6 +62,8 @@ class CallBook:
     """Functions that could be watched."""
     refused: Mapping[str, int]
     """Why calls were not written down, to how many."""
+    folders: tuple[str, ...] = ()
+    """Folders of the tree from which tests import their helpers; looked into last."""
 
 
 class Grading(Protocol):
@@ -125,6 +127,10 @@ class Grading(Protocol):
 
         ``hash_seed`` shakes what depends on the order of hashes.
         """
+        ...
+
+    def telling(self, recorded: Sequence[RecordedCall]) -> bool:
+        """Whether recorded calls say something: no stub comes to all of their outcomes."""
         ...
 
     def same_outcome(self, expected: str, found: str) -> bool:

@@ -638,6 +638,8 @@ class GradingKit:
     """Calls whose answers were equal in every replay on the original."""
     modules: tuple[str, ...] = ()
     """Modules to load before replaying."""
+    folders: tuple[str, ...] = ()
+    """Folders of the tree from which tests import their helpers; looked into last."""
     removed: tuple[str, ...] = ()
     """Names of the watched functions and classes."""
     mirrored: tuple[str, ...] = ()
@@ -661,11 +663,11 @@ class Grade:
     decided: bool
     """The rewards mean something; otherwise the infrastructure failed and the solution must be graded again."""
     reward: float
-    """1 or 0: tests, and recorded calls where there are enough."""
+    """1 or 0: tests, and recorded calls where there are any."""
     reward_tests: float
     """1 or 0: every FAIL_TO_PASS and PASS_TO_PASS test passed, and nothing showed that they were tampered with."""
     reward_calls: float | None
-    """1 or 0: every recorded call came to what it came to on the original; ``None`` if there are too few of them."""
+    """1 or 0: every recorded call came to what it came to on the original; ``None`` if a stub could do that, too."""
     partial: float
     """Share of FAIL_TO_PASS tests that passed; 0 unless all PASS_TO_PASS tests did, and after tampering."""
     reasons: tuple[str, ...] = ()

@@ -47,6 +47,10 @@ def test_everything(taskset: TaskSet) -> None:
     assert len(taskset.rejections()) == 3
 
 
+def test_tasks_without_telling_calls_are_tests_only(taskset: TaskSet) -> None:
+    assert taskset.tests_only() == set(taskset.ids())
+
+
 def test_the_public_name() -> None:
     assert excise.TaskSet is TaskSet
 

@@ -66,6 +66,14 @@ def test_the_kit_is_stored_with_the_set(shapes: Any, task: Task) -> None:
     assert set(kit.mirrored) == set(task.fail_to_pass)
     verdict = next(v for v in shapes.taskset.certificate(task.instance_id).verdicts if v.gate == "g10_calls")
     assert verdict.evidence["calls_usable"] == "3"
+    assert verdict.evidence["calls_telling"] == "true"
+
+
+def test_tasks_whose_calls_a_stub_could_answer_are_named(shapes: Any, ready: Workbench) -> None:
+    kits = {name: shapes.taskset.kit(name) for name in shapes.taskset.ids()}
+    silent = {name for name, kit in kits.items() if not ready.language.grading.telling(kit.calls)}
+    assert shapes.taskset.tests_only() == silent
+    assert 0 < len(silent) < len(kits)
 
 
 def test_an_honest_rewrite_passes(graders: Grader, ready: Workbench, task: Task) -> None:

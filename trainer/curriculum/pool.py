@@ -70,6 +70,9 @@ class CurriculumSettings(BaseModel):
     """How often a task may be trained on. A group without signal is no visit: nothing is learnt from it."""
     forget_after: int = Field(default=4096, ge=1)
     """A group that was begun and never recorded is given up after so many others: its task may be drawn again."""
+    tests_only: bool = True
+    """Tasks of which recorded calls tell nothing are trained on, too; code that is written against the grader may win
+    there."""
     ask: AskSettings = AskSettings()
     """When to ask for harder tasks."""
 

@@ -16,10 +16,10 @@ from pathlib import PurePosixPath
 
 from excise.deleters.patches import touched
 from excise.errors import PatchError, SandboxError
-from excise.grading_protocols import CallBook, GradedRun, GradingMode
+from excise.grading_protocols import GradedRun, GradingMode
 from excise.types import Grade, GradingKit, Status, Task, Worker
 from excise.verifiers.grading.intake import Intake, take_in
-from excise.verifiers.grading.kit import MIN_CALLS, graded_run, mode_of, replay, turned_around
+from excise.verifiers.grading.kit import book_of, graded_run, mode_of, replay, turned_around
 from excise.verifiers.workbench import Edits, Workbench
 
 PLACES = (0.0, 1.0, 0.5, 0.25, 0.75, 0.9)
@@ -274,19 +274,20 @@ class _Grading:
     def _calls(self) -> _Calls:
         """The recorded calls on the solution."""
         kit = self.kit
-        if len(kit.calls) < MIN_CALLS:
-            return _Calls(None, len(kit.calls), 0)
-        calls = tuple(call.call for call in kit.calls)
-        book = CallBook(calls=calls, modules=kit.modules, removed=kit.removed, watched=0, refused={})
-        answers = replay(self.bench, book, self.solution)
-        same = self.bench.language.grading.same_outcome
+        if not kit.calls:
+            return _Calls(None, 0, 0)
+        answers = replay(self.bench, book_of(kit), self.solution)
+        grading = self.bench.language.grading
         differing = [
-            call.call for call, answer in zip(kit.calls, answers, strict=True) if not same(call.outcome, answer)
+            call.call
+            for call, answer in zip(kit.calls, answers, strict=True)
+            if not grading.same_outcome(call.outcome, answer)
         ]
         if differing:
             self.reasons.append("calls_differ")
             self.evidence["first_differing_call"] = differing[0][:300]
-        return _Calls(float(not differing), len(calls), len(calls) - len(differing))
+        reward = 0.0 if differing else 1.0 if grading.telling(kit.calls) else None
+        return _Calls(reward, len(kit.calls), len(kit.calls) - len(differing))
 
     # ----------------------------------------------------------------------------------- verdicts
     def _judge_tests(

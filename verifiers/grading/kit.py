@@ -18,8 +18,6 @@ from excise.types import GradingKit, RecordedCall, Status, Task
 from excise.verifiers.shipped import scrubbed
 from excise.verifiers.workbench import PYC, Edits, Workbench
 
-MIN_CALLS = 3
-"""With fewer recorded calls their word is not asked."""
 CALLS_TIMEOUT_S = 120.0
 HASH_SEEDS = (0, 4711)
 """What depends on the order of hashes differs between them, and is not used."""
@@ -100,11 +98,24 @@ def make_kit(bench: Workbench, task: Task) -> GradingKit:
         instance_id=task.instance_id,
         calls=tuple(calls),
         modules=book.modules,
+        folders=book.folders,
         removed=book.removed,
         mirrored=_failing_mirror(bench, task),
         num_watched=book.watched,
         num_recorded=len(book.calls),
         refused=refused,
+    )
+
+
+def book_of(kit: GradingKit) -> CallBook:
+    """The calls of a kit, without what they came to."""
+    return CallBook(
+        calls=tuple(call.call for call in kit.calls),
+        modules=kit.modules,
+        folders=kit.folders,
+        removed=kit.removed,
+        watched=kit.num_watched,
+        refused=kit.refused,
     )
 
 

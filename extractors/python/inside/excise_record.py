@@ -31,9 +31,11 @@ MAX_ARGUMENT = 1000
 
 
 class Recorder:
-    """What was called, with what."""
+    """What was called, with what. ``spans``: file, first and last line of every definition that is removed."""
 
-    def __init__(self):
+    def __init__(self, spans=()):
+        self.spans = spans
+        self.modules = set()
         self.originals = {}
         self.names = {}
         self.removed = set()
@@ -155,7 +157,17 @@ class Recorder:
             if len(value.items) > MAX_ARGUMENT:
                 raise values.Unserialisable("endless iterator")
             return ["it", [self.encode(item) for item in value.items]]
-        return values.Encoder(self.is_removed, self.made).encode(value)
+        encoder = values.Encoder(self.is_removed, self.made, self.may_travel)
+        node = encoder.encode(value)
+        self.modules |= encoder.modules
+        return node
+
+    def may_travel(self, function):
+        """Code that is to be written again is not given on."""
+        code = function.__code__
+        return not any(
+            code.co_filename == path and first <= code.co_firstlineno <= last for path, first, last in self.spans
+        )
 
     def is_removed(self, cls):
         return False
@@ -228,7 +240,8 @@ class Plugin:
 
 def main():
     request = json.load(sys.stdin)
-    recorder = Recorder()
+    root = request["root"]
+    recorder = Recorder([(os.path.join(root, path), first, last) for path, first, last in request["spans"]])
     setattr(builtins, NAME, recorder.called)
     for module in request["modules"]:
         try:
@@ -238,12 +251,18 @@ def main():
     watched = sum(recorder.watch(name) for name in request["names"])
     sys.argv = ["pytest"]
     arguments = ["-p", "no:cacheprovider", "-p", "no:randomly", "--continue-on-collection-errors", "-qq", "--tb=no"]
-    arguments += ["--rootdir", request["root"], "-o", "addopts=", *profile_of(request["args"])[1]]
+    arguments += ["--rootdir", root, "-o", "addopts=", *profile_of(request["args"])[1]]
     paths = sorted({test.partition("::")[0] for test in request["ids"]})
     pytest.main(arguments + [path for path in paths if os.path.exists(path)], plugins=[Plugin(request["ids"])])
     recorder.inside = True
+    folders = [os.path.relpath(path, root) for path in sys.path if inside(path, root)]
+    found = {"watched": watched, "calls": recorder.calls, "refused": recorder.refused}
     with open(request["report"], "x") as file:
-        json.dump({"watched": watched, "calls": recorder.calls, "refused": recorder.refused}, file)
+        json.dump({**found, "modules": sorted(recorder.modules), "folders": folders}, file)
+
+
+def inside(path, root):
+    return os.path.isabs(path) and (path + "/").startswith(root + "/")
 
 
 if __name__ == "__main__":

@@ -92,6 +92,7 @@ def main():
     for fd in (0, 1, 2):
         os.dup2(nothing, fd)
     sys.path[:0] = request["path"]
+    sys.path += [folder for folder in request["folders"] if folder not in sys.path]
     for module in request["modules"]:
         try:
             importlib.import_module(module)

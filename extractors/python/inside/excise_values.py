@@ -2,17 +2,23 @@
 
 ``encode`` gives nests of lists that begin with a tag; ``decode`` makes the value again, in a process that is the code's
 own. Objects of the project travel as their class and state; objects of classes that were removed (``opaque``) travel
-as their class alone, since how they keep their state is the solver's to choose. Nothing here is pickle.
+as their class alone, since how they keep their state is the solver's to choose. Functions without a name to be found
+by travel as their code into calls, and as no more than "a function" into what calls come to. Nothing here is pickle.
 """
 
 import base64
 import collections
+import contextlib
+import copy
 import datetime
 import decimal
 import enum
 import fractions
+import functools
 import importlib
+import io
 import itertools
+import marshal
 import pathlib
 import re
 import struct
@@ -31,6 +37,13 @@ ITERATORS = (
     itertools.zip_longest, itertools.product, itertools.permutations, itertools.combinations, type(iter(int, 1)),
     itertools.combinations_with_replacement, itertools.compress, itertools.filterfalse, itertools.groupby,
 )  # fmt: skip
+
+COPIED = tuple(
+    type(iter(of)) for of in ([], (), "", b"", bytearray(), range(0), {}, {}.values(), {}.items(), set(), reversed([]))
+)
+"""Iterators of which a copy can be read, and they stay where they are."""
+MADE_IN_C = ("builtins", "itertools", "io", "threading", "_io", "_thread", "weakref", "ctypes")
+VIEWS = {type({}.keys()): "keys", type({}.values()): "values", type({}.items()): "items"}
 
 
 class Unserialisable(Exception):
@@ -55,13 +68,18 @@ def find(name):
 
 
 class Encoder:
-    """One value's way out; ``opaque`` says of a class whether its state is the solver's."""
+    """One value's way out; ``opaque`` says of a class whether its state is the solver's.
 
-    def __init__(self, opaque=lambda cls: False, made=lambda value: None):
+    ``carried`` says of a function without a name whether its code may travel; without it none does.
+    """
+
+    def __init__(self, opaque=lambda cls: False, made=lambda value: None, carried=None):
         self.opaque = opaque
         self.made = made
+        self.carried = carried
         self.nodes = 0
         self.on_the_way = set()
+        self.modules = set()
 
     def encode(self, value, depth=0):
         self.nodes += 1
@@ -89,6 +107,12 @@ class Encoder:
             return self.nested(value, kind, depth + 1)
         finally:
             self.on_the_way.discard(id(value))
+
+    def name(self, thing):
+        """Its name; the module is noted as one that decoding needs."""
+        name = name_of(thing)
+        self.modules.add(name.partition(":")[0])
+        return name
 
     def text(self, value):
         if len(value) > MAX_TEXT:
@@ -119,6 +143,10 @@ class Encoder:
             return ["C", self.pairs(value, depth)]
         if kind is collections.deque:
             return ["q", self.all(value, depth), value.maxlen]
+        if kind in COPIED:
+            return ["it", self.all(first_items(copy.copy(value)), depth)]
+        if kind in VIEWS:
+            return ["dv", VIEWS[kind], self.all(value, depth)]
         if kind in (range, slice):
             parts = (value.start, value.stop, value.step)
             return ["r" if kind is range else "sl", self.all(parts, depth)]
@@ -131,46 +159,66 @@ class Encoder:
         if isinstance(value, re.Pattern):
             return ["re", self.encode(value.pattern, depth), value.flags]
         if isinstance(value, enum.Enum):
-            return ["e", name_of(kind), value.name]
+            return ["e", self.name(kind), value.name]
         if isinstance(value, (type, types.FunctionType, types.BuiltinFunctionType)):
-            return self.reference(value)
+            return self.reference(value, depth)
+        if isinstance(value, types.MethodType):
+            return ["bm", self.encode(value.__self__, depth), value.__func__.__name__]
+        if kind is functools.partial:
+            return ["pa", self.all((value.func, value.args, value.keywords), depth)]
         if isinstance(value, types.ModuleType):
             return ["m", value.__name__]
         if isinstance(value, BaseException):
-            return ["x", name_of(kind), self.all(value.args, depth)]
+            return ["x", self.name(kind), self.all(value.args, depth)]
         return self.instance(value, kind, depth)
 
-    def reference(self, value):
+    def reference(self, value, depth):
         if isinstance(value, types.BuiltinFunctionType) and not isinstance(
             value.__self__, (types.ModuleType, type(None))
         ):
-            raise Unserialisable("bound builtin")
-        name = name_of(value)
+            return ["bm", self.encode(value.__self__, depth), value.__name__]
         try:
-            same = find(name) is value
-        except (ImportError, AttributeError):
+            name = self.name(value)
+            same = find_or_none(name) is value
+        except Unserialisable:
             same = False
-        if not same:
-            raise Unserialisable("local %s" % type(value).__name__)
-        return ["ref", name]
+        if same:
+            return ["ref", name]
+        if isinstance(value, types.FunctionType):
+            return self.function(value, depth)
+        raise Unserialisable("local %s" % type(value).__name__)
+
+    def function(self, value, depth):
+        if self.carried is None:
+            return ["fn"]
+        if not self.carried(value):
+            raise Unserialisable("function of removed code")
+        try:
+            cells = [cell.cell_contents for cell in value.__closure__ or ()]
+        except ValueError:
+            raise Unserialisable("cycle") from None
+        code = self.text(marshal.dumps(value.__code__))
+        self.modules.add(value.__module__)
+        parts = (value.__defaults__, value.__kwdefaults__, tuple(cells))
+        return ["fn", value.__module__, base64.b64encode(code).decode(), self.all(parts, depth)]
 
     def instance(self, value, kind, depth):
         if self.opaque(kind):
             return ["o", name_of(kind)]
         if isinstance(value, tuple) and hasattr(kind, "_fields"):
-            return ["nt", name_of(kind), self.all(value, depth)]
-        if kind.__module__ in ("builtins", "itertools", "io", "threading", "_io", "_thread", "weakref", "ctypes"):
+            return ["nt", self.name(kind), self.all(value, depth)]
+        if kind.__module__ in MADE_IN_C:
             raise Unserialisable(kind.__name__)
-        name = name_of(kind)
+        name = self.name(kind)
         if find_or_none(name) is not kind:
             raise Unserialisable("local class")
         base = None
         state = state_of(value)
         if state is None:
             raise Unserialisable(kind.__name__)
-        for plain in PLAIN[1:]:
-            if isinstance(value, plain):
-                base = self.encode(plain(value), depth)
+        for plain, content in PLAIN.items():
+            if isinstance(value, plain) and content is not None:
+                base = self.encode(content(value), depth)
         return ["obj", name, base, [[str(k), self.encode(v, depth)] for k, v in sorted(state.items())]]
 
 
@@ -192,8 +240,19 @@ def state_of(value):
     return state
 
 
-PLAIN = (object, int, float, str, bytes, list, tuple, dict, set, frozenset)
-"""Classes made in C whose whole state can be carried."""
+PLAIN = {
+    object: None,
+    int: int.__int__,
+    float: float.__float__,
+    str: str.__str__,
+    bytes: lambda value: b"".join([value]),
+    list: lambda value: list(list.__iter__(value)),
+    tuple: lambda value: tuple(tuple.__iter__(value)),
+    dict: lambda value: dict(dict.items(value)),
+    set: lambda value: set(set.__iter__(value)),
+    frozenset: lambda value: frozenset(frozenset.__iter__(value)),
+}
+"""Classes made in C whose whole state can be carried: what it is, whatever a subclass says of itself."""
 
 
 def find_or_none(name):
@@ -233,8 +292,10 @@ def instance(name, base, state):
     else:
         plain = decode(base)
         value = type(plain).__new__(cls, plain)
-        if isinstance(value, (list, set)):
-            (value.extend if isinstance(value, list) else value.update)(plain)
+        if isinstance(value, list):
+            list.extend(value, plain)
+        elif isinstance(value, set):
+            set.update(value, plain)
         elif isinstance(value, dict):
             dict.update(value, plain)
     for attribute, node in state:
@@ -251,6 +312,28 @@ def made_again(name, args, kwargs, history):
         except Exception:  # the original raised here, too, or the comparison will show
             continue
     return value
+
+
+def function(module, code, parts):
+    defaults, keywords, cells = many(parts)
+    names = importlib.import_module(module).__dict__
+    made = types.FunctionType(
+        marshal.loads(base64.b64decode(code)), names, None, defaults, tuple(types.CellType(value) for value in cells)
+    )
+    made.__kwdefaults__ = keywords
+    return made
+
+
+def partial(nodes):
+    call, args, keywords = many(nodes)
+    return functools.partial(call, *args, **keywords)
+
+
+def view(which, nodes):
+    items = many(nodes)
+    if which == "keys":
+        return dict.fromkeys(items).keys()
+    return dict(items).items() if which == "items" else dict(enumerate(items)).values()
 
 
 def exception(name, args):
@@ -291,6 +374,10 @@ DECODERS = {
     "obj": instance,
     "made": made_again,
     "it": lambda nodes: iter(many(nodes)),
+    "dv": view,
+    "pa": partial,
+    "bm": lambda node, name: getattr(decode(node), name),
+    "fn": function,
 }
 
 
@@ -308,6 +395,14 @@ def drained(value):
     return items, "end"
 
 
+def first_items(value):
+    """All items of an iterator that has not too many of them."""
+    items = list(itertools.islice(value, MAX_ITEMS + 1))
+    if len(items) > MAX_ITEMS:
+        raise Unserialisable("endless iterator")
+    return items
+
+
 def is_iterator(value):
     return isinstance(value, ITERATORS)
 
@@ -318,25 +413,54 @@ def brings_items(kind):
     return not files and all(any(name in vars(c) for c in kind.__mro__) for name in ("__iter__", "__next__"))
 
 
-def encode_result(value, opaque):
-    """A result: iterators are drained, since how they are made is the solver's to choose."""
-    if is_iterator(value) or (brings_items(type(value)) and not opaque(type(value))):
-        items, end = drained(value)
-        return ["it", [encode_result(item, opaque) for item in items], end]
-    return Encoder(opaque).encode(value)
+def is_manager(kind, opaque):
+    """A context manager of a class that nobody names: made by ``contextlib``, private, or the solver's own."""
+    entered = all(any(name in vars(c) for c in kind.__mro__) for name in ("__enter__", "__exit__"))
+    unnamed = kind.__module__ == "contextlib" or kind.__name__.startswith("_") or "<locals>" in kind.__qualname__
+    return entered and kind.__module__ not in MADE_IN_C and (unnamed or opaque(kind))
+
+
+def managed(manager, opaque):
+    """What a block is given, and how it ends."""
+    try:
+        with manager as given:
+            node = ResultEncoder(opaque).encode(None if given is manager else given)
+    except Unserialisable:
+        raise
+    except Exception as error:
+        return ["cm", None, name_of(type(error))]
+    return ["cm", node, "end"]
+
+
+class ResultEncoder(Encoder):
+    """A result: iterators are drained and context managers are entered, since how they are made is the solver's to
+    choose."""
+
+    def nested(self, value, kind, depth):
+        if is_manager(kind, self.opaque):
+            return managed(value, self.opaque)
+        if is_iterator(value) or (brings_items(kind) and not self.opaque(kind)):
+            items, end = drained(value)
+            return ["it", [ResultEncoder(self.opaque).encode(item, depth) for item in items], end]
+        return super().nested(value, kind, depth)
 
 
 def outcome_of(call, arguments, opaque):
-    """What a call came to: result or exception, and its arguments afterwards."""
-    try:
-        value = call()
-    except Exception as error:
+    """What a call came to: result or exception, what it printed, and its arguments afterwards."""
+    printed = io.StringIO()
+    found = {}
+    with contextlib.redirect_stdout(printed):
         try:
-            said = Encoder(opaque).all(error.args, 0)
-        except Unserialisable:
-            said = None
-        return {"raised": name_of(type(error)), "said": said, "after": after(arguments, opaque)}
-    return {"result": encode_result(value, opaque), "after": after(arguments, opaque)}
+            value = call()
+        except (Exception, SystemExit) as error:
+            try:
+                said = Encoder(opaque).all(error.args, 0)
+            except Unserialisable:
+                said = None
+            found = {"raised": name_of(type(error)), "said": said}
+        else:
+            found = {"result": ResultEncoder(opaque).encode(value)}
+    return {**found, "printed": printed.getvalue()[:MAX_TEXT], "after": after(arguments, opaque)}
 
 
 def after(arguments, opaque):
