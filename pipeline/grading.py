@@ -17,6 +17,7 @@ from excise.pipeline.stages import workbench
 from excise.types import Grade, GradingKit, Task
 from excise.verifiers.grading.grader import Conditions, bears_brief, conditions, grade, ungraded
 from excise.verifiers.grading.kit import make_kit
+from excise.verifiers.stored import candidate_of
 from excise.verifiers.workbench import Workbench
 
 T = TypeVar("T")
@@ -93,10 +94,12 @@ class Grader:
         """What the task's grader needs: the set's, or for sets that have none made now and kept in the cache."""
         with self._lock_of(task.instance_id):
             if task.instance_id not in self._kits:
+
+                def made() -> GradingKit:
+                    return make_kit(bench, task, candidate_of(bench, task).edits("none"))
+
                 kit = self.taskset.kit(task.instance_id)
-                self._kits[task.instance_id] = kit or self._kept(
-                    GradingKit, "kit", (task.instance_id,), lambda: make_kit(bench, task)
-                )
+                self._kits[task.instance_id] = kit or self._kept(GradingKit, "kit", (task.instance_id,), made)
             return self._kits[task.instance_id]
 
     def _grade(self, bench: Workbench, terms: Conditions, task: Task, diff: str, *, brief: bool = False) -> Grade:

@@ -20,7 +20,7 @@ class CallsRecorded:
     def check(self, candidate: Candidate) -> GateReport:
         """Make the kit. Raises :class:`SandboxError` if the sandbox fails."""
         assert candidate.task is not None, "gates see built tasks"
-        kit = make_kit(candidate.bench, candidate.task)
+        kit = make_kit(candidate.bench, candidate.task, candidate.edits("none"))
         candidate.kit = kit
         verdict = candidate.judged(
             self,
@@ -34,7 +34,7 @@ class CallsRecorded:
                 "functions_watched": str(kit.num_watched),
                 "calls_recorded": str(kit.num_recorded),
                 "calls_usable": str(len(kit.calls)),
-                "calls_telling": str(candidate.bench.language.grading.telling(kit.calls)).lower(),
+                "calls_telling": str(kit.telling).lower(),
                 "calls_refused": ", ".join(f"{why}: {count}" for why, count in sorted(kit.refused.items()))[:500],
                 "tests_mirrored": str(len(kit.mirrored)),
             },

@@ -134,9 +134,9 @@ class PythonGrading:
         """Replay them."""
         return calls.replay(session, recipe, book, timeout_s=timeout_s, hash_seed=hash_seed)
 
-    def telling(self, recorded: Sequence[RecordedCall]) -> bool:
+    def telling(self, recorded: Sequence[RecordedCall], stub: Sequence[str]) -> bool:
         """Whether no stub answers them all."""
-        return calls.telling(recorded)
+        return calls.telling(recorded, stub)
 
     def same_outcome(self, expected: str, found: str) -> bool:
         """Compare two outcomes."""

@@ -129,8 +129,11 @@ class Grading(Protocol):
         """
         ...
 
-    def telling(self, recorded: Sequence[RecordedCall]) -> bool:
-        """Whether recorded calls say something: no stub comes to all of their outcomes."""
+    def telling(self, recorded: Sequence[RecordedCall], stub: Sequence[str]) -> bool:
+        """Whether recorded calls say something: no stub comes to all of their outcomes.
+
+        ``stub``: what each call comes to with emptied bodies. A stub may know one result, or hand an argument back.
+        """
         ...
 
     def same_outcome(self, expected: str, found: str) -> bool:

@@ -640,6 +640,8 @@ class GradingKit:
     """Modules to load before replaying."""
     folders: tuple[str, ...] = ()
     """Folders of the tree from which tests import their helpers; looked into last."""
+    telling: bool = True
+    """No stub can answer the calls: they have a say beside the tests."""
     removed: tuple[str, ...] = ()
     """Names of the watched functions and classes."""
     mirrored: tuple[str, ...] = ()

@@ -286,7 +286,7 @@ class _Grading:
         if differing:
             self.reasons.append("calls_differ")
             self.evidence["first_differing_call"] = differing[0][:300]
-        reward = 0.0 if differing else 1.0 if grading.telling(kit.calls) else None
+        reward = 0.0 if differing else 1.0 if kit.telling else None
         return _Calls(reward, len(kit.calls), len(kit.calls) - len(differing))
 
     # ----------------------------------------------------------------------------------- verdicts

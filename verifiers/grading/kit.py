@@ -79,8 +79,11 @@ def mode_of(bench: Workbench) -> GradingMode:
     return bench.language.grading.mode(bench.root, Path(bench.prepared.layers.env))
 
 
-def make_kit(bench: Workbench, task: Task) -> GradingKit:
-    """Record, replay, and turn around, all on the original code. Raises :class:`ExciseError`."""
+def make_kit(bench: Workbench, task: Task, empty: Edits) -> GradingKit:
+    """Record, replay, and turn around, all on the original code. Raises :class:`ExciseError`.
+
+    ``empty``: from the base tree to one in which nothing but stubs is left of the feature.
+    """
     book = _recorded(bench, task)
     grading = bench.language.grading
     tree = without_hidden_tests(bench, task)
@@ -94,11 +97,14 @@ def make_kit(bench: Workbench, task: Task) -> GradingKit:
             refused["not_deterministic"] = refused.get("not_deterministic", 0) + 1
         else:
             calls.append(RecordedCall(call=call, outcome=first))
+    kept = replace(book, calls=tuple(call.call for call in calls))
+    stub = replay(bench, kept, {**tree, **empty}) if calls else []
     return GradingKit(
         instance_id=task.instance_id,
         calls=tuple(calls),
         modules=book.modules,
         folders=book.folders,
+        telling=grading.telling(calls, stub),
         removed=book.removed,
         mirrored=_failing_mirror(bench, task),
         num_watched=book.watched,

@@ -472,6 +472,28 @@ def changed_argument(value, opaque):
     if is_iterator(value):
         return ["used"]
     try:
-        return Encoder(opaque).encode(value)
+        node = Encoder(opaque).encode(value)
+        return observed(value, node, opaque) if node[0] == "obj" else node
     except Unserialisable:
         return ["?"]
+
+
+def observed(value, node, opaque):
+    """An object as others see it: its items, or else its public attributes. How it keeps them is its own affair."""
+    kind = type(value)
+    name, base, state = node[1:]
+
+    def has(*names):
+        return all(any(n in vars(c) for c in kind.__mro__) for n in names)
+
+    try:
+        if has("keys", "__getitem__", "__iter__"):
+            return ["seen", name, ["d", [[ResultEncoder(opaque).encode(v) for v in (k, value[k])] for k in value]]]
+        if has("__iter__") and (has("__len__") or brings_items(kind)):
+            items, end = drained(iter(value))
+            return ["seen", name, [ResultEncoder(opaque).encode(item) for item in items], end]
+    except Unserialisable:
+        raise
+    except Exception as error:
+        return ["seen", name, name_of(type(error))]
+    return ["seen", name, base, [pair for pair in state if not pair[0].startswith("_")]]
