@@ -43,6 +43,7 @@ HISTORY = (
         "`environments`: locks have `hashes`, third-party packages a `shared_id`; `uncollected` files.",
     ),
     (3, "`quarantines`: tasks that are left out, and the leak they are left out for. Certificates have a digest."),
+    (4, "`environments`: `starved`, runs of the untouched project that imitated a busy machine."),
 )
 """(version, what changed), oldest first. Raise ``SCHEMA_VERSION`` in ``types.py`` and add a line."""
 

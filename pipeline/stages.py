@@ -27,7 +27,7 @@ from excise.pipeline.deadline import deadline
 from excise.pipeline.stage import GRACE_S, measuring, recall, remember, stage
 from excise.protocols import Policy, Sandbox
 from excise.types import Baseline, CoverageMap, Environment, Feature, Recipe, Repo, SourceSpec
-from excise.verifiers.baseline import missing_modules, run_baseline
+from excise.verifiers.baseline import longest_s, missing_modules, run_baseline
 from excise.verifiers.shipped import scrub
 from excise.verifiers.workbench import Layers, Prepared, Workbench
 
@@ -240,9 +240,8 @@ def baseline_stage(settings: Settings, prepared: Prepared) -> Prepared:
     known = recall(Baseline, cache, "baseline", key)
     if known is None or not warm.is_dir():
         bench = workbench(settings, prepared)
-        runs = settings.verdict.baseline_runs
         try:
-            with deadline(runs * settings.verdict.suite_timeout_s + GRACE_S, f"The baseline of {prepared.repo.repo}"):
+            with deadline(longest_s(settings.verdict) + GRACE_S, f"The baseline of {prepared.repo.repo}"):
                 known = run_baseline(bench, warm)
         except EnvironmentFailure as failure:
             remember(cache, "baseline", key, prepared.repo.repo, failure)

@@ -47,6 +47,8 @@ def verify_tasks(
     ``listener`` hears of each task as it ends; the answer is in the order of ``ids``.
     Raises :class:`excise.errors.ConfigError`.
     """
+    sparing = settings.verdict.model_copy(update={"starved_runs": 0})  # they choose tests, and a task has its tests
+    settings = settings.model_copy(update={"verdict": sparing})
     return over_tasks(settings, taskset, ids, verify_task, not_proven, listener)
 
 

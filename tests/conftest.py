@@ -32,6 +32,7 @@ limit = 8
 workers = 2
 [verdict]
 gold_runs = 2
+starved_runs = 1
 test_timeout_s = 5.0
 suite_timeout_s = 300.0
 memory_mb = 512

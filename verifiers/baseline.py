@@ -1,4 +1,8 @@
-"""Gate 1's ground: the untouched project, run N times, once shuffled; flaky tests are found and used for nothing."""
+"""Gate 1's ground: the untouched project, run N times, once shuffled; flaky tests are found and used for nothing.
+
+Tests that wait for a clock fail on a busy machine, and would refute a sound task there. So further runs are starved:
+their process is paused again and again, and gets half a core where the sandbox can limit that.
+"""
 
 from __future__ import annotations
 
@@ -8,17 +12,26 @@ from dataclasses import replace
 from pathlib import Path
 from statistics import median
 
+from excise.config import VerdictSettings
 from excise.errors import EnvironmentFailure
+from excise.protocols import Policy
 from excise.types import Baseline, Status, TestRun, Worker
 from excise.verifiers.enough import require_enough, too_slow, uncollectable
 from excise.verifiers.workbench import Workbench
 
 SHUFFLE_SEED = 20250518
+STARVED_CPUS = 0.5
+STARVED_SUITE_S = 30.0
+"""A suite that takes more CPU or wall seconds than this is not starved."""
+STARVED_S = 60.0
+"""After so many wall seconds of starved runs there is no further one."""
+STARVED_SLOWER = 10.0
+"""What a starved run or test may take: so many times its usual time, and the usual limit besides."""
 _NO_MODULE = re.compile(r"No module named '([\w.]+)'")
 
 
 def run_baseline(bench: Workbench, warm: Path | None = None) -> Baseline:
-    """Run the untouched project ``baseline_runs`` times.
+    """Run the untouched project ``baseline_runs`` times, and ``starved_runs`` times as on a busy machine.
 
     The byte code that the first run compiles becomes the layer ``warm``, from which later runs start.
     Raises :class:`EnvironmentFailure` with a class: ``no_tests, collect_error, timeout, oom, low_pass, flaky,
@@ -30,7 +43,9 @@ def run_baseline(bench: Workbench, warm: Path | None = None) -> Baseline:
         run = bench.run({}, shuffle_seed=SHUFFLE_SEED if last else None, keep_pyc=warm if number == 0 else None)
         _require_run(bench, run)
         runs.append(run)
-    baseline = agree(bench.prepared.environment.env_id, runs)
+    idle = agree(bench.prepared.environment.env_id, runs)
+    require_enough(bench.settings, idle, runs[0])
+    baseline = starve(bench, idle)
     require_enough(bench.settings, baseline, runs[0])
     return baseline
 
@@ -77,6 +92,55 @@ def agree(env_id: str, runs: Sequence[TestRun]) -> Baseline:
         cpu_s=round(median(run.cpu_s for run in runs), 3),
         wall_s=round(median(run.wall_s for run in runs), 3),
     )
+
+
+def starve(bench: Workbench, baseline: Baseline) -> Baseline:
+    """The baseline without tests that pass on an idle machine only, and with what was done to find them.
+
+    A starved run that comes to nothing as a whole says nothing, and is the last.
+    """
+    if max(baseline.cpu_s, baseline.wall_s) > STARVED_SUITE_S:
+        return baseline
+    policy = bench.policy
+    if limited := "cpus" in bench.sandbox.capabilities().how:
+        policy = replace(policy, cpus=min(policy.cpus or STARVED_CPUS, STARVED_CPUS))
+    statuses, flaky = dict(baseline.statuses), dict(baseline.flaky)
+    count, spent_s = 0, 0.0
+    while count < bench.settings.starved_runs and spent_s < STARVED_S:
+        run = _run_starved(bench, baseline, policy)
+        spent_s += run.wall_s
+        if not (run.worker is Worker.OK and run.finished):
+            break
+        count += 1
+        seen = run.statuses()
+        for test in baseline.passing():
+            status = seen.get(test, Status.MISSING)
+            if test in statuses and status is not Status.PASSED:
+                flaky[test] = f"{Status.PASSED} {baseline.num_runs} times, then {status} when starved"
+                del statuses[test]
+    how = f"{count} runs with pauses" + (f" on {policy.cpus:g} CPUs" if limited else "")
+    return replace(baseline, statuses=statuses, flaky=flaky, starved=how if count else "")
+
+
+def longest_s(settings: VerdictSettings) -> float:
+    """Wall seconds that all runs may take together."""
+    starved = STARVED_S + settings.suite_timeout_s + STARVED_SLOWER * STARVED_SUITE_S
+    return settings.baseline_runs * settings.suite_timeout_s + starved
+
+
+def _run_starved(bench: Workbench, baseline: Baseline, policy: Policy) -> TestRun:
+    slowest = max((baseline.durations[test] for test in baseline.passing()), default=0.0)
+    with bench.open({}, policy) as session:
+        run = bench.language.run_tests(
+            session,
+            bench.recipe,
+            shuffle_seed=SHUFFLE_SEED,
+            starved=True,
+            timeout_s=bench.settings.suite_timeout_s + STARVED_SLOWER * baseline.wall_s,
+            test_timeout_s=bench.settings.test_timeout_s + STARVED_SLOWER * slowest,
+        )
+    bench.spent = bench.spent.plus(run.cpu_s, run.wall_s)
+    return run
 
 
 def _require_run(bench: Workbench, run: TestRun) -> None:

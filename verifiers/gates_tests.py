@@ -32,6 +32,7 @@ class BaselineGreen:
         wanted = [*candidate.fail_to_pass, *candidate.pass_to_pass]
         missing = {t: baseline.statuses.get(t, Status.MISSING) for t in wanted if t not in passing}
         evidence = {"num_runs": str(baseline.num_runs), "num_flaky": str(len(baseline.flaky))}
+        evidence["starved"] = baseline.starved or "no run"
         unsteady = [test for test in missing if Status.PASSED in baseline.flaky.get(test, "").split()]
         for number in range(baseline.num_runs):
             if unsteady:

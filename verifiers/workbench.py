@@ -202,11 +202,12 @@ class Workbench:
         )
         return [*mounts, Mount(target=PYC, layers=(layers.pyc,), writable=True)]
 
-    def open(self, edits: Edits) -> Session:
-        """A fresh sandbox with the edited repository."""
+    def open(self, edits: Edits, policy: Policy | None = None) -> Session:
+        """A fresh sandbox with the edited repository; ``policy`` instead of the usual one."""
         inside = {f"{REPO}/{path}": data for path, data in edits.items()}
         packages = self.recipe.system_packages
-        return self.sandbox.open(self.mounts(), self.policy, env=base_env(), edits=inside, system_packages=packages)
+        policy = policy or self.policy
+        return self.sandbox.open(self.mounts(), policy, env=base_env(), edits=inside, system_packages=packages)
 
     def run(
         self,

@@ -35,6 +35,7 @@ class Python:
         ids: Sequence[str] | None = None,
         without: Sequence[str] = (),
         shuffle_seed: int | None = None,
+        starved: bool = False,
         timeout_s: float = 600.0,
         test_timeout_s: float = 60.0,
     ) -> TestRun:
@@ -45,6 +46,7 @@ class Python:
             ids=ids,
             without=without,
             shuffle_seed=shuffle_seed,
+            starved=starved,
             timeout_s=timeout_s,
             test_timeout_s=test_timeout_s,
         )

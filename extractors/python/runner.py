@@ -88,6 +88,7 @@ def run_tests(
     ids: Sequence[str] | None = None,
     without: Sequence[str] = (),
     shuffle_seed: int | None = None,
+    starved: bool = False,
     timeout_s: float = 600.0,
     test_timeout_s: float = 60.0,
 ) -> TestRun:
@@ -100,6 +101,7 @@ def run_tests(
         ids=wanted,
         without=list(without),
         shuffle_seed=shuffle_seed,
+        starved=starved,
         test_timeout_s=test_timeout_s,
     )
     return to_test_run(done, read_report(report), wanted)

@@ -119,12 +119,14 @@ class Language(Protocol):
         ids: Sequence[str] | None = None,
         without: Sequence[str] = (),
         shuffle_seed: int | None = None,
+        starved: bool = False,
         timeout_s: float = 600.0,
         test_timeout_s: float = 60.0,
     ) -> TestRun:
         """Run the tests (all, or exactly ``ids``; never those of ``without``) and read the structured report.
 
-        A test of ``ids`` that did not report is ``MISSING``. Never raises for what tests do.
+        ``starved``: with pauses at any point, as on a busy machine. A test of ``ids`` that did not report is
+        ``MISSING``. Never raises for what tests do.
         """
         ...
 

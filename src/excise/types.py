@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, TypeVar
 
-SCHEMA_VERSION = 3
+SCHEMA_VERSION = 4
 """Version of the records and of the Parquet schema made from them. History in docs/schema.md."""
 
 T = TypeVar("T")
@@ -272,6 +272,8 @@ class Baseline:
     """CPU seconds of one whole run (median)."""
     wall_s: float
     """Wall seconds of one whole run (median)."""
+    starved: str = ""
+    """Further runs that imitated a busy machine: how many, and how; empty if there were none."""
 
     def passing(self) -> tuple[str, ...]:
         """Ids that passed in every run, in stable order."""

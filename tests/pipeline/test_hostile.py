@@ -17,6 +17,7 @@ workers = 2
 [verdict]
 baseline_runs = 2
 gold_runs = 1
+starved_runs = 0
 test_timeout_s = 1.0
 suite_timeout_s = 120.0
 memory_mb = 384

@@ -22,6 +22,7 @@ limit = 1
 workers = 1
 [verdict]
 gold_runs = 1
+starved_runs = 0
 baseline_runs = 2
 test_timeout_s = 5.0
 suite_timeout_s = 120.0

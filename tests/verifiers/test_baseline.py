@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from types import SimpleNamespace
+
 import pytest
 
+import excise.verifiers.baseline as module
 from excise.errors import EnvironmentFailure
-from excise.types import Status, TestResult, TestRun, Worker
-from excise.verifiers.baseline import agree, missing_modules, run_baseline
+from excise.types import Baseline, Status, TestResult, TestRun, Worker
+from excise.verifiers.baseline import agree, longest_s, missing_modules, run_baseline, starve
 from excise.verifiers.enough import too_slow
 from excise.verifiers.workbench import Workbench
 
@@ -170,3 +174,96 @@ def test_a_run_that_does_not_end_wants_what_took_its_time(seconds: float, reason
     failure = too_slow(TestRun(worker=Worker.TIMEOUT, results=(*quick, slow)), 60.0)
     assert failure.reason == reason
     assert ("Connection refused" in str(failure)) == (reason == "service_required")
+
+
+LOADED = """
+import os
+import time
+import warnings
+
+def late():
+    began = time.monotonic()
+    time.sleep(0.001)
+    return time.monotonic() - began > 0.015
+
+def test_waits_are_short():
+    end = time.monotonic() + 1
+    assert sum(late() for _ in iter(lambda: time.monotonic() < end, False)) < 12
+
+def test_computes():
+    while time.process_time() < 1:
+        pass
+
+def test_forks():
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        child = os.fork()
+    if not child:
+        os._exit(7)
+    assert os.waitpid(child, 0)[1] == 7 << 8
+"""
+
+
+def test_what_passes_on_an_idle_machine_only_is_flaky(vary) -> None:
+    bench = vary({"tests/test_load.py": LOADED}, only=True, min_passing=1, min_pass_rate=0.1, starved_runs=1)
+    baseline = run_baseline(bench)
+    assert set(baseline.passing()) == {"tests/test_load.py::test_computes", "tests/test_load.py::test_forks"}
+    story = baseline.flaky["tests/test_load.py::test_waits_are_short"]
+    assert story.startswith("PASSED")
+    assert "FAILED" in story
+    assert baseline.starved.startswith("1 runs with pauses")
+
+
+@pytest.fixture
+def idle(bench: Workbench) -> Baseline:
+    """What ``shapes`` says where nothing was starved."""
+    return replace(bench.baseline, starved="")
+
+
+def test_a_starved_run_gets_longer_and_less(vary, idle: Baseline, monkeypatch: pytest.MonkeyPatch) -> None:
+    bench = vary({}, starved_runs=2)
+    test = idle.passing()[0]
+    idle = replace(idle, durations=idle.durations | {test: 7.0}, wall_s=9.0)
+    asked: list[dict[str, object]] = []
+    cpus: list[float | None] = []
+    opened = bench.open
+
+    def run_tests(*_: object, **request: object) -> TestRun:
+        asked.append(request)
+        statuses = {t: "FAILED" if t == test and len(asked) == 2 else "PASSED" for t in idle.passing()}
+        return run_of(**statuses)
+
+    def opening(edits, policy):
+        cpus.append(policy.cpus)
+        return opened(edits)
+
+    fake = SimpleNamespace(run_tests=run_tests, inside=bench.language.inside)
+    monkeypatch.setattr(bench, "language", fake)
+    monkeypatch.setattr(bench, "open", opening)
+    seen = starve(bench, idle)
+    limits = [(r["starved"], r["timeout_s"], r["test_timeout_s"]) for r in asked]
+    assert limits == 2 * [(True, bench.settings.suite_timeout_s + 90, bench.settings.test_timeout_s + 70)]
+    assert seen.flaky == idle.flaky | {test: "PASSED 3 times, then FAILED when starved"}
+    assert set(idle.passing()) - set(seen.passing()) == {test}
+    can = bench.sandbox.capabilities()
+    if "cpus" in can.how:
+        assert (seen.starved, cpus) == ("2 runs with pauses on 0.5 CPUs", [0.5, 0.5])
+    without = replace(can, how={name: how for name, how in can.how.items() if name != "cpus"})
+    monkeypatch.setattr(bench.sandbox, "capabilities", lambda: without)
+    assert starve(bench, idle).starved == "2 runs with pauses"
+    assert cpus[2:] == [bench.policy.cpus] * 2
+    assert longest_s(bench.settings) > 3 * bench.settings.suite_timeout_s + 90
+
+
+def test_a_suite_that_takes_long_is_not_starved(vary, idle: Baseline) -> None:
+    bench = vary({}, starved_runs=2)
+    for slow in (replace(idle, cpu_s=31.0), replace(idle, wall_s=31.0)):
+        assert starve(bench, slow) == slow
+    assert starve(vary({}, starved_runs=0), idle) == idle
+
+
+def test_a_starved_run_that_comes_to_nothing_says_nothing(
+    vary, idle: Baseline, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "_run_starved", lambda *_: TestRun(worker=Worker.TIMEOUT))
+    assert starve(vary({}, starved_runs=2), idle) == idle
