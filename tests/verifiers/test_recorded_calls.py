@@ -35,6 +35,7 @@ def load(name: str) -> ModuleType:
 
 
 values = load("excise_values")
+outcomes = load("excise_outcomes")
 
 
 class Colour(enum.Enum):
@@ -179,7 +180,7 @@ def test_cycles_are_refused() -> None:
 
 
 def outcome(result: object, after: tuple[object, ...] = ()) -> str:
-    found = values.outcome_of(lambda: result, after, lambda cls: False)
+    found = outcomes.outcome_of(lambda: result, after, lambda cls: False)
     return json.dumps(found)
 
 
@@ -221,7 +222,7 @@ def test_exceptions_are_compared_by_type() -> None:
         def call() -> None:
             raise error
 
-        return json.dumps(values.outcome_of(call, (), lambda cls: False))
+        return json.dumps(outcomes.outcome_of(call, (), lambda cls: False))
 
     assert calls.same_outcome(raising(ValueError("a")), raising(ValueError("b")))
     assert not calls.same_outcome(raising(ValueError("a")), raising(KeyError("a")))
@@ -256,15 +257,15 @@ class Block:
 
 def test_context_managers_are_entered() -> None:
     """Whether a class or ``contextlib`` made them is the solver's to choose."""
-    made = values.ResultEncoder(lambda cls: False).encode(block([1]))
-    assert made == values.ResultEncoder(lambda cls: cls is Block).encode(Block([1]))
-    assert made != values.ResultEncoder(lambda cls: False).encode(block([2]))
-    assert made != values.ResultEncoder(lambda cls: False).encode(block([1], KeyError))
+    made = outcomes.ResultEncoder(lambda cls: False).encode(block([1]))
+    assert made == outcomes.ResultEncoder(lambda cls: cls is Block).encode(Block([1]))
+    assert made != outcomes.ResultEncoder(lambda cls: False).encode(block([2]))
+    assert made != outcomes.ResultEncoder(lambda cls: False).encode(block([1], KeyError))
 
 
 def test_what_is_printed_counts_where_the_original_prints() -> None:
     def said(text: str) -> str:
-        return json.dumps(values.outcome_of(lambda: print(text, end=""), (), lambda cls: False))
+        return json.dumps(outcomes.outcome_of(lambda: print(text, end=""), (), lambda cls: False))
 
     assert calls.same_outcome(said("a"), said("a"))
     assert not calls.same_outcome(said("a"), said("b"))
@@ -276,7 +277,7 @@ def test_an_exit_is_an_outcome() -> None:
     def leave() -> None:
         raise SystemExit(2)
 
-    assert values.outcome_of(leave, (), lambda cls: False)["raised"] == "builtins:SystemExit"
+    assert outcomes.outcome_of(leave, (), lambda cls: False)["raised"] == "builtins:SystemExit"
 
 
 def recorded(given: list[object], result: object, after: list[object] | None = None) -> RecordedCall:
@@ -354,7 +355,7 @@ def test_iterators_of_every_kind_bring_the_same(other: object) -> None:
     def opaque(cls: type) -> bool:
         return False
 
-    assert values.ResultEncoder(opaque).encode(other) == values.ResultEncoder(opaque).encode(n for n in (1, 2))
+    assert outcomes.ResultEncoder(opaque).encode(other) == outcomes.ResultEncoder(opaque).encode(n for n in (1, 2))
 
 
 def test_a_class_whose_init_is_removed_is_opaque(monkeypatch: pytest.MonkeyPatch) -> None:

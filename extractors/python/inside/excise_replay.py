@@ -16,6 +16,7 @@ import time
 
 sys.path[:] = [entry for entry in sys.path if entry != os.path.dirname(os.path.abspath(__file__))]
 sys.path.append(os.path.dirname(os.path.abspath(__file__)))
+import excise_outcomes as outcomes  # noqa: E402
 import excise_values as values  # noqa: E402
 
 sys.path.pop()
@@ -39,7 +40,7 @@ def answer(call, removed):
             return getattr(args[0], name.rpartition(".")[2])
         return values.find(name)(*args, **kwargs)
 
-    return values.outcome_of(act, [*args, *kwargs.values()], opaque)
+    return outcomes.outcome_of(act, [*args, *kwargs.values()], opaque)
 
 
 def in_a_process(call, removed, limit_s):
