@@ -13,7 +13,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 
 from excise.datasets.durable import replace_file
@@ -151,10 +151,18 @@ def _end(process: subprocess.Popen[bytes]) -> None:
 class PublishedTasks:
     """An arena's tasks for :class:`~excise.trainer.curriculum.pool.TaskPool`, with those that were published since."""
 
-    def __init__(self, out: Path, tasks: Callable[[], Mapping[str, Task]], refresh: Callable[[], object]) -> None:
+    def __init__(
+        self,
+        out: Path,
+        tasks: Callable[[], Mapping[str, Task]],
+        refresh: Callable[[], object],
+        left_out: Callable[[], Collection[str]] | None = None,
+    ) -> None:
         """``out`` is the task set; ``refresh`` lets the arena take in its current snapshot."""
         self._link, self._tasks, self._refresh = out / "current", tasks, refresh
+        self._left_out = left_out
         self._seen = self._snapshot()
+        self._chosen: tuple[Mapping[str, Task], Mapping[str, Task]] = {}, {}
 
     def __call__(self) -> Mapping[str, Task]:
         """All of them; cheap while nothing was published."""
@@ -162,7 +170,13 @@ class PublishedTasks:
         if now != self._seen:
             self._refresh()
             self._seen = now
-        return self._tasks()
+        every = self._tasks()
+        if self._left_out is None:
+            return every
+        if self._chosen[0] is not every:
+            out = self._left_out()
+            self._chosen = every, {name: task for name, task in every.items() if name not in out}
+        return self._chosen[1]
 
     def _snapshot(self) -> str:
         return os.readlink(self._link) if self._link.is_symlink() else ""

@@ -157,7 +157,8 @@ async def _supplied(
     stack.callback(arena.close)
     requests = RequestRunner(settings.folder / "requests", excise.out, options_of(settings.excise), say=say)
     stack.callback(requests.close)
-    published = PublishedTasks(excise.out, arena.tasks, arena.refresh)
+    left_out = None if settings.curriculum.tests_only else lambda: TaskSet.open(excise.out).tests_only()
+    published = PublishedTasks(excise.out, arena.tasks, arena.refresh, left_out)
 
     seen: tuple[Mapping[str, Task], Mapping[str, Task]] = {}, {}
 
@@ -165,9 +166,7 @@ async def _supplied(
         """Those that can be tried in this mode and may be trained on; looked for when there are others."""
         nonlocal seen
         if (every := published()) is not seen[0]:
-            out = frozenset() if settings.curriculum.tests_only else TaskSet.open(excise.out).tests_only()
-            fit = [task for task in tasks_of(trial, every, held_out=False) if task not in out]
-            seen = every, {instance_id: every[instance_id] for instance_id in fit}
+            seen = every, {instance_id: every[instance_id] for instance_id in tasks_of(trial, every, held_out=False)}
         return seen[1]
 
     def maker(metered: Engine, _: object) -> Rollouts:

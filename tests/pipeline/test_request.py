@@ -212,6 +212,22 @@ def test_published_tasks_are_taken_in_when_there_are_new_ones(tmp_path: Path) ->
     assert refreshed == [1]
 
 
+def test_a_pool_may_leave_tasks_out(tmp_path: Path) -> None:
+    known: dict[str, Any] = {"one": object(), "two": object()}
+    asked: list[int] = []
+
+    def left_out() -> set[str]:
+        asked.append(1)
+        return {"two"}
+
+    tasks = PublishedTasks(tmp_path, lambda: known, lambda: None, left_out)
+    assert list(tasks()) == ["one"]
+    assert tasks() is tasks()
+    known = {**known, "three": object()}
+    assert list(tasks()) == ["one", "three"]
+    assert asked == [1, 1]
+
+
 def test_a_trainers_settings_are_the_generators() -> None:
     given = {"out": "set", "cache": "/some where", "sandbox": "docker", "verdict": {"cpus": 1.5, "gold_runs": 3}}
     options = options_of(given)
