@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -159,6 +160,18 @@ def test_links_and_paths_outside_are_dropped(ready: Workbench, task: Task) -> No
         "@@ -0,0 +1 @@\n+Subproject commit 1234567890123456789012345678901234567890\n"
     )
     assert take_in(ready, task, submodule, shipped).edits == {}
+
+
+def test_a_diff_without_prefixes_counts(ready: Workbench, task: Task) -> None:
+    """``diff.noprefix`` is a setting that people have; a new file must not lose its first folder."""
+    shipped = ready.edits_of(task.deletion_patch)
+    expected = take_in(ready, task, task.patch + unified({}, {"src/shapes/more.py": b"x = 1\n"}), shipped)
+    diff = task.patch + unified({}, {"src/shapes/more.py": b"x = 1\n"})
+    bare = re.sub(r"(?m)^(diff --git) a/(\S+) b/", r"\1 \2 ", diff)
+    bare = re.sub(r"(?m)^(---|\+\+\+) [ab]/", r"\1 ", bare)
+    assert bare != diff
+    assert take_in(ready, task, bare, shipped) == expected
+    assert "src/shapes/more.py" in expected.edits
 
 
 def test_renames_are_followed(ready: Workbench, task: Task) -> None:

@@ -48,8 +48,10 @@ def take_in(bench: Workbench, task: Task, diff: str, shipped: Edits) -> Intake:
     ignored: dict[str, str] = {}
     parts: list[str] = []
     paths: set[str] = set()
-    for part in sections(diff):
-        named = paths_of(part)
+    found = list(sections(diff))
+    prefixed = not all(len(set(sides_of(part))) == 1 for part in found)  # git diff --no-prefix
+    for part in found:
+        named = paths_of(part, prefixed=prefixed)
         bad = next((path for path in named if not is_safe(path)), None)
         if bad is None and named:
             parts.append(part)
@@ -61,7 +63,7 @@ def take_in(bench: Workbench, task: Task, diff: str, shipped: Edits) -> Intake:
     edits: dict[str, bytes | None] = {}
     if parts:
         ours = set(touched(task.patch))
-        for path, data in _applied(bench, "".join(parts), paths, shipped).items():
+        for path, data in _applied(bench, "".join(parts), paths, shipped, prefixed=prefixed).items():
             reason = _refused(bench, path, data, ours)
             if reason:
                 ignored[path] = reason
@@ -79,23 +81,26 @@ def sections(diff: str) -> Iterator[str]:
             raise PatchError("The diff does not begin with 'diff --git'.")
 
 
-def paths_of(part: str) -> set[str]:
-    """All paths that the head of a file's part names."""
-    head, *lines = part.split("\n")
-    found: set[str] = set()
-    rest = head.removeprefix("diff --git ")
-    quoted = re.fullmatch(r'("(?:[^"\\]|\\.)*"|\S.*?) ("(?:[^"\\]|\\.)*"|b/.*)', rest)
-    sides = (quoted[1], quoted[2]) if quoted else (rest,)
+def sides_of(part: str) -> tuple[str, ...]:
+    """Both paths in the first line of a file's part, as they are written."""
+    rest = part.partition("\n")[0].removeprefix("diff --git ")
     half = len(rest) // 2
     if len(rest) % 2 and rest[half] == " " and rest[2:half] == rest[half + 3 :]:
-        sides = (rest[:half], rest[half + 1 :])
-    found |= {_plain(side, strip=True) for side in sides}
-    for line in lines:
+        return rest[:half], rest[half + 1 :]
+    quoted = re.fullmatch(r'("(?:[^"\\]|\\.)*"|\S.*?) ("(?:[^"\\]|\\.)*"|b/.*)', rest)
+    return (quoted[1], quoted[2]) if quoted else (rest, "")
+
+
+def paths_of(part: str, *, prefixed: bool = True) -> set[str]:
+    """All paths that the head of a file's part names; ``prefixed`` by ``a/`` and ``b/``, or others of git's."""
+    found = {_plain(side, strip=prefixed) for side in sides_of(part) if side}
+    for line in part.split("\n")[1:]:
         if line.startswith(("@@ ", "GIT binary patch")):
             break
         match = _LINES.match(line)
         if match and match[1] != "/dev/null":
-            found.add(_plain(match[1].partition("\t")[0], strip=line.startswith(("---", "+++"))))
+            strip = prefixed and line.startswith(("---", "+++"))
+            found.add(_plain(match[1].partition("\t")[0], strip=strip))
     return found
 
 
@@ -121,7 +126,9 @@ class _Odd:
     """What is no regular file."""
 
 
-def _applied(bench: Workbench, diff: str, paths: set[str], shipped: Edits) -> dict[str, bytes | _Odd | None]:
+def _applied(
+    bench: Workbench, diff: str, paths: set[str], shipped: Edits, *, prefixed: bool
+) -> dict[str, bytes | _Odd | None]:
     """What ``git apply`` changes in the shipped tree."""
     before: dict[str, bytes] = {}
     for path in paths:
@@ -139,14 +146,15 @@ def _applied(bench: Workbench, diff: str, paths: set[str], shipped: Edits) -> di
             (root / path).write_bytes(data)
             if (bench.root / path).is_file() and (bench.root / path).stat().st_mode & 0o100:
                 (root / path).chmod(0o755)
-        _git_apply(root, diff)
+        _git_apply(root, diff, 1 if prefixed else 0)
         after = dict(_files(root))
     gone: dict[str, bytes | _Odd | None] = dict.fromkeys(before.keys() - after.keys())
     return gone | {path: data for path, data in after.items() if before.get(path) != data}
 
 
-def _git_apply(root: Path, diff: str) -> None:
-    command = ["git", "-c", "core.autocrlf=false", "-c", "core.symlinks=true", "apply", "--whitespace=nowarn", "-"]
+def _git_apply(root: Path, diff: str, strip: int) -> None:
+    command = ["git", "-c", "core.autocrlf=false", "-c", "core.symlinks=true", "apply", "--whitespace=nowarn"]
+    command += [f"-p{strip}", "-"]
     env = {
         "PATH": "/usr/local/bin:/usr/bin:/bin",
         "GIT_CEILING_DIRECTORIES": str(root.parent),
