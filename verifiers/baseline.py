@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 from statistics import median
@@ -23,8 +24,6 @@ SHUFFLE_SEED = 20250518
 STARVED_CPUS = 0.5
 STARVED_SUITE_S = 30.0
 """A suite that takes more CPU or wall seconds than this is not starved."""
-STARVED_S = 60.0
-"""After so many wall seconds of starved runs there is no further one."""
 STARVED_SLOWER = 10.0
 """What a starved run or test may take: so many times its usual time, and the usual limit besides."""
 _NO_MODULE = re.compile(r"No module named '([\w.]+)'")
@@ -97,41 +96,37 @@ def agree(env_id: str, runs: Sequence[TestRun]) -> Baseline:
 def starve(bench: Workbench, baseline: Baseline) -> Baseline:
     """The baseline without tests that pass on an idle machine only, and with what was done to find them.
 
-    A starved run that comes to nothing as a whole says nothing, and is the last.
+    The runs are made side by side, since they mostly wait. One that comes to nothing as a whole says nothing.
     """
-    if max(baseline.cpu_s, baseline.wall_s) > STARVED_SUITE_S:
+    wanted = bench.settings.starved_runs
+    if not wanted or max(baseline.cpu_s, baseline.wall_s) > STARVED_SUITE_S:
         return baseline
     policy = bench.policy
     if limited := "cpus" in bench.sandbox.capabilities().how:
         policy = replace(policy, cpus=min(policy.cpus or STARVED_CPUS, STARVED_CPUS))
+    with ThreadPoolExecutor(wanted) as pool:
+        made = list(pool.map(lambda _: _run_starved(bench, baseline, policy), range(wanted)))
+    runs = [run.statuses() for run in made if run.worker is Worker.OK and run.finished]
     statuses, flaky = dict(baseline.statuses), dict(baseline.flaky)
-    count, spent_s = 0, 0.0
-    while count < bench.settings.starved_runs and spent_s < STARVED_S:
-        run = _run_starved(bench, baseline, policy)
-        spent_s += run.wall_s
-        if not (run.worker is Worker.OK and run.finished):
-            break
-        count += 1
-        seen = run.statuses()
-        for test in baseline.passing():
-            status = seen.get(test, Status.MISSING)
-            if test in statuses and status is not Status.PASSED:
-                flaky[test] = f"{Status.PASSED} {baseline.num_runs} times, then {status} when starved"
-                del statuses[test]
-    how = f"{count} runs with pauses" + (f" on {policy.cpus:g} CPUs" if limited else "")
-    return replace(baseline, statuses=statuses, flaky=flaky, starved=how if count else "")
+    for test in baseline.passing():
+        failed = [found for run in runs if (found := run.get(test, Status.MISSING)) is not Status.PASSED]
+        if failed:
+            flaky[test] = f"{Status.PASSED} {baseline.num_runs} times, then {failed[0]} when starved"
+            del statuses[test]
+    bench.spent = bench.spent.plus(sum(run.cpu_s for run in made), max(run.wall_s for run in made))
+    how = f"{len(runs)} runs with pauses" + (f" on {policy.cpus:g} CPUs" if limited else "")
+    return replace(baseline, statuses=statuses, flaky=flaky, starved=how if runs else "")
 
 
 def longest_s(settings: VerdictSettings) -> float:
     """Wall seconds that all runs may take together."""
-    starved = STARVED_S + settings.suite_timeout_s + STARVED_SLOWER * STARVED_SUITE_S
-    return settings.baseline_runs * settings.suite_timeout_s + starved
+    return (settings.baseline_runs + 1) * settings.suite_timeout_s + STARVED_SLOWER * STARVED_SUITE_S
 
 
 def _run_starved(bench: Workbench, baseline: Baseline, policy: Policy) -> TestRun:
     slowest = max((baseline.durations[test] for test in baseline.passing()), default=0.0)
     with bench.open({}, policy) as session:
-        run = bench.language.run_tests(
+        return bench.language.run_tests(
             session,
             bench.recipe,
             shuffle_seed=SHUFFLE_SEED,
@@ -139,8 +134,6 @@ def _run_starved(bench: Workbench, baseline: Baseline, policy: Policy) -> TestRu
             timeout_s=bench.settings.suite_timeout_s + STARVED_SLOWER * baseline.wall_s,
             test_timeout_s=bench.settings.test_timeout_s + STARVED_SLOWER * slowest,
         )
-    bench.spent = bench.spent.plus(run.cpu_s, run.wall_s)
-    return run
 
 
 def _require_run(bench: Workbench, run: TestRun) -> None:

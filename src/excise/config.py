@@ -80,7 +80,7 @@ class VerdictSettings(_Strict):
     baseline_runs: int = Field(default=3, ge=2)
     """Runs of the untouched project; the last one is shuffled."""
     starved_runs: int = Field(default=4, ge=0)
-    """Further shuffled runs of it, as on a busy machine; fewer if they take long, none for suites of half a minute."""
+    """Further shuffled runs of it, side by side, as on a busy machine; none for suites of half a minute."""
     gold_runs: int = Field(default=3, ge=1)
     """Runs of the restored project per accepted task; the last one is shuffled."""
     suite_timeout_s: float = Field(default=1800.0, gt=0)
