@@ -16,7 +16,7 @@ from excise.pipeline.over_tasks import Trouble, prepared_of
 from excise.pipeline.stages import workbench
 from excise.types import Grade, GradingKit, Task
 from excise.verifiers.grading.grader import Conditions, bears_brief, conditions, grade, ungraded
-from excise.verifiers.grading.kit import make_kit
+from excise.verifiers.grading.kit import KIT_FORMAT, make_kit
 from excise.verifiers.stored import candidate_of
 from excise.verifiers.workbench import Workbench
 
@@ -91,7 +91,8 @@ class Grader:
             return self._ready[task.env_id]
 
     def kit(self, bench: Workbench, task: Task) -> GradingKit:
-        """What the task's grader needs: the set's, or for sets that have none made now and kept in the cache."""
+        """What the task's grader needs: the set's, or if that is of another format or missing, made now and kept in the
+        cache."""
         with self._lock_of(task.instance_id):
             if task.instance_id not in self._kits:
 
@@ -99,7 +100,9 @@ class Grader:
                     return make_kit(bench, task, candidate_of(bench, task).edits("none"))
 
                 kit = self.taskset.kit(task.instance_id)
-                self._kits[task.instance_id] = kit or self._kept(GradingKit, "kit", (task.instance_id,), made)
+                if kit is None or kit.format != KIT_FORMAT:
+                    kit = self._kept(GradingKit, "kit", (task.instance_id,), made)
+                self._kits[task.instance_id] = kit
             return self._kits[task.instance_id]
 
     def _grade(self, bench: Workbench, terms: Conditions, task: Task, diff: str, *, brief: bool = False) -> Grade:

@@ -59,10 +59,17 @@ def _tasks(settings: TrainSettings) -> int:
 
     if "out" not in settings.excise:
         raise ConfigError("Reinforcement learning needs a task set: name it as excise.out.")
-    number = len(TaskSet.open(settings.excise["out"]).tasks())
-    if not number:
+    taskset = TaskSet.open(settings.excise["out"])
+    every = {task.instance_id for task in taskset.tasks()}
+    if not every:
         raise ConfigError(f"{settings.excise['out']} has no task. Make some with `excise generate`.")
-    return number
+    left = every if settings.curriculum.tests_only else every - taskset.tests_only()
+    if not left:
+        raise ConfigError(
+            f"No task in {settings.excise['out']} has recorded calls that tell anything. Sets of older programs "
+            "say it of none: make them again, or set curriculum.tests_only = true."
+        )
+    return len(left)
 
 
 def _lessons(settings: TrainSettings) -> str:

@@ -13,7 +13,7 @@ from excise.errors import SandboxError
 from excise.extractors.python.runner import read_bounded
 from excise.grading_protocols import CallBook
 from excise.protocols import Codebase, Session
-from excise.types import Recipe, RecordedCall, SymbolKind, Worker
+from excise.types import Recipe, RecordedCall, Symbol, SymbolKind, Worker
 
 _PYTHON = "/opt/env/bin/python"
 _INSIDE = "/excise/inside"
@@ -29,7 +29,17 @@ FLOAT_TOLERANCE = 1e-9
 
 def public_names(codebase: Codebase, symbols: Iterable[str], roots: Sequence[str]) -> list[str]:
     """``module:qualname`` of the public functions and classes among (and in the modules among) ``symbols``."""
-    names: dict[str, None] = {}
+    return [name for name, symbol in _named(codebase, symbols, roots) if symbol.is_public or _is_dunder(symbol)]
+
+
+def private_classes(codebase: Codebase, symbols: Iterable[str], roots: Sequence[str]) -> list[str]:
+    """The private classes among them: whether there are such, and what they hold, is the solver's to choose."""
+    named = _named(codebase, symbols, roots)
+    return [name for name, symbol in named if symbol.kind is SymbolKind.CLASS and not symbol.is_public]
+
+
+def _named(codebase: Codebase, symbols: Iterable[str], roots: Sequence[str]) -> list[tuple[str, Symbol]]:
+    found: dict[str, Symbol] = {}
     for symbol_id in symbols:
         path, _, qualname = symbol_id.partition("::")
         module = module_of(path, roots)
@@ -39,10 +49,13 @@ def public_names(codebase: Codebase, symbols: Iterable[str], roots: Sequence[str
             inside = not qualname and "." not in symbol.qualname
             if symbol.kind is SymbolKind.MODULE or not (inside or symbol.qualname == qualname):
                 continue
-            dunder = symbol.name.startswith("__") and symbol.name.endswith("__")
-            if (symbol.is_public or dunder) and "#" not in symbol.qualname:
-                names[f"{module}:{symbol.qualname}"] = None
-    return list(names)
+            if "#" not in symbol.qualname:
+                found[f"{module}:{symbol.qualname}"] = symbol
+    return list(found.items())
+
+
+def _is_dunder(symbol: Symbol) -> bool:
+    return symbol.name.startswith("__") and symbol.name.endswith("__")
 
 
 def module_of(path: str, roots: Sequence[str]) -> str | None:
@@ -71,6 +84,7 @@ def record(
 ) -> CallBook:
     """See :meth:`excise.protocols.Grading.record_calls`."""
     names = public_names(codebase, symbols, recipe.roots)
+    private = private_classes(codebase, symbols, recipe.roots)
     modules = tuple(dict.fromkeys(name.partition(":")[0] for name in names))
     found: dict[str, Any] = {}
     if names:
@@ -97,7 +111,7 @@ def record(
         calls=tuple(spread(raw)),
         modules=tuple(dict.fromkeys([*modules, *_words(found.get("modules"))])),
         folders=tuple(dict.fromkeys(_words(found.get("folders")))),
-        removed=tuple(dict.fromkeys([*names, *(name.removesuffix(".__init__") for name in names)])),
+        removed=tuple(dict.fromkeys([*names, *(name.removesuffix(".__init__") for name in names), *private])),
         watched=watched if isinstance(watched, int) else 0,
         refused=refused,
     )
@@ -182,10 +196,18 @@ def same_outcome(expected: str, found: str) -> bool:
         if first.get("printed") and first["printed"] != second.get("printed"):
             return False
         if "raised" in first or "raised" in second:
-            return first.get("raised") == second.get("raised")
+            is_exit = first.get("raised") == "builtins:SystemExit"
+            return first.get("raised") == second.get("raised") and (
+                not is_exit or _exit_code(first) == _exit_code(second)
+            )
         return equal(first.get("result"), second.get("result"))
     except (RecursionError, TypeError, ValueError, KeyError, IndexError, struct.error):
         return False
+
+
+def _exit_code(outcome: dict[str, Any]) -> object:
+    said = outcome.get("said")
+    return 0 if said in ([], [["c", None]], [["c", False]], [["i", "0"]]) else json.dumps(said)
 
 
 def answerable(recorded: Sequence[RecordedCall]) -> bool:

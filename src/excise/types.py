@@ -636,6 +636,8 @@ class GradingKit:
 
     instance_id: str
     """Task."""
+    format: int = 0
+    """How calls and outcomes are written; kits with another number than the grader's are made again."""
     calls: tuple[RecordedCall, ...] = ()
     """Calls whose answers were equal in every replay on the original."""
     modules: tuple[str, ...] = ()

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from excise.datasets.taskset import TaskSet
 from excise.deleters.patches import unified
 from excise.errors import PatchError, SandboxError
 from excise.pipeline.attacking import stub_of
@@ -172,6 +173,30 @@ def test_a_diff_without_prefixes_counts(ready: Workbench, task: Task) -> None:
     assert bare != diff
     assert take_in(ready, task, bare, shipped) == expected
     assert "src/shapes/more.py" in expected.edits
+
+
+def test_a_rename_without_prefixes_counts(ready: Workbench, task: Task) -> None:
+    diff = (
+        "diff --git src/shapes/text.py src/shapes/words.py\nsimilarity index 100%\n"
+        "rename from src/shapes/text.py\nrename to src/shapes/words.py\n"
+        "diff --git src/shapes/more.py src/shapes/more.py\nnew file mode 100644\n"
+        "--- /dev/null\n+++ src/shapes/more.py\n@@ -0,0 +1 @@\n+x = 1\n"
+    )
+    found = take_in(ready, task, diff, ready.edits_of(task.deletion_patch))
+    assert {path for path, data in found.edits.items() if data is not None} >= {
+        "src/shapes/words.py",
+        "src/shapes/more.py",
+    }
+
+
+def test_kits_of_an_older_format_are_made_again(graders: Grader, task: Task, monkeypatch: pytest.MonkeyPatch) -> None:
+    kit = graders.taskset.kit(task.instance_id)
+    assert kit is not None
+    wrong = tuple(replace(call, outcome='{"result": ["c", null], "after": []}') for call in kit.calls)
+    old = replace(kit, format=0, calls=wrong)
+    monkeypatch.setattr(TaskSet, "kit", lambda self, name: old)
+    monkeypatch.setattr(graders, "_kits", {})
+    assert graders.grade(task.instance_id, task.patch + "\n").reward == 1
 
 
 def test_renames_are_followed(ready: Workbench, task: Task) -> None:

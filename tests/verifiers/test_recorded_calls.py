@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import array
 import collections
 import contextlib
 import decimal
 import enum
+import functools
 import importlib.util
 import itertools
 import json
 import math
+import operator
+import random
 import re
 import sys
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
@@ -278,6 +283,71 @@ def test_an_exit_is_an_outcome() -> None:
         raise SystemExit(2)
 
     assert outcomes.outcome_of(leave, (), lambda cls: False)["raised"] == "builtins:SystemExit"
+    codes = [json.dumps({"raised": "builtins:SystemExit", "said": [["i", code]], "after": []}) for code in "02"]
+    nothing = json.dumps({"raised": "builtins:SystemExit", "said": [], "after": []})
+    assert calls.same_outcome(codes[0], nothing)
+    assert not calls.same_outcome(codes[1], nothing)
+
+
+def test_bytes_may_be_printed() -> None:
+    def write() -> None:
+        sys.stdout.buffer.write(b"hi ")
+        print("there")
+
+    assert outcomes.outcome_of(write, (), lambda cls: False)["printed"] == "hi there\n"
+    assert outcomes.outcome_of(lambda: sys.stdout.close(), (), lambda cls: False)["printed"] == ""
+
+
+def test_what_can_be_called_and_has_no_name_is_a_function() -> None:
+    """A closure, a partial or a bound method: the solver's to choose."""
+    encode = outcomes.ResultEncoder(lambda cls: False).encode
+    assert encode(lambda: 1) == encode(functools.partial(len)) == encode("a".join) == ["fn"]
+    assert encode(len) == ["ref", "builtins:len"]
+    assert encode(Plain)[0] == "ref"
+
+
+def test_private_attributes_that_cannot_be_carried_are_no_matter(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, __name__, sys.modules[__name__])
+    with_lock = Plain(1)
+    with_lock._lock = threading.Lock()  # type: ignore[attr-defined]
+    assert calls.same_outcome(outcome(None, ([Plain(1)],)), outcome(None, ([with_lock],)))
+    assert calls.same_outcome(outcome(None, ([iter([1])],)), outcome(None, ([iter([])],)))
+
+
+def test_what_c_keeps_is_not_taken_for_nothing() -> None:
+    for value in (array.array("i", [1]), re.match("a", "a"), operator.itemgetter(1), random.Random(1)):
+        with pytest.raises(values.Unserialisable):
+            values.Encoder().encode(value)
+
+
+class _Result:
+    pass
+
+
+def test_objects_of_a_removed_private_class_are_not_asked_about() -> None:
+    with pytest.raises(values.Unserialisable, match="private class"):
+        outcomes.ResultEncoder(lambda cls: cls is _Result).encode(_Result())
+    assert outcomes.ResultEncoder(lambda cls: cls is Plain).encode(Plain(1))[0] == "o"
+
+
+def test_functions_of_no_module_do_not_travel() -> None:
+    names: dict[str, Any] = {}
+    exec("f = lambda: 1", names)
+    names["f"].__module__ = None
+    with pytest.raises(values.Unserialisable, match="no module"):
+        values.Encoder(carried=lambda function: True).encode(names["f"])
+
+
+def test_what_a_block_is_given_may_be_unknown_without_the_manager_s_doing() -> None:
+    @contextlib.contextmanager
+    def converting() -> Iterator[object]:
+        try:
+            yield object()
+        except Exception as error:
+            raise KeyError from error
+
+    with pytest.raises(values.Unserialisable):
+        outcomes.ResultEncoder(lambda cls: False).encode(converting())
 
 
 def recorded(given: list[object], result: object, after: list[object] | None = None) -> RecordedCall:

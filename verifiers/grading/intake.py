@@ -49,7 +49,7 @@ def take_in(bench: Workbench, task: Task, diff: str, shipped: Edits) -> Intake:
     parts: list[str] = []
     paths: set[str] = set()
     found = list(sections(diff))
-    prefixed = not all(len(set(sides_of(part))) == 1 for part in found)  # git diff --no-prefix
+    prefixed = not all(map(is_bare, found))  # git diff --no-prefix
     for part in found:
         named = paths_of(part, prefixed=prefixed)
         bad = next((path for path in named if not is_safe(path)), None)
@@ -79,6 +79,14 @@ def sections(diff: str) -> Iterator[str]:
             yield part if part.endswith("\n") else part + "\n"
         elif part.strip():
             raise PatchError("The diff does not begin with 'diff --git'.")
+
+
+def is_bare(part: str) -> bool:
+    """The first line names both paths without a prefix."""
+    head = part.partition("\n@@ ")[0]
+    if moved := re.search(r"(?m)^(rename|copy) from (.*)\n\1 to (.*)$", head):
+        return head.startswith(f"diff --git {moved[2]} {moved[3]}\n")
+    return len(set(sides_of(part))) == 1
 
 
 def sides_of(part: str) -> tuple[str, ...]:

@@ -19,6 +19,8 @@ from excise.verifiers.shipped import scrubbed
 from excise.verifiers.workbench import PYC, Edits, Workbench
 
 CALLS_TIMEOUT_S = 120.0
+KIT_FORMAT = 2
+"""Of kits; raised when calls or outcomes are written in another way."""
 HASH_SEEDS = (0, 4711)
 """What depends on the order of hashes differs between them, and is not used."""
 
@@ -101,6 +103,7 @@ def make_kit(bench: Workbench, task: Task, empty: Edits) -> GradingKit:
     stub = replay(bench, kept, {**tree, **empty}) if calls else []
     return GradingKit(
         instance_id=task.instance_id,
+        format=KIT_FORMAT,
         calls=tuple(calls),
         modules=book.modules,
         folders=book.folders,

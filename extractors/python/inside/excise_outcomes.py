@@ -5,7 +5,9 @@ changed are written down as others see them.
 """
 
 import contextlib
+import functools
 import io
+import types
 
 import excise_values as values
 
@@ -40,12 +42,30 @@ def managed(manager, opaque):
     """What a block is given, and how it ends."""
     try:
         with manager as given:
-            node = ResultEncoder(opaque).encode(None if given is manager else given)
-    except values.Unserialisable:
-        raise
+            try:
+                node, lost = ResultEncoder(opaque).encode(None if given is manager else given), None
+            except values.Unserialisable as error:  # none of the manager's business
+                lost = error
     except Exception as error:
         return ["cm", None, values.name_of(type(error))]
+    if lost is not None:
+        raise lost
     return ["cm", node, "end"]
+
+
+def is_function(value, kind):
+    """Something to be called that has no public name: a closure, a partial, a bound method or an object of a private
+    class are the solver's choice."""
+    if isinstance(value, type) or not callable(value):
+        return False
+    if isinstance(value, (types.FunctionType, types.BuiltinFunctionType)):
+        try:
+            name = values.name_of(value)
+        except values.Unserialisable:
+            return True
+        return "._" in name.replace(":", ".") or values.find_or_none(name) is not value
+    wraps = kind in (functools.partial, types.MethodType) or kind.__module__ in ("functools", "operator")
+    return wraps or kind.__name__.startswith("_") or "<locals>" in kind.__qualname__
 
 
 class ResultEncoder(values.Encoder):
@@ -58,12 +78,14 @@ class ResultEncoder(values.Encoder):
         if values.is_iterator(value) or (brings_items(kind) and not self.opaque(kind)):
             items, end = drained(value)
             return ["it", [ResultEncoder(self.opaque).encode(item, depth) for item in items], end]
+        if is_function(value, kind):
+            return ["fn"]
         return super().nested(value, kind, depth)
 
 
 def outcome_of(call, arguments, opaque):
     """What a call came to: result or exception, what it printed, and its arguments afterwards."""
-    printed = io.StringIO()
+    printed = io.TextIOWrapper(io.BytesIO(), encoding="utf-8", errors="surrogateescape", newline="", write_through=True)
     found = {}
     with contextlib.redirect_stdout(printed):
         try:
@@ -76,7 +98,25 @@ def outcome_of(call, arguments, opaque):
             found = {"raised": values.name_of(type(error)), "said": said}
         else:
             found = {"result": ResultEncoder(opaque).encode(value)}
-    return {**found, "printed": printed.getvalue()[: values.MAX_TEXT], "after": after(arguments, opaque)}
+    return {**found, "printed": said_by(printed), "after": after(arguments, opaque)}
+
+
+def said_by(printed):
+    """Text and bytes that were written; nothing if the call closed the stream."""
+    if printed.closed:
+        return ""
+    printed.flush()
+    return printed.buffer.getvalue().decode("utf-8", "replace")[: values.MAX_TEXT]
+
+
+class AfterEncoder(values.Encoder):
+    """An argument afterwards: private attributes are an object's own affair, and how far iterators were read is."""
+
+    def shows(self, attribute):
+        return not str(attribute).startswith("_")
+
+    def nested(self, value, kind, depth):
+        return ["used"] if values.is_iterator(value) else super().nested(value, kind, depth)
 
 
 def after(arguments, opaque):
@@ -88,7 +128,7 @@ def changed_argument(value, opaque):
     if values.is_iterator(value):
         return ["used"]
     try:
-        node = values.Encoder(opaque).encode(value)
+        node = AfterEncoder(opaque).encode(value)
         return observed(value, node, opaque) if node[0] == "obj" else node
     except values.Unserialisable:
         return ["?"]
@@ -112,4 +152,4 @@ def observed(value, node, opaque):
         raise
     except Exception as error:
         return ["seen", name, values.name_of(type(error))]
-    return ["seen", name, base, [pair for pair in state if not pair[0].startswith("_")]]
+    return ["seen", name, base, state]

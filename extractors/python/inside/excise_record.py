@@ -165,7 +165,7 @@ class Recorder:
     def may_travel(self, function):
         """Code that is to be written again is not given on."""
         code = function.__code__
-        return not any(
+        return code not in self.names and not any(
             code.co_filename == path and first <= code.co_firstlineno <= last for path, first, last in self.spans
         )
 

@@ -191,6 +191,8 @@ class Encoder:
             return ["fn"]
         if not self.carried(value):
             raise Unserialisable("function of removed code")
+        if not isinstance(value.__module__, str):
+            raise Unserialisable("function of no module")
         try:
             cells = [cell.cell_contents for cell in value.__closure__ or ()]
         except ValueError:
@@ -200,8 +202,14 @@ class Encoder:
         parts = (value.__defaults__, value.__kwdefaults__, tuple(cells))
         return ["fn", value.__module__, base64.b64encode(code).decode(), self.all(parts, depth)]
 
+    def shows(self, attribute):
+        """Whether the attribute is written down."""
+        return True
+
     def instance(self, value, kind, depth):
         if self.opaque(kind):
+            if kind.__name__.startswith("_"):
+                raise Unserialisable("object of a private class")
             return ["o", name_of(kind)]
         if isinstance(value, tuple) and hasattr(kind, "_fields"):
             return ["nt", self.name(kind), self.all(value, depth)]
@@ -217,13 +225,13 @@ class Encoder:
         for plain, content in PLAIN.items():
             if isinstance(value, plain) and content is not None:
                 base = self.encode(content(value), depth)
-        return ["obj", name, base, [[str(k), self.encode(v, depth)] for k, v in sorted(state.items())]]
+        return ["obj", name, base, [[str(k), self.encode(v, depth)] for k, v in sorted(state.items()) if self.shows(k)]]
 
 
 def state_of(value):
     """Attributes of a plain object; nothing for what keeps its state elsewhere."""
     kind = type(value)
-    if any(base not in PLAIN and base.__flags__ & (1 << 9) == 0 for base in kind.__mro__):
+    if any(base not in PLAIN and made_in_c(base) for base in kind.__mro__):
         return None  # made in C: there is state that no attribute shows
     state = dict(getattr(value, "__dict__", {}))
     for cls in kind.__mro__:
@@ -236,6 +244,16 @@ def state_of(value):
             if hasattr(value, name):
                 state[name] = getattr(value, name)
     return state
+
+
+def made_in_c(cls):
+    """Whether instances have more in them than attributes: since 3.9 more and more such classes are on the heap."""
+    if cls.__flags__ & (1 << 9) == 0 or cls.__base__ is None:
+        return True
+    shown = [name for name, got in vars(cls).items() if isinstance(got, types.MemberDescriptorType)]
+    shown += [name for name in ("__dict__", "__weakref__") if name in vars(cls)]
+    word = struct.calcsize("P")
+    return cls.__basicsize__ - cls.__base__.__basicsize__ > word * len(shown) or cls.__flags__ & (1 << 8) != 0
 
 
 PLAIN = {
