@@ -129,10 +129,17 @@ class PythonGrading:
         return calls.record(session, recipe, codebase, symbols, ids=ids, timeout_s=timeout_s)
 
     def replay_calls(
-        self, session: Session, recipe: Recipe, book: CallBook, *, timeout_s: float, hash_seed: int = 0
+        self,
+        session: Session,
+        recipe: Recipe,
+        book: CallBook,
+        *,
+        timeout_s: float,
+        hash_seed: int = 0,
+        later_s: float = 0.0,
     ) -> list[str]:
         """Replay them."""
-        return calls.replay(session, recipe, book, timeout_s=timeout_s, hash_seed=hash_seed)
+        return calls.replay(session, recipe, book, timeout_s=timeout_s, hash_seed=hash_seed, later_s=later_s)
 
     def telling(self, recorded: Sequence[RecordedCall], stub: Sequence[str]) -> bool:
         """Whether no stub answers them all."""

@@ -121,11 +121,18 @@ class Grading(Protocol):
         ...
 
     def replay_calls(
-        self, session: Session, recipe: Recipe, book: CallBook, *, timeout_s: float, hash_seed: int = 0
+        self,
+        session: Session,
+        recipe: Recipe,
+        book: CallBook,
+        *,
+        timeout_s: float,
+        hash_seed: int = 0,
+        later_s: float = 0.0,
     ) -> list[str]:
         """What each call of the book comes to, as JSON; empty where it did not come to an end.
 
-        ``hash_seed`` shakes what depends on the order of hashes.
+        ``hash_seed`` shakes what depends on the order of hashes, ``later_s`` (seconds) what depends on the date.
         """
         ...
 

@@ -15,6 +15,7 @@ import math
 import operator
 import random
 import re
+import subprocess
 import sys
 import threading
 from collections.abc import Iterator
@@ -222,13 +223,14 @@ def test_changed_arguments_are_part_of_the_outcome() -> None:
     assert not calls.same_outcome(outcome(None, ([1, 2],)), outcome(None, ([2, 1],)))
 
 
+def raising(error: BaseException) -> str:
+    def call() -> None:
+        raise error
+
+    return json.dumps(outcomes.outcome_of(call, (), lambda cls: False))
+
+
 def test_exceptions_are_compared_by_type() -> None:
-    def raising(error: Exception) -> str:
-        def call() -> None:
-            raise error
-
-        return json.dumps(outcomes.outcome_of(call, (), lambda cls: False))
-
     assert calls.same_outcome(raising(ValueError("a")), raising(ValueError("b")))
     assert not calls.same_outcome(raising(ValueError("a")), raising(KeyError("a")))
     assert not calls.same_outcome(raising(ValueError("a")), outcome(None))
@@ -282,11 +284,112 @@ def test_an_exit_is_an_outcome() -> None:
     def leave() -> None:
         raise SystemExit(2)
 
-    assert outcomes.outcome_of(leave, (), lambda cls: False)["raised"] == "builtins:SystemExit"
-    codes = [json.dumps({"raised": "builtins:SystemExit", "said": [["i", code]], "after": []}) for code in "02"]
-    nothing = json.dumps({"raised": "builtins:SystemExit", "said": [], "after": []})
-    assert calls.same_outcome(codes[0], nothing)
-    assert not calls.same_outcome(codes[1], nothing)
+    assert outcomes.outcome_of(leave, (), lambda cls: False)["raised"][0] == "builtins:SystemExit"
+    for same, different in ([(), (None,), (0,), (False,)], (1,)), ([(1,), (True,), ("no",), ("never",)], (2,)):
+        known = raising(SystemExit(*same[0]))
+        assert all(calls.same_outcome(known, raising(SystemExit(*other))) for other in same)
+        assert not calls.same_outcome(known, raising(SystemExit(*different)))
+
+
+class _Odd(LookupError):
+    pass
+
+
+class Odder(KeyError):
+    pass
+
+
+def test_an_exception_may_be_more_particular_and_a_private_one_is_what_others_catch() -> None:
+    assert calls.same_outcome(raising(KeyError("a")), raising(Odder("a")))
+    assert not calls.same_outcome(raising(Odder("a")), raising(KeyError("a")))
+    assert calls.same_outcome(raising(_Odd("a")), raising(KeyError("a")))
+    assert not calls.same_outcome(raising(_Odd("a")), raising(ValueError("a")))
+
+
+def test_an_operator_is_used_as_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whether ``__eq__`` says False or NotImplemented is not for others to see."""
+    monkeypatch.setattr(sys, "path", [str(INSIDE), *sys.path])
+    called = load("excise_replay").called
+
+    class Shy:
+        def __eq__(self, other: object) -> Any:
+            return NotImplemented
+
+        __hash__ = None  # type: ignore[assignment]
+
+        def __radd__(self, other: object) -> Any:
+            return NotImplemented
+
+        def __len__(self) -> int:
+            return 3
+
+        def __call__(self, *args: int, by: int = 1) -> int:
+            return sum(args) * by
+
+    assert called("__eq__", [Shy(), 1], {}) is False
+    assert called("__call__", [Shy(), 1, 2], {"by": 2}) == 6
+    assert called("__len__", [Shy()], {}) == 3
+    with pytest.raises(TypeError):
+        called("__radd__", [Shy(), 1], {})
+    items = {"a": 1}
+    called("__setitem__", [items, "b", 2], {})
+    assert items == {"a": 1, "b": 2}
+    assert called("__pow__", [2, 5, 7], {}) == pow(2, 5, 7)
+
+
+class Derived(Plain):
+    pass
+
+
+class Boxed:
+    def __init__(self, value: object, *, kind: type = list) -> None:
+        self._value = kind([value])
+
+    def __iter__(self) -> Iterator[object]:
+        return iter(self._value)
+
+    def __len__(self) -> int:
+        return len(self._value)
+
+
+LATER = """
+import sys
+sys.path.insert(0, sys.argv[1])
+import datetime as before, time
+import excise_clock, excise_values as values
+long_ago, now = values.decode(values.Encoder().encode(before.date(2020, 1, 2))), time.time()
+excise_clock.move(500 * 86400)
+from datetime import date, datetime, timedelta, timezone
+assert isinstance(long_ago, date) and not isinstance(long_ago, datetime) and issubclass(datetime, date)
+assert 499 < (date.today() - date.fromtimestamp(now)).days < 502
+for moment in (datetime.now(), datetime.today(), datetime.now(timezone.utc), datetime.utcnow()):
+    assert 499 < (moment.timestamp() - now) / 86400 < 501.6, moment
+    assert isinstance(moment, date) and isinstance(moment + timedelta(1), datetime)
+assert time.localtime().tm_year > time.localtime(now).tm_year
+for value in (long_ago, date(2020, 1, 2), datetime(2020, 1, 2, 3), datetime.strptime("2020", "%Y") + timedelta(1)):
+    again = values.decode(values.Encoder().encode(value))
+    assert again == value and again.isoformat() == value.isoformat()
+    assert values.Encoder().encode(again) == values.Encoder().encode(value)
+"""
+
+
+def test_a_clock_that_is_ahead() -> None:
+    subprocess.run([sys.executable, "-W", "ignore", "-c", LATER, str(INSIDE)], check=True, timeout=60)
+
+
+def test_objects_in_results_are_compared_by_what_others_see(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, __name__, sys.modules[__name__])
+    assert calls.same_outcome(outcome([Boxed(1)]), outcome([Boxed(1, kind=tuple)]))
+    assert not calls.same_outcome(outcome(Boxed(1)), outcome(Boxed(2)))
+    assert calls.same_outcome(outcome(Plain(1)), outcome(Derived(1)))
+    assert not calls.same_outcome(outcome(Derived(1)), outcome(Plain(1)))
+    private = [Plain(1), Plain(1)]
+    for value, hidden in zip(private, (1, 2), strict=True):
+        value._hidden = hidden  # type: ignore[attr-defined]
+    assert calls.same_outcome(*map(outcome, private))
+    for value in private:
+        del value.x  # type: ignore[attr-defined]
+    assert not calls.same_outcome(*map(outcome, private)), "there is nothing else to tell them by"
 
 
 def test_bytes_may_be_printed() -> None:

@@ -12,6 +12,10 @@ import types
 import excise_values as values
 
 
+def has(kind, *names):
+    return all(any(name in vars(c) for c in kind.__mro__) for name in names)
+
+
 def drained(value):
     """The first items of an iterator, and how it ended: ``end``, ``more``, or the name of an exception."""
     items = []
@@ -28,13 +32,13 @@ def drained(value):
 def brings_items(kind):
     """An iterator of another kind: written as a class, or made by a library."""
     files = kind.__module__ in ("io", "_io", "tempfile", "unittest.mock")
-    return not files and all(any(name in vars(c) for c in kind.__mro__) for name in ("__iter__", "__next__"))
+    return not files and has(kind, "__iter__", "__next__")
 
 
 def is_manager(kind, opaque):
     """A context manager of a class that nobody names: made by ``contextlib``, private, or the solver's own."""
-    entered = all(any(name in vars(c) for c in kind.__mro__) for name in ("__enter__", "__exit__"))
     unnamed = kind.__module__ == "contextlib" or kind.__name__.startswith("_") or "<locals>" in kind.__qualname__
+    entered = has(kind, "__enter__", "__exit__")
     return entered and kind.__module__ not in values.MADE_IN_C and (unnamed or opaque(kind))
 
 
@@ -68,9 +72,45 @@ def is_function(value, kind):
     return wraps or kind.__name__.startswith("_") or "<locals>" in kind.__qualname__
 
 
-class ResultEncoder(values.Encoder):
-    """A result: iterators are drained and context managers are entered, since how they are made is the solver's to
-    choose."""
+class SeenEncoder(values.Encoder):
+    """Objects as others see them: their items, or else their attributes. How they keep them is their own affair."""
+
+    def instance(self, value, kind, depth):
+        node = super().instance(value, kind, depth)
+        if node[0] != "obj":
+            return node
+        names = ["%s:%s" % (c.__module__, c.__qualname__) for c in kind.__mro__[:-1]]
+        return ["seen", names, *(self.items(value, kind) or node[2:])]
+
+    def attributes(self, value, kind, state):
+        return {} if self.has_items(kind) else self.shown(state)
+
+    def shown(self, state):
+        """Public attributes; the others where there are no public ones."""
+        return {name: value for name, value in state.items() if not str(name).startswith("_")} or state
+
+    def has_items(self, kind):
+        sized = has(kind, "__iter__", "__len__") or has(kind, "keys", "__getitem__", "__iter__")
+        return sized or brings_items(kind)
+
+    def items(self, value, kind):
+        """Pairs or items, and how they ended; nothing for what has none."""
+        again = type(self)(self.opaque)
+        try:
+            if has(kind, "keys", "__getitem__", "__iter__"):
+                return [["d", [[again.encode(k), again.encode(value[k])] for k in value]]]
+            if self.has_items(kind):
+                items, end = drained(iter(value))
+                return [["l", [again.encode(item) for item in items]], end]
+        except values.Unserialisable:
+            raise
+        except Exception as error:
+            return [names_of(type(error))]
+        return []
+
+
+class ResultEncoder(SeenEncoder):
+    """A result: iterators are drained, context managers entered, since how they are made is the solver's to choose."""
 
     def nested(self, value, kind, depth):
         if is_manager(kind, self.opaque):
@@ -81,6 +121,21 @@ class ResultEncoder(values.Encoder):
         if is_function(value, kind):
             return ["fn"]
         return super().nested(value, kind, depth)
+
+
+class AfterEncoder(SeenEncoder):
+    """An argument afterwards: how far iterators were read is nobody's affair, nor are private attributes."""
+
+    def nested(self, value, kind, depth):
+        return ["used"] if values.is_iterator(value) else super().nested(value, kind, depth)
+
+    def shown(self, state):
+        return {name: value for name, value in state.items() if not str(name).startswith("_")}
+
+
+def names_of(error):
+    """What an exception may be caught as, from the most to the least particular."""
+    return ["%s:%s" % (c.__module__, c.__qualname__) for c in error.__mro__[:-1]]
 
 
 def outcome_of(call, arguments, opaque):
@@ -95,7 +150,7 @@ def outcome_of(call, arguments, opaque):
                 said = values.Encoder(opaque).all(error.args, 0)
             except values.Unserialisable:
                 said = None
-            found = {"raised": values.name_of(type(error)), "said": said}
+            found = {"raised": names_of(type(error)), "said": said}
         else:
             found = {"result": ResultEncoder(opaque).encode(value)}
     return {**found, "printed": said_by(printed), "after": after(arguments, opaque)}
@@ -109,47 +164,13 @@ def said_by(printed):
     return printed.buffer.getvalue().decode("utf-8", "replace")[: values.MAX_TEXT]
 
 
-class AfterEncoder(values.Encoder):
-    """An argument afterwards: private attributes are an object's own affair, and how far iterators were read is."""
-
-    def shows(self, attribute):
-        return not str(attribute).startswith("_")
-
-    def nested(self, value, kind, depth):
-        return ["used"] if values.is_iterator(value) else super().nested(value, kind, depth)
-
-
 def after(arguments, opaque):
     """The arguments after the call, as far as they can be changed and carried."""
     return [changed_argument(value, opaque) for value in arguments]
 
 
 def changed_argument(value, opaque):
-    if values.is_iterator(value):
-        return ["used"]
     try:
-        node = AfterEncoder(opaque).encode(value)
-        return observed(value, node, opaque) if node[0] == "obj" else node
+        return AfterEncoder(opaque).encode(value)
     except values.Unserialisable:
         return ["?"]
-
-
-def observed(value, node, opaque):
-    """An object as others see it: its items, or else its public attributes. How it keeps them is its own affair."""
-    kind = type(value)
-    name, base, state = node[1:]
-
-    def has(*names):
-        return all(any(n in vars(c) for c in kind.__mro__) for n in names)
-
-    try:
-        if has("keys", "__getitem__", "__iter__"):
-            return ["seen", name, ["d", [[ResultEncoder(opaque).encode(v) for v in (k, value[k])] for k in value]]]
-        if has("__iter__") and (has("__len__") or brings_items(kind)):
-            items, end = drained(iter(value))
-            return ["seen", name, [ResultEncoder(opaque).encode(item) for item in items], end]
-    except values.Unserialisable:
-        raise
-    except Exception as error:
-        return ["seen", name, values.name_of(type(error))]
-    return ["seen", name, base, state]

@@ -7,6 +7,7 @@ its own, forked after the modules were loaded, so that none changes the world of
 import contextlib
 import importlib
 import json
+import operator
 import os
 import random
 import select
@@ -16,6 +17,7 @@ import time
 
 sys.path[:] = [entry for entry in sys.path if entry != os.path.dirname(os.path.abspath(__file__))]
 sys.path.append(os.path.dirname(os.path.abspath(__file__)))
+import excise_clock as clock  # noqa: E402
 import excise_outcomes as outcomes  # noqa: E402
 import excise_values as values  # noqa: E402
 
@@ -35,12 +37,23 @@ def answer(call, removed):
     def act():
         name = call["name"]
         if call["kind"] == "method":
-            return getattr(args[0], name.rpartition(".")[2])(*args[1:], **kwargs)
+            return called(name.rpartition(".")[2], args, kwargs)
         if call["kind"] == "property":
             return getattr(args[0], name.rpartition(".")[2])
         return values.find(name)(*args, **kwargs)
 
     return outcomes.outcome_of(act, [*args, *kwargs.values()], opaque)
+
+
+def called(method, args, kwargs):
+    """A method's answer. Operators are used as such: which side gives up (``NotImplemented``) is nobody's affair."""
+    usual = getattr(operator, method, None) if method.startswith("__") else None
+    if usual is not None and not kwargs and len(args) == (3 if method == "__setitem__" else min(len(args), 2)):
+        return usual(*args)
+    turned = getattr(operator, "__" + method[3:], None) if method.startswith("__r") else None
+    if turned is not None and len(args) == 2 and not kwargs:
+        return turned(args[1], args[0])
+    return getattr(args[0], method)(*args[1:], **kwargs)
 
 
 def in_a_process(call, removed, limit_s):
@@ -63,9 +76,9 @@ def in_a_process(call, removed, limit_s):
         finally:
             os._exit(0)
     os.close(theirs)
-    data, deadline = b"", time.time() + limit_s
+    data, deadline = b"", time.monotonic() + limit_s
     while len(data) <= MAX_ANSWER:
-        left = deadline - time.time()
+        left = deadline - time.monotonic()
         if left <= 0 or not select.select([mine], [], [], left)[0]:
             data = b'{"lost": "timeout"}'
             break
@@ -92,6 +105,8 @@ def main():
     nothing = os.open(os.devnull, os.O_RDWR)
     for fd in (0, 1, 2):
         os.dup2(nothing, fd)
+    if request["later_s"]:
+        clock.move(request["later_s"])
     sys.path[:0] = request["path"]
     sys.path += [folder for folder in request["folders"] if folder not in sys.path]
     for module in request["modules"]:
@@ -100,10 +115,10 @@ def main():
         except BaseException:  # its calls will find that out
             continue
     removed = set(request["removed"])
-    deadline = time.time() + request["timeout_s"]
+    deadline = time.monotonic() + request["timeout_s"]
     for number, call in enumerate(request["calls"]):
         found = {"lost": "timeout"}
-        if time.time() < deadline:
+        if time.monotonic() < deadline:
             found = in_a_process(call, removed, request["call_timeout_s"])
         line = json.dumps({"n": number, "outcome": found}).encode() + b"\n"
         while line:

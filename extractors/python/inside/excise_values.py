@@ -41,6 +41,7 @@ COPIED = tuple(
 )
 """Iterators of which a copy can be read, and they stay where they are."""
 MADE_IN_C = ("builtins", "itertools", "io", "threading", "_io", "_thread", "weakref", "ctypes")
+TIMES = (datetime.datetime, datetime.date, datetime.time, datetime.timedelta, datetime.timezone)
 VIEWS = {type({}.keys()): "keys", type({}.values()): "values", type({}.items()): "items"}
 
 
@@ -150,7 +151,7 @@ class Encoder:
             return ["r" if kind is range else "sl", self.all(parts, depth)]
         if kind in (decimal.Decimal, fractions.Fraction, uuid.UUID):
             return ["n", name_of(kind), str(value)]
-        if kind in (datetime.datetime, datetime.date, datetime.time, datetime.timedelta, datetime.timezone):
+        if kind in TIMES or kind in (datetime.datetime, datetime.date):
             return ["new", name_of(kind), self.all(value.__reduce__()[1], depth)]
         if isinstance(value, pathlib.PurePath):
             return ["n", "pathlib:PurePath" if not isinstance(value, pathlib.Path) else "pathlib:Path", str(value)]
@@ -202,9 +203,9 @@ class Encoder:
         parts = (value.__defaults__, value.__kwdefaults__, tuple(cells))
         return ["fn", value.__module__, base64.b64encode(code).decode(), self.all(parts, depth)]
 
-    def shows(self, attribute):
-        """Whether the attribute is written down."""
-        return True
+    def attributes(self, value, kind, state):
+        """Those of the attributes that are written down."""
+        return state
 
     def instance(self, value, kind, depth):
         if self.opaque(kind):
@@ -225,7 +226,8 @@ class Encoder:
         for plain, content in PLAIN.items():
             if isinstance(value, plain) and content is not None:
                 base = self.encode(content(value), depth)
-        return ["obj", name, base, [[str(k), self.encode(v, depth)] for k, v in sorted(state.items()) if self.shows(k)]]
+        state = self.attributes(value, kind, state)
+        return ["obj", name, base, [[str(k), self.encode(v, depth)] for k, v in sorted(state.items())]]
 
 
 def state_of(value):
