@@ -123,10 +123,9 @@ class Language(Protocol):
         timeout_s: float = 600.0,
         test_timeout_s: float = 60.0,
     ) -> TestRun:
-        """Run the tests (all, or exactly ``ids``; never those of ``without``) and read the structured report.
+        """Run the tests (all, or exactly ``ids``; never those of ``without``; ``starved``: as on a busy machine).
 
-        ``starved``: with pauses at any point, as on a busy machine. A test of ``ids`` that did not report is
-        ``MISSING``. Never raises for what tests do.
+        A test of ``ids`` that did not report is ``MISSING``. Never raises for what tests do.
         """
         ...
 

@@ -82,11 +82,11 @@ def sections(diff: str) -> Iterator[str]:
 
 
 def is_bare(part: str) -> bool:
-    """The first line names both paths without a prefix."""
+    """The first line names both paths without a prefix. Of new files, ``git diff --no-index`` names ``b/`` twice."""
     head = part.partition("\n@@ ")[0]
     if moved := re.search(r"(?m)^(rename|copy) from (.*)\n\1 to (.*)$", head):
         return head.startswith(f"diff --git {moved[2]} {moved[3]}\n")
-    return len(set(sides_of(part))) == 1
+    return len(set(sides_of(part))) == 1 and not sides_of(part)[0].startswith(("a/", "b/", '"a/', '"b/'))
 
 
 def sides_of(part: str) -> tuple[str, ...]:
@@ -160,7 +160,7 @@ def _applied(
     return gone | {path: data for path, data in after.items() if before.get(path) != data}
 
 
-def _git_apply(root: Path, diff: str, strip: int) -> None:
+def _git_apply(root: Path, diff: str, strip: int = 1) -> None:
     command = ["git", "-c", "core.autocrlf=false", "-c", "core.symlinks=true", "apply", "--whitespace=nowarn"]
     command += [f"-p{strip}", "-"]
     env = {

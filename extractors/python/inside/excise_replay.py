@@ -18,6 +18,7 @@ import time
 sys.path[:] = [entry for entry in sys.path if entry != os.path.dirname(os.path.abspath(__file__))]
 sys.path.append(os.path.dirname(os.path.abspath(__file__)))
 import excise_clock as clock  # noqa: E402
+import excise_decode as decoding  # noqa: E402
 import excise_outcomes as outcomes  # noqa: E402
 import excise_values as values  # noqa: E402
 
@@ -28,8 +29,8 @@ MAX_ANSWER = 256 << 10
 def answer(call, removed):
     """What one call comes to."""
     random.seed(0)
-    args = [values.decode(node) for node in call["args"]]
-    kwargs = {key: values.decode(node) for key, node in call["kwargs"]}
+    args = [decoding.decode(node) for node in call["args"]]
+    kwargs = {key: decoding.decode(node) for key, node in call["kwargs"]}
 
     def opaque(cls):
         return any("%s:%s" % (base.__module__, base.__qualname__) in removed for base in cls.__mro__)

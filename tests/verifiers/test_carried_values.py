@@ -1,0 +1,143 @@
+"""Values travel honestly: what comes back is what went, and what cannot be carried is refused."""
+
+from __future__ import annotations
+
+import collections
+import decimal
+import enum
+import json
+import math
+import re
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from excise.extractors.python.runner import INSIDE
+
+from .inside_programs import Plain, decoding, load, values
+
+
+class Colour(enum.Enum):
+    RED = 1
+
+
+class Slotted:
+    __slots__ = ("__private", "a")
+
+    def __init__(self) -> None:
+        self.a, self.__private = 1, 2
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Slotted) and (self.a, self.__private) == (other.a, other.__private)
+
+    __hash__ = None  # type: ignore[assignment]
+
+
+Point = collections.namedtuple("Point", "x y")
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        None, True, 3, -(10**40), 1.5, float("inf"), -0.0, 2 + 3j, "é\ud800", b"\0x", bytearray(b"ab"), Ellipsis,
+        [1, [2]], (1,), {"b": 1, "a": [2]}, {1, 2}, frozenset({"x"}), collections.OrderedDict(a=1),
+        collections.Counter("aab"), collections.deque([1, 2], 5), range(1, 9, 2), slice(1, None), Path("a/b"),
+        decimal.Decimal("1.10"), re.compile("a+", re.I), Colour.RED, Point(1, 2), Plain([1]), Slotted(), len, Plain,
+        collections.defaultdict(list, {"a": [1]}),
+    ],
+    ids=lambda value: type(value).__name__,
+)  # fmt: skip
+def test_values_come_back_with_their_type(value: object, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, __name__, sys.modules[__name__])
+    node = json.loads(json.dumps(values.Encoder().encode(value)))
+    again = decoding.decode(node)
+    assert type(again) is type(value)
+    assert again == value
+    assert repr(again) == repr(value) or isinstance(value, Plain | Slotted | set | frozenset)
+
+
+class Loud(list):  # type: ignore[type-arg]
+    """Says something else of itself than it is."""
+
+    def __init__(self) -> None:
+        super().__init__([1, 2])
+        self.ready = True
+
+    def __iter__(self) -> Any:
+        return iter("no")
+
+    def extend(self, items: object) -> None:
+        raise AttributeError(self.ready)
+
+
+def test_a_container_s_true_content_travels(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, __name__, sys.modules[__name__])
+    again = decoding.decode(values.Encoder().encode(Loud()))
+    assert type(again) is Loud
+    assert list.__eq__(again, [1, 2])
+    assert again.ready
+
+
+@pytest.mark.parametrize(
+    "make",
+    [lambda: iter([1, 2, 3]), lambda: iter(range(3)), lambda: iter("abc"), lambda: iter({"a": 1}),
+     lambda: {1: 2}.items(), lambda: {1: 2}.keys(), lambda: {1: 2}.values(), lambda: reversed([1, 2])],
+)  # fmt: skip
+def test_iterators_within_objects_stay_where_they_are(make: Any) -> None:
+    value = make()
+    again = decoding.decode(values.Encoder().encode([value])[1][0])
+    assert list(again) == list(value) == list(make())
+
+
+def test_bound_methods_come_back_with_what_they_are_bound_to() -> None:
+    assert decoding.decode(values.Encoder().encode("a-b".partition))("-") == ("a", "-", "b")
+    assert decoding.decode(values.Encoder().encode(Path("a").joinpath))("b") == Path("a/b")
+
+
+def test_a_function_without_a_name_travels_as_its_code_where_it_may() -> None:
+    step = 2
+
+    def add(n: int, *, by: int = 1) -> int:
+        return n + by * step + len(INSIDE.name)
+
+    node = values.Encoder(carried=lambda function: True).encode([add, lambda: add(1)])
+    again, lazy = decoding.decode(json.loads(json.dumps(node)))
+    assert again is not add
+    assert again(1) == add(1) == lazy()
+    assert values.Encoder().encode(add) == ["fn"]
+    with pytest.raises(values.Unserialisable, match="removed code"):
+        values.Encoder(carried=lambda function: False).encode(add)
+
+
+def test_code_that_was_removed_does_not_travel(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "path", [str(INSIDE), *sys.path])
+    monkeypatch.setitem(sys.modules, "excise_values", values)
+    record = load("excise_record")
+    names: dict[str, Any] = {}
+    exec(compile("def outer():\n    return lambda: 1\nfree = lambda: 2\n", "/testbed/m.py", "exec"), names)
+    recorder = record.Recorder([("/testbed/m.py", 1, 2)])
+    assert not recorder.may_travel(names["outer"]())
+    assert recorder.may_travel(names["free"])
+
+
+def test_nan_comes_back() -> None:
+    assert math.isnan(decoding.decode(values.Encoder().encode(float("nan"))))
+
+
+@pytest.mark.parametrize(
+    "value",
+    [(x for x in ()), sys.stdout, object(), "x" * (1 << 20), list(range(10**5))],
+    ids=["generator", "file", "object", "long", "many"],
+)
+def test_what_cannot_be_carried_is_refused(value: object) -> None:
+    with pytest.raises(values.Unserialisable):
+        values.Encoder().encode(value)
+
+
+def test_cycles_are_refused() -> None:
+    loop: list[object] = []
+    loop.append(loop)
+    with pytest.raises(values.Unserialisable, match="cycle"):
+        values.Encoder().encode(loop)
