@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from excise.datasets import rows as convert
@@ -138,20 +138,14 @@ class TaskSet:
 
     def kit(self, instance_id: str) -> GradingKit | None:
         """What graders need beside a task; ``None`` for tasks that were made before there was any."""
-        verdicts = self.certificate(instance_id).verdicts
-        sha = next((v.evidence["kit"] for v in verdicts if v.gate == "g10_calls" and "kit" in v.evidence), "")
+        sha = _calls(self.certificate(instance_id)).get("kit", "")
         return from_json(GradingKit, self._blobs.path(sha, ".json").read_bytes()) if sha else None
 
     def tests_only(self) -> frozenset[str]:
         """Tasks of which recorded calls tell nothing, so that a grade rests on the tests' word alone."""
-        found = set()
-        for row in self._snapshot.rows("tasks"):
-            certificate = convert.certificate_from(row)
-            verdicts = certificate.verdicts if certificate is not None else ()
-            telling = any(v.gate == "g10_calls" and v.evidence.get("calls_telling") == "true" for v in verdicts)
-            if not telling:
-                found.add(str(row["instance_id"]))
-        return frozenset(found)
+        rows = self._snapshot.rows("tasks")
+        telling = ((row, _calls(convert.certificate_from(row)).get("calls_telling") == "true") for row in rows)
+        return frozenset(str(row["instance_id"]) for row, tells in telling if not tells)
 
     def _task_row(self, instance_id: str) -> Row:
         owner = self._owner(instance_id)
@@ -169,6 +163,12 @@ class TaskSet:
             if row["repo"] == name:
                 return row
         raise _unknown("repository", name, (str(row["repo"]) for row in rows))
+
+
+def _calls(certificate: Certificate | None) -> Mapping[str, str]:
+    """What the gate of recorded calls saw; empty where there was none."""
+    verdicts = certificate.verdicts if certificate is not None else ()
+    return next((verdict.evidence for verdict in verdicts if verdict.gate == "g10_calls"), {})
 
 
 def _unknown(what: str, wanted: str, known: Iterable[str]) -> StoreError:

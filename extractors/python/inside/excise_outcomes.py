@@ -16,6 +16,16 @@ def has(kind, *names):
     return all(any(name in vars(c) for c in kind.__mro__) for name in names)
 
 
+def names_of(kind):
+    """What a class may be taken for, an exception be caught as: from the most to the least particular."""
+    return ["%s:%s" % (c.__module__, c.__qualname__) for c in kind.__mro__[:-1]]
+
+
+def is_unnamed(kind):
+    """A private or local class: nobody else names it."""
+    return kind.__name__.startswith("_") or "<locals>" in kind.__qualname__
+
+
 def drained(value):
     """The first items of an iterator, and how it ended: ``end``, ``more``, or the name of an exception."""
     items = []
@@ -29,6 +39,10 @@ def drained(value):
     return items, "end"
 
 
+def is_mapping(kind):
+    return has(kind, "keys", "__getitem__", "__iter__")
+
+
 def brings_items(kind):
     """An iterator of another kind: written as a class, or made by a library."""
     files = kind.__module__ in ("io", "_io", "tempfile", "unittest.mock")
@@ -37,7 +51,7 @@ def brings_items(kind):
 
 def is_manager(kind, opaque):
     """A context manager of a class that nobody names: made by ``contextlib``, private, or the solver's own."""
-    unnamed = kind.__module__ == "contextlib" or kind.__name__.startswith("_") or "<locals>" in kind.__qualname__
+    unnamed = kind.__module__ == "contextlib" or is_unnamed(kind)
     entered = has(kind, "__enter__", "__exit__")
     return entered and kind.__module__ not in values.MADE_IN_C and (unnamed or opaque(kind))
 
@@ -69,7 +83,7 @@ def is_function(value, kind):
             return True
         return "._" in name.replace(":", ".") or values.find_or_none(name) is not value
     wraps = kind in (functools.partial, types.MethodType) or kind.__module__ in ("functools", "operator")
-    return wraps or kind.__name__.startswith("_") or "<locals>" in kind.__qualname__
+    return wraps or is_unnamed(kind)
 
 
 class SeenEncoder(values.Encoder):
@@ -79,8 +93,7 @@ class SeenEncoder(values.Encoder):
         node = super().instance(value, kind, depth)
         if node[0] != "obj":
             return node
-        names = ["%s:%s" % (c.__module__, c.__qualname__) for c in kind.__mro__[:-1]]
-        return ["seen", names, *(self.items(value, kind) or node[2:])]
+        return ["seen", names_of(kind), *(self.items(value, kind) or node[2:])]
 
     def attributes(self, value, kind, state):
         return {} if self.has_items(kind) else self.shown(state)
@@ -90,14 +103,13 @@ class SeenEncoder(values.Encoder):
         return {name: value for name, value in state.items() if not str(name).startswith("_")} or state
 
     def has_items(self, kind):
-        sized = has(kind, "__iter__", "__len__") or has(kind, "keys", "__getitem__", "__iter__")
-        return sized or brings_items(kind)
+        return has(kind, "__iter__", "__len__") or is_mapping(kind) or brings_items(kind)
 
     def items(self, value, kind):
         """Pairs or items, and how they ended; nothing for what has none."""
         again = type(self)(self.opaque)
         try:
-            if has(kind, "keys", "__getitem__", "__iter__"):
+            if is_mapping(kind):
                 return [["d", [[again.encode(k), again.encode(value[k])] for k in value]]]
             if self.has_items(kind):
                 items, end = drained(iter(value))
@@ -131,11 +143,6 @@ class AfterEncoder(SeenEncoder):
 
     def shown(self, state):
         return {name: value for name, value in state.items() if not str(name).startswith("_")}
-
-
-def names_of(error):
-    """What an exception may be caught as, from the most to the least particular."""
-    return ["%s:%s" % (c.__module__, c.__qualname__) for c in error.__mro__[:-1]]
 
 
 def outcome_of(call, arguments, opaque):

@@ -49,7 +49,7 @@ def answer(call, removed):
 def called(method, args, kwargs):
     """A method's answer. Operators are used as such: which side gives up (``NotImplemented``) is nobody's affair."""
     usual = getattr(operator, method, None) if method.startswith("__") else None
-    if usual is not None and not kwargs and len(args) == (3 if method == "__setitem__" else min(len(args), 2)):
+    if usual is not None and not kwargs and len(args) <= (3 if method == "__setitem__" else 2):
         return usual(*args)
     turned = getattr(operator, "__" + method[3:], None) if method.startswith("__r") else None
     if turned is not None and len(args) == 2 and not kwargs:
