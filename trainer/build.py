@@ -20,6 +20,7 @@ from excise.trainer.learner import Learner, LearnerSettings, LessonSettings
 from excise.trainer.loop import Parts
 from excise.trainer.metered import MeteredEngine
 from excise.trainer.objective.effort import with_penalties
+from excise.trainer.objective.policy import without_dropout
 from excise.trainer.objective.privileged import PrivilegedContext
 from excise.trainer.objective.sequences import sequences
 from excise.trainer.objective.teachers import (
@@ -84,13 +85,14 @@ def build_policy(settings: TrainSettings) -> Policy:
 
 def build_learner(settings: TrainSettings, model: torch.nn.Module, device: torch.device | None = None) -> Learner:
     """The learner of a model that is there, on ``device`` (where it is, if nothing is said)."""
-    wanted = learner_settings(settings)
+    wanted = _fitting(learner_settings(settings), model)
+    without_dropout(model)
     ranks = Ranks()
     device = device or next(model.parameters()).device
     taught = wanted.lessons is not None
     first_needed = wanted.loss.beta > 0 or (taught and settings.teacher.kind is not TeacherKind.EMA)
     first = frozen_copy(model) if first_needed else None
-    average = frozen_copy(model) if taught and settings.teacher.kind is TeacherKind.EMA else None
+    average = frozen_copy(model).float() if taught and settings.teacher.kind is TeacherKind.EMA else None
     for one in (model, first, average):
         if one is not None and ranks.world > 1:
             shard(one, device)
@@ -114,6 +116,16 @@ def learner_settings(settings: TrainSettings) -> LearnerSettings:
         return settings.learner
     lessons = settings.learner.lessons or LessonSettings(weight=1.0)
     return replace(settings.learner, policy_weight=0.0, lessons=lessons)
+
+
+def _fitting(wanted: LearnerSettings, model: torch.nn.Module) -> LearnerSettings:
+    """The same, without lessons for which the model's context is too short."""
+    config: Any = getattr(model, "config", None)
+    most = getattr(config.get_text_config(), "max_position_embeddings", None) if config is not None else None
+    if wanted.lessons is None or not most:
+        return wanted
+    limits = replace(wanted.lessons.limits, sequence=min(wanted.lessons.limits.sequence, int(most)))
+    return replace(wanted, lessons=replace(wanted.lessons, limits=limits))
 
 
 def rate_of(table: RateTable, steps: int) -> Callable[[int], float]:
@@ -189,9 +201,9 @@ def keeper(
 def _teacher(
     settings: TrainSettings, model: torch.nn.Module, first: torch.nn.Module | None, average: torch.nn.Module | None
 ) -> Teacher:
-    rate = settings.teacher.rate
+    rate = settings.teacher.pace
     if average is not None:
-        return EmaTeacher(average, rate)
+        return EmaTeacher(average, rate, next(model.parameters()).dtype)
     assert first is not None
     if settings.teacher.kind is TeacherKind.TRUST_REGION:
         return TrustRegionTeacher(first, model, rate)

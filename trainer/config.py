@@ -21,7 +21,7 @@ from excise.trainer.learner import LearnerSettings
 from excise.trainer.loop import LoopSettings
 from excise.trainer.objective.effort import EffortPrices
 from excise.trainer.objective.privileged import PrivilegedKind
-from excise.trainer.objective.teachers import TeacherKind
+from excise.trainer.objective.teachers import USUAL_RATE, TeacherKind
 from excise.trainer.optimizers.build import OptimizerSettings
 from excise.trainer.rollouts.settings import RolloutSettings
 from excise.trainer.trial import EvalSettings
@@ -81,10 +81,16 @@ class TeacherTable(_Table):
 
     kind: TeacherKind = TeacherKind.EMA
     """Which."""
-    rate: float = Field(default=0.02, gt=0, le=1)
-    """Of the moving average per step; for the trust region, the live policy's share of the logits (0.01 is usual)."""
+    rate: float | None = Field(default=None, gt=0, le=1)
+    """Of the moving average per step (0.02 if nothing is said); for the trust region, the live policy's share of the
+    logits (0.01)."""
     privileged: PrivilegedKind | None = None
     """What the teacher is told where a whole group failed; nothing by default."""
+
+    @property
+    def pace(self) -> float:
+        """:attr:`rate`, or what is usual for the teacher; 0 for one that stays as it is."""
+        return USUAL_RATE.get(self.kind, 0.0) if self.rate is None else self.rate
 
 
 class SdftTable(_Table):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import math
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import torch
@@ -15,7 +15,7 @@ from excise.trainer.objective.advantages import advantages
 from excise.trainer.objective.distillation import Divergence, divergence, lesson_loss
 from excise.trainer.objective.loss import LossSettings, policy_loss
 from excise.trainer.objective.packing import Row, can_share, make_row, pack_ids, pack_rows, wanted_places
-from excise.trainer.objective.policy import entropies, predicted_logits, token_logprobs
+from excise.trainer.objective.policy import entropies, keeps_apart, predicted_logits, token_logprobs
 from excise.trainer.objective.sequences import Counts, LessonLimits, TrainingSequence, sequences
 from excise.trainer.objective.teachers import Teacher
 from excise.trainer.optimizers.clipping import clip_gradients
@@ -27,7 +27,8 @@ class LessonSettings:
     """What is learned from a teacher, and how much it weighs."""
 
     weight: float = 0.1
-    """Of the lessons' loss beside the policy gradient's."""
+    """Of the lessons' loss beside the policy gradient's: the mean over the tokens of each kind of lesson (hints,
+    privileged context, demonstrations), added up over the kinds. Divergences are those at temperature 1."""
     k: int = 100
     """Tokens of the student that are looked at one by one."""
     kind: Divergence = Divergence.REVERSE_KL
@@ -49,7 +50,7 @@ class LearnerSettings:
     lessons: LessonSettings | None = None
     """``None``: no lessons."""
     reference_length: int = 1024
-    """Z is the number of rollouts times this: about the tokens of one."""
+    """Z is the number of rollouts that count, in groups with a signal, times this: about the tokens of one."""
     temperature: float = 1.0
     """That the sampler used."""
     row_tokens: int = 8192
@@ -82,7 +83,9 @@ class Learner:
         self.ranks = ranks or Ranks()
         self._reference = reference
         self._device = next(model.parameters()).device
-        self._shares = can_share(model)
+        packs = keeps_apart(model)
+        self._shares = packs and can_share(model) and keeps_apart(model, share=True)
+        self._row_tokens = settings.row_tokens if packs else 1  # what is longer gets a row of its own
 
     def say(self, what: str, *arguments: object) -> None:
         """Told to the other ranks, where there are any, before this one does it; see :mod:`excise.trainer.leading`."""
@@ -123,11 +126,11 @@ class Learner:
     def _accumulate(self, members: list[TrainingSequence], num_rollouts: int, version: int) -> dict[str, float]:
         """Gradients of the whole batch, row after row; sums over all ranks."""
         normaliser = float(max(1, num_rollouts) * self.settings.reference_length)
-        num_taught = sum(len(lesson.places) for member in members for lesson in member.lessons)
+        num_taught = _taught_tokens(members)
         rows = pack_rows(
             [member.ids for member in members],
             [wanted_places(member) for member in members],
-            self.settings.row_tokens,
+            self._row_tokens,
             share=self._shares,
         )
         mine = self.ranks.share(rows)
@@ -143,7 +146,7 @@ class Learner:
         return self.ranks.summed({name: float(value) for name, value in sums.items()})
 
     def _row_loss(
-        self, row: Row, normaliser: float, num_taught: int, version: int
+        self, row: Row, normaliser: float, num_taught: Mapping[str, int], version: int
     ) -> tuple[torch.Tensor, dict[str, torch.Tensor]]:
         settings = self.settings
         with self._autocast():
@@ -167,7 +170,7 @@ class Learner:
                 logits[index], theirs, logprobs[index], row.sampler[index],
                 k=settings.lessons.k, kind=settings.lessons.kind, cap=settings.lessons.cap,
             )  # fmt: skip
-            part = settings.lessons.weight * weighted / max(1, num_taught)
+            part = settings.lessons.weight * weighted / num_taught[placed.lesson.kind]
             loss = loss + part
             for name, value in (("loss_lessons", part.detach()), ("hint_kl", plain)):
                 sums[name] = sums.get(name, torch.zeros((), device=self._device)) + value
@@ -181,7 +184,7 @@ class Learner:
         found: dict[int, torch.Tensor] = {}
         told = [placed.teacher_ids for placed in row.lessons]
         places = [placed.lesson.teacher_places for placed in row.lessons]
-        passes = pack_rows(told, places, self.settings.row_tokens, share=self._shares)
+        passes = pack_rows(told, places, self._row_tokens, share=self._shares)
         for _ in range(len(passes), self.ranks.most(len(passes))):  # a sharded teacher needs every rank each time
             self.teacher.logits(pack_ids([[0, 0]], [[1]], self._device))
         for chosen in passes:
@@ -210,14 +213,21 @@ class Learner:
 
     @torch.no_grad()
     def score(self, token_ids: Sequence[Sequence[int]], temperature: float = 1.0) -> list[list[float]]:
-        """Log-probability of each token given those before it (the first is 0), as an engine's ``score`` gives it."""
+        """Log-probability of each token given those before it (the first is 0), as an engine's ``score`` gives it.
+
+        Sequences stand in rows, as they do in training.
+        """
         self.model.eval()
-        found = []
-        for ids in token_ids:
-            packed = pack_ids([ids], [range(1, len(ids))], self._device)
+        found: list[list[float]] = [[] for _ in token_ids]
+        places = [range(1, len(ids)) for ids in token_ids]
+        for chosen in pack_rows(token_ids, places, self._row_tokens, share=self._shares):
+            told, wanted = [token_ids[index] for index in chosen], [places[index] for index in chosen]
+            packed = pack_ids(told, wanted, self._device, share=self._shares)
             with self._autocast():
                 logits = predicted_logits(self.model, packed)
-            found.append([0.0, *token_logprobs(logits, packed.targets, temperature).tolist()])
+            parts = token_logprobs(logits, packed.targets, temperature).split([len(some) for some in wanted])
+            for index, part in zip(chosen, parts, strict=True):
+                found[index] = [0.0, *part.tolist()]
         return found
 
     @torch.no_grad()
@@ -250,6 +260,15 @@ class Learner:
 
         for name, tensor in weights:
             yield from revert_weight_conversion(self.model, {name: tensor}).items()
+
+
+def _taught_tokens(members: Iterable[TrainingSequence]) -> dict[str, int]:
+    """Tokens that are learned from lessons, by the lessons' kind: hints are few beside privileged context."""
+    found: dict[str, int] = {}
+    for member in members:
+        for lesson in member.lessons:
+            found[lesson.kind] = found.get(lesson.kind, 0) + len(lesson.places)
+    return found
 
 
 def _metrics(sums: dict[str, float], counts: Counts, num_sequences: int) -> dict[str, float]:

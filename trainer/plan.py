@@ -76,6 +76,6 @@ def _lessons(settings: TrainSettings) -> str:
     lessons = settings.learner.lessons
     if lessons is None and settings.method is Method.RL:
         return "none"
-    teacher = f"{settings.teacher.kind} at rate {settings.teacher.rate:g}"
+    teacher = f"{settings.teacher.kind} at rate {settings.teacher.pace:g}"
     told = f", told {settings.teacher.privileged} where a whole group failed" if settings.teacher.privileged else ""
     return f"weight {lessons.weight if lessons else 1.0:g} from a teacher ({teacher}){told}"

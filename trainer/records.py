@@ -93,6 +93,10 @@ class Segment:
     """Its last answer is a summary that begins the next segment."""
 
 
+SAME_REWARD = 1e-9
+"""Rewards that are closer are equal: what is between them is rounding."""
+
+
 class Ending(StrEnum):
     """How a rollout ended."""
 
@@ -206,4 +210,5 @@ class Group:
     @property
     def has_signal(self) -> bool:
         """Whether their rewards differ, and something succeeded: to fail at less expense is nothing to learn."""
-        return not self.failed and len({rollout.reward for rollout in self.counting}) > 1
+        rewards = [rollout.reward for rollout in self.counting]
+        return not self.failed and bool(rewards) and max(rewards) - min(rewards) >= SAME_REWARD

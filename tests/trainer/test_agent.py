@@ -225,6 +225,7 @@ def test_a_summary_begins_the_next_segment(arena: TaskArena, task: Task) -> None
     assert "hm" not in text.partition("summary of it")[2][:30]
     assert (rollout.usage.num_summaries, rollout.usage.num_turns) == (1, 3)
     assert rollout.usage.thinking == len("<think>hm</think>")
+    assert 1000 < rollout.usage.tool_output < 2000, "what seq said, and not that it is to be summed up"
 
 
 def test_where_the_template_rewrites_history_a_segment_begins(arena: TaskArena, task: Task) -> None:
@@ -236,6 +237,7 @@ def test_where_the_template_rewrites_history_a_segment_begins(arena: TaskArena, 
     assert "<think>a</think>" in tokenizer.decode(list(first.ids))
     assert "<think>" not in tokenizer.decode(list(second.ids))
     assert "README.md" in tokenizer.decode(list(second.ids))
+    assert rollout.usage.tool_output > 50
 
 
 def test_tampering_is_flagged_and_kept(arena: TaskArena, task: Task) -> None:
@@ -257,6 +259,27 @@ def test_many_at_once(arena: TaskArena, task: Task) -> None:
     group, _ = attempts(arena, task, script, 24)
     assert {rollout.ending for rollout in group.rollouts} == {Ending.FINISHED}
     assert time.monotonic() - began < 60
+
+
+def test_who_waits_for_a_grade_takes_no_place(arena: TaskArena, task: Task, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One place: the second attempt is made while the first one is being graded."""
+    order: list[str] = []
+    really = arena.grade
+
+    async def grade(instance_id: str, diff: str) -> Any:
+        order.append("grading")
+        while order.count("said") < 4:
+            await asyncio.sleep(0.01)
+        return await really(instance_id, diff)
+
+    def say(text: str) -> str:
+        order.append("said")
+        return call("finish") if "a.txt" in text else call("write_file", path="a.txt", content="a")
+
+    monkeypatch.setattr(arena, "grade", grade)
+    group, _ = attempts(arena, task, say, 2, settings=SETTINGS.model_copy(update={"at_once": 1}))
+    assert {rollout.ending for rollout in group.rollouts} == {Ending.FINISHED}
+    assert order == ["said", "said", "grading", "said", "said", "grading"]
 
 
 def test_a_cancelled_attempt_leaves_no_sandbox(arena: TaskArena, task: Task, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,6 +10,8 @@ from typing import Any
 import pytest
 import torch
 
+from excise.trainer.build import build_learner
+from excise.trainer.config import TrainSettings
 from excise.trainer.learner import Learner, LearnerSettings, LessonSettings
 from excise.trainer.objective.distillation import Divergence, divergence, lesson_loss, top_and_rest
 from excise.trainer.objective.packing import pack_ids
@@ -231,6 +233,63 @@ def test_the_moving_average_moves_and_the_others_do_not() -> None:
     expected = 0.99 * predicted_logits(first, packed) + 0.01 * predicted_logits(model, packed)
     torch.testing.assert_close(mixed, expected)
     assert not mixed.requires_grad
+
+
+def test_the_average_of_a_model_in_16_bits_moves_too() -> None:
+    student = tiny_model(0, dtype=torch.bfloat16)
+    settings = TrainSettings.model_validate(
+        {"folder": "run", "policy": {"model": "m"}, "learner": {"lessons": {}}, "teacher": {"rate": 0.02}}
+    )
+    learner = build_learner(settings, student)
+    assert isinstance(learner.teacher, EmaTeacher)
+    before = [p.detach().clone().float() for p in student.parameters()]
+    with torch.no_grad():
+        for parameter in student.parameters():
+            parameter.mul_(1 + 2**-7)
+    for _ in range(200):
+        learner.teacher.follow(student)
+    average = learner.teacher.weights()
+    assert average is not None
+    for old, mid, new in zip(before, average.parameters(), student.parameters(), strict=True):
+        assert mid.dtype == torch.float32
+        torch.testing.assert_close(mid, old + (1 - 0.98**200) * (new.float() - old), atol=1e-4, rtol=1e-4)
+    packed = pack_ids([IDS], [range(1, 10)], CPU)
+    exact = predicted_logits(student, packed).float()
+    assert (learner.teacher.logits(packed) - exact).abs().max() < 0.1 * exact.std()
+
+
+def test_lessons_for_which_the_models_context_is_too_short_are_left_out() -> None:
+    settings = TrainSettings.model_validate(
+        {"folder": "run", "policy": {"model": "m"}, "learner": {"lessons": {}}, "teacher": {"kind": "frozen"}}
+    )
+    for most, taken in ((11, 0.0), (12, 1.0)):
+        model = tiny_model(0, max_position_embeddings=most)
+        metrics = build_learner(settings, model).step(one(hinted(model)), 0)
+        assert metrics.get("hints_taken", 0.0) == taken
+
+
+def test_hints_and_privileged_context_weigh_by_their_own_number_of_tokens() -> None:
+    """A group that failed with long answers takes nothing from the hints of another."""
+    wise, model = tiny_model(5), tiny_model(0)
+    long = [2, 7, 1, 8, 2, 8, 1, 8, 2, 8, 4, 5, 9, 0, 4, 5]
+    told = rollout_of("h-0", [segment_of(long, [(2, 16)], plain_logprobs(model, long).detach().tolist())], 0.0)
+    failed = Group(group_id="h", instance_id="u", rollouts=(replace(told, privileged=HINT),))
+
+    def gradient(groups: list[Group]) -> torch.Tensor:
+        model.zero_grad()
+        learner = Learner(model, torch.optim.SGD(model.parameters(), lr=0.0), LESSONS, teacher=FrozenTeacher(wise))
+        learner.step(groups, 0)
+        return torch.cat([p.grad.flatten() for p in model.parameters() if p.grad is not None])
+
+    hints = list(one(hinted(model)))
+    torch.testing.assert_close(gradient([*hints, failed]), gradient(hints) + gradient([failed]), atol=1e-9, rtol=1e-6)
+
+
+def test_a_hint_that_is_too_long_for_rollouts_is_counted() -> None:
+    segment = hinted(tiny_model(0))
+    long = replace(segment, turns=tuple(replace(turn, hint_ids=()) for turn in segment.turns))
+    found, counts = sequences(one(long), {}, hints=LessonLimits())
+    assert (found, counts.taken, counts.skipped, counts.by_name) == ([], 0, 1, {"unknown_tool": 1})
 
 
 @pytest.mark.parametrize("limits", [LessonLimits(context=2), LessonLimits(sequence=11)])

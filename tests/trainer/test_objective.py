@@ -8,79 +8,28 @@ from dataclasses import replace
 import pytest
 import torch
 
-from excise.trainer.learner import Learner, LearnerSettings
+from excise.trainer.learner import Learner
 from excise.trainer.objective.advantages import advantages, group_advantages
 from excise.trainer.objective.effort import EffortPrices, concave_cost, spending, with_penalties
 from excise.trainer.objective.loss import LossSettings, policy_loss
-from excise.trainer.objective.packing import can_share, make_row, pack_ids, pack_rows
-from excise.trainer.objective.policy import entropies, predicted_logits, token_logprobs
+from excise.trainer.objective.packing import make_row, pack_ids
+from excise.trainer.objective.policy import (
+    entropies,
+    predicted_logits,
+    token_logprobs,
+    without_dropout,
+)
 from excise.trainer.objective.sequences import sequences
 from excise.trainer.optimizers.build import OptimizerSettings, build_optimizer
-from excise.trainer.records import Ending, Group, Usage
+from excise.trainer.records import Group, Usage
 
+from .formula import UNBOUND, close, gradients, learned, mixed_groups, written_out
 from .tiny_policy import VOCABULARY, plain_logprobs, random_group, rollout_of, segment_of, tiny_model
-
-
-def written_out(
-    model: torch.nn.Module, groups: list[Group], settings: LearnerSettings, reference: torch.nn.Module | None = None
-) -> torch.Tensor:
-    """The formula of the design, one token after the other, one forward pass per segment."""
-    constants = settings.loss
-    counting = [r for g in groups for r in g.rollouts if r.counts and g.has_signal]
-    normaliser = len(counting) * settings.reference_length
-    total = torch.zeros((), dtype=torch.float64)
-    for group in groups:
-        mine = [r for r in group.rollouts if r.counts]
-        if not group.has_signal:
-            continue
-        for rollout in mine:
-            advantage = rollout.reward - sum(r.reward for r in mine) / len(mine)
-            for segment in rollout.segments:
-                ours = plain_logprobs(model, segment.ids, settings.temperature)
-                theirs = plain_logprobs(reference, segment.ids, settings.temperature).detach() if reference else None
-                for place, drawn in enumerate(segment.sampled):
-                    if not drawn:
-                        continue
-                    mu = segment.logprobs[place]
-                    moved = math.exp(ours[place].item()) - math.exp(mu)
-                    masked = (advantage > 0 and moved > 0.2) or (advantage < 0 and moved < -0.2)
-                    ratio = min(math.exp(ours[place].item() - mu), constants.cap)
-                    drift = ours[place].item() - theirs[place].item() if theirs is not None else 0.0
-                    weight = 0.0 if masked else ratio * (advantage - constants.beta * drift)
-                    total = total - weight * ours[place] / normaliser
-                    total = total + constants.kappa * (ours[place] - mu) ** 2 / normaliser
-    return total
-
-
-def gradients(model: torch.nn.Module) -> torch.Tensor:
-    return torch.cat([p.grad.flatten() for p in model.parameters() if p.grad is not None])
-
-
-def learned(model: torch.nn.Module, groups: list[Group], settings: LearnerSettings, **rest: object) -> torch.Tensor:
-    """Gradient of one step that moves nothing."""
-    learner = Learner(model, torch.optim.SGD(model.parameters(), lr=0.0), settings, **rest)  # type: ignore[arg-type]
-    learner.step(groups, version=0)
-    return gradients(model)
 
 
 @pytest.fixture
 def groups() -> list[Group]:
-    infra = rollout_of("c-9", [segment_of([1, 2, 3, 4], [(2, 4)], [-1.0] * 4)], 1.0, ending=Ending.INFRA)
-    flagged = rollout_of("c-8", [segment_of([1, 2, 3, 4], [(2, 4)], [-1.0] * 4)], 1.0, flags=("leak_used",))
-    third = random_group("c", 3, [0.0, 0.5, 1.0])
-    return [
-        random_group("a", 1, [1.0, 0.0, 0.0, 1.0]),
-        random_group("b", 2, [1.0, 1.0]),
-        replace(third, rollouts=(*third.rollouts, infra, flagged)),
-    ]
-
-
-def close(found: torch.Tensor, wanted: torch.Tensor) -> bool:
-    """To the precision of float32, in which the model's norms are taken whatever its weights are."""
-    return bool((found - wanted).norm() < 1e-6 * wanted.norm())
-
-
-UNBOUND = LearnerSettings(reference_length=10, row_tokens=64, max_grad_norm=1e9)
+    return mixed_groups()
 
 
 @pytest.mark.parametrize(
@@ -170,94 +119,20 @@ def test_gradient_accumulation_is_one_big_batch(groups: list[Group], row_tokens:
     assert close(parts, whole)
 
 
-@pytest.mark.parametrize("attention", ["sdpa", "eager"])
-def test_packed_sequences_do_not_see_each_other(attention: str) -> None:
-    model = tiny_model(0, attn_implementation=attention)
-    lists = [[1, 2, 3, 4, 5], [6, 7], [8, 9, 10, 11, 12, 13, 14]]
-    packed = pack_ids(lists, [range(1, len(ids)) for ids in lists], torch.device("cpu"))
-    logits = predicted_logits(model, packed)
-    alone = torch.cat([model(input_ids=torch.tensor([ids])).logits[0, :-1] for ids in lists])
-    assert close(logits, alone)
-    mixed = model(input_ids=packed.ids, position_ids=torch.arange(14)[None]).logits[0, packed.predict]
-    assert (mixed - alone).abs().max() > 1e-3
+@pytest.mark.parametrize("name", ["gpt2", "qwen3"])
+def test_nothing_is_dropped_in_training(name: str) -> None:
+    if name == "gpt2":
+        from transformers import GPT2Config, GPT2LMHeadModel
 
-
-def test_windows_of_attention_hold_in_packed_rows() -> None:
-    changes = {"use_sliding_window": True, "sliding_window": 3, "max_window_layers": 0}
-    model = tiny_model(0, layer_types=["sliding_attention", "full_attention"], **changes)
-    lists = [[1, 2, 3, 4, 5, 6, 7, 8], [8, 9, 10, 11, 12, 13, 14]]
-    packed = pack_ids(lists, [range(1, len(ids)) for ids in lists], torch.device("cpu"))
-    alone = torch.cat([model(input_ids=torch.tensor([ids])).logits[0, :-1] for ids in lists])
-    assert close(predicted_logits(model, packed), alone)
-    unwindowed = tiny_model(0)(input_ids=torch.tensor([lists[0]])).logits[0, :-1]
-    assert (unwindowed - alone[:7]).abs().max() > 1e-3
-
-
-def test_rows_are_full_and_nothing_is_cut() -> None:
-    lengths = [5, 9, 2, 2, 7, 1, 30]
-    lists = [[number] * length for number, length in enumerate(lengths)]
-    rows = pack_rows(lists, [[]] * 7, 10)
-    assert sorted(i for row in rows for i in row) == list(range(7))
-    assert [6] in rows
-    assert all(sum(lengths[i] for i in row) <= 10 for row in rows if row != [6])
-    assert len(rows) == 4
-    assert pack_rows([], [], 10) == []
-
-
-ANSWERS = [[3, 1, 4, 1, 5], [3, 1, 4, 9, 2, 6, 5], [8, 8, 8, 3], [3, 1, 4, 3]]
-"""Three to one prompt of three tokens, one to another."""
-DRAWN = [[3, 4], [3, 5, 6], [2, 3], [3]]
-
-
-def test_a_shared_prompt_is_read_once_and_nothing_else_is_seen() -> None:
-    (row,) = pack_rows(ANSWERS, DRAWN, 14, share=True)
-    lists, places = [ANSWERS[n] for n in row], [DRAWN[n] for n in row]
-    both = list(zip(lists, places, strict=True))
-    packed = pack_ids(lists, places, torch.device("cpu"), share=True)
-    assert packed.ids.shape[1] == 3 + 2 + 4 + 1 + 4
-    model = tiny_model(0)
-    alone = torch.cat([model(input_ids=torch.tensor([ids])).logits[0, [n - 1 for n in wanted]] for ids, wanted in both])
-    assert close(predicted_logits(model, packed), alone)
-    assert packed.targets.tolist() == [ids[n] for ids, wanted in both for n in wanted]
-    assert pack_ids(lists, places, torch.device("cpu")).mask is None
-
-
-@pytest.mark.parametrize("most", [1, 8, 9, 10, 13])
-def test_rows_hold_as_many_answers_as_fit_behind_their_prompt(most: int) -> None:
-    rows = pack_rows(ANSWERS, DRAWN, most, share=True)
-    assert sorted(n for row in rows for n in row) == [0, 1, 2, 3]
-    for row in rows:
-        packed = pack_ids([ANSWERS[n] for n in row], [DRAWN[n] for n in row], torch.device("cpu"), share=True)
-        assert packed.ids.shape[1] <= most or len(row) == 1
-
-
-@pytest.mark.parametrize("row_tokens", [8, 1000])
-def test_gradients_with_shared_prompts_are_those_without(row_tokens: int) -> None:
-    groups = []
-    for number, prompt in enumerate(([3, 1, 4, 1, 5, 9, 2, 6], [2, 7])):
-        answers = [[5, 3, 5], [8], [9, 7, 9, 3], [2, 3]]
-        rollouts = []
-        for i, answer in enumerate(answers):
-            ids, drawn = prompt + answer, [(len(prompt), len(prompt + answer))]
-            rollouts.append(rollout_of(f"{number}-{i}", [segment_of(ids, drawn, [-2.0] * len(ids))], float(i == 2)))
-        groups.append(Group(group_id=str(number), instance_id="task", rollouts=tuple(rollouts)))
-    settings = replace(UNBOUND, row_tokens=row_tokens, loss=LossSettings(beta=0.2))
-    model, reference = tiny_model(0), tiny_model(7)
-    written_out(model, groups, settings, reference).backward()
-    wanted = gradients(model)
-    learner = Learner(model, torch.optim.SGD(model.parameters(), lr=0.0), settings, reference=reference)
-    assert can_share(model)
-    tokens = learner.step(groups, version=0)["trained_tokens"]
-    assert close(gradients(model), wanted)
-    assert tokens == 30 if row_tokens == 1000 else tokens < 60
-
-
-def test_prompts_are_shared_only_where_the_mask_is_heeded() -> None:
-    assert can_share(tiny_model(0))
-    assert not can_share(tiny_model(0, attn_implementation="eager"))
-    windows = {"use_sliding_window": True, "sliding_window": 3, "max_window_layers": 0}
-    assert not can_share(tiny_model(0, layer_types=["sliding_attention", "full_attention"], **windows))
-    assert not can_share(torch.nn.Linear(1, 1))
+        model: torch.nn.Module = GPT2LMHeadModel(GPT2Config(vocab_size=17, n_embd=16, n_layer=2, n_head=4))
+    else:
+        model = tiny_model(0, attention_dropout=0.5)
+    ids = torch.tensor([[1, 2, 3, 4, 5, 6]])
+    model.train()
+    assert not torch.equal(model(input_ids=ids).logits, model(input_ids=ids).logits)
+    without_dropout(model)
+    assert model.training
+    assert torch.equal(model(input_ids=ids).logits, model.eval()(input_ids=ids).logits)
 
 
 def test_activation_checkpointing_changes_nothing(groups: list[Group]) -> None:
@@ -294,6 +169,18 @@ def test_advantages_are_of_rollouts_that_count(groups: list[Group]) -> None:
     assert found == {"c-0": -0.5, "c-1": 0.0, "c-2": 0.5}
     assert sum(advantages(groups).values()) == pytest.approx(0)
     assert group_advantages(Group(group_id="e", instance_id="t", rollouts=())) == {}
+
+
+def test_what_is_left_by_rounding_is_no_reward() -> None:
+    segment = segment_of([1, 2, 3], [(1, 3)], [-1.0] * 3)
+
+    def group(rewards: list[float]) -> Group:
+        rollouts = tuple(rollout_of(f"g-{n}", [segment], reward) for n, reward in enumerate(rewards))
+        return Group(group_id="g", instance_id="t", rollouts=rollouts)
+
+    assert not group([0.1 + 0.2, 0.3]).has_signal
+    assert group([0.3, 0.3001]).has_signal
+    assert group_advantages(group([0.1, 0.7, 0.4]))["g-2"] == 0.0
 
 
 def test_both_segments_of_a_rollout_have_its_one_advantage(groups: list[Group]) -> None:

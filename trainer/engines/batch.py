@@ -208,17 +208,24 @@ def draw(logits: torch.Tensor, answers: Sequence[Answer], version: int) -> None:
     temperatures = torch.tensor([answer.sampling.temperature or 1.0 for answer in answers], device=logits.device)
     logprobs = torch.log_softmax(logits / temperatures[:, None], dim=-1)
     ids = logprobs.argmax(dim=-1)
-    free = [n for n, a in enumerate(answers) if a.sampling.temperature > 0 and a.generator is None]
-    if free:
-        ids[free] = torch.multinomial(logprobs[free].exp(), 1)[:, 0]
-    for n, answer in enumerate(answers):
-        if answer.sampling.temperature > 0 and answer.generator is not None:
-            ids[n] = torch.multinomial(logprobs[n].exp(), 1, generator=answer.generator)[0]
+    if warm := [n for n, answer in enumerate(answers) if answer.sampling.temperature > 0]:
+        ids[warm] = _drawn(logprobs[warm], [answers[n].generator for n in warm])
     chosen = logprobs.gather(1, ids[:, None])[:, 0].tolist()
     for answer, token, logprob in zip(answers, ids.tolist(), chosen, strict=True):
         answer.ids.append(token)
         answer.logprobs.append(logprob)
         answer.versions.append(version)
+
+
+def _drawn(logprobs: torch.Tensor, generators: Sequence[torch.Generator | None]) -> torch.Tensor:
+    """``[rows]``: a token from each row of ``[rows, vocabulary]``, by inversion of its distribution function.
+
+    ``torch.multinomial`` draws a random number for each word of the vocabulary; this draws one for each row.
+    """
+    sums = logprobs.exp().cumsum(dim=-1, dtype=torch.float64)
+    device = logprobs.device
+    points = torch.cat([torch.rand(1, 1, dtype=torch.float64, device=device, generator=g) for g in generators])
+    return torch.searchsorted(sums, points * sums[:, -1:], right=True)[:, 0].clamp(max=logprobs.shape[1] - 1)
 
 
 def _stacked(above: torch.Tensor, below: torch.Tensor) -> torch.Tensor:

@@ -18,6 +18,7 @@ import torch
 
 from excise.errors import EngineError
 from excise.trainer.engines.batch import Answer, Batch
+from excise.trainer.engines.packed_linear import pack_linears
 from excise.trainer.records import Generation, Sampling, Stop
 
 STOP_S = 30.0
@@ -69,6 +70,7 @@ class TransformersEngine:
         conversations can go on from, ``deadline_s`` the longest that any call may take.
         """
         self.model = model.eval()
+        pack_linears(model)
         own = int(model.config.get_text_config().max_position_embeddings)
         self.context_length = min(context_length or own, own)
         self.max_batch, self.max_prefill, self.deadline_s = max_batch, max_prefill, deadline_s
@@ -233,6 +235,7 @@ class TransformersEngine:
             raise EngineError(f"{len(missing)} weights are missing, {missing[0]} among them.")
         for name, tensor in weights:
             own[name].data.copy_(tensor)
+        pack_linears(self.model)
         self._batch.forget()
         self._version = version
 

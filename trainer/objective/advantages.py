@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 
-from excise.trainer.records import Group
+from excise.trainer.records import SAME_REWARD, Group
 
 
 def group_advantages(group: Group) -> dict[str, float]:
@@ -19,7 +19,8 @@ def group_advantages(group: Group) -> dict[str, float]:
     if not counting:
         return {}
     mean = math.fsum(rollout.reward for rollout in counting) / len(counting)
-    return {rollout.rollout_id: rollout.reward - mean for rollout in counting}
+    beyond = {rollout.rollout_id: rollout.reward - mean for rollout in counting}
+    return {name: value if abs(value) >= SAME_REWARD else 0.0 for name, value in beyond.items()}
 
 
 def advantages(groups: Iterable[Group]) -> dict[str, float]:

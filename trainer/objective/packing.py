@@ -3,7 +3,8 @@
 The row is one sequence for the model, ``[1, T]``, with position ids that begin again at 0 where a sequence does.
 transformers makes the block-diagonal causal mask from them (``masking_utils.create_causal_mask``, where no mask and no
 cache is given), for SDPA and eager attention alike, with the windows of layers that have one; flash attention reads the
-boundaries off the position ids. So nothing here depends on the kind of attention, and nothing is padded.
+boundaries off the position ids. So nothing here depends on the kind of attention, and nothing is padded. A model with
+layers that do not heed position ids gets one sequence a row: :func:`excise.trainer.objective.policy.keeps_apart`.
 
 Where prompts are shared, a row is a forest: a prompt, and behind it its answers, each of which sees the prompt and
 itself. That takes a mask of our own, which only SDPA over whole contexts has a use for: :func:`can_share`. Gradients

@@ -2,15 +2,69 @@
 
 from __future__ import annotations
 
-from typing import cast
+from typing import Any, cast
 
 import torch
 from torch.utils.checkpoint import checkpoint
 
-from excise.trainer.objective.packing import PackedIds
+from excise.trainer.objective.packing import PackedIds, pack_ids
 
 CHUNK = 1024
 """Predictions whose probabilities are held in full precision at a time."""
+
+
+APART = {torch.float64: 1e-6, torch.float32: 1e-4}
+"""How much of their spread logits may change with what they do not depend on, by number format: experts work on more or
+fewer tokens then, and round otherwise."""
+LESS_EXACT = 2e-2
+"""The same in other formats."""
+
+
+def without_dropout(model: torch.nn.Module) -> torch.nn.Module:
+    """The same model, which drops nothing in training: noise in its probabilities would count as off-policy.
+
+    ``eval()`` would do it as well, but switches activation checkpointing off.
+    """
+    for module in model.modules():
+        names = ("p",) if isinstance(module, torch.nn.modules.dropout._DropoutNd) else tuple(vars(module))
+        for name in names:
+            if (name == "p" or "dropout" in name) and isinstance(getattr(module, name), float):
+                setattr(module, name, 0.0)
+    return model
+
+
+@torch.no_grad()
+def keeps_apart(model: torch.nn.Module, *, share: bool = False) -> bool:
+    """Whether a sequence stays as it is, whatever stands before it in its row. It is tried out with few tokens.
+
+    Layers that carry a state along (convolutions, linear attention) do not heed position ids, and models without such
+    ids (Bloom) have no other mask. With a process group every rank has to ask.
+    """
+    config: Any = getattr(model, "config", None)
+    if config is None:
+        return False
+    size = int(config.get_text_config().vocab_size)
+    prompt, last = _some(3, 5, size), _some(11, 6, size)
+    was = model.training
+    model.eval()
+    found = []
+    for seed in (17, 23):
+        both = [[*prompt, *_some(seed, 7, size)], [*prompt, *last]]
+        packed = pack_ids(both, [range(len(prompt), len(ids)) for ids in both], _device_of(model), share=share)
+        found.append(full_precision(predicted_logits(model, packed)[-len(last) :]))
+    model.train(was)
+    kind = next(model.parameters()).dtype
+    change = (found[0] - found[1]).abs().max() / found[0].std()
+    return bool(change <= APART.get(kind, LESS_EXACT))
+
+
+def _some(seed: int, number: int, size: int) -> list[int]:
+    """Tokens that differ from those of other seeds."""
+    return [(seed * (place + 1) + place * place) % size for place in range(number)]
+
+
+def _device_of(model: torch.nn.Module) -> torch.device:
+    return next(model.parameters()).device
 
 
 def predicted_logits(model: torch.nn.Module, packed: PackedIds) -> torch.Tensor:

@@ -88,7 +88,8 @@ def sequences(
     ``earned`` are the advantages, of the groups that have a signal; one of zero still holds the policy to the sampler.
 
     ``hints`` switches lessons on, from hints and from what the teacher is told of rollouts whose whole group failed.
-    A rollout whose infrastructure failed, or that the monitor flagged, teaches nothing.
+    A rollout whose infrastructure failed, or that the monitor flagged, teaches nothing. Privileged context is told
+    before the first answer of a rollout's first segment, and for that segment alone.
     """
     counts = Counts()
     found = []
@@ -106,7 +107,7 @@ def sequences(
 def _sequence(
     rollout: Rollout, segment: Segment, advantage: float | None, lessons: tuple[Lesson, ...]
 ) -> TrainingSequence:
-    places = tuple(place for place, drawn in enumerate(segment.sampled) if drawn and place > 0)
+    places = _drawn(segment, 0, len(segment.ids))
     return TrainingSequence(
         rollout_id=rollout.rollout_id,
         ids=segment.ids,
@@ -118,10 +119,19 @@ def _sequence(
     )
 
 
+def _drawn(segment: Segment, start: int, end: int) -> tuple[int, ...]:
+    """Places of sampled tokens; the first of a sequence is nobody's prediction."""
+    return tuple(place for place in range(max(1, start), end) if segment.sampled[place])
+
+
 def _lessons(segment: Segment, known: tuple[int, ...], limits: LessonLimits, counts: Counts) -> tuple[Lesson, ...]:
     wanted = [lesson for turn in segment.turns if (lesson := _hint(segment, turn))]
-    if known and segment.turns:
-        drawn = tuple(place for place, sampled in enumerate(segment.sampled) if sampled)
+    for turn in segment.turns:
+        if turn.detector and not turn.hint_ids:  # too long for the rollouts' limit
+            counts.by_name[turn.detector] = counts.by_name.get(turn.detector, 0) + 1
+            counts.skipped += 1
+    drawn = _drawn(segment, 0, len(segment.ids))
+    if known and segment.turns and drawn:
         wanted.append(Lesson(at=segment.turns[0].prompt_end, context=known, places=drawn, kind="privileged"))
     taken = []
     for lesson in wanted:
@@ -136,7 +146,7 @@ def _lessons(segment: Segment, known: tuple[int, ...], limits: LessonLimits, cou
 
 
 def _hint(segment: Segment, turn: Turn) -> Lesson | None:
-    places = tuple(place for place in range(turn.start, turn.end) if segment.sampled[place])
+    places = _drawn(segment, turn.start, turn.end)
     if not turn.hint_ids or not places:
         return None
     kind = "demonstration" if turn.detector == "demonstration" else "hint"

@@ -27,6 +27,10 @@ class TeacherKind(StrEnum):
     """The first policy."""
 
 
+USUAL_RATE = {TeacherKind.EMA: 0.02, TeacherKind.TRUST_REGION: 0.01}
+"""Of a teacher, if nothing is said."""
+
+
 class Teacher(Protocol):
     """Makes logits for contexts that the student does not see."""
 
@@ -70,14 +74,19 @@ class FrozenTeacher:
 class EmaTeacher:
     """``teacher += rate · (student - teacher)`` after every step."""
 
-    def __init__(self, average: torch.nn.Module, rate: float) -> None:
-        """``average`` is a copy of the student, sharded as it is."""
-        self._average, self._rate = average, rate
+    def __init__(self, average: torch.nn.Module, rate: float, products: torch.dtype = torch.float32) -> None:
+        """``average`` is a copy of the student, sharded as it is, in float32: a step of ``rate`` is less than the
+        steps of bfloat16. ``products`` is the student's number format, for matrix products.
+        """
+        self._average, self._rate, self._products = average, rate, products
 
     @torch.no_grad()
     def logits(self, packed: PackedIds) -> torch.Tensor:
         """Of the average."""
-        return predicted_logits(self._average, packed)
+        if self._products != torch.bfloat16:
+            return predicted_logits(self._average, packed)
+        with torch.autocast(packed.ids.device.type, self._products):
+            return predicted_logits(self._average, packed)
 
     @torch.no_grad()
     def follow(self, student: torch.nn.Module) -> None:

@@ -120,13 +120,13 @@ class _Talk:
     def say(self, replies: Sequence[Message], *, ended: bool) -> None:
         """Append messages; where the template would change what stands there, a new segment begins with them."""
         self.messages += replies
+        bridge = self.chat.after_answer(replies, ended=ended)
+        self.attempt.spend("tool_output", len(bridge.body))
         role = replies[0].role if self.chat.native or replies[0].role != "tool" else "user"
         if any(THINK in m.content for m in self.messages) and self.chat.rewrites(role):
             self.attempt.trace.close()
             self.begin(self.messages)
             return
-        bridge = self.chat.after_answer(replies, ended=ended)
-        self.attempt.spend("tool_output", len(bridge.body))
         self.attempt.trace.given(bridge)
 
     def call(self, call: ToolCall) -> Acted:
@@ -178,9 +178,8 @@ class _Talk:
             changed=await self.changed(acted),
         )
         detector, hint = detect(seen, settings.detectors)
-        ids = self.chat.remark(hint) if hint else ()
-        if hint and len(ids) <= settings.hint_tokens:
-            self.attempt.trace.hinted(detector, hint, ids)
+        if hint:
+            self.attempt.hinted(detector, hint, self.chat.remark(hint))
 
     async def changed(self, acted: Sequence[Acted]) -> bool:
         """Whether anything was changed; the sandbox is asked only where an answer calls the work done."""
@@ -191,6 +190,7 @@ class _Talk:
     async def sum_up(self, replies: Sequence[Message], *, ended: bool) -> Ending | None:
         """Have the model sum up; its summary begins the next segment."""
         trace = self.attempt.trace
+        self.attempt.spend("tool_output", len(self.chat.after_answer(replies, ended=ended).body))
         asked = [*replies, Message(role="user", content=SUM_UP)]
         trace.given(self.chat.after_answer(asked, ended=ended))
         answer = await self.ask(self.attempt.settings.summary_tokens)

@@ -80,6 +80,10 @@ class Attempt:
             raise EngineError("The engine gave up in the middle of an answer.")
         return answer
 
+    def hinted(self, detector: str, hint: str, ids: tuple[int, ...]) -> None:
+        """Say what is wrong with the last answer; a hint longer than allowed is counted, and no lesson."""
+        self.trace.hinted(detector, hint, ids if len(ids) <= self.settings.hint_tokens else ())
+
 
 class Work(Protocol):
     """What is done at a desk: :mod:`~excise.trainer.rollouts.agent` or :mod:`~excise.trainer.rollouts.single_turn`."""
@@ -113,26 +117,23 @@ class Rollouts:
         return Group(group_id=group_id, instance_id=instance_id, rollouts=tuple(await asyncio.gather(*numbered)))
 
     async def rollout(self, instance_id: str, group_id: str, number: int, seed: int | None = None) -> Rollout:
-        """One attempt."""
-        async with self._room:
-            return await self._rollout(instance_id, f"{group_id}-{number}", group_id, seed)
-
-    def close(self) -> None:
-        """End the threads; what still runs in a sandbox is not waited for."""
-        self._threads.shutdown(wait=False, cancel_futures=True)
-
-    async def _rollout(self, instance_id: str, rollout_id: str, group_id: str, seed: int | None) -> Rollout:
-        began = time.monotonic()
+        """One attempt. Its place is free for another while it is graded."""
         made = Rollout(
-            rollout_id=rollout_id, group_id=group_id, instance_id=instance_id, segments=(), ending=Ending.INFRA
+            rollout_id=f"{group_id}-{number}",
+            group_id=group_id,
+            instance_id=instance_id,
+            segments=(),
+            ending=Ending.INFRA,
         )
         attempt: Attempt | None = None
         try:
-            async with self.arena.open(instance_id) as desk:
-                attempt = Attempt(desk, self.settings, self.engine, self._threads, seed)
-                ending = await self.work(attempt)
-                diff = await attempt.in_thread(desk.diff)
-                flags = await attempt.in_thread(desk.flags)
+            async with self._room:
+                began = time.monotonic()
+                async with self.arena.open(instance_id) as desk:
+                    attempt = Attempt(desk, self.settings, self.engine, self._threads, seed)
+                    ending = await self.work(attempt)
+                    diff = await attempt.in_thread(desk.diff)
+                    flags = await attempt.in_thread(desk.flags)
             made = replace(made, ending=ending, diff=diff, flags=flags)
             if diff.strip():
                 began_grade = time.monotonic()
@@ -145,6 +146,10 @@ class Rollouts:
         attempt.trace.close()
         usage = _usage(attempt, time.monotonic() - began)
         return replace(made, segments=tuple(attempt.trace.segments), usage=usage, penalty=self.penalty(usage))
+
+    def close(self) -> None:
+        """End the threads; what still runs in a sandbox is not waited for."""
+        self._threads.shutdown(wait=False, cancel_futures=True)
 
     def _graded(self, made: Rollout, grade: Grade) -> Rollout:
         reward = grade.reward or self.settings.partial_credit * grade.partial

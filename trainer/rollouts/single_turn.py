@@ -118,9 +118,8 @@ class SingleTurn:
             changed=not wrong,
         )
         detector, hint = detect(seen, attempt.settings.detectors)
-        ids = self._aside(hint) if hint else ()
-        if hint and len(ids) <= attempt.settings.hint_tokens:
-            attempt.trace.hinted(detector, hint, ids)
+        if hint:
+            attempt.hinted(detector, hint, self._aside(hint))
 
     def _aside(self, text: str) -> tuple[int, ...]:
         """A hint before what asks for the answer: a message, or where there is no chat a comment above the file."""

@@ -1,0 +1,75 @@
+"""The loss as the design writes it down, and gradients to compare it with."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import torch
+
+from excise.trainer.learner import Learner, LearnerSettings
+from excise.trainer.records import Ending, Group
+
+from .tiny_policy import plain_logprobs, random_group, rollout_of, segment_of
+
+
+def written_out(
+    model: torch.nn.Module, groups: list[Group], settings: LearnerSettings, reference: torch.nn.Module | None = None
+) -> torch.Tensor:
+    """The formula of the design, one token after the other, one forward pass per segment."""
+    constants = settings.loss
+    counting = [r for g in groups for r in g.rollouts if r.counts and g.has_signal]
+    normaliser = len(counting) * settings.reference_length
+    total = torch.zeros((), dtype=torch.float64)
+    for group in groups:
+        mine = [r for r in group.rollouts if r.counts]
+        if not group.has_signal:
+            continue
+        for rollout in mine:
+            advantage = rollout.reward - sum(r.reward for r in mine) / len(mine)
+            for segment in rollout.segments:
+                ours = plain_logprobs(model, segment.ids, settings.temperature)
+                theirs = plain_logprobs(reference, segment.ids, settings.temperature).detach() if reference else None
+                for place, drawn in enumerate(segment.sampled):
+                    if not drawn:
+                        continue
+                    mu = segment.logprobs[place]
+                    moved = math.exp(ours[place].item()) - math.exp(mu)
+                    masked = (advantage > 0 and moved > 0.2) or (advantage < 0 and moved < -0.2)
+                    ratio = min(math.exp(ours[place].item() - mu), constants.cap)
+                    drift = ours[place].item() - theirs[place].item() if theirs is not None else 0.0
+                    weight = 0.0 if masked else ratio * (advantage - constants.beta * drift)
+                    total = total - weight * ours[place] / normaliser
+                    total = total + constants.kappa * (ours[place] - mu) ** 2 / normaliser
+    return total
+
+
+def gradients(model: torch.nn.Module) -> torch.Tensor:
+    return torch.cat([p.grad.flatten() for p in model.parameters() if p.grad is not None])
+
+
+def learned(model: torch.nn.Module, groups: list[Group], settings: LearnerSettings, **rest: object) -> torch.Tensor:
+    """Gradient of one step that moves nothing."""
+    learner = Learner(model, torch.optim.SGD(model.parameters(), lr=0.0), settings, **rest)  # type: ignore[arg-type]
+    learner.step(groups, version=0)
+    return gradients(model)
+
+
+def mixed_groups() -> list[Group]:
+    """Two groups with a signal, one of them with rollouts that do not count, and one without."""
+    infra = rollout_of("c-9", [segment_of([1, 2, 3, 4], [(2, 4)], [-1.0] * 4)], 1.0, ending=Ending.INFRA)
+    flagged = rollout_of("c-8", [segment_of([1, 2, 3, 4], [(2, 4)], [-1.0] * 4)], 1.0, flags=("leak_used",))
+    third = random_group("c", 3, [0.0, 0.5, 1.0])
+    return [
+        random_group("a", 1, [1.0, 0.0, 0.0, 1.0]),
+        random_group("b", 2, [1.0, 1.0]),
+        replace(third, rollouts=(*third.rollouts, infra, flagged)),
+    ]
+
+
+def close(found: torch.Tensor, wanted: torch.Tensor) -> bool:
+    """To the precision of float32, in which the model's norms are taken whatever its weights are."""
+    return bool((found - wanted).norm() < 1e-6 * wanted.norm())
+
+
+UNBOUND = LearnerSettings(reference_length=10, row_tokens=64, max_grad_norm=1e9)
