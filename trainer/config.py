@@ -61,6 +61,9 @@ class PolicyTable(_Table):
     """``cpu``, ``cuda``; ``auto`` takes a GPU if there is one."""
     activation_checkpointing: bool = False
     """Make activations again for the gradient, instead of keeping them."""
+    replicas: int = Field(default=1, ge=1)
+    """Under ``torchrun``, how many times the ranks hold the whole model between them (HSDP), say one a node; experts of
+    a mixture are held once."""
     attention: str = "sdpa"
     """Kind of attention, as transformers calls it."""
 

@@ -21,6 +21,7 @@ import torch.distributed as dist
 from torch.distributed.device_mesh import init_device_mesh
 from torch.distributed.fsdp import fully_shard
 
+from excise.errors import TrainingError
 from excise.trainer.checkpoints import Checkpoints
 from excise.trainer.learner import Learner
 from excise.trainer.records import Group
@@ -59,15 +60,32 @@ def end(code: int) -> NoReturn:
     os._exit(code)
 
 
-def shard(model: torch.nn.Module, device: torch.device) -> None:
+def shard(model: torch.nn.Module, device: torch.device, replicas: int = 1) -> None:
     """Deal the weights of a Hugging Face model out among all ranks, layer by layer; what is kept goes to ``device``.
 
-    Each layer is moved when it is cut, so that no device ever has the whole model.
+    Each layer is moved when it is cut, so that no device ever has the whole model. With ``replicas``, neighbouring
+    ranks have the whole model between them, that many times over (HSDP): weights are put together within a node, and
+    only gradients cross nodes. Experts, most of the weights where there are any, are dealt out among all ranks even so.
+
+    Raises :class:`TrainingError` where the ranks cannot be divided like that.
     """
-    mesh = init_device_mesh(device.type, (dist.get_world_size(),))
+    world = dist.get_world_size()
+    if world % replicas:
+        raise TrainingError(f"policy.replicas is {replicas}, by which {world} ranks cannot be divided.")
+    mesh = wide = init_device_mesh(device.type, (world,))
+    if replicas > 1:
+        mesh = init_device_mesh(device.type, (replicas, world // replicas), mesh_dim_names=("replicate", "shard"))
     for layer in model.get_submodule("model.layers").children():
+        if replicas > 1 and (experts := _experts_of(layer)) is not None:
+            fully_shard(experts, mesh=wide)
         fully_shard(layer, mesh=mesh)
     fully_shard(model, mesh=mesh, reshard_after_forward=True)  # else it keeps whole weights after a pass alone
+
+
+def _experts_of(layer: torch.nn.Module) -> torch.nn.Module | None:
+    """All experts of a layer, where they are one module."""
+    found = (module for name, module in layer.named_modules() if name.rpartition(".")[2] == "experts")
+    return next((module for module in found if not isinstance(module, torch.nn.ModuleList)), None)
 
 
 class LeadingLearner(Learner):

@@ -15,18 +15,19 @@ from excise.trainer.learner import Learner
 from excise.trainer.records import Group
 from excise.trainer.scheduling import QueueState
 
-from .tiny_policy import random_group, tiny_model
+from .tiny_policy import random_group, tiny_mixture, tiny_model
 
 
-def make_learner() -> Learner:
+def make_learner(mixture: bool = False, replicas: int = 1) -> Learner:
     settings = TrainSettings.model_validate(
         {
-            "folder": "unused", "policy": {"model": "unused"}, "optimizer": {"lr": 0.01}, "rate": {"warmup": 2},
+            "folder": "unused", "policy": {"model": "unused", "replicas": replicas}, "rate": {"warmup": 2},
+            "optimizer": {"lr": 0.01},
             "learner": {"reference_length": 10, "row_tokens": 30, "loss": {"beta": 0.1}, "lessons": {"weight": 0.5}},
             "teacher": {"kind": "ema", "rate": 0.5},
         }
     )  # fmt: skip
-    return build_learner(settings, tiny_model(0, torch.float32))
+    return build_learner(settings, tiny_mixture(0) if mixture else tiny_model(0, torch.float32))
 
 
 def batch(number: int) -> list[Group]:
@@ -49,8 +50,8 @@ def learn(learner: Learner, checkpoints: Checkpoints, steps: int, resume: bool) 
     return metrics
 
 
-def alone(folder: Path, steps: int, resume: bool = False) -> dict[str, torch.Tensor]:
+def alone(folder: Path, steps: int, resume: bool = False, *, mixture: bool = False) -> dict[str, torch.Tensor]:
     """The weights after learning in this process."""
-    learner = make_learner()
+    learner = make_learner(mixture)
     learn(learner, Checkpoints(folder / "checkpoints"), steps, resume)
     return dict(learner.weights())

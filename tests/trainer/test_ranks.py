@@ -64,6 +64,20 @@ def test_ranks_learn_what_one_process_learns(tmp_path: Path) -> None:
     assert close(torch.load(tmp_path / "one" / "weights.pt"), whole)
 
 
+def test_replicas_and_experts_on_meshes_of_their_own_learn_the_same(tmp_path: Path) -> None:
+    """Four ranks: the model twice over, its experts once; one process goes on from their checkpoint."""
+    (tmp_path / "ranks").mkdir()
+    together(4, tmp_path / "ranks", 2, "begin", 2)
+    assert close(torch.load(tmp_path / "ranks" / "weights.pt"), alone(tmp_path / "one", 2, mixture=True))
+    whole = alone(tmp_path / "whole", 3, mixture=True)
+    assert close(alone(tmp_path / "ranks", 3, resume=True, mixture=True), whole)
+
+
+def test_ranks_that_cannot_be_divided_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(AssertionError, match=r"policy.replicas is 3, by which 2 ranks cannot be divided"):
+        together(2, tmp_path, 2, "begin", 3)
+
+
 CONFIG = """
 folder = "{run}"
 method = "sdft"

@@ -33,6 +33,19 @@ def tiny_model(seed: int = 0, dtype: torch.dtype = torch.float64, **changes: Any
     return model
 
 
+def tiny_mixture(seed: int = 0) -> torch.nn.Module:
+    """A Qwen3 with four experts in each layer, two of them for a token."""
+    from transformers import Qwen3MoeConfig, Qwen3MoeForCausalLM
+
+    config = Qwen3MoeConfig(
+        vocab_size=VOCABULARY, hidden_size=16, intermediate_size=32, moe_intermediate_size=12, num_hidden_layers=2,
+        num_attention_heads=4, num_key_value_heads=2, head_dim=8, max_position_embeddings=256, num_experts=4,
+        num_experts_per_tok=2, tie_word_embeddings=False, initializer_range=0.3,
+    )  # fmt: skip
+    torch.manual_seed(seed)
+    return Qwen3MoeForCausalLM(config)
+
+
 def plain_logprobs(model: torch.nn.Module, ids: Sequence[int], temperature: float = 1.0) -> torch.Tensor:
     """[T]: each token's log-probability given those before it, the first 0; one sequence, nothing clever."""
     logits = model(input_ids=torch.tensor([list(ids)])).logits[0] / temperature
