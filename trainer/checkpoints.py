@@ -26,6 +26,7 @@ from typing import Any
 
 import numpy as np
 import torch
+from torch.distributed.checkpoint.api import CheckpointException
 from torch.distributed.checkpoint.state_dict import (
     StateDictOptions,
     get_model_state_dict,
@@ -40,7 +41,7 @@ from excise.datasets.durable import sync, write_file
 from excise.errors import TrainingError
 from excise.trainer.group_of_ranks import Ranks
 from excise.trainer.learner import Learner
-from excise.trainer.scheduling import QueueState
+from excise.trainer.queue_state import QueueState
 from excise.types import from_json, to_json
 
 FORMAT = 1
@@ -95,6 +96,12 @@ class Checkpoints:
         Raises ``OSError`` if it cannot be written; the ones before are intact.
         """
         learner.say("save", state)
+        try:
+            return self._save(learner, state)
+        except CheckpointException as error:  # no Exception, as torch has it
+            raise OSError(f"{self.path(state.step)}: {_cause_of(error)}") from error
+
+    def _save(self, learner: Learner, state: RunState) -> Path:
         target = self.path(state.step)
         temporary = self._folder / f".{target.name}.tmp"
         if self._ranks.is_first:
@@ -111,12 +118,25 @@ class Checkpoints:
             write_file(temporary / "state.json", [to_json(_with(state, scheduler, trained))])
             _flush(temporary)
             write_file(temporary / _MARKER, [b""])
-            shutil.rmtree(target, ignore_errors=True)
+            self._put_away(target)
             temporary.rename(target)
             sync(self._folder)
-            self._remove_old()
+            for step in self.steps()[: -self._keep]:
+                self._put_away(self.path(step))
+            self._sweep()
         self._ranks.wait()
         return target
+
+    def mend(self) -> None:
+        """After a kill: what was whole and only lacked its name gets it, everything else that is hidden goes.
+
+        To be called once, by one rank, before anything is written.
+        """
+        for hidden in sorted(self._folder.glob(".step-*.*"), reverse=True):  # .tmp before .old
+            target = self._folder / hidden.stem.removeprefix(".")
+            if (hidden / _MARKER).exists() and not target.exists():
+                hidden.rename(target)
+        self._sweep()
 
     def read(self, step: int) -> RunState:
         """The state without the tensors. Raises :class:`TrainingError` for one that cannot be read."""
@@ -128,15 +148,21 @@ class Checkpoints:
                 raise TrainingError(f"{path} has format {found}, this excise reads up to {FORMAT}. Upgrade excise.")
             return from_json(RunState, data)
         except (OSError, ValueError) as error:
-            raise TrainingError(f"{path} cannot be read ({error}). Remove its folder to use the one before.") from error
+            raise self._unreadable(path, error) from error
 
     def load(self, step: int, learner: Learner) -> RunState:
-        """Put weights, optimizer, teacher and random states back; every rank calls it."""
+        """Put weights, optimizer, teacher and random states back; every rank calls it.
+
+        Raises :class:`TrainingError` if it cannot be read.
+        """
         learner.say("load", step)
         state = self.read(step)
         found = _tensors(learner, with_optimizer=state.has_optimizer)
-        with _quiet():
-            load_tensors(found, checkpoint_id=self.path(step) / "model", no_dist=self._ranks.world == 1)
+        try:
+            with _quiet():
+                load_tensors(found, checkpoint_id=self.path(step) / "model", no_dist=self._ranks.world == 1)
+        except (CheckpointException, OSError, ValueError, RuntimeError) as error:
+            raise self._unreadable(self.path(step) / "model", _cause_of(error)) from error
         set_model_state_dict(learner.model, found["model"])
         if state.has_optimizer:
             set_optimizer_state_dict(learner.model, learner.optimizer, found["optimizer"], options=_OPTIONS)
@@ -151,11 +177,28 @@ class Checkpoints:
         """Remove all: a new run begins in an old folder."""
         shutil.rmtree(self._folder, ignore_errors=True)
 
-    def _remove_old(self) -> None:
-        for step in self.steps()[: -self._keep]:
-            hidden = self._folder / f".{self.path(step).name}.old"
-            self.path(step).rename(hidden)
+    def _unreadable(self, path: Path, why: BaseException) -> TrainingError:
+        return TrainingError(
+            f"{path} cannot be read ({why}). Remove {path.parent} to go on from the checkpoint before it, or choose "
+            "another folder to begin anew.",
+            reason="checkpoint",
+        )
+
+    def _put_away(self, target: Path) -> None:
+        """Hide a folder, in one step: a kill leaves nothing that looks whole and is not."""
+        if target.exists():
+            hidden = self._folder / f".{target.name}.old"
             shutil.rmtree(hidden, ignore_errors=True)
+            target.rename(hidden)
+
+    def _sweep(self) -> None:
+        for hidden in self._folder.glob(".step-*.*"):
+            shutil.rmtree(hidden, ignore_errors=True)
+
+
+def _cause_of(error: BaseException) -> BaseException:
+    """What went wrong on the first rank, without torch's account of all of them."""
+    return next(iter(error.failures.values()))[0] if isinstance(error, CheckpointException) else error
 
 
 @contextlib.contextmanager

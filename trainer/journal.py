@@ -1,4 +1,4 @@
-"""Every group that was begun, finished and trained on, written down as it happens: nothing finished is ever lost.
+"""What was begun, made, settled and trained on, written down as it happens: nothing that is finished is ever lost.
 
 A checkpoint holds the state at one step, the journal what came after it. Resuming restores the checkpoint and lets the
 journal happen again: tasks are drawn and recorded in the same order, and steps are made again from the groups that are
@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from excise.datasets.durable import sync
-from excise.trainer.records import Group
+from excise.trainer.records import Group, Rollout
 from excise.types import from_json, to_json
 
 
@@ -27,6 +27,16 @@ class Begun:
     """Numbers rise by one."""
     instance_id: str
     """Task."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Made:
+    """One attempt of a group is done; the others may still be under way."""
+
+    number: int
+    """Of its :class:`Begun`."""
+    rollout: Rollout
+    """The attempt."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,9 +69,10 @@ class Stepped:
     """Groups that were too old for it."""
 
 
-Event = Begun | Finished | Settled | Stepped
-_KINDS: dict[str, type[Begun] | type[Finished] | type[Settled] | type[Stepped]] = {
+Event = Begun | Made | Finished | Settled | Stepped
+_KINDS: dict[str, type[Begun] | type[Made] | type[Finished] | type[Settled] | type[Stepped]] = {
     "begun": Begun,
+    "made": Made,
     "finished": Finished,
     "settled": Settled,
     "stepped": Stepped,
@@ -92,6 +103,10 @@ class Journal:
             file.write(line)
             file.flush()
             os.fsync(file.fileno())
+
+    def first(self) -> int:
+        """Number of the oldest file; 0 without any."""
+        return min((_number(path) for path in self._files()), default=0)
 
     def since(self, number: int) -> list[Event]:
         """What happened from the beginning of the file of this number, over all later ones; a last line that was cut

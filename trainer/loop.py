@@ -11,11 +11,11 @@ import asyncio
 import contextlib
 import signal
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from excise.errors import EngineError, TrainingError
 from excise.trainer.agreement import measure, require
@@ -26,10 +26,14 @@ from excise.trainer.metered import MeteredEngine
 from excise.trainer.metrics import MetricsWriter, group_metrics, model_flops, read_metrics, staleness
 from excise.trainer.picture import draw
 from excise.trainer.protocols import Curriculum, RolloutMaker
+from excise.trainer.queue_state import Batch, QueueState, ScheduleSettings, Tally
 from excise.trainer.records import Group
-from excise.trainer.scheduling import Batch, GroupQueue, QueueState, ScheduleSettings, Tally, Worth
+from excise.trainer.scheduling import GroupQueue, Worth
 from excise.trainer.watch import Watch
 from excise.trainer.worker import Worker
+
+if TYPE_CHECKING:
+    import torch
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -121,12 +125,15 @@ class Loop:
         self._saved = -1
         self._stopping = False
         self._recovered = False
+        self._spent: dict[str, float] = {}
+        """Seconds of what came behind the last step, for the next one's metrics."""
 
     async def run(self, *, resume: bool = False) -> End:
         """Train. Raises :class:`TrainingError` if it cannot begin or go on; what is finished is kept.
 
         Without ``resume`` the folder must not hold a run.
         """
+        self._checkpoints.mend()
         begun = self._checkpoints.steps() or self._journal.since(0)
         if begun and not resume:
             raise TrainingError(
@@ -165,6 +172,12 @@ class Loop:
     async def _recover(self) -> None:
         """Back to where the last run of this folder was, or to the beginning."""
         steps = self._checkpoints.steps()
+        if not steps and self._journal.first() > 1:
+            raise TrainingError(
+                f"{self._folder} has a journal, but not the checkpoint that it goes on from. Put checkpoints/ back, or "
+                "choose another folder to begin anew.",
+                reason="checkpoint",
+            )
         state = RunState(step=0, queue=QueueState())
         if steps:
             self._watch.status(f"reading the checkpoint of step {steps[-1]}")
@@ -218,7 +231,7 @@ class Loop:
                 break
         self._queue.stop()
         await self._keep(self.step + 1, self._queue.tally.settled)
-        if self._saved != self.step or end is End.STOPPED:
+        if self._saved != self.step:  # what came since is in the journal
             await self._save()
         return end
 
@@ -226,17 +239,23 @@ class Loop:
         self._journal.write(Stepped(step=self.step + 1, numbers=batch.numbers))
         tally, self._queue.tally = self._queue.tally, Tally()
         await self._learn(batch.groups, {"wait_s": time.monotonic() - began}, tally)
+        began = time.monotonic()
         await self._load_engine()
+        self._spent = {"load_s": time.monotonic() - began}
         self._queue.release()
         if self.step % self._settings.checkpoint_every == 0 and self.step < self._settings.steps:
+            began = time.monotonic()
             await self._save()
+            self._spent["checkpoint_s"] = time.monotonic() - began
 
     async def _learn(self, groups: Sequence[Group], known: dict[str, float], tally: Tally) -> None:
         """One step, its metrics, its rollouts."""
         self._watch.status(f"training on {len(groups)} groups")
         learner, began = self._parts.learner, time.monotonic()
         metrics = await self._blocking(learner.step, groups, self.step, what="A step")
-        metrics |= known | staleness(groups, self.step) | group_metrics(tally.settled, self._parts.tier_of)
+        metrics |= (
+            known | self._spent | staleness(groups, self.step) | group_metrics(tally.settled, self._parts.tier_of)
+        )
         metrics |= {"replaced": float(tally.replaced), "failures": float(tally.failed), "lost": float(tally.lost)}
         metrics["batch_groups"] = float(len(groups))
         if self._settings.measure_after and "hint_kl" in metrics:
@@ -261,11 +280,16 @@ class Loop:
     async def _load_engine(self) -> None:
         """Hand the weights over. Raises :class:`TrainingError` if the engine does not take them."""
         self._watch.status("handing weights to the engine")
+        engine, learner = self._parts.engine, self._parts.learner
+        whole: list[tuple[str, torch.Tensor]] = []
+        if learner.ranks.world > 1:  # all ranks put them together, once, however often the engine is tried
+            whole = await self._blocking(_on_this_machine, learner.weights, what="Putting the weights together")
         for attempt in range(1, self._settings.load_tries + 1):
-            engine, weights = self._parts.engine, self._parts.learner.weights()
-            given = self._parts.learner.as_saved(weights) if engine.reads_files else weights
+            weights = iter(whole) if whole else learner.weights()
+            given = learner.as_saved(weights) if engine.reads_files else weights
             loading = asyncio.ensure_future(engine.load(given, self.step))
-            done, _ = await asyncio.wait([loading], timeout=self._settings.load_deadline_s)
+            waiting = asyncio.ensure_future(asyncio.wait([loading], timeout=self._settings.load_deadline_s))
+            done, _ = await (self._queue.attend(waiting) if self._recovered else waiting)
             if not done:
                 loading.cancel()
                 problem = f"not done in {self._settings.load_deadline_s:.0f} s"
@@ -332,3 +356,7 @@ class Loop:
             with contextlib.suppress(RuntimeError, ValueError, NotImplementedError):
                 for number in handled:
                     loop.remove_signal_handler(number)
+
+
+def _on_this_machine(weights: Callable[[], Iterable[tuple[str, torch.Tensor]]]) -> list[tuple[str, torch.Tensor]]:
+    return [(name, tensor.cpu()) for name, tensor in weights()]

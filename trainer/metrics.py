@@ -18,7 +18,8 @@ Each step is one line of ``metrics.jsonl`` and one point of every TensorBoard cu
 ``entropy``                mean entropy of the policy at drawn tokens, in nats
 ``hint_kl``                mean divergence from the teacher at lesson tokens, before the step, in nats
 ``hint_kl_after``          the same after it
-``wait_s``                 seconds that the trainer waited for a batch; so ``learn_s``, ``load_s``, ``checkpoint_s``
+``wait_s``, ``learn_s``    seconds that the trainer waited for a batch, and that the step itself took
+``load_s``, ``checkpoint_s``  of handing over the weights of the step before, and of writing the checkpoint behind it
 ``engine_idle``            share of the step's time in which the engine had no question
 ``optimizer_ms``           of the optimizer alone
 ``mfu``                    share of the machine's peak that training used, if ``peak_tflops`` is given

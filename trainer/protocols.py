@@ -4,11 +4,12 @@ and who chooses the tasks.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
-from excise.trainer.records import Generation, Group, Sampling
+from excise.trainer.records import Generation, Group, Rollout, Sampling
 from excise.types import Grade, Task
 
 if TYPE_CHECKING:
@@ -100,11 +101,25 @@ class Arena(Protocol):
         ...
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Making:
+    """What a group's maker is given, and whom it tells."""
+
+    known: Mapping[str, Rollout] = field(default_factory=dict)
+    """Rollout id to attempts of an earlier try, or of before a kill: these are not made again."""
+    started: Callable[[], None] = lambda: None
+    """To be called when the first attempt has its place; the group's deadline counts from there."""
+    made: Callable[[Rollout], None] = lambda _: None
+    """To be called with each attempt that is done."""
+
+
 class RolloutMaker(Protocol):
     """Makes all attempts at one task, with an engine, in an arena."""
 
-    async def group(self, instance_id: str, size: int, *, group_id: str, seed: int) -> Group:
+    async def group(self, instance_id: str, size: int, *, group_id: str, seed: int, making: Making) -> Group:
         """``size`` attempts at one task, which share ``group_id``; equal seeds repeat what the engine can repeat.
+
+        Attempts have the ids ``{group_id}-{number}``.
 
         Many calls run at once. What fails in one attempt is its ``Ending``; what is raised spoils the group, which is
         tried again. A call that is cancelled lets go of its sandboxes.

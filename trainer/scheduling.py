@@ -2,93 +2,26 @@
 
 Groups are begun in order and *settled* in order: recorded in the curriculum, kept if there is something to learn from
 them, replaced if not. Up to ``window`` of a batch may overtake an older one that is still being made; without such a
-bound, batches would be full of short rollouts. At most ``(staleness + 1) * batch`` groups are begun and not yet trained
-on, so that none is older than ``staleness`` steps when its time comes, but for those that took very long.
+bound, batches would be full of short rollouts. What is replaced has no place in a batch to take and waits for nobody.
+At most ``(staleness + 1) * batch`` groups are begun and not yet trained on, so that none is older than ``staleness``
+steps when its time comes, but for those that took very long.
 """
 
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import math
 import time
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import Any, TypeVar
 
 from excise.errors import TrainingError
-from excise.trainer.journal import Begun, Event, Finished, Journal, Settled, Stepped
-from excise.trainer.protocols import Curriculum, RolloutMaker
-from excise.trainer.records import Ending, Group
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ScheduleSettings:
-    """How many, how old, how long."""
-
-    batch: int = 16
-    """Groups of a step."""
-    group_size: int = 8
-    """Rollouts of a group."""
-    staleness: int = 1
-    """Steps that sampling may be ahead; 0 samples only from the newest policy, and repeats exactly."""
-    window: float = 0.3
-    """Share of a batch that may overtake; none does at staleness 0."""
-    drop_after: int = 8
-    """A group with a token older than this many versions is left out."""
-    group_deadline_s: float = 3600.0
-    """For one group; beyond, it is given up and tried again."""
-    batch_deadline_s: float = 7200.0
-    """For one batch; beyond, training goes on with what is there."""
-    retries: int = 2
-    """A group that failed more often is given up, unless everything fails."""
-    retry_delay_s: float = 5.0
-    """Wait before the second try, twice as long before each further one, a minute at most."""
-    seed: int = 0
-    """Makes the groups' seeds."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Batch:
-    """What one step is trained on."""
-
-    numbers: tuple[int, ...]
-    """Of the groups."""
-    groups: tuple[Group, ...]
-    """Those with a signal, and others with lessons alone."""
-    stale: tuple[int, ...] = ()
-    """Groups that were too old."""
-
-
-@dataclass(slots=True)
-class Tally:
-    """Counts since the last batch."""
-
-    settled: list[Group] = field(default_factory=list)
-    """Groups, whatever became of them."""
-    replaced: int = 0
-    """Those without anything to learn from."""
-    failed: int = 0
-    """Tries that ended in an error or past the deadline."""
-    lost: int = 0
-    """Groups that were given up."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class QueueState:
-    """Everything that a checkpoint holds of a queue; groups by number."""
-
-    next: int = 0
-    """Number of the next group."""
-    begun: dict[int, str] = field(default_factory=dict)
-    """Number to task of groups that are not settled: those that are not finished, either, begin again."""
-    finished: dict[int, Group | None] = field(default_factory=dict)
-    """Finished, their turn not yet come."""
-    ready: dict[int, Group] = field(default_factory=dict)
-    """Wait to be trained on."""
-    along: dict[int, Group] = field(default_factory=dict)
-    """Wait to go along, for their lessons."""
-    tally: Tally = field(default_factory=Tally)
-    """For the next report."""
-
+from excise.trainer.journal import Begun, Event, Finished, Journal, Made, Settled, Stepped
+from excise.trainer.protocols import Curriculum, Making, RolloutMaker
+from excise.trainer.queue_state import Batch, QueueState, ScheduleSettings, Tally
+from excise.trainer.records import Ending, Group, Rollout
 
 T = TypeVar("T")
 Worth = Callable[[Group], bool]
@@ -121,7 +54,8 @@ class GroupQueue:
         self._next = 0
         self._begun: dict[int, str] = {}
         self._running: dict[int, asyncio.Task[Group]] = {}
-        self._since: dict[int, float] = {}
+        self._until: dict[int, float] = {}
+        self._made: dict[int, dict[str, Rollout]] = {}
         self._tries: dict[int, int] = {}
         self._failing: set[int] = set()
         self._finished: dict[int, Group | None] = {}
@@ -183,6 +117,10 @@ class GroupQueue:
 
     async def close(self) -> None:
         """Give up what is being made; what does not let go within a few seconds is left alone."""
+        with contextlib.suppress(OSError):  # a full disk has been told of by whoever met it first
+            for number, task in self._running.items():
+                if task.done() and not task.cancelled() and not task.exception() and not _lost(task.result()):
+                    self._finish(number, self._prepare(task.result()))
         running = list(self._running.values())
         for task in running:
             task.cancel()
@@ -209,16 +147,27 @@ class GroupQueue:
         self._next = event.number + 1
 
     def _start(self, number: int, delay_s: float = 0.0) -> None:
+        self._until[number] = math.inf
         self._running[number] = asyncio.ensure_future(self._make(number, delay_s))
-        self._since[number] = time.monotonic() + delay_s
 
     async def _make(self, number: int, delay_s: float) -> Group:
         await asyncio.sleep(delay_s)
+        known = self._made.setdefault(number, {})
+
+        def started() -> None:
+            self._until[number] = min(self._until[number], time.monotonic() + self.settings.group_deadline_s)
+
+        def made(rollout: Rollout) -> None:
+            if number in self._running and rollout.rollout_id not in known and not _is_lost(rollout):
+                self._journal.write(Made(number=number, rollout=rollout))
+                known[rollout.rollout_id] = rollout
+
         return await self._maker.group(
             self._begun[number],
             self.settings.group_size,
             group_id=_group_id(number),
             seed=(self.settings.seed << 32) + number,
+            making=Making(known=dict(known), started=started, made=made),
         )
 
     def start_again(self) -> None:
@@ -228,8 +177,9 @@ class GroupQueue:
 
     async def _wait(self, until: float, other: asyncio.Future[T]) -> None:
         """Until a group is finished or overdue, or ``other`` is done."""
-        overdue = [self._since[number] + self.settings.group_deadline_s for number in self._running]
-        timeout = max(0.0, min([until, *overdue]) - time.monotonic())
+        now = time.monotonic()
+        overdue = [min(self._until[number], now + self.settings.group_deadline_s) for number in self._running]
+        timeout = max(0.0, min([until, *overdue]) - now)
         waited: list[asyncio.Future[Any]] = [*self._running.values(), other]
         await asyncio.wait(waited, timeout=timeout, return_when=asyncio.FIRST_COMPLETED)
         self._gather()
@@ -239,17 +189,25 @@ class GroupQueue:
         for number, task in list(self._running.items()):
             if task.done():
                 del self._running[number]
-                error = "cancelled" if task.cancelled() else task.exception() or _spoilt(task.result())
+                error = "cancelled" if task.cancelled() else task.exception() or self._spoilt(number, task.result())
                 if not error:
                     self._failures_in_a_row = 0
                     self._failing.clear()
                     self._finish(number, self._prepare(task.result()))
                 else:
                     self._failed(number, str(error) or type(error).__name__)
-            elif now - self._since[number] > self.settings.group_deadline_s:
+            elif now > self._until[number]:
                 task.cancel()  # and is not waited for: what ignores this must not hold up the run
                 del self._running[number]
                 self._failed(number, f"not finished in {self.settings.group_deadline_s:.0f} s")
+
+    def _spoilt(self, number: int, group: Group) -> str:
+        """Why a group is to be made again, as far as it was lost to the infrastructure; empty if it will do."""
+        lost = _lost(group)
+        last = self._tries.get(number, 0) >= self.settings.retries
+        if not lost or (last and 2 * len(lost) <= len(group.rollouts)):
+            return "" if group.rollouts else "no attempt was made"
+        return f"{len(lost)} of {len(group.rollouts)} attempts were lost: {lost[0].detail or 'no grade'}"
 
     def _failed(self, number: int, why: str) -> None:
         self.last_failure = f"{self._begun[number]}: {why}"
@@ -268,21 +226,27 @@ class GroupQueue:
 
     def _finish(self, number: int, group: Group | None) -> None:
         self._journal.write(Finished(number=number, group=group))
+        self._note_finished(number, group)
+
+    def _note_finished(self, number: int, group: Group | None) -> None:
         self._finished[number] = group
+        self._made.pop(number, None)
 
     def _settle(self) -> None:
         """In order; an unfinished group holds up those behind it once enough have overtaken it."""
         share = self.settings.window if self.settings.staleness else 0.0
         most, waiting = int(share * self.settings.batch), 0
         for number in sorted(self._begun):
-            if number in self._finished:
+            if number not in self._finished:
+                waiting += 1
+            elif waiting <= most or (self.settings.staleness and not self._fills(self._finished[number])):
                 event = Settled(number=number)
                 self._journal.write(event)
                 self._note_settled(event)
-            else:
-                waiting += 1
-                if waiting > most:
-                    return
+
+    def _fills(self, group: Group | None) -> bool:
+        """Whether it takes a place in a batch."""
+        return group is not None and self._worth(group)
 
     def _note_settled(self, event: Settled) -> None:
         instance_id = self._begun.pop(event.number)
@@ -338,8 +302,10 @@ class GroupQueue:
             if isinstance(event, Begun):
                 self._curriculum.next_task(replayed=event.instance_id)
                 self._note_begun(event)
+            elif isinstance(event, Made):
+                self._made.setdefault(event.number, {})[event.rollout.rollout_id] = event.rollout
             elif isinstance(event, Finished):
-                self._finished[event.number] = event.group
+                self._note_finished(event.number, event.group)
             elif isinstance(event, Settled):
                 self._note_settled(event)
             elif event.step:
@@ -355,6 +321,7 @@ class GroupQueue:
         return QueueState(
             next=self._next,
             begun=dict(self._begun),
+            made={number: tuple(some.values()) for number, some in self._made.items() if some},
             finished=dict(self._finished),
             ready=dict(self._ready),
             along=dict(self._along),
@@ -364,6 +331,7 @@ class GroupQueue:
     def restore(self, state: QueueState) -> None:
         """Go on from a checkpoint; then :meth:`replay`, then :meth:`start_again`."""
         self._next, self._begun, self._finished = state.next, dict(state.begun), dict(state.finished)
+        self._made = {number: {one.rollout_id: one for one in some} for number, some in state.made.items()}
         self._ready, self._along = dict(state.ready), dict(state.along)
         self.tally = replace(state.tally, settled=list(state.tally.settled))
 
@@ -372,12 +340,13 @@ def _group_id(number: int) -> str:
     return f"g{number:06d}"
 
 
-def _spoilt(group: Group) -> str:
-    """Why a group says nothing about the policy: not one attempt got through; empty, if one did."""
-    failed = [r for r in group.rollouts if r.ending is Ending.INFRA or (r.grade is not None and not r.grade.decided)]
-    if len(failed) < len(group.rollouts):
-        return ""
-    return failed[0].detail or "no attempt got through" if failed else "no attempt was made"
+def _lost(group: Group) -> list[Rollout]:
+    """Attempts that say nothing about the policy."""
+    return [rollout for rollout in group.rollouts if _is_lost(rollout)]
+
+
+def _is_lost(rollout: Rollout) -> bool:
+    return rollout.ending is Ending.INFRA or (rollout.grade is not None and not rollout.grade.decided)
 
 
 def _oldest(group: Group) -> int:

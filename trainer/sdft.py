@@ -7,6 +7,7 @@ less of the rest than by imitating the demonstration's text.
 
 from __future__ import annotations
 
+import asyncio
 import json
 import random
 from collections.abc import Iterable, Sequence
@@ -14,8 +15,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from excise.errors import ConfigError
-from excise.trainer.protocols import Engine
+from excise.errors import ConfigError, EngineError
+from excise.trainer.protocols import Engine, Making
 from excise.trainer.records import Ending, Generation, Group, Rollout, Sampling, Segment, Stop, Turn, Usage
 from excise.types import content_id
 
@@ -109,20 +110,32 @@ class DemonstrationMaker:
         self._all = {one.demonstration_id: one for one in demonstrations}
         self._answer_tokens, self._temperature = answer_tokens, temperature
 
-    async def group(self, instance_id: str, size: int, *, group_id: str, seed: int) -> Group:
+    async def group(self, instance_id: str, size: int, *, group_id: str, seed: int, making: Making) -> Group:
         """Answers without a reward: what is learned is the lesson."""
         one = self._all[instance_id]
         prompt, at = self._templated.question(one.prompt)
         context = self._templated.aside(one.prompt, TEACHER_SAYS.format(demonstration=one.demonstration))
-        sampling = Sampling(
-            max_tokens=self._answer_tokens, temperature=self._temperature, stop_ids=self._stop_ids, seed=seed
-        )
-        answers = await self._engine.generate([prompt] * size, sampling)
-        rollouts = tuple(
-            _rollout(f"{group_id}-{number}", group_id, instance_id, prompt, at, context, answer)
-            for number, answer in enumerate(answers)
-        )
-        return Group(group_id=group_id, instance_id=instance_id, rollouts=rollouts)
+        making.started()
+
+        async def one_of_them(number: int) -> Rollout:
+            name = f"{group_id}-{number}"
+            if name in making.known:
+                return making.known[name]
+            sampling = Sampling(
+                max_tokens=self._answer_tokens, temperature=self._temperature, stop_ids=self._stop_ids,
+                seed=(seed * 1000 + number) % 2**62,
+            )  # fmt: skip
+            (answer,) = await self._engine.generate([prompt], sampling)
+            made = _rollout(name, group_id, instance_id, prompt, at, context, answer)
+            making.made(made)
+            return made
+
+        try:
+            async with asyncio.TaskGroup() as tasks:
+                every = [tasks.create_task(one_of_them(number)) for number in range(size)]
+        except* EngineError as failed:
+            raise failed.exceptions[0] from None
+        return Group(group_id=group_id, instance_id=instance_id, rollouts=tuple(task.result() for task in every))
 
 
 def _rollout(

@@ -12,8 +12,8 @@ from excise.trainer.build import build_learner
 from excise.trainer.checkpoints import Checkpoints, RunState
 from excise.trainer.config import TrainSettings
 from excise.trainer.learner import Learner
+from excise.trainer.queue_state import QueueState
 from excise.trainer.records import Group
-from excise.trainer.scheduling import QueueState
 
 from .tiny_policy import random_group, tiny_mixture, tiny_model
 

@@ -13,6 +13,7 @@ import pytest
 from excise.deleters.patches import apply_patch, touched
 from excise.pipeline.arena import TaskArena
 from excise.protocols import Session
+from excise.trainer.protocols import Making
 from excise.trainer.records import Ending, Group, Rollout, Segment
 from excise.trainer.rollouts.agent import Agent
 from excise.trainer.rollouts.attempt import Rollouts
@@ -311,3 +312,26 @@ def test_a_cancelled_attempt_leaves_no_sandbox(arena: TaskArena, task: Task, mon
     assert len(opened) >= 2
     assert all(session._closed for session in opened)
     assert time.monotonic() - began < 20
+
+
+def test_attempts_that_are_known_are_not_made_again(arena: TaskArena, task: Task) -> None:
+    told: list[str] = []
+    engine = ScriptedEngine(TOKENIZER, lambda _: call("finish"))
+    known = Rollout(
+        rollout_id="g-1", group_id="g", instance_id=task.instance_id, segments=(), ending=Ending.TURNS, task_reward=1.0
+    )
+    making = Making(
+        known={"g-1": known}, started=lambda: told.append("started"), made=lambda one: told.append(one.rollout_id)
+    )
+
+    async def go() -> Group:
+        rollouts = Rollouts(engine, arena, Agent(TOKENIZER), SETTINGS)
+        try:
+            return await rollouts.group(task.instance_id, 3, group_id="g", seed=4, making=making)
+        finally:
+            rollouts.close()
+
+    group = asyncio.run(go())
+    assert group.rollouts[1] is known
+    assert [rollout.rollout_id for rollout in group.rollouts] == ["g-0", "g-1", "g-2"]
+    assert sorted(told) == ["g-0", "g-2", "started", "started"]

@@ -17,7 +17,7 @@ import pytest
 from excise.errors import EngineError, SandboxError, TrainingError
 from excise.trainer.loop import End, LoopSettings
 from excise.trainer.metrics import read_metrics
-from excise.trainer.protocols import RolloutMaker
+from excise.trainer.protocols import Making, RolloutMaker
 from excise.trainer.records import Ending, Group
 
 from .tiny_run import QUICK, RandomTasks, TinyRun, same
@@ -67,9 +67,10 @@ class Sometimes:
     def does(self, what: str, number: int) -> bool:
         return number in self.what.get(what, ())
 
-    async def group(self, instance_id: str, size: int, *, group_id: str, seed: int) -> Group:
+    async def group(self, instance_id: str, size: int, *, group_id: str, seed: int, making: Making) -> Group:
         number = int(group_id[1:])
         self.tries[number] = self.tries.get(number, 0) + 1
+        making.started()
         if self.does("fails_once", number) and self.tries[number] == 1:
             raise EngineError("The engine fell over.")
         if self.does("fails", number):
@@ -82,7 +83,7 @@ class Sometimes:
                 if self.does("is_deaf", number):
                     await asyncio.sleep(3600)
                 raise
-        group = await self.maker.group(instance_id, size, group_id=group_id, seed=seed)
+        group = await self.maker.group(instance_id, size, group_id=group_id, seed=seed, making=making)
         if self.does("bores", number):
             group = replace(group, rollouts=tuple(replace(r, task_reward=0.0) for r in group.rollouts))
         if self.does("infra", number):
@@ -131,7 +132,7 @@ def test_a_group_that_hangs_is_given_up(tmp_path: Path, deaf: set[int]) -> None:
     assert run.run() is End.STEPS
     assert isinstance(run.parts.maker, Sometimes)
     assert run.parts.maker.let_go >= 1
-    assert time.monotonic() - began < 40
+    assert time.monotonic() - began < 120
 
 
 def test_an_unfilled_batch_trains_on_what_is_there(tmp_path: Path) -> None:
@@ -248,8 +249,8 @@ def test_old_groups_are_left_out(tmp_path: Path) -> None:
     """A group whose tokens are older than allowed is not trained on, even where it was waited for."""
 
     class Slow(Sometimes):
-        async def group(self, instance_id: str, size: int, *, group_id: str, seed: int) -> Group:
-            group = await super().group(instance_id, size, group_id=group_id, seed=seed)
+        async def group(self, instance_id: str, size: int, *, group_id: str, seed: int, making: Making) -> Group:
+            group = await super().group(instance_id, size, group_id=group_id, seed=seed, making=making)
             if group_id == "g000002":
                 await asyncio.sleep(3)
             return group

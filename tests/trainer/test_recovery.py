@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
+import functools
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -15,18 +18,21 @@ from typing import Any
 
 import pytest
 import torch
+from torch.distributed.checkpoint.api import CheckpointException
 
 from excise.errors import TrainingError
 from excise.trainer.checkpoints import Checkpoints, export, random_states, set_random_states
+from excise.trainer.engines.transformers_engine import TransformersEngine
 from excise.trainer.journal import Begun, Finished, Journal, Settled, Stepped
 from excise.trainer.learner import LearnerSettings
 from excise.trainer.loop import End
+from excise.trainer.metered import MeteredEngine
 from excise.trainer.metrics import read_metrics
 from excise.trainer.objective.teachers import EmaTeacher, frozen_copy
-from excise.trainer.scheduling import ScheduleSettings
+from excise.trainer.queue_state import ScheduleSettings
 
-from .tiny_policy import random_group
-from .tiny_run import ANSWER, QUICK, TinyRun, same
+from .tiny_policy import random_group, tiny_model
+from .tiny_run import ANSWER, QUICK, TinyRun, TokenTasks, same
 
 SCRIPT = Path(__file__).parent / "crashing_run.py"
 
@@ -102,10 +108,10 @@ def _breaks_at(group: Any, number: int) -> Any:
     """From the moment that this group is asked for, nothing works any more."""
     down: list[bool] = []
 
-    async def broken(*arguments: Any, group_id: str, seed: int) -> Any:
+    async def broken(*arguments: Any, group_id: str, **rest: Any) -> Any:
         if int(group_id[1:]) >= number:
             down.append(True)
-        made = await group(*arguments, group_id=group_id, seed=seed)
+        made = await group(*arguments, group_id=group_id, **rest)
         if down:
             raise RuntimeError("out of order")
         return made
@@ -158,7 +164,7 @@ def test_a_newer_or_damaged_checkpoint_is_refused(tmp_path: Path) -> None:
     with pytest.raises(TrainingError, match="Upgrade"):
         TinyRun(tmp_path / "run").run(resume=True)
     path.write_text("{")
-    with pytest.raises(TrainingError, match="Remove its folder"):
+    with pytest.raises(TrainingError, match=r"Remove .*step-00000001 to go on"):
         TinyRun(tmp_path / "run").run(resume=True)
 
 
@@ -217,3 +223,112 @@ def test_a_run_with_staleness_loses_nothing_either(tmp_path: Path) -> None:
     assert [row["step"] for row in rows] == [1, 2, 3, 4, 5, 6]
     assert max(row["staleness_max"] for row in rows) >= 1
     assert sum(row.get("groups", 0) for row in rows) >= 18
+
+
+def hidden(folder: Path) -> list[str]:
+    return sorted(path.name for path in folder.glob(".*"))
+
+
+@pytest.mark.parametrize("moment", ["writing", "before the old one goes", "between the names", "removing"])
+def test_a_kill_while_a_checkpoint_takes_its_name_loses_none(tmp_path: Path, moment: str) -> None:
+    TinyRun(tmp_path / "run", replace(QUICK, steps=2)).run()
+    folder = tmp_path / "run" / "checkpoints"
+    (target,) = folder.glob("step-*")
+    if moment == "writing":
+        shutil.copytree(target, folder / ".step-00000004.tmp")
+        (folder / ".step-00000004.tmp" / "COMPLETE").unlink()
+    elif moment == "before the old one goes":
+        shutil.copytree(target, folder / f".{target.name}.tmp")
+    elif moment == "between the names":
+        shutil.copytree(target, folder / f".{target.name}.old")
+        target.rename(folder / f".{target.name}.tmp")
+    else:
+        target.rename(folder / f".{target.name}.old")
+    more = TinyRun(tmp_path / "run", replace(QUICK, steps=3), seed=5)
+    assert more.run(resume=True) is End.STEPS
+    assert hidden(folder) == []
+    whole = TinyRun(tmp_path / "whole", replace(QUICK, steps=3))
+    whole.run()
+    assert same(more.weights(), whole.weights())
+
+
+def test_a_journal_without_its_checkpoint_is_no_new_run(tmp_path: Path) -> None:
+    TinyRun(tmp_path / "run", replace(QUICK, steps=2)).run()
+    shutil.rmtree(tmp_path / "run" / "checkpoints")
+    with pytest.raises(TrainingError, match="not the checkpoint that it goes on from"):
+        TinyRun(tmp_path / "run", replace(QUICK, steps=3)).run(resume=True)
+
+
+def test_a_full_disk_and_a_damaged_checkpoint_are_told_of(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    run = TinyRun(tmp_path / "run", replace(QUICK, steps=2))
+    run.run()
+    before = run.loop_folder_steps()
+
+    def full(*_: Any, **__: Any) -> None:
+        raise CheckpointException("x", {0: (OSError(28, "No space left on device"), None)})  # type: ignore[dict-item]
+
+    with monkeypatch.context() as patched:
+        patched.setattr("excise.trainer.checkpoints.save_tensors", full)
+        with pytest.raises(OSError, match="No space left on device"):
+            TinyRun(tmp_path / "run", replace(QUICK, steps=4)).run(resume=True)
+    assert run.loop_folder_steps() == before
+    for part in (tmp_path / "run" / "checkpoints" / f"step-{before[-1]:08d}" / "model").glob("*.distcp"):
+        part.write_bytes(part.read_bytes()[:100])
+    with pytest.raises(TrainingError, match=r"cannot be read .*Remove .*step-00000002 to go on"):
+        TinyRun(tmp_path / "run", replace(QUICK, steps=4)).run(resume=True)
+
+
+def test_groups_are_written_down_while_weights_are_handed_over(tmp_path: Path) -> None:
+    """The engine takes the weights of step 1 only once another group has been written down."""
+    schedule = replace(QUICK.schedule, staleness=1, batch=2)
+    run = TinyRun(tmp_path / "run", replace(QUICK, steps=2, schedule=schedule))
+    really, slow = run.engine.load, TokenTasks.group
+
+    def written() -> int:
+        return sum(isinstance(event, Finished) for event in Journal(tmp_path / "run" / "journal").since(0))
+
+    async def load(weights: Any, version: int) -> None:
+        before = written()
+        for _ in range(500):
+            if version != 1 or written() > before:
+                break
+            await asyncio.sleep(0.01)
+        else:
+            raise AssertionError("nothing was written down")
+        await really(weights, version)
+
+    async def group(self: TokenTasks, *arguments: Any, **rest: Any) -> Any:
+        await asyncio.sleep(0.05 * int(rest["group_id"][1:]))
+        return await slow(self, *arguments, **rest)
+
+    run.engine.load = load  # type: ignore[method-assign]
+    run.maker.group = functools.partial(group, run.maker)  # type: ignore[method-assign]
+    assert run.run() is End.STEPS
+    rows = read_metrics(tmp_path / "run" / "metrics.jsonl")
+    assert rows[1]["load_s"] > 0
+
+
+def test_an_engine_that_writes_one_answer_at_a_time_repeats_bit_for_bit(tmp_path: Path) -> None:
+    """However requests arrive: with ``max_batch = 1`` and ``remembered = 0`` no answer is rounded with another."""
+
+    def run(name: str, pace_s: float, steps: int, *, resume: bool = False) -> TinyRun:
+        changes = {"initializer_range": 0.05, "hidden_size": 32, "intermediate_size": 64}
+        made = TinyRun(tmp_path / name, replace(QUICK, steps=steps), seed=5 if resume else 0)
+        engine = TransformersEngine(tiny_model(99, torch.float32, **changes), max_batch=1, remembered=0)
+        metered = MeteredEngine(engine)
+        made.maker.engine, made.parts = metered, replace(made.parts, engine=metered)
+        really = made.maker.group
+
+        async def group(instance_id: str, *arguments: Any, **rest: Any) -> Any:
+            await asyncio.sleep(pace_s * (int(rest["group_id"][1:]) % 3))
+            return await really(instance_id, *arguments, **rest)
+
+        made.maker.group = group  # type: ignore[method-assign]
+        assert made.run(resume=resume) is End.STEPS
+        asyncio.run(engine.close())
+        return made
+
+    whole = run("whole", 0.0, 4).weights()
+    assert same(run("other", 0.03, 4).weights(), whole)
+    run("parts", 0.0, 2)
+    assert same(run("parts", 0.02, 4, resume=True).weights(), whole)

@@ -16,9 +16,9 @@ from excise.trainer.checkpoints import Checkpoints
 from excise.trainer.learner import Learner, LearnerSettings
 from excise.trainer.loop import Loop, LoopSettings, Parts
 from excise.trainer.metered import MeteredEngine
-from excise.trainer.protocols import Engine
+from excise.trainer.protocols import Engine, Making
+from excise.trainer.queue_state import ScheduleSettings
 from excise.trainer.records import Ending, Generation, Group, Rollout, Sampling, Segment, Stop, Turn, Usage
-from excise.trainer.scheduling import ScheduleSettings
 from excise.trainer.watch import Watch
 
 from .tiny_policy import VOCABULARY, tiny_model
@@ -96,8 +96,9 @@ class TokenTasks:
         self.engine = engine
         self.calls: list[str] = []
 
-    async def group(self, instance_id: str, size: int, *, group_id: str, seed: int) -> Group:
+    async def group(self, instance_id: str, size: int, *, group_id: str, seed: int, making: Making) -> Group:
         self.calls.append(group_id)
+        making.started()
         wanted = int(instance_id[1:])
         prompt = (1, wanted)
         answers = await self.engine.generate([prompt] * size, Sampling(max_tokens=ANSWER, seed=seed))

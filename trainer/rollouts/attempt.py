@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Protocol, TypeVar
 
 from excise.errors import EngineError, ExciseError
-from excise.trainer.protocols import Arena, Desk, Engine
+from excise.trainer.protocols import Arena, Desk, Engine, Making
 from excise.trainer.records import Ending, Generation, Group, Rollout, Sampling, Stop, Usage
 from excise.trainer.rollouts.settings import RolloutSettings
 from excise.trainer.rollouts.trace import Trace
@@ -85,6 +85,10 @@ class Attempt:
         self.trace.hinted(detector, hint, ids if len(ids) <= self.settings.hint_tokens else ())
 
 
+ALONE = Making()
+"""Nothing is known, and nobody asks."""
+
+
 class Work(Protocol):
     """What is done at a desk: :mod:`~excise.trainer.rollouts.agent` or :mod:`~excise.trainer.rollouts.single_turn`."""
 
@@ -109,15 +113,34 @@ class Rollouts:
         self._threads = ThreadPoolExecutor(settings.at_once, thread_name_prefix="excise-desk")
         self._room = asyncio.Semaphore(settings.at_once)
 
-    async def group(self, instance_id: str, size: int, *, group_id: str = "", seed: int | None = None) -> Group:
+    async def group(
+        self, instance_id: str, size: int, *, group_id: str = "", seed: int | None = None, making: Making = ALONE
+    ) -> Group:
         """``size`` attempts at one task; see :class:`excise.trainer.protocols.RolloutMaker`."""
         group_id = group_id or f"g-{uuid.uuid4().hex[:16]}"
         seeds = [None if seed is None else (seed * 1000 + n) * 2**20 % 2**62 for n in range(size)]
-        numbered = (self.rollout(instance_id, group_id, n, one) for n, one in enumerate(seeds))
+        numbered = (self._unless_known(making, instance_id, group_id, n, one) for n, one in enumerate(seeds))
         return Group(group_id=group_id, instance_id=instance_id, rollouts=tuple(await asyncio.gather(*numbered)))
 
-    async def rollout(self, instance_id: str, group_id: str, number: int, seed: int | None = None) -> Rollout:
-        """One attempt. Its place is free for another while it is graded."""
+    async def _unless_known(
+        self, making: Making, instance_id: str, group_id: str, number: int, seed: int | None
+    ) -> Rollout:
+        known = making.known.get(f"{group_id}-{number}")
+        if known is not None:
+            return known
+        made = await self.rollout(instance_id, group_id, number, seed, making.started)
+        making.made(made)
+        return made
+
+    async def rollout(
+        self,
+        instance_id: str,
+        group_id: str,
+        number: int,
+        seed: int | None = None,
+        started: Callable[[], None] = lambda: None,
+    ) -> Rollout:
+        """One attempt; ``started`` is called once it has its place, which is another's while it is graded."""
         made = Rollout(
             rollout_id=f"{group_id}-{number}",
             group_id=group_id,
@@ -128,6 +151,7 @@ class Rollouts:
         attempt: Attempt | None = None
         try:
             async with self._room:
+                started()
                 began = time.monotonic()
                 async with self.arena.open(instance_id) as desk:
                     attempt = Attempt(desk, self.settings, self.engine, self._threads, seed)

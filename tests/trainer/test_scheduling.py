@@ -1,0 +1,193 @@
+"""The queue of groups by itself: who is made again, what is kept, who overtakes."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from excise.trainer.journal import Finished, Journal, Made
+from excise.trainer.protocols import Making
+from excise.trainer.queue_state import Batch, QueueState, ScheduleSettings
+from excise.trainer.records import Ending, Group, Rollout
+from excise.trainer.scheduling import GroupQueue
+from excise.types import from_json, to_json
+
+from .tiny_run import RandomTasks
+
+SETTINGS = ScheduleSettings(batch=2, group_size=4, staleness=0, retries=2, retry_delay_s=0.0, batch_deadline_s=20.0)
+Say = Callable[[str, int], Awaitable[Ending]]
+"""From the id of an attempt, and how often it was made before, to its end."""
+
+
+class Attempts:
+    """Makes attempts one by one; odd ones succeed."""
+
+    def __init__(self, say: Say) -> None:
+        self.say = say
+        self.tries: dict[str, int] = {}
+        self.places = asyncio.Semaphore(100)
+
+    async def group(self, instance_id: str, size: int, *, group_id: str, seed: int, making: Making) -> Group:
+        async def one(number: int) -> Rollout:
+            name = f"{group_id}-{number}"
+            if name in making.known:
+                return making.known[name]
+            async with self.places:
+                making.started()
+                tried = self.tries[name] = self.tries.get(name, 0) + 1
+                ending = await self.say(name, tried - 1)
+            made = Rollout(
+                rollout_id=name, group_id=group_id, instance_id=instance_id, segments=(), ending=ending,
+                task_reward=float(number % 2), detail="" if ending is Ending.FINISHED else "no sandbox",
+            )  # fmt: skip
+            making.made(made)
+            return made
+
+        rollouts = await asyncio.gather(*map(one, range(size)))
+        return Group(group_id=group_id, instance_id=instance_id, rollouts=tuple(rollouts))
+
+
+def queue(folder: Path, maker: Any, settings: ScheduleSettings = SETTINGS, **rest: Any) -> tuple[GroupQueue, Journal]:
+    journal = Journal(folder)
+    journal.begin()
+    return GroupQueue(maker, RandomTasks(["t2", "t3"]), journal, settings, **rest), journal
+
+
+def finished(journal: Journal) -> list[int]:
+    return [event.number for event in journal.since(0) if isinstance(event, Finished)]
+
+
+async def at_once(_name: str, _tried: int) -> Ending:
+    return Ending.FINISHED
+
+
+def test_attempts_that_were_lost_are_made_again_and_no_others(tmp_path: Path) -> None:
+    async def say(name: str, tried: int) -> Ending:
+        return Ending.INFRA if name in ("g000000-1", "g000000-2") and tried < 2 else Ending.FINISHED
+
+    async def go() -> tuple[Batch, dict[str, int]]:
+        maker = Attempts(say)
+        made, _ = queue(tmp_path, maker)
+        batch = await made.batch()
+        assert made.tally.failed == 2
+        await made.close()
+        return batch, maker.tries
+
+    batch, tries = asyncio.run(go())
+    assert {name: tries[name] for name in sorted(tries) if name.startswith("g000000")} == {
+        "g000000-0": 1, "g000000-1": 3, "g000000-2": 3, "g000000-3": 1
+    }  # fmt: skip
+    assert [rollout.ending for rollout in batch.groups[0].rollouts] == [Ending.FINISHED] * 4
+
+
+@pytest.mark.parametrize(("lost", "kept"), [(2, True), (3, False)])
+def test_half_of_a_group_may_be_missing_in_the_end(tmp_path: Path, lost: int, kept: bool) -> None:
+    """More of it says nothing: what failed without a grader would count, and what might have passed would not."""
+
+    async def say(name: str, _tried: int) -> Ending:
+        return Ending.INFRA if name.startswith("g000000") and int(name[-1]) < lost else Ending.FINISHED
+
+    async def go() -> tuple[Batch, int]:
+        made, _ = queue(tmp_path, Attempts(say))
+        batch = await made.batch()
+        given_up = made.tally.lost
+        await made.close()
+        return batch, given_up
+
+    batch, given_up = asyncio.run(go())
+    assert (0 in batch.numbers, given_up) == (kept, 0 if kept else 1)
+
+
+def test_attempts_of_before_a_kill_are_not_made_again(tmp_path: Path) -> None:
+    """By the journal alone, and by a checkpoint."""
+
+    async def hangs(name: str, _tried: int) -> Ending:
+        if name.endswith("-3"):
+            await asyncio.sleep(3600)
+        return Ending.FINISHED
+
+    async def killed() -> QueueState:
+        made, journal = queue(tmp_path, Attempts(hangs))
+        waiting = asyncio.ensure_future(made.batch())
+        while sum(isinstance(event, Made) for event in journal.since(0)) < 6:
+            await asyncio.sleep(0.01)
+        waiting.cancel()
+        return from_json(QueueState, to_json(made.state()))
+
+    async def resumed(state: QueueState | None) -> dict[str, int]:
+        maker = Attempts(at_once)
+        made, _ = queue(tmp_path / "other", maker)
+        if state is None:
+            assert list(made.replay(Journal(tmp_path).since(0))) == []
+        else:
+            made.restore(state)
+        made.start_again()
+        batch = await made.batch()
+        assert [len(group.rollouts) for group in batch.groups] == [4, 4]
+        return maker.tries
+
+    state = asyncio.run(killed())
+    assert sorted(map(len, state.made.values())) == [3, 3]
+    for known in (None, state):
+        assert asyncio.run(resumed(known)) == {"g000000-3": 1, "g000001-3": 1}
+
+
+def test_a_groups_deadline_begins_with_its_first_attempt(tmp_path: Path) -> None:
+    """One place for eight attempts of 0.1 s: the last group is done after 0.8 s, and none is given up after 0.6."""
+
+    async def slowly(_name: str, _tried: int) -> Ending:
+        await asyncio.sleep(0.1)
+        return Ending.FINISHED
+
+    async def go() -> int:
+        maker = Attempts(slowly)
+        maker.places = asyncio.Semaphore(1)
+        made, _ = queue(tmp_path, maker, ScheduleSettings(batch=2, group_size=4, staleness=0, group_deadline_s=0.6))
+        batch = await made.batch()
+        assert len(batch.groups) == 2
+        return made.tally.failed
+
+    assert asyncio.run(go()) == 0
+
+
+def test_what_is_replaced_waits_for_nobody(tmp_path: Path) -> None:
+    """The first group hangs; of those behind it, what has nothing to teach makes room at once."""
+
+    async def say(name: str, _tried: int) -> Ending:
+        if name.startswith("g000000"):
+            await asyncio.sleep(3600)
+        return Ending.FINISHED
+
+    def teaches(group: Group) -> bool:
+        return group.group_id in ("g000001", "g000007")
+
+    async def go(staleness: int) -> tuple[int, int]:
+        settings = ScheduleSettings(
+            batch=4, group_size=4, staleness=staleness, window=0.3, batch_deadline_s=1.0, group_deadline_s=60.0
+        )
+        made, _ = queue(tmp_path / str(staleness), Attempts(say), settings, worth=teaches)
+        batch = await made.batch()
+        replaced = made.tally.replaced
+        await made.close()
+        return len(batch.groups), replaced
+
+    taught, replaced = asyncio.run(go(1))
+    assert taught == 2
+    assert replaced > 10
+    assert asyncio.run(go(0)) == (0, 0), "where a run is to repeat, everything is in order"
+
+
+def test_what_is_finished_when_a_run_ends_is_written_down(tmp_path: Path) -> None:
+    async def go() -> tuple[list[int], list[int]]:
+        made, journal = queue(tmp_path, Attempts(at_once))
+        made.more()
+        await asyncio.sleep(0.1)
+        before = finished(journal)
+        await made.close()
+        return before, finished(journal)
+
+    assert asyncio.run(go()) == ([], [0, 1])
