@@ -90,7 +90,7 @@ def token_logprobs(logits: torch.Tensor, targets: torch.Tensor, temperature: flo
 
 
 def _target_logprobs(logits: torch.Tensor, targets: torch.Tensor, temperature: float) -> torch.Tensor:
-    scaled = full_precision(logits) / temperature
+    scaled = _at(temperature, logits)
     return scaled.gather(-1, targets[:, None])[:, 0] - scaled.logsumexp(-1)
 
 
@@ -99,9 +99,15 @@ def entropies(logits: torch.Tensor, temperature: float = 1.0) -> torch.Tensor:
     """``[P]``: entropy of each prediction, in nats."""
     parts = []
     for part in logits.split(CHUNK):
-        logprobs = (full_precision(part) / temperature).log_softmax(-1)
+        logprobs = _at(temperature, part).log_softmax(-1)
         parts.append(-(logprobs.exp() * logprobs).sum(-1))
     return torch.cat(parts)
+
+
+def _at(temperature: float, logits: torch.Tensor) -> torch.Tensor:
+    """In full precision; no copy is made for nothing."""
+    exact = full_precision(logits)
+    return exact if temperature == 1 else exact / temperature
 
 
 def full_precision(logits: torch.Tensor) -> torch.Tensor:
