@@ -1,4 +1,4 @@
-"""An engine that is watched: how long it had nothing to do, how many tokens it wrote."""
+"""An engine that is watched: how long it had nothing to do, how much at once, how many tokens it wrote."""
 
 from __future__ import annotations
 
@@ -24,6 +24,7 @@ class MeteredEngine:
         self._asked = 0
         self._tokens = 0
         self._busy_s = 0.0
+        self._prompt_s = 0.0
         self._since = self._began = time.monotonic()
 
     @property
@@ -33,11 +34,11 @@ class MeteredEngine:
 
     async def generate(self, prompts: Sequence[Sequence[int]], sampling: Sampling) -> list[Generation]:
         """As the engine's own."""
-        self._change(+1)
+        self._change(+len(prompts))
         try:
             answers = await self._engine.generate(prompts, sampling)
         finally:
-            self._change(-1)
+            self._change(-len(prompts))
         self._tokens += sum(len(answer.ids) for answer in answers)
         return answers
 
@@ -57,13 +58,21 @@ class MeteredEngine:
         now = time.monotonic()
         if self._asked:
             self._busy_s += now - self._since
+            self._prompt_s += self._asked * (now - self._since)
         self._since = now
         self._asked += by
 
     def reading(self) -> dict[str, float]:
-        """``engine_idle`` (share of the time without a question) and ``engine_tokens_per_s`` since the last reading."""
+        """``engine_idle``, ``engine_occupancy`` and ``engine_tokens_per_s`` since the last reading.
+
+        Share of the time without a question; mean number of prompts in flight (those of a call until it returns).
+        """
         self._change(0)
         elapsed = max(1e-9, self._since - self._began)
-        found = {"engine_idle": 1 - min(1.0, self._busy_s / elapsed), "engine_tokens_per_s": self._tokens / elapsed}
-        self._busy_s, self._tokens, self._began = 0.0, 0, self._since
+        found = {
+            "engine_idle": 1 - min(1.0, self._busy_s / elapsed),
+            "engine_occupancy": self._prompt_s / elapsed,
+            "engine_tokens_per_s": self._tokens / elapsed,
+        }
+        self._busy_s, self._prompt_s, self._tokens, self._began = 0.0, 0.0, 0, self._since
         return found

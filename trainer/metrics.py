@@ -21,6 +21,7 @@ Each step is one line of ``metrics.jsonl`` and one point of every TensorBoard cu
 ``wait_s``, ``learn_s``    seconds that the trainer waited for a batch, and that the step itself took
 ``load_s``, ``checkpoint_s``  of handing over the weights of the step before, and of writing the checkpoint behind it
 ``engine_idle``            share of the step's time in which the engine had no question
+``engine_occupancy``       mean number of prompts that the engine had at once, over that time
 ``optimizer_ms``           of the optimizer alone
 ``mfu``                    share of the machine's peak that training used, if ``peak_tflops`` is given
 =========================  ========================================================================================
