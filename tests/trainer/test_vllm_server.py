@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 import signal
 import subprocess
@@ -46,6 +47,16 @@ def served(folder: Path) -> Iterator[str]:
     asyncio.run(process.ready(60))
     yield process.url
     process.close()
+
+
+def still_there(pids: Sequence[int]) -> list[int]:
+    """Of these, the processes that run; one that is dead and not waited for does not."""
+    found = []
+    for pid in pids:
+        with contextlib.suppress(OSError):
+            state = Path(f"/proc/{pid}/stat").read_text(errors="replace").rpartition(")")[2].split()[0]
+            found += [pid] * (state != "Z")
+    return found
 
 
 async def guest(folder: Path, url: str, **options: Any) -> VLLMServer:
@@ -169,6 +180,23 @@ def test_an_address_where_nobody_answers(going: Any, folder: Path) -> None:
             await guest(folder, "http://127.0.0.1:9")
 
     going(go())
+
+
+def test_a_server_whose_warden_was_killed_leaves_nothing() -> None:
+    inner = "import subprocess, time; subprocess.Popen(['sleep', '1234']); time.sleep(1234)"
+    process = ServerProcess([sys.executable, "-c", inner], {})
+    deadline = time.monotonic() + 20
+    while len(below := descendants(process.pid)) < 2 and time.monotonic() < deadline:
+        time.sleep(0.1)
+    assert len(below) == 2
+    os.kill(process.pid, signal.SIGKILL)
+    while process.alive and time.monotonic() < deadline:
+        time.sleep(0.1)
+    process.close()
+    process.close()
+    while still_there(below) and time.monotonic() < deadline:
+        time.sleep(0.1)
+    assert not still_there(below)
 
 
 @pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGTERM])

@@ -54,8 +54,12 @@ class ServerProcess:
 
     @property
     def alive(self) -> bool:
-        """Whether the process is there."""
-        return self._process.poll() is None
+        """Whether the process is there; one that ended is kept until :meth:`close`, which needs its number."""
+        if self._process.returncode is not None:
+            return False
+        with contextlib.suppress(ChildProcessError):
+            return os.waitid(os.P_PID, self.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is None
+        return False
 
     @property
     def pid(self) -> int:
@@ -88,15 +92,16 @@ class ServerProcess:
         return ""
 
     def close(self) -> None:
-        """End it and all that it started; safe to call twice."""
+        """End it and all that it started, even if its warden was killed; safe to call twice."""
         if self._process.stdin is not None:
             with contextlib.suppress(OSError):
                 self._process.stdin.close()  # the warden kills everything, then goes
-        try:
-            self._process.wait(END_S)
-        except subprocess.TimeoutExpired:
+        deadline = time.monotonic() + END_S
+        while self.alive and time.monotonic() < deadline:
+            time.sleep(0.05)
+        if self._process.returncode is None:  # not waited for yet: the session's number is nobody else's
             with contextlib.suppress(ProcessLookupError):
-                os.killpg(self._process.pid, signal.SIGKILL)
+                os.killpg(self.pid, signal.SIGKILL)
             self._process.wait(END_S)
         shutil.rmtree(self._folder, ignore_errors=True)
 
