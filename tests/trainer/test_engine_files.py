@@ -42,9 +42,7 @@ def test_what_is_written_is_what_was_given(tmp_path: Path, tied: bool) -> None:
     model = saved(tmp_path / "model", tied=tied)
     assert ("lm_head.weight" in shapes_of(tmp_path / "model")) is not tied
     files = WeightFiles(tmp_path / "model", tmp_path)
-    assert files.latest is None
     written = [files.write(weights_of(model), version) for version in range(1, 5)]
-    assert files.latest == written[-1]
     found = load_file(written[-1] / "model.safetensors")
     assert found.keys() == {name for name, _ in model.named_parameters()}
     assert all((found[name] == tensor).all() for name, tensor in weights_of(model))

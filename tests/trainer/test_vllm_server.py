@@ -182,6 +182,94 @@ def test_an_address_where_nobody_answers(going: Any, folder: Path) -> None:
     going(go())
 
 
+def test_a_restart_is_one_for_all_and_outlives_who_waits_for_it(going: Any, folder: Path) -> None:
+    """Rollouts whose time is up, and a trainer that waits no longer for its weights to be taken."""
+    other = tiny_model(seed=1)
+
+    async def go() -> Any:
+        engine = await started(folder, max_restarts=1)
+        assert engine._server is not None
+        for pid in descendants(engine._server.pid):
+            os.kill(pid, signal.SIGKILL)
+        for _ in range(4):
+            with pytest.raises(TimeoutError):
+                await asyncio.wait_for(engine.generate([[3, 2]] * 2, Sampling(max_tokens=5)), 0.2)
+            with pytest.raises(TimeoutError):
+                await asyncio.wait_for(engine.load(weights_of(other), 2), 0.2)
+        await engine.load(weights_of(other), 3)
+        answers = await engine.generate([[3, 2]] * 2, Sampling(max_tokens=5))
+        await engine.close()
+        return answers
+
+    for answer in going(go()):
+        assert set(answer.versions) == {3}
+        assert answer.logprobs == pytest.approx(plain(other, [3, 2], answer.ids), abs=TOLERANCE)
+
+
+def test_an_engine_that_is_closed_ends_a_restart(going: Any, folder: Path) -> None:
+    async def go() -> int:
+        engine = await started(folder)
+        assert engine._server is not None
+        for pid in descendants(engine._server.pid):
+            os.kill(pid, signal.SIGKILL)
+        asked = asyncio.create_task(engine.generate([[3]], Sampling(max_tokens=3)))
+        loading = asyncio.create_task(engine.load(weights_of(tiny_model()), 1))
+        before = engine._server.pid
+        while engine._server.pid == before:
+            await asyncio.sleep(0.05)
+        warden = engine._server.pid
+        await engine.close()
+        for waiting in (asked, loading):
+            with pytest.raises(EngineError, match="closed"):
+                await waiting
+        return warden
+
+    assert not still_there([going(go())])
+
+
+def test_a_server_that_does_not_go_on_after_new_weights_is_replaced(going: Any, folder: Path, tmp_path: Path) -> None:
+    once = tmp_path / "once"
+
+    async def go() -> Any:
+        engine = await started(folder, "--once", str(once))
+        once.touch()
+        await engine.load(weights_of(tiny_model(seed=1)), 2)
+        answers = await asyncio.wait_for(engine.generate([[3, 2]], Sampling(max_tokens=5)), 20)
+        await engine.close()
+        return answers[0].versions
+
+    assert set(going(go())) == {2}
+    assert not once.exists()
+
+
+def test_a_load_that_ends_early_leaves_no_server_paused(going: Any, folder: Path) -> None:
+    """Stopped between the server's pause and its word that it is one; the server is not the engine's."""
+
+    async def go(url: str, how: str) -> Any:
+        engine = await guest(folder, url)
+        loading = asyncio.create_task(engine.load(weights_of(tiny_model()), 1))
+        await asyncio.sleep(0.7)
+        if how == "cancelled":
+            loading.cancel()
+        else:
+            await engine.close()
+        with pytest.raises(asyncio.CancelledError if how == "cancelled" else EngineError):
+            await loading
+        other = await guest(folder, url)
+        answers = await asyncio.wait_for(other.generate([[3, 2]], Sampling(max_tokens=5)), 20)
+        await engine.close()
+        await other.close()
+        return answers
+
+    process = ServerProcess(command(folder, "--slow", "1.5"), {})
+    asyncio.run(process.ready(60))
+    try:
+        for how in ("cancelled", "closed"):
+            assert [len(answer.ids) for answer in going(go(process.url, how))] == [5]
+    finally:
+        process.close()
+
+
 def test_a_server_whose_warden_was_killed_leaves_nothing() -> None:
     inner = "import subprocess, time; subprocess.Popen(['sleep', '1234']); time.sleep(1234)"
     process = ServerProcess([sys.executable, "-c", inner], {})

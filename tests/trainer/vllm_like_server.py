@@ -1,6 +1,7 @@
 """A server that speaks as vLLM's does, over a tiny model: quick to start, and to kill. Run as a program.
 
-Arguments: ``--model DIR --host H --port P``, and ``--hang`` to answer nothing but health.
+Arguments: ``--model DIR --host H --port P``; ``--hang`` to answer nothing but health; ``--slow S``, seconds from a
+pause to the word that it is one; ``--once FILE``: one ``/resume`` fails, which removes that file.
 """
 
 from __future__ import annotations
@@ -65,8 +66,12 @@ def main() -> None:
     for name in ("--model", "--host", "--port"):
         parser.add_argument(name, required=True)
     parser.add_argument("--hang", action="store_true")
+    parser.add_argument("--slow", type=float, default=0.0)
+    parser.add_argument("--once", type=Path)
     options = parser.parse_args()
     served: Any = None if options.hang else Served(Path(options.model))
+    going = threading.Event()
+    going.set()
 
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
@@ -92,6 +97,7 @@ def main() -> None:
             if path == "/inference/v1/generate" and len(body["token_ids"]) > 520:
                 self.answer({"error": "too long"}, 400)
             elif path == "/inference/v1/generate":
+                going.wait()
                 self.answer(served.generate(body))
             elif path == "/collective_rpc":
                 assert body["method"] in {"reload_weights", "excise_reload"}
@@ -101,8 +107,18 @@ def main() -> None:
                 if served:
                     served.engine._version = int(body["new_version"])
                 self.answer({"success": True})
+            elif path == "/pause":
+                going.clear()
+                time.sleep(options.slow)
+                self.answer({})
+            elif path == "/resume" and options.once and options.once.exists():
+                options.once.unlink()
+                self.answer({"error": "no"}, 500)
+            elif path == "/resume":
+                going.set()
+                self.answer({})
             else:
-                self.answer({}, 200 if path in {"/pause", "/resume", "/reset_prefix_cache"} else 404)
+                self.answer({}, 200 if path == "/reset_prefix_cache" else 404)
 
     ThreadingHTTPServer((options.host, int(options.port)), Handler).serve_forever()
 

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import asyncio
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 from excise.errors import EngineError
 from excise.trainer.engines.vllm_words import NOTHING, generation_of, room_for, sampling_values
 from excise.trainer.records import Generation, Sampling
+
+if TYPE_CHECKING:
+    import torch
 
 
 class VLLMEngine(ABC):
@@ -20,7 +23,7 @@ class VLLMEngine(ABC):
     def __init__(self, context_length: int) -> None:
         self.context_length = context_length
         self._version, self._broken = 0, ""
-        self._loading = asyncio.Lock()
+        self._handing: asyncio.Task[None] | None = None
 
     @property
     def version(self) -> int:
@@ -34,6 +37,19 @@ class VLLMEngine(ABC):
     async def score(self, sequences: Sequence[Sequence[int]]) -> list[list[float]]:
         """See the protocol."""
         return list(await asyncio.gather(*(self._score(list(sequence)) for sequence in sequences)))
+
+    async def load(self, weights: Iterable[tuple[str, torch.Tensor]], version: int) -> None:
+        """See the protocol. A call that is cancelled goes on without its caller, and the next one waits for its end."""
+        while self._handing is not None and not self._handing.done():
+            await asyncio.wait([self._handing])
+        self._require_sound()
+        handing = self._handing = asyncio.create_task(self._hand_over(weights, version))
+        try:
+            await asyncio.shield(handing)
+        except asyncio.CancelledError:
+            if handing.cancelled():  # it ended with the engine
+                self._require_sound()
+            raise
 
     async def _one(self, number: int, prompt: list[int], sampling: Sampling) -> Generation:
         room = room_for(prompt, sampling, self.context_length)
@@ -52,6 +68,10 @@ class VLLMEngine(ABC):
     def _require_sound(self) -> None:
         if self._broken:
             raise EngineError(f"Nothing can be sampled: {self._broken}.")
+
+    @abstractmethod
+    async def _hand_over(self, weights: Iterable[tuple[str, torch.Tensor]], version: int) -> None:
+        """What :meth:`load` does, one at a time; cancelled by nobody but :meth:`close`."""
 
     @abstractmethod
     async def _sampled(

@@ -22,7 +22,7 @@ from excise.trainer.engines.weight_files import WeightFiles
 if TYPE_CHECKING:
     import torch
 
-PAUSE_S = 120.0
+RESUME_S = 20.0
 
 
 class VLLMInProcess(VLLMEngine):
@@ -66,37 +66,40 @@ class VLLMInProcess(VLLMEngine):
             raise EngineError(f"vLLM does not start: {type(error).__name__}: {error}") from error
         return made
 
-    async def load(self, weights: Iterable[tuple[str, torch.Tensor]], version: int) -> None:
-        """See the protocol."""
-        async with self._loading:
-            folder = await asyncio.to_thread(self._files.write, weights, version)
-            try:
-                async with asyncio.timeout(self._deadline_s):
-                    await self._update(folder, version)
-            except Exception as error:
-                self._broken = f"vLLM did not take the weights of version {version}: {error}"
-                raise EngineError(self._broken) from error
-            self._version = version
-            self._files.forget_old()
-
     async def close(self) -> None:
         """See the protocol."""
         self._broken = self._broken or "the engine is closed"
         engine, self._engine = self._engine, None
+        if self._handing is not None and not self._handing.done():
+            self._handing.cancel()
+            await asyncio.wait([self._handing])
         if engine is not None:
             await asyncio.to_thread(engine.shutdown)
         self._files.close()
 
-    async def _update(self, folder: Path, version: int) -> None:
-        await self._engine.pause_generation(mode="keep", clear_cache=False)
+    async def _hand_over(self, weights: Iterable[tuple[str, torch.Tensor]], version: int) -> None:
+        folder = await asyncio.to_thread(self._files.write, weights, version)
         try:
+            async with asyncio.timeout(self._deadline_s):
+                await self._update(folder, version)
+        except Exception as error:
+            self._broken = f"vLLM did not take the weights of version {version}: {error}"
+            raise EngineError(self._broken) from error
+        self._version = version
+        self._files.forget_old()
+
+    async def _update(self, folder: Path, version: int) -> None:
+        try:
+            await self._engine.pause_generation(mode="keep", clear_cache=False)
             await self._engine.collective_rpc(METHOD, kwargs={"weights_path": str(folder)})
             await self._engine.reset_prefix_cache(reset_running_requests=True)
             await self._engine.update_weight_version(str(version))
-        finally:
+        except BaseException:
             with contextlib.suppress(Exception):  # what went wrong before is told
-                async with asyncio.timeout(PAUSE_S):
+                async with asyncio.timeout(RESUME_S):
                     await self._engine.resume_generation()
+            raise
+        await self._engine.resume_generation()
 
     async def _sampled(
         self, prompt: list[int], values: dict[str, Any]

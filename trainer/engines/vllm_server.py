@@ -28,6 +28,9 @@ if TYPE_CHECKING:
 MODULE = ("-m", "vllm.entrypoints.openai.api_server")
 SCALE_OUT = "--enable-scale-out"
 """Without it, newer servers refuse tokens in place of text; older ones do not know it."""
+SWITCH_S = 120.0
+LAST_S = 20.0
+"""For the last word to a server that is given up, or left to others."""
 ENVIRONMENT = {"VLLM_SERVER_DEV_MODE": "1", "VLLM_NO_USAGE_STATS": "1", "HF_HUB_OFFLINE": "1"}
 
 
@@ -58,9 +61,10 @@ class VLLMServer(VLLMEngine):
         self._environment = ENVIRONMENT | dict(environment or {})
         self._files = WeightFiles(model, weights)
         self._start_s, self._deadline_s, self._restarts_left = start_s, deadline_s, max_restarts
+        self._newest: tuple[Path, int] | None = None
         self._server: ServerProcess | None = None
         self._life = 0
-        self._mending = asyncio.Lock()
+        self._restart: asyncio.Task[None] | None = None
 
     @classmethod
     async def start(
@@ -104,25 +108,30 @@ class VLLMServer(VLLMEngine):
             raise EngineError(f"{url}: {error}. Was it started with VLLM_SERVER_DEV_MODE=1?") from error
         return made
 
-    async def load(self, weights: Iterable[tuple[str, torch.Tensor]], version: int) -> None:
-        """See the protocol."""
-        async with self._loading:
-            folder = await asyncio.to_thread(self._files.write, weights, version)
-            self._version = version
-            life = self._life
-            try:
-                await self._update(folder)
-            except (OSError, HTTPFailure) as error:
-                await self._mend(life, error)  # whoever mends it loads the latest weights
-            self._files.forget_old()
-
     async def close(self) -> None:
         """See the protocol."""
         self._broken = self._broken or "the engine is closed"
+        under_way = [task for task in (self._restart, self._handing) if task is not None and not task.done()]
+        for task in under_way:
+            task.cancel()
         server, self._server = self._server, None
         if server is not None:
             await asyncio.to_thread(server.close)
+        if under_way:
+            await asyncio.wait(under_way)
         self._files.close()
+
+    async def _hand_over(self, weights: Iterable[tuple[str, torch.Tensor]], version: int) -> None:
+        folder = await asyncio.to_thread(self._files.write, weights, version)
+        self._newest, self._version = (folder, version), version
+        await self._settled()
+        life = self._life
+        try:
+            await self._update(folder, version)
+        except (OSError, HTTPFailure) as error:
+            self._mend(life, error)  # the next server begins with the newest weights
+            await self._settled()
+        self._files.forget_old()
 
     async def _sampled(
         self, prompt: list[int], values: dict[str, Any]
@@ -139,42 +148,48 @@ class VLLMServer(VLLMEngine):
         """One request, on as many servers as it takes. Raises :class:`EngineError`."""
         body = {"token_ids": ids, "sampling_params": dict(values)}
         while True:
+            await self._settled()
             life = self._life
             try:
                 return await self._call("/inference/v1/generate", body, timeout_s=self._deadline_s)
             except HTTPFailure as error:
                 if error.status < 500:
                     raise EngineError(f"vLLM refuses a request: {error}") from error
-                await self._mend(life, error)
+                self._mend(life, error)
             except OSError as error:
-                await self._mend(life, error)
+                self._mend(life, error)
 
     async def _call(self, path: str, body: Any = None, *, timeout_s: float) -> Any:
-        self._require_sound()
         return await call(self._url + path, body, timeout_s=timeout_s)
 
     # --------------------------------------------------------------------------- life of the server
-    async def _mend(self, life: int, error: Exception) -> None:
+    def _mend(self, life: int, error: Exception) -> None:
         """After an error of the server's ``life``: another one, unless somebody else has seen to it already."""
-        async with self._mending:
-            if self._broken:
-                raise EngineError(f"Nothing can be sampled: {self._broken}.") from error
-            if life != self._life:
-                return
-            if self._server is None or self._restarts_left <= 0:
-                said = self._server.tail() if self._server is not None else ""
-                self._broken = f"vLLM is gone: {error} {said}".strip()
-                raise EngineError(self._broken) from error
-            self._restarts_left -= 1
+        if life == self._life and not self._broken:
+            self._life += 1
+            self._restart = asyncio.create_task(self._begin_again(error))
+
+    async def _settled(self) -> None:
+        """Wait for a restart, which goes on for the others if this is cancelled. Raises :class:`EngineError`."""
+        while self._restart is not None and not self._restart.done():
+            await asyncio.wait([self._restart])
+        self._require_sound()
+
+    async def _begin_again(self, error: Exception) -> None:
+        """A server in place of the one that failed; where there is none, the engine is broken."""
+        if self._server is None or self._restarts_left <= 0:
+            said = self._server.tail() if self._server is not None else ""
+            self._broken = f"vLLM is gone: {error} {said}".strip()
+            return
+        self._restarts_left -= 1
+        try:
             await asyncio.to_thread(self._server.close)
-            try:
-                await self._begin()
-            except EngineError as failed:
-                self._broken = str(failed)
-                raise
+            await self._begin()
+        except Exception as failed:  # who waits for this asks whether there is a server, not what came of the task
+            self._broken = str(failed) or repr(failed)
 
     async def _begin(self) -> None:
-        """Start a server, with the latest weights. Raises :class:`EngineError`."""
+        """Start a server, with the newest weights. Raises :class:`EngineError`."""
         self._server = ServerProcess(self._command, self._environment)
         self._url = self._server.url
         await self._server.ready(self._start_s)
@@ -182,28 +197,28 @@ class VLLMServer(VLLMEngine):
             await self._adopt()
         except (OSError, HTTPFailure) as error:
             raise EngineError(f"vLLM cannot be used: {error}\n{self._server.tail()}") from error
-        self._life += 1
 
     async def _adopt(self) -> None:
-        """Give a server the latest weights, or tell it which version it has."""
-        if self._files.latest is not None:
-            await self._update(self._files.latest)
+        """Give a server the newest weights, or tell it which version it has."""
+        if self._newest is not None:
+            await self._update(*self._newest)
         else:
-            await self._label()
+            await self._label(self._version)
 
-    async def _label(self) -> None:
-        body = {"new_version": str(self._version)}
-        await self._call("/update_weight_version", body, timeout_s=60.0)
+    async def _label(self, version: int) -> None:
+        await self._call("/update_weight_version", {"new_version": str(version)}, timeout_s=60.0)
 
-    async def _update(self, folder: Path) -> None:
+    async def _update(self, folder: Path, version: int) -> None:
         """Have the server read weights while all that is being written stands still."""
-        await self._call("/pause?mode=keep&clear_cache=false", timeout_s=120.0)
         try:
+            await self._call("/pause?mode=keep&clear_cache=false", timeout_s=SWITCH_S)
             method = METHOD if self._command else "reload_weights"
             request = {"method": method, "kwargs": {"weights_path": str(folder)}}
             await self._call("/collective_rpc", request, timeout_s=self._start_s)
-            await self._call("/reset_prefix_cache?reset_running_requests=true", timeout_s=120.0)
-            await self._label()
-        finally:
-            with contextlib.suppress(OSError, HTTPFailure):
-                await self._call("/resume", timeout_s=120.0)
+            await self._call("/reset_prefix_cache?reset_running_requests=true", timeout_s=SWITCH_S)
+            await self._label(version)
+        except BaseException:
+            with contextlib.suppress(OSError, HTTPFailure):  # what went wrong before is told
+                await self._call("/resume", timeout_s=LAST_S)
+            raise
+        await self._call("/resume", timeout_s=SWITCH_S)

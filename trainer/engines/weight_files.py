@@ -33,11 +33,6 @@ class WeightFiles:
         self._folder = Path(own_temporary("weights", within))
         self._written: list[Path] = []
 
-    @property
-    def latest(self) -> Path | None:
-        """Folder of the newest version; ``None`` before there was any."""
-        return self._written[-1] if self._written else None
-
     def write(self, weights: Iterable[tuple[str, torch.Tensor]], version: int) -> Path:
         """A folder with these weights. Raises :class:`EngineError` if they are not those of the model."""
         from safetensors import SafetensorError
