@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+import threading
+import time
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from excise.errors import EngineError
+from excise.trainer.engines import vllm_in_process
 from excise.trainer.engines.vllm_in_process import VLLMInProcess
 from excise.trainer.engines.weight_files import WeightFiles
 
@@ -23,6 +26,8 @@ class Core:
         self.paused, self.weight_version, self.stays = False, "0", False
         self.reading = asyncio.Event()
         self.reading.set()
+        self.held = threading.Event()
+        self.held.set()
 
     async def pause_generation(self, **_: Any) -> None:
         self.paused = True
@@ -42,7 +47,7 @@ class Core:
         self.weight_version = version
 
     def shutdown(self) -> None:
-        pass
+        self.held.wait()
 
 
 @pytest.fixture
@@ -89,3 +94,22 @@ def test_a_load_that_is_cancelled_goes_on_and_the_next_waits(going: Any, files: 
             await cut_off
 
     going(go())
+
+
+def test_a_core_that_does_not_go_is_left_in_time(
+    going: Any, files: WeightFiles, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(vllm_in_process, "SHUTDOWN_S", 0.3)
+
+    async def go() -> Core:
+        core = Core()
+        core.held.clear()
+        engine = around(core, files)
+        await engine.close()
+        await engine.close()
+        return core
+
+    began = time.monotonic()
+    core = going(go())  # also waits for the threads that asyncio has
+    assert time.monotonic() - began < 10
+    core.held.set()

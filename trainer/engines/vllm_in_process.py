@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import threading
 import uuid
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     import torch
 
 RESUME_S = 20.0
+SHUTDOWN_S = 60.0
 
 
 class VLLMInProcess(VLLMEngine):
@@ -67,14 +69,16 @@ class VLLMInProcess(VLLMEngine):
         return made
 
     async def close(self) -> None:
-        """See the protocol."""
+        """See the protocol. A core that does not go in time is left behind; it ends with this process."""
         self._broken = self._broken or "the engine is closed"
         engine, self._engine = self._engine, None
         if self._handing is not None and not self._handing.done():
             self._handing.cancel()
             await asyncio.wait([self._handing])
-        if engine is not None:
-            await asyncio.to_thread(engine.shutdown)
+        if engine is not None:  # a thread that nobody waits for when this process ends
+            ending = threading.Thread(target=engine.shutdown, daemon=True)
+            ending.start()
+            await asyncio.to_thread(ending.join, SHUTDOWN_S)
         self._files.close()
 
     async def _hand_over(self, weights: Iterable[tuple[str, torch.Tensor]], version: int) -> None:
