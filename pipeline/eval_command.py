@@ -42,6 +42,7 @@ def evaluate(
     quiet: Quiet = False,
 ) -> None:
     """Score a policy: pass@1 to pass@16, and score against completion tokens, as a table, JSON and a picture."""
+    from excise.trainer.model_folder import require_model
     from excise.trainer.trial import load_trial
 
     with guarded():
@@ -49,8 +50,7 @@ def evaluate(
         settings = _settings(trial.excise, out, cache)
         require_sandbox(settings)
         earlier = [_read(path) for path in compare or ()]
-        if not model.is_dir():
-            raise ConfigError(f"{model}: no such folder. Give one with config.json, weights and a tokenizer.")
+        require_model(model)
         wanted = _Wanted(tasks, held_out, samples or trial.eval.samples, name or model.name)
         found = asyncio.run(_evaluate(wanted, trial, settings, model, quiet=quiet or as_json))
         _show([*earlier, found], into, as_json)

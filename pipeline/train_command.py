@@ -46,12 +46,11 @@ def train(
     with guarded():
         _require_torch()
         from excise.trainer.config import load_training
+        from excise.trainer.plan import plan
 
         settings = load_training(config, set_ or [], method=method and str(method))
+        found = plan(settings)
         if dry_run:
-            from excise.trainer.plan import plan
-
-            found = plan(settings)
             print(
                 json.dumps(found, indent=2) if as_json else "\n".join(f"{name}: {fact}" for name, fact in found.items())
             )

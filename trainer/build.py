@@ -19,6 +19,7 @@ from excise.trainer.leading import LeadingLearner, shard
 from excise.trainer.learner import Learner, LearnerSettings, LessonSettings
 from excise.trainer.loop import Parts
 from excise.trainer.metered import MeteredEngine
+from excise.trainer.model_folder import load_tokenizer
 from excise.trainer.objective.effort import with_penalties
 from excise.trainer.objective.policy import without_dropout
 from excise.trainer.objective.privileged import PrivilegedContext
@@ -63,21 +64,22 @@ class Supplies:
 
 
 def build_policy(settings: TrainSettings) -> Policy:
-    """Model, optimizer, teacher. Raises :class:`TrainingError` if the model cannot be had."""
-    from transformers import AutoModelForCausalLM, AutoTokenizer
+    """Model, optimizer, teacher. Raises :class:`TrainingError` or :class:`ConfigError` if the model cannot be had."""
+    from transformers import AutoModelForCausalLM
     from transformers.utils import logging
 
     logging.disable_progress_bar()
     torch.manual_seed(settings.seed)
+    tokenizer = load_tokenizer(settings.policy.model)
     try:
-        tokenizer: Any = AutoTokenizer.from_pretrained(settings.policy.model)
         model: Any = AutoModelForCausalLM.from_pretrained(
             settings.policy.model,
             dtype=getattr(torch, settings.policy.dtype),
             attn_implementation=settings.policy.attention,
         )
-    except (OSError, ValueError) as error:
-        raise TrainingError(f"{settings.policy.model}: no model that can be trained: {error}") from error
+    except (OSError, ValueError, RuntimeError) as error:
+        said = " ".join(str(error).split())
+        raise TrainingError(f"{settings.policy.model}: no model that can be trained: {said}") from error
     if settings.policy.activation_checkpointing:
         model.gradient_checkpointing_enable({"use_reentrant": False})
     return Policy(learner=build_learner(settings, model, _device(settings.policy.device)), tokenizer=tokenizer)

@@ -6,15 +6,13 @@ Tables that belong to one part are that part's own settings (``[learner]`` is :c
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Sequence
 from enum import StrEnum
 from pathlib import Path
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from excise.errors import ConfigError
 from excise.trainer.curriculum.pool import CurriculumSettings
 from excise.trainer.engines.build import EngineSettings
 from excise.trainer.learner import LearnerSettings
@@ -24,17 +22,11 @@ from excise.trainer.objective.privileged import PrivilegedKind
 from excise.trainer.objective.teachers import USUAL_RATE, TeacherKind
 from excise.trainer.optimizers.build import OptimizerSettings
 from excise.trainer.rollouts.settings import RolloutSettings
+from excise.trainer.tables import read_tables, settings_from
 from excise.trainer.trial import EvalSettings
 
-_PATHS = (
-    "folder",
-    "policy.model",
-    "sdft.demonstrations",
-    "excise.out",
-    "excise.cache",
-    "engine.python",
-    "engine.weights",
-)
+LOADING_S = 600.0
+"""For handing weights over, beside the start of a server that died."""
 
 
 class Method(StrEnum):
@@ -156,29 +148,35 @@ class TrainSettings(_Table):
             values = values | {"loop": loop | {"schedule": {"seed": values["seed"]} | schedule}}
         return values
 
+    @model_validator(mode="before")
+    @classmethod
+    def _time_to_restart(cls, values: Any) -> Any:
+        """``loop.load_deadline_s`` is long enough for a server of ours to be started again, if nothing is said."""
+        if not isinstance(values, dict):
+            return values
+        loop, engine = values.get("loop", {}), values.get("engine", {})
+        if not isinstance(loop, dict) or not isinstance(engine, dict) or engine.get("kind") != "vllm-server":
+            return values
+        start = engine.get("start_s", EngineSettings.model_fields["start_s"].default)
+        if not isinstance(start, int | float) or engine.get("url"):
+            return values
+        return values | {"loop": {"load_deadline_s": start + LOADING_S} | loop}
+
     @model_validator(mode="after")
     def _consistent(self) -> TrainSettings:
         """Raise ``ValueError`` for settings that contradict each other."""
-        schedule, loss = self.loop.schedule, self.learner.loss
-        positive = {
-            "loop.steps": self.loop.steps,
-            "loop.checkpoint_every": self.loop.checkpoint_every,
-            "loop.keep": self.loop.keep,
-            "loop.schedule.batch": schedule.batch,
-            "loop.schedule.group_size": schedule.group_size,
-            "loop.schedule.drop_after": schedule.drop_after,
-            "loop.schedule.group_deadline_s": schedule.group_deadline_s,
-            "loop.schedule.batch_deadline_s": schedule.batch_deadline_s,
-            "loop.step_deadline_s": self.loop.step_deadline_s,
-            "loop.load_deadline_s": self.loop.load_deadline_s,
-            "learner.reference_length": self.learner.reference_length,
-            "learner.row_tokens": self.learner.row_tokens,
-            "learner.temperature": self.learner.temperature,
-            "learner.loss.cap": loss.cap,
-        }
-        wrong = [f"{name} has to be above 0" for name, value in positive.items() if value <= 0]
+        wrong = [f"{name} has to be above 0" for name, value in self._positive().items() if not value > 0]
+        wrong += [f"{name} has to be 0 or more" for name, value in self._not_negative().items() if not value >= 0]
+        schedule, loop = self.loop.schedule, self.loop
+        if not 0 <= schedule.window <= 1:
+            wrong.append("loop.schedule.window has to be from 0 to 1: it is a share of a batch")
         if schedule.staleness < 0 or schedule.staleness > schedule.drop_after:
             wrong.append("loop.schedule.staleness has to be from 0 to drop_after")
+        if self.engine.is_own_server and loop.load_deadline_s < self.engine.start_s:
+            wrong.append(
+                f"loop.load_deadline_s ({loop.load_deadline_s:g}) has to be engine.start_s ({self.engine.start_s:g}) "
+                "or more: a server that died is started again within it"
+            )
         if self.method is Method.SDFT and self.sdft is None:
             wrong.append("method sdft needs [sdft] with demonstrations")
         if self.method is Method.RL and schedule.group_size < 2:
@@ -191,68 +189,43 @@ class TrainSettings(_Table):
             raise ValueError("; ".join(wrong))
         return self
 
+    def _positive(self) -> dict[str, float]:
+        """Values that have to be above 0, by name."""
+        loop, schedule, learner = self.loop, self.loop.schedule, self.learner
+        return {
+            "loop.steps": loop.steps,
+            "loop.checkpoint_every": loop.checkpoint_every,
+            "loop.keep": loop.keep,
+            "loop.tolerance": loop.tolerance,
+            "loop.step_deadline_s": loop.step_deadline_s,
+            "loop.load_deadline_s": loop.load_deadline_s,
+            "loop.load_tries": loop.load_tries,
+            "loop.empty_batches": loop.empty_batches,
+            "loop.schedule.batch": schedule.batch,
+            "loop.schedule.group_size": schedule.group_size,
+            "loop.schedule.drop_after": schedule.drop_after,
+            "loop.schedule.group_deadline_s": schedule.group_deadline_s,
+            "loop.schedule.batch_deadline_s": schedule.batch_deadline_s,
+            "learner.reference_length": learner.reference_length,
+            "learner.row_tokens": learner.row_tokens,
+            "learner.temperature": learner.temperature,
+            "learner.loss.cap": learner.loss.cap,
+        }
+
+    def _not_negative(self) -> dict[str, float]:
+        """Values that may be 0, by name."""
+        return {
+            "loop.patience_s": self.loop.patience_s,
+            "loop.peak_tflops": self.loop.peak_tflops,
+            "loop.schedule.retries": self.loop.schedule.retries,
+            "loop.schedule.retry_delay_s": self.loop.schedule.retry_delay_s,
+        }
+
 
 def load_training(path: Path, overrides: Sequence[str] = (), **direct: Any) -> TrainSettings:
-    """Read a file; ``overrides`` are ``table.key=value`` with TOML values, ``direct`` are values of the top level
-    (``None`` is ignored). Paths in the file are relative to its folder, others to the working directory.
+    """Read a file as :func:`read_tables` does; ``direct`` are values of the top level (``None`` is ignored).
 
     Raises :class:`ConfigError` that names the key and what was expected.
     """
-    try:
-        values = tomllib.loads(path.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError) as error:
-        raise ConfigError(f"{path}: cannot be read ({error}).") from error
-    except tomllib.TOMLDecodeError as error:
-        raise ConfigError(f"{path}: not valid TOML: {error}") from error
-    _make_absolute(values, path.resolve().parent)
-    for item in overrides:
-        more = _override(item)
-        _make_absolute(more, Path.cwd())
-        _merge(values, more)
-    values |= {key: value for key, value in direct.items() if value is not None}
-    try:
-        return TrainSettings.model_validate(values)
-    except ValidationError as error:
-        raise ConfigError("\n".join(_explained(path, error))) from error
-
-
-def _explained(path: Path, error: ValidationError) -> list[str]:
-    lines = []
-    for problem in error.errors():
-        key = ".".join(str(part) for part in problem["loc"])
-        unknown = problem["type"] in ("extra_forbidden", "unexpected_keyword_argument")
-        said = "there is no such setting" if unknown else problem["msg"].removeprefix("Value error, ")
-        lines.append(f"{path}: {key}: {said}" if key else f"{path}: {said}")
-    return lines
-
-
-def _override(item: str) -> dict[str, Any]:
-    key, separator, text = item.partition("=")
-    if not separator or not all(part.strip() for part in key.split(".")):
-        raise ConfigError(f"--set {item}: write it as table.key=value, for example --set loop.steps=50")
-    try:
-        value = tomllib.loads(f"v = {text}")["v"]
-    except tomllib.TOMLDecodeError:
-        value = text
-    for part in reversed(key.split(".")):
-        value = {part.strip(): value}
-    found: dict[str, Any] = value
-    return found
-
-
-def _merge(into: dict[str, Any], new: dict[str, Any]) -> None:
-    for key, value in new.items():
-        if isinstance(value, dict) and isinstance(into.get(key), dict):
-            _merge(into[key], value)
-        else:
-            into[key] = value
-
-
-def _make_absolute(values: dict[str, Any], folder: Path) -> None:
-    for dotted in _PATHS:
-        *tables, last = dotted.split(".")
-        table: Any = values
-        for name in tables:
-            table = table.get(name) if isinstance(table, dict) else None
-        if isinstance(table, dict) and isinstance(table.get(last), str):
-            table[last] = str(folder / Path(table[last]).expanduser())
+    values = read_tables(path, overrides) | {key: value for key, value in direct.items() if value is not None}
+    return settings_from(values, TrainSettings, path)

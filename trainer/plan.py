@@ -1,23 +1,26 @@
-"""What a run would do, without doing it: for ``excise train --dry-run``."""
+"""What a run will do, checked before it begins, and all that ``excise train --dry-run`` does."""
 
 from __future__ import annotations
 
-import json
+from collections.abc import Collection, Mapping
 from typing import Any
 
 from excise.errors import ConfigError
 from excise.trainer.checkpoints import Checkpoints
 from excise.trainer.config import Method, TrainSettings
+from excise.trainer.model_folder import require_model
 from excise.trainer.sdft import read_demonstrations
+from excise.trainer.trial import Trial, tasks_of
+from excise.types import Task
 
 
 def plan(settings: TrainSettings) -> dict[str, Any]:
     """Names and values for people, after everything was checked that needs no model in memory.
 
-    Raises :class:`ConfigError` if model, task set or demonstrations are not there.
+    Raises :class:`ConfigError` if model, tasks to train on or demonstrations are not there.
     """
     schedule, learner = settings.loop.schedule, settings.learner
-    model = _model(settings)
+    model = require_model(settings.policy.model)
     rollouts = schedule.batch * schedule.group_size
     products = "bfloat16" if learner.bf16 else settings.policy.dtype
     found: dict[str, Any] = {
@@ -44,14 +47,30 @@ def plan(settings: TrainSettings) -> dict[str, Any]:
     return found
 
 
-def _model(settings: TrainSettings) -> str:
-    path = settings.policy.model / "config.json"
-    try:
-        config = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        raise ConfigError(f"{path}: no model of Hugging Face's format ({error}).") from error
-    size = sum(file.stat().st_size for file in settings.policy.model.glob("*.safetensors"))
-    return f"{config.get('model_type', 'unknown')}, {size / 1e6:.0f} MB of weights"
+def trainable(settings: TrainSettings, tasks: Mapping[str, Task], tests_only: Collection[str]) -> tuple[str, ...]:
+    """Ids of the tasks of a set that training may see and the mode can try; ``tests_only`` are those of which recorded
+    calls tell nothing. Raises :class:`ConfigError` that says what to do if there is none.
+    """
+    out, trial = settings.excise["out"], Trial(eval=settings.eval)
+    if not tasks:
+        raise ConfigError(f"{out} has no task. Make some with `excise generate`.")
+    left = {name: task for name, task in tasks.items() if settings.curriculum.tests_only or name not in tests_only}
+    if not left:
+        raise ConfigError(
+            f"No task in {out} has recorded calls that tell anything. Sets of older programs "
+            "say it of none: make them again, or set curriculum.tests_only = true."
+        )
+    if not tasks_of(trial, left):
+        raise ConfigError(
+            f"None of the {len(left)} tasks in {out} can be tried with eval.mode = {settings.eval.mode!r}: "
+            "choose another mode, or make tasks of lower levels with `excise generate --request`."
+        )
+    if not (found := tasks_of(trial, left, held_out=False)):
+        raise ConfigError(
+            f"All tasks in {out} that fit are held out, or share files with what is: "
+            "hold out less in [eval.held_out], or make more with `excise generate`."
+        )
+    return found
 
 
 def _tasks(settings: TrainSettings) -> int:
@@ -60,16 +79,7 @@ def _tasks(settings: TrainSettings) -> int:
     if "out" not in settings.excise:
         raise ConfigError("Reinforcement learning needs a task set: name it as excise.out.")
     taskset = TaskSet.open(settings.excise["out"])
-    every = {task.instance_id for task in taskset.tasks()}
-    if not every:
-        raise ConfigError(f"{settings.excise['out']} has no task. Make some with `excise generate`.")
-    left = every if settings.curriculum.tests_only else every - taskset.tests_only()
-    if not left:
-        raise ConfigError(
-            f"No task in {settings.excise['out']} has recorded calls that tell anything. Sets of older programs "
-            "say it of none: make them again, or set curriculum.tests_only = true."
-        )
-    return len(left)
+    return len(trainable(settings, {task.instance_id: task for task in taskset.tasks()}, taskset.tests_only()))
 
 
 def _lessons(settings: TrainSettings) -> str:

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import hashlib
 import os
-import tomllib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field
 
-from excise.errors import ConfigError
 from excise.trainer.curriculum.rungs import Level
 from excise.trainer.engines.build import EngineSettings
+from excise.trainer.model_folder import load_tokenizer
 from excise.trainer.rollouts.attempt import Work
 from excise.trainer.rollouts.settings import RolloutSettings
+from excise.trainer.tables import read_tables, settings_from
 from excise.types import Task
 
 
@@ -78,42 +78,16 @@ class Trial(BaseModel):
 
 
 def load_trial(path: Path, overrides: Sequence[str] = ()) -> Trial:
-    """Read a file; ``overrides`` are ``table.key=value`` with TOML values. Raises :class:`ConfigError`."""
-    try:
-        values = tomllib.loads(path.read_text(encoding="utf-8"))
-        for item in overrides:
-            _put(values, item)
-    except (OSError, UnicodeDecodeError) as error:
-        raise ConfigError(f"{path}: cannot be read ({error}).") from error
-    except tomllib.TOMLDecodeError as error:
-        raise ConfigError(f"{path}: not valid TOML: {error}") from error
-    folder = path.parent.resolve()
-    for name in ("out", "cache"):
-        if name in values.get("excise", {}):
-            values["excise"][name] = folder / str(values["excise"][name])
-    for name in ("python", "weights"):
-        if name in values.get("engine", {}):
-            values["engine"][name] = folder / str(values["engine"][name])
-    try:
-        return Trial.model_validate(values)
-    except ValidationError as error:
-        wrong = [
-            f"{path}: {'.'.join(map(str, e['loc']))}: {e['msg']} (got {e['input']!r:.100})" for e in error.errors()
-        ]
-        raise ConfigError("\n".join(wrong)) from None
+    """Read a file as :func:`read_tables` does. Raises :class:`ConfigError` that names the key."""
+    return settings_from(read_tables(path, overrides), Trial, path)
 
 
 def work_of(trial: Trial, model: Path) -> Work:
     """What is done at a task, with the tokenizer of a model's folder. Raises :class:`ConfigError`."""
-    from transformers import AutoTokenizer
-
     from excise.trainer.rollouts.agent import Agent
     from excise.trainer.rollouts.single_turn import Rung, SingleTurn
 
-    try:
-        tokenizer: Any = AutoTokenizer.from_pretrained(model)
-    except (OSError, ValueError) as error:
-        raise ConfigError(f"{model}: no tokenizer can be loaded from it: {error}") from error
+    tokenizer = load_tokenizer(model)
     return (
         Agent(tokenizer)
         if trial.eval.mode == "agent"
@@ -136,17 +110,3 @@ def highest_of(trial: Trial, highest: Level) -> Level:
     """The highest level that tasks may have: what a mode can try, or less if ``highest`` is lower."""
     most = {"line": Level.EXPRESSION, "function": Level.STUB}.get(trial.eval.mode, Level.CROSS_FILE)
     return min(most, highest, key=lambda level: level.order)
-
-
-def _put(values: dict[str, Any], item: str) -> None:
-    key, separator, text = item.partition("=")
-    if not separator:
-        raise ConfigError(f"--set {item}: write it as table.key=value, for example --set rollouts.max_turns=20")
-    try:
-        value = tomllib.loads(f"v = {text}")["v"]
-    except tomllib.TOMLDecodeError:
-        value = text
-    *parents, last = key.strip().split(".")
-    for name in parents:
-        values = values.setdefault(name, {})
-    values[last] = value

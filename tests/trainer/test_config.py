@@ -3,17 +3,24 @@
 from __future__ import annotations
 
 import json
+import shutil
+from collections.abc import Callable
+from dataclasses import fields
 from pathlib import Path
 
 import pytest
 import torch
 from typer.testing import CliRunner
 
-from excise.errors import ConfigError, TrainingError
+from excise.errors import ConfigError
 from excise.pipeline.cli import app
 from excise.trainer.build import build, build_policy, learner_settings, rate_of
 from excise.trainer.config import Method, RateTable, load_training
+from excise.trainer.model_folder import require_model
 from excise.trainer.objective.teachers import EmaTeacher, TrustRegionTeacher
+from excise.trainer.plan import trainable
+from excise.trainer.trial import load_trial
+from excise.types import Task
 
 from .tiny_folder import make_folder, write_demonstrations
 
@@ -27,6 +34,14 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
     write_demonstrations(folder / "shown.jsonl", [("one?", "1"), ("two?", "2"), ("one?", "1")])
     (folder / "train.toml").write_text(MINIMAL)
     return folder
+
+
+def task_of(instance_id: str, deleter: str, symbol: str, repo: str) -> Task:
+    """A task; nothing else of it means anything."""
+    names = (field.name for field in fields(Task))
+    return Task(**dict.fromkeys(names, "") | {
+        "instance_id": instance_id, "deleter": deleter, "removed": (symbol,), "repo": repo,
+    })  # fmt: skip
 
 
 def written(place: Path, text: str) -> Path:
@@ -66,6 +81,17 @@ def test_paths_are_the_files(place: Path) -> None:
         (MINIMAL + "[loop.schedule]\nstaleness = 9\n", "staleness has to be from 0 to drop_after"),
         (MINIMAL + "[teacher]\nprivileged = 'gold'\n", "needs \\[learner.lessons\\]"),
         ("method = 'sdft'\n" + MINIMAL, "sdft needs \\[sdft\\]"),
+        (MINIMAL + "[loop]\nload_tries = 0\n", "loop.load_tries has to be above 0"),
+        (MINIMAL + "[loop]\ntolerance = nan\n", "loop.tolerance has to be above 0"),
+        (MINIMAL + "[loop]\nstep_deadline_s = nan\n", "loop.step_deadline_s has to be above 0"),
+        (MINIMAL + "[loop.schedule]\nwindow = -1\n", "window has to be from 0 to 1"),
+        (MINIMAL + "[loop.schedule]\nwindow = nan\n", "window has to be from 0 to 1"),
+        (MINIMAL + "[loop.schedule]\nretries = -5\n", "retries has to be 0 or more"),
+        (MINIMAL + "[loop.schedule]\nretry_delay_s = -1\n", "retry_delay_s has to be 0 or more"),
+        (MINIMAL + "[engine]\nkind = 'vllm-server'\n[loop]\nload_deadline_s = 60\n", "engine.start_s \\(900\\)"),
+        (MINIMAL + "[excise]\nnosuch = 1\n", "other.toml: excise.nosuch: there is no such setting"),
+        ("excise = 3\n" + MINIMAL, "excise: Input should be"),
+        ("engine = 3\n" + MINIMAL, "engine: Input should be"),
         (MINIMAL + "wrong", "not valid TOML"),
     ],
 )
@@ -76,6 +102,26 @@ def test_what_is_wrong_is_named(place: Path, text: str, said: str) -> None:
         load_training(place / "missing.toml")
     with pytest.raises(ConfigError, match="--set x"):
         load_training(place / "train.toml", ["x"])
+
+
+def test_what_is_wrong_is_named_where_a_model_is_evaluated(place: Path) -> None:
+    for text in ("excise = 3\n", "engine = 3\n", "[excise]\nnosuch = 1\n", "[engine]\nnosuch = 1\n"):
+        with pytest.raises(ConfigError, match=r"other\.toml: (excise|engine)"):
+            load_trial(written(place, text))
+    for override in ("eval.samples.x=1", "excise.out.x=1"):
+        with pytest.raises(ConfigError, match=override.partition(".x")[0]):
+            load_trial(written(place, "[eval]\nsamples = 3\n[excise]\nout = 'set'\n"), [override])
+
+
+def test_there_is_time_for_a_server_of_ours_to_start_again(place: Path) -> None:
+    def deadline(*changes: str) -> float:
+        return load_training(place / "train.toml", changes).loop.load_deadline_s
+
+    assert deadline() == 600
+    assert deadline("engine.kind=vllm-server") == 900 + 600
+    assert deadline("engine.kind=vllm-server", "engine.start_s=60", "seed=1") == 660
+    assert deadline("engine.kind=vllm-server", "engine.start_s=60", "loop.load_deadline_s=70") == 70
+    assert deadline("engine.kind=vllm-server", "engine.url=http://host:1") == 600
 
 
 def test_a_dry_run_prints_the_plan_and_writes_nothing(place: Path) -> None:
@@ -92,14 +138,80 @@ def test_a_dry_run_prints_the_plan_and_writes_nothing(place: Path) -> None:
     assert len(lines) == len(plan)
 
 
-def test_a_plan_without_model_or_tasks_is_refused(place: Path) -> None:
-    done = CliRunner().invoke(app, ["train", str(place / "train.toml"), "--dry-run"])
+@pytest.mark.parametrize("dry", [["--dry-run"], []])
+def test_a_run_without_model_or_tasks_is_refused(place: Path, dry: list[str]) -> None:
+    done = CliRunner().invoke(app, ["train", str(place / "train.toml"), *dry])
     assert (done.exit_code, "needs a task set" in done.stderr) == (2, True)
     config = written(place, MINIMAL.replace('"model"', '"nothing"'))
-    done = CliRunner().invoke(app, ["train", str(config), "--dry-run"])
-    assert (done.exit_code, "no model of Hugging Face" in done.stderr) == (2, True)
-    with pytest.raises(TrainingError, match="no model that can be trained"):
-        build_policy(load_training(config))
+    done = CliRunner().invoke(app, ["train", str(config), *dry])
+    assert (done.exit_code, "no model here" in done.stderr) == (2, True)
+
+
+def _cut(path: Path) -> None:
+    path.write_bytes(path.read_bytes()[:1000])
+
+
+@pytest.mark.parametrize(
+    ("file", "harm", "said"),
+    [
+        ("model.safetensors", _cut, "model.safetensors: these weights cannot be read"),
+        ("model.safetensors", Path.unlink, "no weights in it"),
+        ("model.safetensors.index.json", lambda path: path.write_text("{}"), "index.json: cannot be read"),
+        ("config.json", lambda path: path.write_text("3"), "config.json: no model that can be used"),
+        ("config.json", lambda path: path.write_text('{"model_type": "nothing"}'), "config.json: no model that"),
+        ("tokenizer.json", lambda path: path.write_text("{"), "no tokenizer can be loaded"),
+        ("tokenizer*", Path.unlink, "no tokenizer in it"),
+    ],
+)
+def test_a_broken_model_is_found_without_loading_it(
+    place: Path, tmp_path: Path, file: str, harm: Callable[[Path], object], said: str
+) -> None:
+    model = shutil.copytree(place / "model", tmp_path / "model")
+    if file.endswith("index.json"):
+        (model / "model.safetensors").rename(model / file)
+    for path in list(model.glob(file)):
+        harm(path)
+    with pytest.raises(ConfigError, match=said) as caught:
+        require_model(model)
+    assert "\n" not in str(caught.value)
+    done = CliRunner().invoke(app, ["eval", str(place / "train.toml"), "--model", str(model), "--out", str(tmp_path)])
+    assert (done.exit_code, str(caught.value) in done.stderr) == (2, True)
+
+
+def test_weights_in_several_files_are_all_looked_at(place: Path, tmp_path: Path) -> None:
+    model = shutil.copytree(place / "model", tmp_path / "model")
+    (model / "model.safetensors").rename(model / "part-1.safetensors")
+    (model / "model.safetensors.index.json").write_text('{"weight_map": {"a": "part-1.safetensors"}}')
+    assert require_model(model) == require_model(place / "model")
+    (model / "model.safetensors.index.json").write_text('{"weight_map": {"a": "part-1.safetensors", "b": "part-2"}}')
+    with pytest.raises(ConfigError, match="part-2: these weights cannot be read"):
+        require_model(model)
+
+
+def test_the_plan_counts_what_can_be_trained_on(place: Path) -> None:
+    made = {f"t{n}": task_of(f"t{n}", "stub" if n < 4 else "remove", f"m{n}.py::f", f"p{n % 2}") for n in range(6)}
+    config = written(place, MINIMAL + "[excise]\nout = 'set'\n")
+
+    def found(*changes: str, tests_only: tuple[str, ...] = ()) -> list[str]:
+        return sorted(trainable(load_training(config, changes), made, tests_only))
+
+    function, one_held = "eval.mode=function", 'eval.held_out.projects=["p0"]'
+    assert found() == sorted(made)
+    assert found(function) == ["t0", "t1", "t2", "t3"]
+    assert found(function, one_held) == ["t1", "t3"]
+    without = ("curriculum.tests_only=false", function)
+    assert found(*without, one_held, tests_only=("t1", "t2")) == ["t3"]
+    with pytest.raises(ConfigError, match=r"None of the 6 tasks .* eval.mode = 'line'"):
+        found("eval.mode=line")
+    with pytest.raises(ConfigError, match="None of the 2 tasks"):
+        found(*without, tests_only=("t0", "t1", "t2", "t3"))
+    with pytest.raises(ConfigError, match="held out"):
+        found(function, one_held, 'eval.held_out.projects=["p0", "p1"]')
+    with pytest.raises(ConfigError, match="tests_only = true"):
+        found(*without, tests_only=tuple(made))
+    made.clear()
+    with pytest.raises(ConfigError, match="has no task"):
+        found()
 
 
 def test_the_learning_rate_rises_and_falls() -> None:

@@ -43,11 +43,16 @@ class EngineSettings(BaseModel):
     weights: Path | None = None
     """Folder for weights on their way to vLLM; on several machines one that they share. Without it, in memory."""
     start_s: float = Field(default=900.0, gt=0)
-    """Longest that vLLM may take to start."""
+    """Longest that vLLM may take to start; ``loop.load_deadline_s`` has to leave room for it."""
     deadline_s: float = Field(default=3600.0, gt=0)
     """Longest that one answer may take."""
     max_restarts: int = Field(default=3, ge=0)
     """How often a server of our own that died is started again."""
+
+    @property
+    def is_own_server(self) -> bool:
+        """Whether a server is started here, and again when it dies."""
+        return self.kind == "vllm-server" and not self.url
 
 
 async def build_engine(settings: EngineSettings, model: Path) -> Engine:
