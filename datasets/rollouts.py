@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import glob
 import os
+import secrets
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
@@ -27,7 +28,7 @@ class RolloutRow:
     """One attempt at a task by a policy in training, as the table has it."""
 
     run: str
-    """Name of the training run: its folder's."""
+    """Name of the training run: its folder's, with an ending where another run had that one (`stored-as`)."""
     step: int
     """Optimizer step before which its group was settled, trained on or not."""
     group_id: str
@@ -120,6 +121,23 @@ def write_rollouts(store: Path, run: str, step: int, rows: Iterable[RolloutRow])
     with explained("store rollouts"), _in_one_go(target) as temporary:
         pq.write_table(table, temporary, compression="zstd", compression_level=3)
     return target
+
+
+def claim_run(store: Path, wanted: str) -> str:
+    """A name for a run that no other of the set has: ``wanted``, or that with a random ending; its folder is made.
+
+    Raises :class:`StoreError` if it cannot be made.
+    """
+    with explained("store rollouts"):
+        (store / FOLDER).mkdir(parents=True, exist_ok=True)
+        name = wanted
+        while True:
+            try:
+                (store / FOLDER / name).mkdir()
+            except FileExistsError:
+                name = f"{wanted}-{secrets.token_hex(4)}"
+            else:
+                return name
 
 
 @contextmanager

@@ -35,7 +35,7 @@ from excise.trainer.objective.teachers import (
 from excise.trainer.optimizers.build import build_optimizer
 from excise.trainer.protocols import Curriculum, Engine, RolloutMaker
 from excise.trainer.records import Group
-from excise.trainer.rollout_rows import rollout_rows
+from excise.trainer.rollout_rows import rollout_rows, stored_as
 from excise.trainer.rollouts.single_turn import comment
 from excise.trainer.sdft import DemonstrationMaker, Epochs, Templated, read_demonstrations
 from excise.types import Task
@@ -192,7 +192,8 @@ def keeper(
     """Stores rollouts beside the task set; ``None`` without one."""
     if "out" not in settings.excise:
         return None
-    store, run = Path(settings.excise["out"]), settings.folder.name
+    store = Path(settings.excise["out"])
+    run = stored_as(settings.folder, store)
 
     def keep(step: int, groups: Sequence[Group]) -> None:
         write_rollouts(store, run, step, rollout_rows(run, step, groups, tokenizer.decode, tier_of))

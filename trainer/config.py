@@ -103,7 +103,7 @@ class TrainSettings(_Table):
     """A whole training run."""
 
     folder: Path
-    """The run's folder: checkpoints, journal, metrics; its name is the run's."""
+    """The run's folder: checkpoints, journal, metrics; its name is the run's, unless another of the task set has it."""
     method: Method = Method.RL
     """How."""
     seed: int = 0

@@ -3,13 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
 
-from excise.datasets.rollouts import RolloutRow
+from excise.datasets.durable import replace_lines
+from excise.datasets.rollouts import RolloutRow, claim_run
 from excise.trainer.objective.advantages import group_advantages
 from excise.trainer.records import Group, Rollout
 from excise.types import to_json
 
 Decode = Callable[[Sequence[int]], str]
+
+
+def stored_as(folder: Path, store: Path) -> str:
+    """The name of a folder's run beside a task set: once it has one, it keeps it. See :func:`claim_run`."""
+    kept = folder / "stored-as"
+    if not kept.exists():
+        begun = (folder / "metrics.jsonl").exists()  # by a program that named runs by their folders
+        folder.mkdir(parents=True, exist_ok=True)
+        replace_lines(kept, [folder.name if begun else claim_run(store, folder.name)])
+    return kept.read_text(encoding="utf-8").strip()
 
 
 def rollout_rows(

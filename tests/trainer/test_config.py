@@ -8,21 +8,23 @@ from collections.abc import Callable
 from dataclasses import fields
 from pathlib import Path
 
+import pyarrow.parquet as pq
 import pytest
 import torch
 from typer.testing import CliRunner
 
 from excise.errors import ConfigError
 from excise.pipeline.cli import app
-from excise.trainer.build import build, build_policy, learner_settings, rate_of
+from excise.trainer.build import build, build_policy, keeper, learner_settings, rate_of
 from excise.trainer.config import Method, RateTable, load_training
 from excise.trainer.model_folder import require_model
 from excise.trainer.objective.teachers import EmaTeacher, TrustRegionTeacher
 from excise.trainer.plan import trainable
+from excise.trainer.records import Ending, Group, Rollout
 from excise.trainer.trial import load_trial
 from excise.types import Task
 
-from .tiny_folder import make_folder, write_demonstrations
+from .tiny_folder import make_folder, make_tokenizer, write_demonstrations
 
 MINIMAL = 'folder = "runs/first"\n[policy]\nmodel = "model"\n'
 
@@ -254,3 +256,30 @@ def test_reinforcement_learning_needs_tasks(place: Path) -> None:
     policy = build_policy(settings)
     with pytest.raises(ConfigError, match="needs a task set"):
         build(settings, PlainEngine(torch.nn.Linear(1, 1)), policy)
+
+
+def test_runs_of_equal_names_do_not_write_over_each_other(place: Path, tmp_path: Path) -> None:
+    def stored(folder: str, instance_id: str) -> None:
+        settings = load_training(
+            place / "train.toml", [f"folder='{tmp_path / folder}'", f"excise.out='{tmp_path / 'set'}'"]
+        )
+        keep = keeper(settings, make_tokenizer(), lambda _: None)
+        assert keep
+        rollout = Rollout(rollout_id="r", group_id="g", instance_id=instance_id, segments=(), ending=Ending.FINISHED)
+        keep(1, [Group(group_id="g", instance_id=instance_id, rollouts=(rollout,))])
+
+    def there() -> dict[str, str]:
+        rows = [row for path in (tmp_path / "set").rglob("*.parquet") for row in pq.read_table(path).to_pylist()]
+        return {row["instance_id"]: row["run"] for row in rows}
+
+    stored("a/first", "of a")
+    stored("b/first", "of b")
+    assert there()["of a"] == "first"
+    assert there()["of b"] == (tmp_path / "b/first/stored-as").read_text().strip() != "first"
+    stored("b/first", "of b, resumed")
+    assert there()["of b, resumed"].startswith("first-")
+    assert len(there()) == 2, "a resumed run keeps its name"
+    (tmp_path / "a/first/stored-as").unlink()
+    (tmp_path / "a/first/metrics.jsonl").touch()
+    stored("a/first", "of an older program")
+    assert there()["of an older program"] == "first"
