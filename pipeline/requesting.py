@@ -18,10 +18,13 @@ from pathlib import Path
 
 from excise.datasets.durable import replace_file
 from excise.datasets.lock import is_held
+from excise.datasets.snapshot import Snapshot
+from excise.datasets.taskset import TaskSet
 from excise.pipeline.cli_common import FAILED, OK, PARTIAL, USAGE
+from excise.pipeline.planning import MARK
 from excise.trainer.curriculum.harder import HarderTasks
 from excise.trainer.engines.server_process import WARDEN
-from excise.types import Task, to_json
+from excise.types import Task, from_json, to_json
 
 DEADLINE_S = 6 * 3600.0
 """For one request; beyond, the process is ended, and what it had proven stays."""
@@ -58,6 +61,7 @@ class RequestRunner:
         folder.mkdir(parents=True, exist_ok=True)
         self._queue: queue.Queue[str] = queue.Queue()
         self._known: set[str] = set()
+        self._given_up: set[str] = set()
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._work, name="harder-tasks", daemon=True)
         self._thread.start()
@@ -77,19 +81,32 @@ class RequestRunner:
         """Exit code of each finished request, see ``excise generate``; negative: killed, or :data:`LATE`."""
         return {path.name.removesuffix(".code"): int(path.read_text()) for path in sorted(self.folder.glob("*.code"))}
 
-    def is_over(self, request: HarderTasks) -> bool:
-        """Whether all tasks that come of a request have been published."""
-        return self._code(request.request_id).exists()
+    def made(self, request: HarderTasks) -> Collection[str] | None:
+        """Ids of the tasks of a request that have been published; ``None`` while more may come."""
+        if not self._is_over(request.request_id):
+            return None
+        if Snapshot.current(self.out) is None:
+            return ()
+        entries = TaskSet.open(self.out).manifest.repos.items()
+        return [task for name, entry in entries if name.endswith(f"{MARK}{request.request_id}") for task in entry.tasks]
+
+    def asked(self, after: int) -> list[HarderTasks]:
+        """The requests of this folder with a number above this one, in order."""
+        found = [from_json(HarderTasks, path.read_bytes()) for path in sorted(self.folder.glob("*.json"))]
+        return sorted((request for request in found if request.number > after), key=lambda request: request.number)
 
     @property
     def is_busy(self) -> bool:
         """Something is being made, or waits for it."""
-        return any(not self._code(request_id).exists() for request_id in self._known) and self._thread.is_alive()
+        return any(not self._is_over(request_id) for request_id in self._known) and self._thread.is_alive()
 
     def close(self) -> None:
         """Stop; a process under way publishes what it has. Safe to call twice; returns within a minute."""
         self._stop.set()
         self._thread.join(timeout=2 * GRACE_S)
+
+    def _is_over(self, request_id: str) -> bool:
+        return request_id in self._given_up or self._code(request_id).exists()
 
     def _code(self, request_id: str) -> Path:
         return self.folder / f"{request_id}.code"
@@ -99,8 +116,17 @@ class RequestRunner:
 
     def _work(self) -> None:
         while not self._stop.is_set():
-            with contextlib.suppress(queue.Empty):
-                self._make(self._queue.get(timeout=_LOOK_S))
+            try:
+                request_id = self._queue.get(timeout=_LOOK_S)
+            except queue.Empty:
+                continue
+            try:
+                self._make(request_id)
+            except Exception as error:  # a full disk, say: whatever it is, nobody may wait for this request any longer
+                self._given_up.add(request_id)
+                self._say(
+                    f"A request for tasks was given up ({error}); a run that goes on with --resume makes it again."
+                )
 
     def _make(self, request_id: str) -> None:
         """One request, to its end or our own; once more, if its process was killed."""

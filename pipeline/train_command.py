@@ -175,5 +175,5 @@ async def _supplied(
 
     ask = settings.curriculum.ask
     ask = ask.model_copy(update={"highest": highest_of(trial, ask.highest)})
-    curriculum = TaskPool(tasks, settings.curriculum.model_copy(update={"ask": ask}), requests, requests.is_over)
+    curriculum = TaskPool(tasks, settings.curriculum.model_copy(update={"ask": ask}), requests)
     return engine, Supplies(maker=maker, curriculum=curriculum, tasks=tasks)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import shutil
@@ -186,6 +187,8 @@ def test_the_runner_answers_in_a_process_of_its_own(shapes: Any, own: Path, tmp_
     found = [task for task in TaskSet.open(own).tasks() if task.visibility is Visibility.SIGNATURE]
     assert [level_of(task.deleter, task.difficulty.kind) for task in found] == [Level.STUB]
 
+    assert runner.made(wanted) == [task.instance_id for task in found]
+
     resumed = RequestRunner(tmp_path / "requests", own, options(shapes))
     resumed(wanted)
     assert not resumed.is_busy, "what is finished is not made again"
@@ -265,6 +268,35 @@ def test_a_process_that_is_killed_is_started_once_more(tmp_path: Path) -> None:
     runner.close()
     assert runner.codes() == {EASY.request_id: -signal.SIGKILL}
     assert len((tmp_path / "started").read_text().split()) == 2
+
+
+def test_a_request_whose_maker_fails_is_over(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    said: list[str] = []
+    write = requesting.replace_file
+
+    def full(path: Path, data: bytes) -> None:
+        if path.name == f"{EASY.request_id}.code":
+            raise OSError(errno.ENOSPC, "No space left on device")
+        write(path, data)
+
+    monkeypatch.setattr(requesting, "replace_file", full)
+    runner = RequestRunner(
+        tmp_path / "requests", tmp_path / "out", program=program(tmp_path, "exit 0"), say=said.append
+    )
+    second = replace(EASY, number=EASY.number + 1)
+    runner(EASY)
+    runner(second)
+    _wait(lambda: not runner.is_busy, 20)
+    assert "No space left on device" in said[0]
+    assert runner.made(EASY) is not None, "nobody waits for it"
+    assert runner.codes() == {second.request_id: 0}, "the next one is made"
+    runner.close()
+    resumed = RequestRunner(tmp_path / "requests", tmp_path / "out", program=program(tmp_path, "exec sleep 300"))
+    assert resumed.made(EASY) is None
+    assert resumed.made(second) == ()
+    assert resumed.asked(EASY.number - 1) == [EASY, second]
+    assert resumed.asked(EASY.number) == [second]
+    resumed.close()
 
 
 def test_a_process_that_hangs_is_ended_at_its_deadline(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,8 +1,8 @@
 """When to ask the generator for other tasks, and for which.
 
 Asked is when more is passed than the set-point says and the pool holds less than a request of tasks of middling pass
-rates, or when it holds next to none of them. One request is open at a time: it is answered when enough of its tasks
-have come, or when the generator is done with it; rungs that brought next to nothing are left alone for a while.
+rates, or when it holds next to none of them. One request is open at a time, until the generator is done with it; rungs
+that brought next to nothing are left alone for a while.
 """
 
 from __future__ import annotations
@@ -35,8 +35,7 @@ class AskSettings(BaseModel):
     warm_up: int = Field(default=8, ge=0)
     """Groups that are seen before anything is asked, unless there is nothing left to try."""
     patience: int = Field(default=64, ge=1)
-    """Groups after which an open request is given up, if nobody says when the generator is done with it. For four times
-    as many, a rung that brought next to nothing is left alone."""
+    """A rung that brought next to nothing is left alone for four times as many groups."""
     language: str = "python"
     """Language of the tasks."""
     highest: Level = Level.CROSS_FILE
@@ -57,8 +56,6 @@ class View:
     """Share that passed of each rung that was tried."""
     num_suited: int
     """Tasks that may be drawn and whose pass rate is thought to be in the band that is asked for."""
-    stock: Mapping[Rung, int]
-    """Tasks of each rung, whatever became of them."""
     predictor: Predictor
     """What is known of rungs that nobody tried."""
 
@@ -71,9 +68,6 @@ class Asker:
         self.num_asked = 0
         self._send = send
         self._open: HarderTasks | None = None
-        self._since = 0
-        self._had = 0
-        """Tasks on the open request's rungs when it was made."""
         self._dry: dict[Rung, int] = {}
         """Rungs that brought next to nothing, and when."""
 
@@ -82,13 +76,14 @@ class Asker:
         """The request whose tasks may still come."""
         return self._open
 
-    def consider(self, view: View, *, is_over: bool | None = None, is_empty: bool = False) -> HarderTasks | None:
+    def consider(self, view: View, *, came: int | None = None, is_empty: bool = False) -> HarderTasks | None:
         """Ask if it is time to; the request that was made.
 
-        ``is_over``: the generator is done with the open request; ``None``: nobody knows. ``is_empty``: there is nothing
+        ``came``: tasks that came of the open request, if the generator is done with it. ``is_empty``: there is nothing
         to try, so no group will come to ask after.
         """
-        self._close(view, is_over)
+        if came is not None:
+            self.close(view.now, came)
         short = view.num_suited < self.settings.low_water
         easy = view.rate > self.settings.set_point and view.num_suited < self.settings.count
         early = view.now < self.settings.warm_up and not is_empty
@@ -98,7 +93,6 @@ class Asker:
         if not rungs:
             return None
         self.num_asked += 1
-        self._since, self._had = view.now, sum(view.stock.get(rung, 0) for rung in rungs)
         self._open = HarderTasks(
             lowest=rungs[0].level,
             highest=rungs[-1].level,
@@ -112,18 +106,16 @@ class Asker:
         self._send(self._open)
         return self._open
 
-    def _close(self, view: View, is_over: bool | None) -> None:
-        """End the open request if its tasks have come, or will not."""
-        if self._open is None:
-            return
-        rungs = _rungs_of(self._open)
-        came = sum(view.stock.get(rung, 0) for rung in rungs) - self._had
-        late = view.now - self._since >= self.settings.patience
-        if came < self._open.count and not (late if is_over is None else is_over):
-            return
-        if came < max(1, self._open.count // 4):
-            self._dry.update(dict.fromkeys(rungs, view.now))
+    def close(self, now: int, came: int | None) -> None:
+        """The open request is over; ``came`` tasks came of it, as far as that is known."""
+        if self._open is not None and came is not None and came < max(1, self._open.count // 4):
+            self._dry.update(dict.fromkeys(_rungs_of(self._open), now))
         self._open = None
+
+    def take_up(self, request: HarderTasks) -> None:
+        """One that was made before an interruption is the open one again; whoever worked on it is gone."""
+        self.num_asked, self._open = request.number, request
+        self._send(request)
 
     def _wanted(self, view: View, *, harder: bool) -> tuple[list[Rung], tuple[float, float]]:
         """Rungs of one visibility, from easy to hard, those whose prediction is nearest the middle of what is wanted;
@@ -158,20 +150,17 @@ class Asker:
         return {
             "num_asked": self.num_asked,
             "open": to_dict(self._open) if self._open else None,
-            "since": self._since,
-            "had": self._had,
             "dry": {rung.key: since for rung, since in self._dry.items()},
         }
 
     def restore(self, state: Mapping[str, Any] | None) -> None:
-        """Go on from there; what was open is sent again, since whoever worked on it is gone."""
+        """Go on from there, with what was open."""
         if state is None:
             return
-        self.num_asked, self._since, self._had = state["num_asked"], state["since"], state["had"]
+        self.num_asked, self._open = state["num_asked"], None
         self._dry = {rung_from(key): since for key, since in state["dry"].items()}
-        self._open = from_dict(HarderTasks, state["open"]) if state["open"] else None
-        if self._open is not None:
-            self._send(self._open)
+        if state["open"]:
+            self.take_up(from_dict(HarderTasks, state["open"]))
 
 
 def _rungs_of(request: HarderTasks) -> list[Rung]:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
+from typing import Protocol
 
 from excise.trainer.curriculum.prediction import Predictor
 from excise.trainer.curriculum.rungs import Level, Rung
@@ -40,3 +42,16 @@ class HarderTasks:
         low, high = self.pass_rate
         inside = self.lowest.order <= level.order <= self.highest.order
         return inside and low <= self.predictor.rate(Rung(level, self.visibility), loc) <= high
+
+
+class Generator(Protocol):
+    """Makes tasks that are asked for, sooner or later."""
+
+    def __call__(self, request: HarderTasks) -> object:
+        """Ask; an equal request is made once."""
+
+    def made(self, request: HarderTasks) -> Collection[str] | None:
+        """Ids of all tasks that came of a request; ``None`` while more may come."""
+
+    def asked(self, after: int) -> Sequence[HarderTasks]:
+        """The requests of this run with a number above this one, those before an interruption among them, in order."""

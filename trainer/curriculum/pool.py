@@ -17,15 +17,16 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, Field
 
 from excise.trainer.curriculum.asking import Asker, AskSettings, View
-from excise.trainer.curriculum.harder import HarderTasks
+from excise.trainer.curriculum.harder import Generator
 from excise.trainer.curriculum.posterior import Beta, Record
 from excise.trainer.curriculum.prediction import Predictor, fitted
 from excise.trainer.curriculum.rungs import Rung, rung_from, rung_of
 from excise.trainer.records import Group, Rollout
 from excise.types import Task
 
-FORMAT = 2
+FORMAT = 3
 """Of the state; raised when an older program could not read it."""
+_READABLE = (2, FORMAT)
 _NAMED = 10
 """Tasks that are set aside and named where none is left."""
 
@@ -99,16 +100,15 @@ class TaskPool:
         self,
         tasks: Callable[[], Mapping[str, Task]],
         settings: CurriculumSettings | None = None,
-        request: Callable[[HarderTasks], object] | None = None,
-        is_over: Callable[[HarderTasks], bool] | None = None,
+        generator: Generator | None = None,
     ) -> None:
-        """``tasks`` may have more each time it is called; ``request`` gets requests, an equal one perhaps again, and
-        ``is_over`` says whether no more tasks will come of one.
-        """
+        """``tasks`` may have more each time it is called; ``generator`` makes those that are asked for."""
         self.settings = settings or CurriculumSettings()
         self._tasks = tasks
-        self._asker = Asker(self.settings.ask, request) if request else None
-        self._is_over = is_over
+        self._generator = generator
+        self._asker = Asker(self.settings.ask, generator) if generator else None
+        self._is_behind = True
+        """Until a task is drawn, what is recorded may be a journal that happens again: nothing is asked meanwhile."""
         self._rng = random.Random(self.settings.seed)
         self._entries: dict[str, _Entry] = {}
         self._rungs: dict[Rung, Record] = defaultdict(Record)
@@ -127,12 +127,13 @@ class TaskPool:
     def next_task(self, replayed: str | None = None) -> str | None:
         """Instance id of the next group; ``None`` if there is none to give now: :meth:`why_empty` says why."""
         self._take_up()
-        able = [task for task in self._order if self._is_open(task)]
         if replayed is not None:
             self._rng.random()  # as the draw did
             self._drawn += 1
             self._begun[replayed] = self._drawn
             return replayed
+        self._catch_up()
+        able = [task for task in self._order if self._is_open(task)]
         if not able:
             self._consider(is_empty=not self._begun)
             return None
@@ -184,7 +185,7 @@ class TaskPool:
         """Go on from there, exactly. Tasks that are gone from the arena are forgotten; a request that was open is made
         again. Raises ``ValueError`` for a state of another format.
         """
-        if state.get("format") != FORMAT:
+        if state.get("format") not in _READABLE:
             raise ValueError(f"the curriculum's state has format {state.get('format')}, not {FORMAT}")
         version, words, gauss = state["random"]
         self._rng.setstate((version, tuple(words), gauss))
@@ -195,6 +196,7 @@ class TaskPool:
         self._entries = {t: _entry_from(known[t], value) for t, value in state["tasks"].items() if t in known}
         self._begun = {task: when for task, when in state["begun"].items() if task in known}
         self._fit()
+        self._is_behind = True
         if self._asker:
             self._asker.restore(state["asked"])
 
@@ -257,13 +259,28 @@ class TaskPool:
     # ------------------------------------------------------------------------------------- within
     def _consider(self, *, is_empty: bool = False) -> None:
         """Ask for tasks if it is time to."""
-        if self._asker is None:
+        if self._asker is not None and not self._is_behind:
+            came = self._came()
+            self._asker.consider(self._view(), came=came, is_empty=is_empty)
+
+    def _catch_up(self) -> None:
+        """Take up what was asked for between the checkpoint and an interruption, and judge what came of it."""
+        if not self._is_behind:
             return
-        asked = self._asker.open
-        over = self._is_over(asked) if asked and self._is_over else None
-        if over:
-            self._take_up()  # what it made was published before that question, perhaps after the last look
-        self._asker.consider(self._view(), is_over=over, is_empty=is_empty)
+        self._is_behind = False
+        if self._asker is not None and self._generator is not None:
+            for request in self._generator.asked(self._asker.num_asked):
+                self._asker.close(self._now, self._came())
+                self._asker.take_up(request)
+
+    def _came(self) -> int | None:
+        """How many tasks came of the open request, if the generator is done with it."""
+        asked = self._asker.open if self._asker else None
+        made = self._generator.made(asked) if asked and self._generator else None
+        if made is None:
+            return None
+        self._take_up()  # they were published before that question, perhaps after the last look
+        return sum(task in self._known for task in made)
 
     def _take_up(self) -> None:
         """Make the arena's new tasks known; those that it has no more are not drawn."""
@@ -314,7 +331,6 @@ class TaskPool:
             level=sum(rung.level.order * weight for rung, weight in weights.items()) / total if total else 0.0,
             rates={rung: faded[rung][0] / weight for rung, weight in weights.items()},
             num_suited=sum(low <= self.belief(task).mean <= high for task in self._order if self._is_open(task)),
-            stock=Counter(entry.rung for entry in self._entries.values()),
             predictor=self._predictor,
         )
 

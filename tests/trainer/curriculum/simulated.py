@@ -84,6 +84,10 @@ class World:
     tasks: dict[str, Task] = field(default_factory=dict)
     requests: dict[str, tuple[int, HarderTasks]] = field(default_factory=dict)
     """Request id to when it came and what it says; an equal one is made once."""
+    made_of: dict[str, list[str]] = field(default_factory=dict)
+    """Request id to the tasks that came of it, once it is answered."""
+    barren: frozenset[Visibility] = frozenset()
+    """Nothing can be made of these."""
     clock: int = 0
     delay: int = 5
     rng: random.Random = field(default_factory=random.Random)
@@ -91,15 +95,23 @@ class World:
     def __post_init__(self) -> None:
         self.rng.seed(self.seed)
 
-    def stock(self, rung: Rung, count: int) -> None:
-        """Add tasks of a rung."""
-        for _ in range(count):
-            made = task(len(self.tasks), rung)
-            self.tasks[made.instance_id] = made
+    def stock(self, rung: Rung, count: int) -> list[str]:
+        """Add tasks of a rung; their ids."""
+        new = [task(len(self.tasks) + number, rung) for number in range(count)]
+        self.tasks |= {made.instance_id: made for made in new}
+        return [made.instance_id for made in new]
 
-    def ask(self, request: HarderTasks) -> None:
+    def __call__(self, request: HarderTasks) -> None:
         """A request arrives."""
         self.requests.setdefault(request.request_id, (self.clock, request))
+
+    def made(self, request: HarderTasks) -> list[str] | None:
+        """See the protocol."""
+        return self.made_of.get(request.request_id)
+
+    def asked(self, after: int) -> list[HarderTasks]:
+        """See the protocol."""
+        return [request for _, request in self.requests.values() if request.number > after]
 
     def hardness(self, instance_id: str) -> float:
         """In logits: expressions are solved at once, by half."""
@@ -122,9 +134,9 @@ class World:
         return group(instance_id, passes)
 
     def _deliver(self) -> None:
-        for request_id, (when, request) in list(self.requests.items()):
+        for request_id, (when, request) in self.requests.items():
             if self.clock - when == self.delay:
                 fitting = [level for level in Level if request.fits(level, TYPICAL_LOC[level])]
-                for number in range(request.count if fitting else 0):
-                    self.stock(Rung(fitting[number % len(fitting)], request.visibility), 1)
-                self.requests[request_id] = (when, request)
+                some = bool(fitting) and request.visibility not in self.barren
+                rungs = [Rung(fitting[n % len(fitting)], request.visibility) for n in range(request.count * some)]
+                self.made_of[request_id] = [name for rung in rungs for name in self.stock(rung, 1)]

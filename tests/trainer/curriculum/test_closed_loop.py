@@ -25,7 +25,7 @@ def world() -> simulated.World:
 
 
 def pool(world: simulated.World) -> TaskPool:
-    return TaskPool(lambda: world.tasks, SETTINGS, world.ask)
+    return TaskPool(lambda: world.tasks, SETTINGS, world)
 
 
 def run(pool: TaskPool, world: simulated.World, groups: int) -> list[tuple[str, float]]:
@@ -105,8 +105,41 @@ def test_an_interruption_changes_nothing() -> None:
     assert trace == whole
 
 
+def test_a_journal_that_happens_again_finds_what_was_asked_and_what_came() -> None:
+    """Whatever the generator has done meanwhile: no rung is dry that was not, and nothing is asked a second time."""
+    at = world()
+    at.barren = frozenset({Visibility.TESTS, Visibility.SIGNATURE})
+    whole = pool(at)
+    run(whole, at, 10)
+    saved, journal = json.dumps(whole.state()), []
+    for _ in range(200):
+        chosen = whole.next_task()
+        assert chosen is not None
+        journal.append(at.attempt(chosen))
+        whole.record(journal[-1])
+    asked = [request for _, request in at.requests.values()]
+    came = [len(at.made(request) or ()) for request in asked]
+    assert 0 in came, "some rungs are dry"
+    assert any(came), "others are not"
+
+    again = pool(at)
+    again.restore(json.loads(saved))
+    for group in journal:
+        again.next_task(replayed=group.instance_id)
+        again.record(group)
+    chosen = whole.next_task()
+    assert chosen == again.next_task()
+    assert [request for _, request in at.requests.values()] == asked
+    last = at.attempt(chosen)
+    whole.record(last)
+    again.record(last)
+    before, after = whole.state()["asked"], again.state()["asked"]
+    assert before["dry"].keys() == after["dry"].keys() != set()
+    assert before | {"dry": None} == after | {"dry": None}
+
+
 def test_another_seed_is_another_order() -> None:
     at, other = world(), world()
     one = run(pool(at), at, 30)
-    two = run(TaskPool(lambda: other.tasks, SETTINGS.model_copy(update={"seed": 1}), other.ask), other, 30)
+    two = run(TaskPool(lambda: other.tasks, SETTINGS.model_copy(update={"seed": 1}), other), other, 30)
     assert [task for task, _ in one] != [task for task, _ in two]

@@ -230,13 +230,12 @@ def test_a_task_whose_groups_are_lost_is_broken() -> None:
 def test_a_state_of_another_format_is_refused() -> None:
     with pytest.raises(ValueError, match="format 99"):
         pool(STUB).restore({"format": 99})
+    pool(STUB).restore(pool(STUB).state() | {"format": 2})
 
 
 # ------------------------------------------------------------------------------------------ requests
-def view(now: int, rate: float, level: float, stock: dict[Rung, int] | None = None, suited: int = 0) -> View:
-    return View(
-        now=now, rate=rate, level=level, rates={STUB: rate}, num_suited=suited, stock=stock or {}, predictor=Predictor()
-    )
+def view(now: int, rate: float, level: float, suited: int = 0) -> View:
+    return View(now=now, rate=rate, level=level, rates={STUB: rate}, num_suited=suited, predictor=Predictor())
 
 
 def test_requests_are_json_and_say_what_fits() -> None:
@@ -268,7 +267,7 @@ def test_nothing_above_what_a_mode_can_try_is_asked_for() -> None:
     sent: list[HarderTasks] = []
     asker = Asker(AskSettings(patience=10, highest=Level.EXPRESSION), sent.append)
     for now in range(20, 1000, 10):
-        asker.consider(view(now, rate=0.9, level=0))
+        asker.consider(view(now, rate=0.9, level=0), came=0)
     assert {request.highest for request in sent} == {Level.EXPRESSION, Level.LINE}
 
 
@@ -278,10 +277,10 @@ def test_one_request_is_open_at_a_time_and_dry_rungs_are_left_alone_for_a_while(
     assert asker.consider(view(20, rate=0.9, level=2))
     assert asker.consider(view(25, rate=0.9, level=2)) is None
     assert asker.open is sent[0]
-    assert asker.consider(view(30, rate=0.9, level=2))
+    assert asker.consider(view(30, rate=0.9, level=2), came=7)
     first, second = sent
     assert (first.lowest, first.highest, first.visibility) != (second.lowest, second.highest, second.visibility)
-    while asker.consider(view(30, rate=0.9, level=2), is_over=True):
+    while asker.consider(view(30, rate=0.9, level=2), came=0):
         assert len(sent) < 30
     assert asker.open is None, "every rung was asked for in vain"
     assert asker.consider(view(69, rate=0.9, level=2)) is None
@@ -295,9 +294,8 @@ def test_a_request_is_open_until_the_generator_is_done() -> None:
     asker = Asker(AskSettings(patience=10, count=4), sent.append)
     first = asker.consider(view(20, rate=0.9, level=2))
     assert first
-    assert asker.consider(view(1000, rate=0.9, level=2), is_over=False) is None, "it is still at work"
-    some = {Rung(first.highest, first.visibility): 1}
-    second = asker.consider(view(1001, rate=0.9, level=2, stock=some), is_over=True)
+    assert asker.consider(view(1000, rate=0.9, level=2)) is None, "it is still at work"
+    second = asker.consider(view(1001, rate=0.9, level=2), came=1)
     assert second
     assert (second.lowest, second.highest) == (first.lowest, first.highest), "some came: there may be more"
 
@@ -307,7 +305,7 @@ def test_where_all_is_too_hard_any_task_of_the_easiest_rung_is_asked_for() -> No
     asker = Asker(AskSettings(highest=Level.EXPRESSION), sent.append)
     easiest = Rung(Level.LINE, Visibility.TESTS)
     weak = Predictor(bias=-4.0)
-    seen = View(now=20, rate=0.0, level=0, rates={easiest: 0.0}, num_suited=0, stock={}, predictor=weak)
+    seen = View(now=20, rate=0.0, level=0, rates={easiest: 0.0}, num_suited=0, predictor=weak)
     asked = asker.consider(seen)
     assert asked
     assert (asked.lowest, asked.highest, asked.visibility) == (Level.LINE, Level.LINE, Visibility.TESTS)
@@ -315,34 +313,40 @@ def test_where_all_is_too_hard_any_task_of_the_easiest_rung_is_asked_for() -> No
 
 
 def test_an_empty_pool_asks_before_it_has_seen_much() -> None:
-    sent: list[HarderTasks] = []
-    over: list[bool] = []
-    known = tasks(STUB)
-    pooled = TaskPool(lambda: known, CurriculumSettings(), sent.append, lambda request: bool(over))
+    at = simulated.World(barren=frozenset(Visibility))
+    at.stock(STUB, 1)
+    pooled = TaskPool(lambda: at.tasks, CurriculumSettings(), at)
     assert pooled.next_task()
     assert pooled.next_task() is None
-    assert not sent, "one is under way"
+    assert not at.requests, "one is under way"
     pooled.record(simulated.group("t00000", [True] * 4 + [False] * 4))
     assert pooled.next_task() is None
-    assert len(sent) == 1
+    assert len(at.requests) == 1
     assert pooled.is_waiting
     assert pooled.next_task() is None
-    assert len(sent) == 1
-    over.append(True)
+    assert len(at.requests) == 1
     while pooled.next_task() is None and pooled.is_waiting:
-        assert len(sent) < 50
+        at.made_of |= {request_id: [] for request_id in at.requests}
+        assert len(at.requests) < 50
     assert not pooled.is_waiting, "nothing came of any rung"
+    sent = at.asked(0)
     assert len({(request.lowest, request.visibility) for request in sent}) == len(sent) > 3
 
 
-def test_an_answered_request_makes_room_for_the_next() -> None:
-    sent: list[HarderTasks] = []
-    asker = Asker(AskSettings(count=4), sent.append)
-    asker.consider(view(20, rate=0.9, level=2))
-    rung = Rung(sent[0].highest, sent[0].visibility)
-    assert asker.consider(view(21, rate=0.9, level=2, stock={rung: 3})) is None
-    assert asker.consider(view(22, rate=0.9, level=2, stock={rung: 4}))
-    assert sent[1].number == 2
+@pytest.mark.parametrize(("count", "dry"), [(7, True), (8, False)])
+def test_what_comes_of_a_request_counts_if_it_can_be_tried(count: int, dry: bool) -> None:
+    at = simulated.World()
+    at.stock(STUB, 1)
+    pooled = TaskPool(lambda: at.tasks, CurriculumSettings(), at)
+    pooled.next_task()
+    pooled.record(simulated.group("t00000", [True, False]))
+    assert pooled.next_task() is None
+    (first,) = at.asked(0)
+    at.made_of[first.request_id] = [*at.stock(CLASS, count), *(f"held out {n}" for n in range(30))]
+    assert pooled.next_task() is not None
+    assert pooled.next_task() is not None
+    pooled.record(simulated.group("t00001", [True, False]))
+    assert bool(pooled.state()["asked"]["dry"]) is dry
 
 
 def test_an_open_request_is_made_again_after_a_resume() -> None:
