@@ -67,12 +67,15 @@ def calls_in(text: str) -> tuple[ToolCall, ...]:
 
 def _call(number: int, body: str) -> ToolCall:
     call_id = f"call_{number}_{content_id('call', body)[:8]}"
+    none = ToolCall(call_id=call_id, name="", arguments=body)
     try:
         wanted = json.loads(body)
-    except ValueError:
-        wanted = None
-    if not isinstance(wanted, Mapping) or not isinstance(wanted.get("name"), str):
-        return ToolCall(call_id=call_id, name="", arguments=body)
-    arguments: Any = wanted.get("arguments", wanted.get("parameters", {}))
-    text = arguments if isinstance(arguments, str) else json.dumps(arguments)
+        if not isinstance(wanted, Mapping) or not isinstance(wanted.get("name"), str):
+            return none
+        wanted["name"].encode()
+        arguments: Any = wanted.get("arguments", wanted.get("parameters", {}))
+        text = arguments if isinstance(arguments, str) else json.dumps(arguments)
+        text.encode()
+    except (ValueError, RecursionError):
+        return none
     return ToolCall(call_id=call_id, name=wanted["name"], arguments=text)

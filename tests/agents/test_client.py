@@ -199,6 +199,12 @@ def test_calls_in_text_are_found() -> None:
     assert calls_in("nothing here") == ()
 
 
+@pytest.mark.parametrize("written", ["[" * 3000, '{"name": "\\ud800"}', '{"name": "add", "arguments": ' + "[" * 3000])
+def test_what_python_cannot_read_is_no_call(written: str) -> None:
+    (call,) = calls_in(f"<tool_call>{written}</tool_call>")
+    assert (call.name, call.arguments) == ("", written)
+
+
 def test_an_endpoint_without_tools_gets_and_gives_text() -> None:
     call = ToolCall(call_id="c", name="add", arguments="{}")
     talk = Request(
