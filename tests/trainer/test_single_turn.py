@@ -10,10 +10,10 @@ import pytest
 
 from excise.pipeline.arena import TaskArena
 from excise.trainer.records import Ending, Rollout
-from excise.trainer.rollouts.attempt import Rollouts
+from excise.trainer.rollouts.attempt import Attempt, Rollouts
 from excise.trainer.rollouts.settings import RolloutSettings
 from excise.trainer.rollouts.single_turn import Rung, SingleTurn, fitting
-from excise.trainer.rollouts.stand_in import BadCode, NoStandIn, is_stub, missing_line, stand_in
+from excise.trainer.rollouts.stand_in import BadCode, NoStandIn, decoded, is_stub, missing_line, stand_in
 from excise.trainer.trial import EvalSettings, HeldOut, Trial, tasks_of
 from excise.types import Task
 
@@ -135,6 +135,52 @@ def test_answers_take_the_place_of_the_function(stub: Task) -> None:
     assert "raise" not in stand_in(one_line(stub, "Square.side"), SOURCE).with_body("return 1").partition("def area")[0]
     with pytest.raises(BadCode, match="parse"):
         place.with_body("return (")
+
+
+def test_a_file_in_another_encoding_keeps_its_other_bytes(arena: TaskArena, stub: Task) -> None:
+    """As Python reads them: a coding line, a byte order mark, form feeds that end no line."""
+    latin = f"# coding: latin-1\n# caf\xe9 \x85\n\f\n{SOURCE}".encode("latin-1")
+    files = {"latin.py": latin, "marked.py": b"\xef\xbb\xbf" + SOURCE.encode()}
+
+    class InThere:
+        """The stub's desk, whose file is another."""
+
+        def __init__(self, desk: Any, path: str) -> None:
+            self.task, self.session = replace(one_line(stub), removed=(f"{path}::Square.area",)), desk.session
+            self.diff, self.flags = desk.diff, desk.flags
+
+    async def go(path: str, answer: str) -> tuple[bytes, str]:
+        async def work(attempt: Attempt) -> Ending:
+            attempt.desk.session.put(f"/testbed/{path}", files[path])
+            attempt.desk = InThere(attempt.desk, path)  # type: ignore[assignment]
+            ending = await SingleTurn(TOKENIZER)(attempt)
+            after.append(attempt.desk.session.get(f"/testbed/{path}"))
+            return ending
+
+        after: list[bytes] = []
+        code = f'```python\ndef area(self, unit: str = "m") -> float:\n    return {answer}\n```'
+        rollouts = Rollouts(ScriptedEngine(TOKENIZER, [code]), arena, work, RolloutSettings())
+        try:
+            group = await asyncio.wait_for(rollouts.group(stub.instance_id, 1), 120)
+        finally:
+            rollouts.close()
+        assert group.rollouts[0].ending is Ending.FINISHED, group.rollouts[0].detail
+        return after[0], group.rollouts[0].segments[0].turns[0].hint
+
+    raises = b'm") -> float:\n        raise NotImplementedError'
+    for path, data in files.items():
+        after, hint = asyncio.run(go(path, "1"))
+        assert data.count(raises) == 1
+        assert (after, hint) == (data.replace(raises, raises.replace(b"raise NotImplementedError", b"return 1")), "")
+    after, hint = asyncio.run(go("latin.py", "'\u4e2d'"))
+    assert after == latin
+    assert "cannot hold" in hint or "latin-1" in hint or "iso-8859-1" in hint, hint
+
+
+def test_what_is_no_text_has_no_stand_in() -> None:
+    for data in (b"x = '\xe9'\n", b"# coding: nothing\n"):
+        with pytest.raises(NoStandIn):
+            decoded(data)
 
 
 @pytest.mark.parametrize("qualname", ["Square.round", "Square", "Circle.area"])

@@ -16,7 +16,7 @@ from excise.trainer.records import Ending, Generation, Stop
 from excise.trainer.rollouts.attempt import Attempt
 from excise.trainer.rollouts.chat import Bridge, Chat, ChatTokenizer, thinking_in, without_thinking
 from excise.trainer.rollouts.detectors import CODE, Acted, Seen, detect
-from excise.trainer.rollouts.stand_in import BadCode, NoStandIn, StandIn, is_stub, missing_line, stand_in
+from excise.trainer.rollouts.stand_in import BadCode, NoStandIn, StandIn, decoded, is_stub, missing_line, stand_in
 from excise.types import Task
 
 SYSTEM = "You are a programmer. Answer with one Python code block that holds the whole function, and nothing else."
@@ -50,7 +50,7 @@ class SingleTurn:
         """Ask once, put the answer in the stand-in's place. Raises :class:`NoStandIn` for a task that has none."""
         task, settings = attempt.desk.task, attempt.settings
         path = posixpath.join(REPO, task.removed[0].partition("::")[0])
-        source = (await attempt.in_thread(attempt.desk.session.get, path)).decode("utf-8", "replace")
+        source, encoding = decoded(await attempt.in_thread(attempt.desk.session.get, path))
         place = self.place(task, source)
         prompt = self.prompt(task, place)
         attempt.trace.given(prompt)
@@ -72,9 +72,11 @@ class SingleTurn:
         wrong = ""
         try:
             whole = self.filled(task, place, without_thinking(text))
-            await attempt.in_thread(attempt.desk.session.put, path, whole.encode())
+            await attempt.in_thread(attempt.desk.session.put, path, whole.encode(encoding))
         except BadCode as error:
             wrong = str(error)
+        except UnicodeEncodeError as error:
+            wrong = f"the file cannot hold this: {error}"
         self.look(attempt, answer, text, wrong)
         return Ending.TOKENS if answer.stop is Stop.LENGTH and wrong else Ending.FINISHED
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import ast
+import io
 import re
 import textwrap
+import tokenize
 import warnings
 from dataclasses import dataclass, replace
 
@@ -128,7 +130,7 @@ class StandIn:
                     problem = f"there is no function {name} in the code"
                     continue
                 return self.with_body(code)
-            lines = code.splitlines(keepends=True)[found[-1].lineno - 1 : found[-1].end_lineno]
+            lines = _lines(code)[found[-1].lineno - 1 : found[-1].end_lineno]
             own = self.lines[self.start]
             text = textwrap.indent(textwrap.dedent("".join(lines)), own[: len(own) - len(own.lstrip())])
             return self._checked([*self.lines[: self.start], text.rstrip("\n"), "\n", *self.lines[self.end :]])
@@ -163,8 +165,24 @@ def stand_in(task: Task, source: str) -> StandIn:
     code = node.body[1:] if ast.get_docstring(node, clean=False) is not None else node.body
     if not code or code[0].lineno == node.lineno:
         raise NoStandIn(f"{task.instance_id}: {qualname} has no body of its own.")
-    lines = tuple(source.splitlines(keepends=True))
-    return StandIn(path, qualname, lines, node.lineno - 1, code[0].lineno - 1, node.end_lineno or node.lineno)
+    return StandIn(path, qualname, _lines(source), node.lineno - 1, code[0].lineno - 1, node.end_lineno or node.lineno)
+
+
+def decoded(data: bytes) -> tuple[str, str]:
+    """A file's text and its encoding, in which all else is written back byte by byte. Raises :class:`NoStandIn`."""
+    try:
+        encoding, _ = tokenize.detect_encoding(io.BytesIO(data).readline)
+        text = data.decode(encoding)
+    except (SyntaxError, UnicodeDecodeError) as error:
+        raise NoStandIn(f"The file is not text as Python has it: {error}") from error
+    if text.encode(encoding) != data:
+        raise NoStandIn(f"The file cannot be written back as {encoding}.")
+    return text, encoding
+
+
+def _lines(code: str) -> tuple[str, ...]:
+    """Lines as Python counts them, ends included: a form feed ends none."""
+    return tuple(io.StringIO(code, newline=""))
 
 
 def _parsed(code: str) -> ast.Module:
