@@ -14,6 +14,11 @@ from pathlib import Path
 from excise.errors import SandboxError
 from excise.protocols import Completed, Mount, Session
 
+COMPARE_S = 300.0
+"""Seconds for a comparison."""
+MAX_PATCH_BYTES = 32 << 20
+"""What is kept of a patch; no grader takes one that is as large."""
+
 
 class CommonSession:
     """Files, forks and diffs in terms of ``exec`` and ``snapshot``; a backend's session inherits from it.
@@ -171,11 +176,19 @@ def keep(source: Path, target: Path) -> None:
 
 
 def compare(folder: Path) -> bytes:
-    """The patch from ``a`` to ``b`` of a folder. Raises :class:`SandboxError`."""
+    """The patch from ``a`` to ``b`` of a folder; a huge one is cut off. Raises :class:`SandboxError`."""
     command = ["git", "diff", "--no-index", "--binary", "--no-color", "--no-ext-diff", "--no-textconv", "--no-renames"]
     command += ["--src-prefix=", "--dst-prefix=", "a", "b"]
     environment = {"PATH": os.environ.get("PATH", ""), "HOME": str(folder), "GIT_CONFIG_NOSYSTEM": "1"}
-    done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, check=False)
-    if done.returncode > 1:
-        raise SandboxError(f"git cannot compare the files: {done.stderr.decode(errors='replace').strip()}")
-    return done.stdout
+    with tempfile.TemporaryFile() as patch:
+        try:
+            done = subprocess.run(
+                command, cwd=folder, env=environment, stdin=subprocess.DEVNULL, stdout=patch, stderr=subprocess.PIPE,
+                check=False, timeout=COMPARE_S,
+            )  # fmt: skip
+        except subprocess.TimeoutExpired:
+            raise SandboxError(f"git did not compare the files within {COMPARE_S:.0f} s.") from None
+        if done.returncode > 1:
+            raise SandboxError(f"git cannot compare the files: {done.stderr.decode(errors='replace').strip()}")
+        patch.seek(0)
+        return patch.read(MAX_PATCH_BYTES)

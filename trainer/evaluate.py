@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import math
 import time
 from collections import Counter
@@ -12,6 +11,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from excise.trainer.records import Ending, Group, Rollout
+from excise.trainer.together import together
 
 KS = (1, 2, 4, 8, 16)
 POINTS = 40
@@ -102,7 +102,7 @@ async def evaluate(
         listener(scored)
         return scored
 
-    tasks = tuple(sorted(await asyncio.gather(*map(one, ids)), key=lambda task: task.instance_id))
+    tasks = tuple(sorted(await together(map(one, ids)), key=lambda task: task.instance_id))
     return summed_up(
         name, samples, tasks, endings=dict(endings.most_common()), wall_s=round(time.monotonic() - began, 1)
     )

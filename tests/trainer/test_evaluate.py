@@ -94,6 +94,26 @@ def test_all_tasks_are_tried_as_often_as_asked() -> None:
     assert found.pass_at[1] == pytest.approx(3 / 8)
 
 
+def test_an_evaluation_that_cannot_go_on_leaves_nothing_running() -> None:
+    running: set[str] = set()
+
+    class Maker:
+        async def group(self, instance_id: str, size: int) -> Group:
+            running.add(instance_id)
+            try:
+                await asyncio.sleep(0 if instance_id == "bad" else 30)
+                raise KeyError("unforeseen")
+            finally:
+                running.discard(instance_id)
+
+    async def go() -> None:
+        with pytest.raises(KeyError, match="unforeseen"):
+            await evaluate(Maker(), ["a", "bad", "b"], samples=4)
+        assert running == set()
+
+    asyncio.run(asyncio.wait_for(go(), 20))
+
+
 CONFIG = """
 [engine]
 kind = "transformers"

@@ -3,23 +3,31 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import time
 import uuid
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Executor
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol, TypeVar
 
 from excise.errors import EngineError, ExciseError
 from excise.trainer.protocols import Arena, Desk, Engine, Making
 from excise.trainer.records import Ending, Generation, Group, Rollout, Sampling, Stop, Usage
+from excise.trainer.rollouts.pulse import PULSE_S, Pulse
 from excise.trainer.rollouts.settings import RolloutSettings
 from excise.trainer.rollouts.trace import Trace
+from excise.trainer.threads import Threads
+from excise.trainer.together import together
 from excise.types import Grade
+from excise.verifiers.grading.intake import MAX_DIFF_BYTES, storable
 
 T = TypeVar("T")
 Penalty = Callable[[Usage], float]
 """What a rollout's effort costs."""
+SHOWN_CHARS = 64 << 10
+"""What is kept of a diff that is too large for the grader."""
+_LOG = logging.getLogger(__name__)
 
 
 @dataclass(slots=True)
@@ -29,7 +37,8 @@ class Attempt:
     desk: Desk
     settings: RolloutSettings
     engine: Engine
-    threads: ThreadPoolExecutor
+    pulse: Pulse
+    threads: Executor
     seed: int | None = None
     """Of the first answer; each further one has the next."""
     began: float = field(default_factory=time.monotonic)
@@ -65,14 +74,23 @@ class Attempt:
             self.spend("sandbox_s", time.monotonic() - began)
 
     async def sample(self, room: int, stop_ids: tuple[int, ...]) -> Generation | None:
-        """An answer to the open segment; ``None`` if the time is up. Raises :class:`EngineError`."""
+        """An answer to the open segment; ``None`` if the time is up.
+
+        Raises :class:`EngineError`, also if the time is up because the engine hangs.
+        """
+        if self.left_s <= 0:
+            return None
         seed = None if self.seed is None else self.seed + len(self.trace.ids)
         sampling = Sampling(max_tokens=room, temperature=self.settings.temperature, stop_ids=stop_ids, seed=seed)
         began = time.monotonic()
+        timer = asyncio.timeout(self.left_s)
         try:
-            async with asyncio.timeout(max(0.0, self.left_s)):
+            async with timer:
                 (answer,) = await self.engine.generate([tuple(self.trace.ids)], sampling)
         except TimeoutError:
+            if not timer.expired():
+                raise
+            await self.pulse.check(self.trace.ids, sampling)
             return None
         finally:
             self.spend("engine_s", time.monotonic() - began)
@@ -98,7 +116,7 @@ class Work(Protocol):
 
 
 class Rollouts:
-    """Makes groups of attempts at tasks, many at once; an infrastructure failure ends one attempt, not the group."""
+    """Makes groups of attempts at tasks, many at once; whatever fails in an attempt ends it alone, not the group."""
 
     def __init__(
         self,
@@ -108,9 +126,11 @@ class Rollouts:
         settings: RolloutSettings,
         *,
         penalty: Penalty = lambda _: 0.0,
+        pulse_s: float = PULSE_S,
     ) -> None:
         self.engine, self.arena, self.work, self.settings, self.penalty = engine, arena, work, settings, penalty
-        self._threads = ThreadPoolExecutor(settings.at_once, thread_name_prefix="excise-desk")
+        self._pulse = Pulse(engine, pulse_s)
+        self._threads = Threads(settings.at_once, "excise-desk")
         self._room = asyncio.Semaphore(settings.at_once)
 
     async def group(
@@ -120,7 +140,7 @@ class Rollouts:
         group_id = group_id or f"g-{uuid.uuid4().hex[:16]}"
         seeds = [None if seed is None else (seed * 1000 + n) * 2**20 % 2**62 for n in range(size)]
         numbered = (self._unless_known(making, instance_id, group_id, n, one) for n, one in enumerate(seeds))
-        return Group(group_id=group_id, instance_id=instance_id, rollouts=tuple(await asyncio.gather(*numbered)))
+        return Group(group_id=group_id, instance_id=instance_id, rollouts=tuple(await together(numbered)))
 
     async def _unless_known(
         self, making: Making, instance_id: str, group_id: str, number: int, seed: int | None
@@ -154,17 +174,19 @@ class Rollouts:
                 started()
                 began = time.monotonic()
                 async with self.arena.open(instance_id) as desk:
-                    attempt = Attempt(desk, self.settings, self.engine, self._threads, seed)
+                    attempt = Attempt(desk, self.settings, self.engine, self._pulse, self._threads, seed)
                     ending = await self.work(attempt)
                     diff = await attempt.in_thread(desk.diff)
                     flags = await attempt.in_thread(desk.flags)
-            made = replace(made, ending=ending, diff=diff, flags=flags)
+            made = replace(made, ending=ending, diff=kept(diff), flags=flags)
             if diff.strip():
                 began_grade = time.monotonic()
                 made = self._graded(made, await self.arena.grade(instance_id, diff))
                 attempt.spend("grade_s", time.monotonic() - began_grade)
-        except (ExciseError, OSError, MemoryError) as error:
-            made = replace(made, ending=Ending.INFRA, detail=f"{type(error).__name__}: {error}"[:1000])
+        except Exception as error:
+            if not isinstance(error, ExciseError | OSError | MemoryError):
+                _LOG.exception("%s met with what nobody foresaw", made.rollout_id)
+            made = replace(made, ending=Ending.INFRA, detail=storable(f"{type(error).__name__}: {error}"[:1000]))
         if attempt is None:
             return made
         attempt.trace.close()
@@ -178,6 +200,13 @@ class Rollouts:
     def _graded(self, made: Rollout, grade: Grade) -> Rollout:
         reward = grade.reward or self.settings.partial_credit * grade.partial
         return replace(made, grade=grade, task_reward=reward if grade.decided else 0.0)
+
+
+def kept(diff: str) -> str:
+    """What is stored of a diff: bytes that are no UTF-8 are escaped, and of one that no grader takes the beginning."""
+    if len(diff.encode("utf-8", "surrogateescape")) <= MAX_DIFF_BYTES:
+        return storable(diff)
+    return f"{storable(diff[:SHOWN_CHARS])}\n[... larger than {MAX_DIFF_BYTES >> 20} MiB]\n"
 
 
 def _usage(attempt: Attempt, wall_s: float) -> Usage:

@@ -18,7 +18,7 @@ from excise.deleters.patches import touched
 from excise.errors import PatchError, SandboxError
 from excise.grading_protocols import GradedRun, GradingMode
 from excise.types import Grade, GradingKit, Status, Task, Worker
-from excise.verifiers.grading.intake import Intake, take_in
+from excise.verifiers.grading.intake import Intake, storable, take_in
 from excise.verifiers.grading.kit import book_of, graded_run, mode_of, replay, turned_around
 from excise.verifiers.workbench import Edits, Workbench
 
@@ -113,7 +113,7 @@ def ungraded(task: Task, reason: str, detail: str, *, decided: bool = False, wal
 
 
 def _told(intake: Intake) -> dict[str, str]:
-    return dict(sorted(intake.ignored.items())[:200])
+    return {storable(path): reason for path, reason in sorted(intake.ignored.items())[:200]}
 
 
 def _not_passed(done: GradedRun, ids: Sequence[str]) -> list[str]:

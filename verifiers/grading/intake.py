@@ -22,6 +22,7 @@ from excise.types import Task
 from excise.verifiers.workbench import Edits, Workbench
 
 MAX_DIFF_BYTES = 4 << 20
+"""A larger one is refused."""
 MAX_FILES = 2000
 MAX_FILE_BYTES = 8 << 20
 _LINES = re.compile(r"^(?:--- |\+\+\+ |rename from |rename to |copy from |copy to )(.*)$")
@@ -128,6 +129,11 @@ def is_safe(path: str) -> bool:
         and not _UNSAFE & set(parts)
         and not any(part.lower() == ".git" for part in parts)
     )
+
+
+def storable(text: str) -> str:
+    """A text as UTF-8 can have it: bytes that are none, as ``surrogateescape`` reads them, are written as escapes."""
+    return text.encode("utf-8", "backslashreplace").decode("utf-8")
 
 
 class _Odd:

@@ -1,0 +1,50 @@
+"""Threads that end with the process."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import threading
+import time
+
+import pytest
+
+from excise.trainer.threads import Threads
+
+
+def test_work_is_done_by_as_many_as_it_takes() -> None:
+    threads = Threads(3, "test")
+    together = threading.Barrier(3)
+    assert sum(done.result(10) >= 0 for done in [threads.submit(together.wait, 5) for _ in range(3)]) == 3
+    failed = threads.submit(lambda: 1 / 0)
+    assert isinstance(failed.exception(10), ZeroDivisionError)
+    names = {threads.submit(lambda: threading.current_thread().name).result(10) for _ in range(20)}
+    assert names <= {"test-0", "test-1", "test-2"}
+    threads.shutdown()
+    with pytest.raises(RuntimeError, match="closed"):
+        threads.submit(print)
+
+
+def test_what_hangs_is_not_waited_for() -> None:
+    threads, hang = Threads(1, "test"), threading.Event()
+    hanging, waiting = threads.submit(hang.wait), threads.submit(print)
+    began = time.monotonic()
+    threads.shutdown(cancel_futures=True, within_s=0.2)
+    assert 0.2 <= time.monotonic() - began < 5
+    assert waiting.cancelled()
+    assert hanging.running()
+    hang.set()
+    assert hanging.result(10) is True
+
+
+def test_a_process_ends_though_a_thread_hangs() -> None:
+    code = """
+import time
+from excise.trainer.threads import Threads
+threads = Threads(2, "test")
+threads.submit(time.sleep, 1000)
+threads.shutdown(wait=False)
+print("bye")
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, timeout=60, check=True)
+    assert done.stdout == b"bye\n"
