@@ -1,7 +1,8 @@
 """Tasks of a set as an arena for agents: sandboxes that open in milliseconds, and the grader's word.
 
 An environment is made once, with the first task that needs it; a task's tree is laid out once, with its first attempt.
-After that an attempt costs a sandbox on the same layers. What is done in it is recorded from outside.
+After that an attempt costs a sandbox on the same layers, whatever is being made for others. What is done in it is
+recorded from outside.
 """
 
 from __future__ import annotations
@@ -10,34 +11,44 @@ import asyncio
 import contextlib
 import hashlib
 import threading
-from collections.abc import AsyncIterator, Callable, Iterable, Mapping
-from concurrent.futures import Future, ThreadPoolExecutor
+import time
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
+from concurrent.futures import Future
 from contextlib import ExitStack, asynccontextmanager
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 from excise.config import Settings
 from excise.datasets.taskset import TaskSet
 from excise.envs.layout import REPO
 from excise.errors import ExciseError, SandboxError, StoreError
 from excise.pipeline.grading import Grader
+from excise.pipeline.once import Once
 from excise.pipeline.over_tasks import Trouble
 from excise.protocols import Session
 from excise.trainer.protocols import Desk
+from excise.trainer.threads import Threads
 from excise.types import Grade, Task
-from excise.verifiers.grading.grader import ungraded
+from excise.verifiers.grading.grader import Conditions, ungraded
+from excise.verifiers.grading.intake import MAX_DIFF_BYTES
 from excise.verifiers.monitor.events import Trajectory, write_events
 from excise.verifiers.monitor.known import Known, known_of
 from excise.verifiers.monitor.record import Recorder
 from excise.verifiers.monitor.review import review
 from excise.verifiers.recovery.judge import lines_of
+from excise.verifiers.workbench import Workbench
 from excise.verifiers.workspace import Workspace, workspace
 
-T = TypeVar("T")
 GRADES_KEPT = 1024
 """The latest ones; an equal answer has an equal grade."""
 OPEN_AT_ONCE = 8
-"""Threads that open and close sandboxes."""
+"""Sandboxes that are opened at a time, and as many that are closed."""
+MAKE_AT_ONCE = 4
+"""Environments that are made at a time, and as many trees."""
+FAILED_S = 600.0
+"""An environment that cannot be made is tried again after this time."""
+CLOSE_S = 60.0
+"""A sandbox is closed within this time, or nobody waits for it any more."""
 
 
 class RecordedDesk:
@@ -49,8 +60,8 @@ class RecordedDesk:
         self._known, self._keep = known, keep
 
     def diff(self) -> str:
-        """What was changed so far."""
-        return self.session.diff(REPO).decode("utf-8", "surrogateescape")
+        """What was changed so far; of what is too large for the grader, enough for it to say so."""
+        return self.session.diff(REPO)[: MAX_DIFF_BYTES + 1].decode("utf-8", "surrogateescape")
 
     def flags(self) -> tuple[str, ...]:
         """The monitor's label, where what was done is worth a person's time; it is then kept for ``excise audit``."""
@@ -72,7 +83,8 @@ class TaskArena:
     """See :class:`excise.trainer.protocols.Arena`; over the tasks of a set, or over ``ids`` of them.
 
     ``graders`` grades are made at once, each within ``grade_s`` seconds of its start, ``brief`` as :class:`Grader`
-    says; ``suspicious`` is a folder for trajectories that the monitor flags.
+    says; where none begins for twice as long, the graders hang. ``suspicious`` is a folder for trajectories that the
+    monitor flags.
     """
 
     def __init__(
@@ -90,14 +102,17 @@ class TaskArena:
         self._root, self._suspicious, self._grade_s = taskset.root, suspicious, grade_s
         self._wanted = None if ids is None else frozenset(ids)
         self._tasks: dict[str, Task] = {}
-        self._spaces: dict[str, Workspace] = {}
         self._known: dict[str, Known] = {}
         self._locks: dict[str, threading.Lock] = {}
         self._lock = threading.Lock()
         self._made = ExitStack()
         self._grades: dict[tuple[str, str], asyncio.Task[Grade]] = {}
-        self._desks = ThreadPoolExecutor(OPEN_AT_ONCE, thread_name_prefix="excise-open")
-        self._graders = ThreadPoolExecutor(graders, thread_name_prefix="excise-grade")
+        self._grade_began = 0.0
+        self._benches: Once[tuple[Workbench, Conditions]] = Once(MAKE_AT_ONCE, "excise-environment", FAILED_S)
+        self._spaces: Once[Workspace] = Once(MAKE_AT_ONCE, "excise-tree", FAILED_S)
+        self._openers = Threads(OPEN_AT_ONCE, "excise-open")
+        self._closers = Threads(OPEN_AT_ONCE, "excise-close")
+        self._graders = Threads(graders, "excise-grade")
         self._take(taskset)
 
     def tasks(self) -> Mapping[str, Task]:
@@ -113,7 +128,12 @@ class TaskArena:
     @asynccontextmanager
     async def open(self, instance_id: str) -> AsyncIterator[Desk]:
         """A fresh sandbox, gone afterwards whatever happens. Raises :class:`SandboxError`."""
-        opening = self._desks.submit(self._open, instance_id)
+        if instance_id not in self._tasks:
+            raise SandboxError(f"There is no task {instance_id!r} to open.", reason="unknown_id")
+        task = self._tasks[instance_id]
+        bench, _ = await self._benches.get(task.env_id, lambda: self._bench(task))
+        space = await self._spaces.get(instance_id, lambda: self._space(task, bench))
+        opening = self._openers.submit(self._open, task, space)
         try:
             desk = await asyncio.shield(asyncio.wrap_future(opening))
         except asyncio.CancelledError:
@@ -122,7 +142,9 @@ class TaskArena:
         try:
             yield desk
         finally:
-            await asyncio.shield(asyncio.wrap_future(self._desks.submit(desk.session.close)))
+            closing = asyncio.wrap_future(self._closers.submit(desk.session.close))
+            if (await asyncio.wait([closing], timeout=CLOSE_S))[0]:
+                closing.result()
 
     async def grade(self, instance_id: str, diff: str) -> Grade:
         """See the protocol; a grade that takes too long is not ``decided``.
@@ -150,21 +172,31 @@ class TaskArena:
         begun: asyncio.Future[None] = loop.create_future()
 
         def work() -> Grade:
+            self._grade_began = time.monotonic()
             with contextlib.suppress(RuntimeError):  # nobody waits any more
                 loop.call_soon_threadsafe(begun.cancel)
             return self._grader.grade(instance_id, diff)
 
         grading = loop.run_in_executor(self._graders, work)
         either: list[asyncio.Future[Any]] = [begun, grading]
-        await asyncio.wait(either, return_when=asyncio.FIRST_COMPLETED)  # its turn has to come first
+        asked, patience_s = time.monotonic(), 2 * self._grade_s
+        while not any(one.done() for one in either):  # its turn has to come first
+            left_s = max(asked, self._grade_began) + patience_s - time.monotonic()
+            if left_s <= 0:
+                grading.cancel()
+                why = f"No grader began anything within {patience_s:.0f} s."
+                return ungraded(self._tasks[instance_id], "timeout", why)
+            await asyncio.wait(either, timeout=left_s, return_when=asyncio.FIRST_COMPLETED)
         try:
             return await asyncio.wait_for(grading, self._grade_s)
         except TimeoutError:
             return ungraded(self._tasks[instance_id], "timeout", f"No grade within {self._grade_s:.0f} s.")
 
     def close(self) -> None:
-        """Remove the trees; sandboxes must be closed before."""
-        self._desks.shutdown(wait=True, cancel_futures=True)
+        """Remove the trees; sandboxes must be closed before. A thread that hangs is left behind."""
+        until = time.monotonic() + CLOSE_S
+        for threads in (self._openers, self._closers, self._spaces, self._benches):
+            threads.shutdown(cancel_futures=True, within_s=max(0.0, until - time.monotonic()))
         self._graders.shutdown(wait=False, cancel_futures=True)
         self._made.close()
 
@@ -178,11 +210,7 @@ class TaskArena:
         self._tasks = found
         return new
 
-    def _open(self, instance_id: str) -> RecordedDesk:
-        if instance_id not in self._tasks:
-            raise SandboxError(f"There is no task {instance_id!r} to open.", reason="unknown_id")
-        task = self._tasks[instance_id]
-        space = self._once(self._spaces, instance_id, lambda: self._space(task))
+    def _open(self, task: Task, space: Workspace) -> RecordedDesk:
         session = space.open()
         try:
             return RecordedDesk(task, session, lambda: self._knowledge(task, space), self._suspicious)
@@ -190,32 +218,40 @@ class TaskArena:
             session.close()
             raise
 
-    def _space(self, task: Task) -> Workspace:
-        """The task's tree, laid out for all of its attempts."""
-        try:
+    def _bench(self, task: Task) -> tuple[Workbench, Conditions]:
+        """The task's environment, made if need be."""
+        with _as_sandbox_errors(task):
             ready = self._grader.ready(task)
             if isinstance(ready, Trouble):
                 raise SandboxError(f"{task.instance_id}: no environment: {ready.detail}", reason=ready.reason)
-            bench, _ = ready
+            return ready
+
+    def _space(self, task: Task, bench: Workbench) -> Workspace:
+        """The task's tree, laid out for all of its attempts."""
+        with _as_sandbox_errors(task):
             made = workspace(bench, bench.edits_of(task.deletion_patch))
+            space = made.__enter__()
             with self._lock:
-                return self._made.enter_context(made)
-        except SandboxError:
-            raise
-        except ExciseError as error:
-            raise SandboxError(f"{task.instance_id}: {error}", reason=error.reason) from error
+                self._made.push(made)
+            return space
 
     def _knowledge(self, task: Task, space: Workspace) -> Known:
-        return self._once(self._known, task.instance_id, lambda: known_of(task, _lines(space.tree)))
-
-    def _once(self, made: dict[str, T], name: str, make: Callable[[], T]) -> T:
-        """What is made once; whoever comes in the meantime waits."""
         with self._lock:
-            lock = self._locks.setdefault(name, threading.Lock())
+            lock = self._locks.setdefault(task.instance_id, threading.Lock())
         with lock:
-            if name not in made:
-                made[name] = make()
-            return made[name]
+            if task.instance_id not in self._known:
+                self._known[task.instance_id] = known_of(task, _lines(space.tree))
+            return self._known[task.instance_id]
+
+
+@contextlib.contextmanager
+def _as_sandbox_errors(task: Task) -> Iterator[None]:
+    try:
+        yield
+    except SandboxError:
+        raise
+    except ExciseError as error:
+        raise SandboxError(f"{task.instance_id}: {error}", reason=error.reason) from error
 
 
 def _lines(tree: Path) -> set[str]:

@@ -6,14 +6,16 @@ scanned and attacked is what is given away.
 
 from __future__ import annotations
 
+import hashlib
+import os
 import shutil
-import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 from excise.envs.layout import base_env, open_to_all, project_mounts
+from excise.envs.processes import own_temporary, sweep_temporary
 from excise.protocols import Mount, Session
 from excise.verifiers.shipped import materialise
 from excise.verifiers.workbench import Edits, Workbench
@@ -45,14 +47,24 @@ class Workspace:
 def workspace(bench: Workbench, shipped: Edits) -> Iterator[Workspace]:
     """The workspace of the task whose shipped tree is the base tree with ``shipped`` edits; gone afterwards.
 
-    Raises :class:`SandboxError` if git fails.
+    What processes left that were killed goes first. Raises :class:`SandboxError` if git fails.
     """
     parent = Path(bench.prepared.layers.env).parent.parent.parent / "workspaces"
     parent.mkdir(mode=0o711, exist_ok=True)
-    folder = parent / uuid.uuid4().hex
+    kind = f"workspace-{_here()}"
+    sweep_temporary(kind, str(parent))
+    folder = Path(own_temporary(kind, str(parent)))
     try:
-        materialise(bench.root, Path(bench.prepared.layers.built), bench.paths, shipped, folder)
-        open_to_all(folder)
-        yield Workspace(bench, folder)
+        folder.chmod(0o711)
+        tree = folder / "tree"
+        materialise(bench.root, Path(bench.prepared.layers.built), bench.paths, shipped, tree)
+        open_to_all(tree)
+        yield Workspace(bench, tree)
     finally:
         shutil.rmtree(folder, ignore_errors=True)
+
+
+def _here() -> str:
+    """The processes among which a pid means something: a cache may be shared with other machines and containers."""
+    boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+    return hashlib.sha256(f"{boot} {os.readlink('/proc/self/ns/pid')}".encode()).hexdigest()[:16]

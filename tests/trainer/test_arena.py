@@ -5,16 +5,26 @@ from __future__ import annotations
 import asyncio
 import os
 import shutil
+import subprocess
+import threading
 import time
+from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from excise.datasets.taskset import TaskSet
+from excise.envs import common_session
+from excise.envs.processes import own_name
 from excise.errors import SandboxError, StoreError
+from excise.pipeline import arena as arenas
 from excise.pipeline.arena import TaskArena
-from excise.types import Grade, Worker
+from excise.pipeline.once import Once
+from excise.pipeline.over_tasks import Trouble
+from excise.types import Grade, Task, Worker
+from excise.verifiers.grading.intake import MAX_DIFF_BYTES, storable
 
 KNOWN: dict[str, Any] = {
     "instance_id": "t", "worker_outcome": Worker.OK, "reward": 1.0, "reward_tests": 1.0, "reward_calls": None,
@@ -123,3 +133,177 @@ def test_a_grade_that_takes_too_long_says_nothing(shapes: Any) -> None:
     grade = asyncio.run(impatient.grade(instance_id, impatient.tasks()[instance_id].patch))
     assert (grade.decided, grade.reasons) == (False, ("timeout",))
     impatient.close()
+
+
+def test_bytes_that_are_no_text_are_handed_in_as_they_are(arena: TaskArena) -> None:
+    """And graded, whatever the file with them is called."""
+    instance_id, task = next(iter(arena.tasks().items()))
+    latin = b"a = 'caf\xe9'\n"
+
+    async def go() -> tuple[str, Grade]:
+        async with arena.open(instance_id) as desk:
+            for path in ("notes.txt", "tests/test_new.py"):
+                desk.session.put(f"/testbed/{path}", latin)
+            odd = ["sh", "-c", "cp tests/test_new.py \"$(printf 'tests/test_caf\\351.py')\""]
+            assert desk.session.exec(odd, timeout_s=20, cwd="/testbed").rc == 0
+            diff = desk.diff()
+        return diff, await arena.grade(instance_id, diff + task.patch)
+
+    diff, grade = asyncio.run(go())
+    assert diff.encode("utf-8", "surrogateescape").count(b"+" + latin) == 3
+    assert storable(diff).count("caf\\udce9") == 3
+    assert (grade.decided, grade.reward) == (True, 1.0), grade
+    assert grade.ignored["tests/test_caf\\udce9.py"] == "test"
+
+
+def test_of_a_huge_change_enough_is_handed_in_for_the_grader_to_refuse_it(arena: TaskArena) -> None:
+    instance_id = next(iter(arena.tasks()))
+
+    async def go() -> tuple[str, Grade]:
+        async with arena.open(instance_id) as desk:
+            desk.session.exec(["sh", "-c", "seq 1 900000 > /testbed/many.txt"], timeout_s=60)
+            diff = desk.diff()
+        return diff, await arena.grade(instance_id, diff)
+
+    diff, grade = asyncio.run(go())
+    assert len(diff) == MAX_DIFF_BYTES + 1
+    assert (grade.decided, grade.reward, grade.reasons) == (True, 0.0, ("diff_too_large",))
+
+
+def test_a_cold_environment_keeps_nobody_else_waiting(shapes: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """More attempts wait for it than there are threads; a sandbox of another task opens and closes all the same."""
+    arena = TaskArena(shapes.taskset, shapes.settings)
+    warm, other = list(arena.tasks().values())[:2]
+    cold = replace(other, env_id="cold")
+    arena._tasks[cold.instance_id] = cold
+    really, may_go = arena._grader.ready, threading.Event()
+    asked: list[str] = []
+
+    def ready(task: Task) -> Any:
+        asked.append(task.env_id)
+        if task.env_id == "cold":
+            may_go.wait(60)
+            return Trouble("environment", "infra", "There is none.")
+        return really(task)
+
+    monkeypatch.setattr(arena._grader, "ready", ready)
+
+    async def go() -> None:
+        async def attempt() -> None:
+            with pytest.raises(SandboxError, match="There is none"):
+                async with arena.open(cold.instance_id):
+                    pass
+
+        waiting = [asyncio.create_task(attempt()) for _ in range(2 * arenas.OPEN_AT_ONCE)]
+        await asyncio.sleep(0.05)
+        async with asyncio.timeout(50), arena.open(warm.instance_id) as desk:
+            assert desk.diff() == ""
+        assert not any(task.done() for task in waiting)
+        may_go.set()
+        await asyncio.gather(*waiting)
+        await attempt()
+
+    asyncio.run(go())
+    assert asked.count("cold") == 1, "what failed is not tried again by each attempt"
+    arena.close()
+
+
+def test_what_failed_is_tried_again_after_a_while() -> None:
+    once: Once[int] = Once(2, "test", 0.3)
+    tried: list[int] = []
+
+    def make() -> int:
+        tried.append(1)
+        if len(tried) < 2:
+            raise SandboxError("not yet")
+        return 5
+
+    async def go() -> int:
+        for _ in range(3):
+            with pytest.raises(SandboxError, match="not yet"):
+                await once.get("a", make)
+        assert len(tried) == 1
+        await asyncio.sleep(0.35)
+        return await once.get("a", make) + await once.get("a", make)
+
+    assert asyncio.run(go()) == 10
+    assert len(tried) == 2
+    once.shutdown(within_s=5)
+
+
+def test_graders_that_hang_are_not_waited_for(shapes: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Neither by who is being graded, nor by who waits for a turn, nor at the end."""
+    arena = TaskArena(shapes.taskset, shapes.settings, graders=1, grade_s=0.4)
+    instance_id, hang = next(iter(arena.tasks())), threading.Event()
+    monkeypatch.setattr(arena._grader, "grade", lambda *_: hang.wait(60))
+
+    async def go() -> list[Grade]:
+        async with asyncio.timeout(20):
+            return list(await asyncio.gather(*(arena.grade(instance_id, f"{number}") for number in range(3))))
+
+    grades = asyncio.run(go())
+    assert [(grade.decided, grade.reasons) for grade in grades] == [(False, ("timeout",))] * 3
+    assert "No grader began anything within 1 s" in grades[1].evidence["error"]
+    began = time.monotonic()
+    arena.close()
+    assert time.monotonic() - began < 5
+    hang.set()
+
+
+def test_a_sandbox_that_does_not_close_is_left(shapes: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(arenas, "CLOSE_S", 0.3)
+    arena = TaskArena(shapes.taskset, shapes.settings)
+    hang = threading.Event()
+    really: list[Callable[[], None]] = []
+
+    async def go() -> None:
+        async with arena.open(next(iter(arena.tasks()))) as desk:
+            really.append(desk.session.close)
+            desk.session.close = lambda: hang.wait(60)  # type: ignore[method-assign, assignment, return-value]
+
+    began = time.monotonic()
+    asyncio.run(go())
+    arena.close()
+    assert time.monotonic() - began < 30
+    hang.set()
+    really[0]()
+
+
+def test_trees_of_processes_that_are_gone_are_removed(shapes: Any) -> None:
+    """Those of other machines and containers are not: nobody here knows whether they are in use."""
+    folder = Path(shapes.cache) / "workspaces"
+    arena = TaskArena(shapes.taskset, shapes.settings)
+
+    async def go(instance_id: str) -> set[str]:
+        async with arena.open(instance_id):
+            return set(os.listdir(folder))
+
+    first, second = list(arena.tasks())[:2]
+    before = set(os.listdir(folder)) if folder.exists() else set()
+    (mine,) = asyncio.run(go(first)) - before
+    assert own_name() in mine
+    gone = subprocess.Popen(["true"])
+    gone.wait()
+    dead = mine.replace(own_name(), f"{gone.pid}-1")
+    kind, _, _ = mine.partition(own_name())
+    elsewhere = dead.replace(kind, "excise-workspace-0123456789abcdef-")
+    for name in (dead, elsewhere):
+        (folder / name / "tree").mkdir(parents=True)
+    there = asyncio.run(go(second))
+    assert dead not in there
+    assert {mine, elsewhere} <= there
+    shutil.rmtree(folder / elsewhere)
+    arena.close()
+    assert mine not in os.listdir(folder)
+
+
+def test_a_comparison_has_an_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for side in "ab":
+        (tmp_path / side).mkdir()
+        (tmp_path / side / "x").write_text(f"{side}\n" * 1000)
+    assert common_session.compare(tmp_path).count(b"+b\n") == 1000
+    monkeypatch.setattr(common_session, "MAX_PATCH_BYTES", 100)
+    assert len(common_session.compare(tmp_path)) == 100
+    monkeypatch.setattr(common_session, "COMPARE_S", 0.0)
+    with pytest.raises(SandboxError, match="within 0 s"):
+        common_session.compare(tmp_path)
