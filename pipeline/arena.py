@@ -45,7 +45,7 @@ OPEN_AT_ONCE = 8
 """Sandboxes that are opened at a time, and as many that are closed."""
 MAKE_AT_ONCE = 4
 """Environments that are made at a time, and as many trees."""
-FAILED_S = 600.0
+FAILED_S = 120.0
 """An environment that cannot be made is tried again after this time."""
 CLOSE_S = 60.0
 """A sandbox is closed within this time, or nobody waits for it any more."""
