@@ -79,7 +79,8 @@ def _tasks(settings: TrainSettings) -> int:
     if "out" not in settings.excise:
         raise ConfigError("Reinforcement learning needs a task set: name it as excise.out.")
     taskset = TaskSet.open(settings.excise["out"])
-    return len(trainable(settings, {task.instance_id: task for task in taskset.tasks()}, taskset.tests_only()))
+    tests_only = frozenset() if settings.curriculum.tests_only else taskset.tests_only()
+    return len(trainable(settings, {task.instance_id: task for task in taskset.tasks()}, tests_only))
 
 
 def _lessons(settings: TrainSettings) -> str:
