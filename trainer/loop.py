@@ -227,7 +227,10 @@ class Loop:
                 self._require_patience(empty)
             elif not await self._new_tasks():
                 end = End.STOPPED if self._stopping else End.EXHAUSTED
-                self._watch.say(self._parts.curriculum.why_empty())
+                why = self._parts.curriculum.why_empty()
+                if end is End.EXHAUSTED and self.step == 0:
+                    raise TrainingError(f"There was nothing to train on. {why}", reason="no_groups")
+                self._watch.say(why)
                 break
         self._queue.stop()
         await self._keep(self.step + 1, self._queue.tally.settled)

@@ -49,7 +49,9 @@ def plan(settings: TrainSettings) -> dict[str, Any]:
 
 def trainable(settings: TrainSettings, tasks: Mapping[str, Task], tests_only: Collection[str]) -> tuple[str, ...]:
     """Ids of the tasks of a set that training may see and the mode can try; ``tests_only`` are those of which recorded
-    calls tell nothing. Raises :class:`ConfigError` that says what to do if there is none.
+    calls tell nothing. None of them, if the mode can try none: the run then begins by asking the generator for some.
+
+    Raises :class:`ConfigError` that says what to do where settings leave out all that there is.
     """
     out, trial = settings.excise["out"], Trial(eval=settings.eval)
     if not tasks:
@@ -60,12 +62,8 @@ def trainable(settings: TrainSettings, tasks: Mapping[str, Task], tests_only: Co
             f"No task in {out} has recorded calls that tell anything. Sets of older programs "
             "say it of none: make them again, or set curriculum.tests_only = true."
         )
-    if not tasks_of(trial, left):
-        raise ConfigError(
-            f"None of the {len(left)} tasks in {out} can be tried with eval.mode = {settings.eval.mode!r}: "
-            "choose another mode, or make tasks of lower levels with `excise generate --request`."
-        )
-    if not (found := tasks_of(trial, left, held_out=False)):
+    found = tasks_of(trial, left, held_out=False)
+    if not found and tasks_of(trial, left):
         raise ConfigError(
             f"All tasks in {out} that fit are held out, or share files with what is: "
             "hold out less in [eval.held_out], or make more with `excise generate`."
@@ -73,14 +71,16 @@ def trainable(settings: TrainSettings, tasks: Mapping[str, Task], tests_only: Co
     return found
 
 
-def _tasks(settings: TrainSettings) -> int:
+def _tasks(settings: TrainSettings) -> int | str:
     from excise.datasets.taskset import TaskSet
 
     if "out" not in settings.excise:
         raise ConfigError("Reinforcement learning needs a task set: name it as excise.out.")
     taskset = TaskSet.open(settings.excise["out"])
     tests_only = frozenset() if settings.curriculum.tests_only else taskset.tests_only()
-    return len(trainable(settings, {task.instance_id: task for task in taskset.tasks()}, tests_only))
+    found = trainable(settings, {task.instance_id: task for task in taskset.tasks()}, tests_only)
+    asks = f"none that eval.mode = {settings.eval.mode!r} can try: the run begins by asking the generator for some"
+    return len(found) or asks
 
 
 def _lessons(settings: TrainSettings) -> str:

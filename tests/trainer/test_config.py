@@ -203,10 +203,8 @@ def test_the_plan_counts_what_can_be_trained_on(place: Path) -> None:
     assert found(function, one_held) == ["t1", "t3"]
     without = ("curriculum.tests_only=false", function)
     assert found(*without, one_held, tests_only=("t1", "t2")) == ["t3"]
-    with pytest.raises(ConfigError, match=r"None of the 6 tasks .* eval.mode = 'line'"):
-        found("eval.mode=line")
-    with pytest.raises(ConfigError, match="None of the 2 tasks"):
-        found(*without, tests_only=("t0", "t1", "t2", "t3"))
+    assert found("eval.mode=line") == [], "such are asked for"
+    assert found(*without, tests_only=("t0", "t1", "t2", "t3")) == []
     with pytest.raises(ConfigError, match="held out"):
         found(function, one_held, 'eval.held_out.projects=["p0", "p1"]')
     with pytest.raises(ConfigError, match="tests_only = true"):

@@ -273,3 +273,8 @@ def test_at_most_so_many_groups_are_in_flight(tmp_path: Path) -> None:
     run = TinyRun(tmp_path / "run", replace(quick(staleness=1), steps=3), wrap=lambda maker: Counting(maker))
     run.run()
     assert max(seen) <= 8
+
+
+def test_a_run_that_finds_nothing_to_try_has_failed(tmp_path: Path) -> None:
+    with pytest.raises(TrainingError, match="nothing to train on"):
+        TinyRun(tmp_path / "run", quick(), tasks=RandomTasks([], most=0)).run()
