@@ -25,9 +25,6 @@ from excise.trainer.rollouts.settings import RolloutSettings
 from excise.trainer.tables import read_tables, settings_from
 from excise.trainer.trial import EvalSettings
 
-LOADING_S = 600.0
-"""For handing weights over, beside the start of a server that died."""
-
 
 class Method(StrEnum):
     """How the policy is trained."""
@@ -148,20 +145,6 @@ class TrainSettings(_Table):
             values = values | {"loop": loop | {"schedule": {"seed": values["seed"]} | schedule}}
         return values
 
-    @model_validator(mode="before")
-    @classmethod
-    def _time_to_restart(cls, values: Any) -> Any:
-        """``loop.load_deadline_s`` is long enough for a server of ours to be started again, if nothing is said."""
-        if not isinstance(values, dict):
-            return values
-        loop, engine = values.get("loop", {}), values.get("engine", {})
-        if not isinstance(loop, dict) or not isinstance(engine, dict) or engine.get("kind") != "vllm-server":
-            return values
-        start = engine.get("start_s", EngineSettings.model_fields["start_s"].default)
-        if not isinstance(start, int | float) or engine.get("url"):
-            return values
-        return values | {"loop": {"load_deadline_s": start + LOADING_S} | loop}
-
     @model_validator(mode="after")
     def _consistent(self) -> TrainSettings:
         """Raise ``ValueError`` for settings that contradict each other."""
@@ -172,10 +155,10 @@ class TrainSettings(_Table):
             wrong.append("loop.schedule.window has to be from 0 to 1: it is a share of a batch")
         if schedule.staleness < 0 or schedule.staleness > schedule.drop_after:
             wrong.append("loop.schedule.staleness has to be from 0 to drop_after")
-        if self.engine.is_own_server and loop.load_deadline_s < self.engine.start_s:
+        if self.engine.is_own_server and loop.load_deadline_s * loop.load_tries < self.engine.start_s:
             wrong.append(
-                f"loop.load_deadline_s ({loop.load_deadline_s:g}) has to be engine.start_s ({self.engine.start_s:g}) "
-                "or more: a server that died is started again within it"
+                f"loop.load_deadline_s times load_tries ({loop.load_deadline_s * loop.load_tries:g} s) has to be "
+                f"engine.start_s ({self.engine.start_s:g} s) or more: a server that died starts again meanwhile"
             )
         if self.method is Method.SDFT and self.sdft is None:
             wrong.append("method sdft needs [sdft] with demonstrations")

@@ -90,7 +90,7 @@ def test_paths_are_the_files(place: Path) -> None:
         (MINIMAL + "[loop.schedule]\nwindow = nan\n", "window has to be from 0 to 1"),
         (MINIMAL + "[loop.schedule]\nretries = -5\n", "retries has to be 0 or more"),
         (MINIMAL + "[loop.schedule]\nretry_delay_s = -1\n", "retry_delay_s has to be 0 or more"),
-        (MINIMAL + "[engine]\nkind = 'vllm-server'\n[loop]\nload_deadline_s = 60\n", "engine.start_s \\(900\\)"),
+        (MINIMAL + "[engine]\nkind = 'vllm-server'\n[loop]\nload_deadline_s = 60\n", "engine.start_s \\(900 s\\)"),
         (MINIMAL + "[excise]\nnosuch = 1\n", "other.toml: excise.nosuch: there is no such setting"),
         ("excise = 3\n" + MINIMAL, "excise: Input should be"),
         ("engine = 3\n" + MINIMAL, "engine: Input should be"),
@@ -116,14 +116,12 @@ def test_what_is_wrong_is_named_where_a_model_is_evaluated(place: Path) -> None:
 
 
 def test_there_is_time_for_a_server_of_ours_to_start_again(place: Path) -> None:
-    def deadline(*changes: str) -> float:
-        return load_training(place / "train.toml", changes).loop.load_deadline_s
-
-    assert deadline() == 600
-    assert deadline("engine.kind=vllm-server") == 900 + 600
-    assert deadline("engine.kind=vllm-server", "engine.start_s=60", "seed=1") == 660
-    assert deadline("engine.kind=vllm-server", "engine.start_s=60", "loop.load_deadline_s=70") == 70
-    assert deadline("engine.kind=vllm-server", "engine.url=http://host:1") == 600
+    for changes in ([], ["start_s=1800"], ["start_s=1801", "url=http://host:1"]):
+        load_training(place / "train.toml", ["engine.kind=vllm-server", *(f"engine.{item}" for item in changes)])
+    slow = ["engine.kind=vllm-server", "engine.start_s=1801"]
+    with pytest.raises(ConfigError, match=r"\(1800 s\) has to be engine.start_s"):
+        load_training(place / "train.toml", slow)
+    load_training(place / "train.toml", [*slow, "loop.load_tries=4"])
 
 
 def test_a_dry_run_prints_the_plan_and_writes_nothing(place: Path) -> None:

@@ -43,7 +43,7 @@ class EngineSettings(BaseModel):
     weights: Path | None = None
     """Folder for weights on their way to vLLM; on several machines one that they share. Without it, in memory."""
     start_s: float = Field(default=900.0, gt=0)
-    """Longest that vLLM may take to start; ``loop.load_deadline_s`` has to leave room for it."""
+    """Longest that vLLM may take to start; ``load_tries`` times ``load_deadline_s`` of ``[loop]`` are no less."""
     deadline_s: float = Field(default=3600.0, gt=0)
     """Longest that one answer may take."""
     max_restarts: int = Field(default=3, ge=0)
