@@ -7,7 +7,6 @@ less of the rest than by imitating the demonstration's text.
 
 from __future__ import annotations
 
-import asyncio
 import json
 import random
 from collections.abc import Iterable, Sequence
@@ -15,9 +14,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from excise.errors import ConfigError, EngineError
+from excise.errors import ConfigError
 from excise.trainer.protocols import Engine, Making
 from excise.trainer.records import Ending, Generation, Group, Rollout, Sampling, Segment, Stop, Turn, Usage
+from excise.trainer.together import together
 from excise.types import content_id
 
 TEACHER_SAYS = (
@@ -130,12 +130,8 @@ class DemonstrationMaker:
             making.made(made)
             return made
 
-        try:
-            async with asyncio.TaskGroup() as tasks:
-                every = [tasks.create_task(one_of_them(number)) for number in range(size)]
-        except* EngineError as failed:
-            raise failed.exceptions[0] from None
-        return Group(group_id=group_id, instance_id=instance_id, rollouts=tuple(task.result() for task in every))
+        rollouts = await together(one_of_them(number) for number in range(size))
+        return Group(group_id=group_id, instance_id=instance_id, rollouts=tuple(rollouts))
 
 
 def _rollout(
