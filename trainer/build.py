@@ -97,7 +97,7 @@ def build_learner(settings: TrainSettings, model: torch.nn.Module, device: torch
     average = frozen_copy(model).float() if taught and settings.teacher.kind is TeacherKind.EMA else None
     for one in (model, first, average):
         if one is not None and ranks.world > 1:
-            shard(one, device, settings.policy.replicas)
+            shard(one, device, settings.policy.replicas, bf16=wanted.bf16)
         elif one is not None:
             one.to(device)
     optimizer = build_optimizer(model, settings.optimizer)

@@ -19,7 +19,7 @@ from typing import Any, NoReturn
 import torch
 import torch.distributed as dist
 from torch.distributed.device_mesh import init_device_mesh
-from torch.distributed.fsdp import fully_shard
+from torch.distributed.fsdp import MixedPrecisionPolicy, fully_shard
 
 from excise.errors import TrainingError
 from excise.trainer.checkpoints import Checkpoints
@@ -60,12 +60,15 @@ def end(code: int) -> NoReturn:
     os._exit(code)
 
 
-def shard(model: torch.nn.Module, device: torch.device, replicas: int = 1) -> None:
+def shard(model: torch.nn.Module, device: torch.device, replicas: int = 1, *, bf16: bool = False) -> None:
     """Deal the weights of a Hugging Face model out among all ranks, layer by layer; what is kept goes to ``device``.
 
     Each layer is moved when it is cut, so that no device ever has the whole model. With ``replicas``, neighbouring
     ranks have the whole model between them, that many times over (HSDP): weights are put together within a node, and
     only gradients cross nodes. Experts, most of the weights where there are any, are dealt out among all ranks even so.
+
+    ``bf16``: weights are put together and multiplied in bfloat16, gradients added up in float32. Autocast would come to
+    nearly the same, but keeps a copy of all weights from the forward to the backward pass.
 
     Raises :class:`TrainingError` where the ranks cannot be divided like that.
     """
@@ -75,11 +78,14 @@ def shard(model: torch.nn.Module, device: torch.device, replicas: int = 1) -> No
     mesh = wide = init_device_mesh(device.type, (world,))
     if replicas > 1:
         mesh = init_device_mesh(device.type, (replicas, world // replicas), mesh_dim_names=("replicate", "shard"))
+    exact = MixedPrecisionPolicy()
+    precision = MixedPrecisionPolicy(param_dtype=torch.bfloat16, reduce_dtype=torch.float32) if bf16 else exact
     for layer in model.get_submodule("model.layers").children():
         if replicas > 1 and (experts := _experts_of(layer)) is not None:
-            fully_shard(experts, mesh=wide)
-        fully_shard(layer, mesh=mesh)
-    fully_shard(model, mesh=mesh, reshard_after_forward=True)  # else it keeps whole weights after a pass alone
+            fully_shard(experts, mesh=wide, mp_policy=precision)
+        fully_shard(layer, mesh=mesh, mp_policy=precision)
+    # Without resharding, the root keeps whole weights after a pass without gradient.
+    fully_shard(model, mesh=mesh, mp_policy=precision, reshard_after_forward=True)
 
 
 def _experts_of(layer: torch.nn.Module) -> torch.nn.Module | None:

@@ -58,7 +58,7 @@ class LearnerSettings:
     max_grad_norm: float = 1.0
     """Gradients are clipped to it."""
     bf16: bool = False
-    """Matrix products in bfloat16 (autocast); weights and optimizer stay as they are."""
+    """Matrix products in bfloat16; weights and optimizer stay as they are."""
 
 
 class Learner:
@@ -203,7 +203,7 @@ class Learner:
         return token_logprobs(logits, row.packed.targets, self.settings.temperature)
 
     def _autocast(self) -> contextlib.AbstractContextManager[object]:
-        if not self.settings.bf16:
+        if not self.settings.bf16 or self.ranks.world > 1:  # sharded models do it themselves
             return contextlib.nullcontext()
         return torch.autocast(self._device.type, torch.bfloat16)
 

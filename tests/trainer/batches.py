@@ -18,12 +18,15 @@ from excise.trainer.records import Group
 from .tiny_policy import random_group, tiny_mixture, tiny_model
 
 
-def make_learner(mixture: bool = False, replicas: int = 1) -> Learner:
+def make_learner(*, mixture: bool = False, replicas: int = 1, bf16: bool = False) -> Learner:
     settings = TrainSettings.model_validate(
         {
             "folder": "unused", "policy": {"model": "unused", "replicas": replicas}, "rate": {"warmup": 2},
             "optimizer": {"lr": 0.01},
-            "learner": {"reference_length": 10, "row_tokens": 30, "loss": {"beta": 0.1}, "lessons": {"weight": 0.5}},
+            "learner": {
+                "reference_length": 10, "row_tokens": 30, "loss": {"beta": 0.1}, "lessons": {"weight": 0.5},
+                "bf16": bf16,
+            },
             "teacher": {"kind": "ema", "rate": 0.5},
         }
     )  # fmt: skip
@@ -52,6 +55,6 @@ def learn(learner: Learner, checkpoints: Checkpoints, steps: int, resume: bool) 
 
 def alone(folder: Path, steps: int, resume: bool = False, *, mixture: bool = False) -> dict[str, torch.Tensor]:
     """The weights after learning in this process."""
-    learner = make_learner(mixture)
+    learner = make_learner(mixture=mixture)
     learn(learner, Checkpoints(folder / "checkpoints"), steps, resume)
     return dict(learner.weights())

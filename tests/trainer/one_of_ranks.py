@@ -1,13 +1,14 @@
 """One of several ranks: learns the batches in a file, writes a checkpoint, and rank 0 the weights.
 
-Arguments: folder, number of steps, ``begin`` or ``go_on`` (from the checkpoint in the folder), and, for a mixture of
-experts, the number of replicas. Rank and world come from the environment.
+Arguments: folder, number of steps, ``begin`` or ``go_on`` (from the checkpoint in the folder), and what the learner is
+made with, as JSON. Rank and world come from the environment.
 """
 
 from __future__ import annotations
 
 import importlib
 import importlib.util
+import json
 import sys
 from pathlib import Path
 from typing import Any
@@ -36,10 +37,11 @@ def main() -> None:
     assert join(deadline_s=60)
     batches = load_tiny()
     folder, steps, resume = Path(sys.argv[1]), int(sys.argv[2]), sys.argv[3] == "go_on"
-    learner = batches.make_learner(True, int(sys.argv[4])) if sys.argv[4:] else batches.make_learner()
+    learner = batches.make_learner(**json.loads(sys.argv[4]))
     checkpoints = Checkpoints(folder / "checkpoints", ranks=learner.ranks)
     if isinstance(learner, LeadingLearner):
-        batches.learn(learner, checkpoints, steps, resume)
+        metrics = batches.learn(learner, checkpoints, steps, resume)
+        (folder / "metrics.json").write_text(json.dumps(metrics))
         torch.save(dict(learner.weights()), folder / "weights.pt")
         learner.say("over")
     else:

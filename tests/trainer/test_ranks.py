@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import signal
@@ -10,20 +11,22 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
 
+from excise.trainer.checkpoints import Checkpoints
 from excise.trainer.engines.warden import descendants
 from excise.trainer.metrics import read_metrics
 
-from .batches import alone
+from .batches import alone, learn, make_learner
 from .tiny_folder import make_folder, write_demonstrations
 
 SCRIPT = Path(__file__).parent / "one_of_ranks.py"
 
 
-def together(world: int, *arguments: object) -> None:
+def together(world: int, folder: Path, steps: int, how: str = "begin", **options: Any) -> None:
     """Run all ranks to their end."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
@@ -31,13 +34,11 @@ def together(world: int, *arguments: object) -> None:
     common = {
         "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port), "WORLD_SIZE": str(world), "OMP_NUM_THREADS": "1"
     }  # fmt: skip
+    line = [sys.executable, str(SCRIPT), str(folder), str(steps), how, json.dumps(options)]
     processes = [
-        subprocess.Popen(
-            [sys.executable, str(SCRIPT), *map(str, arguments)], env=os.environ | common | {"RANK": str(rank)},
-            stderr=subprocess.PIPE, text=True,
-        )
+        subprocess.Popen(line, env=os.environ | common | {"RANK": str(rank)}, stderr=subprocess.PIPE, text=True)
         for rank in range(world)
-    ]  # fmt: skip
+    ]
     try:
         said = [process.communicate(timeout=180)[1] for process in processes]
     finally:
@@ -54,7 +55,7 @@ def test_ranks_learn_what_one_process_learns(tmp_path: Path) -> None:
     """Two ranks do two steps; one process goes on from their checkpoint, and they from one of one process."""
     one = alone(tmp_path / "one", 2)
     (tmp_path / "ranks").mkdir()
-    together(2, tmp_path / "ranks", 2, "begin")
+    together(2, tmp_path / "ranks", 2)
     assert close(torch.load(tmp_path / "ranks" / "weights.pt"), one)
     assert not close(one, alone(tmp_path / "shorter", 1))
     whole = alone(tmp_path / "whole", 4)
@@ -67,7 +68,7 @@ def test_ranks_learn_what_one_process_learns(tmp_path: Path) -> None:
 def test_replicas_and_experts_on_meshes_of_their_own_learn_the_same(tmp_path: Path) -> None:
     """Four ranks: the model twice over, its experts once; one process goes on from their checkpoint."""
     (tmp_path / "ranks").mkdir()
-    together(4, tmp_path / "ranks", 2, "begin", 2)
+    together(4, tmp_path / "ranks", 2, mixture=True, replicas=2)
     assert close(torch.load(tmp_path / "ranks" / "weights.pt"), alone(tmp_path / "one", 2, mixture=True))
     whole = alone(tmp_path / "whole", 3, mixture=True)
     assert close(alone(tmp_path / "ranks", 3, resume=True, mixture=True), whole)
@@ -75,7 +76,20 @@ def test_replicas_and_experts_on_meshes_of_their_own_learn_the_same(tmp_path: Pa
 
 def test_ranks_that_cannot_be_divided_are_refused(tmp_path: Path) -> None:
     with pytest.raises(AssertionError, match=r"policy.replicas is 3, by which 2 ranks cannot be divided"):
-        together(2, tmp_path, 2, "begin", 3)
+        together(2, tmp_path, 2, replicas=3)
+
+
+def test_sixteen_bits_are_the_ranks_own(tmp_path: Path) -> None:
+    """Nearly the gradient of one process, whose products autocast makes; weights stay what they are."""
+    together(2, tmp_path, 1, bf16=True)
+    (found,) = json.loads((tmp_path / "metrics.json").read_text())
+    (exact,) = learn(make_learner(), Checkpoints(tmp_path / "exact"), 1, False)
+    (alone_too,) = learn(make_learner(bf16=True), Checkpoints(tmp_path / "alone"), 1, False)
+    for name in ("grad_norm", "loss_policy", "entropy", "hint_kl", "score"):
+        assert found[name] == pytest.approx(exact[name], rel=0.05, abs=0.005)
+        assert alone_too[name] == pytest.approx(exact[name], rel=0.05, abs=0.005)
+    assert found["score"] != pytest.approx(exact["score"], rel=1e-6)
+    assert {tensor.dtype for tensor in torch.load(tmp_path / "weights.pt").values()} == {torch.float32}
 
 
 CONFIG = """
