@@ -119,8 +119,10 @@ class GroupQueue:
         """Give up what is being made; what does not let go within a few seconds is left alone."""
         with contextlib.suppress(OSError):  # a full disk has been told of by whoever met it first
             for number, task in self._running.items():
-                if task.done() and not task.cancelled() and not task.exception() and not _lost(task.result()):
-                    self._finish(number, self._prepare(task.result()))
+                if task.done() and not task.cancelled() and not task.exception():
+                    group = task.result()
+                    if group.rollouts and not _lost(group):
+                        self._finish(number, self._prepare(group))
         running = list(self._running.values())
         for task in running:
             task.cancel()
