@@ -66,9 +66,11 @@ def ours(given: argparse.Namespace) -> None:
 
     from excise.trainer.engines.transformers_engine import TransformersEngine
     from excise.trainer.learner import Learner, LearnerSettings
+    from excise.trainer.objective.block_attention import attend_in_blocks
     from excise.trainer.records import Ending, Generation, Group, Rollout, Sampling, Segment, Turn
 
     model = AutoModelForCausalLM.from_pretrained(given.model, dtype=torch.float32)
+    attend_in_blocks(model)
     engine = TransformersEngine.from_folder(given.model, context_length=2048)
     optimizer = torch.optim.AdamW(model.parameters(), lr=1e-6)
     learner = Learner(model, optimizer, LearnerSettings(row_tokens=2048, reference_length=given.answer_tokens))

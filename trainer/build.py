@@ -20,6 +20,7 @@ from excise.trainer.learner import Learner, LearnerSettings, LessonSettings
 from excise.trainer.loop import Parts
 from excise.trainer.metered import MeteredEngine
 from excise.trainer.model_folder import load_tokenizer
+from excise.trainer.objective.block_attention import attend_in_blocks
 from excise.trainer.objective.effort import with_penalties
 from excise.trainer.objective.policy import without_dropout
 from excise.trainer.objective.privileged import PrivilegedContext
@@ -91,6 +92,8 @@ def build_learner(settings: TrainSettings, model: torch.nn.Module, device: torch
     without_dropout(model)
     ranks = Ranks()
     device = device or next(model.parameters()).device
+    if device.type == "cpu":
+        attend_in_blocks(model)
     taught = wanted.lessons is not None
     first_needed = wanted.loss.beta > 0 or (taught and settings.teacher.kind is not TeacherKind.EMA)
     first = frozen_copy(model) if first_needed else None

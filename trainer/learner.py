@@ -12,9 +12,10 @@ import torch
 
 from excise.trainer.group_of_ranks import Ranks
 from excise.trainer.objective.advantages import advantages
+from excise.trainer.objective.block_attention import is_in_blocks
 from excise.trainer.objective.distillation import Divergence, divergence, lesson_loss
 from excise.trainer.objective.loss import LossSettings, policy_loss
-from excise.trainer.objective.packing import Row, can_share, make_row, pack_ids, pack_rows, wanted_places
+from excise.trainer.objective.packing import PackedIds, Row, can_share, make_row, pack_ids, pack_rows, wanted_places
 from excise.trainer.objective.policy import entropies, keeps_apart, predicted_logits, token_logprobs
 from excise.trainer.objective.sequences import Counts, LessonLimits, TrainingSequence, sequences
 from excise.trainer.objective.teachers import Teacher
@@ -84,7 +85,8 @@ class Learner:
         self._reference = reference
         self._device = next(model.parameters()).device
         packs = keeps_apart(model)
-        self._shares = packs and can_share(model) and keeps_apart(model, share=True)
+        self._blocks = is_in_blocks(model)
+        self._shares = packs and (self._blocks or (can_share(model) and keeps_apart(model, share=True)))
         self._row_tokens = settings.row_tokens if packs else 1  # what is longer gets a row of its own
 
     def say(self, what: str, *arguments: object) -> None:
@@ -136,7 +138,7 @@ class Learner:
         mine = self.ranks.share(rows)
         sums: dict[str, torch.Tensor] = {}
         for chosen, counts in mine:
-            row = make_row([members[index] for index in chosen], self._device, share=self._shares)
+            row = self._row([members[index] for index in chosen])
             loss, seen = self._row_loss(row, normaliser, num_taught, version)
             # FSDP averages gradients over ranks; the parts of a batch are to be added up.
             (loss * (self.ranks.world if counts else 0)).backward()
@@ -186,11 +188,9 @@ class Learner:
         places = [placed.lesson.teacher_places for placed in row.lessons]
         passes = pack_rows(told, places, self._row_tokens, share=self._shares)
         for _ in range(len(passes), self.ranks.most(len(passes))):  # a sharded teacher needs every rank each time
-            self.teacher.logits(pack_ids([[0, 0]], [[1]], self._device))
+            self.teacher.logits(self._packed([[0, 0]], [[1]]))
         for chosen in passes:
-            packed = pack_ids(
-                [told[index] for index in chosen], [places[index] for index in chosen], self._device, share=self._shares
-            )
+            packed = self._packed([told[index] for index in chosen], [places[index] for index in chosen])
             parts = self.teacher.logits(packed).split([len(places[index]) for index in chosen])
             found |= dict(zip(chosen, parts, strict=True))
         return [found[index] for index in range(len(row.lessons))]
@@ -201,6 +201,12 @@ class Learner:
             return None
         logits = predicted_logits(self._reference, row.packed)
         return token_logprobs(logits, row.packed.targets, self.settings.temperature)
+
+    def _row(self, members: Sequence[TrainingSequence]) -> Row:
+        return make_row(members, self._device, share=self._shares, blocks=self._blocks)
+
+    def _packed(self, ids: Sequence[Sequence[int]], places: Sequence[Sequence[int]]) -> PackedIds:
+        return pack_ids(ids, places, self._device, share=self._shares, blocks=self._blocks)
 
     def _autocast(self) -> contextlib.AbstractContextManager[object]:
         if not self.settings.bf16 or self.ranks.world > 1:  # sharded models do it themselves
@@ -222,7 +228,7 @@ class Learner:
         places = [range(1, len(ids)) for ids in token_ids]
         for chosen in pack_rows(token_ids, places, self._row_tokens, share=self._shares):
             told, wanted = [token_ids[index] for index in chosen], [places[index] for index in chosen]
-            packed = pack_ids(told, wanted, self._device, share=self._shares)
+            packed = self._packed(told, wanted)
             with self._autocast():
                 logits = predicted_logits(self.model, packed)
             parts = token_logprobs(logits, packed.targets, temperature).split([len(some) for some in wanted])
@@ -239,7 +245,7 @@ class Learner:
         members, _ = sequences(groups, {}, hints=lessons.limits)
         far, count = 0.0, 0
         for member in members:
-            row = make_row([member], self._device)
+            row = self._row([member])
             with self._autocast():
                 taught = self._teacher_logits(row)
                 logits = predicted_logits(self.model, row.packed)

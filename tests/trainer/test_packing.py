@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
 
 from excise.trainer.learner import Learner
+from excise.trainer.objective.block_attention import attend_in_blocks, is_in_blocks
 from excise.trainer.objective.loss import LossSettings
 from excise.trainer.objective.packing import can_share, pack_ids, pack_rows
 from excise.trainer.objective.policy import keeps_apart, predicted_logits
@@ -84,8 +86,9 @@ def test_rows_hold_as_many_answers_as_fit_behind_their_prompt(most: int) -> None
         assert packed.ids.shape[1] <= most or len(row) == 1
 
 
+@pytest.mark.parametrize("blocks", [False, True])
 @pytest.mark.parametrize("row_tokens", [8, 1000])
-def test_gradients_with_shared_prompts_are_those_without(row_tokens: int) -> None:
+def test_gradients_with_shared_prompts_are_those_without(row_tokens: int, blocks: bool) -> None:
     groups = []
     for number, prompt in enumerate(([3, 1, 4, 1, 5, 9, 2, 6], [2, 7])):
         answers = [[5, 3, 5], [8], [9, 7, 9, 3], [2, 3]]
@@ -96,10 +99,14 @@ def test_gradients_with_shared_prompts_are_those_without(row_tokens: int) -> Non
         groups.append(Group(group_id=str(number), instance_id="task", rollouts=tuple(rollouts)))
     settings = replace(UNBOUND, row_tokens=row_tokens, loss=LossSettings(beta=0.2))
     model, reference = tiny_model(0), tiny_model(7)
+    if blocks:
+        attend_in_blocks(model)
+        attend_in_blocks(reference)
+        assert is_in_blocks(model)
     written_out(model, groups, settings, reference).backward()
     wanted = gradients(model)
     learner = Learner(model, torch.optim.SGD(model.parameters(), lr=0.0), settings, reference=reference)
-    assert can_share(model)
+    assert can_share(model) is not blocks
     tokens = learner.step(groups, version=0)["trained_tokens"]
     assert close(gradients(model), wanted)
     assert tokens == 30 if row_tokens == 1000 else tokens < 60
@@ -111,6 +118,32 @@ def test_prompts_are_shared_only_where_the_mask_is_heeded() -> None:
     windows = {"use_sliding_window": True, "sliding_window": 3, "max_window_layers": 0}
     assert not can_share(tiny_model(0, layer_types=["sliding_attention", "full_attention"], **windows))
     assert not can_share(torch.nn.Linear(1, 1))
+
+
+@pytest.mark.parametrize("share", [False, True])
+def test_blocks_see_what_the_mask_says(share: bool) -> None:
+    model = tiny_model(0)
+    masked = predicted_logits(model, pack_ids(ANSWERS, DRAWN, torch.device("cpu"), share=share))
+    attend_in_blocks(model)
+    packed = pack_ids(ANSWERS, DRAWN, torch.device("cpu"), share=share, blocks=True)
+    assert packed.mask is not None
+    shared = [[3, -1], [2, 0], [4, 0], [2, -1], [2, 3], [3, -1], [1, 5]]
+    assert packed.mask[0, 0].tolist() == (shared if share else [[5, -1], [7, -1], [4, -1], [4, -1]])
+    assert close(predicted_logits(model, packed), masked)
+    plain = model(input_ids=torch.tensor([ANSWERS[0]])).logits
+    model.set_attn_implementation("sdpa")  # type: ignore[operator]
+    assert close(plain, model(input_ids=torch.tensor([ANSWERS[0]])).logits)
+
+
+def test_models_with_windows_stay_as_they_are(tmp_path: Path) -> None:
+    windows = {"use_sliding_window": True, "sliding_window": 3, "max_window_layers": 0}
+    model = tiny_model(0, layer_types=["sliding_attention", "full_attention"], **windows)
+    attend_in_blocks(model)
+    assert not is_in_blocks(model)
+    whole = tiny_model(0)
+    attend_in_blocks(whole)
+    whole.save_pretrained(tmp_path)  # type: ignore[operator]
+    assert "blocks" not in (tmp_path / "config.json").read_text()
 
 
 def other_model(name: str) -> torch.nn.Module:

@@ -35,7 +35,9 @@ class PackedIds:
     targets: torch.Tensor
     """``[P]``, int64: the tokens there."""
     mask: torch.Tensor | None = None
-    """``[1, 1, T, T]``, bool: which place (the third dimension) sees which, where position ids do not say it."""
+    """``[1, 1, T, T]``, bool: which place (the third dimension) sees which, where position ids do not say it; or for
+    :mod:`~excise.trainer.objective.block_attention` ``[1, 1, B, 2]``, int64: length of each block of the row, and the
+    number of the block that is its prompt, -1 for none."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -132,24 +134,31 @@ def pack_ids(
     device: torch.device,
     *,
     share: bool = False,
+    blocks: bool = False,
 ) -> PackedIds:
     """One row of all sequences; ``places`` are the tokens of each whose logits are wanted (none of them the first).
 
-    With ``share``, neighbours that have the tokens before the first of their places in common have them once.
+    With ``share``, neighbours that have the tokens before the first of their places in common have them once. With
+    ``blocks``, the mask says of what the row consists.
     """
     row = _Row()
     for ids, wanted in zip(sequences, places, strict=True):
         row.add(ids, wanted, share=share)
 
-    def tensor(values: list[int]) -> torch.Tensor:
+    def tensor(values: Sequence[Any]) -> torch.Tensor:
         return torch.tensor(values, dtype=torch.int64, device=device)
 
+    mask = None
+    if blocks:
+        mask = tensor(row.blocks)[None, None]
+    elif row.num_shared:
+        mask = _mask(tensor(row.families), tensor(row.branches))
     return PackedIds(
         ids=tensor(row.ids)[None],
         positions=tensor(row.positions)[None],
         predict=tensor(row.predict),
         targets=tensor(row.targets),
-        mask=_mask(tensor(row.families), tensor(row.branches)) if row.num_shared else None,
+        mask=mask,
     )
 
 
@@ -165,7 +174,10 @@ class _Row:
         """Of each place: where its family's prompt begins."""
         self.branches: list[int] = []
         """Of each place: which sequence it is of; -1 for a prompt, which all of the family see."""
+        self.blocks: list[tuple[int, int]] = []
+        """Length, and the block that is its prompt, -1 for none."""
         self.num_shared = 0
+        self._above = -1
         self._prompt: tuple[int, ...] = ()
         self._start = 0
         self._number = 0
@@ -177,18 +189,23 @@ class _Row:
             self.num_shared += 1
         else:
             self._start, self._prompt = len(self.ids), prompt
-            self._append(ids, 0, size, branch=-1)
+            self._above = self._append(ids, 0, size, branch=-1, above=-1)
         behind = len(self.ids) - size
-        self._append(ids, size, len(ids), branch=self._number)
+        self._append(ids, size, len(ids), branch=self._number, above=self._above)
         self._number += 1
         self.predict += [place - 1 + (behind if place > size else self._start) for place in places]
         self.targets += [ids[place] for place in places]
 
-    def _append(self, ids: Sequence[int], start: int, end: int, *, branch: int) -> None:
+    def _append(self, ids: Sequence[int], start: int, end: int, *, branch: int, above: int) -> int:
+        """The number of the block that these tokens are; -1 without any."""
         self.ids += ids[start:end]
         self.positions += range(start, end)
         self.families += [self._start] * (end - start)
         self.branches += [branch] * (end - start)
+        if start == end:
+            return -1
+        self.blocks.append((end - start, above))
+        return len(self.blocks) - 1
 
 
 def _shared(places: Sequence[int]) -> int:
@@ -203,10 +220,12 @@ def _mask(families: torch.Tensor, branches: torch.Tensor) -> torch.Tensor:
     return (together & near).tril()[None, None]
 
 
-def make_row(members: Sequence[TrainingSequence], device: torch.device, *, share: bool = False) -> Row:
+def make_row(
+    members: Sequence[TrainingSequence], device: torch.device, *, share: bool = False, blocks: bool = False
+) -> Row:
     """The row of these sequences; see :func:`pack_ids`."""
     wanted = [wanted_places(member) for member in members]
-    packed = pack_ids([member.ids for member in members], wanted, device, share=share)
+    packed = pack_ids([member.ids for member in members], wanted, device, share=share, blocks=blocks)
     sampler: list[float] = []
     versions: list[int] = []
     advantages: list[float] = []

@@ -34,7 +34,7 @@ def without_dropout(model: torch.nn.Module) -> torch.nn.Module:
 
 
 @torch.no_grad()
-def keeps_apart(model: torch.nn.Module, *, share: bool = False) -> bool:
+def keeps_apart(model: torch.nn.Module, *, share: bool = False, blocks: bool = False) -> bool:
     """Whether a sequence stays as it is, whatever stands before it in its row. It is tried out with few tokens.
 
     Layers that carry a state along (convolutions, linear attention) do not heed position ids, and models without such
@@ -50,7 +50,8 @@ def keeps_apart(model: torch.nn.Module, *, share: bool = False) -> bool:
     found = []
     for seed in (17, 23):
         both = [[*prompt, *_some(seed, 7, size)], [*prompt, *last]]
-        packed = pack_ids(both, [range(len(prompt), len(ids)) for ids in both], _device_of(model), share=share)
+        places = [range(len(prompt), len(ids)) for ids in both]
+        packed = pack_ids(both, places, _device_of(model), share=share, blocks=blocks)
         found.append(full_precision(predicted_logits(model, packed)[-len(last) :]))
     model.train(was)
     kind = next(model.parameters()).dtype

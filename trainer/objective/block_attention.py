@@ -1,0 +1,76 @@
+"""Attention of packed rows on a CPU, one block after the other, so that nothing is computed only to be masked.
+
+A row of ``T`` tokens with a mask costs ``T²`` whatever the mask says. Here each sequence attends to itself, and to its
+prompt where it shares one: SDPA over slices of the row, whose gradients add up to those of the masked whole. On a GPU
+many small kernels would cost more than they save.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch.nn.functional import scaled_dot_product_attention
+
+from excise.trainer.objective.packing import can_share
+from excise.trainer.objective.policy import keeps_apart
+
+NAME = "excise_blocks"
+"""As transformers calls this kind of attention."""
+
+
+def attend_in_blocks(model: Any) -> None:
+    """Have a model on a CPU attend in blocks, if it is one whose prompts can be shared; else it stays as it is."""
+    from transformers import AttentionInterface
+    from transformers.masking_utils import AttentionMaskInterface, sdpa_mask
+
+    if not can_share(model) or next(model.parameters()).device.type != "cpu":
+        return
+    AttentionInterface.register(NAME, _attention)
+    AttentionMaskInterface.register(NAME, sdpa_mask)
+    try:
+        model.set_attn_implementation(NAME)
+        works = is_in_blocks(model) and keeps_apart(model, share=True, blocks=True)
+    except (RuntimeError, TypeError, ValueError, AttributeError):  # models with attention of their own making
+        works = False
+    if not works:
+        model.set_attn_implementation("sdpa")
+
+
+def is_in_blocks(model: torch.nn.Module) -> bool:
+    """Whether a model takes blocks in place of a mask."""
+    return getattr(getattr(model, "config", None), "_attn_implementation", None) == NAME
+
+
+def _attention(
+    module: torch.nn.Module,
+    query: torch.Tensor,
+    key: torch.Tensor,
+    value: torch.Tensor,
+    attention_mask: torch.Tensor | None,
+    scaling: float | None = None,
+    **rest: Any,
+) -> tuple[torch.Tensor, None]:
+    """As transformers asks for it; ``attention_mask`` are the blocks of :class:`PackedIds`, or anything SDPA takes."""
+    from transformers.integrations.sdpa_attention import repeat_kv, sdpa_attention_forward
+
+    if attention_mask is None or attention_mask.dtype != torch.int64:
+        whole: tuple[torch.Tensor, None] = sdpa_attention_forward(
+            module, query, key, value, attention_mask, scaling=scaling, **rest
+        )
+        return whole
+    groups = int(getattr(module, "num_key_value_groups", 1))
+    blocks: list[list[int]] = attention_mask[0, 0].tolist()
+    lengths = [length for length, _ in blocks]
+    queries = query.split(lengths, dim=2)
+    keys, values = (repeat_kv(states, groups).split(lengths, dim=2) for states in (key, value))
+    parts = []
+    for number, (length, prompt) in enumerate(blocks):
+        k, v, mask = keys[number], values[number], None
+        if prompt >= 0:
+            k, v = torch.cat([keys[prompt], k], dim=2), torch.cat([values[prompt], v], dim=2)
+            mask = torch.ones(length, k.shape[2], dtype=torch.bool).tril(k.shape[2] - length)
+        parts.append(
+            scaled_dot_product_attention(queries[number], k, v, attn_mask=mask, is_causal=mask is None, scale=scaling)
+        )
+    return torch.cat(parts, dim=2).transpose(1, 2).contiguous(), None
