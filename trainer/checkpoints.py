@@ -105,7 +105,7 @@ class Checkpoints:
         target = self.path(state.step)
         temporary = self._folder / f".{target.name}.tmp"
         if self._ranks.is_first:
-            shutil.rmtree(temporary, ignore_errors=True)
+            _remove(temporary)
             temporary.mkdir(parents=True)
         self._ranks.wait()
         trained, alone = bool(learner.optimizer.state), self._ranks.world == 1
@@ -188,12 +188,18 @@ class Checkpoints:
         """Hide a folder, in one step: a kill leaves nothing that looks whole and is not."""
         if target.exists():
             hidden = self._folder / f".{target.name}.old"
-            shutil.rmtree(hidden, ignore_errors=True)
+            _remove(hidden)
             target.rename(hidden)
 
     def _sweep(self) -> None:
         for hidden in self._folder.glob(".step-*.*"):
-            shutil.rmtree(hidden, ignore_errors=True)
+            _remove(hidden)
+
+
+def _remove(hidden: Path) -> None:
+    """The marker first: what a kill leaves of it must not count as whole."""
+    (hidden / _MARKER).unlink(missing_ok=True)
+    shutil.rmtree(hidden, ignore_errors=True)
 
 
 def _cause_of(error: BaseException) -> BaseException:

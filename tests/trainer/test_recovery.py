@@ -252,6 +252,31 @@ def test_a_kill_while_a_checkpoint_takes_its_name_loses_none(tmp_path: Path, mom
     assert same(more.weights(), whole.weights())
 
 
+def test_a_kill_while_an_old_checkpoint_is_removed_brings_no_half_of_it_back(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    really = shutil.rmtree
+
+    def half(path: Path, **options: Any) -> None:
+        if Path(path).suffix == ".old" and Path(path).exists():
+            really(Path(path) / "model")
+            (Path(path) / "state.json").unlink()
+            raise SystemExit("killed")
+        really(path, **options)
+
+    settings = replace(QUICK, steps=4, checkpoint_every=1, keep=1)
+    with monkeypatch.context() as patched:
+        patched.setattr("excise.trainer.checkpoints.shutil.rmtree", half)
+        with pytest.raises(SystemExit):
+            TinyRun(tmp_path / "run", settings).run()
+    folder = tmp_path / "run" / "checkpoints"
+    assert hidden(folder) == [".step-00000001.old"]
+    checkpoints = Checkpoints(folder)
+    checkpoints.mend()
+    assert (checkpoints.steps(), hidden(folder)) == ([2], [])
+    assert TinyRun(tmp_path / "run", settings, seed=5).run(resume=True) is End.STEPS
+
+
 def test_a_journal_without_its_checkpoint_is_no_new_run(tmp_path: Path) -> None:
     TinyRun(tmp_path / "run", replace(QUICK, steps=2)).run()
     shutil.rmtree(tmp_path / "run" / "checkpoints")
