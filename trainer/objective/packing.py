@@ -152,7 +152,7 @@ def pack_ids(
     if blocks:
         mask = tensor(row.blocks)[None, None]
     elif row.num_shared:
-        mask = _mask(tensor(row.families), tensor(row.branches))
+        mask = _mask(tensor(row.blocks))
     return PackedIds(
         ids=tensor(row.ids)[None],
         positions=tensor(row.positions)[None],
@@ -170,17 +170,12 @@ class _Row:
         self.positions: list[int] = []
         self.predict: list[int] = []
         self.targets: list[int] = []
-        self.families: list[int] = []
-        """Of each place: where its family's prompt begins."""
-        self.branches: list[int] = []
-        """Of each place: which sequence it is of; -1 for a prompt, which all of the family see."""
         self.blocks: list[tuple[int, int]] = []
         """Length, and the block that is its prompt, -1 for none."""
         self.num_shared = 0
         self._above = -1
         self._prompt: tuple[int, ...] = ()
         self._start = 0
-        self._number = 0
 
     def add(self, ids: Sequence[int], places: Sequence[int], *, share: bool) -> None:
         size = _shared(places) if share else 0
@@ -189,19 +184,16 @@ class _Row:
             self.num_shared += 1
         else:
             self._start, self._prompt = len(self.ids), prompt
-            self._above = self._append(ids, 0, size, branch=-1, above=-1)
+            self._above = self._append(ids, 0, size, above=-1)
         behind = len(self.ids) - size
-        self._append(ids, size, len(ids), branch=self._number, above=self._above)
-        self._number += 1
+        self._append(ids, size, len(ids), above=self._above)
         self.predict += [place - 1 + (behind if place > size else self._start) for place in places]
         self.targets += [ids[place] for place in places]
 
-    def _append(self, ids: Sequence[int], start: int, end: int, *, branch: int, above: int) -> int:
+    def _append(self, ids: Sequence[int], start: int, end: int, *, above: int) -> int:
         """The number of the block that these tokens are; -1 without any."""
         self.ids += ids[start:end]
         self.positions += range(start, end)
-        self.families += [self._start] * (end - start)
-        self.branches += [branch] * (end - start)
         if start == end:
             return -1
         self.blocks.append((end - start, above))
@@ -213,11 +205,12 @@ def _shared(places: Sequence[int]) -> int:
     return places[0] if places else 0
 
 
-def _mask(families: torch.Tensor, branches: torch.Tensor) -> torch.Tensor:
-    """Each place sees its family's prompt and its own sequence, up to itself."""
-    together = families[:, None] == families[None]
-    near = (branches[None] == -1) | (branches[:, None] == branches[None])
-    return (together & near).tril()[None, None]
+def _mask(blocks: torch.Tensor) -> torch.Tensor:
+    """Each place sees its block, up to itself, and the block that is its prompt."""
+    lengths, prompts = blocks.unbind(1)
+    number = torch.arange(len(blocks), device=blocks.device).repeat_interleave(lengths)
+    near = (number[:, None] == number) | (prompts[number][:, None] == number)
+    return near.tril()[None, None]
 
 
 def make_row(
