@@ -261,13 +261,13 @@ def test_a_kill_while_an_old_checkpoint_is_removed_brings_no_half_of_it_back(
         if Path(path).suffix == ".old" and Path(path).exists():
             really(Path(path) / "model")
             (Path(path) / "state.json").unlink()
-            raise SystemExit("killed")
+            raise RuntimeError("killed")
         really(path, **options)
 
     settings = replace(QUICK, steps=4, checkpoint_every=1, keep=1)
     with monkeypatch.context() as patched:
         patched.setattr("excise.trainer.checkpoints.shutil.rmtree", half)
-        with pytest.raises(SystemExit):
+        with pytest.raises(RuntimeError, match="killed"):
             TinyRun(tmp_path / "run", settings).run()
     folder = tmp_path / "run" / "checkpoints"
     assert hidden(folder) == [".step-00000001.old"]
