@@ -16,7 +16,7 @@ from statistics import geometric_mean
 from typing import TypeVar
 
 from excise.config import Settings, load
-from excise.deleters.registry import get
+from excise.deleters.all_deleters import get
 from excise.errors import DeletionRefused
 from excise.pipeline import stages
 from excise.pipeline.stages import Proposed

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
-from excise.deleters.assemble import as_python, build_deletion, results, source_text, wanted_symbols, with_members
-from excise.deleters.hide_tests import TestHider
-from excise.deleters.manifests import without_entry_points
-from excise.deleters.references import Follower
-from excise.deleters.remove_examples import EXAMPLES
-from excise.deleters.unused import drop_unused_imports
+from excise.deleters.deletion_builder import (
+    as_python,
+    build_deletion,
+    results,
+    source_text,
+    wanted_symbols,
+    with_members,
+)
+from excise.deleters.references.entry_points import without_entry_points
+from excise.deleters.references.follower import Follower
+from excise.deleters.references.hide_tests import TestHider
+from excise.deleters.references.unused_code import drop_unused_imports
 from excise.errors import DeletionRefused
-from excise.extractors.python.codebase import PythonCodebase
-from excise.protocols import Codebase, Example
+from excise.extractors.python.analysis.codebase import PythonCodebase
+from excise.protocols import Codebase
 from excise.types import Deletion, Feature, Symbol, SymbolKind
 
 
@@ -32,10 +36,6 @@ class Remove:
     ) -> Deletion:
         """See :class:`excise.protocols.Deleter`."""
         return _Removal(as_python(codebase), feature, only, hide or frozenset(feature.tests)).run()
-
-    def examples(self) -> Sequence[Example]:
-        """Worked examples."""
-        return EXAMPLES
 
 
 class _Removal:

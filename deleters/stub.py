@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
-from excise.deleters.assemble import as_python, build_deletion, results, stubbed, wanted_symbols
-from excise.deleters.hide_tests import TestHider
-from excise.deleters.references import Follower
-from excise.deleters.stub_examples import EXAMPLES
-from excise.deleters.stubbing import functions_of, is_abstract, is_overload
+from excise.deleters.deletion_builder import as_python, build_deletion, results, stubbed, wanted_symbols
+from excise.deleters.edits.empty_bodies import functions_of, is_abstract, is_overload
+from excise.deleters.references.follower import Follower
+from excise.deleters.references.hide_tests import TestHider
 from excise.errors import DeletionRefused
-from excise.extractors.python.codebase import PythonCodebase
-from excise.protocols import Codebase, Example
+from excise.extractors.python.analysis.codebase import PythonCodebase
+from excise.protocols import Codebase
 from excise.types import Deletion, Feature, Symbol
 
 
@@ -47,10 +44,6 @@ class Stub:
             text=[(f.symbol_id, body_of(python, f)) for f in functions],
             stubs_of=wanted,
         )
-
-    def examples(self) -> Sequence[Example]:
-        """Worked examples."""
-        return EXAMPLES
 
 
 def without_tests(

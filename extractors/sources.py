@@ -7,10 +7,10 @@ To add a source, write one file with a class that has ``name``, ``matches``, ``r
 from __future__ import annotations
 
 from excise.errors import SourceError
-from excise.extractors.source_archive import ArchiveSource
-from excise.extractors.source_directory import DirectorySource
-from excise.extractors.source_git import GitSource
-from excise.extractors.source_sdist import SdistSource
+from excise.extractors.fetch.source_archive import ArchiveSource
+from excise.extractors.fetch.source_directory import DirectorySource
+from excise.extractors.fetch.source_git import GitSource
+from excise.extractors.fetch.source_sdist import SdistSource
 from excise.protocols import Source
 from excise.types import SourceSpec
 

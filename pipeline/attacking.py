@@ -9,7 +9,7 @@ from typing import Any
 
 from excise.config import Settings
 from excise.datasets.taskset import TaskSet
-from excise.deleters.patches import unified
+from excise.deleters.patches.git_patches import unified
 from excise.errors import ExciseError
 from excise.pipeline.grading import Grader
 from excise.pipeline.over_tasks import Trouble

@@ -14,9 +14,9 @@ from excise.config import Settings
 from excise.datasets.snapshot import SnapshotReport
 from excise.datasets.store import Store
 from excise.datasets.taskset import TaskSet
-from excise.deleters.patches import apply_patch, touched
+from excise.deleters.patches.git_patches import apply_patch, touched
 from excise.errors import ExciseError
-from excise.extractors.trees import list_files, unpack
+from excise.extractors.fetch.trees import list_files, unpack
 from excise.pipeline.over_tasks import over_tasks
 from excise.pipeline.stage import rejection_of
 from excise.types import Quarantine, Task

@@ -6,9 +6,9 @@ import tempfile
 from pathlib import Path
 
 from excise.datasets.taskset import TaskSet
-from excise.deleters.patches import apply_patch, touched
+from excise.deleters.patches.git_patches import apply_patch, touched
 from excise.errors import ConfigError, StoreError
-from excise.extractors.trees import git_tree_hash, list_files, unpack
+from excise.extractors.fetch.trees import git_tree_hash, list_files, unpack
 from excise.verifiers.shipped import materialise
 
 

@@ -11,7 +11,7 @@ from typing import Protocol, TypeVar
 from excise.config import Settings
 from excise.datasets.taskset import TaskSet
 from excise.errors import ExciseError
-from excise.extractors.trees import git_tree_hash, unpack
+from excise.extractors.fetch.trees import git_tree_hash, unpack
 from excise.pipeline.cluster import cluster_client
 from excise.pipeline.jobs import Jobs, failure_of
 from excise.pipeline.proving import bench_of, save_prepared

@@ -19,7 +19,7 @@ from pydantic import ValidationError
 from excise.config import Settings
 from excise.datasets.snapshot import Snapshot
 from excise.datasets.taskset import TaskSet
-from excise.deleters.statement import LEVELS
+from excise.deleters.statement.problem_statement import LEVELS
 from excise.errors import ConfigError
 from excise.extractors.finder import MIN_LOC
 from excise.extractors.languages import get_language

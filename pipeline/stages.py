@@ -19,9 +19,9 @@ from excise.envs.sandboxes import get_sandbox
 from excise.envs.stage0.plan import plan
 from excise.envs.tools import tool_layer
 from excise.errors import EnvironmentFailure
+from excise.extractors.fetch.trees import git_tree_hash, list_files, pack
 from excise.extractors.finder import MIN_LOC, find_features
 from excise.extractors.sources import resolve_source, source_of
-from excise.extractors.trees import git_tree_hash, list_files, pack
 from excise.pipeline.cache import StageCache, stage_key
 from excise.pipeline.deadline import deadline
 from excise.pipeline.stage import GRACE_S, measuring, recall, remember, stage

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from excise.deleters.stubbing import EMPTY
+from excise.deleters.edits.empty_bodies import EMPTY
 from excise.types import Deletion, GradingKit, Outcome, Status, Task, TestRun, Verdict, Worker
 from excise.verifiers.grading.intake import why_kept
 from excise.verifiers.workbench import Edits, Workbench

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from excise.deleters.patches import touched
+from excise.deleters.patches.git_patches import touched
 from excise.errors import PatchError
 from excise.protocols import GateReport
 from excise.verifiers.candidate import Candidate

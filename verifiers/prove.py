@@ -11,10 +11,10 @@ import time
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
-from excise.deleters.ddmin import largest_clean
-from excise.deleters.patches import unified
-from excise.deleters.registry import get as get_deleter
-from excise.deleters.statement import write_statement
+from excise.deleters.all_deleters import get as get_deleter
+from excise.deleters.delta_debugging import largest_clean
+from excise.deleters.patches.git_patches import unified
+from excise.deleters.statement.problem_statement import write_statement
 from excise.errors import DeletionRefused, ExciseError
 from excise.protocols import Deleter
 from excise.types import (

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from excise.errors import SandboxError
-from excise.extractors.trees import list_files
+from excise.extractors.fetch.trees import list_files
 
 SCRUBBED_FOLDERS = frozenset(
     {

@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from typing import cast
 
-from excise.deleters.assemble import stub_patches
-from excise.deleters.parts import PART, returned
-from excise.extractors.python.codebase import PythonCodebase
+from excise.deleters.deletion_builder import stub_patches
+from excise.deleters.part_deleters import PART, returned
+from excise.extractors.python.analysis.codebase import PythonCodebase
 from excise.types import Deletion, Feature, Symbol, Task
 from excise.verifiers.candidate import Candidate
 from excise.verifiers.workbench import Workbench

@@ -13,13 +13,13 @@ from pathlib import Path
 from typing import NamedTuple
 
 from excise.config import VerdictSettings
-from excise.deleters.docs import read_documents
-from excise.deleters.patches import apply_patch, touched
+from excise.deleters.patches.git_patches import apply_patch, touched
+from excise.deleters.statement.project_docs import read_documents
 from excise.envs.interpreters import interpreter_of
 from excise.envs.layout import REPO, base_env, project_mounts
 from excise.errors import PatchError
+from excise.extractors.fetch.trees import git_tree_hash, list_files
 from excise.extractors.languages import get_language
-from excise.extractors.trees import git_tree_hash, list_files
 from excise.protocols import Codebase, Mount, Policy, Sandbox, Session
 from excise.types import Baseline, CoverageMap, Environment, Repo, TestRun
 

@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import cast
 
 from excise.errors import EnvironmentFailure
-from excise.extractors.python import coverage_map, runner
-from excise.extractors.python.codebase import PythonCodebase
-from excise.extractors.python.grading import PythonGrading
-from excise.extractors.python.suite_files import collected_from
+from excise.extractors.python.analysis.codebase import PythonCodebase
+from excise.extractors.python.analysis.suite_files import collected_from
+from excise.extractors.python.execution import coverage_map, pytest_runner
+from excise.extractors.python.execution.python_grading import PythonGrading
 from excise.protocols import Codebase, Session
 from excise.types import CoverageMap, Recipe, Status, TestRun
 
@@ -20,7 +20,7 @@ class Python:
 
     name = "python"
     suffixes: tuple[str, ...] = (".py", ".pyw", ".pyi")
-    inside = runner.INSIDE
+    inside = pytest_runner.INSIDE
     grading = PythonGrading()
 
     def parse(self, root: Path, paths: Iterable[str], tests: Iterable[str] = (), names: Iterable[str] = ()) -> Codebase:
@@ -40,7 +40,7 @@ class Python:
         test_timeout_s: float = 60.0,
     ) -> TestRun:
         """Run pytest, all tests or exactly ``ids``."""
-        return runner.run_tests(
+        return pytest_runner.run_tests(
             session,
             recipe,
             ids=ids,

@@ -321,23 +321,6 @@ class Sandbox(Protocol):
 
 
 # ---------------------------------------------------------------------------------------- deleter
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Example:
-    """A worked example of a deleter, run by one parametrised test."""
-
-    name: str
-    """What it shows."""
-    before: Mapping[str, str]
-    """File to content."""
-    delete: tuple[str, ...]
-    """Symbol ids to delete."""
-    after: Mapping[str, str | None]
-    """Every file that changes, to its content afterwards; ``None`` for a file that goes.
-    Empty if the deleter must refuse."""
-    hide: tuple[str, ...] = ()
-    """Test ids to hide."""
-
-
 class Deleter(Protocol):
     """Takes a feature out of a codebase; the rest stays byte-identical."""
 
@@ -357,10 +340,6 @@ class Deleter(Protocol):
         ``hide`` are the test ids to take out of the visible tests; the predicted tests if empty.
         Raises :class:`DeletionRefused` with a machine-readable reason.
         """
-        ...
-
-    def examples(self) -> Sequence[Example]:
-        """Worked examples, run by the tests."""
         ...
 
 

@@ -7,14 +7,25 @@ from pathlib import Path
 
 import pytest
 
-from excise.deleters.patches import apply_patch, touched
-from excise.deleters.registry import all_deleters
+from excise.deleters.all_deleters import all_deleters
+from excise.deleters.patches.git_patches import apply_patch, touched
 from excise.errors import DeletionRefused
-from excise.extractors.python.codebase import PythonCodebase
-from excise.protocols import Deleter, Example
+from excise.extractors.python.analysis.codebase import PythonCodebase
+from excise.protocols import Deleter
 from excise.types import Deletion, Feature, FeatureKind
 
-CASES = [pytest.param(d, e, id=f"{d.name}: {e.name}") for d in all_deleters() for e in d.examples()]
+from .examples import part_examples, remove_examples, stub_examples
+from .examples.example import Example
+
+EXAMPLES = {
+    "expression": part_examples.EXPRESSIONS,
+    "line": part_examples.LINES,
+    "stub": stub_examples.EXAMPLES,
+    "remove": remove_examples.EXAMPLES,
+}
+"""Name of each deleter to its worked examples."""
+
+CASES = [pytest.param(d, e, id=f"{d.name}: {e.name}") for d in all_deleters() for e in EXAMPLES.get(d.name, ())]
 
 
 def feature_of(symbols: tuple[str, ...], tests: tuple[str, ...] = ()) -> Feature:
@@ -26,6 +37,11 @@ def feature_of(symbols: tuple[str, ...], tests: tuple[str, ...] = ()) -> Feature
 def run(deleter: Deleter, example: Example) -> Deletion:
     codebase = PythonCodebase.from_texts(example.before)
     return deleter.delete(codebase, feature_of(example.delete), hide=frozenset(example.hide))
+
+
+def test_every_deleter_has_examples() -> None:
+    assert set(EXAMPLES) == {deleter.name for deleter in all_deleters()}
+    assert all(EXAMPLES.values())
 
 
 @pytest.mark.parametrize(("deleter", "example"), CASES)

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from excise.deleters.linediff import changes
-from excise.deleters.patches import apply_patch, touched, unified
+from excise.deleters.patches.git_patches import apply_patch, touched, unified
+from excise.deleters.patches.patience_diff import changes
 from excise.errors import PatchError
 
 CASES: dict[str, tuple[dict[str, bytes], dict[str, bytes]]] = {

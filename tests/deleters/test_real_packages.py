@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from excise.deleters.patches import apply_patch
-from excise.deleters.registry import all_deleters
+from excise.deleters.all_deleters import all_deleters
+from excise.deleters.patches.git_patches import apply_patch
 from excise.errors import DeletionRefused
-from excise.extractors.python.codebase import PythonCodebase
+from excise.extractors.python.analysis.codebase import PythonCodebase
 from excise.protocols import Deleter
 from excise.types import Deletion, Feature, FeatureKind, Symbol
 

@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 
-from excise.deleters.edits import Edit, apply_edits
-from excise.deleters.hide_tests import parse_node_id
-from excise.deleters.patches import apply_patch
-from excise.deleters.registry import all_deleters, get
+from excise.deleters.all_deleters import all_deleters, get
+from excise.deleters.edits.byte_edits import Edit, apply_edits
+from excise.deleters.patches.git_patches import apply_patch
+from excise.deleters.references.hide_tests import parse_node_id
 from excise.errors import ConfigError, DeletionRefused
-from excise.extractors.python.codebase import PythonCodebase
+from excise.extractors.python.analysis.codebase import PythonCodebase
 from excise.types import Deletion, Feature, FeatureKind
 
 

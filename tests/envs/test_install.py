@@ -24,7 +24,7 @@ from excise.envs.layers import prune_built_layer
 from excise.envs.layout import ENV, base_env, project_mounts
 from excise.envs.stage0.plan import plan
 from excise.errors import EnvironmentFailure
-from excise.extractors.trees import git_tree_hash
+from excise.extractors.fetch.trees import git_tree_hash
 from excise.protocols import Policy
 from excise.types import Recipe, Repo, SourceSpec, Worker
 

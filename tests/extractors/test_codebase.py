@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from excise.extractors.python.codebase import PythonCodebase
-from excise.extractors.python.suite_files import collected_from
+from excise.extractors.python.analysis.codebase import PythonCodebase
+from excise.extractors.python.analysis.suite_files import collected_from
 
 
 @pytest.fixture(name="project")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from excise.errors import EnvironmentFailure
-from excise.extractors.python.codebase import PythonCodebase
+from excise.extractors.python.analysis.codebase import PythonCodebase
 from excise.types import CoverageMap, Status
 from excise.verifiers.workbench import Workbench
 

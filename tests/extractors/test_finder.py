@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from excise.extractors.finder import Found, find_features
-from excise.extractors.python.codebase import PythonCodebase
+from excise.extractors.python.analysis.codebase import PythonCodebase
 from excise.types import CoverageMap, Feature, FeatureKind
 
 BODY = "    first = 1\n    second = 2\n    return first + second\n"

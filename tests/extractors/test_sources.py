@@ -13,9 +13,9 @@ import pytest
 
 from excise.envs.manifests.read import read_manifest
 from excise.errors import SourceError
-from excise.extractors.project_info import read_project_info
+from excise.extractors.fetch.project_info import read_project_info
+from excise.extractors.fetch.untrusted_archives import unpack_archive
 from excise.extractors.sources import resolve_source, source_of
-from excise.extractors.unpacking import unpack_archive
 from excise.package_index import index_url
 from excise.protocols import Fetched
 from excise.types import SourceSpec
@@ -182,7 +182,7 @@ def test_devices_and_damaged_archives_are_refused(tmp_path: Path) -> None:
 
 
 def test_a_bomb_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("excise.extractors.unpacking.MAX_BYTES", 1000)
+    monkeypatch.setattr("excise.extractors.fetch.untrusted_archives.MAX_BYTES", 1000)
     with zipfile.ZipFile(tmp_path / "x.zip", "w", zipfile.ZIP_DEFLATED) as bundle:
         bundle.writestr("t/zeros", "0" * 100_000)
     with pytest.raises(SourceError) as caught:

@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from excise.errors import SourceError
-from excise.extractors.source_git import GitSpec, parse_git_spec, repository_name
+from excise.extractors.fetch.source_git import GitSpec, parse_git_spec, repository_name
+from excise.extractors.fetch.trees import git_tree_hash
 from excise.extractors.sources import resolve_source
-from excise.extractors.trees import git_tree_hash
 from excise.protocols import Fetched
 from excise.types import SourceSpec
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from excise.errors import SourceError
-from excise.extractors.trees import EMPTY_TREE, git_tree_hash, import_commit, list_files, pack, unpack
+from excise.extractors.fetch.trees import EMPTY_TREE, git_tree_hash, import_commit, list_files, pack, unpack
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ import pytest
 
 from excise.config import load
 from excise.errors import EnvironmentFailure, SandboxError
-from excise.extractors.project_info import read_project_info
+from excise.extractors.fetch.project_info import read_project_info
 from excise.pipeline import environment
 from excise.pipeline.stage import decided, stage
 from excise.types import Rejection, SourceSpec
@@ -42,7 +42,7 @@ def test_a_bug_is_told_with_its_place_in_our_code() -> None:
 
     row = fail(load(), "a-source")
     assert isinstance(row, Rejection)
-    assert row.detail.startswith("TypeError at extractors/project_info.py:")
+    assert row.detail.startswith("TypeError at extractors/fetch/project_info.py:")
 
 
 def test_env_ends_without_a_traceback(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

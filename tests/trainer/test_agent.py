@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from excise.deleters.patches import apply_patch, touched
+from excise.deleters.patches.git_patches import apply_patch, touched
 from excise.pipeline.arena import TaskArena
 from excise.protocols import Session
 from excise.trainer.protocols import Making

@@ -6,7 +6,7 @@ import importlib.util
 import sys
 from types import ModuleType
 
-from excise.extractors.python.runner import INSIDE
+from excise.extractors.python.execution.pytest_runner import INSIDE
 
 
 def load(name: str) -> ModuleType:

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from excise.extractors.python.runner import INSIDE
+from excise.extractors.python.execution.pytest_runner import INSIDE
 
 from .inside_programs import Plain, decoding, load, values
 

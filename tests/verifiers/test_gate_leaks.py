@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 
 import pytest
 
-from excise.deleters.registry import get
+from excise.deleters.all_deleters import get
 from excise.types import Feature, FeatureKind, Verdict
 from excise.verifiers.candidate import Candidate
 from excise.verifiers.gate_leaks import NothingLeaks, twins_of

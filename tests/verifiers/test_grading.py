@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from excise.datasets.taskset import TaskSet
-from excise.deleters.patches import unified
+from excise.deleters.patches.git_patches import unified
 from excise.errors import PatchError, SandboxError
 from excise.pipeline.attacking import stub_of
 from excise.pipeline.grading import Grader

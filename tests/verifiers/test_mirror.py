@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from excise.extractors.python.mirror import mirrored
+from excise.extractors.python.execution.mirrored_tests import mirrored
 
 SOURCE = '''"""About."""
 from __future__ import annotations

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import pytest
 
-from excise.deleters.patches import unified
+from excise.deleters.patches.git_patches import unified
 from excise.types import Feature, FeatureKind, GradingKit, Outcome, Task, Visibility
 from excise.verifiers.gates import GATES
 from excise.verifiers.grading.grader import conditions, grade

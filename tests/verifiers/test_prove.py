@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from excise.datasets.taskset import TaskSet
-from excise.deleters.patches import touched, unified
+from excise.deleters.patches.git_patches import touched, unified
 from excise.pipeline.proving import prove_shard
 from excise.types import Feature, FeatureKind, Outcome, Task, Visibility, Worker
 from excise.verifiers.gates import GATES

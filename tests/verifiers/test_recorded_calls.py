@@ -20,8 +20,8 @@ from typing import Any
 
 import pytest
 
-from excise.extractors.python import calls
-from excise.extractors.python.runner import INSIDE
+from excise.extractors.python.execution import recorded_calls as calls
+from excise.extractors.python.execution.pytest_runner import INSIDE
 from excise.types import RecordedCall
 
 from .inside_programs import Plain, load, outcomes, values

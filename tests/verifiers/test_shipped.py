@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from excise.config import Settings
-from excise.extractors.trees import git_tree_hash, list_files
+from excise.extractors.fetch.trees import git_tree_hash, list_files
 from excise.pipeline.checkout import write_tree
 from excise.pipeline.stages import fetch
 from excise.types import SourceSpec

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from excise.deleters.patches import touched
+from excise.deleters.patches.git_patches import touched
 from excise.envs.common_session import compare
 from excise.types import Task
 from excise.verifiers.stored import candidate_of

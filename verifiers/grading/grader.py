@@ -14,7 +14,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import PurePosixPath
 
-from excise.deleters.patches import touched
+from excise.deleters.patches.git_patches import touched
 from excise.errors import PatchError, SandboxError
 from excise.grading_protocols import GradedRun, GradingMode
 from excise.types import Grade, GradingKit, Status, Task, Worker

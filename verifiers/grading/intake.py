@@ -15,8 +15,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from excise.deleters.patches import touched
-from excise.deleters.patchfile import unquote
+from excise.deleters.patches.git_patches import touched
+from excise.deleters.patches.patch_reader import unquote
 from excise.errors import PatchError
 from excise.types import Task
 from excise.verifiers.workbench import Edits, Workbench

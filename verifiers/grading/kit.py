@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from excise.deleters.patches import touched
+from excise.deleters.patches.git_patches import touched
 from excise.envs.layout import REPO, base_env, project_mounts
 from excise.grading_protocols import CallBook, GradedRun, GradingMode
 from excise.protocols import Mount, Session

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from types import CodeType
 from typing import Any
 
-from excise.deleters.parts import PART
+from excise.deleters.part_deleters import PART
 from excise.verifiers.recovery.attempt import Piece
 from excise.verifiers.recovery.inside.bytecode import functions, shape
 

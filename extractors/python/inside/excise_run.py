@@ -251,10 +251,10 @@ def run_pytest(request, plugins):
 def starve():
     """Imitate a busy machine from here on; without ctypes the run breaks off."""
     sys.path.append(INSIDE)
-    import excise_starve
+    import excise_load_stress
 
     sys.path.remove(INSIDE)
-    excise_starve.starve()
+    excise_load_stress.starve()
 
 
 def mapped(request, report):

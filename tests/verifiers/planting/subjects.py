@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 
 from excise.extractors.languages import get_language
-from excise.extractors.python.codebase import PythonCodebase
+from excise.extractors.python.analysis.codebase import PythonCodebase
 from excise.types import Symbol
 from excise.verifiers.leaks.features import EMPTY, Hashes, unique
 from excise.verifiers.leaks.wanted import Target, code_pairs, definitions_in, targets_of

@@ -1,0 +1,168 @@
+"""From planned files to a :class:`~excise.types.Deletion`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from excise.deleters.edits.byte_edits import apply_edits
+from excise.deleters.edits.empty_bodies import (
+    EMPTY,
+    bare_classes,
+    empty_body,
+    functions_of,
+    is_abstract,
+    is_overload,
+    stub_edit,
+)
+from excise.deleters.edits.file_plan import FilePlan, check_parses
+from excise.deleters.patches.git_patches import unified
+from excise.errors import DeletionRefused, PatchError
+from excise.extractors.python.analysis.codebase import PythonCodebase
+from excise.types import Deletion, Feature, Symbol, SymbolKind, content_id
+
+_SAFE_DUNDERS = frozenset(
+    f"__{name}__"
+    for line in (
+        "repr str bytes format len contains iter next reversed getitem setitem delitem missing call enter exit",
+        "aenter aexit aiter anext await copy deepcopy bool int float complex index round trunc floor ceil abs neg pos",
+        "invert lt le gt ge add sub mul matmul truediv floordiv mod divmod pow lshift rshift and or xor",
+        "radd rsub rmul rmatmul rtruediv rfloordiv rmod rdivmod rpow rlshift rrshift rand ror rxor",
+        "iadd isub imul imatmul itruediv ifloordiv imod ipow ilshift irshift iand ior ixor",
+        "dir sizeof length_hint fspath reduce reduce_ex getstate setstate",
+    )
+    for name in line.split()
+)
+"""Special methods without which a class still works: only what the method itself offers is gone."""
+
+
+def as_python(codebase: object) -> PythonCodebase:
+    """The codebase, if these deleters understand it."""
+    if not isinstance(codebase, PythonCodebase):
+        raise DeletionRefused("this deleter understands Python codebases only", reason="unsupported_language")
+    return codebase
+
+
+def wanted_symbols(codebase: PythonCodebase, feature: Feature, only: frozenset[str] | None) -> list[Symbol]:
+    """The symbols to delete, those inside of others left out. Raises :class:`DeletionRefused`."""
+    ids = [s for s in feature.symbols if only is None or s in only]
+    unknown = [s for s in ids if s not in codebase.symbols()]
+    if unknown or not ids:
+        what = f"no such symbol: {unknown[0]}" if unknown else "nothing to delete"
+        raise DeletionRefused(what, reason="unknown_symbol" if unknown else "empty")
+    symbols = [codebase.symbols()[s] for s in dict.fromkeys(ids)]
+    for symbol in symbols:
+        _check(codebase, symbol)
+    return [s for s in symbols if not any(_contains(o, s) for o in symbols)]
+
+
+def _contains(outer: Symbol, inner: Symbol) -> bool:
+    if outer.symbol_id == inner.symbol_id or outer.path != inner.path:
+        return False
+    return not outer.qualname or (outer.start <= inner.start and inner.end <= outer.end)
+
+
+def _check(codebase: PythonCodebase, symbol: Symbol) -> None:
+    if codebase.is_test(symbol.path):
+        raise DeletionRefused(f"{symbol.symbol_id} belongs to the tests", reason="symbol_in_tests")
+    if codebase.modules[symbol.path].has_error:
+        raise DeletionRefused(f"{symbol.path}: has syntax errors, nothing is deleted there", reason="syntax_error")
+    name = symbol.name.partition("#")[0]
+    if name.startswith("__") and name.endswith("__") and symbol.qualname and name not in _SAFE_DUNDERS:
+        raise DeletionRefused(f"{symbol.symbol_id}: Python itself calls this method", reason="dunder_method")
+    if is_abstract(symbol):
+        raise DeletionRefused(f"{symbol.symbol_id}: an abstract method has nothing to delete", reason="abstract_method")
+
+
+# ------------------------------------------------------------------------------------------ patches
+def results(plans: Iterable[FilePlan]) -> dict[str, tuple[bytes, bytes | None]]:
+    """Path to (before, after) of every file that changes."""
+    changed: dict[str, tuple[bytes, bytes | None]] = {}
+    for plan in plans:
+        after = plan.result() if plan.is_changed else plan.source
+        if after != plan.source:
+            changed[plan.path] = (plan.source, after)
+    return changed
+
+
+def build_deletion(
+    codebase: PythonCodebase,
+    feature: Feature,
+    *,
+    name: str,
+    version: int,
+    changed: Mapping[str, tuple[bytes, bytes | None]],
+    removed: Iterable[str],
+    hidden: Iterable[str],
+    text: Iterable[tuple[str, str]],
+    stubs_of: Iterable[str],
+) -> Deletion:
+    """The record with its patches. Raises :class:`DeletionRefused` for files that no text patch can carry."""
+    sources = {p: v for p, v in changed.items() if not codebase.is_test(p)}
+    tests = {p: v for p, v in changed.items() if codebase.is_test(p)}
+    try:
+        source_patch, hide_patch = _patch(codebase, sources), _patch(codebase, tests)
+        stubs = stub_patches(codebase, stubs_of)
+    except PatchError as error:
+        raise DeletionRefused(str(error), reason=error.reason) from error
+    if not source_patch:
+        raise DeletionRefused("the deletion changes no source file", reason="no_change")
+    return Deletion(
+        deletion_id=content_id("deletion", name, version, source_patch, hide_patch),
+        feature=feature,
+        deleter=name,
+        deleter_version=version,
+        source_patch=source_patch,
+        hide_patch=hide_patch,
+        removed=tuple(sorted(set(removed))),
+        hidden=tuple(sorted(set(hidden))),
+        text=tuple(dict.fromkeys(text)),
+        stub_patches=stubs,
+    )
+
+
+def _patch(codebase: PythonCodebase, changed: Mapping[str, tuple[bytes, bytes | None]]) -> str:
+    modes = {p: 0o100755 for p in changed if p in codebase.executable}
+    return unified({p: a for p, (a, _) in changed.items()}, {p: b for p, (_, b) in changed.items()}, modes)
+
+
+def stub_patches(codebase: PythonCodebase, symbol_ids: Iterable[str]) -> tuple[tuple[str, str], ...]:
+    """Patches from the base tree that leave only signatures: see :data:`EMPTY`.
+
+    A class without methods keeps its header only. A patch is empty where nothing is left to empty.
+    """
+    ids = list(symbol_ids)
+    symbols = [f for f in functions_of(codebase, ids) if not is_overload(f)] + bare_classes(codebase, ids)
+    return tuple((kind, _patch(codebase, stubbed(codebase, symbols, kind, keep_docstring=False))) for kind in EMPTY)
+
+
+def stubbed(
+    codebase: PythonCodebase, symbols: Iterable[Symbol], kind: str, *, keep_docstring: bool
+) -> dict[str, tuple[bytes, bytes | None]]:
+    """Path to (before, after) with the bodies of functions and of classes without methods emptied."""
+    by_path: dict[str, list[Symbol]] = {}
+    for symbol in symbols:
+        by_path.setdefault(symbol.path, []).append(symbol)
+    changed: dict[str, tuple[bytes, bytes | None]] = {}
+    for path, inside in by_path.items():
+        module = codebase.modules[path]
+        edits = [stub_edit(module, s, empty_body(s, kind), keep_docstring=keep_docstring) for s in inside]
+        after = apply_edits(module.source, edits)
+        check_parses(path, module.source, after)
+        changed[path] = (module.source, after)
+    return changed
+
+
+def source_text(codebase: PythonCodebase, symbol: Symbol) -> str:
+    """A definition as it stands in its file, decorators and docstring included."""
+    source = codebase.modules[symbol.path].source
+    return source[symbol.start : symbol.end].decode("utf-8", "replace")
+
+
+def with_members(codebase: PythonCodebase, symbols: Iterable[Symbol], wanted: Iterable[str]) -> set[str]:
+    """Ids of removed symbols, of their groups, and of the wanted ones inside of them."""
+    found: set[str] = set()
+    for symbol in symbols:
+        found.update(codebase.group(symbol.symbol_id) if symbol.kind is not SymbolKind.MODULE else [symbol.symbol_id])
+    known = codebase.symbols()
+    inside = {w for w in wanted if w in known and any(_contains(known[f], known[w]) for f in found)}
+    return found | inside

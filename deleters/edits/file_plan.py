@@ -1,0 +1,140 @@
+"""What is to be taken out of one file, and the file that results."""
+
+from __future__ import annotations
+
+import warnings
+from functools import cached_property, lru_cache
+
+from tree_sitter import Node
+
+from excise.deleters.edits.byte_edits import Edit, apply_edits
+from excise.deleters.edits.list_elements import elements_of, remove_elements
+from excise.deleters.edits.statement_removal import StatementRemover
+from excise.errors import DeletionRefused
+from excise.extractors.python.analysis.grammar import parse_tree
+from excise.extractors.python.analysis.parsed_file import Import, PythonModule
+
+Span = tuple[int, int]
+
+
+class FilePlan:
+    """Collects removals in one file; nothing happens before :meth:`result`."""
+
+    def __init__(self, module: PythonModule) -> None:
+        self.module = module
+        self.path = module.path
+        self.source = module.source
+        self.deleted = False
+        self.statements: set[Span] = set()
+        self.elements: dict[Span, set[Span]] = {}
+        self.clauses: set[Import] = set()
+        self.replacements: list[Edit] = []
+        self.lost_names: set[str] = set()
+
+    @cached_property
+    def root(self) -> Node:
+        """The syntax tree."""
+        return parse_tree(self.source).root_node
+
+    def is_removed(self, start: int, end: int) -> bool:
+        """Whether a span lies inside something that goes already."""
+        if self.deleted or any(s <= start and end <= e for s, e in self.statements):
+            return True
+        return any(s <= start and end <= e for spans in self.elements.values() for s, e in spans)
+
+    def remove_statement(self, node: Node) -> None:
+        """Take a whole statement out."""
+        self.statements.add((node.start_byte, node.end_byte))
+
+    def remove_span(self, start: int, end: int) -> None:
+        """Take out the statement with exactly this span."""
+        self.statements.add((start, end))
+
+    def remove_element(self, container: Node, element: Node) -> None:
+        """Take an element out of a list, tuple, set, dict or target list."""
+        key = (container.start_byte, container.end_byte)
+        self.elements.setdefault(key, set()).add((element.start_byte, element.end_byte))
+
+    def is_emptied(self, container: Node) -> bool:
+        """Whether a container loses its last element."""
+        gone = self.elements.get((container.start_byte, container.end_byte), set())
+        return all((e.start_byte, e.end_byte) in gone for e in elements_of(container))
+
+    def remove_clause(self, record: Import) -> None:
+        """Take one imported name out; the statement goes with its last name."""
+        self.clauses.add(record)
+        siblings = [
+            r for r in self.module.imports if (r.stmt_start, r.stmt_end) == (record.stmt_start, record.stmt_end)
+        ]
+        if all(r in self.clauses for r in siblings):
+            self.remove_span(record.stmt_start, record.stmt_end)
+
+    @property
+    def is_changed(self) -> bool:
+        """Whether anything is planned."""
+        return bool(self.deleted or self.statements or self.elements or self.clauses or self.replacements)
+
+    # ------------------------------------------------------------------------------------ result
+    def edits(self) -> list[Edit]:
+        """All edits of the file."""
+        statements = StatementRemover(self.source, self.root, self.statements, self.lost_names).plan()
+        return [*statements, *self._element_edits(), *self._clause_edits(), *self.replacements]
+
+    def _alive(self, span: Span) -> bool:
+        return not any(s <= span[0] and span[1] <= e for s, e in self.statements)
+
+    def _element_edits(self) -> list[Edit]:
+        edits: list[Edit] = []
+        for span, gone in self.elements.items():
+            container = self.node_at(*span)
+            if self._alive(span):
+                edits += remove_elements(self.source, container, gone)
+        return edits
+
+    def _clause_edits(self) -> list[Edit]:
+        by_statement: dict[Span, set[Span]] = {}
+        for record in self.clauses:
+            by_statement.setdefault((record.stmt_start, record.stmt_end), set()).add((record.start, record.end))
+        edits: list[Edit] = []
+        for span, gone in by_statement.items():
+            if self._alive(span):
+                edits += remove_elements(self.source, self.node_at(*span), gone)
+        return edits
+
+    def node_at(self, start: int, end: int) -> Node:
+        """The outermost node with exactly this span."""
+        node = self.root.descendant_for_byte_range(start, end) or self.root
+        while node.parent is not None and (node.parent.start_byte, node.parent.end_byte) == (start, end):
+            if node.parent.type in {"module", "block", "expression_statement"}:
+                break
+            node = node.parent
+        return node
+
+    def result(self) -> bytes | None:
+        """The file afterwards; ``None`` if it goes. Raises :class:`DeletionRefused` if it would not parse."""
+        if self.deleted:
+            return None
+        after = apply_edits(self.source, self.edits())
+        check_parses(self.path, self.source, after)
+        return after
+
+
+def check_parses(path: str, before: bytes, after: bytes) -> None:
+    """Refuse a result with a syntax error that the original did not have."""
+    broken = parse_tree(after).root_node.has_error
+    if broken or (not _compiles(after) and _compiled_before(before)):
+        raise DeletionRefused(f"{path}: the file would no longer parse without this code", reason="would_not_parse")
+
+
+def _compiles(source: bytes) -> bool:
+    """Whether this interpreter takes the file (compiling is faster than building ``ast`` objects)."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            compile(source, "<file>", "exec", dont_inherit=True)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return False
+    return True
+
+
+_compiled_before = lru_cache(maxsize=64)(_compiles)

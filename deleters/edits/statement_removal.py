@@ -1,0 +1,224 @@
+"""Taking whole statements out of a file so that what is left looks as if they had never been there.
+
+A removed definition takes along its decorators and the comment lines that stand directly above it.
+Of the blank lines above and below a gap the larger number stays. A block that loses its last
+statement gets ``pass``; an ``if`` or ``try`` of which nothing is left goes as a whole.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection
+
+from tree_sitter import Node
+
+from excise.deleters.edits.byte_edits import Edit
+from excise.extractors.python.analysis.grammar import COMPOUND, comments, inner_definition, statements
+
+Span = tuple[int, int]
+
+_RULER = re.compile(rb"^#+\s*[-=#*~_]{3,}|^#{3,}|^#\s*(region|endregion|%%)")
+_DIRECTIVE = re.compile(rb"^#\s*(fmt|isort|yapf|mypy|ruff|flake8|pylint|pyright|type|noqa|pragma|coding|!|-\*-)\b|^#!")
+_VANISHING = frozenset({"if_statement", "try_statement"})
+
+
+class StatementRemover:
+    """Plans the edits that remove statements, given by their spans, from one parsed file."""
+
+    def __init__(self, source: bytes, root: Node, removed: Collection[Span], lost_names: Collection[str]) -> None:
+        self.source = source
+        self.root = root
+        self.removed = set(removed)
+        self.lost_names = frozenset(lost_names)
+        self.line_starts = [0, *(m.end() for m in re.finditer(rb"\n", source))]
+        self.comments = _comment_rows(root, source)
+        self.edits: list[Edit] = []
+        self.gaps: list[tuple[int, int, bool, bool]] = []
+
+    def plan(self) -> list[Edit]:
+        """All edits."""
+        self._prune(self.root)
+        self._close_gaps()
+        return self.edits
+
+    # ------------------------------------------------------------------------------------ blocks
+    def _touches(self, node: Node) -> bool:
+        return any(node.start_byte <= s and e <= node.end_byte for s, e in self.removed)
+
+    def _prune(self, block: Node) -> None:
+        body = statements(block)
+        gone = [s for s in body if self._goes(s)]
+        if not gone:
+            for statement in body:
+                self._descend(statement)
+            return
+        emptied = len(gone) == len(body) and block.type != "module"
+        going = {s.id for s in gone}
+        for statement in body:
+            if statement.id not in going:
+                self._descend(statement)
+            elif emptied and statement is gone[0]:
+                self.edits.append(Edit(self._lead(statement, body), self._end_with_comment(statement), b"pass"))
+            else:
+                self._remove(statement, body, block)
+
+    def _descend(self, statement: Node) -> None:
+        if self._touches(statement):
+            for block in _blocks(statement):
+                self._prune(block)
+
+    def _goes(self, statement: Node) -> bool:
+        """Whether a statement is removed, or nothing of it would be left."""
+        if (statement.start_byte, statement.end_byte) in self.removed:
+            return True
+        if statement.type not in _VANISHING or not self._touches(statement):
+            return False
+        bodies = [statements(b) for b in _blocks(statement)]
+        main = bodies[0] if bodies else []
+        if not main or not all(self._goes(s) for s in main):
+            return False
+        return all(self._goes(s) or self._only_binds_lost(s) for body in bodies[1:] for s in body)
+
+    def _only_binds_lost(self, statement: Node) -> bool:
+        """``f = None`` in a handler or ``else`` that stands in for the name ``f`` that is gone anyway; ``pass``."""
+        if statement.type == "pass_statement":
+            return True
+        inner = statement.named_children[0] if statement.named_child_count == 1 else statement
+        left = inner.child_by_field_name("left") if inner.type == "assignment" else None
+        if left is None and inner.type in {"function_definition", "class_definition"}:
+            left = inner.child_by_field_name("name")
+        if left is None and statement.type in {"function_definition", "class_definition"}:
+            left = statement.child_by_field_name("name")
+        return left is not None and self.source[left.start_byte : left.end_byte].decode() in self.lost_names
+
+    # ---------------------------------------------------------------------------------- one statement
+    def _row(self, byte: int) -> int:
+        low, high = 0, len(self.line_starts)
+        while high - low > 1:
+            middle = (low + high) // 2
+            low, high = (middle, high) if self.line_starts[middle] <= byte else (low, middle)
+        return low
+
+    def _line(self, row: int) -> bytes:
+        if row + 1 < len(self.line_starts):
+            return self.source[self.line_starts[row] : self.line_starts[row + 1]]
+        return self.source[self.line_starts[row] :]
+
+    def _is_blank(self, row: int) -> bool:
+        return not self._line(row).strip(b" \t\r\n")
+
+    def _remove(self, statement: Node, body: list[Node], block: Node) -> None:
+        start, end = statement.start_byte, statement.end_byte
+        first, last = self._row(start), self._row(max(end - 1, start))
+        before = self.source[self.line_starts[first] : start].strip()
+        line_end = self.line_starts[last] + len(self._line(last))
+        after = self.source[end:line_end].strip()
+        if before or (after and not after.startswith(b"#") and after != b";"):
+            self.edits.append(self._inline(start, end, line_end))
+            return
+        index = body.index(statement)
+        lead_row = self._row(self._lead(statement, body))
+        at_head = index == 0 and block.type != "module"
+        at_tail = index == len(body) - 1 and block.type != "module"
+        self.gaps.append((lead_row, last + 1, at_head, at_tail))
+
+    def _end_with_comment(self, statement: Node) -> int:
+        rest = re.compile(rb"[ \t]*#[^\r\n]*").match(self.source, statement.end_byte)
+        return rest.end() if rest else statement.end_byte
+
+    def _inline(self, start: int, end: int, line_end: int) -> Edit:
+        """A statement that shares its line: it goes with one semicolon."""
+        following = re.compile(rb"\s*;[ \t]*").match(self.source, end, line_end)
+        if following:
+            return Edit(start, following.end())
+        head = self.source[:start].rstrip(b" \t")
+        return Edit(len(head) - 1 if head.endswith(b";") else start, end)
+
+    def _lead(self, statement: Node, body: list[Node]) -> int:
+        """First byte of the statement with the comment lines that belong to it."""
+        row = statement.start_point[0]
+        column = statement.start_byte - self.line_starts[row]
+        first = row
+        while first > 0 and self._attached(first - 1, column):
+            first -= 1
+        if first == row or self._is_general(first, row):
+            return statement.start_byte
+        if not _is_definition(statement) and not self._stands_alone(statement, first, body):
+            return statement.start_byte
+        return self.line_starts[first] + column
+
+    def _attached(self, row: int, column: int) -> bool:
+        comment = self.comments.get(row)
+        if comment is None or comment - self.line_starts[row] != column:
+            return False
+        return not _DIRECTIVE.match(self._line(row).strip())
+
+    def _is_general(self, first: int, row: int) -> bool:
+        """The comment is a heading of a section or of the file, not a remark on one definition."""
+        tops_the_file = all(r in self.comments for r in range(first))
+        return tops_the_file or any(_RULER.match(self._line(r).strip()) for r in range(first, row))
+
+    def _stands_alone(self, statement: Node, first: int, body: list[Node]) -> bool:
+        last = self._row(max(statement.end_byte - 1, statement.start_byte))
+        below = last + 1 >= len(self.line_starts) or self._is_blank(last + 1) or statement is body[-1]
+        return below and (self._is_blank(first - 1) or statement is body[0])
+
+    # ----------------------------------------------------------------------------------- blank lines
+    def _close_gaps(self) -> None:
+        merged: list[tuple[int, int, bool, bool]] = []
+        for gap in sorted(self.gaps):
+            if merged and all(self._is_blank(r) for r in range(merged[-1][1], gap[0])):
+                merged[-1] = (merged[-1][0], gap[1], merged[-1][2], gap[3])
+            else:
+                merged.append(gap)
+        self.edits.extend(self._gap_edit(*gap) for gap in merged)
+
+    def _gap_edit(self, first: int, after: int, at_head: bool, at_tail: bool) -> Edit:
+        num_rows = len(self.line_starts) - (self.line_starts[-1] == len(self.source))
+        top, bottom = first, after
+        while top > 0 and self._is_blank(top - 1):
+            top -= 1
+        while bottom < num_rows and self._is_blank(bottom):
+            bottom += 1
+        above, below = first - top, bottom - after
+        if bottom >= num_rows:
+            start_row, end_row = top, num_rows
+        elif top == 0 or at_head:
+            start_row, end_row = first, bottom
+        elif at_tail or below >= above:
+            start_row, end_row = top, after
+        else:
+            start_row, end_row = first, bottom
+        end = self.line_starts[end_row] if end_row < len(self.line_starts) else len(self.source)
+        return Edit(self.line_starts[start_row], end)
+
+
+def _is_definition(statement: Node) -> bool:
+    return inner_definition(statement).type in {"function_definition", "class_definition"}
+
+
+def _blocks(statement: Node) -> list[Node]:
+    """The blocks of a compound statement or definition, in order."""
+    inner = inner_definition(statement)
+    if inner.type not in COMPOUND and inner.type != "case_clause" and not _is_definition(inner):
+        return []
+    found: list[Node] = []
+    queue = list(inner.named_children)
+    while queue:
+        node = queue.pop(0)
+        if node.type == "block":
+            found.append(node)
+        elif node.type.endswith("_clause"):
+            queue = [*node.named_children, *queue]
+    return found
+
+
+def _comment_rows(root: Node, source: bytes) -> dict[int, int]:
+    """Row to first byte of every comment that stands alone on its line."""
+    rows: dict[int, int] = {}
+    for comment in comments(root):
+        start = comment.start_byte
+        line_start = source.rfind(b"\n", 0, start) + 1
+        if not source[line_start:start].strip():
+            rows[comment.start_point[0]] = start
+    return rows

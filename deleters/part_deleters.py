@@ -1,0 +1,149 @@
+"""The deleters ``line`` and ``expression``: the lowest rungs of the ladder, where next to nothing is missing.
+
+``line`` empties functions whose body is one statement. ``expression`` leaves the body: one of its ``return`` statements
+becomes one that raises. Both are made for tasks whose tests stay in sight, and work with hidden ones as well.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from tree_sitter import Node
+
+from excise.deleters.deletion_builder import as_python, build_deletion, wanted_symbols
+from excise.deleters.edits.byte_edits import Edit, apply_edits
+from excise.deleters.edits.empty_bodies import functions_of, is_abstract, is_overload
+from excise.deleters.edits.file_plan import check_parses
+from excise.deleters.stub import Stub, without_tests
+from excise.errors import DeletionRefused
+from excise.extractors.python.analysis.codebase import PythonCodebase
+from excise.extractors.python.analysis.grammar import DEFINITIONS, docstring_node, parse_tree, statements, text
+from excise.protocols import Codebase
+from excise.types import Deletion, Feature, Symbol
+
+STAND_IN = b"raise NotImplementedError"
+"""Not ``return ...``: that is true, and a test that asks for something true would pass."""
+PART = "#expression"
+"""Marks the id of a symbol of which only a part was deleted."""
+_SIMPLE = frozenset(
+    {"return_statement", "expression_statement", "raise_statement", "assert_statement", "delete_statement"}
+)
+_EMPTY = frozenset({"...", "NotImplemented", "raise NotImplementedError", "raise NotImplementedError()"})
+_PLAIN = frozenset({"identifier", "none", "true", "false", "integer", "float", "string", "ellipsis"})
+"""What is returned so often that it says nothing."""
+
+
+class Line(Stub):
+    """Replaces the one statement of short functions by ``raise NotImplementedError``."""
+
+    name = "line"
+    version = 1
+
+    def delete(
+        self,
+        codebase: Codebase,
+        feature: Feature,
+        *,
+        only: frozenset[str] | None = None,
+        hide: frozenset[str] = frozenset(),
+    ) -> Deletion:
+        """See :class:`excise.protocols.Deleter`; refuses functions with more in them than one statement."""
+        python = as_python(codebase)
+        for function in _functions(python, feature, only):
+            body = _body(python, function)
+            if len(body) != 1 or body[0].type not in _SIMPLE or text(body[0], _source(python, function)) in _EMPTY:
+                raise DeletionRefused(f"{function.symbol_id}: not one statement", reason="not_one_statement")
+        return super().delete(codebase, feature, only=only, hide=hide)
+
+
+class Expression:
+    """Replaces a ``return`` by a statement that raises: of several, the one in which most is written."""
+
+    name = "expression"
+    version = 1
+
+    def delete(
+        self,
+        codebase: Codebase,
+        feature: Feature,
+        *,
+        only: frozenset[str] | None = None,
+        hide: frozenset[str] = frozenset(),
+    ) -> Deletion:
+        """See :class:`excise.protocols.Deleter`; refuses functions that return nothing of interest, or do no more."""
+        python = as_python(codebase)
+        functions = _functions(python, feature, only)
+        if len(functions) != 1:
+            raise DeletionRefused("more than one function", reason="not_one_function")
+        (function,) = functions
+        node, source = returned(python, function), _source(python, function)
+        if node is None or node.parent is None:
+            raise DeletionRefused(f"{function.symbol_id}: returns no expression", reason="no_expression")
+        whole = node.parent
+        if _body(python, function)[0].start_byte == whole.start_byte:
+            raise DeletionRefused(f"{function.symbol_id}: returns, and does no more", reason="one_statement")
+        after = apply_edits(source, [Edit(whole.start_byte, whole.end_byte, STAND_IN)])
+        check_parses(function.path, source, after)
+        tests, hidden = without_tests(python, feature, hide)
+        return build_deletion(
+            python,
+            feature,
+            name=self.name,
+            version=self.version,
+            changed={function.path: (source, after), **tests},
+            removed=[function.symbol_id],
+            hidden=hidden,
+            text=[(f"{function.symbol_id}{PART}", text(node, source))],
+            stubs_of=[function.symbol_id],
+        )
+
+
+def returned(codebase: PythonCodebase, function: Symbol) -> Node | None:
+    """The longest expression that a function returns, the last one of equals; ``None`` if all are trivial."""
+    found = [
+        value
+        for node in _own(_body(codebase, function))
+        if node.type == "return_statement" and node.named_children
+        if (value := node.named_children[0]).type not in _PLAIN
+    ]
+    return max(reversed(found), key=lambda node: node.end_byte - node.start_byte, default=None)
+
+
+def _functions(codebase: PythonCodebase, feature: Feature, only: frozenset[str] | None) -> list[Symbol]:
+    """The function that a feature is entered by. Raises :class:`DeletionRefused`."""
+    symbols = wanted_symbols(codebase, feature, only)
+    entries = [symbol.symbol_id for symbol in symbols if symbol.symbol_id in feature.entry]
+    if not all(codebase.symbols()[entry].is_callable for entry in entries):
+        raise DeletionRefused("a class or a module is no function", reason="not_one_function")
+    functions = [f for f in functions_of(codebase, entries) if not is_overload(f) and not is_abstract(f)]
+    if not functions:
+        raise DeletionRefused("no function with a body", reason="nothing_to_stub")
+    return functions
+
+
+def _source(codebase: PythonCodebase, function: Symbol) -> bytes:
+    return codebase.modules[function.path].source
+
+
+def _body(codebase: PythonCodebase, function: Symbol) -> list[Node]:
+    """Statements of a function behind its docstring."""
+    root = parse_tree(_source(codebase, function)).root_node
+    node = root.descendant_for_byte_range(function.body_start, function.body_start)
+    while node is not None and not (node.type == "function_definition" and node.end_byte == function.end):
+        node = node.parent
+    block = node.child_by_field_name("body") if node is not None else None
+    if block is None:
+        return []
+    body, docstring = statements(block), docstring_node(block)
+    return body[1:] if docstring is not None else body
+
+
+def _own(nodes: Sequence[Node]) -> Iterator[Node]:
+    """Nodes below these in order of the source, what stands in functions and classes inside left out."""
+    stack = list(reversed(nodes))
+    while stack:
+        node = stack.pop()
+        if node.type in DEFINITIONS or node.type == "lambda":
+            continue
+        yield node
+        stack.extend(reversed(node.named_children))

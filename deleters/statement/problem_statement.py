@@ -1,0 +1,259 @@
+"""The problem statement, written from what is known: signatures, docstrings, docs, call sites. No model needed.
+
+It names everything that the hidden tests use and the visible tree no longer shows, and none of the deleted code.
+What else it says is the task's visibility:
+
+=============  ==========  ==========  ====
+level          signatures  docstrings  docs
+=============  ==========  ==========  ====
+``tests``      yes         yes         yes
+``docstring``  yes         yes         yes
+``signature``  yes         no          no
+``behaviour``  names only  yes         yes
+=============  ==========  ==========  ====
+
+With ``tests``, the tests that fail stay in the tree, and the statement says where they are.
+"""
+
+from __future__ import annotations
+
+import re
+import textwrap
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+
+from excise.deleters.statement.project_docs import quotes, rendered
+from excise.errors import ConfigError
+from excise.protocols import Codebase
+from excise.types import Deletion, Repo, Symbol, SymbolKind, Visibility
+
+MAX_CALL_SITES = 6
+MAX_DOC_CHARS = 4000
+_BEFORE_PARAMETERS = re.compile(r"^(?:async )?(?:def|class) \w+ ?(?:\[.*?\])?(?=\(|$)")
+LEVELS = (Visibility.TESTS, Visibility.DOCSTRING, Visibility.SIGNATURE, Visibility.BEHAVIOUR)
+"""What can be written. To show some of the tests and hide others is not implemented."""
+
+
+def write_statement(
+    codebase: Codebase,
+    deletion: Deletion,
+    repo: Repo,
+    fail_to_pass: Sequence[str],
+    visibility: Visibility = Visibility.DOCSTRING,
+    *,
+    documents: Mapping[str, str] | None = None,
+) -> tuple[str, str]:
+    """The statement (Markdown) and the interface (one ``path: signature`` a line).
+
+    ``documents`` maps paths of the project's documentation to texts, see
+    :func:`~excise.deleters.statement.project_docs.read_documents`.
+    Raises :class:`ConfigError` for a visibility that is not one of :data:`LEVELS`.
+    """
+    if visibility not in LEVELS:
+        raise ConfigError(f"visibility {visibility} is not implemented. Choose one of {', '.join(LEVELS)}.")
+    symbols = codebase.symbols()
+    removed = [symbols[s] for s in deletion.removed if s in symbols]
+    shown = _interface(codebase, removed, fail_to_pass)
+    parts = [
+        _title(repo, shown, deletion),
+        _missing(shown, visibility),
+        _documented(codebase, shown, deletion, visibility, documents or {}),
+        _where_used(codebase, removed),
+        _imports(codebase, shown),
+        _checked(fail_to_pass, deletion.hidden),
+    ]
+    spelled = _bare if visibility is Visibility.BEHAVIOUR else _signature
+    interface = dict.fromkeys(f"{symbol.path}: {spelled(symbol)}" for symbol in shown)
+    return "\n\n".join(part for part in parts if part) + "\n", "\n".join(interface)
+
+
+def _interface(codebase: Codebase, removed: Sequence[Symbol], fail_to_pass: Sequence[str]) -> list[Symbol]:
+    """Public definitions, and private ones that the hidden tests name; members of removed classes included."""
+    files = {test.partition("::")[0] for test in fail_to_pass}
+    tests = b"\n".join(codebase.modules[path].source for path in sorted(files) if path in codebase.modules)
+    words = set(re.findall(rb"\w+", tests))
+    chosen: dict[str, Symbol] = {}
+    for symbol in removed:
+        for inner in _with_members(codebase, symbol):
+            name = inner.name.partition("#")[0]
+            if inner.is_public or inner.symbol_id == symbol.symbol_id or name.encode() in words:
+                chosen.setdefault(inner.symbol_id, inner)
+    return sorted(chosen.values(), key=lambda s: (s.path, s.start))
+
+
+def _with_members(codebase: Codebase, symbol: Symbol) -> Iterable[Symbol]:
+    yield symbol
+    if not symbol.is_callable:
+        for inner in codebase.modules[symbol.path].symbols:
+            if symbol.start <= inner.start and inner.end <= symbol.end and inner.symbol_id != symbol.symbol_id:
+                yield inner
+
+
+def _title(repo: Repo, shown: Sequence[Symbol], deletion: Deletion) -> str:
+    outer = [s for s in shown if s.symbol_id in deletion.removed]
+    names = [f"`{s.qualname or s.path}`" for s in outer]
+    listed = ", ".join(names[:5]) + (f" and {len(names) - 5} more" if len(names) > 5 else "")
+    version = f" {repo.version}" if repo.version else ""
+    if deletion.deleter == "expression":
+        return (
+            f"# Complete {listed}\n\nIn this checkout of {repo.repo}{version} one `return` of the code below is gone: "
+            "`raise NotImplementedError` stands in its place. Return an expression with which the code does what is "
+            "described here. Everything else in the project works and must keep working."
+        )
+    if deletion.deleter in {"stub", "line"}:
+        return (
+            f"# Implement {listed}\n\nIn this checkout of {repo.repo}{version} the code below is only a stand-in: "
+            "names and signatures are there, what they do is gone. Write it again so that it does what is "
+            "described here. Everything else in the project works and must keep working."
+        )
+    return (
+        f"# Bring back {listed}\n\n{repo.repo}{version} used to offer what is described below; in this checkout it is "
+        "missing, together with the imports and exports that named it. Write it again, under the same names and in the "
+        "same places. Everything else in the project works and must keep working."
+    )
+
+
+def _missing(shown: Sequence[Symbol], visibility: Visibility) -> str:
+    by_path: dict[str, list[Symbol]] = defaultdict(list)
+    for symbol in shown:
+        by_path[symbol.path].append(symbol)
+    lines = ["## What is missing"]
+    for path, symbols in by_path.items():
+        whole = any(s.kind is SymbolKind.MODULE for s in symbols)
+        lines.append(f"\n### `{path}`" + (" (the whole file)" if whole else ""))
+        entries = (_head(symbol, visibility) + _docstring(symbol, visibility) for symbol in symbols)
+        lines += dict.fromkeys(entries)
+    return "\n".join(lines)
+
+
+def _head(symbol: Symbol, visibility: Visibility) -> str:
+    if symbol.kind is SymbolKind.MODULE:
+        return ""
+    if visibility is Visibility.BEHAVIOUR:
+        return f"\n{_bare(symbol)}"
+    marks = "".join(f"\n@{decorator}" for decorator in symbol.decorators)
+    head = f"{marks}\n{_signature(symbol)}".strip()
+    owner = symbol.qualname.rpartition(".")[0]
+    return f"\n```python\n{head}\n```" + (f"\n(in `{owner}`)" if owner else "")
+
+
+def _docstring(symbol: Symbol, visibility: Visibility) -> str:
+    docstring = symbol.docstring
+    if not docstring or visibility is Visibility.SIGNATURE:
+        return ""
+    if visibility is Visibility.BEHAVIOUR:
+        docstring = _without_parameters(docstring, [symbol])
+    return "\n" + textwrap.indent(docstring.strip()[:MAX_DOC_CHARS], "> ", lambda _: True)
+
+
+def _bare(symbol: Symbol) -> str:
+    """What a symbol is and what it is called, without its parameters."""
+    if symbol.kind is SymbolKind.MODULE:
+        return "module"
+    name = re.sub(r"#\d+", "", symbol.qualname)
+    marks = {decorator.partition("(")[0].rpartition(".")[2] for decorator in symbol.decorators}
+    kind = str(symbol.kind)
+    if symbol.kind is SymbolKind.CLASS:
+        bases = _parameters(symbol)[1:-1]
+        return f"class `{name}`" + (f" (of `{bases}`)" if bases else "")
+    if marks & {"property", "cached_property", "setter", "deleter"}:
+        kind = "property"
+    elif marks & {"classmethod", "staticmethod"}:
+        kind = "class method" if "classmethod" in marks else "static method"
+    return f"{'async ' if symbol.is_async else ''}{kind} `{name}`"
+
+
+def _parameters(symbol: Symbol) -> str:
+    """``(a, b=1)`` of ``def f(a, b=1) -> int``; the bases of a class likewise."""
+    rest = _BEFORE_PARAMETERS.sub("", symbol.signature)
+    end = rest.rfind(" -> ") if " -> " in rest and symbol.is_callable else len(rest)
+    return rest[: rest.rfind(")", 0, end) + 1]
+
+
+def _without_parameters(text: str, symbols: Iterable[Symbol]) -> str:
+    """A text in which no signature of ``symbols`` is spelled out, nor a docstring's first line in its place."""
+    for symbol in symbols:
+        name, parameters = re.sub(r"#\d+", "", symbol.name), _parameters(symbol)
+        if symbol.is_callable and len(parameters) > 2:
+            own = re.sub(r"^\((?:self|cls)(?:, )?", "(", parameters)
+            for spelled in {parameters, own} - {"()"}:
+                text = text.replace(name + spelled, name)
+            text = re.sub(rf"\A{re.escape(name)}\(.*\).*\n", "", text)
+    return text
+
+
+def _signature(symbol: Symbol) -> str:
+    return symbol.signature or symbol.path
+
+
+def _documented(
+    codebase: Codebase,
+    shown: Sequence[Symbol],
+    deletion: Deletion,
+    visibility: Visibility,
+    documents: Mapping[str, str],
+) -> str:
+    """What the project's documentation says about what is missing."""
+    if visibility is Visibility.SIGNATURE:
+        return ""
+    found = quotes(documents, codebase, shown, [text for _, text in deletion.text])
+    if visibility is Visibility.BEHAVIOUR:
+        found = [replace(quote, text=_without_parameters(quote.text, shown)) for quote in found]
+    return f"## What the documentation says\n\n{rendered(found)}" if found else ""
+
+
+def _where_used(codebase: Codebase, removed: Sequence[Symbol]) -> str:
+    """Places in the code that stays which call what is missing: they show what is expected of it."""
+    gone = {inner.symbol_id for symbol in removed for inner in _with_members(codebase, symbol)}
+    lines: list[str] = []
+    for symbol in removed:
+        callers = sorted(c for c in codebase.callers(symbol.symbol_id) if c not in gone and "::" in c)
+        for caller in callers:
+            if codebase.is_test(caller.partition("::")[0]):
+                continue
+            line = _line_naming(codebase, caller, symbol.name.partition("#")[0])
+            if line and len(lines) < MAX_CALL_SITES:
+                lines.append(f"- `{caller}`: `{line}`")
+    return "## Where it is used\n\n" + "\n".join(lines) if lines else ""
+
+
+def _line_naming(codebase: Codebase, caller: str, name: str) -> str:
+    symbol = codebase.symbols()[caller]
+    text = codebase.modules[symbol.path].source[symbol.code_start : symbol.end].decode(errors="replace")
+    found = (line.strip() for line in text.splitlines() if re.search(rf"\b{re.escape(name)}\b", line))
+    return next((line for line in found if len(line) <= 160 and "`" not in line), "")
+
+
+def _imports(codebase: Codebase, shown: Sequence[Symbol]) -> str:
+    """Other modules that offered the same names: re-exports and ``__all__``."""
+    names = {s.name for s in shown if s.kind is not SymbolKind.MODULE and "." not in s.qualname and s.is_public}
+    lines: list[str] = []
+    for path, module in sorted(codebase.modules.items()):
+        if codebase.is_test(path) or not path.endswith("__init__.py"):
+            continue
+        text = module.source.decode(errors="replace")
+        offered = sorted(n for n in names if re.search(rf"\b{re.escape(n)}\b", text))
+        if offered and path not in {s.path for s in shown}:
+            lines.append(f"- `{path}` offered {', '.join(f'`{n}`' for n in offered)} as well.")
+    return "## Also importable from\n\n" + "\n".join(lines) if lines else ""
+
+
+def _checked(fail_to_pass: Sequence[str], hidden: Sequence[str]) -> str:
+    unseen = [test for test in fail_to_pass if test in set(hidden)]
+    seen = [test for test in fail_to_pass if test not in set(hidden)]
+    parts = []
+    if unseen:
+        parts.append(f"{_count(len(unseen), 'test')} not in this checkout (from {_files(unseen)}) must pass")
+    if seen:
+        parts.append(f"{_count(len(seen), 'test')} in this checkout (in {_files(seen)}), failing now, must pass")
+    return f"## How it is checked\n\n{'; '.join(parts)}; and all tests that pass now must still pass."
+
+
+def _files(tests: Sequence[str]) -> str:
+    files = sorted({test.partition("::")[0] for test in tests})
+    return ", ".join(f"`{file}`" for file in files[:5]) + (" and others" if len(files) > 5 else "")
+
+
+def _count(number: int, noun: str) -> str:
+    return f"One {noun} that is" if number == 1 else f"{number} {noun}s that are"

@@ -1,0 +1,83 @@
+"""What does not belong to pristine sources: caches, build outputs, virtual environments, links that lead out.
+
+Sorted out by kind, never by project. Git sources are the committed tree and only lose links that lead out; what no
+agent must get goes from sources of all kinds when they are kept (:func:`excise.verifiers.shipped.scrub`).
+"""
+
+from __future__ import annotations
+
+import fnmatch
+import os
+from pathlib import Path
+
+from excise.extractors.fetch.trees import list_files
+
+_FOLDERS = frozenset(
+    (
+        *("__pycache__", ".pytest_cache", ".mypy_cache", ".ruff_cache", ".hypothesis", ".pytype", ".pyre", ".cache"),
+        *(".tox", ".nox", ".eggs", ".ipynb_checkpoints", ".benchmarks", "htmlcov", "node_modules", "__MACOSX"),
+        *(".svn", ".hg", ".bzr"),
+    )
+)
+_FILES = (
+    *("*.pyc", "*.pyo", "*.egg-link", ".coverage", ".coverage.*", "coverage.xml", ".DS_Store", "Thumbs.db"),
+    *("*.cpython-*.so", "*.abi3.so", "*.cp3*-win*.pyd"),
+)
+
+
+def kept_files(root: Path) -> list[str]:
+    """The files of ``root`` that are sources: no caches, no build outputs, no link that leads out of ``root``."""
+    outputs = _output_folders(root)
+    return [
+        path
+        for path in list_files(root)
+        if not _is_cache(path) and not any(path.startswith(folder) for folder in outputs) and not leads_out(root, path)
+    ]
+
+
+def clean_export(root: Path) -> None:
+    """Delete from ``root`` what :func:`kept_files` leaves out, and folders that are empty then."""
+    keep = set(kept_files(root))
+    for folder, _, names in os.walk(root, topdown=False):
+        for name in names:
+            if Path(folder, name).relative_to(root).as_posix() not in keep:
+                Path(folder, name).unlink()
+        for entry in list(os.scandir(folder)):
+            if entry.is_symlink():
+                if Path(entry.path).relative_to(root).as_posix() not in keep:
+                    os.unlink(entry.path)
+            elif entry.is_dir() and not os.listdir(entry.path):
+                os.rmdir(entry.path)
+
+
+def leads_out(root: Path, path: str) -> bool:
+    """Whether ``path`` is a link to something outside ``root``: nothing on the host may be read through it."""
+    link = root / path
+    if not link.is_symlink():
+        return False
+    target = os.readlink(link)
+    if os.path.isabs(target):
+        return True
+    resolved = os.path.realpath(link.parent / target)
+    base = os.path.realpath(root)
+    return os.path.commonpath([base, resolved]) != base
+
+
+def _is_cache(path: str) -> bool:
+    *folders, name = path.split("/")
+    return any(f in _FOLDERS for f in folders) or any(fnmatch.fnmatchcase(name, pattern) for pattern in _FILES)
+
+
+def _output_folders(root: Path) -> tuple[str, ...]:
+    """Folders that a build or a virtual environment made, as prefixes that end with ``/``."""
+    found = [f.parent for f in root.glob("*/pyvenv.cfg")] + [f.parent for f in root.glob("*/*/pyvenv.cfg")]
+    build, dist = root / "build", root / "dist"
+    if any(any(build.glob(pattern)) for pattern in ("lib", "lib.*", "bdist.*", "temp.*")) and not _is_package(build):
+        found.append(build)
+    if dist.is_dir() and all(f.name.endswith((".whl", ".tar.gz", ".zip", ".egg")) for f in dist.iterdir()):
+        found.append(dist)
+    return tuple(f"{folder.relative_to(root).as_posix()}/" for folder in found)
+
+
+def _is_package(folder: Path) -> bool:
+    return (folder / "__init__.py").is_file()

@@ -1,0 +1,241 @@
+"""Resolve names across files: imports, re-exports, star imports, attributes of modules and classes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from excise.extractors.python.analysis.module_names import ModuleNames
+from excise.extractors.python.analysis.parsed_file import SELF, SUPER, Binding, Import, PythonModule, Reference
+from excise.types import SymbolKind
+
+_DEEPEST = 40
+
+
+class Entity(NamedTuple):
+    """Something a name can mean: a module (empty ``qualname``), a symbol, or another binding."""
+
+    path: str
+    """File; a folder with a trailing ``/`` for a package without ``__init__.py``."""
+    qualname: str
+    """Dotted name inside the file."""
+
+    @property
+    def id(self) -> str:
+        """Symbol id of the entity."""
+        return f"{self.path}::{self.qualname}" if self.qualname else self.path
+
+
+class Resolver:
+    """Answers what a name means in a file; answers are remembered."""
+
+    def __init__(self, modules: Mapping[str, PythonModule], names: ModuleNames) -> None:
+        self.modules = modules
+        self.names = names
+        self._scopes: dict[str, _ModuleScope] = {}
+        self._names: dict[tuple[str, str], Entity | None] = {}
+        self._attributes: dict[tuple[Entity, str], Entity | None] = {}
+
+    def scope(self, path: str) -> _ModuleScope:
+        """The module-level and class-level bindings of a file."""
+        if path not in self._scopes:
+            self._scopes[path] = _ModuleScope(self.modules[path])
+        return self._scopes[path]
+
+    # ------------------------------------------------------------------------------------ imports
+    def module_of(self, path: str, record: Import) -> Entity | None:
+        """The module that the ``from`` part (or the plain import) of a clause names."""
+        if record.level:
+            found = self.names.relative(record.level, record.module, path)
+        else:
+            found = self.names.absolute(record.module, path)
+        return Entity(found, "") if found else None
+
+    def imported(self, path: str, record: Import, depth: int = 0) -> Entity | None:
+        """What the local name of an import clause means."""
+        if record.name:
+            module = self.module_of(path, record)
+            return self.attribute(module, record.name, depth + 1) if module else None
+        if record.alias:
+            return self.module_of(path, record)
+        top = record.module.partition(".")[0]
+        found = self.names.absolute(top, path)
+        return Entity(found, "") if found else None
+
+    # -------------------------------------------------------------------------------------- names
+    def name(self, path: str, name: str, depth: int = 0) -> Entity | None:
+        """What a module-level name of a file means."""
+        key = (path, name)
+        if key in self._names:
+            return self._names[key]
+        if depth > _DEEPEST or path not in self.modules:
+            return None
+        self._names[key] = None  # a cycle of imports ends here
+        self._names[key] = found = self._find_name(path, name, depth)
+        return found
+
+    def _find_name(self, path: str, name: str, depth: int) -> Entity | None:
+        scope = self.scope(path)
+        if name in scope.symbols:
+            return Entity(path, name)
+        for record in scope.imports.get(name, ()):
+            found = self.imported(path, record, depth)
+            if found is not None:
+                return found
+        if name in scope.imports:
+            return None
+        if ("", name) in scope.bindings:
+            return Entity(path, name)
+        for record in scope.stars:
+            module = self.module_of(path, record)
+            if module is not None and self._star_exports(module.path, name):
+                found = self.attribute(module, name, depth + 1)
+                if found is not None:
+                    return found
+        return None
+
+    def _star_exports(self, path: str, name: str) -> bool:
+        module = self.modules.get(path)
+        if module is None:
+            return False
+        exported = {e.name for e in module.exports}
+        return name in exported if module.has_all and exported else not name.startswith("_")
+
+    # --------------------------------------------------------------------------------- attributes
+    def attribute(self, entity: Entity, name: str, depth: int = 0) -> Entity | None:
+        """What ``entity.name`` means."""
+        key = (entity, name)
+        if key not in self._attributes:
+            if depth > _DEEPEST:
+                return None
+            self._attributes[key] = None
+            self._attributes[key] = self._find_attribute(entity, name, depth)
+        return self._attributes[key]
+
+    def _find_attribute(self, entity: Entity, name: str, depth: int) -> Entity | None:
+        if not entity.qualname:
+            found = self.name(entity.path, name, depth)
+            if found is not None:
+                return found
+            submodule = self.names.submodule(entity.path, name)
+            return Entity(submodule, "") if submodule else None
+        scope = self.scope(entity.path)
+        member = f"{entity.qualname}.{name}"
+        if member in scope.symbols or (entity.qualname, name) in scope.bindings:
+            return Entity(entity.path, member)
+        target = self._alias(entity)
+        if target is not None:
+            return self.attribute(target, name, depth + 1)
+        for base in self.bases(entity):
+            found = self.attribute(base, name, depth + 1)
+            if found is not None:
+                return found
+        return None
+
+    def bases(self, entity: Entity) -> list[Entity]:
+        """The base classes of a class that lie in the repository."""
+        scope = self.scope(entity.path)
+        found = (self.chain(entity.path, chain, "") for chain in scope.bases.get(entity.qualname, ()))
+        return [self.follow(b) for b in found if b is not None and b != entity]
+
+    def follow(self, entity: Entity) -> Entity:
+        """The symbol behind an alias such as ``g = f``; other entities as they are."""
+        for _ in range(_DEEPEST):
+            target = self._alias(entity)
+            if target is None or target == entity:
+                return entity
+            entity = target
+        return entity
+
+    def _alias(self, entity: Entity) -> Entity | None:
+        if entity.path not in self.modules:
+            return None
+        scope = self.scope(entity.path)
+        klass, _, name = entity.qualname.rpartition(".")
+        binding = scope.bindings.get((klass, name))
+        if binding is None or not binding.target or entity.qualname in scope.symbols:
+            return None
+        return self.chain(entity.path, binding.target, klass, binding.start)
+
+    # ------------------------------------------------------------------------------------- chains
+    def prefixes(self, path: str, ref: Reference) -> list[Entity | None]:
+        """What each prefix of a reference's chain means: ``a``, ``a.b``, ``a.b.c``; shorter if unknown."""
+        parts = ref.chain.split(".")
+        start = self._root(path, ref, parts)
+        if start is None:
+            return []
+        found: list[Entity | None] = [start]
+        for part in parts[1:]:
+            current = found[-1]
+            following = self.attribute(current, part) if current is not None else None
+            if following is None:
+                break
+            found.append(following)
+        return found
+
+    def _root(self, path: str, ref: Reference, parts: list[str]) -> Entity | None:
+        if parts[0] in {SELF, SUPER}:
+            return self._enclosing_class(path, ref, parts)
+        if not parts[0]:
+            return None
+        if ref.via >= 0:
+            return self.imported(path, self.modules[path].imports[ref.via])
+        return self._scoped(path, parts[0], ref.klass, ref.start)
+
+    def _enclosing_class(self, path: str, ref: Reference, parts: list[str]) -> Entity | None:
+        scope = self.scope(path)
+        klass = ref.owner.rpartition(".")[0]
+        if scope.kinds.get(klass) is not SymbolKind.CLASS:
+            return None
+        entity = Entity(path, klass)
+        if parts[0] == SELF:
+            return entity
+        return next((b for b in self.bases(entity) if self.attribute(b, parts[1])), None)
+
+    def _scoped(self, path: str, name: str, klass: str, position: int) -> Entity | None:
+        if klass and self.scope(path).has_member(klass, name, position):
+            return Entity(path, f"{klass}.{name}")
+        return self.name(path, name)
+
+    def chain(self, path: str, chain: str, klass: str, position: int = 0) -> Entity | None:
+        """What a whole dotted chain at a byte position means; ``None`` unless every part resolves."""
+        first, *rest = chain.split(".")
+        entity = self._scoped(path, first, klass, position)
+        for part in rest:
+            if entity is None:
+                return None
+            entity = self.attribute(entity, part)
+        return entity
+
+
+class _ModuleScope:
+    """The names that one file binds at module and class level."""
+
+    def __init__(self, module: PythonModule) -> None:
+        self.kinds = {s.qualname: s.kind for s in module.symbols if s.qualname}
+        self.symbols = frozenset(self.kinds)
+        self._starts = {s.qualname: s.start for s in module.symbols if s.qualname}
+        self.imports: dict[str, list[Import]] = {}
+        self.stars: list[Import] = []
+        for record in module.imports:
+            if record.owner and self.kinds.get(record.owner) is not SymbolKind.CLASS:
+                continue
+            if record.name == "*":
+                self.stars.append(record)
+            elif not record.owner:
+                self.imports.setdefault(record.bound, []).append(record)
+        self.bindings: dict[tuple[str, str], Binding] = {}
+        for binding in module.bindings:
+            self.bindings.setdefault((binding.klass, binding.name), binding)
+        self.bases: dict[str, list[str]] = {}
+        for ref in module.references:
+            if ref.is_base:
+                self.bases.setdefault(ref.owner, []).append(ref.chain)
+
+    def has_member(self, klass: str, name: str, position: int) -> bool:
+        """Whether a class body has bound the name before a byte position of it."""
+        start = self._starts.get(f"{klass}.{name}")
+        if start is not None and start < position:
+            return True
+        binding = self.bindings.get((klass, name))
+        return binding is not None and binding.end <= position

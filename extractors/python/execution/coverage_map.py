@@ -1,0 +1,100 @@
+"""From executed lines to executed symbols: which test runs which definition."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Protocol
+
+from excise.errors import EnvironmentFailure
+from excise.extractors.python.execution.pytest_runner import COMPLETE, read_report, request_run, to_result, worse
+from excise.protocols import Module, Session
+from excise.types import CoverageMap, Recipe, Status, TestResult, Worker
+
+
+class LineTable(Protocol):
+    """What is needed of a codebase here."""
+
+    @property
+    def modules(self) -> Mapping[str, Module]:
+        """Path to parsed file."""
+        ...
+
+    def symbols_of_lines(self, path: str, lines: Iterable[int]) -> frozenset[str]:
+        """Symbols whose body holds one of the lines."""
+        ...
+
+    def is_one_liner(self, symbol_id: str) -> bool:
+        """Whether importing executes the line of the body although it does not run it."""
+        ...
+
+    def is_test(self, path: str) -> bool:
+        """Whether the file belongs to the tests."""
+        ...
+
+
+def map_coverage(
+    session: Session,
+    recipe: Recipe,
+    codebase: LineTable,
+    *,
+    env_id: str,
+    timeout_s: float,
+    test_timeout_s: float = 60.0,
+    ids: tuple[str, ...] | None = None,
+    fork: bool = True,
+    slow: Sequence[str] = (),
+) -> tuple[CoverageMap, dict[str, Status]]:
+    """Map every test (or ``ids``) on its own; also what each test said when it ran alone.
+
+    Raises :class:`EnvironmentFailure` (``timeout``, ``collect_error``) when the run does not reach its end.
+    """
+    done, report = request_run(
+        session,
+        recipe,
+        timeout_s=timeout_s,
+        ids=None if ids is None else list(ids),
+        map=True,
+        slow=list(slow),
+        omit=[path for path in codebase.modules if codebase.is_test(path)],
+        fork=fork,
+        test_timeout_s=test_timeout_s,
+    )
+    hits: dict[str, set[str]] = defaultdict(set)
+    at_import: set[str] = set()
+    alone: dict[str, TestResult] = {}
+    finished = False
+    for entry in read_report(report):
+        if entry["t"] == "lines":
+            symbols = _symbols(codebase, entry.get("lines"))
+            if entry.get("id"):
+                for symbol in symbols:
+                    hits[symbol].add(str(entry["id"]))
+            else:
+                at_import |= {s for s in symbols if not codebase.is_one_liner(s)}
+        elif entry["t"] == "test":
+            result = to_result(entry)
+            alone[result.test_id] = worse(alone.get(result.test_id), result)
+        elif entry["t"] == "end":
+            finished = entry.get("exit") in COMPLETE
+    if not finished:
+        reason = "timeout" if done.worker is Worker.TIMEOUT else "collect_error"
+        tail = (done.stdout[-1000:] + done.stderr[-1000:]).decode(errors="replace")
+        raise EnvironmentFailure(f"The coverage run did not end ({done.worker}): {tail}", reason=reason)
+    tests = tuple(sorted(alone))
+    index = {test: number for number, test in enumerate(tests)}
+    by_symbol = {
+        symbol: tuple(sorted(index[test] for test in found if test in index)) for symbol, found in sorted(hits.items())
+    }
+    mapped = CoverageMap(
+        env_id=env_id, tests=tests, by_symbol=by_symbol, at_import=tuple(sorted(at_import)), cpu_s=done.cpu_s
+    )
+    return mapped, {test: result.status for test, result in alone.items()}
+
+
+def _symbols(codebase: LineTable, lines: object) -> set[str]:
+    found: set[str] = set()
+    for path, numbers in lines.items() if isinstance(lines, dict) else ():
+        if isinstance(numbers, list) and not codebase.is_test(path):
+            found |= codebase.symbols_of_lines(path, [n for n in numbers if isinstance(n, int)])
+    return found

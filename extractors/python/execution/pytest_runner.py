@@ -1,0 +1,171 @@
+"""Runs pytest in a sandbox session and reads the structured report back.
+
+The report is written by :mod:`inside/excise_run.py`; nothing is parsed from terminal text. The program in the
+sandbox is not trusted: the file is opened without following links, and its size is bounded.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import stat
+import uuid
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from excise.protocols import Completed, Session
+from excise.types import Recipe, Status, TestResult, TestRun, Worker
+
+INSIDE = Path(__file__).resolve().parents[1] / "inside"
+"""Folder to mount at ``/excise/inside``."""
+MAX_REPORT_BYTES = 2 << 30
+MAX_LINE_BYTES = 16 << 20
+TAIL = 2000
+COMPLETE = frozenset({0, 1, 5})
+"""pytest's exit codes of a run that came to its end: passed, failed, no tests. Others: interrupted, broken, misused."""
+_REPO, _ENV, _OUT = "/testbed", "/opt/env", "/excise/out"
+
+
+def request_run(session: Session, recipe: Recipe, *, timeout_s: float, **request: Any) -> tuple[Completed, Path]:
+    """Run ``excise_run.py`` with a request; returns what became of it and the report's path on the host."""
+    name = f"report-{uuid.uuid4().hex}.jsonl"
+    body = {
+        "report": f"{_OUT}/{name}",
+        "root": _REPO,
+        "args": list(recipe.test_args),
+        "paths": list(recipe.test_paths),
+        "packages": list(recipe.packages),
+        "tools": "/excise/tools",
+        **request,
+    }
+    command = [f"{_ENV}/bin/python", "/excise/inside/excise_run.py"]
+    env = {"PYTHONPYCACHEPREFIX": "/excise/pyc", **dict(recipe.env)}
+    done = session.exec(command, timeout_s=timeout_s, stdin=json.dumps(body).encode(), env=env)
+    return done, session.out / name
+
+
+def read_report(path: Path) -> Iterator[dict[str, Any]]:
+    """The report's lines; ends silently at the first broken one (a killed run) or at the size limit."""
+    try:
+        fd = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+    except OSError:
+        return
+    if not stat.S_ISREG(os.fstat(fd).st_mode):
+        os.close(fd)
+        return
+    total = 0
+    with os.fdopen(fd, "rb") as file:
+        while line := file.readline(MAX_LINE_BYTES):
+            total += len(line)
+            if total > MAX_REPORT_BYTES or not line.endswith(b"\n"):
+                return
+            try:
+                entry = json.loads(line)
+            except ValueError:
+                return
+            if isinstance(entry, dict) and isinstance(entry.get("t"), str):
+                yield entry
+
+
+def read_bounded(path: Path, limit: int) -> bytes:
+    """A regular file that a stranger wrote; empty if it is none, or larger than ``limit`` bytes."""
+    try:
+        fd = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+    except OSError:
+        return b""
+    with os.fdopen(fd, "rb") as file:
+        if not stat.S_ISREG(os.fstat(fd).st_mode):
+            return b""
+        data = file.read(limit + 1)
+        return data if len(data) <= limit else b""
+
+
+def run_tests(
+    session: Session,
+    recipe: Recipe,
+    *,
+    ids: Sequence[str] | None = None,
+    without: Sequence[str] = (),
+    shuffle_seed: int | None = None,
+    starved: bool = False,
+    timeout_s: float = 600.0,
+    test_timeout_s: float = 60.0,
+) -> TestRun:
+    """See :meth:`excise.protocols.Language.run_tests`."""
+    wanted = None if ids is None else list(ids)
+    done, report = request_run(
+        session,
+        recipe,
+        timeout_s=timeout_s,
+        ids=wanted,
+        without=list(without),
+        shuffle_seed=shuffle_seed,
+        starved=starved,
+        test_timeout_s=test_timeout_s,
+    )
+    return to_test_run(done, read_report(report), wanted)
+
+
+def to_test_run(done: Completed, entries: Iterator[dict[str, Any]], wanted: Sequence[str] | None) -> TestRun:
+    """Put a report together; a wanted test that is not in it is ``MISSING``."""
+    results: dict[str, TestResult] = {}
+    errors: list[tuple[str, str]] = []
+    imported: list[tuple[str, str]] = []
+    finished = False
+    cpu_s = done.cpu_s
+    for entry in entries:
+        kind = entry.get("t")
+        if kind == "test":
+            result = to_result(entry)
+            results[result.test_id] = worse(results.get(result.test_id), result)
+        elif kind == "collect_error":
+            errors.append((str(entry.get("path")), str(entry.get("message"))))
+        elif kind == "imported":
+            imported.append((str(entry.get("name")), str(entry.get("file"))))
+        elif kind == "end":
+            finished = entry.get("exit") in COMPLETE
+            cpu_s = max(cpu_s, _seconds(entry.get("cpu")))
+    for test_id in wanted or ():
+        if test_id not in results:
+            results[test_id] = TestResult(test_id=test_id, status=Status.MISSING)
+    worker = done.worker
+    if worker is Worker.OK and not finished and done.rc < 0:
+        worker = Worker.KILLED
+    tail = (done.stdout[-TAIL:] + done.stderr[-TAIL:]).decode(errors="replace")
+    return TestRun(
+        worker=worker,
+        results=tuple(results.values()),
+        collect_errors=tuple(dict.fromkeys(errors)),
+        imported=tuple(imported),
+        finished=finished,
+        wall_s=done.wall_s,
+        cpu_s=cpu_s,
+        detail="" if finished and results else tail,
+    )
+
+
+def to_result(entry: dict[str, Any]) -> TestResult:
+    """One ``test`` line of the report."""
+    status = str(entry.get("status"))
+    return TestResult(
+        test_id=str(entry.get("id")),
+        status=Status(status) if status in Status.__members__ else Status.ERROR,
+        duration_s=_seconds(entry.get("dur")),
+        message=str(entry.get("msg", ""))[:300],
+    )
+
+
+def _seconds(value: object) -> float:
+    """A duration of a report; zero for what is none."""
+    return float(value) if isinstance(value, int | float) and 0 <= value < 1e9 else 0.0
+
+
+_ORDER = (Status.MISSING, Status.PASSED, Status.XFAIL, Status.SKIPPED, Status.FAILED, Status.ERROR)
+
+
+def worse(first: TestResult | None, second: TestResult) -> TestResult:
+    """A test id that reports twice counts by its worse status."""
+    if first is None or _ORDER.index(second.status) >= _ORDER.index(first.status):
+        return second
+    return first

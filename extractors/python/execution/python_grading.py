@@ -1,0 +1,202 @@
+"""What grading needs of Python: which paths are the grader's, how pytest is held, tests that must fail."""
+
+from __future__ import annotations
+
+import configparser
+import hashlib
+import random
+import re
+import sys
+import tomllib
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
+from pathlib import Path
+
+from excise.extractors.python.execution import graded_pytest, recorded_calls
+from excise.extractors.python.execution.mirrored_tests import mirrored
+from excise.grading_protocols import CallBook, Canaries, GradedRun, GradingMode
+from excise.protocols import Codebase, Session
+from excise.types import Recipe, RecordedCall
+
+_CONFIGURATION = frozenset(
+    {"conftest.py", "pytest.ini", ".pytest.ini", "pytest.toml", ".pytest.toml", "tox.ini", "setup.cfg",
+     "pyproject.toml", "setup.py", "noxfile.py", ".coveragerc", "manifest.in"}
+)  # fmt: skip
+_START = frozenset({"sitecustomize.py", "usercustomize.py", "pyvenv.cfg"})
+_COMPILED = frozenset({".pyc", ".pyo", ".so", ".pyd", ".dylib", ".dll", ".egg", ".whl", ".zip", ".pyz"})
+_TESTING = frozenset({"pytest", "_pytest", "pluggy", "unittest", "doctest", "py"})
+_TEST_FILE = re.compile(r"(test_.*|.*_tests?|tests?)\.py$")
+_TEST_FOLDERS = frozenset({"tests", "test", "_tests", "testsuite"})
+_WORDS = ("empty", "basic", "order", "bounds", "types", "values", "repeat", "limits", "simple", "nested", "default")
+
+
+class PythonGrading:
+    """See :class:`excise.protocols.Grading`."""
+
+    def mode(self, root: Path, environment: Path) -> GradingMode:
+        """pytest's configuration is the pristine file that it finds untouched; its plugins those that are installed."""
+        return GradingMode(ini=_configuration(root), plugins=_plugins(environment))
+
+    def forbidden(self, path: str, *, ours: bool) -> str:
+        """Test files and configuration, start-up hooks, byte code, metadata, version control."""
+        *folders, name = path.split("/")
+        low = name.lower()
+        suffix = Path(low).suffix
+        parts = [part.lower() for part in (*folders, name)]
+        rules = {
+            "version_control": bool({".git", ".hg", ".svn"} & set(parts)) or low.startswith(".git"),
+            "test_configuration": low in _CONFIGURATION,
+            "start_up_hook": low in _START or suffix == ".pth",
+            "byte_code": suffix in _COMPILED or "__pycache__" in folders,
+            "metadata": any(part.endswith((".egg-info", ".dist-info")) for part in parts),
+            "test": not ours and (bool(_TEST_FOLDERS & set(parts[:-1])) or bool(_TEST_FILE.fullmatch(low))),
+        }
+        return next((reason for reason, holds in rules.items() if holds), "")
+
+    def shadows(self, path: str, environment: Path, roots: Sequence[str]) -> bool:
+        """The file or folder would be found under a name of the standard library or of an installed package."""
+        if Path(path).suffix not in {".py", ".pyi", ""} and "/" not in path:
+            return False
+        names = {Path(path).stem} if "/" not in path else {path.partition("/")[0]}
+        for root in roots:
+            folder = root.strip("/") + "/"
+            if root not in {".", ""} and path.startswith(folder):
+                names.add(Path(path[len(folder) :].partition("/")[0]).stem)
+        return bool(names & (_TESTING | sys.stdlib_module_names | _installed(environment)))
+
+    def canaries(self, seed: str) -> tuple[str, Canaries]:
+        """Plain assertions, an exception that does not come, unittest's, a fixture that fails, an expected failure."""
+        rng = random.Random(seed)
+        words = rng.sample(_WORDS, 6)
+        number = rng.randrange(10, 10**6)
+        text = (
+            "import unittest\n\nimport pytest\n\n\n"
+            f"def test_{words[0]}():\n    assert sum(range({number % 97 + 3})) == {number}.5\n\n\n"
+            f"def test_{words[1]}():\n    with pytest.raises(ZeroDivisionError):\n        {number} / 7\n\n\n"
+            f"class TestMore(unittest.TestCase):\n    def test_{words[2]}(self):\n"
+            f"        self.assertEqual([{number}], [{number + 1}])\n\n\n"
+            f"@pytest.fixture\ndef number():\n    raise LookupError({number})\n\n\n"
+            f"def test_{words[3]}(number):\n    assert number\n\n\n"
+            f'@pytest.mark.parametrize("value", [{number}])\ndef test_{words[4]}(value):\n    assert not value\n\n\n'
+            f"def test_{words[5]}():\n    raise KeyError({number})\n"
+        )
+        tests = (
+            f"test_{words[0]}", f"test_{words[1]}", f"TestMore::test_{words[2]}", f"test_{words[3]}",
+            f"test_{words[4]}[{number}]", f"test_{words[5]}",
+        )  # fmt: skip
+        name = f"test_{rng.choice(_WORDS)}_{hashlib.sha256(seed.encode()).hexdigest()[:6]}.py"
+        return name, Canaries(text=text, tests=tests)
+
+    def mirrored(self, source: bytes, functions: Sequence[str]) -> bytes | None:
+        """The file with wrong expectations."""
+        return mirrored(source, functions)
+
+    def run_graded(
+        self,
+        session: Session,
+        recipe: Recipe,
+        mode: GradingMode,
+        *,
+        ids: Sequence[str],
+        canaries: Mapping[str, float],
+        sealed: Mapping[str, str],
+        timeout_s: float,
+        test_timeout_s: float,
+    ) -> GradedRun:
+        """Run pytest under the grader's conditions."""
+        return graded_pytest.run_graded(
+            session,
+            recipe,
+            mode,
+            ids=ids,
+            canaries=canaries,
+            sealed=sealed,
+            timeout_s=timeout_s,
+            test_timeout_s=test_timeout_s,
+        )
+
+    def record_calls(
+        self,
+        session: Session,
+        recipe: Recipe,
+        codebase: Codebase,
+        symbols: Sequence[str],
+        *,
+        ids: Sequence[str],
+        timeout_s: float,
+    ) -> CallBook:
+        """Record the calls to public symbols."""
+        return recorded_calls.record(session, recipe, codebase, symbols, ids=ids, timeout_s=timeout_s)
+
+    def replay_calls(
+        self,
+        session: Session,
+        recipe: Recipe,
+        book: CallBook,
+        *,
+        timeout_s: float,
+        hash_seed: int = 0,
+        later_s: float = 0.0,
+    ) -> list[str]:
+        """Replay them."""
+        return recorded_calls.replay(session, recipe, book, timeout_s=timeout_s, hash_seed=hash_seed, later_s=later_s)
+
+    def telling(self, recorded: Sequence[RecordedCall], stub: Sequence[str]) -> bool:
+        """Whether no stub answers them all."""
+        return recorded_calls.telling(recorded, stub)
+
+    def same_outcome(self, expected: str, found: str) -> bool:
+        """Compare two outcomes."""
+        return recorded_calls.same_outcome(expected, found)
+
+
+def _configuration(root: Path) -> str:
+    """The file that pytest would read in the untouched sources, as it lies in the sandbox."""
+    for name in ("pytest.toml", ".pytest.toml", "pytest.ini", ".pytest.ini"):
+        if (root / name).is_file():
+            return f"/testbed/{name}"
+    if (root / "pyproject.toml").is_file():
+        try:
+            tool = tomllib.loads((root / "pyproject.toml").read_text(encoding="utf-8")).get("tool", {})
+        except (ValueError, OSError):
+            tool = {}
+        if isinstance(tool, dict) and "pytest" in tool:
+            return "/testbed/pyproject.toml"
+    for name, section in (("tox.ini", "pytest"), ("setup.cfg", "tool:pytest")):
+        parser = configparser.RawConfigParser(strict=False)
+        try:
+            parser.read_string((root / name).read_text(encoding="utf-8"))
+        except (OSError, ValueError, configparser.Error):
+            continue
+        if parser.has_section(section):
+            return f"/testbed/{name}"
+    return "/dev/null"
+
+
+def _packages(environment: Path) -> list[Path]:
+    return [*environment.glob("lib/python*/site-packages"), *environment.glob("lib64/python*/site-packages")]
+
+
+@lru_cache(maxsize=64)
+def _plugins(environment: Path) -> tuple[str, ...]:
+    """Names under which distributions of the environment register plugins of pytest."""
+    names: set[str] = set()
+    for folder in _packages(environment):
+        for file in folder.glob("*.dist-info/entry_points.txt"):
+            parser = configparser.RawConfigParser(strict=False, delimiters=("=",))
+            parser.optionxform = str  # type: ignore[assignment,method-assign]
+            try:
+                parser.read_string(file.read_text(encoding="utf-8"))
+            except (OSError, ValueError, configparser.Error):
+                continue
+            if parser.has_section("pytest11"):
+                names |= set(parser.options("pytest11"))
+    return tuple(sorted(names - {"randomly", "xdist", "xdist.looponfail"}))
+
+
+@lru_cache(maxsize=64)
+def _installed(environment: Path) -> frozenset[str]:
+    """Top-level names in the environment's packages."""
+    entries = [entry for folder in _packages(environment) for entry in folder.iterdir()]
+    found = {entry.name.partition(".")[0] for entry in entries if entry.is_dir() or entry.suffix in {".py", ".so"}}
+    return frozenset(name for name in found if name.isidentifier() and not name.startswith("__"))

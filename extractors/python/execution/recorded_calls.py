@@ -1,0 +1,282 @@
+"""Recorded calls, the host's side: what to watch, what came back, and when two outcomes are equal."""
+
+from __future__ import annotations
+
+import json
+import math
+import struct
+import uuid
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from excise.errors import SandboxError
+from excise.extractors.python.execution.pytest_runner import read_bounded
+from excise.grading_protocols import CallBook
+from excise.protocols import Codebase, Session
+from excise.types import Recipe, RecordedCall, Symbol, SymbolKind, Worker
+
+_PYTHON = "/opt/env/bin/python"
+_INSIDE = "/excise/inside"
+MAX_CALLS = 200
+"""Calls of a book, spread over the functions."""
+MAX_NAMES = 500
+MAX_BOOK_BYTES = 512 << 10
+MAX_RECORD_BYTES = 64 << 20
+CALL_TIMEOUT_S = 5.0
+FLOAT_TOLERANCE = 1e-9
+"""Relative: another order of the same sums is no other behaviour."""
+
+
+def public_names(codebase: Codebase, symbols: Iterable[str], roots: Sequence[str]) -> list[str]:
+    """``module:qualname`` of the public functions and classes among (and in the modules among) ``symbols``."""
+    return [name for name, symbol in _named(codebase, symbols, roots) if symbol.is_public or _is_dunder(symbol)]
+
+
+def private_classes(codebase: Codebase, symbols: Iterable[str], roots: Sequence[str]) -> list[str]:
+    """The private classes among them: whether there are such, and what they hold, is the solver's to choose."""
+    named = _named(codebase, symbols, roots)
+    return [name for name, symbol in named if symbol.kind is SymbolKind.CLASS and not symbol.is_public]
+
+
+def _named(codebase: Codebase, symbols: Iterable[str], roots: Sequence[str]) -> list[tuple[str, Symbol]]:
+    found: dict[str, Symbol] = {}
+    for symbol_id in symbols:
+        path, _, qualname = symbol_id.partition("::")
+        module = module_of(path, roots)
+        if module is None or path not in codebase.modules or codebase.is_test(path):
+            continue
+        for symbol in codebase.modules[path].symbols:
+            inside = not qualname and "." not in symbol.qualname
+            if symbol.kind is SymbolKind.MODULE or not (inside or symbol.qualname == qualname):
+                continue
+            if "#" not in symbol.qualname:
+                found[f"{module}:{symbol.qualname}"] = symbol
+    return list(found.items())
+
+
+def _is_dunder(symbol: Symbol) -> bool:
+    return symbol.name.startswith("__") and symbol.name.endswith("__")
+
+
+def module_of(path: str, roots: Sequence[str]) -> str | None:
+    """Import name of a file, by the import root that is nearest to it."""
+    best = ""
+    for root in roots:
+        folder = "" if root in (".", "") else root.strip("/") + "/"
+        if path.startswith(folder) and len(folder) >= len(best):
+            best = folder
+    if not path.endswith(".py"):
+        return None
+    parts = path[len(best) : -3].split("/")
+    if parts[-1] == "__init__":
+        parts.pop()
+    return ".".join(parts) if parts and all(part.isidentifier() for part in parts) else None
+
+
+def record(
+    session: Session,
+    recipe: Recipe,
+    codebase: Codebase,
+    symbols: Sequence[str],
+    *,
+    ids: Sequence[str],
+    timeout_s: float,
+) -> CallBook:
+    """See :meth:`excise.protocols.Grading.record_calls`."""
+    names = public_names(codebase, symbols, recipe.roots)
+    private = private_classes(codebase, symbols, recipe.roots)
+    modules = tuple(dict.fromkeys(name.partition(":")[0] for name in names))
+    found: dict[str, Any] = {}
+    if names:
+        name = f"report-{uuid.uuid4().hex}.json"
+        request = {
+            "report": f"/excise/out/{name}",
+            "root": "/testbed",
+            "args": list(recipe.test_args),
+            "names": names,
+            "modules": list(modules),
+            "spans": _spans(codebase, symbols),
+            "ids": list(ids),
+        }
+        command = [_PYTHON, f"{_INSIDE}/excise_record.py"]
+        variables = {"PYTHONPYCACHEPREFIX": "/excise/pyc", **dict(recipe.env)}
+        session.exec(command, timeout_s=timeout_s, stdin=json.dumps(request).encode(), env=variables)
+        found = parsed(read_bounded(session.out / name, MAX_RECORD_BYTES))
+    listed = found.get("calls")
+    raw = [json.dumps(call) for call in listed if isinstance(call, dict)] if isinstance(listed, list) else []
+    told = found.get("refused")
+    refused = {str(why)[:80]: n for why, n in told.items() if isinstance(n, int)} if isinstance(told, dict) else {}
+    watched = found.get("watched")
+    return CallBook(
+        calls=tuple(spread(raw)),
+        modules=tuple(dict.fromkeys([*modules, *_words(found.get("modules"))])),
+        folders=tuple(dict.fromkeys(_words(found.get("folders")))),
+        removed=tuple(dict.fromkeys([*names, *(name.removesuffix(".__init__") for name in names), *private])),
+        watched=watched if isinstance(watched, int) else 0,
+        refused=refused,
+    )
+
+
+def _spans(codebase: Codebase, symbols: Iterable[str]) -> list[tuple[str, int, int]]:
+    """File, first and last line of each symbol."""
+    found = (codebase.symbols().get(symbol) for symbol in symbols)
+    return [(symbol.path, symbol.start_line, symbol.end_line) for symbol in found if symbol is not None]
+
+
+def _words(told: object) -> list[str]:
+    return [word for word in told if isinstance(word, str)][:MAX_NAMES] if isinstance(told, list) else []
+
+
+def spread(calls: Sequence[str]) -> list[str]:
+    """At most :data:`MAX_CALLS` of the calls, taken from the functions in turn, in their order."""
+    by_name: dict[str, list[str]] = {}
+    for call in dict.fromkeys(calls):
+        by_name.setdefault(str(json.loads(call).get("name")), []).append(call)
+    chosen: list[str] = []
+    size = 0
+    for turn in range(max(map(len, by_name.values()), default=0)):
+        for listed in by_name.values():
+            if turn < len(listed) and len(chosen) < MAX_CALLS and size + len(listed[turn]) <= MAX_BOOK_BYTES:
+                chosen.append(listed[turn])
+                size += len(listed[turn])
+    kept = set(chosen)
+    return [call for call in dict.fromkeys(calls) if call in kept]
+
+
+def replay(
+    session: Session, recipe: Recipe, book: CallBook, *, timeout_s: float, hash_seed: int, later_s: float
+) -> list[str]:
+    """See :meth:`excise.protocols.Grading.replay_calls`."""
+    path = [f"/testbed/{root}".rstrip("/.") for root in recipe.roots]
+    request = {
+        "calls": [json.loads(call) for call in book.calls],
+        "modules": list(book.modules),
+        "removed": list(book.removed),
+        "path": path,
+        "folders": [f"/testbed/{folder}".removesuffix("/.") for folder in book.folders],
+        "call_timeout_s": CALL_TIMEOUT_S,
+        "timeout_s": timeout_s,
+        "later_s": later_s,
+    }
+    variables = {"PYTHONPYCACHEPREFIX": "/excise/pyc", "PYTHONDONTWRITEBYTECODE": "1", **dict(recipe.env)}
+    variables["PYTHONHASHSEED"] = str(hash_seed)
+    command = [_PYTHON, f"{_INSIDE}/excise_replay.py"]
+    done = session.exec(command, timeout_s=timeout_s + 60, stdin=json.dumps(request).encode(), env=variables)
+    if done.worker in {Worker.INFRA_ERROR, Worker.KILLED}:
+        raise SandboxError(f"Recorded calls cannot be replayed: {done.worker}.")
+    outcomes = [""] * len(book.calls)
+    for line in done.stdout.split(b"\n"):
+        answer = parsed(line)
+        number, outcome = answer.get("n"), answer.get("outcome")
+        if isinstance(number, int) and 0 <= number < len(outcomes) and isinstance(outcome, dict):
+            outcomes[number] = "" if "lost" in outcome else json.dumps(outcome, sort_keys=True)
+    return outcomes
+
+
+def parsed(data: bytes) -> dict[str, Any]:
+    """A JSON object from a stranger; empty for anything else."""
+    try:
+        found = json.loads(data)
+    except (ValueError, RecursionError):
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+# -------------------------------------------------------------------------------------- comparison
+def same_outcome(expected: str, found: str) -> bool:
+    """Equal results of equal types, or exceptions of equal types; and equal arguments afterwards.
+
+    What nobody may rely on makes no difference: the words of an exception, what is printed where the original prints
+    nothing, the order of a dictionary (but of an ``OrderedDict``), the last digits of a float, what kind of iterator
+    brings the items.
+    """
+    first, second = parsed(expected.encode()), parsed(found.encode())
+    if not first or not second:
+        return False
+    try:
+        if not equal(first.get("after"), second.get("after")):
+            return False
+        if first.get("printed") and first["printed"] != second.get("printed"):
+            return False
+        if "raised" in first or "raised" in second:
+            return _same_error(first, second)
+        return equal(first.get("result"), second.get("result"))
+    except (RecursionError, TypeError, ValueError, KeyError, IndexError, struct.error):
+        return False
+
+
+def _same_error(first: dict[str, Any], second: dict[str, Any]) -> bool:
+    """The class by which others know the original's exception, or one derived from it; and equal exit codes."""
+    wanted, found = first.get("raised") or (), second.get("raised") or ()
+    known = next((name for name in wanted if not _is_private(name)), "")
+    return known in found and (known != "builtins:SystemExit" or _exit_code(first) == _exit_code(second))
+
+
+def _is_private(name: str) -> bool:
+    return any(part.startswith("_") for part in name.partition(":")[2].split("."))
+
+
+def _exit_code(outcome: dict[str, Any]) -> int:
+    """As the shell sees it: nothing is 0, words are 1."""
+    tag, value = (outcome.get("said") or [["c", None]])[0][:2]
+    return 0 if value is None else int(value) if tag in ("i", "c") else 1
+
+
+def answerable(recorded: Sequence[RecordedCall]) -> bool:
+    """Whether all of them came to one result, or handed one of their arguments back: a stub can do that."""
+    results = [parsed(one.outcome.encode()) for one in recorded]
+    said = [[found.get("raised"), found.get("printed"), found.get("result")] for found in results]
+    if all(equal(said[0], other) for other in said):
+        return True
+    given = [parsed(one.call.encode()) for one in recorded]
+    nodes = [[*call.get("args", ()), *(node for _, node in call.get("kwargs", ()))] for call in given]
+    return all(any(equal(node, found[2]) for node in listed) for listed, found in zip(nodes, said, strict=True))
+
+
+def telling(recorded: Sequence[RecordedCall], stub: Sequence[str]) -> bool:
+    """See :meth:`excise.grading_protocols.Grading.telling`."""
+    if not recorded:
+        return False
+    mine = [parsed(one.outcome.encode()).get("after") for one in recorded]
+    theirs = [parsed(outcome.encode()).get("after") for outcome in stub]
+    changed = any(other is not None and not equal(one, other) for one, other in zip(mine, theirs, strict=True))
+    return changed or not answerable(recorded)
+
+
+def equal(first: Any, second: Any) -> bool:
+    """Whether two encoded values are equal."""
+    if isinstance(first, list) and isinstance(second, list) and first and second:
+        if first[0] == "f" and second[0] == "f":
+            return same_float(first[1], second[1])
+        if first[0] == "z" and second[0] == "z":
+            return same_float(first[1], second[1]) and same_float(first[2], second[2])
+        if first[0] == "seen" and second[0] == "seen":
+            return first[1][0] in second[1] and equal(first[2:], second[2:])
+        if first[0] in ("d", "C", "dd", "S", "F", "dv") and first[0] == second[0]:
+            return equal(first[1:-1], second[1:-1]) and same_members(first[-1], second[-1])
+    if isinstance(first, list) and isinstance(second, list):
+        return len(first) == len(second) and all(equal(a, b) for a, b in zip(first, second, strict=True))
+    return type(first) is type(second) and bool(first == second)
+
+
+def same_float(first: str, second: str) -> bool:
+    """Bits of floats: equal, both no number, or next to each other; a zero keeps its sign."""
+    if first == second:
+        return True
+    if "nan" in (first, second):
+        return False
+    a, b = (struct.unpack(">d", bytes.fromhex(text))[0] for text in (first, second))
+    return a != 0 and b != 0 and math.isclose(a, b, rel_tol=FLOAT_TOLERANCE, abs_tol=0.0)
+
+
+def same_members(first: Any, second: Any) -> bool:
+    """Members or pairs in any order."""
+    if not isinstance(first, list) or not isinstance(second, list) or len(first) != len(second):
+        return False
+    rest = list(second)
+    for member in first:
+        place = next((n for n, other in enumerate(rest) if equal(member, other)), None)
+        if place is None:
+            return False
+        del rest[place]
+    return True

@@ -1,0 +1,188 @@
+"""Worker of a graded run: the process in which the code under test and its tests run. Its reports are not trusted.
+
+Started by ``excise_grade_supervisor.py`` with the descriptor to report to as its argument and the request on stdin.
+Measures that make a forged report hard are taken here before anything of the project is imported: hidden tests are read
+from stdin and never lie in a file, functions of the tests and of pytest are compared with their originals, and canary
+tests run among the others. Measures that make a forged report useless are taken by the host: it also runs the tests
+with inverted expectations, and replays recorded calls.
+"""
+
+import ast
+import json
+import os
+import sys
+import types
+
+INSIDE = os.path.dirname(os.path.abspath(__file__))
+if sys.path and sys.path[0] != INSIDE:
+    sys.path.insert(0, INSIDE)
+
+import _pytest.assertion.rewrite as rewrite  # noqa: E402
+import excise_run  # noqa: E402
+import pytest  # noqa: E402
+
+HOOK = rewrite.AssertionRewritingHook
+
+
+class Channel:
+    """Says things to the parent; only this process may."""
+
+    def __init__(self, fd):
+        self.fd = excise_run.out_of_reach(fd)
+        self.pid = os.getpid()
+
+    def write(self, kind, **fields):
+        if os.getpid() == self.pid:
+            data = json.dumps(dict(fields, t=kind)).encode() + b"\n"
+            while data:
+                data = data[os.write(self.fd, data) :]
+
+    def start(self, test):
+        self.write("start", id=test)
+
+    def end(self, test, rang):
+        if os.getpid() != self.pid:
+            os._exit(1)
+        self.write("end", id=test)
+        if rang:
+            os._exit(3)
+
+
+# ------------------------------------------------------------------------------ tests without files
+def seal(sources):
+    """Give pytest the hidden test files from memory: on disk they are empty."""
+    original = HOOK.exec_module
+
+    def exec_module(self, module):
+        path = getattr(module.__spec__, "origin", None)
+        source = sources.get(os.path.realpath(path)) if path else None
+        if source is None:
+            return original(self, module)
+        data = source.encode()
+        tree = ast.parse(data, filename=path)
+        rewrite.rewrite_asserts(tree, data, path, self.config)
+        code = compile(tree, path, "exec", dont_inherit=True)
+        return exec(code, module.__dict__)
+
+    HOOK.exec_module = exec_module
+
+
+# ------------------------------------------------------------------------- is the runner what it was
+WATCHED = ("_pytest", "pluggy", "pytest", "unittest", "builtins", "excise_run", "json", "importlib._bootstrap")
+
+
+def watched_modules():
+    for name, module in sorted(sys.modules.items()):
+        if isinstance(module, types.ModuleType) and any(name == w or name.startswith(w + ".") for w in WATCHED):
+            yield name, module
+
+
+def identity(value):
+    """What must stay the same of a function or class; nothing for what may change."""
+    if isinstance(value, (staticmethod, classmethod)):
+        value = value.__func__
+    if isinstance(value, property):
+        return (id(value.fget), id(value.fset))
+    if isinstance(value, types.FunctionType):
+        return (id(value), id(value.__code__), id(value.__closure__))
+    if isinstance(value, (type, types.BuiltinFunctionType)):
+        return (id(value),)
+    return None
+
+
+def photograph():
+    """Identities of all functions and classes of the runner, and of what is in these classes."""
+    seen, keep = {}, []
+    for name, module in watched_modules():
+        for attribute, value in list(vars(module).items()):
+            mark = identity(value)
+            if mark is not None:
+                seen[name, attribute] = mark
+                keep.append((value, getattr(value, "__code__", None)))
+            if isinstance(value, type) and value.__module__ == name:
+                for inner, part in list(vars(value).items()):
+                    mark = identity(part)
+                    if mark is not None:
+                        seen[name, attribute, inner] = mark
+                        keep.append((part, getattr(part, "__code__", None)))
+    return seen, keep
+
+
+def differences(before):
+    """Names whose function or class is another than it was."""
+    now = photograph()[0]
+    return [".".join(key) for key, mark in before.items() if now.get(key) != mark]
+
+
+# ------------------------------------------------------------------------------------------ the run
+class Graded(excise_run.Plugin):
+    """The runner's plugin, with canaries among the tests and a look at the runner before, between and after them."""
+
+    def __init__(self, request, channel):
+        super().__init__(
+            dict(request, ids=[*request["ids"], *request["canaries"]]), channel, frozenset(request["done"])
+        )
+        self.places = request["canaries"]
+        self.before = None
+        self.keep = None
+
+    @pytest.hookimpl(trylast=True)
+    def pytest_collection_modifyitems(self, config, items):
+        super().pytest_collection_modifyitems(config, items)
+        canaries = {item.nodeid: item for item in items if item.nodeid in self.places}
+        tests = [item for item in items if item.nodeid not in self.places]
+        ends = [n + 1 for n in range(len(tests)) if n + 1 == len(tests) or tests[n].fspath != tests[n + 1].fspath]
+        ends = [0, *ends]
+        placed = {}
+        for test, share in self.places.items():
+            if test in canaries:
+                place = ends[0] if share <= 0 else ends[-1] if share >= 1 else ends[int(share * len(ends))]
+                placed.setdefault(place, []).append(canaries[test])
+        order = []
+        for n in range(len(tests) + 1):
+            order += placed.get(n, [])
+            order += tests[n : n + 1]
+        items[:] = order
+
+    def pytest_collection_finish(self, session):
+        super().pytest_collection_finish(session)
+        self.compare()
+
+    def pytest_sessionfinish(self, session):
+        self.compare()
+
+    def compare(self):
+        names = differences(self.before)
+        if sys.gettrace() is not None or sys.getprofile() is not None:
+            names.append("sys.settrace")
+        if names:
+            self.report.write("changed", names=names[:50])
+
+
+def main():
+    request = json.load(sys.stdin)
+    channel = Channel(int(sys.argv[1]))
+    sys.path[:] = [entry for entry in sys.path if entry not in (INSIDE, "")]
+    root = request["root"]
+    if not request["safe_path"]:
+        sys.path.insert(0, root)
+    os.environ["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"
+    if request["sealed"]:
+        seal({os.path.realpath(os.path.join(root, path)): text for path, text in request["sealed"].items()})
+    plugin = excise_run.limited(Graded(request, channel), request["test_timeout_s"], channel)
+    arguments = ["-c", request["ini"], "--rootdir", root, "--confcutdir", root, "-o", "addopts="]
+    arguments += ["-p", "no:cacheprovider", "-p", "no:randomly", "--continue-on-collection-errors", "-qq", "--tb=no"]
+    for name in request["plugins"]:
+        arguments += ["-p", name]
+    arguments += excise_run.profile_of(request["args"])[1]
+    wanted = dict(request, ids=[*request["ids"], *request["canaries"]])
+    sys.argv = ["pytest"]
+    plugin.before, plugin.keep = photograph()
+    code = int(pytest.main(arguments + excise_run.paths_of(wanted), plugins=[plugin]))
+    if os.getpid() == channel.pid:
+        channel.write("code", code=code)
+    os._exit(0)
+
+
+if __name__ == "__main__":
+    main()

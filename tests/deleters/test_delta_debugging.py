@@ -1,0 +1,43 @@
+"""Delta debugging finds the largest clean part."""
+
+from __future__ import annotations
+
+from itertools import combinations
+
+import pytest
+
+from excise.deleters.delta_debugging import largest_clean
+
+
+@pytest.mark.parametrize("bad", [*combinations(range(8), 0), *combinations(range(8), 1), *combinations(range(8), 3)])
+def test_bad_items_are_left_out(bad: tuple[int, ...]) -> None:
+    def is_clean(subset: frozenset[int]) -> bool:
+        return not subset & set(bad)
+
+    assert largest_clean(range(8), is_clean, 200) == frozenset(range(8)) - set(bad)
+
+
+def test_items_that_need_each_other() -> None:
+    def is_clean(subset: frozenset[str]) -> bool:
+        return ("a" in subset) == ("b" in subset) and "z" not in subset
+
+    assert largest_clean(["a", "b", "c", "z"], is_clean, 100) == {"a", "b", "c"}
+
+
+def test_nothing_is_clean() -> None:
+    assert largest_clean([1, 2, 3], lambda s: False, 100) == frozenset()
+    assert largest_clean([], lambda s: True, 100) == frozenset()
+
+
+@pytest.mark.parametrize("budget", [0, 1, 3, 10])
+def test_the_budget_is_kept_and_no_question_is_repeated(budget: int) -> None:
+    asked: list[frozenset[int]] = []
+
+    def is_clean(subset: frozenset[int]) -> bool:
+        asked.append(subset)
+        return len(subset) < 3
+
+    answer = largest_clean(range(16), is_clean, budget)
+    assert len(asked) <= budget
+    assert len(set(asked)) == len(asked)
+    assert not answer or answer in asked

@@ -1,0 +1,249 @@
+"""The deterministic problem statement."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+import pytest
+
+from excise.deleters.all_deleters import get
+from excise.deleters.statement.problem_statement import LEVELS, write_statement
+from excise.errors import ConfigError
+from excise.extractors.python.analysis.codebase import PythonCodebase
+from excise.types import Deletion, Feature, FeatureKind, Outcome, Repo, Verdict, Visibility
+from excise.verifiers.candidate import Candidate
+from excise.verifiers.gate_statement import StatementIsComplete
+
+FILES = {
+    "pkg/__init__.py": "from .core import Box, halve\n\n__all__ = ['Box', 'halve']\n",
+    "pkg/core.py": (
+        "def halve(number, *, exact=False):\n"
+        '    """Half of ``number``.\n\n    >>> halve(4)\n    2\n\n    Exact halves are fractions.\n    """\n'
+        "    return secret_recipe(number, exact)\n\n\n"
+        "def secret_recipe(number, exact):\n    return number / 2 if exact else number // 2\n\n\n"
+        "def quarter(number):\n    return halve(halve(number))\n\n\n"
+        "class Box:\n"
+        '    """Holds one thing."""\n\n'
+        "    def __init__(self, thing):\n        self._thing = thing\n\n"
+        "    def open(self):\n"
+        '        """What is inside."""\n        return self._thing\n\n'
+        "    def _shake(self):\n        return 'rattle'\n"
+    ),
+    "tests/test_core.py": (
+        "from pkg.core import Box, halve\n\n\n"
+        "def test_halve():\n    assert halve(4) == 2\n\n\n"
+        "def test_box():\n    assert Box(1).open() == 1\n    assert Box(1)._shake()\n"
+    ),
+}
+LONG_BOX = (
+    "class Box:\n"
+    "    def open(self):\n"
+    '        """What is inside.\n\n        counted = sum(len(layer) for layer in self.layers)\n        """\n'
+    "        counted = sum(len(layer) for layer in self.layers)\n"
+    "        expected = self.capacity - self.reserved_space\n"
+    "        wrapped = [layer.unwrap() for layer in self.layers]\n"
+    "        return wrapped if counted == expected else None\n\n"
+    "    def _shake(self):\n        return 'rattle'\n"
+)
+REPO = Repo(repo="pkg", base_commit="0" * 40, tree="1" * 40, source="dir:pkg", version="1.2")
+
+
+HALVE, HALVE_TESTS = "pkg/core.py::halve", ("tests/test_core.py::test_halve",)
+BOX, BOX_TESTS = "pkg/core.py::Box", ("tests/test_core.py::test_box",)
+DOCS = {"docs/use.md": "Numbers are halved by `halve(number, *, exact=False)`, which rounds towards zero.\n"}
+
+
+def take_out(codebase: PythonCodebase, symbol: str, tests: tuple[str, ...], deleter: str = "remove") -> Deletion:
+    feature = Feature(
+        feature_id="f", kind=FeatureKind.FUNCTION, tier=1, entry=(symbol,), symbols=(symbol,), tests=tests
+    )
+    return get(deleter).delete(codebase, feature)
+
+
+def statement(
+    symbol: str,
+    tests: tuple[str, ...],
+    deleter: str = "remove",
+    files: dict[str, str] = FILES,
+    **options: object,
+) -> tuple[str, str]:
+    codebase = PythonCodebase.from_texts(files)
+    deletion = take_out(codebase, symbol, tests, deleter)
+    return write_statement(codebase, deletion, REPO, tests, **options)  # type: ignore[arg-type]
+
+
+def judged(symbol: str, tests: tuple[str, ...], text: str) -> Verdict:
+    """What gate 10 says about a statement."""
+    codebase = PythonCodebase.from_texts(FILES)
+    candidate = Candidate(
+        bench=SimpleNamespace(codebase=codebase),  # type: ignore[arg-type]
+        deletion=take_out(codebase, symbol, tests),
+        instance_id="x",
+        trusted=frozenset(tests),
+        fail_to_pass=tests,
+        statement=text,
+    )
+    (verdict,) = StatementIsComplete().check(candidate).verdicts
+    return verdict
+
+
+def test_a_function_is_named_with_signature_place_docstring_and_callers() -> None:
+    text, interface = statement("pkg/core.py::halve", ("tests/test_core.py::test_halve",))
+    assert text.startswith("# Bring back `halve`\n\npkg 1.2 used to offer")
+    assert "### `pkg/core.py`" in text
+    assert "def halve(number, *, exact=False)" in text
+    assert "> Half of ``number``." in text
+    assert "- `pkg/core.py::quarter`: `return halve(halve(number))`" in text
+    assert "- `pkg/__init__.py` offered `halve` as well." in text
+    assert "One test that is not in this checkout (from `tests/test_core.py`)" in text
+    assert interface == "pkg/core.py: def halve(number, *, exact=False)"
+
+
+def test_the_code_is_not_in_it() -> None:
+    text, _ = statement("pkg/core.py::halve", ("tests/test_core.py::test_halve",))
+    assert "secret_recipe" not in text
+
+
+def test_a_class_comes_with_its_public_members_and_private_ones_that_tests_use() -> None:
+    text, interface = statement("pkg/core.py::Box", ("tests/test_core.py::test_box",))
+    assert "class Box" in text
+    assert "def open(self)" in text
+    assert "def _shake(self)" in interface
+
+
+def test_a_stub_is_called_one() -> None:
+    text, _ = statement("pkg/core.py::halve", ("tests/test_core.py::test_halve",), deleter="stub")
+    assert text.startswith("# Implement `halve`")
+
+
+# -------------------------------------------------------------------------------------- visibility
+@pytest.mark.parametrize(
+    ("visibility", "signature", "prose"),
+    [
+        (Visibility.TESTS, True, True),
+        (Visibility.DOCSTRING, True, True),
+        (Visibility.SIGNATURE, True, False),
+        (Visibility.BEHAVIOUR, False, True),
+    ],
+)
+@pytest.mark.parametrize("deleter", ["remove", "stub"])
+def test_visibility_decides_about_signatures_docstrings_and_docs(
+    visibility: Visibility, signature: bool, prose: bool, deleter: str
+) -> None:
+    text, interface = statement(HALVE, HALVE_TESTS, deleter, visibility=visibility, documents=DOCS)
+    assert ("exact=False" in text) is signature
+    assert ("exact=False" in interface) is signature
+    assert ("Half of" in text) is prose
+    assert ("rounds towards zero" in text) is prose
+    assert ("## What the documentation says" in text) is prose
+    assert "`halve`" in text
+    assert "### `pkg/core.py`" in text
+    assert "One test that is not in this checkout" in text or deleter == "stub"
+
+
+def test_levels_differ() -> None:
+    texts = {statement(HALVE, HALVE_TESTS, visibility=level, documents=DOCS)[0] for level in LEVELS}
+    assert len(texts) == 3, "what the statement says with tests in sight is what it says without"
+    assert len(LEVELS) == 4
+
+
+def test_a_level_that_is_not_implemented_is_refused() -> None:
+    with pytest.raises(ConfigError, match="sample_tests is not implemented"):
+        statement(HALVE, HALVE_TESTS, visibility=Visibility.SAMPLE_TESTS)
+
+
+def test_behaviour_gives_bare_names() -> None:
+    text, interface = statement(BOX, BOX_TESTS, visibility=Visibility.BEHAVIOUR)
+    assert interface.splitlines() == [
+        "pkg/core.py: class `Box`",
+        "pkg/core.py: method `Box.__init__`",
+        "pkg/core.py: method `Box.open`",
+        "pkg/core.py: method `Box._shake`",
+    ]
+    assert "\n\nclass `Box`\n> Holds one thing.\n\n" in text
+    assert "\n\nmethod `Box.open`\n> What is inside.\n\n" in text
+    assert "(self" not in text
+    assert "```" not in text
+
+
+def test_behaviour_says_what_kind_of_thing_it_is() -> None:
+    source = (
+        "import functools\n\n\nclass e(ValueError):\n"
+        "    @property\n    def f(self):\n        return self._f\n\n"
+        "    @f.setter\n    def f(self, value):\n        self._f = value\n\n"
+        "    @classmethod\n    async def d(cls, a: str = ' -> (') -> dict[str, tuple[()]]:\n"
+        '        """d(a) -> dict\n\n        Make one; see d(a: str = \' -> (\').\n        """\n        return {}\n'
+    )
+    files = {"pkg/core.py": source, "tests/test_core.py": "from pkg.core import e\n\n\ndef test_e():\n    e.d\n"}
+    text, interface = statement(
+        "pkg/core.py::e", ("tests/test_core.py::test_e",), files=files, visibility=Visibility.BEHAVIOUR
+    )
+    assert interface.splitlines() == [
+        "pkg/core.py: class `e` (of `ValueError`)",
+        "pkg/core.py: property `e.f`",
+        "pkg/core.py: async class method `e.d`",
+    ]
+    assert text.count("property `e.f`") == 1
+    assert "> Make one; see d." in text
+    assert "str" not in text
+
+
+@pytest.mark.parametrize("visibility", LEVELS)
+@pytest.mark.parametrize(("symbol", "tests"), [(HALVE, HALVE_TESTS), (BOX, BOX_TESTS)])
+def test_every_level_passes_gate_10(visibility: Visibility, symbol: str, tests: tuple[str, ...]) -> None:
+    text, _ = statement(symbol, tests, visibility=visibility, documents=DOCS)
+    assert judged(symbol, tests, text).outcome is Outcome.PASSED
+
+
+# ------------------------------------------------------------------------------------------- docs
+def test_docs_are_quoted_with_their_place() -> None:
+    text, _ = statement(HALVE, HALVE_TESTS, documents=DOCS)
+    assert (
+        "## What the documentation says\n\nFrom `docs/use.md`:\n\n"
+        "> Numbers are halved by `halve(number, *, exact=False)`, which rounds towards zero.\n"
+    ) in text
+
+
+def test_docs_that_repeat_the_code_are_not_quoted() -> None:
+    line = "return secret_recipe(number, exact)"
+    documents = {"README.md": f"The function `halve` is no more than {line} and nothing else.\n"}
+    assert "documentation" not in statement(HALVE, HALVE_TESTS, documents=documents)[0]
+    wrapped = {"README.md": "The function `halve` is no more than return\nsecret_recipe(number, exact) and no less.\n"}
+    assert "documentation" not in statement(HALVE, HALVE_TESTS, documents=wrapped)[0]
+
+
+# ---------------------------------------------------------------------------------------- gate 10
+def test_gate_10_looks_at_members_of_classes() -> None:
+    text, _ = statement(BOX, BOX_TESTS)
+    verdict = judged(BOX, BOX_TESTS, text.replace("_shake", "_other").replace("open", "close"))
+    assert verdict.reason == "statement_incomplete"
+    assert "_shake" in verdict.detail
+    assert "open" in verdict.detail
+
+
+@pytest.mark.parametrize("mark", ["", "> ", "    # ", "+"])
+def test_gate_10_finds_quoted_code_of_members(mark: str) -> None:
+    codebase = PythonCodebase.from_texts({**FILES, "pkg/core.py": LONG_BOX})
+    tests = BOX_TESTS
+    deletion = take_out(codebase, BOX, tests)
+    text, _ = write_statement(codebase, deletion, REPO, tests)
+    candidate = Candidate(
+        bench=SimpleNamespace(codebase=codebase),  # type: ignore[arg-type]
+        deletion=deletion,
+        instance_id="x",
+        trusted=frozenset(tests),
+        fail_to_pass=tests,
+        statement=text,
+    )
+    (verdict,) = StatementIsComplete().check(candidate).verdicts
+    assert verdict.outcome is Outcome.PASSED, verdict.detail
+    candidate.statement += "".join(f"{mark}{line.strip()}\n" for line in LONG_BOX.splitlines())
+    (verdict,) = StatementIsComplete().check(candidate).verdicts
+    assert verdict.reason == "statement_gives_code"
+
+
+# --------------------------------------------------------------------------------------- examples
+def test_examples_are_part_of_what_a_docstring_says() -> None:
+    text, _ = statement(HALVE, HALVE_TESTS)
+    assert "> >>> halve(4)\n> 2\n" in text
+    assert "Exact halves are fractions." in text

@@ -1,0 +1,171 @@
+"""Which paragraphs of a project's documentation are about a symbol."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from excise.deleters.statement.project_docs import (
+    MAX_CHARS,
+    MAX_PARAGRAPHS,
+    Quote,
+    paragraphs,
+    quotes,
+    read_documents,
+    rendered,
+)
+from excise.extractors.python.analysis.codebase import PythonCodebase
+
+SOURCES = {
+    "src/pkg/core.py": (
+        "def halve(number):\n    return number // 2\n\n\n"
+        "def get(number):\n    return number\n\n\n"
+        "def filter(number):\n    return number\n\n\n"
+        "class Box:\n    def open(self):\n        return 1\n\n    def level(self):\n        return 1\n"
+    ),
+    "src/pkg/other.py": "class Tin:\n    def open(self):\n        return 1\n\n    def get(self):\n        return 2\n",
+}
+CODEBASE = PythonCodebase.from_texts(SOURCES)
+
+
+def found(text: str, *names: str, deleted: str = "") -> list[Quote]:
+    symbols = [CODEBASE.symbols()[f"src/pkg/core.py::{name}" if name else "src/pkg/core.py"] for name in names]
+    return quotes({"README.md": text}, CODEBASE, symbols, [deleted])
+
+
+@pytest.mark.parametrize(
+    ("text", "name", "is_about"),
+    [
+        ("Numbers get smaller with `halve` and nothing else.", "halve", True),
+        ("Numbers get smaller with ``halve()`` and nothing else.", "halve", True),
+        ("Numbers get smaller with ``halve(4)`` and nothing else.", "halve", True),
+        ("Numbers get smaller with halve(4) and nothing else.", "halve", True),
+        ("Numbers get smaller with [`halve`](api.md) and nothing else.", "halve", True),
+        ("Numbers get smaller with :func:`halve` and nothing else.", "halve", True),
+        ("Numbers get smaller with :py:func:`~pkg.core.halve` and nothing else.", "halve", True),
+        ("Numbers get smaller with `half <pkg.halve>` and nothing else.", "halve", True),
+        ("Numbers get smaller with `@halve` and nothing else.", "halve", True),
+        ("Numbers get smaller with `numpy.halve` and nothing else.", "halve", False),
+        ("We halve numbers and do nothing else here.", "halve", False),
+        ("Numbers get smaller with `halve-it` and nothing else.", "halve", False),
+        ("Numbers get smaller with behalve(3) and nothing else.", "halve", False),
+        ("The value of `get` is ambiguous, as there are two.", "get", False),
+        ("The value of `pkg.core.get` is not ambiguous at all.", "get", True),
+        ("The builtin `filter` is most often not ours.", "filter", False),
+        ("But our own `core.filter` is meant by this.", "filter", True),
+        ("A lid comes off with `Box.open` and nothing else.", "Box.open", True),
+        ("A lid comes off with `box.open()` and nothing else.", "Box.open", True),
+        ("A lid comes off with :meth:`~pkg.core.Box.open` and nothing else.", "Box.open", True),
+        ("A lid comes off with `Tin.open` and nothing else.", "Box.open", False),
+        ("A lid comes off with `open()` and nothing else.", "Box.open", False),
+        ("Set the parameter `level` to what you like.", "Box.level", False),
+        ("Its method `level` tells how full it is.", "Box.level", True),
+        ("It is told by `level()` how full it is.", "Box.level", True),
+        ("All of it stands in `pkg.core` of this package.", "", True),
+        ("All of it stands in `core` of this package.", "", False),
+    ],
+)
+def test_what_counts_as_naming(text: str, name: str, is_about: bool) -> None:
+    assert bool(found(text, name)) is is_about
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "```python\nThe function halve(3) is called here, among others.\n```",
+        "~~~\nThe function halve(3) is called here, among others.\n~~~",
+        "Text:\n\n    The function halve(3) is called here, among others.\n",
+        "Example::\n\n  The function halve(3) is called here, among others.\n\n  And halve(4) is called there by us.\n",
+        ".. code-block:: python\n\n   The function halve(3) is called here, among others.\n",
+        ".. code-block:: python\n   :caption: one\n\n   The function halve(3) is called here, among others.\n",
+        ".. The function halve(3) is called here, among others.\n",
+        ">>> halve(4)  # the function of which all of this speaks\n2\n",
+        "The function `halve` works like this:\n>>> halve(4)\n2\n",
+        "Type `>>> halve(4)` at the prompt and see what comes.",
+        "from pkg.core import halve; print(halve(number), 'and', 'other', 'long', 'words')",
+        "for number in halve(4): print(number, something, other, more, of, it)",
+        "result = halve(4)  # which is what we want to know\n",
+        "# The title that speaks of `halve` and others\n",
+        "The title that speaks of `halve` and others\n===========================================\n",
+        "| The table | of `halve` and | others that are here |\n",
+        "=======  ==========\nThe name    what `halve` and others do here\n=======  ==========\n",
+        "<p>The function `halve` is called here, among others.</p>\n",
+        "`halve`, `quarter`, `double`, `Box`, and `Tin`",
+        "$ python -c 'halve(4)' and more words than five of them\n",
+    ],
+)
+def test_code_titles_and_tables_are_no_prose(text: str) -> None:
+    assert found(text, "halve") == []
+
+
+def test_prose_around_code_is_kept() -> None:
+    text = (
+        "Title\n=====\n\nThe function :func:`halve` is\nused like this::\n\n    halve(4)\n\n    halve(5)\n\n"
+        ".. note::\n\n    It is said that `halve` rounds towards zero.\n\n"
+        ".. versionadded:: 1.2\n   The ``halve`` function is new in this one.\n\n"
+        "* use `halve` for all numbers you meet\n* nothing at all for the others\n"
+    )
+    assert paragraphs(text) == (
+        "The function :func:`halve` is used like this",
+        "It is said that `halve` rounds towards zero.",
+        "1.2 The ``halve`` function is new in this one.",
+        "use `halve` for all numbers you meet",
+        "nothing at all for the others",
+    )
+
+
+def test_the_ends_of_sentences_that_code_tore_apart_are_left_out() -> None:
+    assert paragraphs("Call\n\n```\nhalve(4)\n```\n\nand see what becomes of the number.\n") == ()
+
+
+def test_lines_of_the_deleted_code_are_not_quoted() -> None:
+    text = "What `halve` does is to return number // 2 and no more."
+    assert found(text, "halve")
+    assert found(text, "halve", deleted="def halve(number):\n    return   number // 2\n") == []
+
+
+def test_what_a_docstring_says_already_is_not_said_again() -> None:
+    codebase = PythonCodebase.from_texts(
+        {"a.py": 'def f():\n    """Half of it, says\n    `f()`, or so I think.\n    """\n'}
+    )
+    documents = {"README": "Half of it, says `f()`, or so I think.\n"}
+    assert quotes(documents, codebase, [codebase.symbols()["a.py::f"]], []) == []
+
+
+def test_quotes_are_few_and_prefer_what_no_other_names() -> None:
+    about = [f"Number {n} of the things that `halve` does for us." for n in range(9)]
+    text = "\n\n".join([*about, "And the `Box` is made for all of them.", "x" * 2000])
+    chosen = found(text, "halve", "Box")
+    assert len(chosen) == MAX_PARAGRAPHS == 3
+    assert [quote.text for quote in chosen] == [*about[:2], "And the `Box` is made for all of them."]
+    long = "\n\n".join(f"Number {n} of what `halve` does: {'very ' * 100}much." for n in range(9))
+    assert len(found(long, "halve")) == 2
+    assert sum(len(quote.text) for quote in found(long, "halve")) <= MAX_CHARS
+    assert found(text, "halve", "Box") == chosen
+
+
+def test_rendering_names_each_document_once() -> None:
+    parts = [Quote("README.md", "A " * 80, frozenset()), Quote("README.md", "B", frozenset())]
+    text = rendered([*parts, Quote("docs/c.rst", "C", frozenset())])
+    assert text.count("From `README.md`:") == 1
+    assert text.endswith("> B\n\nFrom `docs/c.rst`:\n\n> C")
+    assert all(len(line) <= 112 for line in text.splitlines())
+
+
+def test_which_files_are_documentation(tmp_path: Path) -> None:
+    kept = ["README.rst", "readme", "docs/a.md", "docs/deep/b.rst", "doc/c.txt"]
+    left = [
+        "CHANGELOG.md", "docs/changelog.md", "docs/changes/1.rst", "docs/news/2.md", "docs/whats_new.rst",
+        "HISTORY.rst", "docs/release_notes.md", "docs/versions.rst", "docs/conf.py", "src/README.md", "notes.md",
+        "docs/x.ipynb",
+    ]  # fmt: skip
+    for path in [*kept, *left]:
+        (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / path).write_bytes(b"text \xff")
+    (tmp_path / "docs" / "link.md").symlink_to("/etc/passwd")
+    (tmp_path / "docs" / "huge.md").write_bytes(b"x" * (2 << 20))
+    paths = [path.relative_to(tmp_path).as_posix() for path in tmp_path.rglob("*") if not path.is_dir()]
+    read = read_documents(tmp_path, paths)
+    assert list(read) == ["README.rst", "readme", "doc/c.txt", "docs/a.md", "docs/deep/b.rst"]
+    assert set(read.values()) == {"text \ufffd"}
