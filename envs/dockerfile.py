@@ -10,11 +10,11 @@ import tarfile
 from dataclasses import dataclass
 from pathlib import Path
 
-from excise.envs.install_env import uv_version, version_variables
-from excise.envs.installer import PLACER
-from excise.envs.layout import ENV, HOME, REPO, base_env
-from excise.envs.lockfile import lock_text
+from excise.envs.install.install_sandbox import uv_version, version_variables
+from excise.envs.install.lockfile import lock_text
+from excise.envs.install.uv_installer import PLACER
 from excise.envs.model_driven.docker_lines import command_lines
+from excise.envs.sandbox.mount_points import ENV, HOME, REPO, base_env
 from excise.types import Environment, Recipe, Repo
 
 TOOLS = ("build-essential", "git", "pkg-config")

@@ -20,7 +20,7 @@ from typing import Any
 
 from excise.config import Settings
 from excise.datasets.taskset import TaskSet
-from excise.envs.layout import REPO
+from excise.envs.sandbox.mount_points import REPO
 from excise.errors import ExciseError, SandboxError, StoreError
 from excise.pipeline.grading import Grader
 from excise.pipeline.once import Once

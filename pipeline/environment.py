@@ -6,7 +6,7 @@ import time
 from dataclasses import dataclass, field
 
 from excise.config import Settings
-from excise.envs.advice import advice_for
+from excise.envs.install.advice import advice_for
 from excise.pipeline.model_environment import may_mend, model_stage
 from excise.pipeline.stage import rejection_of
 from excise.pipeline.stages import Sourced, baseline_stage, environment_stage, fetch

@@ -12,8 +12,8 @@ from excise.agents.messages import Client
 from excise.agents.replay import Recording, ReplayClient, ReplayTranscript
 from excise.agents.transcript import Transcript
 from excise.config import ModelSettings, Settings
-from excise.envs.install_job import Installed
-from excise.envs.model_driven.job import Job, mend
+from excise.envs.install.install_job import Installed
+from excise.envs.model_driven.model_installer import Job, mend
 from excise.envs.model_driven.prompts import VERSION
 from excise.errors import AgentError, EnvironmentFailure
 from excise.pipeline.cache import StageCache, stage_key

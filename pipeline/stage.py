@@ -15,7 +15,7 @@ from typing import Concatenate, ParamSpec, TypeVar
 
 import excise
 from excise.config import Settings
-from excise.envs.host import host_state
+from excise.envs.sandbox.host_identity import host_state
 from excise.errors import EnvironmentFailure, ExciseError, SandboxError, StageTimeout, StoreError
 from excise.pipeline.cache import StageCache, stage_key
 from excise.types import Rejection, Worker
@@ -26,7 +26,7 @@ R = TypeVar("R")
 GRACE_S = 600.0
 """Seconds that a stage may take beyond what its commands may take."""
 MENDABLE = frozenset({"python_unavailable", "missing_system_lib"})
-"""Reasons that may go away when something is installed on the host (:func:`excise.envs.host.host_state`)."""
+"""Reasons that may go away when something is installed on the host (see ``envs/sandbox/host_identity.py``)."""
 
 
 def stage(

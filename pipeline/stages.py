@@ -10,14 +10,14 @@ from pathlib import Path
 
 from excise.config import Settings
 from excise.datasets.store import Store
-from excise.envs.install import install
-from excise.envs.install_job import Installed
+from excise.envs.install.coverage_layer import tool_layer
+from excise.envs.install.install import install
+from excise.envs.install.install_job import Installed
 from excise.envs.interpreters import find_interpreters
-from excise.envs.layout import open_to_all
-from excise.envs.model_driven.carry_out import carry_out
+from excise.envs.model_driven.install_commands import carry_out
+from excise.envs.plan.plan_recipe import plan
+from excise.envs.sandbox.mount_points import open_to_all
 from excise.envs.sandboxes import get_sandbox
-from excise.envs.stage0.plan import plan
-from excise.envs.tools import tool_layer
 from excise.errors import EnvironmentFailure
 from excise.extractors.fetch.trees import git_tree_hash, list_files, pack
 from excise.extractors.finder import MIN_LOC, find_features

@@ -34,7 +34,7 @@ def run_baseline(bench: Workbench, warm: Path | None = None) -> Baseline:
 
     The byte code that the first run compiles becomes the layer ``warm``, from which later runs start.
     Raises :class:`EnvironmentFailure` with a class: ``no_tests, collect_error, timeout, oom, low_pass, flaky,
-    import_error, unreproducible, infra``, or what the failing tests want (:mod:`excise.envs.causes`).
+    import_error, unreproducible, infra``, or what the failing tests want (:mod:`excise.envs.install.failure_classes`).
     """
     runs: list[TestRun] = []
     for number in range(bench.settings.baseline_runs):

@@ -6,8 +6,8 @@ from collections import Counter
 from collections.abc import Mapping
 
 from excise.config import VerdictSettings
-from excise.envs.causes import Cause, cause_of, main_cause
-from excise.envs.system_packages import what_to_install
+from excise.envs.install.failure_classes import Cause, cause_of, main_cause
+from excise.envs.install.system_packages import what_to_install
 from excise.errors import EnvironmentFailure
 from excise.types import Baseline, Status, TestRun
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
-from excise.envs.layout import REPO
+from excise.envs.sandbox.mount_points import REPO
 from excise.protocols import GateReport
 from excise.types import Visibility
 from excise.verifiers.candidate import Candidate

@@ -16,7 +16,7 @@ from excise.config import VerdictSettings
 from excise.deleters.patches.git_patches import apply_patch, touched
 from excise.deleters.statement.project_docs import read_documents
 from excise.envs.interpreters import interpreter_of
-from excise.envs.layout import REPO, base_env, project_mounts
+from excise.envs.sandbox.mount_points import REPO, base_env, project_mounts
 from excise.errors import PatchError
 from excise.extractors.fetch.trees import git_tree_hash, list_files
 from excise.extractors.languages import get_language

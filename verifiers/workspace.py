@@ -14,8 +14,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from excise.envs.layout import base_env, open_to_all, project_mounts
 from excise.envs.processes import own_temporary, sweep_temporary
+from excise.envs.sandbox.mount_points import base_env, open_to_all, project_mounts
 from excise.protocols import Mount, Session
 from excise.verifiers.shipped import materialise
 from excise.verifiers.workbench import Edits, Workbench

@@ -1,6 +1,6 @@
 """The bubblewrap sandbox: no daemon, no image, a few milliseconds.
 
-A session is one :mod:`holder <excise.envs.bubblewrap.holder>` process that owns the mounts; every command is one
+A session is one :mod:`holder <excise.envs.bubblewrap.supervisor>` process that owns the mounts; every command is one
 ``bwrap`` in it, with fresh process, network, IPC and user namespaces, no capabilities, a read-only root and a filter of
 system calls. Started by root, commands run under an unprivileged uid of the session's own (bubblewrap started by root
 alone would leave ``/proc/sys`` writable). The kernel is shared with the host: this is not a virtual machine.
@@ -19,9 +19,9 @@ from typing import Any
 
 from excise.envs.bubblewrap.cgroups import writable_groups
 from excise.envs.bubblewrap.session import BubblewrapSession
-from excise.envs.limits import require_limits
 from excise.envs.processes import sweep_temporary
-from excise.envs.seccomp import filter_program
+from excise.envs.sandbox.limits import require_limits
+from excise.envs.sandbox.seccomp import filter_program
 from excise.errors import SandboxError
 from excise.protocols import Capabilities, Mount, Policy, SandboxOptions, Session
 

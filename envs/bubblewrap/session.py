@@ -14,10 +14,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from excise.envs.bubblewrap.holder_groups import remove_groups
+from excise.envs.bubblewrap.control_groups import remove_groups
 from excise.envs.bubblewrap.pump import Pump
-from excise.envs.bubblewrap.spawner import hand_over
-from excise.envs.common_session import CommonSession
+from excise.envs.bubblewrap.zygote_client import hand_over
+from excise.envs.sandbox.session_base import CommonSession
 from excise.errors import SandboxError
 from excise.protocols import Completed, Policy
 from excise.types import Worker

@@ -1,9 +1,9 @@
 """The process that a worker's sandboxes are forked from; run as a script with ``-I -S``, standard library only.
 
 Starting an interpreter and mounting ``/usr`` with its masks is most of what a sandbox costs, so it is done once per
-worker: this process makes a mount namespace (for ordinary users inside a user namespace), builds the shared parts of
-the root in it, and forks a :mod:`holder <excise.envs.bubblewrap.holder>` for every socket it is handed, one ahead of
-what is asked for. It holds no sandbox itself, runs nothing of anybody, and ends when the worker's end of its socket
+worker. This process makes a mount namespace (for ordinary users inside a user namespace), builds the shared parts of
+the root in it, and forks a supervisor (:mod:`excise.envs.bubblewrap.supervisor`) for every socket that it receives; one
+spare supervisor is always ready. The zygote runs no command of a sandbox, and exits when the worker's end of its socket
 closes.
 """
 
@@ -23,10 +23,10 @@ import shutil
 import signal
 import socket
 
-from excise.envs.bubblewrap.holder import stand_by
-from excise.envs.bubblewrap.holder_calls import own_namespace, umount
-from excise.envs.bubblewrap.holder_groups import remove_groups
-from excise.envs.bubblewrap.holder_root import Root
+from excise.envs.bubblewrap.control_groups import remove_groups
+from excise.envs.bubblewrap.kernel_calls import own_namespace, umount
+from excise.envs.bubblewrap.shared_root import Root
+from excise.envs.bubblewrap.supervisor import stand_by
 from excise.envs.processes import own_temporary
 
 

@@ -7,7 +7,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from excise.envs.docker.engine import OWNER, is_podman, owner
+from excise.envs.docker.docker_engine import OWNER, is_podman, owner
 from excise.protocols import Mount, Policy
 
 INSIDE = Path(__file__).resolve().parent / "inside"

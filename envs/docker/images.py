@@ -12,12 +12,12 @@ import hashlib
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from excise.envs.docker.base import HOST, base_image, has_image
+from excise.envs.docker.base_image import HOST, base_image, has_image
 from excise.envs.docker.container import process_limits
-from excise.envs.docker.engine import OWNER, engine_errors, owner
+from excise.envs.docker.docker_engine import OWNER, engine_errors, owner
+from excise.envs.docker.layer_archives import Part
 from excise.envs.docker.layering import add_layer, commit
 from excise.envs.docker.packages import install_packages
-from excise.envs.docker.packing import Part
 from excise.envs.host_lock import host_lock
 from excise.protocols import Mount
 

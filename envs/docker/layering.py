@@ -14,7 +14,7 @@ import tarfile
 import tempfile
 from typing import Any
 
-from excise.envs.docker.packing import Part
+from excise.envs.docker.layer_archives import Part
 
 _LABELS = {"excise": "environment"}
 

@@ -12,12 +12,12 @@ from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import Any
 
-from excise.envs.docker.engine import INSTALL, connect, engine_errors, sweep
+from excise.envs.docker.docker_engine import INSTALL, connect, engine_errors, sweep
 from excise.envs.docker.images import environment_image
 from excise.envs.docker.session import DockerSession
-from excise.envs.limits import require_limits
 from excise.envs.processes import sweep_temporary
-from excise.envs.seccomp import filter_program
+from excise.envs.sandbox.limits import require_limits
+from excise.envs.sandbox.seccomp import filter_program
 from excise.errors import SandboxError
 from excise.protocols import Capabilities, Mount, Policy, SandboxOptions, Session
 

@@ -9,13 +9,13 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from excise.envs.common_session import CommonSession
-from excise.envs.docker.channel import Channel, Closed
+from excise.envs.docker.attached_stream import Channel, Closed
 from excise.envs.docker.container import create_container
-from excise.envs.docker.engine import engine_errors
+from excise.envs.docker.docker_engine import engine_errors
 from excise.envs.docker.unpacking import LayerWriter, write_results
 from excise.envs.processes import own_temporary
-from excise.envs.seccomp import filter_program
+from excise.envs.sandbox.seccomp import filter_program
+from excise.envs.sandbox.session_base import CommonSession
 from excise.errors import SandboxError
 from excise.protocols import Completed, Mount, Policy
 from excise.types import Worker

@@ -5,8 +5,8 @@ from __future__ import annotations
 import base64
 import json
 
-from excise.envs.layout import ENV
-from excise.envs.model_driven.mocks import MOCKS
+from excise.envs.model_driven.mock_files import MOCKS
+from excise.envs.sandbox.mount_points import ENV
 from excise.types import Recipe
 
 PRELUDE = "set -euo pipefail\n"

@@ -14,9 +14,9 @@ from excise.agents.messages import Client, Message, Request
 from excise.agents.tools import Arguments, Result, Tool, ToolError
 from excise.agents.transcript import Transcript
 from excise.envs.model_driven.goals import Goal, attain, enough, objections
+from excise.envs.model_driven.install_context import Site
 from excise.envs.model_driven.prompts import GOALS_SYSTEM, goals_task
-from excise.envs.model_driven.reading import reading_tools
-from excise.envs.model_driven.site import Site
+from excise.envs.model_driven.reading_tools import reading_tools
 from excise.errors import EnvironmentFailure
 
 MAX_STEPS = 15

@@ -12,13 +12,13 @@ from excise.agents.loop import Limits, Outcome, converse
 from excise.agents.messages import Client, Message, Request
 from excise.agents.tools import Arguments, Result, Tool, ToolError
 from excise.agents.transcript import Transcript
-from excise.envs.install_job import Installed
+from excise.envs.install.install_job import Installed
 from excise.envs.model_driven.goals import Goal, output_of, said
-from excise.envs.model_driven.mocks import MAX_BYTES, objection
+from excise.envs.model_driven.mock_files import MAX_BYTES, objection
 from excise.envs.model_driven.prompts import INSTALL_SYSTEM, install_task
-from excise.envs.model_driven.reading import read_file_tool
+from excise.envs.model_driven.reading_tools import read_file_tool
+from excise.envs.model_driven.rollback_session import Workshop
 from excise.envs.model_driven.verification import goals_met
-from excise.envs.model_driven.workshop import Workshop
 from excise.errors import EnvironmentFailure
 from excise.types import Recipe
 

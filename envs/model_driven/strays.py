@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 from pathlib import Path
 
-from excise.envs.model_driven.site import Site
+from excise.envs.model_driven.install_context import Site
 from excise.errors import EnvironmentFailure
 
 _OURS = frozenset({"_virtualenv.py", "excise_mocks.pth", "__pycache__", "easy-install.pth"})

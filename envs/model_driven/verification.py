@@ -7,10 +7,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Protocol
 
-from excise.envs.install_job import Installed
+from excise.envs.install.install_job import Installed
 from excise.envs.model_driven.goals import MIN_HELD_OUT, Goal, attain
-from excise.envs.model_driven.mocks import tests_touching
-from excise.envs.model_driven.site import Site
+from excise.envs.model_driven.install_context import Site
+from excise.envs.model_driven.mock_files import tests_touching
 from excise.errors import EnvironmentFailure
 from excise.types import Baseline, Status, TestRun
 

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
-from excise.envs.layout import base_env
+from excise.envs.sandbox.mount_points import base_env
 from excise.protocols import Session
 from excise.types import Status, Task
 from excise.verifiers.grading.intake import take_in

@@ -15,8 +15,8 @@ from pathlib import Path
 import pytest
 
 import excise.envs.bubblewrap.sandbox as backend
-from excise.envs.bubblewrap import spawner
-from excise.envs.bubblewrap.holder_groups import remove_groups
+from excise.envs.bubblewrap import zygote_client as spawner
+from excise.envs.bubblewrap.control_groups import remove_groups
 from excise.envs.processes import own_name
 from excise.errors import SandboxError
 from excise.protocols import Mount, Policy, SandboxOptions
@@ -43,7 +43,7 @@ session = promises.opened()
 work = lambda: promises.sh(session, "setsid sleep {marker} & sleep {marker}", timeout_s=60)
 threading.Thread(target=work, daemon=True).start()
 time.sleep(0.5)
-from excise.envs.bubblewrap import spawner
+from excise.envs.bubblewrap import zygote_client as spawner
 print(json.dumps([session.holder, [spawner.base_folder(), *promises.session_folders(session)]]), flush=True)
 time.sleep(60)
 """

@@ -14,8 +14,8 @@ from pathlib import Path
 import pytest
 
 from excise.datasets.taskset import TaskSet
-from excise.envs.docker import engine
-from excise.envs.docker.packing import Part
+from excise.envs.docker import docker_engine as engine
+from excise.envs.docker.layer_archives import Part
 from excise.envs.docker.sandbox import DockerSandbox, sweep_all
 from excise.errors import EnvironmentFailure, SandboxError
 from excise.protocols import Mount, Policy, SandboxOptions

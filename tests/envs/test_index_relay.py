@@ -17,9 +17,9 @@ from pathlib import Path
 
 import pytest
 
-from excise.envs.index_pages import File, rewrite
-from excise.envs.index_relay import PROGRAM, SOCKET, IndexRelay
-from excise.envs.index_settings import index_settings
+from excise.envs.index.index_pages import File, rewrite
+from excise.envs.index.index_relay import PROGRAM, SOCKET, IndexRelay
+from excise.envs.index.index_settings import index_settings
 
 WHEEL = b"not really a wheel"
 DIGEST = hashlib.sha256(WHEEL).hexdigest()

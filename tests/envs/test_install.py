@@ -12,17 +12,17 @@ from pathlib import Path
 import pytest
 
 from excise.envs.bubblewrap.sandbox import BubblewrapSandbox
-from excise.envs.import_check import check_imports
-from excise.envs.index_relay import IndexRelay
-from excise.envs.install import install
-from excise.envs.install_attempts import first_attempt, next_attempt, relax
-from excise.envs.install_env import install_environ
-from excise.envs.install_failures import InstallFailure, classify
-from excise.envs.install_job import Installed
+from excise.envs.index.index_relay import IndexRelay
+from excise.envs.install.import_check import check_imports
+from excise.envs.install.install import install
+from excise.envs.install.install_attempts import first_attempt, next_attempt, relax
+from excise.envs.install.install_failures import InstallFailure, classify
+from excise.envs.install.install_job import Installed
+from excise.envs.install.install_sandbox import install_environ
+from excise.envs.install.layer_contents import prune_built_layer
 from excise.envs.interpreters import choose, find_interpreters
-from excise.envs.layers import prune_built_layer
-from excise.envs.layout import ENV, base_env, project_mounts
-from excise.envs.stage0.plan import plan
+from excise.envs.plan.plan_recipe import plan
+from excise.envs.sandbox.mount_points import ENV, base_env, project_mounts
 from excise.errors import EnvironmentFailure
 from excise.extractors.fetch.trees import git_tree_hash
 from excise.protocols import Policy

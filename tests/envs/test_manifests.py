@@ -9,7 +9,7 @@ import pytest
 
 from excise.envs.manifests.manifest import Manifest
 from excise.envs.manifests.pyproject import poetry_specifier
-from excise.envs.manifests.read import read_manifest
+from excise.envs.manifests.read_manifest import read_manifest
 
 
 def manifest(root: Path, **files: str) -> Manifest:

@@ -10,9 +10,9 @@ import pytest
 from excise.envs.interpreters import find_interpreters
 from excise.envs.manifests.commands import pytest_commands
 from excise.envs.manifests.manifest import Manifest
-from excise.envs.manifests.read import read_manifest
-from excise.envs.stage0.plan import plan
-from excise.envs.stage0.test_command import test_command as command_of
+from excise.envs.manifests.read_manifest import read_manifest
+from excise.envs.plan.plan_recipe import plan
+from excise.envs.plan.pytest_command import test_command as command_of
 from excise.types import Recipe, Repo, SourceSpec
 
 

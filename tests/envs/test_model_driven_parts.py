@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 from pydantic import ValidationError
 
-from excise.envs.model_driven.changes import changed_sources, new_files, require_pristine
+from excise.envs.model_driven.checkout_integrity import changed_sources, new_files, require_pristine
 from excise.envs.model_driven.docker_lines import command_lines
 from excise.envs.model_driven.goals import Goal, draw, enough, objections
-from excise.envs.model_driven.mocks import objection
+from excise.envs.model_driven.mock_files import objection
 from excise.envs.model_driven.strays import stray_modules
 from excise.errors import EnvironmentFailure
 from excise.types import Recipe

@@ -9,10 +9,10 @@ import pytest
 
 from excise.config import Settings
 from excise.envs.bubblewrap.sandbox import BubblewrapSandbox
-from excise.envs.host import host_state, rootfs_identity
-from excise.envs.layers import compose, missing_files
-from excise.envs.lockfile import lock_text, read_hashes
+from excise.envs.install.layer_contents import compose, missing_files
+from excise.envs.install.lockfile import lock_text, read_hashes
 from excise.envs.manifests.digest import manifest_digest
+from excise.envs.sandbox.host_identity import host_state, rootfs_identity
 from excise.errors import EnvironmentFailure
 from excise.pipeline import stage, stages
 from excise.pipeline.cache import StageCache

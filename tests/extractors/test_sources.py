@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from excise.envs.manifests.read import read_manifest
+from excise.envs.manifests.read_manifest import read_manifest
 from excise.errors import SourceError
 from excise.extractors.fetch.project_info import read_project_info
 from excise.extractors.fetch.untrusted_archives import unpack_archive

@@ -16,8 +16,8 @@ from typing import Any
 import pytest
 
 from excise.datasets.taskset import TaskSet
-from excise.envs import common_session
 from excise.envs.processes import own_name
+from excise.envs.sandbox import session_base as common_session
 from excise.errors import SandboxError, StoreError
 from excise.pipeline import arena as arenas
 from excise.pipeline.arena import TaskArena

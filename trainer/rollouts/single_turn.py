@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 from enum import StrEnum
 
 from excise.agents.messages import Message
-from excise.envs.layout import REPO
+from excise.envs.sandbox.mount_points import REPO
 from excise.trainer.records import Ending, Generation, Stop
 from excise.trainer.rollouts.attempt import Attempt
 from excise.trainer.rollouts.chat import Bridge, Chat, ChatTokenizer, thinking_in, without_thinking

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from excise.deleters.patches.git_patches import touched
-from excise.envs.common_session import compare
+from excise.envs.sandbox.session_base import compare
 from excise.types import Task
 from excise.verifiers.stored import candidate_of
 from excise.verifiers.workbench import Workbench

@@ -11,7 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from excise.deleters.patches.git_patches import touched
-from excise.envs.layout import REPO, base_env, project_mounts
+from excise.envs.sandbox.mount_points import REPO, base_env, project_mounts
 from excise.grading_protocols import CallBook, GradedRun, GradingMode
 from excise.protocols import Mount, Session
 from excise.types import GradingKit, RecordedCall, Status, Task

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
-from excise.envs.layout import REPO
+from excise.envs.sandbox.mount_points import REPO
 from excise.types import Symbol
 from excise.verifiers.candidate import Candidate
 from excise.verifiers.leaks.contents import Content

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
 
-from excise.envs.layout import ENV, OUT
+from excise.envs.sandbox.mount_points import ENV, OUT
 from excise.errors import SandboxError
 from excise.protocols import Mount, Session
 

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from excise.envs.host_lock import host_folder, host_lock
-from excise.envs.layout import ENV, REPO, library_of
+from excise.envs.sandbox.mount_points import ENV, REPO, library_of
 from excise.protocols import Mount, Session
 from excise.verifiers.leaks.contents import Content, Contents, read_content
 from excise.verifiers.leaks.decoding import read_file

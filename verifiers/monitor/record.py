@@ -15,7 +15,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from excise.envs.layout import HOME, REPO
+from excise.envs.sandbox.mount_points import HOME, REPO
 from excise.protocols import Completed, Session
 from excise.verifiers.monitor.events import Step, Trajectory, clipped
 

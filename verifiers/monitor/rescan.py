@@ -10,7 +10,7 @@ import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from excise.envs.layout import REPO
+from excise.envs.sandbox.mount_points import REPO
 from excise.errors import SandboxError
 from excise.protocols import Session
 from excise.types import Quarantine, content_id

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from excise.envs.layout import ENV, REPO
+from excise.envs.sandbox.mount_points import ENV, REPO
 from excise.protocols import Completed, Session
 
 INSIDE = Path(__file__).parent / "inside"

@@ -1,0 +1,154 @@
+"""The root file system under every environment's image: this host's own, a bootstrapped one, or any image by name.
+
+``host`` holds what bubblewrap's sandboxes show: the allow-list of :mod:`excise.envs.sandbox.rootfs`. The interpreters
+of this machine then find the libraries that they were linked with. Nothing is fetched from a registry.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import io
+import os
+import shutil
+import subprocess
+import tarfile
+import tempfile
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from excise.envs.docker.docker_engine import engine_errors
+from excise.envs.host_lock import host_lock
+from excise.envs.sandbox.rootfs import rootfs_plan
+from excise.errors import SandboxError
+
+REPOSITORY = "excise-base"
+HOST, BOOTSTRAP = "host", "debootstrap"
+_VERSION = 2
+_EMPTY = ("proc", "sys", "dev", "tmp", "run", "home/agent", "var/tmp", "excise", "root")
+_MODES = {"tmp": 0o1777, "var/tmp": 0o1777, "home/agent": 0o777}
+"""podman gives what it mounts on a folder the mode of that."""
+_NEVER = ("/usr/share/man", "/usr/share/info", "/usr/share/locale", "/usr/src", "/usr/lib/debug")
+"""Parts of ``/usr`` that no test reads, and that would make the image larger by a tenth."""
+
+
+def base_image(client: Any, name: str) -> str:
+    """Name of an image that the engine has; made first if it is one of ours. Raises :class:`SandboxError`."""
+    if name not in {HOST, BOOTSTRAP}:
+        with engine_errors(f"The image {name} is not there; pull or load it first"):
+            return str(client.images.get(name).id)
+    tag = f"{REPOSITORY}:{host_state() if name == HOST else bootstrap_state()}"
+    with host_lock(tag):
+        if not has_image(client, tag):
+            with engine_errors("The base image cannot be made"), tempfile.TemporaryDirectory() as folder:
+                if name == HOST:
+                    _import(client, tag, host_archive(Path(folder)))
+                else:
+                    _import(client, tag, bootstrapped(Path(folder)))
+    return tag
+
+
+def has_image(client: Any, tag: str) -> bool:
+    """Whether the engine has an image of that name."""
+    import docker
+
+    try:
+        client.api.inspect_image(tag)
+    except docker.errors.ImageNotFound:
+        return False
+    return True
+
+
+def _import(client: Any, tag: str, command: list[str]) -> None:
+    """Load the archive that a command writes as an image."""
+    with tempfile.TemporaryFile() as said, subprocess.Popen(command, stdout=subprocess.PIPE, stderr=said) as process:
+        assert process.stdout is not None
+        labels = ["LABEL excise=base"]  # podman 4 takes no tag but in the name
+        client.api.import_image_from_stream(process.stdout, repository=tag, changes=labels)
+        process.stdout.close()
+        said.seek(0)
+        if process.wait() > 1:  # 1: files that this user may not read are left out, as in bubblewrap
+            raise SandboxError(f"The base image cannot be packed: {said.read()[-500:].decode(errors='replace')}")
+
+
+# ---------------------------------------------------------------------------------------------- host
+@cache
+def host_state() -> str:
+    """A name for the state of this host's system: its packages, and what was put beside them."""
+    digest = hashlib.sha256(f"{_VERSION}{os.geteuid()}".encode())
+    for path in ("/etc/os-release", "/var/lib/dpkg/status", "/var/lib/rpm/rpmdb.sqlite", "/lib/apk/db/installed"):
+        with contextlib.suppress(OSError):
+            digest.update(Path(path).read_bytes())
+    for folder in ("/usr", "/usr/bin", "/usr/lib", "/usr/local", "/usr/local/bin", "/usr/local/lib", "/usr/share"):
+        with contextlib.suppress(OSError):
+            digest.update(f"{folder}{os.stat(folder).st_mtime_ns}".encode())
+    return digest.hexdigest()[:24]
+
+
+def host_archive(folder: Path) -> list[str]:
+    """The command that writes the host's root file system, as far as sandboxes may see it, as an archive."""
+    plan = rootfs_plan()
+    skeleton = folder / "skeleton.tar"
+    with tarfile.open(skeleton, "w") as archive:
+        for name in (*_EMPTY, "etc"):
+            _add_folder(archive, name, _MODES.get(name, 0o755))
+        for name, target in plan["links"].items():
+            info = tarfile.TarInfo(name)
+            info.type, info.linkname = tarfile.SYMTYPE, target
+            archive.addfile(info)
+        for name, text in plan["texts"].items():
+            info = tarfile.TarInfo(f"etc/{name}")
+            info.size = len(text.encode())
+            archive.addfile(info, io.BytesIO(text.encode()))
+    parts = ["usr", *plan["folders"], *(f"etc/{n}" for n in plan["etc"] if Path("/etc", n).exists())]
+    line = ["tar", "--create", "--directory=/", "--ignore-failed-read", "--owner=0", "--group=0"]
+    line += ["--numeric-owner", "--sort=name", "--warning=none"]
+    line += [f"--exclude={path.lstrip('/')}/*" for path in (*plan["masks"], *_NEVER)]
+    skeleton.write_bytes(without_end(skeleton.read_bytes()))
+    script = 'cat "$1"; shift; exec "$@"'
+    return ["sh", "-c", script, "sh", str(skeleton), *line, *parts]
+
+
+def without_end(archive: bytes) -> bytes:
+    """An archive without the empty blocks that end it, so that another one can follow."""
+    return archive.rstrip(b"\0") + bytes(-len(archive.rstrip(b"\0")) % 512)
+
+
+def _add_folder(archive: tarfile.TarFile, name: str, mode: int) -> None:
+    info = tarfile.TarInfo(name)
+    info.type, info.mode = tarfile.DIRTYPE, mode
+    archive.addfile(info)
+
+
+# ----------------------------------------------------------------------------------------- bootstrap
+def bootstrap_state() -> str:
+    """A name for what debootstrap makes here."""
+    return hashlib.sha256(f"debootstrap {_VERSION} {_suite()}".encode()).hexdigest()[:24]
+
+
+def _suite() -> str:
+    found = dict(line.split("=", 1) for line in Path("/etc/os-release").read_text().splitlines() if "=" in line)
+    return found.get("VERSION_CODENAME", "").strip('"') or "stable"
+
+
+def bootstrapped(folder: Path) -> list[str]:
+    """Make a minimal system of this host's distribution; the command that writes it. Raises :class:`SandboxError`."""
+    program = shutil.which("debootstrap") or shutil.which("debootstrap", path="/usr/sbin")
+    if program is None or os.geteuid() != 0:
+        raise SandboxError(
+            'debootstrap needs root, and apt-get install debootstrap. Or use docker.base_image = "host".'
+        )
+    root = folder / "root"
+    packages = "--include=python3,ca-certificates,build-essential"
+    done = subprocess.run(
+        [program, "--variant=minbase", packages, _suite(), str(root)], capture_output=True, check=False
+    )
+    if done.returncode != 0:
+        raise SandboxError(f"debootstrap failed: {done.stdout[-500:].decode(errors='replace').strip()}")
+    for name, text in rootfs_plan()["texts"].items():
+        (root / "etc" / name).write_text(text)
+    for name in _EMPTY:
+        (root / name).mkdir(parents=True, exist_ok=True)
+        (root / name).chmod(_MODES.get(name, 0o755))
+    return ["tar", "--create", f"--directory={root}", "--numeric-owner", "--exclude=./var/cache/apt/*", "."]

@@ -1,0 +1,94 @@
+"""The order in which an installation is tried again, each time giving up as little as possible."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+
+from packaging.requirements import InvalidRequirement, Requirement
+from packaging.utils import canonicalize_name
+
+from excise.envs.install.install_failures import InstallFailure
+from excise.types import Recipe
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Attempt:
+    """One way to install: what, released before when, and how the project is built."""
+
+    requirements: tuple[str, ...]
+    """Requirements beside the project."""
+    cutoff: str
+    """Only releases before this; empty for all."""
+    mode: str
+    """``editable``, ``wheel``, ``legacy`` or ``path``: see :attr:`excise.types.Recipe.editable`."""
+    constraints: tuple[str, ...] = ()
+    """Versions of the project's own lock."""
+    relaxed: bool = False
+    """Pins and upper bounds of ``requirements`` were taken off."""
+    evidence: tuple[str, ...] = ()
+    """What was given up, and why."""
+
+
+def first_attempt(recipe: Recipe) -> Attempt:
+    """As the recipe says."""
+    return Attempt(
+        requirements=recipe.requirements,
+        cutoff=recipe.cutoff,
+        mode=recipe.editable,
+        constraints=recipe.constraints,
+    )
+
+
+def next_attempt(attempt: Attempt, failure: InstallFailure, *, setuptools: bool = True) -> Attempt | None:
+    """What to try after a failure; ``None`` if nothing is left. ``setuptools``: it is what builds the project."""
+    why = failure.detail.rpartition("\n")[2][:200]
+    left = _without(attempt.requirements, failure.missing)
+    following: Attempt | None = None
+    if failure.reason == "infra":
+        following = None
+    elif left != attempt.requirements:
+        following = _changed(attempt, f"not on the index: {', '.join(failure.missing)}", requirements=left)
+    elif failure.of_project and attempt.mode == "editable" and setuptools:
+        following = _changed(attempt, f"the project does not build as it asks ({why}): older setuptools", mode="legacy")
+    elif failure.of_project and attempt.mode == "editable":
+        following = _changed(attempt, f"the project is not built in place ({why}): as a wheel", mode="wheel")
+    elif failure.of_project and attempt.mode in ("legacy", "wheel"):
+        following = _changed(attempt, f"the project does not build ({why}): its folder is put on the path", mode="path")
+    elif attempt.constraints:
+        following = _changed(attempt, f"the project's lock does not fit here ({why}): without it", constraints=())
+    elif attempt.cutoff:
+        following = _changed(attempt, f"nothing fits before {attempt.cutoff} ({why}): all releases", cutoff="")
+    elif not attempt.relaxed:
+        left = relax(attempt.requirements)
+        following = _changed(attempt, f"requirements do not fit ({why}): without pins", requirements=left, relaxed=True)
+    elif (left := _without(attempt.requirements, failure.unbuilt)) != attempt.requirements:
+        following = _changed(attempt, f"cannot be built: {', '.join(failure.unbuilt)} ({why})", requirements=left)
+    return following
+
+
+def relax(requirements: Iterable[str]) -> tuple[str, ...]:
+    """Requirements without pins and upper bounds; lower bounds, extras and markers stay."""
+    return tuple(_relaxed(text) for text in requirements)
+
+
+def _relaxed(text: str) -> str:
+    try:
+        wanted = Requirement(text)
+    except InvalidRequirement:
+        return text
+    lower = ",".join(sorted(str(s) for s in wanted.specifier if s.operator in (">=", ">", "!=")))
+    extras = f"[{','.join(sorted(wanted.extras))}]" if wanted.extras else ""
+    marker = f" ; {wanted.marker}" if wanted.marker else ""
+    return f"{wanted.name}{extras}{lower}{marker}"
+
+
+def _without(requirements: tuple[str, ...], names: tuple[str, ...]) -> tuple[str, ...]:
+    gone = {canonicalize_name(name) for name in names}
+    return tuple(text for text in requirements if canonicalize_name(re.split(r"[\[<>=!~; (]", text)[0]) not in gone)
+
+
+def _changed(attempt: Attempt, why: str, **changes: object) -> Attempt:
+    changed: Attempt = replace(attempt, evidence=(*attempt.evidence, f"installer: {why}"), **changes)  # type: ignore[arg-type]
+    return changed

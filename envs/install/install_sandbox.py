@@ -1,0 +1,92 @@
+"""What an installing sandbox is given: uv, a cache, and the relay to the package indexes of the host."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+from collections.abc import Mapping, Sequence
+from functools import cache
+from pathlib import Path
+
+from uv import find_uv_bin
+
+from excise.envs.index.index_relay import IndexRelay
+from excise.envs.interpreters import Interpreter
+from excise.envs.sandbox.mount_points import base_env, project_mounts
+from excise.protocols import Mount
+from excise.types import Recipe, Repo
+
+UV = "/excise/uv"
+"""uv's path inside."""
+CACHE = "/excise/cache"
+"""Cache of this one installation: what a project's build writes there never reaches another project."""
+
+_CERTIFICATES = ("SSL_CERT_FILE", "PIP_CERT", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE")
+_PROXIES = re.compile(r"(HTTP|HTTPS|ALL|NO)_PROXY", re.IGNORECASE)
+
+
+@cache
+def uv_version() -> str:
+    """Version of the uv that installs."""
+    answer = subprocess.run([find_uv_bin(), "--version"], capture_output=True, text=True, check=True, timeout=30)
+    return answer.stdout.split()[1]
+
+
+def install_environ(
+    repo: Repo, recipe: Recipe, relay: IndexRelay, environ: Mapping[str, str] = os.environ
+) -> dict[str, str]:
+    """Variables of an installing session: nothing of the host's, but where its package indexes are relayed.
+
+    A recipe whose build is let onto the network gets the host's proxies and certificates too, if no password is in
+    them.
+    """
+    variables = base_env() | dict(recipe.env) | version_variables(repo) | relay.variables()
+    if recipe.build_network:
+        variables |= {n: v for n, v in environ.items() if _PROXIES.fullmatch(n) and "@" not in v}
+        if certificates := _certificates(environ):
+            variables["SSL_CERT_FILE"] = certificates[0]
+    return variables | {
+        "UV_CACHE_DIR": CACHE,
+        "UV_LINK_MODE": "copy",
+        "UV_NO_CONFIG": "1",
+        "UV_NO_PROGRESS": "1",
+        "UV_PYTHON_DOWNLOADS": "never",
+        "UV_HTTP_RETRIES": "1",
+        "NO_COLOR": "1",
+        "PYTHONDONTWRITEBYTECODE": "1",
+    }
+
+
+def install_mounts(
+    interpreter: Interpreter,
+    source_layers: Sequence[Path],
+    relay: IndexRelay,
+    recipe: Recipe,
+    environment: Sequence[Path] = (),
+) -> list[Mount]:
+    """The checkout and the environment, both writable; uv, its cache, the relay, and what a local index needs."""
+    mounts = project_mounts(interpreter, source_layers, environment, writable_env=True)
+    mounts.append(Mount(target=UV, layers=(find_uv_bin(),)))
+    mounts.append(Mount(target=CACHE, layers=(), writable=True))
+    paths = [*relay.settings.local, *(_certificates(os.environ) if recipe.build_network else ())]
+    outside = [p for p in dict.fromkeys(paths) if Path(p).exists() and not p.startswith(("/etc/ssl", "/usr/"))]
+    return [*mounts, *relay.mounts(), *(Mount(target=path, layers=(path,)) for path in outside)]
+
+
+def _certificates(environ: Mapping[str, str]) -> list[str]:
+    return [environ[name] for name in _CERTIFICATES if environ.get(name)]
+
+
+def version_variables(repo: Repo) -> dict[str, str]:
+    """Tell the version to build tools that would ask git for it: there is no history in the sandbox."""
+    version = repo.version if re.fullmatch(r"\d[\w.!+-]*", repo.version) else "0.0.0"
+    name = re.sub(r"[-_.]+", "_", repo.repo.rpartition("/")[2]).upper()
+    return {
+        "SETUPTOOLS_SCM_PRETEND_VERSION": version,
+        f"SETUPTOOLS_SCM_PRETEND_VERSION_FOR_{name}": version,
+        "PBR_VERSION": version,
+        "PDM_BUILD_SCM_VERSION": version,
+        "POETRY_DYNAMIC_VERSIONING_BYPASS": version,
+        "UV_DYNAMIC_VERSIONING_BYPASS": version,
+    }

@@ -1,0 +1,224 @@
+"""Runs uv inside an open sandbox session until an environment stands."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from packaging.utils import canonicalize_name
+
+from excise.envs.install.install_attempts import Attempt, first_attempt, next_attempt
+from excise.envs.install.install_failures import InstallFailure, decisive
+from excise.envs.install.system_packages import what_to_install
+from excise.envs.install.uv_runner import LOCK, PYTHON, UvRunner, dated, output
+from excise.envs.interpreters import Interpreter
+from excise.envs.manifests.manifest import Manifest, table, words
+from excise.envs.manifests.pyproject import load_pyproject
+from excise.envs.sandbox.mount_points import REPO
+from excise.errors import EnvironmentFailure
+from excise.protocols import Completed
+from excise.types import Recipe, Repo
+
+_CONSTRAINTS = "/tmp/excise-constraints.txt"
+_WHEEL, _PLACER = "/tmp/excise-wheel", "/tmp/excise-place.py"
+_MAX_ATTEMPTS = 8
+PLACER = Path(__file__).resolve().parent / "inside" / "place_wheel.py"
+"""Program that lays a wheel's files into the checkout."""
+
+
+class Installer:
+    """Installs in one session. Nothing of it runs outside the sandbox."""
+
+    def __init__(self, runner: UvRunner, repo: Repo, manifest: Manifest, sources: Path) -> None:
+        self.runner, self.repo, self.manifest, self.sources = runner, repo, manifest, sources
+
+    # ------------------------------------------------------------------------- finding out what to install
+    def install(self, recipe: Recipe) -> Recipe:
+        """Make the environment from nothing but the recipe; returns the recipe as it was really carried out.
+
+        Raises :class:`EnvironmentFailure` with the class of the first failure that no retry got around.
+        """
+        attempt, first = first_attempt(recipe), None
+        for _ in range(_MAX_ATTEMPTS):
+            failure = self._try(attempt, recipe)
+            if failure is None:
+                return self._carried_out(recipe, attempt)
+            if failure.reason in {"infra", "network_required"}:
+                first = failure
+                break
+            first = first or failure
+            following = next_attempt(attempt, failure, setuptools=self._uses_setuptools())
+            if following is None:
+                break
+            attempt = following
+        assert first is not None
+        detail = [f"{self.repo.repo}: cannot be installed.", first.detail]
+        if first.reason == "missing_system_lib":
+            detail.append(what_to_install(first.detail, recipe.system_packages))
+        raise EnvironmentFailure("\n".join(filter(None, detail)), reason=first.reason)
+
+    def add(self, requirements: Sequence[str], recipe: Recipe) -> bool:
+        """Install more into the environment as it stands; whether that worked."""
+        return self.runner.pip("install", *dated(recipe.cutoff), *requirements).rc == 0
+
+    def relocate(self, recipe: Recipe) -> Recipe:
+        """Replace an installed copy of the project by a line that puts its folders on the path."""
+        if self.manifest.name:
+            self.runner.pip("uninstall", self.manifest.name)
+        self._write_path(recipe.roots)
+        return replace(
+            recipe,
+            editable="path",
+            evidence=(*recipe.evidence, "installer: an installed copy hid the checkout and was removed"),
+        )
+
+    def lock(self, cutoff: str) -> tuple[tuple[str, ...], dict[str, str]]:
+        """The distributions installed beside the project, and their hashes; see ``install_job.Solution``."""
+        found = self.freeze()
+        return found, self.runner.hashes(found, cutoff)
+
+    def freeze(self) -> tuple[str, ...]:
+        """``name==version`` of everything installed but the project itself, sorted."""
+        return self.runner.freeze(self.manifest.name)
+
+    # ------------------------------------------------------------------------------------ from a lock alone
+    def install_lock(self, recipe: Recipe, lock: Sequence[str], hashes: Mapping[str, str]) -> None:
+        """A fresh environment with exactly the distributions of a lock; with ``hashes``, only from those files.
+
+        Raises :class:`EnvironmentFailure`.
+        """
+        self.runner.fresh_venv()
+        how: tuple[str, ...] = ("--require-hashes",) if hashes else ()
+        if recipe.editable == "legacy":  # everything is built with these, so they come first
+            tools = [line for line in lock if line.partition("==")[0] in self._tool_names()]
+            self._install_lines(tools, hashes, (*how, *dated(recipe.cutoff)))
+            how = (*how, "--no-build-isolation")
+        self._install_lines(lock, hashes, (*how, *dated(recipe.cutoff)))
+
+    def place(self, recipe: Recipe) -> None:
+        """Put the project itself into an environment that has all it requires.
+
+        Raises :class:`EnvironmentFailure`.
+        """
+        if recipe.editable == "path":
+            self._write_path(recipe.roots)
+            self._build_extensions()
+            return
+        if recipe.editable == "wheel":
+            self._require(self._place_wheel(recipe, recipe.cutoff))
+            return
+        how = ["--no-build-isolation"] if recipe.editable == "legacy" else []
+        done = self.runner.pip("install", "--no-deps", *dated(recipe.cutoff), *how, "-e", REPO)
+        self._require(done)
+
+    def _install_lines(self, lock: Sequence[str], hashes: Mapping[str, str], how: Iterable[str]) -> None:
+        self.runner.put_lock(lock, hashes)
+        self._require(self.runner.pip("install", "--no-deps", *how, "-r", LOCK))
+
+    def _require(self, done: Completed) -> None:
+        if done.rc != 0:
+            failure = self.runner.classify(done)
+            raise EnvironmentFailure(
+                f"{self.repo.repo}: cannot be installed from its lock.\n{failure.detail}", reason=failure.reason
+            )
+
+    def _tool_names(self) -> set[str]:
+        named = (re.match(r"[\w.-]+", text.strip()) for text in self._build_requires())
+        return {"setuptools", "wheel"} | {canonicalize_name(match[0]) for match in named if match}
+
+    # --------------------------------------------------------------------------------- attempts
+    def _try(self, attempt: Attempt, recipe: Recipe) -> InstallFailure | None:
+        self.runner.fresh_venv()
+        if attempt.mode == "legacy" or (attempt.mode == "path" and self._has_extensions()):
+            prepared = self.runner.pip(
+                "install", _old_setuptools(self.runner.interpreter), "wheel", *self._build_requires()
+            )
+            if prepared.rc != 0 and attempt.mode == "legacy":
+                return replace(self.runner.classify(prepared), of_project=True, missing=())
+        self.runner.session.put(_CONSTRAINTS, "".join(f"{line}\n" for line in attempt.constraints).encode())
+        what = (
+            ["-c", _CONSTRAINTS, *self._what(attempt, recipe)] if attempt.constraints else self._what(attempt, recipe)
+        )
+        done = self.runner.pip("install", *dated(attempt.cutoff), *what)
+        if done.rc != 0:
+            return self.runner.classify(done)
+        if attempt.mode == "path":
+            self._write_path(recipe.roots)
+            self._build_extensions()
+        if attempt.mode == "wheel" and self.manifest.name:
+            self.runner.pip("uninstall", self.manifest.name)  # a requirement may have brought a released copy along
+        if attempt.mode == "wheel" and (placed := self._place_wheel(recipe, attempt.cutoff)).rc != 0:
+            return replace(self.runner.classify(placed), of_project=True)
+        return self._check_runner()
+
+    def _place_wheel(self, recipe: Recipe, cutoff: str) -> Completed:
+        how = ["--quiet", "--wheel", "--out-dir", _WHEEL, "--python", PYTHON, *dated(cutoff)]
+        built = self.runner.uv("build", *how, REPO)
+        if built.rc != 0:
+            return built
+        self.runner.session.put(_PLACER, PLACER.read_bytes())
+        return self.runner.run(PYTHON, _PLACER, _WHEEL, REPO, ",".join(recipe.roots), ",".join(recipe.packages))
+
+    def _uses_setuptools(self) -> bool:
+        return "setuptools" in self.manifest.build_backend
+
+    def _what(self, attempt: Attempt, recipe: Recipe) -> list[str]:
+        if attempt.mode in ("path", "wheel"):
+            extras = [r for extra in recipe.extras for r in self.manifest.extras.get(extra, ())]
+            return [*self.manifest.dependencies, *extras, *attempt.requirements]
+        extras_text = f"[{','.join(recipe.extras)}]" if recipe.extras else ""
+        how = ["--no-build-isolation"] if attempt.mode == "legacy" else []
+        return [*how, "-e", f"{REPO}{extras_text}", *attempt.requirements]
+
+    def _check_runner(self) -> InstallFailure | None:
+        """An old pin may install a pytest that cannot start on this interpreter."""
+        done = self.runner.run(PYTHON, "-m", "pytest", "--version", "-p", "no:cacheprovider", cwd="/tmp")
+        if done.rc == 0:
+            return None
+        return InstallFailure(reason="resolve_conflict", detail=f"pytest does not start: {decisive(output(done))}")
+
+    def _has_extensions(self) -> bool:
+        return self.manifest.has_extensions and (self.sources / "setup.py").is_file()
+
+    def _build_extensions(self) -> None:
+        """Compile in place, if it can be done; whether the project needs it is seen when it is imported."""
+        if self._has_extensions():
+            self.runner.relayed(PYTHON, "setup.py", "build_ext", "--inplace")
+
+    def _build_requires(self) -> list[str]:
+        requires = words(table(load_pyproject(self.sources), "build-system").get("requires"))
+        return [text for text in requires if not re.match(r"(setuptools|wheel)\b(?![-_])", text.strip())]
+
+    def _write_path(self, roots: Sequence[str]) -> None:
+        """A ``.pth`` file with the import roots, and a minimal record so that the version can be asked for."""
+        packages = (
+            self.runner.run(PYTHON, "-c", "import sysconfig; print(sysconfig.get_path('purelib'))")
+            .stdout.decode()
+            .strip()
+        )
+        lines = [REPO if root == "." else f"{REPO}/{root}" for root in roots]
+        self.runner.session.put(f"{packages}/excise_checkout.pth", "".join(f"{line}\n" for line in lines).encode())
+        if self.manifest.name:
+            name, version = self.manifest.name, self.repo.version or "0.0.0"
+            folder = f"{packages}/{re.sub(r'[-_.]+', '_', name)}-{version}.dist-info"
+            self.runner.session.put(
+                f"{folder}/METADATA", f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n".encode()
+            )
+            self.runner.session.put(f"{folder}/INSTALLER", b"excise\n")
+
+    def _carried_out(self, recipe: Recipe, attempt: Attempt) -> Recipe:
+        return replace(
+            recipe,
+            requirements=attempt.requirements,
+            constraints=attempt.constraints,
+            cutoff=attempt.cutoff,
+            editable=attempt.mode,
+            evidence=(*recipe.evidence, *attempt.evidence),
+        )
+
+
+def _old_setuptools(interpreter: Interpreter) -> str:
+    """The newest setuptools that still has ``pkg_resources`` and tolerates old set-up scripts."""
+    return "setuptools>=66,<72" if interpreter.minor >= (3, 12) else "setuptools>=64,<69"
