@@ -7,8 +7,8 @@ import os
 import re
 from pathlib import Path
 
-from excise.datasets.durable import explained, file_sha256, replace_file
 from excise.errors import StoreError
+from excise.system.files import file_sha256, replace_file, store_errors
 
 
 class Blobs:
@@ -19,7 +19,7 @@ class Blobs:
 
     def put(self, content: Path | bytes, suffix: str = ".tar.xz") -> str:
         """Store an archive (again is free) and return its sha256."""
-        with explained("store a source archive"):
+        with store_errors("store a source archive"):
             data = content.read_bytes() if isinstance(content, Path) else content
             sha = hashlib.sha256(data).hexdigest()
             path = self._path(sha, suffix)
@@ -36,7 +36,7 @@ class Blobs:
         if not re.fullmatch(r"[0-9a-f]{64}", sha):
             raise StoreError(f"{sha!r} is not the sha256 of a source archive.", reason="unknown_blob")
         path = self._path(sha, suffix)
-        with explained("read a source archive"):
+        with store_errors("read a source archive"):
             if not path.exists():
                 raise StoreError(f"No source archive {sha} in {os.fspath(self.root)}.", reason="unknown_blob")
             if file_sha256(path) != sha:

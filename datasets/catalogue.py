@@ -15,11 +15,11 @@ from typing import TYPE_CHECKING, Any
 
 from rich.cells import cell_len
 
-from excise.datasets.durable import explained, file_sha256
 from excise.datasets.rollouts import rollouts_view
 from excise.datasets.schema import TABLES, empty_view
 from excise.datasets.snapshot import Snapshot
 from excise.errors import StoreError
+from excise.system.files import file_sha256, store_errors
 
 if TYPE_CHECKING:
     import duckdb
@@ -100,7 +100,7 @@ def _refuse_damaged(snapshot: Snapshot, *, thorough: bool) -> None:
     """
     for name, facts in snapshot.manifest.files.items():
         path = snapshot.root / name
-        with explained("read the task set"):
+        with store_errors("read the task set"):
             if not path.exists():
                 raise StoreError(f"{path} is missing. {_REMEDY}", reason="damaged")
             if path.stat().st_size != facts.bytes or (thorough and file_sha256(path) != facts.sha256):

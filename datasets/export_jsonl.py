@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from excise.datasets.durable import replace_lines
+from excise.system.files import replace_lines
 
 
 class JsonlExporter:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from importlib import import_module
 from pathlib import Path
 
-from excise.datasets.durable import explained
 from excise.datasets.taskset import TaskSet
 from excise.errors import ConfigError
 from excise.protocols import Exporter
+from excise.system.files import store_errors
 
 EXPORTERS = {
     "jsonl": "excise.datasets.export_jsonl:JsonlExporter",
@@ -28,7 +28,7 @@ def exporter(name: str) -> Exporter:
 def export(taskset: TaskSet, name: str, into: Path, repo: str | None = None) -> int:
     """Write all tasks, or those of one repository, into the folder ``into``; returns how many."""
     rows = taskset.task_rows(repo)
-    with explained(f"export to {into}"):
+    with store_errors(f"export to {into}"):
         into.mkdir(parents=True, exist_ok=True)
         exporter(name).export(iter(rows), into)
     return len(rows)

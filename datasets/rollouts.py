@@ -17,8 +17,8 @@ from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from excise.datasets.durable import explained, sync
 from excise.datasets.schema import Table, arrow_schema, columns_of, empty_view
+from excise.system.files import store_errors, sync
 
 FOLDER = "rollouts"
 
@@ -118,7 +118,7 @@ def write_rollouts(store: Path, run: str, step: int, rows: Iterable[RolloutRow])
 
     target = store / FOLDER / run / f"step-{step:08d}.parquet"
     table = pa.Table.from_pylist([asdict(row) for row in rows], schema=arrow_schema(ROLLOUTS, comments=True))
-    with explained("store rollouts"), _in_one_go(target) as temporary:
+    with store_errors("store rollouts"), _in_one_go(target) as temporary:
         pq.write_table(table, temporary, compression="zstd", compression_level=3)
     return target
 
@@ -128,7 +128,7 @@ def claim_run(store: Path, wanted: str) -> str:
 
     Raises :class:`StoreError` if it cannot be made.
     """
-    with explained("store rollouts"):
+    with store_errors("store rollouts"):
         (store / FOLDER).mkdir(parents=True, exist_ok=True)
         name = wanted
         while True:

@@ -6,10 +6,10 @@ import json
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from excise.datasets.durable import explained
 from excise.datasets.rows import Row, read_rows
 from excise.datasets.schema import TABLES, VERSION_KEY, arrow_schema
 from excise.errors import StoreError
+from excise.system.files import store_errors
 from excise.types import SCHEMA_VERSION, SourceSpec, from_json, to_json
 
 EMPTY_FILE = "_schema.parquet"
@@ -86,14 +86,14 @@ class Snapshot:
     @classmethod
     def current(cls, store: Path) -> Snapshot | None:
         """The published snapshot of the folder ``store``; ``None`` if nothing was published yet."""
-        with explained("read the task set"):
+        with store_errors("read the task set"):
             link = store / "current"
             return cls.open(link.resolve()) if link.is_symlink() or link.exists() else None
 
     @classmethod
     def open(cls, root: Path) -> Snapshot:
         """The snapshot in the folder ``root``. Raises :class:`StoreError` if it is newer than this program."""
-        with explained("read the task set"):
+        with store_errors("read the task set"):
             path = root / "manifest.json"
             if not path.exists():
                 raise StoreError(f"{root} is no snapshot of a task set: it has no manifest.json.", reason="damaged")
@@ -117,7 +117,7 @@ def read_table(path: Path, table: str, columns: list[str] | None = None) -> list
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    with explained("read the task set"):
+    with store_errors("read the task set"):
         try:
             with pq.ParquetFile(path) as file:
                 version = (file.schema_arrow.metadata or {}).get(VERSION_KEY.encode(), b"0")

@@ -28,8 +28,6 @@ from pathlib import Path
 
 from excise.datasets.blobs import Blobs
 from excise.datasets.catalogue import views_sql
-from excise.datasets.durable import explained, file_sha256, link_or_copy, replace_link, sync, write_file
-from excise.datasets.lock import exclusive
 from excise.datasets.rows import RepoRows, Row, canonical, quarantine_from, quarantine_row, table_rows
 from excise.datasets.schema import TABLES
 from excise.datasets.snapshot import (
@@ -44,6 +42,8 @@ from excise.datasets.snapshot import (
     write_table,
 )
 from excise.errors import StoreError
+from excise.system.files import file_sha256, link_or_copy, replace_link, store_errors, sync, write_file
+from excise.system.locks import exclusive
 from excise.types import SCHEMA_VERSION, Quarantine, content_id
 
 KEEP_SNAPSHOTS = 3
@@ -65,11 +65,11 @@ class Store:
 
         Raises :class:`StoreError` if another process is writing, or the folder cannot be written.
         """
-        with explained("write the task set"):
+        with store_errors("write the task set"):
             (self.root / "snapshots").mkdir(parents=True, exist_ok=True)
         with exclusive(self.root / ".lock"):
             self._remove_stale()
-            with explained("write the task set"):
+            with store_errors("write the task set"):
                 staging = Path(tempfile.mkdtemp(prefix=_STAGING, dir=self.root / "snapshots"))
             try:
                 yield Writer(self.root, staging)
@@ -178,7 +178,7 @@ class Writer:
         report = self._report(_tasks(self._previous.manifest.repos) if self._previous else {})
         if self._previous and self._repos == self._previous.manifest.repos:
             return report
-        with explained("publish the task set"):
+        with store_errors("publish the task set"):
             number = self._next_number()
             folder = self._complete_folder(number, report)
             target = self._root / "snapshots" / str(number)
@@ -194,7 +194,7 @@ class Writer:
         file_name = f"{slug(name)}-{digest}.parquet"
         target = self._staging / table / file_name
         if not target.exists() and not self._published(table, file_name):
-            with explained("write the task set"):
+            with store_errors("write the task set"):
                 write_table(target, table, rows)
                 sync(target)
         return file_name

@@ -16,12 +16,12 @@ import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 
-from excise.datasets.durable import replace_file
-from excise.datasets.lock import is_held
 from excise.datasets.snapshot import Snapshot
 from excise.datasets.taskset import TaskSet
 from excise.pipeline.cli_common import FAILED, OK, PARTIAL, USAGE
 from excise.pipeline.planning import MARK
+from excise.system.files import replace_file
+from excise.system.locks import is_locked
 from excise.trainer.curriculum.harder import HarderTasks
 from excise.trainer.engines.server_process import WARDEN
 from excise.types import Task, from_json, to_json
@@ -144,7 +144,7 @@ class RequestRunner:
         command = [sys.executable, "-I", "-S", str(WARDEN), str(GRACE_S), *self._program, "generate", *self.options]
         command += ["--json", "--request", str(self.folder / f"{request_id}.json"), "--out", str(self.out)]
         until = time.monotonic() + self.deadline_s
-        while is_held(self.out / ".lock") and time.monotonic() < until and not self._stop.is_set():
+        while is_locked(self.out / ".lock") and time.monotonic() < until and not self._stop.is_set():
             time.sleep(_LOOK_S)  # somebody else adds to the set: a refresh, or what a run before left behind
         with open(self._log(request_id), "ab") as log:
             try:

@@ -37,8 +37,8 @@ from torch.distributed.checkpoint.state_dict import (
 from torch.distributed.checkpoint.state_dict_loader import load as load_tensors
 from torch.distributed.checkpoint.state_dict_saver import save as save_tensors
 
-from excise.datasets.durable import sync, write_file
 from excise.errors import TrainingError
+from excise.system.files import sync, write_file
 from excise.trainer.group_of_ranks import Ranks
 from excise.trainer.learner import Learner
 from excise.trainer.queue_state import QueueState

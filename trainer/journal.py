@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from excise.datasets.durable import sync
+from excise.system.files import sync
 from excise.trainer.records import Group, Rollout
 from excise.types import from_json, to_json
 

@@ -37,8 +37,8 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from excise.datasets.durable import replace_lines
 from excise.errors import ConfigError
+from excise.system.files import replace_lines
 from excise.trainer.records import Ending, Group
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
-from excise.datasets.durable import replace_lines
 from excise.datasets.rollouts import RolloutRow, claim_run
+from excise.system.files import replace_lines
 from excise.trainer.objective.advantages import group_advantages
 from excise.trainer.records import Group, Rollout
 from excise.types import to_json

@@ -19,9 +19,9 @@ from pathlib import Path
 from typing import Any
 
 from excise.envs.docker.docker_engine import engine_errors
-from excise.envs.host_lock import host_lock
 from excise.envs.sandbox.rootfs import rootfs_plan
 from excise.errors import SandboxError
+from excise.system.locks import host_lock
 
 REPOSITORY = "excise-base"
 HOST, BOOTSTRAP = "host", "debootstrap"

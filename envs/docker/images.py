@@ -18,8 +18,8 @@ from excise.envs.docker.docker_engine import OWNER, engine_errors, owner
 from excise.envs.docker.layer_archives import Part
 from excise.envs.docker.layering import add_layer, commit
 from excise.envs.docker.packages import install_packages
-from excise.envs.host_lock import host_lock
 from excise.protocols import Mount
+from excise.system.locks import host_lock
 
 REPOSITORY = "excise-env"
 LOWER = "/excise/lower"

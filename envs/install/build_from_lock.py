@@ -14,10 +14,11 @@ from pathlib import Path
 from excise.envs.install.install_job import Job, Solution
 from excise.envs.install.install_sandbox import uv_version
 from excise.envs.install.layer_contents import compose, missing_files, prune_built_layer, remove_vendored_twins
-from excise.envs.locks import locked, scratch_beside
 from excise.envs.sandbox.host_identity import system_identity
 from excise.envs.sandbox.mount_points import ENV, REPO
 from excise.errors import EnvironmentFailure
+from excise.system.folders import publish_folder, temporary_folder_beside
+from excise.system.locks import folder_lock
 from excise.types import content_id
 
 VERSION = 1
@@ -68,17 +69,17 @@ def _third_party(job: Job, solution: Solution) -> Path:
     """The layer with what the lock names; made once for all trees that have this lock."""
     folder = job.envs / f"shared-{shared_id(job, solution)}"
     layer = folder / "env"
-    with locked(folder):
+    with folder_lock(folder):
         if layer.is_dir():
             return layer
-        with scratch_beside(folder) as work:
+        with temporary_folder_beside(folder) as work:
             with job.open(solution.recipe, with_sources=False) as (session, installer):
                 installer.install_lock(solution.recipe, solution.lock, solution.hashes)
                 _require_lock(job, solution, installer.freeze())
                 session.snapshot(ENV, work / "env")
             remove_vendored_twins(work / "env", solution.recipe.packages)
             shutil.rmtree(folder, ignore_errors=True)
-            work.rename(folder)
+            publish_folder(work, folder)
     return layer
 
 

@@ -13,13 +13,14 @@ from excise.envs.install.install_job import Installed, Job, MissingModules, Solu
 from excise.envs.install.install_sandbox import uv_version
 from excise.envs.install.solve_lock import solve
 from excise.envs.interpreters import interpreter_of
-from excise.envs.locks import locked, scratch_beside
 from excise.envs.manifests.digest import manifest_digest
 from excise.envs.manifests.read_manifest import read_manifest
 from excise.envs.sandbox.host_identity import system_identity
 from excise.envs.sandbox.mount_points import open_to_all
 from excise.errors import EnvironmentFailure
 from excise.protocols import Policy, Sandbox
+from excise.system.folders import publish_folder, temporary_folder_beside
+from excise.system.locks import folder_lock
 from excise.types import Environment, Recipe, Repo, content_id, from_json, to_dict, to_json
 
 VERSION = 2
@@ -51,10 +52,10 @@ def install(
     given = to_dict(recipe) if made is None else [to_dict(made.recipe), made.lock, made.hashes]
     where = (interpreter.version, uv_version(), *system_identity(sandbox))
     folder = cache / "envs" / content_id("install", VERSION, repo.tree, repo.version, given, where)
-    with locked(folder):
+    with folder_lock(folder):
         if (finished := _load(folder)) is not None:
             return finished
-        with scratch_beside(folder) as work, IndexRelay(cache) as relay:
+        with temporary_folder_beside(folder) as work, IndexRelay(cache) as relay:
             job = Job(
                 repo=repo,
                 sources=source_layer,
@@ -95,7 +96,7 @@ def _make(
     environment = _record(job, solution, rebuilt, time.monotonic() - began)
     (final / "environment.json").write_bytes(to_json(environment, indent=2))
     shutil.rmtree(folder, ignore_errors=True)
-    final.rename(folder)
+    publish_folder(final, folder)
 
 
 def _search(job: Job, recipe: Recipe, more: MissingModules | None, work: Path, final: Path) -> tuple[Solution, Rebuilt]:

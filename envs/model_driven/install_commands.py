@@ -15,7 +15,6 @@ from excise.envs.install.install_job import Installed
 from excise.envs.install.install_sandbox import uv_version
 from excise.envs.install.layer_contents import prune_built_layer, remove_vendored_twins
 from excise.envs.interpreters import interpreter_of
-from excise.envs.locks import locked, scratch_beside
 from excise.envs.model_driven.checkout_integrity import require_pristine
 from excise.envs.model_driven.goals import output_of, said
 from excise.envs.model_driven.install_context import Site, make_venv
@@ -25,6 +24,8 @@ from excise.envs.sandbox.host_identity import system_identity
 from excise.envs.sandbox.mount_points import ENV, REPO, open_to_all
 from excise.errors import EnvironmentFailure
 from excise.protocols import Policy, Sandbox, Session
+from excise.system.folders import publish_folder, temporary_folder_beside
+from excise.system.locks import folder_lock
 from excise.types import Environment, Recipe, Repo, Worker, content_id, from_json, to_dict, to_json
 
 VERSION = 1
@@ -53,9 +54,9 @@ def carry_out(
     where = (interpreter.version, uv_version(), *system_identity(sandbox))
     folder = cache / "envs" / content_id("commands", VERSION, repo.tree, to_dict(recipe), where, lock)
     record = folder / "environment.json"
-    with locked(folder):
+    with folder_lock(folder):
         if not record.is_file():
-            with scratch_beside(folder) as work, IndexRelay(cache) as relay:
+            with temporary_folder_beside(folder) as work, IndexRelay(cache) as relay:
                 site = Site(
                     sandbox=sandbox, policy=policy, interpreter=interpreter, repo=repo, recipe=recipe, sources=sources,
                     relay=relay, work=work / "work",
@@ -66,7 +67,7 @@ def carry_out(
                 environment = _make(site, final / "env", final / "built", time.monotonic() + timeout_s, lock)
                 (final / "environment.json").write_bytes(to_json(environment, indent=2))
                 shutil.rmtree(folder, ignore_errors=True)
-                final.rename(folder)
+                publish_folder(final, folder)
     return Installed(
         environment=from_json(Environment, record.read_bytes()),
         env_layer=folder / "env",

@@ -9,8 +9,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from excise.envs.host_lock import host_folder
 from excise.envs.sandbox.mount_points import masked_in
+from excise.system.locks import host_folder
 
 _ETC = (
     "ld.so.cache", "ld.so.conf", "ld.so.conf.d", "ssl", "ca-certificates", "ca-certificates.conf", "alternatives",

@@ -13,12 +13,12 @@ import pytest
 from pyarrow import parquet
 
 from excise.datasets import snapshot as snapshot_module
-from excise.datasets.durable import explained, file_sha256
 from excise.datasets.rows import RepoRows
 from excise.datasets.schema import VERSION_KEY
 from excise.datasets.store import KEEP_SNAPSHOTS, Store, slug
 from excise.datasets.taskset import TaskSet
 from excise.errors import StoreError
+from excise.system.files import file_sha256, store_errors
 from excise.types import SCHEMA_VERSION
 
 from .conftest import GONE, make_rows
@@ -199,7 +199,10 @@ def test_damage_is_said(tmp_path: Path) -> None:
 
 
 def test_a_full_disk_is_explained(tmp_path: Path) -> None:
-    with pytest.raises(StoreError, match=r"Cannot publish .*free some space.*intact") as caught, explained("publish"):
+    with (
+        pytest.raises(StoreError, match=r"Cannot publish .*free some space.*intact") as caught,
+        store_errors("publish"),
+    ):
         raise OSError(errno.ENOSPC, "No space left on device", "tasks.parquet")
     assert caught.value.reason == "disk_full"
     assert isinstance(caught.value.__cause__, OSError)

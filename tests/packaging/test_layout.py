@@ -14,8 +14,10 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 SOURCE = ROOT / "src" / "excise"
-BASE = {path.stem for path in SOURCE.glob("*.py")} - {"__init__"}
-"""Records, interfaces and settings, which everything may import."""
+BASE = {path.stem for path in SOURCE.glob("*.py")} - {"__init__"} | {
+    path.name for path in SOURCE.iterdir() if path.is_dir() and not path.is_symlink() and path.name != "__pycache__"
+}
+"""Records, interfaces, settings, and what is below them (``system``): everything may import these."""
 
 ONE_CATALOGUE = {"src/excise/types.py"}
 """The records stand together, whatever their length."""
@@ -76,9 +78,14 @@ def test_imports_run_one_way(folder: str) -> None:
 
 
 def test_the_records_import_nothing_of_ours() -> None:
-    for name in BASE:
-        parts = set(imported_parts((SOURCE / f"{name}.py").read_text(encoding="utf-8")))
-        assert parts <= BASE, name
+    for path in tracked():
+        if path.is_relative_to(SOURCE) and path.suffix == ".py" and path != SOURCE / "__init__.py":
+            assert set(imported_parts(path.read_text(encoding="utf-8"))) <= BASE, path
+
+
+def test_system_mechanisms_import_no_records() -> None:
+    for path in modules("src/excise/system"):
+        assert set(imported_parts(path.read_text(encoding="utf-8"))) <= {"system", "errors"}, path
 
 
 def imported_parts(source: str) -> list[str]:

@@ -17,7 +17,6 @@ from typing import Any
 import pytest
 
 from excise.config import load
-from excise.datasets.lock import exclusive
 from excise.datasets.rows import RepoRows
 from excise.datasets.store import Store
 from excise.datasets.taskset import TaskSet
@@ -27,6 +26,7 @@ from excise.pipeline.planning import MARK, Plan
 from excise.pipeline.request import RequestPlan, prepare_request, read_request
 from excise.pipeline.requesting import PublishedTasks, RequestRunner
 from excise.pipeline.train_command import options_of
+from excise.system.locks import exclusive
 from excise.trainer.curriculum.harder import HarderTasks
 from excise.trainer.curriculum.prediction import Predictor
 from excise.trainer.curriculum.rungs import Level, level_of, rung_of

@@ -16,9 +16,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from excise.envs.host_lock import host_folder, host_lock
 from excise.envs.sandbox.mount_points import ENV, REPO, library_of
 from excise.protocols import Mount, Session
+from excise.system.locks import host_folder, host_lock
 from excise.verifiers.leaks.contents import Content, Contents, read_content
 from excise.verifiers.leaks.decoding import read_file
 from excise.verifiers.leaks.features import FORMAT

@@ -1,4 +1,8 @@
-"""Writes that are whole or not there, and file errors that say what to do."""
+"""Durable files: whatever is written is complete and on the disk before it gets its final name.
+
+A file is written under a temporary name beside its final one, flushed, renamed, and the parent folder is flushed. A
+reader sees the old content or the new one, never a part; a crash or a power failure loses at most the temporary file.
+"""
 
 from __future__ import annotations
 
@@ -10,6 +14,7 @@ import shutil
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import BinaryIO
 
 from excise.errors import StoreError
 
@@ -25,8 +30,11 @@ _ADVICE = {
 
 
 @contextmanager
-def explained(action: str) -> Iterator[None]:
-    """Turn an ``OSError`` into a :class:`StoreError` that names the file and the remedy."""
+def store_errors(action: str) -> Iterator[None]:
+    """Turn an ``OSError`` into a :class:`StoreError` that names the file and the remedy.
+
+    ``action`` completes the sentence "Cannot …", for example ``"write the task set"``.
+    """
     try:
         yield
     except OSError as error:
@@ -38,7 +46,7 @@ def explained(action: str) -> Iterator[None]:
 
 
 def sync(path: Path) -> None:
-    """Flush a file or folder to the disk."""
+    """Flush a file, or the names in a folder, to the disk."""
     descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)
@@ -47,7 +55,7 @@ def sync(path: Path) -> None:
 
 
 def write_file(path: Path, chunks: Iterable[bytes]) -> None:
-    """Write and flush a file inside a folder that nobody reads yet."""
+    """Write and flush a file under its final name, in a folder that no reader knows yet."""
     with path.open("wb") as file:
         file.writelines(chunks)
         file.flush()
@@ -55,20 +63,27 @@ def write_file(path: Path, chunks: Iterable[bytes]) -> None:
 
 
 def replace_file(path: Path, data: bytes) -> None:
-    """Put a file in place in one step: readers see the old one, or the new one, whole."""
-    _replace(path, [data])
+    """Write a file in one step: readers see the old content or the new one. Makes the parent folder if needed."""
+    with replacement(path) as file:
+        file.write(data)
 
 
 def replace_lines(path: Path, lines: Iterable[str]) -> None:
-    """The same for a text file, line by line."""
-    _replace(path, (f"{line}\n".encode() for line in lines))
+    """Like :func:`replace_file`, for text that comes line by line (without line ends)."""
+    with replacement(path) as file:
+        file.writelines(f"{line}\n".encode() for line in lines)
 
 
-def _replace(path: Path, chunks: Iterable[bytes]) -> None:
+@contextmanager
+def replacement(path: Path) -> Iterator[BinaryIO]:
+    """A temporary binary file that becomes ``path`` when the block ends, and is removed when it raises."""
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = path.with_name(f".{path.name}.{secrets.token_hex(8)}.tmp")
     try:
-        write_file(temporary, chunks)
+        with temporary.open("wb") as file:
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
         temporary.replace(path)
     finally:
         temporary.unlink(missing_ok=True)
@@ -76,7 +91,7 @@ def _replace(path: Path, chunks: Iterable[bytes]) -> None:
 
 
 def replace_link(link: Path, target: str) -> None:
-    """Point a symbolic link elsewhere in one step."""
+    """Point a symbolic link at ``target`` in one step."""
     temporary = link.with_name(f".{link.name}.{os.getpid()}.tmp")
     temporary.unlink(missing_ok=True)
     temporary.symlink_to(target)
@@ -85,7 +100,7 @@ def replace_link(link: Path, target: str) -> None:
 
 
 def link_or_copy(source: Path, target: Path) -> None:
-    """A hard link where the file system has them, else a copy."""
+    """A hard link where the file system has them, else a flushed copy."""
     try:
         os.link(source, target)
     except OSError as error:
@@ -96,6 +111,6 @@ def link_or_copy(source: Path, target: Path) -> None:
 
 
 def file_sha256(path: Path) -> str:
-    """sha256 of a file's bytes."""
+    """The sha256 of a file's bytes, in hexadecimal."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()

@@ -1,0 +1,92 @@
+"""Running git: isolated from the host's configuration, with a time limit.
+
+A verdict must not depend on ``/etc/gitconfig``, ``~/.gitconfig``, ``GIT_*`` variables, templates or hooks, so
+:func:`run_git` starts git with none of them. Fetching a user's repository is the exception: credentials, proxies and
+``insteadOf`` rules are in that configuration (:mod:`excise.extractors.git_mirror` says what it takes over).
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import IO
+
+from excise.errors import ExciseError
+from excise.system.commands import CommandTimeout, run_command
+
+TIMEOUT_S = 60.0
+"""Default limit of one git command in seconds; applying a patch or making a commit takes well under one."""
+
+SAFE_OPTIONS: Mapping[str, str] = {
+    "core.attributesFile": os.devnull,
+    "core.autocrlf": "false",
+    "core.excludesFile": os.devnull,
+    "core.fsmonitor": "false",
+    "core.hooksPath": os.devnull,
+    "core.symlinks": "true",
+    "gc.auto": "0",
+    "maintenance.auto": "false",
+}
+"""Settings given on every command line: they outrank a repository's own ``.git/config`` too."""
+
+
+class GitError(ExciseError):
+    """A git command failed; the message holds what git wrote to its standard error."""
+
+    reason = "git_failed"
+
+
+def isolated_environment(root: Path) -> dict[str, str]:
+    """The whole environment of an isolated git command that may use no repository above ``root``."""
+    return {
+        "PATH": os.environ.get("PATH") or os.defpath,
+        "HOME": "/nonexistent",
+        "XDG_CONFIG_HOME": "/nonexistent",
+        "GIT_CONFIG_NOSYSTEM": "1",
+        "GIT_CONFIG_GLOBAL": os.devnull,
+        "GIT_ATTR_NOSYSTEM": "1",
+        "GIT_TEMPLATE_DIR": "",
+        "GIT_TERMINAL_PROMPT": "0",
+        "GIT_OPTIONAL_LOCKS": "0",
+        "GIT_CEILING_DIRECTORIES": str(root.absolute().parent),
+        "LC_ALL": "C",
+        "TZ": "UTC",
+    }
+
+
+def run_git(
+    arguments: Sequence[str],
+    *,
+    cwd: Path,
+    stdin: bytes = b"",
+    stdout: IO[bytes] | None = None,
+    options: Mapping[str, str] | None = None,
+    variables: Mapping[str, str] | None = None,
+    accepted: Sequence[int] = (0,),
+    timeout_s: float = TIMEOUT_S,
+) -> subprocess.CompletedProcess[bytes]:
+    """Run ``git ARGUMENTS`` in ``cwd``, isolated from the host's configuration.
+
+    ``options`` are further ``-c`` settings, ``variables`` further environment variables (an author, a date),
+    ``accepted`` the exit codes that are no failure. Raises :class:`GitError` with reason ``git_failed`` (another exit
+    code), ``git_timeout`` (no end within ``timeout_s``) or ``git_missing`` (no git on this machine).
+    """
+    settings = [part for key, value in {**SAFE_OPTIONS, **(options or {})}.items() for part in ("-c", f"{key}={value}")]
+    env = {**isolated_environment(cwd), **(variables or {})}
+    name = next((word for word in arguments if not word.startswith("-")), "")
+    try:
+        done = run_command(
+            ["git", *settings, *arguments], cwd=cwd, env=env, stdin=stdin, stdout=stdout, timeout_s=timeout_s
+        )
+    except CommandTimeout:
+        raise GitError(f"git {name} did not end within {timeout_s:.0f} s.", reason="git_timeout") from None
+    except FileNotFoundError as error:
+        if not cwd.is_dir():
+            raise
+        raise GitError("git is not installed; install it, or run `excise doctor`.", reason="git_missing") from error
+    if done.returncode not in accepted:
+        errors = done.stderr.decode(errors="replace").strip()
+        raise GitError(f"git {name} failed: {errors or f'exit code {done.returncode}'}")
+    return done

@@ -1,0 +1,112 @@
+"""File locks between processes: advisory (``flock``), released by the kernel when their process ends in any way.
+
+===================== ========================================== =============================
+lock                  protects                                   when another process holds it
+===================== ========================================== =============================
+:func:`exclusive`     a file or folder with one writer           raises, and names the process
+:func:`folder_lock`   a folder of the cache while it is made     waits
+:func:`host_lock`     a resource of this machine, by its name    waits
+===================== ========================================== =============================
+"""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import json
+import os
+import socket
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+
+from excise.errors import StoreError
+from excise.system.files import store_errors
+
+
+@contextmanager
+def exclusive(path: Path) -> Iterator[None]:
+    """Hold the lock file ``path``, or fail at once.
+
+    Raises :class:`StoreError`: with ``reason`` ``locked``, and the process that holds it in the message; or with the
+    remedy, where the file cannot be written.
+    """
+    with store_errors("lock the task set"):
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+    try:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise StoreError(
+                f"{path.parent} is being written by {_owner(descriptor)}. Wait for it to end, or end it.",
+                reason="locked",
+            ) from None
+        owner = {"pid": os.getpid(), "host": socket.gethostname(), "since": datetime.now(UTC).isoformat("T", "seconds")}
+        with store_errors("lock the task set"):
+            os.ftruncate(descriptor, 0)
+            os.pwrite(descriptor, json.dumps(owner).encode(), 0)
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def is_locked(path: Path) -> bool:
+    """Whether a process holds the lock file ``path`` right now."""
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    except OSError:
+        return False
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    finally:
+        os.close(descriptor)
+    return False
+
+
+@contextmanager
+def waiting_lock(path: Path) -> Iterator[None]:
+    """Hold the lock file ``path``; waits until it is free."""
+    with open(path, "w") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield
+
+
+@contextmanager
+def folder_lock(folder: Path) -> Iterator[None]:
+    """Hold the lock of a folder that may not exist yet; waits until it is free.
+
+    The parent folder is made, and closed to other users' listings: layers below it are readable by all, so that
+    sandboxes of any user can read them, and only their names protect them.
+    """
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    folder.parent.chmod(0o711)
+    with waiting_lock(folder.with_name(f"{folder.name}.lock")):
+        yield
+
+
+def host_folder() -> Path:
+    """The folder for locks and cached facts about this machine; one per user (mode 700), in the temporary folder."""
+    folder = Path(tempfile.gettempdir()) / f"excise-host.{os.geteuid()}"
+    folder.mkdir(mode=0o700, exist_ok=True)
+    if folder.is_symlink() or folder.stat().st_uid != os.geteuid():
+        folder = Path(tempfile.mkdtemp(prefix="excise-host."))
+    return folder
+
+
+@contextmanager
+def host_lock(name: str) -> Iterator[None]:
+    """Hold the lock of this name among all processes of this user on this machine; waits until it is free."""
+    with waiting_lock(host_folder() / f"{hashlib.sha256(name.encode()).hexdigest()[:24]}.lock"):
+        yield
+
+
+def _owner(descriptor: int) -> str:
+    try:
+        owner = json.loads(os.pread(descriptor, 1000, 0))
+        return f"process {owner['pid']} on {owner['host']} since {owner['since']}"
+    except (ValueError, KeyError, TypeError):
+        return "another process"
