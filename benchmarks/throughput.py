@@ -65,9 +65,9 @@ def ours(given: argparse.Namespace) -> None:
     from transformers import AutoModelForCausalLM
 
     from excise.trainer.engines.transformers_engine import TransformersEngine
-    from excise.trainer.learner import Learner, LearnerSettings
+    from excise.trainer.loop.learner import Learner, LearnerSettings
     from excise.trainer.objective.block_attention import attend_in_blocks
-    from excise.trainer.records import Ending, Generation, Group, Rollout, Sampling, Segment, Turn
+    from excise.trainer.rollout_types import Ending, Generation, Group, Rollout, Sampling, Segment, Turn
 
     model = AutoModelForCausalLM.from_pretrained(given.model, dtype=torch.float32)
     attend_in_blocks(model)

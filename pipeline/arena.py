@@ -26,8 +26,8 @@ from excise.pipeline.grading import Grader
 from excise.pipeline.once import Once
 from excise.pipeline.over_tasks import Trouble
 from excise.protocols import Session
-from excise.trainer.protocols import Desk
-from excise.trainer.threads import Threads
+from excise.trainer.concurrency import Threads
+from excise.trainer.interfaces import Desk
 from excise.types import Grade, Task
 from excise.verifiers.grading.grader import Conditions, ungraded
 from excise.verifiers.grading.intake import MAX_DIFF_BYTES
@@ -52,7 +52,7 @@ CLOSE_S = 60.0
 
 
 class RecordedDesk:
-    """See :class:`excise.trainer.protocols.Desk`; safe for one thread at a time."""
+    """See :class:`excise.trainer.interfaces.Desk`; safe for one thread at a time."""
 
     def __init__(self, task: Task, session: Session, known: Callable[[], Known], keep: Path | None) -> None:
         self.task = task
@@ -80,7 +80,7 @@ class RecordedDesk:
 
 
 class TaskArena:
-    """See :class:`excise.trainer.protocols.Arena`; over the tasks of a set, or over ``ids`` of them.
+    """See :class:`excise.trainer.interfaces.Arena`; over the tasks of a set, or over ``ids`` of them.
 
     ``graders`` grades are made at once, each within ``grade_s`` seconds of its start, ``brief`` as :class:`Grader`
     says; where none begins for twice as long, the graders hang. ``suspicious`` is a folder for trajectories that the

@@ -16,8 +16,8 @@ from excise.errors import ConfigError
 from excise.pipeline.cli_common import FAILED, OK, Cache, Json, Out, Quiet, Set, guarded, require_sandbox, tell
 
 if TYPE_CHECKING:
-    from excise.trainer.evaluate import Evaluation, TaskScore
-    from excise.trainer.trial import Trial
+    from excise.trainer.rollouts.evaluation import Evaluation, TaskScore
+    from excise.trainer.setup.evaluation_config import Trial
 
 EVAL_CODES = "Exit code: 0 evaluated; 1 no attempt says anything; 2 usage."
 
@@ -42,8 +42,8 @@ def evaluate(
     quiet: Quiet = False,
 ) -> None:
     """Score a policy: pass@1 to pass@16, and score against completion tokens, as a table, JSON and a picture."""
-    from excise.trainer.model_folder import require_model
-    from excise.trainer.trial import load_trial
+    from excise.trainer.setup.evaluation_config import load_trial
+    from excise.trainer.setup.model_folder import require_model
 
     with guarded():
         trial = load_trial(config, set_ or [])
@@ -75,10 +75,10 @@ class _Wanted:
 async def _evaluate(wanted: _Wanted, trial: Trial, settings: Settings, model: Path, *, quiet: bool) -> Evaluation:
     from excise.datasets.taskset import TaskSet
     from excise.pipeline.arena import TaskArena
-    from excise.trainer.engines.build import build_engine
-    from excise.trainer.evaluate import evaluate as score
-    from excise.trainer.rollouts.attempt import Rollouts
-    from excise.trainer.trial import tasks_of, work_of
+    from excise.trainer.engines.engine_kinds import build_engine
+    from excise.trainer.rollouts.evaluation import evaluate as score
+    from excise.trainer.rollouts.rollout_maker import Rollouts
+    from excise.trainer.setup.evaluation_config import tasks_of, work_of
 
     arena = TaskArena(TaskSet.open(settings.out), settings, ids=wanted.tasks, graders=trial.eval.graders)
     try:
@@ -111,7 +111,7 @@ def _tell(done: TaskScore) -> None:
 
 
 def _read(path: Path) -> Evaluation:
-    from excise.trainer.evaluate import Evaluation
+    from excise.trainer.rollouts.evaluation import Evaluation
     from excise.types import from_json
 
     try:
@@ -124,7 +124,7 @@ def _show(found: list[Evaluation], into: Path | None, as_json: bool) -> None:
     from rich.console import Console
     from rich.table import Table
 
-    from excise.trainer.evaluate import draw, table
+    from excise.trainer.rollouts.evaluation import draw, table
     from excise.types import to_dict, to_json
 
     if as_json:

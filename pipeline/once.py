@@ -9,7 +9,7 @@ from collections.abc import Callable
 from concurrent.futures import Future
 from typing import Generic, TypeVar
 
-from excise.trainer.threads import Threads
+from excise.trainer.concurrency import Threads
 
 T = TypeVar("T")
 

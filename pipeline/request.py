@@ -24,8 +24,8 @@ from excise.errors import ConfigError
 from excise.extractors.finder import MIN_LOC
 from excise.extractors.languages import get_language
 from excise.pipeline.planning import MARK, Attempt, Plan
-from excise.trainer.curriculum.harder import HarderTasks
 from excise.trainer.curriculum.rungs import Level, level_of
+from excise.trainer.curriculum.task_request import HarderTasks
 from excise.types import Feature, FeatureKind, SourceSpec, from_json
 
 _ONE_FUNCTION = frozenset({FeatureKind.FUNCTION, FeatureKind.METHOD})

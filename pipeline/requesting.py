@@ -22,7 +22,7 @@ from excise.pipeline.cli_common import FAILED, OK, PARTIAL, USAGE
 from excise.pipeline.planning import MARK
 from excise.system.files import replace_file
 from excise.system.locks import is_locked
-from excise.trainer.curriculum.harder import HarderTasks
+from excise.trainer.curriculum.task_request import HarderTasks
 from excise.trainer.engines.server_process import WARDEN
 from excise.types import Task, from_json, to_json
 
@@ -175,7 +175,7 @@ def _end(process: subprocess.Popen[bytes]) -> None:
 
 
 class PublishedTasks:
-    """An arena's tasks for :class:`~excise.trainer.curriculum.pool.TaskPool`, with those that were published since."""
+    """The tasks of an arena, those published since the last call included (for the curriculum's ``TaskPool``)."""
 
     def __init__(
         self,

@@ -17,10 +17,10 @@ from excise.errors import ConfigError
 from excise.pipeline.cli_common import INTERRUPTED, OK, Json, Quiet, Set, errors, guarded, require_sandbox
 
 if TYPE_CHECKING:
-    from excise.trainer.build import Supplies
-    from excise.trainer.config import TrainSettings
-    from excise.trainer.loop import End
-    from excise.trainer.protocols import Engine
+    from excise.trainer.interfaces import Engine
+    from excise.trainer.loop.controller import End
+    from excise.trainer.setup.run_builder import Supplies
+    from excise.trainer.setup.training_config import TrainSettings
     from excise.types import Task
 
 TRAIN_CODES = "Exit code: 0 done; 1 the run failed, go on with --resume; 2 usage; 130 stopped, go on with --resume."
@@ -45,8 +45,8 @@ def train(
     """Train a model on a task set by reinforcement learning, or on demonstrations by on-policy distillation."""
     with guarded():
         _require_torch()
-        from excise.trainer.config import load_training
-        from excise.trainer.plan import plan
+        from excise.trainer.setup.dry_run import plan
+        from excise.trainer.setup.training_config import load_training
 
         settings = load_training(config, set_ or [], method=method and str(method))
         found = plan(settings)
@@ -55,7 +55,7 @@ def train(
                 json.dumps(found, indent=2) if as_json else "\n".join(f"{name}: {fact}" for name, fact in found.items())
             )
             return
-        from excise.trainer import leading
+        from excise.trainer.loop import rank_commands as leading
 
         several = leading.join(settings.loop.silence_s)
         end = asyncio.run(_train(settings, resume=resume, quiet=quiet or as_json))
@@ -91,11 +91,11 @@ def _require_torch() -> None:
 
 async def _train(settings: TrainSettings, *, resume: bool, quiet: bool) -> End | None:
     """How the run ended; ``None`` on a rank that follows the first one."""
-    from excise.trainer.build import build, build_policy
-    from excise.trainer.checkpoints import Checkpoints, export
-    from excise.trainer.leading import follow, leave
-    from excise.trainer.loop import Loop
-    from excise.trainer.watch import Watch
+    from excise.trainer.loop.checkpoints import Checkpoints, export
+    from excise.trainer.loop.controller import Loop
+    from excise.trainer.loop.rank_commands import follow, leave
+    from excise.trainer.reporting.progress_display import Watch
+    from excise.trainer.setup.run_builder import build, build_policy
 
     async with AsyncExitStack() as stack:
         with Watch(errors, steps=settings.loop.steps, quiet=quiet) as watch:
@@ -132,12 +132,12 @@ async def _supplied(
     from excise.datasets.taskset import TaskSet
     from excise.pipeline.arena import TaskArena
     from excise.pipeline.requesting import PublishedTasks, RequestRunner
-    from excise.trainer.build import Supplies
-    from excise.trainer.config import Method as Configured
-    from excise.trainer.curriculum.pool import TaskPool
-    from excise.trainer.engines.build import build_engine
-    from excise.trainer.rollouts.attempt import Rollouts
-    from excise.trainer.trial import Trial, highest_of, tasks_of, work_of
+    from excise.trainer.curriculum.task_pool import TaskPool
+    from excise.trainer.engines.engine_kinds import build_engine
+    from excise.trainer.rollouts.rollout_maker import Rollouts
+    from excise.trainer.setup.evaluation_config import Trial, highest_of, tasks_of, work_of
+    from excise.trainer.setup.run_builder import Supplies
+    from excise.trainer.setup.training_config import Method as Configured
 
     engine = await build_engine(settings.engine, settings.policy.model)
     stack.push_async_callback(engine.close)

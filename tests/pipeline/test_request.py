@@ -27,9 +27,9 @@ from excise.pipeline.request import RequestPlan, prepare_request, read_request
 from excise.pipeline.requesting import PublishedTasks, RequestRunner
 from excise.pipeline.train_command import options_of
 from excise.system.locks import exclusive
-from excise.trainer.curriculum.harder import HarderTasks
-from excise.trainer.curriculum.prediction import Predictor
+from excise.trainer.curriculum.pass_rates import Predictor
 from excise.trainer.curriculum.rungs import Level, level_of, rung_of
+from excise.trainer.curriculum.task_request import HarderTasks
 from excise.types import Feature, FeatureKind, Repo, SourceSpec, Task, Visibility, to_json
 
 EASY = HarderTasks(lowest=Level.LINE, highest=Level.STUB, visibility=Visibility.TESTS, count=3)
@@ -329,7 +329,8 @@ def test_closing_ends_what_is_under_way_and_a_resume_takes_it_up(tmp_path: Path)
 def test_what_is_under_way_ends_with_a_trainer_that_is_killed(tmp_path: Path) -> None:
     asks = (
         "import sys, time; from pathlib import Path; from excise.pipeline.requesting import RequestRunner\n"
-        "from excise.trainer.curriculum.harder import HarderTasks; from excise.trainer.curriculum.rungs import Level\n"
+        "from excise.trainer.curriculum.task_request import HarderTasks\n"
+        "from excise.trainer.curriculum.rungs import Level\n"
         "folder = Path(sys.argv[1])\n"
         "runner = RequestRunner(folder / 'requests', folder / 'out', program=sys.argv[2:])\n"
         "runner(HarderTasks(lowest=Level.LINE, highest=Level.STUB)); time.sleep(300)\n"

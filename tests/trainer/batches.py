@@ -8,12 +8,12 @@ from typing import Any
 
 import torch
 
-from excise.trainer.build import build_learner
-from excise.trainer.checkpoints import Checkpoints, RunState
-from excise.trainer.config import TrainSettings
-from excise.trainer.learner import Learner
-from excise.trainer.queue_state import QueueState
-from excise.trainer.records import Group
+from excise.trainer.loop.checkpoints import Checkpoints, RunState
+from excise.trainer.loop.learner import Learner
+from excise.trainer.loop.queue_state import QueueState
+from excise.trainer.rollout_types import Group
+from excise.trainer.setup.run_builder import build_learner
+from excise.trainer.setup.training_config import TrainSettings
 
 from .tiny_policy import random_group, tiny_mixture, tiny_model
 

@@ -7,8 +7,8 @@ from dataclasses import replace
 
 import torch
 
-from excise.trainer.learner import Learner, LearnerSettings
-from excise.trainer.records import Ending, Group
+from excise.trainer.loop.learner import Learner, LearnerSettings
+from excise.trainer.rollout_types import Ending, Group
 
 from .tiny_policy import plain_logprobs, random_group, rollout_of, segment_of
 

@@ -30,8 +30,8 @@ def load_tiny() -> Any:
 
 def main() -> None:
     """Learn."""
-    from excise.trainer.checkpoints import Checkpoints
-    from excise.trainer.leading import LeadingLearner, end, follow, join, leave
+    from excise.trainer.loop.checkpoints import Checkpoints
+    from excise.trainer.loop.rank_commands import LeadingLearner, end, follow, join, leave
 
     torch.set_num_threads(1)
     assert join(deadline_s=60)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from excise.errors import EngineError
-from excise.trainer.records import Generation, Sampling, Stop
+from excise.trainer.rollout_types import Generation, Sampling, Stop
 
 Say = Callable[[str], str]
 """From the text of the context to the next answer."""

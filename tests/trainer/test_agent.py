@@ -13,11 +13,11 @@ import pytest
 from excise.deleters.patches.git_patches import apply_patch, touched
 from excise.pipeline.arena import TaskArena
 from excise.protocols import Session
-from excise.trainer.protocols import Making
-from excise.trainer.records import Ending, Group, Rollout, Segment
+from excise.trainer.interfaces import Making
+from excise.trainer.rollout_types import Ending, Group, Rollout, Segment
 from excise.trainer.rollouts.agent import Agent
-from excise.trainer.rollouts.attempt import Rollouts
-from excise.trainer.rollouts.settings import RolloutSettings
+from excise.trainer.rollouts.rollout_maker import Rollouts
+from excise.trainer.rollouts.rollout_settings import RolloutSettings
 from excise.types import Task
 from excise.verifiers.monitor.readers import read_trajectories
 from excise.verifiers.workspace import Workspace

@@ -12,12 +12,12 @@ import pytest
 
 from excise.datasets.rollouts import write_rollouts
 from excise.datasets.store import Store
-from excise.trainer.journal import Finished, Journal
-from excise.trainer.records import Ending, Generation, Group, Rollout, Sampling, Stop
-from excise.trainer.rollout_rows import rollout_rows
-from excise.trainer.rollouts.attempt import SHOWN_CHARS, Attempt, Rollouts, Work
+from excise.trainer.loop.run_journal import Finished, Journal
+from excise.trainer.reporting.rollout_rows import rollout_rows
+from excise.trainer.rollout_types import Ending, Generation, Group, Rollout, Sampling, Stop
 from excise.trainer.rollouts.chat import Bridge
-from excise.trainer.rollouts.settings import RolloutSettings
+from excise.trainer.rollouts.rollout_maker import SHOWN_CHARS, Attempt, Rollouts, Work
+from excise.trainer.rollouts.rollout_settings import RolloutSettings
 from excise.types import Grade, Worker
 from excise.verifiers.grading.intake import MAX_DIFF_BYTES
 

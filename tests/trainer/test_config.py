@@ -15,13 +15,13 @@ from typer.testing import CliRunner
 
 from excise.errors import ConfigError
 from excise.pipeline.cli import app
-from excise.trainer.build import build, build_policy, keeper, learner_settings, rate_of
-from excise.trainer.config import Method, RateTable, load_training
-from excise.trainer.model_folder import require_model
 from excise.trainer.objective.teachers import EmaTeacher, TrustRegionTeacher
-from excise.trainer.plan import trainable
-from excise.trainer.records import Ending, Group, Rollout
-from excise.trainer.trial import load_trial
+from excise.trainer.rollout_types import Ending, Group, Rollout
+from excise.trainer.setup.dry_run import trainable
+from excise.trainer.setup.evaluation_config import load_trial
+from excise.trainer.setup.model_folder import require_model
+from excise.trainer.setup.run_builder import build, build_policy, keeper, learner_settings, rate_of
+from excise.trainer.setup.training_config import Method, RateTable, load_training
 from excise.types import Task
 
 from .tiny_folder import make_folder, make_tokenizer, write_demonstrations

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from excise.trainer.records import Stop
+from excise.trainer.rollout_types import Stop
 from excise.trainer.rollouts.detectors import DETECTORS, Acted, Seen, detect
 
 TOOLS = ("read_file", "edit_file", "run", "finish")

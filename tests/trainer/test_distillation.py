@@ -10,16 +10,16 @@ from typing import Any
 import pytest
 import torch
 
-from excise.trainer.build import build_learner
-from excise.trainer.config import TrainSettings
-from excise.trainer.learner import Learner, LearnerSettings, LessonSettings
+from excise.trainer.loop.learner import Learner, LearnerSettings, LessonSettings
 from excise.trainer.objective.distillation import Divergence, divergence, lesson_loss, top_and_rest
-from excise.trainer.objective.packing import pack_ids
-from excise.trainer.objective.policy import predicted_logits
-from excise.trainer.objective.privileged import PrivilegedContext, PrivilegedKind, grade_text
-from excise.trainer.objective.sequences import Lesson, LessonLimits, sequences
+from excise.trainer.objective.policy_forward import predicted_logits
+from excise.trainer.objective.privileged_context import PrivilegedContext, PrivilegedKind, grade_text
+from excise.trainer.objective.row_packing import pack_ids
 from excise.trainer.objective.teachers import EmaTeacher, FrozenTeacher, Teacher, TrustRegionTeacher, frozen_copy
-from excise.trainer.records import Ending, Group, Segment
+from excise.trainer.objective.training_sequences import Lesson, LessonLimits, sequences
+from excise.trainer.rollout_types import Ending, Group, Segment
+from excise.trainer.setup.run_builder import build_learner
+from excise.trainer.setup.training_config import TrainSettings
 from excise.types import Grade, Status, Worker
 
 from .tiny_policy import plain_logprobs, rollout_of, segment_of, tiny_model
@@ -157,7 +157,7 @@ def test_nothing_outside_the_turn_gets_a_gradient(monkeypatch: pytest.MonkeyPatc
             kept.append(whole)
         return whole[0, packed.predict]
 
-    monkeypatch.setattr("excise.trainer.learner.predicted_logits", watched)
+    monkeypatch.setattr("excise.trainer.loop.learner.predicted_logits", watched)
     learner = Learner(
         model, torch.optim.SGD(model.parameters(), lr=0.0), LESSONS, teacher=FrozenTeacher(frozen_copy(model))
     )

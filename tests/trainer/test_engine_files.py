@@ -15,11 +15,11 @@ from safetensors.torch import load_file
 
 from excise.envs.processes import own_temporary
 from excise.errors import EngineError
-from excise.trainer.engines.build import EngineSettings, build_engine
-from excise.trainer.engines.vllm_words import ABORTED, generation_of
+from excise.trainer.engines.engine_kinds import EngineSettings, build_engine
+from excise.trainer.engines.vllm_requests import ABORTED, generation_of
 from excise.trainer.engines.weight_files import WeightFiles, shapes_of
-from excise.trainer.learner import Learner, LearnerSettings
-from excise.trainer.records import Sampling, Stop
+from excise.trainer.loop.learner import Learner, LearnerSettings
+from excise.trainer.rollout_types import Sampling, Stop
 
 from .conftest import tiny_model
 

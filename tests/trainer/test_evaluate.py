@@ -10,7 +10,8 @@ from typing import Any
 
 import pytest
 
-from excise.trainer.evaluate import (
+from excise.trainer.rollout_types import Ending, Group, Rollout, Usage
+from excise.trainer.rollouts.evaluation import (
     TaskScore,
     draw,
     effort_curve,
@@ -20,7 +21,6 @@ from excise.trainer.evaluate import (
     summed_up,
     table,
 )
-from excise.trainer.records import Ending, Group, Rollout, Usage
 
 from .conftest import byte_tokenizer, tiny_model
 

@@ -15,10 +15,10 @@ from typing import Any
 import pytest
 
 from excise.errors import EngineError, SandboxError, TrainingError
-from excise.trainer.loop import End, LoopSettings
-from excise.trainer.metrics import read_metrics
-from excise.trainer.protocols import Making, RolloutMaker
-from excise.trainer.records import Ending, Group
+from excise.trainer.interfaces import Making, RolloutMaker
+from excise.trainer.loop.controller import End, LoopSettings
+from excise.trainer.reporting.metrics import read_metrics
+from excise.trainer.rollout_types import Ending, Group
 
 from .tiny_run import QUICK, RandomTasks, TinyRun, same
 

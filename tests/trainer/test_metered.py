@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from excise.trainer import metered
-from excise.trainer.metered import MeteredEngine
-from excise.trainer.records import Sampling
+from excise.trainer.reporting import engine_metrics as metered
+from excise.trainer.reporting.engine_metrics import MeteredEngine
+from excise.trainer.rollout_types import Sampling
 
 from .scripted import ScriptedEngine
 

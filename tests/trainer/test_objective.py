@@ -8,20 +8,20 @@ from dataclasses import replace
 import pytest
 import torch
 
-from excise.trainer.learner import Learner
+from excise.trainer.loop.learner import Learner
 from excise.trainer.objective.advantages import advantages, group_advantages
-from excise.trainer.objective.effort import EffortPrices, concave_cost, spending, with_penalties
-from excise.trainer.objective.loss import LossSettings, policy_loss
-from excise.trainer.objective.packing import make_row, pack_ids
-from excise.trainer.objective.policy import (
+from excise.trainer.objective.losses import LossSettings, policy_loss
+from excise.trainer.objective.policy_forward import (
     entropies,
     predicted_logits,
     token_logprobs,
     without_dropout,
 )
-from excise.trainer.objective.sequences import sequences
-from excise.trainer.optimizers.build import OptimizerSettings, build_optimizer
-from excise.trainer.records import Group, Usage
+from excise.trainer.objective.rewards import EffortPrices, concave_cost, spending, with_penalties
+from excise.trainer.objective.row_packing import make_row, pack_ids
+from excise.trainer.objective.training_sequences import sequences
+from excise.trainer.optimizers.optimizer_kinds import OptimizerSettings, build_optimizer
+from excise.trainer.rollout_types import Group, Usage
 
 from .formula import UNBOUND, close, gradients, learned, mixed_groups, written_out
 from .tiny_policy import VOCABULARY, plain_logprobs, random_group, rollout_of, segment_of, tiny_model

@@ -9,12 +9,12 @@ from typing import Any
 import pytest
 import torch
 
-from excise.trainer.learner import Learner
+from excise.trainer.loop.learner import Learner
 from excise.trainer.objective.block_attention import attend_in_blocks, is_in_blocks
-from excise.trainer.objective.loss import LossSettings
-from excise.trainer.objective.packing import can_share, pack_ids, pack_rows
-from excise.trainer.objective.policy import keeps_apart, predicted_logits
-from excise.trainer.records import Group
+from excise.trainer.objective.losses import LossSettings
+from excise.trainer.objective.policy_forward import keeps_apart, predicted_logits
+from excise.trainer.objective.row_packing import can_share, pack_ids, pack_rows
+from excise.trainer.rollout_types import Group
 
 from .formula import UNBOUND, close, gradients, learned, mixed_groups, written_out
 from .tiny_policy import VOCABULARY, plain_logprobs, rollout_of, segment_of, tiny_model

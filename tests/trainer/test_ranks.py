@@ -16,9 +16,9 @@ from typing import Any
 import pytest
 import torch
 
-from excise.trainer.checkpoints import Checkpoints
-from excise.trainer.engines.warden import descendants
-from excise.trainer.metrics import read_metrics
+from excise.trainer.engines.supervisor import descendants
+from excise.trainer.loop.checkpoints import Checkpoints
+from excise.trainer.reporting.metrics import read_metrics
 
 from .batches import alone, learn, make_learner
 from .tiny_folder import make_folder, write_demonstrations

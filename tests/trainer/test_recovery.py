@@ -21,15 +21,15 @@ import torch
 from torch.distributed.checkpoint.api import CheckpointException
 
 from excise.errors import TrainingError
-from excise.trainer.checkpoints import Checkpoints, export, random_states, set_random_states
 from excise.trainer.engines.transformers_engine import TransformersEngine
-from excise.trainer.journal import Begun, Finished, Journal, Settled, Stepped
-from excise.trainer.learner import LearnerSettings
-from excise.trainer.loop import End
-from excise.trainer.metered import MeteredEngine
-from excise.trainer.metrics import read_metrics
+from excise.trainer.loop.checkpoints import Checkpoints, export, random_states, set_random_states
+from excise.trainer.loop.controller import End
+from excise.trainer.loop.learner import LearnerSettings
+from excise.trainer.loop.queue_state import ScheduleSettings
+from excise.trainer.loop.run_journal import Begun, Finished, Journal, Settled, Stepped
 from excise.trainer.objective.teachers import EmaTeacher, frozen_copy
-from excise.trainer.queue_state import ScheduleSettings
+from excise.trainer.reporting.engine_metrics import MeteredEngine
+from excise.trainer.reporting.metrics import read_metrics
 
 from .tiny_policy import random_group, tiny_model
 from .tiny_run import ANSWER, QUICK, TinyRun, TokenTasks, same
@@ -266,7 +266,7 @@ def test_a_kill_while_an_old_checkpoint_is_removed_brings_no_half_of_it_back(
 
     settings = replace(QUICK, steps=4, checkpoint_every=1, keep=1)
     with monkeypatch.context() as patched:
-        patched.setattr("excise.trainer.checkpoints.shutil.rmtree", half)
+        patched.setattr("excise.trainer.loop.checkpoints.shutil.rmtree", half)
         with pytest.raises(RuntimeError, match="killed"):
             TinyRun(tmp_path / "run", settings).run()
     folder = tmp_path / "run" / "checkpoints"
@@ -293,7 +293,7 @@ def test_a_full_disk_and_a_damaged_checkpoint_are_told_of(tmp_path: Path, monkey
         raise CheckpointException("x", {0: (OSError(28, "No space left on device"), None)})  # type: ignore[dict-item]
 
     with monkeypatch.context() as patched:
-        patched.setattr("excise.trainer.checkpoints.save_tensors", full)
+        patched.setattr("excise.trainer.loop.checkpoints.save_tensors", full)
         with pytest.raises(OSError, match="No space left on device"):
             TinyRun(tmp_path / "run", replace(QUICK, steps=4)).run(resume=True)
     assert run.loop_folder_steps() == before

@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
-from excise.trainer.journal import Finished, Journal, Made
-from excise.trainer.protocols import Making
-from excise.trainer.queue_state import Batch, QueueState, ScheduleSettings
-from excise.trainer.records import Ending, Group, Rollout
-from excise.trainer.scheduling import GroupQueue
+from excise.trainer.interfaces import Making
+from excise.trainer.loop.group_queue import GroupQueue
+from excise.trainer.loop.queue_state import Batch, QueueState, ScheduleSettings
+from excise.trainer.loop.run_journal import Finished, Journal, Made
+from excise.trainer.rollout_types import Ending, Group, Rollout
 from excise.types import from_json, to_json
 
 from .tiny_run import RandomTasks

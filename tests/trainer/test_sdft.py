@@ -12,13 +12,13 @@ from rich.console import Console
 from transformers import AutoModelForCausalLM
 
 from excise.errors import ConfigError
-from excise.trainer.build import build, build_policy
-from excise.trainer.config import load_training
-from excise.trainer.loop import End, Loop
-from excise.trainer.metrics import read_metrics
-from excise.trainer.records import Group
-from excise.trainer.sdft import TEACHER_SAYS, Demonstration, Epochs, Templated, read_demonstrations
-from excise.trainer.watch import Watch
+from excise.trainer.loop.controller import End, Loop
+from excise.trainer.reporting.metrics import read_metrics
+from excise.trainer.reporting.progress_display import Watch
+from excise.trainer.rollout_types import Group
+from excise.trainer.rollouts.demonstrations import TEACHER_SAYS, Demonstration, Epochs, Templated, read_demonstrations
+from excise.trainer.setup.run_builder import build, build_policy
+from excise.trainer.setup.training_config import load_training
 
 from .tiny_folder import make_folder, make_tokenizer, write_demonstrations
 from .tiny_run import PlainEngine

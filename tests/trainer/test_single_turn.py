@@ -9,12 +9,12 @@ from typing import Any
 import pytest
 
 from excise.pipeline.arena import TaskArena
-from excise.trainer.records import Ending, Rollout
-from excise.trainer.rollouts.attempt import Attempt, Rollouts
-from excise.trainer.rollouts.settings import RolloutSettings
+from excise.trainer.rollout_types import Ending, Rollout
+from excise.trainer.rollouts.rollout_maker import Attempt, Rollouts
+from excise.trainer.rollouts.rollout_settings import RolloutSettings
 from excise.trainer.rollouts.single_turn import Rung, SingleTurn, fitting
-from excise.trainer.rollouts.stand_in import BadCode, NoStandIn, decoded, is_stub, missing_line, stand_in
-from excise.trainer.trial import EvalSettings, HeldOut, Trial, tasks_of
+from excise.trainer.rollouts.stub_context import BadCode, NoStandIn, decoded, is_stub, missing_line, stand_in
+from excise.trainer.setup.evaluation_config import EvalSettings, HeldOut, Trial, tasks_of
 from excise.types import Task
 
 from .conftest import byte_tokenizer

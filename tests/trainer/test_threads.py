@@ -9,7 +9,7 @@ import time
 
 import pytest
 
-from excise.trainer.threads import Threads
+from excise.trainer.concurrency import Threads
 
 
 def test_work_is_done_by_as_many_as_it_takes() -> None:
@@ -40,7 +40,7 @@ def test_what_hangs_is_not_waited_for() -> None:
 def test_a_process_ends_though_a_thread_hangs() -> None:
     code = """
 import time
-from excise.trainer.threads import Threads
+from excise.trainer.concurrency import Threads
 threads = Threads(2, "test")
 threads.submit(time.sleep, 1000)
 threads.shutdown(wait=False)

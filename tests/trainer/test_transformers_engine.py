@@ -13,10 +13,10 @@ import pytest
 import torch
 
 from excise.errors import EngineError
-from excise.trainer.engines.batch import Answer, draw
+from excise.trainer.engines.generation_batch import Answer, draw
 from excise.trainer.engines.packed_linear import pack_linears
 from excise.trainer.engines.transformers_engine import TransformersEngine
-from excise.trainer.records import Generation, Sampling, Stop
+from excise.trainer.rollout_types import Generation, Sampling, Stop
 
 from .conftest import tiny_model
 

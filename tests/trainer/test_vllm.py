@@ -14,9 +14,9 @@ import pytest
 import torch
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
+from excise.trainer.engines.supervisor import descendants
 from excise.trainer.engines.vllm_server import VLLMServer
-from excise.trainer.engines.warden import descendants
-from excise.trainer.records import Sampling, Stop
+from excise.trainer.rollout_types import Sampling, Stop
 
 from .vllm_writing import written_during
 

@@ -18,9 +18,9 @@ from transformers import PreTrainedModel
 
 from excise.errors import EngineError
 from excise.trainer.engines.server_process import WARDEN, ServerProcess
+from excise.trainer.engines.supervisor import descendants
 from excise.trainer.engines.vllm_server import VLLMServer
-from excise.trainer.engines.warden import descendants
-from excise.trainer.records import Sampling, Stop
+from excise.trainer.rollout_types import Sampling, Stop
 
 from .conftest import tiny_model
 from .test_transformers_engine import TOLERANCE, plain, weights_of

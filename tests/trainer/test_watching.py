@@ -16,11 +16,11 @@ from excise.datasets.catalogue import connect
 from excise.datasets.rollouts import write_rollouts
 from excise.datasets.store import Store
 from excise.errors import ConfigError
-from excise.trainer.metrics import MetricsWriter, group_metrics, model_flops, read_metrics, staleness
-from excise.trainer.picture import draw
-from excise.trainer.records import Ending, Group
-from excise.trainer.rollout_rows import rollout_rows
-from excise.trainer.watch import Watch, sparkline
+from excise.trainer.reporting.metrics import MetricsWriter, group_metrics, model_flops, read_metrics, staleness
+from excise.trainer.reporting.picture import draw
+from excise.trainer.reporting.progress_display import Watch, sparkline
+from excise.trainer.reporting.rollout_rows import rollout_rows
+from excise.trainer.rollout_types import Ending, Group
 
 from .tiny_policy import random_group, rollout_of, segment_of
 

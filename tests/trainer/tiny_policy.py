@@ -9,7 +9,7 @@ from typing import Any
 
 import torch
 
-from excise.trainer.records import Ending, Group, Rollout, Segment, Stop, Turn
+from excise.trainer.rollout_types import Ending, Group, Rollout, Segment, Stop, Turn
 
 VOCABULARY = 17
 

@@ -12,14 +12,14 @@ import torch
 from rich.console import Console
 
 from excise.errors import EngineError
-from excise.trainer.checkpoints import Checkpoints
-from excise.trainer.learner import Learner, LearnerSettings
-from excise.trainer.loop import Loop, LoopSettings, Parts
-from excise.trainer.metered import MeteredEngine
-from excise.trainer.protocols import Engine, Making
-from excise.trainer.queue_state import ScheduleSettings
-from excise.trainer.records import Ending, Generation, Group, Rollout, Sampling, Segment, Stop, Turn, Usage
-from excise.trainer.watch import Watch
+from excise.trainer.interfaces import Engine, Making
+from excise.trainer.loop.checkpoints import Checkpoints
+from excise.trainer.loop.controller import Loop, LoopSettings, Parts
+from excise.trainer.loop.learner import Learner, LearnerSettings
+from excise.trainer.loop.queue_state import ScheduleSettings
+from excise.trainer.reporting.engine_metrics import MeteredEngine
+from excise.trainer.reporting.progress_display import Watch
+from excise.trainer.rollout_types import Ending, Generation, Group, Rollout, Sampling, Segment, Stop, Turn, Usage
 
 from .tiny_policy import VOCABULARY, tiny_model
 

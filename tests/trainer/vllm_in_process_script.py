@@ -16,9 +16,9 @@ from typing import Any
 from safetensors.torch import load_file
 
 from excise.errors import EngineError
+from excise.trainer.engines.supervisor import descendants
 from excise.trainer.engines.vllm_in_process import VLLMInProcess
-from excise.trainer.engines.warden import descendants
-from excise.trainer.records import Generation, Sampling
+from excise.trainer.rollout_types import Generation, Sampling
 
 sys.path.insert(0, str(Path(__file__).parent))
 from vllm_writing import written_during

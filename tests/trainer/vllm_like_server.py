@@ -16,7 +16,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
-from excise.trainer.records import Sampling
+from excise.trainer.rollout_types import Sampling
 
 STOPS = {"end": "stop", "length": "length", "aborted": "abort"}
 

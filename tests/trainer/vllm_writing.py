@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Awaitable
 from typing import Any
 
-from excise.trainer.records import Generation, Sampling
+from excise.trainer.rollout_types import Generation, Sampling
 
 LENGTHS = (40, 61, 97)
 """Tokens of the answers of each writer: where one is between two answers, the others are not."""

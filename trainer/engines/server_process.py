@@ -18,7 +18,7 @@ from excise.envs.processes import own_temporary, sweep_temporary
 from excise.errors import EngineError
 from excise.trainer.engines.http_calls import HTTPFailure, call
 
-WARDEN = Path(__file__).with_name("warden.py")
+WARDEN = Path(__file__).with_name("supervisor.py")
 WORKER = Path(__file__).with_name("vllm_worker.py")
 WORKER_MODULE = "excise_vllm_worker"
 """The name of that file where the server finds it: its interpreter need not have excise."""

@@ -17,9 +17,9 @@ from typing import Any
 import torch
 
 from excise.errors import EngineError
-from excise.trainer.engines.batch import Answer, Batch
+from excise.trainer.engines.generation_batch import Answer, Batch
 from excise.trainer.engines.packed_linear import pack_linears
-from excise.trainer.records import Generation, Sampling, Stop
+from excise.trainer.rollout_types import Generation, Sampling, Stop
 
 STOP_S = 30.0
 """How long :meth:`TransformersEngine.close` waits for the thread."""
@@ -47,7 +47,7 @@ class _Job:
 
 
 class TransformersEngine:
-    """See :class:`excise.trainer.protocols.Engine`."""
+    """See :class:`excise.trainer.interfaces.Engine`."""
 
     name = "transformers"
     reads_files = False

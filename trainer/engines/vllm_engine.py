@@ -8,15 +8,15 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from excise.errors import EngineError
-from excise.trainer.engines.vllm_words import NOTHING, generation_of, room_for, sampling_values
-from excise.trainer.records import Generation, Sampling
+from excise.trainer.engines.vllm_requests import NOTHING, generation_of, room_for, sampling_values
+from excise.trainer.rollout_types import Generation, Sampling
 
 if TYPE_CHECKING:
     import torch
 
 
 class VLLMEngine(ABC):
-    """The half of :class:`excise.trainer.protocols.Engine` that needs no word about where vLLM runs."""
+    """The half of :class:`excise.trainer.interfaces.Engine` that needs no word about where vLLM runs."""
 
     reads_files = True
 

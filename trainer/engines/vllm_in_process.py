@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from excise.errors import EngineError
 from excise.trainer.engines.vllm_engine import VLLMEngine
-from excise.trainer.engines.vllm_words import SCORING, engine_options
+from excise.trainer.engines.vllm_requests import SCORING, engine_options
 from excise.trainer.engines.vllm_worker import METHOD, ExciseReload
 from excise.trainer.engines.weight_files import WeightFiles
 
@@ -28,7 +28,7 @@ SHUTDOWN_S = 60.0
 
 
 class VLLMInProcess(VLLMEngine):
-    """See :class:`excise.trainer.protocols.Engine`; made by :meth:`start`, and used by one event loop."""
+    """See :class:`excise.trainer.interfaces.Engine`; made by :meth:`start`, and used by one event loop."""
 
     name = "vllm"
 

@@ -18,7 +18,7 @@ from excise.errors import EngineError
 from excise.trainer.engines.http_calls import HTTPFailure, call
 from excise.trainer.engines.server_process import WORKER_MODULE, ServerProcess
 from excise.trainer.engines.vllm_engine import VLLMEngine
-from excise.trainer.engines.vllm_words import SCORING, engine_options
+from excise.trainer.engines.vllm_requests import SCORING, engine_options
 from excise.trainer.engines.vllm_worker import METHOD, ExciseReload
 from excise.trainer.engines.weight_files import WeightFiles
 
@@ -35,7 +35,7 @@ ENVIRONMENT = {"VLLM_SERVER_DEV_MODE": "1", "VLLM_NO_USAGE_STATS": "1", "HF_HUB_
 
 
 class VLLMServer(VLLMEngine):
-    """See :class:`excise.trainer.protocols.Engine`; made by :meth:`start` or :meth:`connect`.
+    """See :class:`excise.trainer.interfaces.Engine`; made by :meth:`start` or :meth:`connect`.
 
     An answer that is lost with its server is asked for again from the next one.
     """

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 
-from excise.trainer.records import SAME_REWARD, Group
+from excise.trainer.rollout_types import SAME_REWARD, Group
 
 
 def group_advantages(group: Group) -> dict[str, float]:

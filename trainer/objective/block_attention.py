@@ -12,8 +12,8 @@ from typing import Any
 import torch
 from torch.nn.functional import scaled_dot_product_attention
 
-from excise.trainer.objective.packing import can_share
-from excise.trainer.objective.policy import keeps_apart
+from excise.trainer.objective.policy_forward import keeps_apart
+from excise.trainer.objective.row_packing import can_share
 
 NAME = "excise_blocks"
 """As transformers calls this kind of attention."""

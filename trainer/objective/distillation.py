@@ -13,7 +13,7 @@ from typing import cast
 import torch
 from torch.utils.checkpoint import checkpoint
 
-from excise.trainer.objective.policy import CHUNK, full_precision
+from excise.trainer.objective.policy_forward import CHUNK, full_precision
 
 
 class Divergence(StrEnum):

@@ -12,8 +12,8 @@ from typing import Protocol
 
 import torch
 
-from excise.trainer.objective.packing import PackedIds
-from excise.trainer.objective.policy import full_precision, predicted_logits
+from excise.trainer.objective.policy_forward import full_precision, predicted_logits
+from excise.trainer.objective.row_packing import PackedIds
 
 
 class TeacherKind(StrEnum):

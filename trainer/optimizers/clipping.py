@@ -14,7 +14,7 @@ import torch
 import torch.distributed as dist
 from torch.distributed.tensor import DTensor
 
-from excise.trainer.optimizers.layout import local_of
+from excise.trainer.optimizers.sharding_layout import local_of
 
 
 @torch.no_grad()

@@ -2,9 +2,9 @@
 
 The update of a matrix block is its momentum, orthogonalised and scaled by ``0.2 √max(rows, columns)`` so that its root
 mean square is that of AdamW's (Liu et al., "Muon is scalable for LLM training", 2025). Sharded parameters send the
-pieces of their blocks to the blocks' owners (:mod:`excise.trainer.optimizers.pieces`), in batches of equal blocks and
-up to three of them under way at once, so that Newton-Schulz runs on a share of the matrices on every rank while the
-next pieces travel. Momentum stays sharded like its parameter; checkpoints are exact on any number of ranks.
+pieces of their blocks to the blocks' owners (``block_exchange.py``), in batches of equal blocks, up to three of them
+under way at once, so that Newton-Schulz runs on a share of the matrices on every rank while the next pieces travel.
+Momentum stays sharded like its parameter; checkpoints are exact on any number of ranks.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ from torch import nn
 from torch.distributed.device_mesh import DeviceMesh
 from torch.optim.adamw import adamw
 
-from excise.trainer.optimizers.blocks import Blocks
-from excise.trainer.optimizers.layout import Layout, group_of, layout_of, local_of
+from excise.trainer.optimizers.block_exchange import Exchange, Route, batches, plan_exchange
+from excise.trainer.optimizers.matrix_blocks import Blocks
 from excise.trainer.optimizers.newton_schulz import orthogonalised
-from excise.trainer.optimizers.pieces import Exchange, Route, batches, plan_exchange
+from excise.trainer.optimizers.sharding_layout import Layout, group_of, layout_of, local_of
 
 IN_FLIGHT = 3
 """Batches that are under way at once."""

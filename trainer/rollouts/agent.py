@@ -9,11 +9,11 @@ from excise.agents.messages import Message, ToolCall, tool_message
 from excise.agents.text_calls import calls_in
 from excise.agents.tools import MalformedCall, Tool
 from excise.protocols import Session
-from excise.trainer.records import Ending, Generation, Stop
-from excise.trainer.rollouts.attempt import Attempt
+from excise.trainer.rollout_types import Ending, Generation, Stop
 from excise.trainer.rollouts.chat import THINK, Chat, ChatTokenizer, thinking_in, without_thinking
 from excise.trainer.rollouts.coding_tools import Toolbox
 from excise.trainer.rollouts.detectors import Acted, Seen, detect
+from excise.trainer.rollouts.rollout_maker import Attempt
 from excise.types import Task
 
 SYSTEM = """You are a programmer at work in the checkout of a Python project, at /testbed. You see and change it with
@@ -36,7 +36,7 @@ class Agent:
         self.chat, self.system = Chat(tokenizer, schemas), system
 
     async def __call__(self, attempt: Attempt) -> Ending:
-        """See :class:`excise.trainer.rollouts.attempt.Work`."""
+        """See :class:`excise.trainer.rollouts.rollout_maker.Work`."""
         return await _Talk(self.chat, attempt, self.opening(attempt.desk.task)).go()
 
     def opening(self, task: Task) -> tuple[Message, ...]:

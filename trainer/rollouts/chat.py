@@ -14,7 +14,7 @@ from typing import Any, Protocol
 from excise.agents.messages import Message, Request
 from excise.agents.text_calls import as_text
 from excise.errors import ConfigError
-from excise.trainer.protocols import Tokenizer
+from excise.trainer.interfaces import Tokenizer
 
 MARK = "\x02answer\x03"
 THOUGHT = "\x02thought\x03"

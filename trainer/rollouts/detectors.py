@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from excise.trainer.records import Stop
+from excise.trainer.rollout_types import Stop
 
 Detector = Callable[["Seen"], str]
 """The hint, or nothing."""

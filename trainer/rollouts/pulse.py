@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from excise.errors import EngineError
-from excise.trainer.protocols import Engine
-from excise.trainer.records import Sampling, Stop
+from excise.trainer.interfaces import Engine
+from excise.trainer.rollout_types import Sampling, Stop
 
 PULSE_S = 60.0
 """Within this time, a living engine draws one token."""

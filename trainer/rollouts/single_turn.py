@@ -12,11 +12,11 @@ from enum import StrEnum
 
 from excise.agents.messages import Message
 from excise.envs.sandbox.mount_points import REPO
-from excise.trainer.records import Ending, Generation, Stop
-from excise.trainer.rollouts.attempt import Attempt
+from excise.trainer.rollout_types import Ending, Generation, Stop
 from excise.trainer.rollouts.chat import Bridge, Chat, ChatTokenizer, thinking_in, without_thinking
 from excise.trainer.rollouts.detectors import CODE, Acted, Seen, detect
-from excise.trainer.rollouts.stand_in import BadCode, NoStandIn, StandIn, decoded, is_stub, missing_line, stand_in
+from excise.trainer.rollouts.rollout_maker import Attempt
+from excise.trainer.rollouts.stub_context import BadCode, NoStandIn, StandIn, decoded, is_stub, missing_line, stand_in
 from excise.types import Task
 
 SYSTEM = "You are a programmer. Answer with one Python code block that holds the whole function, and nothing else."
@@ -38,7 +38,7 @@ def fitting(tasks: Mapping[str, Task], rung: Rung) -> tuple[str, ...]:
 
 
 class SingleTurn:
-    """The work of one answer; see :class:`excise.trainer.rollouts.attempt.Work`. ``lines`` of the file are shown."""
+    """One answer without tools; implements ``Work`` of ``rollout_maker``. ``lines`` of the file are shown."""
 
     def __init__(self, tokenizer: ChatTokenizer, rung: Rung = Rung.FUNCTION, *, lines: int = 80) -> None:
         self.chat, self.rung, self.lines = Chat(tokenizer), rung, lines

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from excise.trainer.records import Generation, Segment, Turn
+from excise.trainer.rollout_types import Generation, Segment, Turn
 from excise.trainer.rollouts.chat import Bridge
 
 

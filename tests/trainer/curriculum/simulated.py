@@ -6,9 +6,9 @@ import math
 import random
 from dataclasses import dataclass, field
 
-from excise.trainer.curriculum.harder import HarderTasks
 from excise.trainer.curriculum.rungs import TYPICAL_LOC, Level, Rung, level_of
-from excise.trainer.records import Ending, Group, Rollout
+from excise.trainer.curriculum.task_request import HarderTasks
+from excise.trainer.rollout_types import Ending, Group, Rollout
 from excise.types import Difficulty, FeatureKind, Task, Visibility
 
 KINDS = {

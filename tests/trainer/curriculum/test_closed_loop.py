@@ -8,9 +8,9 @@ from statistics import mean
 
 import simulated
 
-from excise.trainer.curriculum.asking import AskSettings
-from excise.trainer.curriculum.pool import CurriculumSettings, TaskPool
+from excise.trainer.curriculum.request_policy import AskSettings
 from excise.trainer.curriculum.rungs import Level, Rung, rung_of
+from excise.trainer.curriculum.task_pool import CurriculumSettings, TaskPool
 from excise.types import Visibility
 
 SETTINGS = CurriculumSettings(half_life=40, ask=AskSettings(count=60, low_water=8, warm_up=8))

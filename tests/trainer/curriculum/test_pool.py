@@ -10,13 +10,13 @@ import numpy as np
 import pytest
 import simulated
 
-from excise.trainer.curriculum.asking import Asker, AskSettings, View
-from excise.trainer.curriculum.harder import HarderTasks
-from excise.trainer.curriculum.pool import CurriculumSettings, Standing, TaskPool
+from excise.trainer.curriculum.pass_rates import Predictor, fitted
 from excise.trainer.curriculum.posterior import Beta, Record, incomplete_beta
-from excise.trainer.curriculum.prediction import Predictor, fitted
+from excise.trainer.curriculum.request_policy import Asker, AskSettings, View
 from excise.trainer.curriculum.rungs import Level, Rung, all_rungs, rung_from, rung_of
-from excise.trainer.records import Ending, Group
+from excise.trainer.curriculum.task_pool import CurriculumSettings, Standing, TaskPool
+from excise.trainer.curriculum.task_request import HarderTasks
+from excise.trainer.rollout_types import Ending, Group
 from excise.types import Task, Visibility, from_json, to_json
 
 STUB = Rung(Level.STUB, Visibility.DOCSTRING)

@@ -13,12 +13,12 @@ from torch.distributed.tensor import Replicate, Shard
 
 from excise.errors import TrainingError
 from excise.trainer.optimizers import muon
-from excise.trainer.optimizers.blocks import Blocks, block_rules
-from excise.trainer.optimizers.build import OptimizerSettings, build_optimizer
+from excise.trainer.optimizers.block_exchange import Exchange, batches, plan_exchange
 from excise.trainer.optimizers.clipping import clip_gradients
-from excise.trainer.optimizers.layout import Layout
+from excise.trainer.optimizers.matrix_blocks import Blocks, block_rules
 from excise.trainer.optimizers.newton_schulz import orthogonalised
-from excise.trainer.optimizers.pieces import Exchange, batches, plan_exchange
+from excise.trainer.optimizers.optimizer_kinds import OptimizerSettings, build_optimizer
+from excise.trainer.optimizers.sharding_layout import Layout
 
 
 class FakeMesh:

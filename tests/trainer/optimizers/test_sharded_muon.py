@@ -13,7 +13,7 @@ import pytest
 import torch
 from torch import nn
 
-from excise.trainer.optimizers.build import OptimizerSettings, build_optimizer
+from excise.trainer.optimizers.optimizer_kinds import OptimizerSettings, build_optimizer
 
 HEADS = {"q_proj": 6, "k_proj": 2, "v_proj": 2, "qkv_proj": 10}
 """Heads of the tiny models' projections."""
