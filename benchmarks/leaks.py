@@ -21,9 +21,9 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "verifiers"))
 from planting.measure import SHORT, WHOLE, measure
 from planting.subjects import Subject, subjects
 
-from excise.verifiers.leaks.contents import Contents
+from excise.verifiers.leaks.content_cache import Contents
 from excise.verifiers.leaks.decoding import read_file
-from excise.verifiers.leaks.index import Index
+from excise.verifiers.leaks.feature_index import Index
 from excise.verifiers.leaks.scan import Rules, leaks_in
 
 

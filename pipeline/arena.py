@@ -29,15 +29,15 @@ from excise.protocols import Session
 from excise.trainer.concurrency import Threads
 from excise.trainer.interfaces import Desk
 from excise.types import Grade, Task
+from excise.verifiers.agent_workspace import Workspace, workspace
 from excise.verifiers.grading.grader import Conditions, ungraded
 from excise.verifiers.grading.intake import MAX_DIFF_BYTES
-from excise.verifiers.monitor.events import Trajectory, write_events
-from excise.verifiers.monitor.known import Known, known_of
-from excise.verifiers.monitor.record import Recorder
+from excise.verifiers.monitor.monitored_task import Known, known_of
+from excise.verifiers.monitor.recording_session import Recorder
 from excise.verifiers.monitor.review import review
-from excise.verifiers.recovery.judge import lines_of
+from excise.verifiers.monitor.trajectory import Trajectory, write_events
+from excise.verifiers.recovery.scoring import lines_of
 from excise.verifiers.workbench import Workbench
-from excise.verifiers.workspace import Workspace, workspace
 
 GRADES_KEPT = 1024
 """The latest ones; an equal answer has an equal grade."""

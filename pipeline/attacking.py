@@ -15,7 +15,7 @@ from excise.pipeline.grading import Grader
 from excise.pipeline.over_tasks import Trouble
 from excise.types import Grade, Task
 from excise.verifiers.attacks.attack import Attack, Target, target_of
-from excise.verifiers.stored import candidate_of
+from excise.verifiers.stored_tasks import candidate_of
 from excise.verifiers.workbench import Workbench
 
 HONEST, EMPTY = "honest", "empty"

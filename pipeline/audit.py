@@ -20,13 +20,13 @@ from excise.extractors.fetch.trees import list_files, unpack
 from excise.pipeline.over_tasks import over_tasks
 from excise.pipeline.stage import rejection_of
 from excise.types import Quarantine, Task
-from excise.verifiers.monitor.events import Trajectory
 from excise.verifiers.monitor.findings import Finding, Review
-from excise.verifiers.monitor.known import Known, known_of
+from excise.verifiers.monitor.monitored_task import Known, known_of
 from excise.verifiers.monitor.rescan import Leak, Rescanned, leak_of, quarantine, rescan
 from excise.verifiers.monitor.review import confirmed, review
-from excise.verifiers.recovery.judge import lines_of
-from excise.verifiers.stored import candidate_of
+from excise.verifiers.monitor.trajectory import Trajectory
+from excise.verifiers.recovery.scoring import lines_of
+from excise.verifiers.stored_tasks import candidate_of
 from excise.verifiers.workbench import Workbench
 
 Judge = Callable[[Trajectory, Known], Sequence[Finding]]

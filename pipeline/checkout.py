@@ -9,7 +9,7 @@ from excise.datasets.taskset import TaskSet
 from excise.deleters.patches.git_patches import apply_patch, touched
 from excise.errors import ConfigError, StoreError
 from excise.extractors.fetch.trees import git_tree_hash, list_files, unpack
-from excise.verifiers.shipped import materialise
+from excise.verifiers.shipped_tree import materialise
 
 
 def write_tree(taskset: TaskSet, instance_id: str, into: Path, *, solved: bool = False) -> None:

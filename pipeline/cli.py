@@ -271,7 +271,7 @@ def show(
     """Print a task: statement, diff, tests, certificate."""
     from excise.datasets.show import render
     from excise.datasets.taskset import TaskSet
-    from excise.verifiers.gates import GATES
+    from excise.verifiers.gates.all_gates import GATES
 
     with guarded():
         settings = settings_of(config, None, out=out)

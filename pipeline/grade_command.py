@@ -85,7 +85,7 @@ def attack(
     """Attack the grader on tasks of a set with every known way to a reward without a solution."""
     from excise.datasets.taskset import TaskSet
     from excise.pipeline.attacking import attack_tasks, summary
-    from excise.verifiers.attacks.registry import named
+    from excise.verifiers.attacks.all_attacks import named
 
     with guarded():
         settings = settings_of(config, set_, out=out, cache=cache, workers=workers)

@@ -17,7 +17,7 @@ from excise.pipeline.stages import workbench
 from excise.types import Grade, GradingKit, Task
 from excise.verifiers.grading.grader import Conditions, bears_brief, conditions, grade, ungraded
 from excise.verifiers.grading.kit import KIT_FORMAT, make_kit
-from excise.verifiers.stored import candidate_of
+from excise.verifiers.stored_tasks import candidate_of
 from excise.verifiers.workbench import Workbench
 
 T = TypeVar("T")

@@ -96,7 +96,7 @@ def audit(
     from excise.datasets.taskset import TaskSet
     from excise.pipeline.audit import audit as review_all
     from excise.verifiers.monitor.findings import Review
-    from excise.verifiers.monitor.readers import read_trajectories
+    from excise.verifiers.monitor.trajectory_readers import read_trajectories
 
     with guarded():
         settings = settings_of(config, set_, out=taskset, workers=workers, cache=cache)

@@ -9,10 +9,10 @@ from excise.agents.transcript import Transcript
 from excise.config import Settings
 from excise.errors import AgentError
 from excise.pipeline.audit import Judge
-from excise.verifiers.monitor.events import Trajectory
 from excise.verifiers.monitor.findings import Finding
-from excise.verifiers.monitor.known import Known
 from excise.verifiers.monitor.model_judge import opinion
+from excise.verifiers.monitor.monitored_task import Known
+from excise.verifiers.monitor.trajectory import Trajectory
 
 
 def judge_of(settings: Settings) -> Judge:

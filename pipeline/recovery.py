@@ -11,9 +11,9 @@ from excise.errors import ExciseError
 from excise.pipeline.over_tasks import over_tasks
 from excise.pipeline.stage import rejection_of
 from excise.types import Task
-from excise.verifiers.gate_recovery import Recovery, recover
-from excise.verifiers.recovery.inside.registry import STRATEGIES
-from excise.verifiers.stored import candidate_of
+from excise.verifiers.gates.not_recoverable import Recovery, recover
+from excise.verifiers.recovery.inside.all_strategies import STRATEGIES
+from excise.verifiers.stored_tasks import candidate_of
 from excise.verifiers.workbench import Workbench
 
 

@@ -28,7 +28,7 @@ from excise.pipeline.stage import GRACE_S, measuring, recall, remember, stage
 from excise.protocols import Policy, Sandbox
 from excise.types import Baseline, CoverageMap, Environment, Feature, Recipe, Repo, SourceSpec
 from excise.verifiers.baseline import longest_s, missing_modules, run_baseline
-from excise.verifiers.shipped import scrub
+from excise.verifiers.shipped_tree import scrub
 from excise.verifiers.workbench import Layers, Prepared, Workbench
 
 SLOW_TEST_S = 0.05

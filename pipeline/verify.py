@@ -12,9 +12,10 @@ from excise.pipeline.over_tasks import over_tasks
 from excise.pipeline.stage import decided, rejection_of
 from excise.types import Outcome, Task, Verdict
 from excise.verifiers.candidate import Candidate
-from excise.verifiers.gates import GATES
-from excise.verifiers.gates_tests import GoldRestores, PassToPassPasses
-from excise.verifiers.stored import candidate_of
+from excise.verifiers.gates.all_gates import GATES
+from excise.verifiers.gates.gold_passes import GoldRestores
+from excise.verifiers.gates.pass_to_pass_passes import PassToPassPasses
+from excise.verifiers.stored_tasks import candidate_of
 from excise.verifiers.workbench import Workbench
 
 _SHOULD_PASS = (PassToPassPasses.name, GoldRestores.name)

@@ -17,7 +17,7 @@ from excise.config import VerdictSettings
 from excise.errors import EnvironmentFailure
 from excise.protocols import Policy
 from excise.types import Baseline, Status, TestRun, Worker
-from excise.verifiers.enough import require_enough, too_slow, uncollectable
+from excise.verifiers.baseline_acceptance import require_enough, too_slow, uncollectable
 from excise.verifiers.workbench import Workbench
 
 SHUFFLE_SEED = 20250518

@@ -35,8 +35,8 @@ from excise.types import (
 )
 from excise.verifiers.candidate import Candidate, exceptions
 from excise.verifiers.certificate import certify
-from excise.verifiers.gate_leaks import problem_of, reason_of, twins_of
-from excise.verifiers.gates import GATES
+from excise.verifiers.gates.all_gates import GATES
+from excise.verifiers.gates.no_leaks import problem_of, reason_of, twins_of
 from excise.verifiers.workbench import QUICK_S, Cost, Workbench
 
 WIDEN_ROUNDS = 3

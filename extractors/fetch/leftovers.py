@@ -1,7 +1,7 @@
 """What does not belong to pristine sources: caches, build outputs, virtual environments, links that lead out.
 
 Sorted out by kind, never by project. Git sources are the committed tree and only lose links that lead out; what no
-agent must get goes from sources of all kinds when they are kept (:func:`excise.verifiers.shipped.scrub`).
+agent must get goes from sources of all kinds when they are kept (:func:`excise.verifiers.shipped_tree.scrub`).
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The interfaces that extensions implement. Read this file and you know the program.
 
 Implementations are duck-typed and found by name in the registry of their folder
-(``extractors.sources``, ``extractors.languages``, ``envs.sandboxes``, ``deleters``, ``verifiers.gates``,
+(``extractors.sources``, ``extractors.languages``, ``envs.sandboxes``, ``deleters``, ``verifiers.gates.all_gates``,
 ``datasets.exports``): adding one is one new file and one line in that registry.
 """
 

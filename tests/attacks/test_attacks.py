@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-import weak
+import weak_graders
 
 from excise.pipeline.attacking import HONEST, Attacked, attack_tasks, stub_of, summary
 from excise.types import Task
+from excise.verifiers.attacks.all_attacks import ATTACKS, named
 from excise.verifiers.attacks.attack import Target, target_of
-from excise.verifiers.attacks.registry import ATTACKS, named
 from excise.verifiers.workbench import Workbench
 
 CHOSEN = (
@@ -66,11 +66,11 @@ def test_it_beats_a_weak_grader(shapes: Any, bench: Workbench, task: Task, targe
     if ATTACKS[name].vector in {"equality", "peek"}:  # for values that are compared, not iterated over
         task = next(t for t in shapes.taskset.tasks() if "src/shapes/tables.py::Ruler.marks" in t.removed)
         target = target_of(bench, task)
-    assert weak.beaten(bench, task, ATTACKS[name].diff(target))
+    assert weak_graders.beaten(bench, task, ATTACKS[name].diff(target))
 
 
-@pytest.mark.parametrize("name", weak.WEAK)
+@pytest.mark.parametrize("name", weak_graders.WEAK)
 def test_weak_graders_tell_honest_from_empty(bench: Workbench, task: Task, name: str) -> None:
-    assert weak.beaten(bench, task, task.patch, [name]) == name
-    assert weak.beaten(bench, task, "", [name]) == ""
-    assert weak.beaten(bench, task, stub_of(bench, task), [name]) == ""
+    assert weak_graders.beaten(bench, task, task.patch, [name]) == name
+    assert weak_graders.beaten(bench, task, "", [name]) == ""
+    assert weak_graders.beaten(bench, task, stub_of(bench, task), [name]) == ""

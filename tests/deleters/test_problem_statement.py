@@ -12,7 +12,7 @@ from excise.errors import ConfigError
 from excise.extractors.python.analysis.codebase import PythonCodebase
 from excise.types import Deletion, Feature, FeatureKind, Outcome, Repo, Verdict, Visibility
 from excise.verifiers.candidate import Candidate
-from excise.verifiers.gate_statement import StatementIsComplete
+from excise.verifiers.gates.statement_complete import StatementIsComplete
 
 FILES = {
     "pkg/__init__.py": "from .core import Box, halve\n\n__all__ = ['Box', 'halve']\n",

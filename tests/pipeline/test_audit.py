@@ -12,9 +12,9 @@ import pytest
 from excise.config import Settings, load
 from excise.datasets.taskset import TaskSet
 from excise.pipeline.audit import audit, siblings
-from excise.verifiers.monitor.events import Step, Trajectory, write_events
 from excise.verifiers.monitor.findings import Label
-from excise.verifiers.monitor.known import added
+from excise.verifiers.monitor.monitored_task import added
+from excise.verifiers.monitor.trajectory import Step, Trajectory, write_events
 
 PARSE, DESCRIBE = "src/shapes/text.py::parse", "src/shapes/base.py::lookup"
 

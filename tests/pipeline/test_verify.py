@@ -15,8 +15,8 @@ from excise.pipeline.verify import verify_task
 from excise.protocols import GateReport
 from excise.types import Environment, Outcome, Status
 from excise.verifiers.candidate import Candidate
-from excise.verifiers.gates_tests import PassToPassPasses
-from excise.verifiers.stored import candidate_of
+from excise.verifiers.gates.pass_to_pass_passes import PassToPassPasses
+from excise.verifiers.stored_tasks import candidate_of
 from excise.verifiers.workbench import Workbench
 
 

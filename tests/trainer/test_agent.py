@@ -19,8 +19,8 @@ from excise.trainer.rollouts.agent import Agent
 from excise.trainer.rollouts.rollout_maker import Rollouts
 from excise.trainer.rollouts.rollout_settings import RolloutSettings
 from excise.types import Task
-from excise.verifiers.monitor.readers import read_trajectories
-from excise.verifiers.workspace import Workspace
+from excise.verifiers.agent_workspace import Workspace
+from excise.verifiers.monitor.trajectory_readers import read_trajectories
 
 from .conftest import byte_tokenizer
 from .scripted import Say, ScriptedEngine

@@ -11,7 +11,7 @@ import excise.verifiers.baseline as module
 from excise.errors import EnvironmentFailure
 from excise.types import Baseline, Status, TestResult, TestRun, Worker
 from excise.verifiers.baseline import agree, longest_s, missing_modules, run_baseline, starve
-from excise.verifiers.enough import too_slow
+from excise.verifiers.baseline_acceptance import too_slow
 from excise.verifiers.workbench import Workbench
 
 CONFTEST = "tests/conftest.py"

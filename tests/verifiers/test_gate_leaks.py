@@ -15,7 +15,7 @@ import pytest
 from excise.deleters.all_deleters import get
 from excise.types import Feature, FeatureKind, Verdict
 from excise.verifiers.candidate import Candidate
-from excise.verifiers.gate_leaks import NothingLeaks, twins_of
+from excise.verifiers.gates.no_leaks import NothingLeaks, twins_of
 from excise.verifiers.leaks.scan import CODE_SHARE, OUTSIDE_SHARE, RARE_SHARE, TREE_SHARE
 from excise.verifiers.workbench import Workbench
 

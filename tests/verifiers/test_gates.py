@@ -16,8 +16,8 @@ import pytest
 from excise.protocols import GateReport
 from excise.types import Outcome, Task, Verdict
 from excise.verifiers.candidate import Candidate
-from excise.verifiers.gates import GATES
-from excise.verifiers.stored import candidate_of
+from excise.verifiers.gates.all_gates import GATES
+from excise.verifiers.stored_tasks import candidate_of
 from excise.verifiers.workbench import Workbench
 
 BY_NAME = {gate.name: gate for gate in GATES}

@@ -16,11 +16,11 @@ from excise.agents.transcript import Transcript
 from excise.config import ModelSettings
 from excise.errors import AgentError
 from excise.types import Task
-from excise.verifiers.monitor.events import Step, Trajectory
 from excise.verifiers.monitor.findings import Finding, Label, Severity
-from excise.verifiers.monitor.known import Known, known_of
 from excise.verifiers.monitor.model_judge import opinion
+from excise.verifiers.monitor.monitored_task import Known, known_of
 from excise.verifiers.monitor.review import review
+from excise.verifiers.monitor.trajectory import Step, Trajectory
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "agents"))
 from scripted_server import Answer, Script, ScriptedServer, calls, fails, says

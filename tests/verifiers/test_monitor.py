@@ -10,12 +10,12 @@ from dataclasses import replace
 import pytest
 
 from excise.types import Task
-from excise.verifiers.monitor.events import Step, Trajectory
 from excise.verifiers.monitor.findings import Label, Review, Severity
-from excise.verifiers.monitor.known import Known, added, known_of
+from excise.verifiers.monitor.monitored_task import Known, added, known_of
 from excise.verifiers.monitor.review import RULES, confirmed, review
-from excise.verifiers.monitor.shell import calls, parsed
-from excise.verifiers.recovery.judge import lines_of
+from excise.verifiers.monitor.shell_commands import calls, parsed
+from excise.verifiers.monitor.trajectory import Step, Trajectory
+from excise.verifiers.recovery.scoring import lines_of
 
 
 @pytest.fixture(scope="session")

@@ -10,10 +10,10 @@ import pytest
 
 from excise.deleters.patches.git_patches import unified
 from excise.types import Feature, FeatureKind, GradingKit, Outcome, Task, Visibility
-from excise.verifiers.gates import GATES
+from excise.verifiers.gates.all_gates import GATES
 from excise.verifiers.grading.grader import conditions, grade
 from excise.verifiers.prove import Proof, prove
-from excise.verifiers.stored import candidate_of
+from excise.verifiers.stored_tasks import candidate_of
 from excise.verifiers.workbench import Workbench
 
 Vary = Callable[..., Workbench]

@@ -11,8 +11,8 @@ sys.path.insert(0, str(Path(__file__).parent))
 from planting.measure import QUICK, SHORT, Tally, measure
 from planting.subjects import subjects
 
-from excise.verifiers.leaks.contents import Contents
-from excise.verifiers.leaks.index import Index
+from excise.verifiers.leaks.content_cache import Contents
+from excise.verifiers.leaks.feature_index import Index
 
 NUM_SUBJECTS = 4
 

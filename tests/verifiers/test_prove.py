@@ -11,11 +11,11 @@ from excise.datasets.taskset import TaskSet
 from excise.deleters.patches.git_patches import touched, unified
 from excise.pipeline.proving import prove_shard
 from excise.types import Feature, FeatureKind, Outcome, Task, Visibility, Worker
-from excise.verifiers.gates import GATES
-from excise.verifiers.gates_tests import FailToPassFails
+from excise.verifiers.gates.all_gates import GATES
+from excise.verifiers.gates.fail_to_pass_fails import FailToPassFails
 from excise.verifiers.grading.grader import conditions, grade
 from excise.verifiers.prove import Proof, prove
-from excise.verifiers.stored import candidate_of
+from excise.verifiers.stored_tasks import candidate_of
 from excise.verifiers.workbench import Workbench
 
 WALK = "src/shapes/walk.py::spiral"

@@ -12,13 +12,13 @@ from pathlib import Path
 import pytest
 
 from excise.types import Outcome, Task
-from excise.verifiers.gate_recovery import NothingIsRecovered, Recovery, judged, recover
-from excise.verifiers.recovery.attempt import attempt
-from excise.verifiers.recovery.inside.registry import STRATEGIES
-from excise.verifiers.recovery.judge import Deleted, judge, lines_of
-from excise.verifiers.stored import candidate_of
+from excise.verifiers.agent_workspace import workspace
+from excise.verifiers.gates.not_recoverable import NothingIsRecovered, Recovery, judged, recover
+from excise.verifiers.recovery.inside.all_strategies import STRATEGIES
+from excise.verifiers.recovery.recovery_attempt import attempt
+from excise.verifiers.recovery.scoring import Deleted, judge, lines_of
+from excise.verifiers.stored_tasks import candidate_of
 from excise.verifiers.workbench import Workbench
-from excise.verifiers.workspace import workspace
 
 PARSE = ("src/shapes/text.py::parse",)
 FILE = "src/shapes/text.py"
@@ -223,7 +223,7 @@ def test_what_strangers_left_breaks_no_strategy(attack: Callable[..., Recovery],
 def test_lines_that_the_tree_has_anyway_are_no_find() -> None:
     code = "value = compute_it(1)\nother = compute_it(2)\nthird = compute_it(3)\nfourth = compute_it(4)\n"
     deleted = Deleted(lines=frozenset(lines_of(code)), shapes={})
-    from excise.verifiers.recovery.attempt import Piece
+    from excise.verifiers.recovery.recovery_attempt import Piece
 
     piece = Piece(strategy="x", kind="text", where="/tmp/x", text=code)
     assert judge(deleted, [piece], set).level == "L4"

@@ -10,7 +10,7 @@ from pathlib import Path
 from excise.deleters.patches.git_patches import touched
 from excise.envs.sandbox.session_base import compare
 from excise.types import Task
-from excise.verifiers.stored import candidate_of
+from excise.verifiers.stored_tasks import candidate_of
 from excise.verifiers.workbench import Workbench
 
 Tree = Mapping[str, bytes | str | None]

@@ -15,7 +15,7 @@ from excise.envs.sandbox.mount_points import REPO, base_env, project_mounts
 from excise.grading_protocols import CallBook, GradedRun, GradingMode
 from excise.protocols import Mount, Session
 from excise.types import GradingKit, RecordedCall, Status, Task
-from excise.verifiers.shipped import scrubbed
+from excise.verifiers.shipped_tree import scrubbed
 from excise.verifiers.workbench import PYC, Edits, Workbench
 
 CALLS_TIMEOUT_S = 120.0

@@ -11,7 +11,7 @@ import stat
 from collections.abc import Generator, Iterator
 from pathlib import Path
 
-from excise.verifiers.leaks.decoders.registry import CONTAINERS, HIDING, WRAPPINGS, Decoder
+from excise.verifiers.leaks.decoders.all_decoders import CONTAINERS, HIDING, WRAPPINGS, Decoder
 from excise.verifiers.leaks.decoders.strings import (
     carved,
     holds_python,
@@ -21,7 +21,7 @@ from excise.verifiers.leaks.decoders.strings import (
     strings_of,
     text_of,
 )
-from excise.verifiers.leaks.pieces import MAX_DEPTH, MAX_PART, Code, Kind, Limits, Piece
+from excise.verifiers.leaks.fragments import MAX_DEPTH, MAX_PART, Code, Kind, Limits, Piece
 
 
 def read_file(path: Path) -> bytes | None:

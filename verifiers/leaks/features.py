@@ -25,7 +25,7 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from excise.verifiers.leaks.pieces import Code, Kind, Piece
+from excise.verifiers.leaks.fragments import Code, Kind, Piece
 
 FORMAT = 9
 """Version of what is hashed and of what the decoders find; part of the names of everything kept."""

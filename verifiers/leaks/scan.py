@@ -14,11 +14,11 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from excise.verifiers.leaks.contents import Content
+from excise.verifiers.leaks.content_cache import Content
+from excise.verifiers.leaks.feature_index import Hits, Index
 from excise.verifiers.leaks.features import EMPTY, Hashes, unique
-from excise.verifiers.leaks.index import Hits, Index
-from excise.verifiers.leaks.pieces import Kind
-from excise.verifiers.leaks.wanted import Target
+from excise.verifiers.leaks.fragments import Kind
+from excise.verifiers.leaks.targets import Target
 
 OUTSIDE_SHARE = 0.5
 """If so much of a body stands in one file outside the tree, the task gives itself away."""

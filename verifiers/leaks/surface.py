@@ -19,14 +19,14 @@ from pathlib import Path
 from excise.envs.sandbox.mount_points import ENV, REPO, library_of
 from excise.protocols import Mount, Session
 from excise.system.locks import host_folder, host_lock
-from excise.verifiers.leaks.contents import Content, Contents, read_content
+from excise.verifiers.agent_workspace import Workspace
+from excise.verifiers.leaks.content_cache import Content, Contents, read_content
 from excise.verifiers.leaks.decoding import read_file
+from excise.verifiers.leaks.feature_index import Index
 from excise.verifiers.leaks.features import FORMAT
-from excise.verifiers.leaks.index import Index
-from excise.verifiers.leaks.listing import Readable, handed_out, is_same, list_readable, on_this_side
-from excise.verifiers.leaks.pieces import MAX_PART
+from excise.verifiers.leaks.fragments import MAX_PART
+from excise.verifiers.leaks.readable_files import Readable, handed_out, is_same, list_readable, on_this_side
 from excise.verifiers.workbench import Workbench
-from excise.verifiers.workspace import Workspace
 
 LIBRARY, ENVIRONMENT, SYSTEM, PROCESSES = "the standard library", "the environment", "the system", "processes"
 SANDBOX = "the sandbox's own files"

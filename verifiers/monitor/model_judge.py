@@ -18,9 +18,9 @@ from excise.agents.messages import Client, Message, Request
 from excise.agents.tools import Arguments, Result, Tool, ToolError, clip
 from excise.agents.transcript import Transcript
 from excise.types import to_json
-from excise.verifiers.monitor.events import Step, Trajectory
 from excise.verifiers.monitor.findings import Finding, Label, Severity
-from excise.verifiers.monitor.known import Known
+from excise.verifiers.monitor.monitored_task import Known
+from excise.verifiers.monitor.trajectory import Step, Trajectory
 
 MAX_STEP_CHARS = 3000
 MAX_CHARS = 150_000

@@ -14,14 +14,14 @@ from excise.envs.sandbox.mount_points import REPO
 from excise.errors import SandboxError
 from excise.protocols import Session
 from excise.types import Quarantine, content_id
+from excise.verifiers.agent_workspace import workspace
 from excise.verifiers.candidate import Candidate
-from excise.verifiers.gate_recovery import deleted_in, recover, shipped_lines
-from excise.verifiers.monitor.events import Step, Trajectory
+from excise.verifiers.gates.not_recoverable import deleted_in, recover, shipped_lines
 from excise.verifiers.monitor.findings import Finding, Label
-from excise.verifiers.recovery.attempt import Piece
-from excise.verifiers.recovery.inside.hunt import printable
-from excise.verifiers.recovery.judge import Recovered, judge
-from excise.verifiers.workspace import workspace
+from excise.verifiers.monitor.trajectory import Step, Trajectory
+from excise.verifiers.recovery.inside.code_search import printable
+from excise.verifiers.recovery.recovery_attempt import Piece
+from excise.verifiers.recovery.scoring import Recovered, judge
 
 DECODER_S = 60.0
 MAX_BYTES = 8 << 20

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Protocol
 
-from excise.verifiers.monitor.changes import HarnessTamper, SpecialCase, TestTamper
-from excise.verifiers.monitor.content import CodeCameToLight, CodeUsed, HiddenTests
-from excise.verifiers.monitor.events import Trajectory
+from excise.verifiers.monitor.command_rules import CompiledCode, History, Network, Oracle, OtherCopies
+from excise.verifiers.monitor.content_rules import CodeCameToLight, CodeUsed, HiddenTests
 from excise.verifiers.monitor.findings import Finding, Label, Review, Severity
-from excise.verifiers.monitor.known import Known
-from excise.verifiers.monitor.rules import CompiledCode, History, Network, Oracle, OtherCopies
+from excise.verifiers.monitor.monitored_task import Known
+from excise.verifiers.monitor.trajectory import Trajectory
+from excise.verifiers.monitor.write_rules import HarnessTamper, SpecialCase, TestTamper
 
 
 class Rule(Protocol):

@@ -22,11 +22,11 @@ from pathlib import Path
 import pytest
 
 from excise.verifiers.leaks import decoding
-from excise.verifiers.leaks.contents import Contents, read_content
+from excise.verifiers.leaks.content_cache import Contents, read_content
 from excise.verifiers.leaks.decoding import pieces, read_file
 from excise.verifiers.leaks.features import hashes_of, windows, words_of
+from excise.verifiers.leaks.fragments import MAX_DEPTH, Kind, Limits
 from excise.verifiers.leaks.marshal_reader import CodeObject, MarshalReader, Unreadable
-from excise.verifiers.leaks.pieces import MAX_DEPTH, Kind, Limits
 
 CODE = b"""\
 def total(prices, tax):

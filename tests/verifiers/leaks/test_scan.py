@@ -11,12 +11,12 @@ from pathlib import Path
 
 import pytest
 
-from excise.verifiers.leaks.contents import Contents, read_content
+from excise.verifiers.leaks.content_cache import Contents, read_content
+from excise.verifiers.leaks.feature_index import Index
 from excise.verifiers.leaks.features import EMPTY
-from excise.verifiers.leaks.index import Index
-from excise.verifiers.leaks.pieces import Kind
+from excise.verifiers.leaks.fragments import Kind
 from excise.verifiers.leaks.scan import Leak, Level, Pile, Rules, leaks_in, telling
-from excise.verifiers.leaks.wanted import Target, target
+from excise.verifiers.leaks.targets import Target, target
 
 LARGE = b"""
 def merge_runs(runs, weights, limit):

@@ -10,10 +10,10 @@ from pathlib import Path
 
 import numpy as np
 
-from excise.verifiers.leaks.contents import Contents
+from excise.verifiers.leaks.content_cache import Contents
+from excise.verifiers.leaks.feature_index import Index
 from excise.verifiers.leaks.features import unique
-from excise.verifiers.leaks.index import Index
-from excise.verifiers.leaks.pieces import Kind
+from excise.verifiers.leaks.fragments import Kind
 from excise.verifiers.leaks.scan import SHORTEST, Leak, Level, Rules, leaks_in, telling
 
 from .archives import ARCHIVES

@@ -14,7 +14,7 @@ from excise.extractors.languages import get_language
 from excise.extractors.python.analysis.codebase import PythonCodebase
 from excise.types import Symbol
 from excise.verifiers.leaks.features import EMPTY, Hashes, unique
-from excise.verifiers.leaks.wanted import Target, code_pairs, definitions_in, targets_of
+from excise.verifiers.leaks.targets import Target, code_pairs, definitions_in, targets_of
 
 PACKAGES = ("toolz", "jinja2", "rich", "packaging", "tomlkit", "sortedcontainers", "pathspec", "click", "idna", "dask")
 MIN_LOC, MAX_LOC = 6, 60

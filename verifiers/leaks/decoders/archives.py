@@ -10,7 +10,7 @@ import zlib
 from collections.abc import Iterator
 from typing import Any
 
-from excise.verifiers.leaks.pieces import MAX_PART, Limits
+from excise.verifiers.leaks.fragments import MAX_PART, Limits
 
 _TAIL = 1 << 17
 _CHUNK = 1 << 16

@@ -7,7 +7,7 @@ import binascii
 import re
 from collections.abc import Iterator
 
-from excise.verifiers.leaks.pieces import Limits
+from excise.verifiers.leaks.fragments import Limits
 
 _LINE = rb"[A-Za-z0-9+/_-]"
 _RUN = re.compile(_LINE + rb"{60,}(?:(?:\r?\n|\\n|\\r\\n)[ \t>#]*" + _LINE + rb"{4,}|={1,2})*")

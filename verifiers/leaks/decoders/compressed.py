@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterator
 
 from excise.verifiers.leaks.decoders.strings import inflated
-from excise.verifiers.leaks.pieces import MAX_PART, Limits
+from excise.verifiers.leaks.fragments import MAX_PART, Limits
 
 _ZSTD = b"\x28\xb5\x2f\xfd"
 _ALONE = re.compile(rb"\x5d\0\0[\0-\xff]{2}(?:\xff{8}|[\0-\xff]{5}\0{3})")

@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator
 
 from excise.verifiers.leaks.decoders.strings import touched
-from excise.verifiers.leaks.pieces import Limits
+from excise.verifiers.leaks.fragments import Limits
 
 _ESCAPE = re.compile(rb"\\(u[0-9a-fA-F]{4}|x[0-9a-fA-F]{2}|.)|\"", re.DOTALL)
 _MEANS = {b"n": b"\n", b"r": b"\n", b"t": b" ", b"b": b" ", b"f": b" "}

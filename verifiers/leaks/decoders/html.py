@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 
 from excise.verifiers.leaks.decoders.strings import touched
-from excise.verifiers.leaks.pieces import Limits
+from excise.verifiers.leaks.fragments import Limits
 
 _TAG = re.compile(rb"<(/?)([a-zA-Z][a-zA-Z0-9:-]*)(?:\s[^<>]{0,4000})?/?>|<!--")
 _INLINE = frozenset(b"a abbr b code em font i kbd mark s samp small span strong sub sup tspan tt u var".split())

@@ -12,8 +12,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from excise.verifiers.leaks.decoders.pyc import codes_of
+from excise.verifiers.leaks.fragments import Code, Limits
 from excise.verifiers.leaks.marshal_reader import CodeObject
-from excise.verifiers.leaks.pieces import Code, Limits
 
 _MAX_OPCODES = 3_000_000
 _MAX_STRINGS = 32 << 20

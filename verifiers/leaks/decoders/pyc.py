@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from excise.verifiers.leaks.fragments import Code, Limits
 from excise.verifiers.leaks.marshal_reader import CodeObject, MarshalReader, Unreadable
-from excise.verifiers.leaks.pieces import Code, Limits
 
 _HEADER = 16
 _MAGIC = re.compile(rb"..\r\n", re.DOTALL)

@@ -7,7 +7,7 @@ import sqlite3
 from collections.abc import Iterator
 
 from excise.verifiers.leaks.decoders.strings import strings_of
-from excise.verifiers.leaks.pieces import Limits
+from excise.verifiers.leaks.fragments import Limits
 
 _MAX_ROWS = 200_000
 _MAX_VALUE = 16 << 20

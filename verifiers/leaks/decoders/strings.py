@@ -10,7 +10,7 @@ import zlib
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from excise.verifiers.leaks.pieces import MAX_PART, Limits
+from excise.verifiers.leaks.fragments import MAX_PART, Limits
 
 _WIDE = (
     (codecs.BOM_UTF32_LE, "utf-32"),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from excise.verifiers.leaks.pieces import Limits
+from excise.verifiers.leaks.fragments import Limits
 
 _HEADER = 22
 _MAX_LINES = 100_000

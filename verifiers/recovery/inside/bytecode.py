@@ -8,7 +8,7 @@ import resource
 from types import CodeType
 from typing import Any, Iterator
 
-from excise.verifiers.recovery.inside.hunt import Hunt, magic, printable
+from excise.verifiers.recovery.inside.code_search import Hunt, magic, printable
 
 OPTIMISED = ("<listcomp>", "<dictcomp>", "<setcomp>", "<genexpr>", "<lambda>")
 

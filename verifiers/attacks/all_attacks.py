@@ -1,0 +1,27 @@
+"""All attacks by name. A new one is one entry in a file beside this one."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Sequence
+
+from excise.errors import ConfigError
+from excise.verifiers.attacks.attack import Attack
+from excise.verifiers.attacks.early_exit import ENDING
+from excise.verifiers.attacks.fake_answers import ANSWERS
+from excise.verifiers.attacks.forged_reports import CHANNEL
+from excise.verifiers.attacks.patched_runner import RUNNER
+from excise.verifiers.attacks.planted_files import FILES
+
+ATTACKS: dict[str, Attack] = {attack.name: attack for attack in (*FILES, *ENDING, *RUNNER, *CHANNEL, *ANSWERS)}
+"""Name to attack."""
+
+
+def named(names: Sequence[str] | None) -> list[Attack]:
+    """The attacks of these names, or all. Raises :class:`ConfigError` for an unknown one."""
+    for name in names or ():
+        if name not in ATTACKS:
+            close = difflib.get_close_matches(name, ATTACKS, n=3)
+            hint = f" Did you mean {' or '.join(close)}?" if close else ""
+            raise ConfigError(f"There is no attack {name!r}.{hint}")
+    return [ATTACKS[name] for name in names] if names else list(ATTACKS.values())

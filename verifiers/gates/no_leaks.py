@@ -1,0 +1,107 @@
+"""Gate 9: nothing of the deleted code survives in anything the agent can read."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+
+from excise.envs.sandbox.mount_points import REPO
+from excise.protocols import GateReport
+from excise.types import Visibility
+from excise.verifiers.agent_workspace import workspace
+from excise.verifiers.candidate import Candidate
+from excise.verifiers.leaks.deletion_scan import decoders_of, leaks_in_sources, leaks_in_tree, leaks_outside, subject_of
+from excise.verifiers.leaks.features import FORMAT
+from excise.verifiers.leaks.scan import CODE_SHARE, OUTSIDE_SHARE, RARE_SHARE, SHORTEST, TREE_SHARE, Leak, Level
+from excise.verifiers.leaks.surface import surface_of
+
+_SHOWN = 5
+
+
+class NothingLeaks:
+    """Gate 9."""
+
+    name = "g9_leaks"
+    claim = (
+        "Where the deleted code is long enough to be told from idioms, no file that the agent can read (tree and "
+        "history, environment, interpreter, system, processes), decoded, holds "
+        f"{OUTSIDE_SHARE:.0%} of the source text of it or of a large part of it ({TREE_SHARE:.0%} in the project's own "
+        f"sources), byte code with {CODE_SHARE:.0%} of a definition's names, or {RARE_SHARE:.0%} of the names that "
+        "nothing else holds; and no signature or docstring that the statement does not give"
+    )
+
+    def check(self, candidate: Candidate) -> GateReport:
+        """Build the tree as shipped, and look for every deleted definition by content everywhere."""
+        bench = candidate.bench
+        subject = subject_of(candidate)
+        surface = surface_of(bench)
+        outside = leaks_outside(candidate, subject)
+        with workspace(bench, candidate.edits("shipped")) as space:
+            inside, files = leaks_in_tree(candidate, subject, space.tree)
+        leaks = outside + inside
+        bad = refused(leaks, bench.settings.visibility)
+        contents = [content for _, content in files if content is not None]
+        used = decoders_of(surface).union(*(content.decoders for content in contents))
+        evidence = {
+            "format": str(FORMAT),
+            "fingerprints": str(sum(len(target.everything()) for target in subject.targets)),
+            "definitions": str(len(subject.targets)),
+            "too_short_to_tell": str(sum(len(target.body) < SHORTEST for target in subject.targets)),
+            "files_of_the_tree": str(len(files)),
+            "partly_read": str(sum(content.partial for content in contents) + len(files) - len(contents)),
+            "decoders": " ".join(sorted(used)),
+            **{
+                f"root {name}": f"{sum(index.num_files for index in indexes)} files, "
+                f"{sum(index.num_bytes for index in indexes) >> 20} MB, "
+                f"{sum(index.num_partial for index in indexes)} partly read"
+                for name, indexes in surface.roots.items()
+            },
+            **_residual(leaks),
+            **{f"leak {number}": str(leak) for number, leak in enumerate(bad[:_SHOWN])},
+        }
+        verdict = candidate.judged(
+            self, None, not bad, reason=reason_of(bad), problem=problem_of(bad), evidence=evidence
+        )
+        return GateReport(verdicts=[verdict])
+
+
+def twins_of(candidate: Candidate) -> list[Leak]:
+    """Target filter: what refuses a candidate before any of its tests is run, outside of the tree and in it."""
+    subject, visibility = subject_of(candidate), candidate.bench.settings.visibility
+    outside = refused(leaks_outside(candidate, subject), visibility)
+    return outside or refused(leaks_in_sources(candidate, subject), visibility)
+
+
+def refused(leaks: Sequence[Leak], visibility: Visibility) -> list[Leak]:
+    """Leaks that a task must not have: source, byte code, locals, and what the statement keeps to itself."""
+    kept = {
+        Visibility.BEHAVIOUR: {"signature", "docstring"},
+        Visibility.SIGNATURE: {"docstring"},
+    }.get(visibility, set())
+    return [leak for leak in leaks if leak.level >= Level.L3 or (leak.level is Level.L2 and leak.what in kept)]
+
+
+def reason_of(leaks: Sequence[Leak]) -> str:
+    """``leak`` if something stands outside of the tree, else ``twin_in_repository``."""
+    return "leak" if any(not leak.file.startswith(f"{REPO}/") for leak in leaks) else "twin_in_repository"
+
+
+def problem_of(leaks: Sequence[Leak]) -> str:
+    """The worst leaks, for people."""
+    return "; ".join(map(str, leaks[:3])) + "."
+
+
+def _residual(leaks: Sequence[Leak]) -> dict[str, str]:
+    """What remains and is allowed: how many files say a name, or a signature that the statement gives too."""
+    files: dict[Level, set[str]] = {Level.L1: set(), Level.L2: set()}
+    for leak in leaks:
+        if leak.level in files:
+            files[leak.level].add(leak.file)
+    roots = {
+        level: Counter("tree" if name.startswith(f"{REPO}/") else "outside" for name in names)
+        for level, names in files.items()
+    }
+    return {
+        f"residual L{int(level)}": f"{roots[level]['tree']} files of the tree, {roots[level]['outside']} outside"
+        for level in files
+    }

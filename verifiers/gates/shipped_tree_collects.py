@@ -1,0 +1,33 @@
+"""Gate 4: every test file of the shipped tree can be collected."""
+
+from __future__ import annotations
+
+from excise.protocols import GateReport
+from excise.types import Status
+from excise.verifiers.candidate import Candidate
+
+
+class ShippedTreeCollects:
+    """Gate 4."""
+
+    name = "g4_collects"
+    claim = "The shipped tree imports, and every test file in it can be collected"
+
+    def check(self, candidate: Candidate) -> GateReport:
+        """Every visible test of the task was collected, and the runner came to its end."""
+        run = candidate.run("shipped")
+        seen = run.statuses()
+        visible = [test for test in candidate.pass_to_pass if test not in candidate.hidden]
+        missing = {test: Status.MISSING for test in visible if test not in seen}
+        errors = "; ".join(f"{path}: {message}" for path, message in run.collect_errors[:2])
+        verdict = candidate.judged(
+            self,
+            run,
+            run.finished and not missing,
+            reason="does_not_collect",
+            problem=f"{len(missing)} visible tests are not collected. {errors or run.detail[-200:]}",
+            num_tests=len(seen),
+            statuses=missing,
+            evidence={"collect_errors": str(len(run.collect_errors))},
+        )
+        return GateReport(verdicts=[verdict])

@@ -1,0 +1,118 @@
+"""Features of files by content: each content is decoded once, in whatever folder, environment or task it turns up.
+
+Keyed by BLAKE3 (three times as fast here as SHA-256, which Python brings), kept in one SQLite file for all workers.
+"""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from blake3 import blake3
+
+from excise.verifiers.leaks.decoding import pieces, read_file
+from excise.verifiers.leaks.features import FORMAT, Hashes, features, unique
+from excise.verifiers.leaks.fragments import Kind, Limits
+
+_KINDS = tuple(Kind)
+_MEMORY = 512 << 20
+"""Bytes of features that one process keeps in memory."""
+
+
+@dataclass(frozen=True, slots=True)
+class Content:
+    """What was found in one file's bytes."""
+
+    pieces: tuple[tuple[Kind, Hashes], ...]
+    """Features of each piece; all code objects of a file make one."""
+    decoders: tuple[str, ...] = ()
+    """Names of the decoders that had something to do."""
+    partial: bool = False
+    """Not all of it was read."""
+
+    @property
+    def size(self) -> int:
+        """Number of features."""
+        return sum(len(found) for _, found in self.pieces)
+
+
+def read_content(data: bytes, *, only_python: bool = False) -> Content:
+    """Decode a file's bytes; ``only_python``: texts without any word that is typical of Python are passed over."""
+    limits = Limits(only_python=only_python)
+    found: list[tuple[Kind, Hashes]] = []
+    codes: list[Hashes] = []
+    for piece in pieces(data, limits):
+        numbers = features(piece)
+        if piece.kind is Kind.CODE:
+            codes.append(numbers)
+        elif len(numbers):
+            found.append((piece.kind, numbers))
+    if codes:
+        found.append((Kind.CODE, unique(np.concatenate(codes))))
+    return Content(tuple(found), tuple(sorted(limits.used)), limits.partial)
+
+
+class Contents:
+    """Features by content; on disk if there is a folder to keep them in."""
+
+    def __init__(self, folder: Path | None = None) -> None:
+        self._known: dict[bytes, Content] = {}
+        self._bytes = 0
+        self._base: sqlite3.Connection | None = None
+        if folder is not None:
+            folder.mkdir(parents=True, exist_ok=True)
+            self._base = _open(folder / f"contents-{FORMAT}.sqlite")
+
+    def of_file(self, path: Path) -> Content | None:
+        """A file's features; ``None`` if it cannot be read."""
+        data = read_file(path)
+        return None if data is None else self.of(data)
+
+    def of(self, data: bytes) -> Content:
+        """Features of some bytes."""
+        digest = blake3(data).digest()
+        if (known := self._known.get(digest)) is not None:
+            return known
+        content = self._load(digest)
+        if content is None:
+            content = read_content(data)
+            self._save(digest, content)
+        if self._bytes > _MEMORY:
+            self._known.clear()
+            self._bytes = 0
+        self._known[digest] = content
+        self._bytes += 8 * content.size + 200
+        return content
+
+    # ------------------------------------------------------------------------------------- disk
+    def _load(self, digest: bytes) -> Content | None:
+        if self._base is None:
+            return None
+        row = self._base.execute("SELECT facts, features FROM contents WHERE digest = ?", (digest,)).fetchone()
+        if row is None:
+            return None
+        facts, data = json.loads(row[0]), np.frombuffer(row[1], dtype=np.uint64)
+        found, place = [], 0
+        for kind, size in facts["pieces"]:
+            found.append((_KINDS[kind], data[place : place + size]))
+            place += size
+        return Content(tuple(found), tuple(facts["decoders"]), facts["partial"])
+
+    def _save(self, digest: bytes, content: Content) -> None:
+        if self._base is None:
+            return
+        sizes = [(_KINDS.index(kind), len(numbers)) for kind, numbers in content.pieces]
+        facts = json.dumps({"pieces": sizes, "decoders": content.decoders, "partial": content.partial})
+        data = b"".join(numbers.tobytes() for _, numbers in content.pieces)
+        self._base.execute("INSERT OR IGNORE INTO contents VALUES (?, ?, ?)", (digest, facts, data))
+
+
+def _open(path: Path) -> sqlite3.Connection:
+    base = sqlite3.connect(str(path), timeout=60, isolation_level=None, check_same_thread=False)
+    base.execute("PRAGMA journal_mode=WAL")
+    base.execute("PRAGMA synchronous=OFF")
+    base.execute("CREATE TABLE IF NOT EXISTS contents (digest BLOB PRIMARY KEY, facts TEXT, features BLOB)")
+    return base

@@ -1,0 +1,134 @@
+"""The leak scan of one deletion: outside of the tree before any test is run, and in the tree as it is shipped."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from excise.envs.sandbox.mount_points import REPO
+from excise.types import Symbol
+from excise.verifiers.candidate import Candidate
+from excise.verifiers.leaks.content_cache import Content
+from excise.verifiers.leaks.features import EMPTY, Hashes, unique
+from excise.verifiers.leaks.fragments import Kind
+from excise.verifiers.leaks.scan import OUTSIDE_SHARE, TREE_SHARE, Leak, Pile, Rules, is_in, leaks_in, telling
+from excise.verifiers.leaks.surface import PROCESSES, Surface, contents_of, surface_of
+from excise.verifiers.leaks.targets import Target, code_pairs, definitions_in, targets_of
+from excise.verifiers.workbench import Workbench
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """A deletion and what stays of its project."""
+
+    targets: Sequence[Target]
+    """What was deleted."""
+    legitimate: Hashes
+    """Those of the targets' features that the sources that stay have too, or code compiled from them."""
+
+
+def subject_of(candidate: Candidate) -> Subject:
+    """Fingerprints of a candidate's deletion."""
+    targets = targets_of(candidate.bench.codebase, candidate.deletion.text)
+    return Subject(targets, _legitimate(candidate, targets))
+
+
+def _legitimate(candidate: Candidate, targets: Sequence[Target]) -> Hashes:
+    """Which of their features the shipped sources hold: texts as they are, and the names in what is defined in them."""
+    bench = candidate.bench
+    edits = candidate.edits("shipped")
+    contents = contents_of(bench)
+    removed = {target.symbol for target in targets}
+    wanted = unique(np.concatenate([EMPTY, *(target.everything() for target in targets)]))
+    held = np.zeros(len(wanted), dtype=bool)
+    for path, module in bench.codebase.modules.items():
+        data = edits.get(path, module.source)
+        for kind, numbers in contents.of(data).pieces if data is not None else ():
+            if kind is Kind.TEXT:
+                held |= is_in(wanted, numbers)
+    for symbol, numbers in _pairs_by_symbol(bench).items():
+        if symbol not in removed:
+            held |= is_in(wanted, numbers)
+    return wanted[held]
+
+
+def _pairs_by_symbol(bench: Workbench) -> dict[str, Hashes]:
+    """Features that byte code of each definition of the project has; made once for each workbench."""
+    key = bench.prepared.environment.env_id
+    if key not in _pairs:
+        _pairs.clear()
+        codebase = bench.codebase
+        tops: list[Symbol] = [module.symbols[0] for module in codebase.modules.values() if module.symbols]
+        _pairs[key] = {
+            symbol.symbol_id: unique(code_pairs(symbol, body))
+            for top in tops
+            for symbol, body in definitions_in(codebase, top)
+        }
+    return _pairs[key]
+
+
+_pairs: dict[str, dict[str, Hashes]] = {}
+
+
+def leaks_outside(candidate: Candidate, subject: Subject) -> list[Leak]:
+    """What of a deletion the environment, the interpreter, the system or a process shows; needs no run of tests."""
+    surface = surface_of(candidate.bench)
+    targets = telling(subject.targets, surface.library, subject.legitimate, keep_bodies=False)
+    return [leak for index in surface.indexes() for leak in leaks_in(index, targets, Rules())]
+
+
+File = tuple[str, Content | None]
+"""Path in the sandbox, and what was read there."""
+
+
+def leaks_in_sources(candidate: Candidate, subject: Subject) -> list[Leak]:
+    """What of a deletion the files that stay hold, looked at where they lie; needs no tree and no run of tests."""
+    bench = candidate.bench
+    contents, edits = contents_of(bench), candidate.edits("shipped")
+    kept = [path for path in bench.paths if path not in edits and not (bench.root / path).is_symlink()]
+    files: list[File] = [(f"{REPO}/{path}", contents.of_file(bench.root / path)) for path in kept]
+    files += [(f"{REPO}/{path}", contents.of(data)) for path, data in edits.items() if data is not None]
+    return leaks_in_files(candidate, subject, files)
+
+
+def leaks_in_tree(candidate: Candidate, subject: Subject, tree: Path) -> tuple[list[Leak], list[File]]:
+    """What of a deletion the shipped tree shows, its history included; and every file that was read."""
+    contents = contents_of(candidate.bench)
+    files: list[File] = [
+        (f"{REPO}/{path.relative_to(tree).as_posix()}", contents.of_file(path)) for path in _files(tree)
+    ]
+    return leaks_in_files(candidate, subject, files), files
+
+
+def leaks_in_files(candidate: Candidate, subject: Subject, files: Sequence[File]) -> list[Leak]:
+    """What files of the tree hold; sources of the project, and its history, are judged more leniently than others."""
+    bench = candidate.bench
+    sources = {f"{REPO}/{path}" for path in bench.codebase.modules}
+    history = f"{REPO}/.git/"
+
+    def is_source(name: str) -> bool:
+        return name in sources or name.startswith(history)
+
+    rules = Rules(share=lambda name: TREE_SHARE if is_source(name) else OUTSIDE_SHARE, ordinary=is_source)
+    targets = telling(subject.targets, surface_of(bench).library, subject.legitimate, keep_bodies=True)
+    return leaks_in(Pile((name, content) for name, content in files if content is not None), targets, rules)
+
+
+def _files(tree: Path) -> list[Path]:
+    found = [Path(folder, name) for folder, _, names in os.walk(tree) for name in names]
+    return sorted(path for path in found if path.is_file() and not path.is_symlink())
+
+
+def decoders_of(surface: Surface) -> set[str]:
+    """Decoders that had something to do outside of the tree."""
+    return {
+        name
+        for root, indexes in surface.roots.items()
+        if root != PROCESSES
+        for index in indexes
+        for name in index.decoders
+    }

@@ -1,0 +1,56 @@
+"""All strategies, in the order in which they run, and the loop that runs them."""
+
+from __future__ import annotations
+
+import time
+from typing import Any, Callable
+
+from excise.verifiers.recovery.inside import bytecode, git_stores, hidden_texts, installed_copies, tool_leftovers
+from excise.verifiers.recovery.inside.code_search import Hunt
+
+STRATEGIES: tuple[Any, ...] = (
+    git_stores.History(),
+    git_stores.Objects(),
+    git_stores.Carving(),
+    git_stores.Leftovers(),
+    bytecode.ByteCode(),
+    bytecode.CodeObjects(),
+    tool_leftovers.ToolCaches(),
+    tool_leftovers.Databases(),
+    tool_leftovers.Pickles(),
+    tool_leftovers.EditorLeftovers(),
+    tool_leftovers.TestLeftovers(),
+    installed_copies.InstalledCopies(),
+    installed_copies.LiveImport(),
+    installed_copies.Metadata(),
+    installed_copies.Archives(),
+    installed_copies.PackageIndex(),
+    hidden_texts.Histories(),
+    hidden_texts.Documents(),
+    hidden_texts.Encoded(),
+    hidden_texts.Strings(),
+    hidden_texts.Stray(),
+    hidden_texts.Processes(),
+    hidden_texts.Mounts(),
+)
+"""Objects with ``name``, ``looks_at`` (for people) and ``go(hunt)``; a new one is one class and one line here."""
+
+
+def go(order: dict[str, Any], emit: Callable[[dict[str, Any]], None]) -> None:
+    """Run the strategies; each one's cost and end are told, whatever became of it."""
+    hunt = Hunt(order, emit)
+    chosen = order.get("only") or [strategy.name for strategy in STRATEGIES]
+    for strategy in STRATEGIES:
+        if strategy.name not in chosen:
+            continue
+        hunt.strategy, hunt.pieces, hunt.chars = strategy.name, 0, 0
+        began, problem = time.monotonic(), ""
+        if hunt.late():
+            problem = "no time was left"
+        else:
+            try:
+                strategy.go(hunt)
+            except Exception as error:  # one strategy that fails must not silence the others
+                problem = f"{type(error).__name__}: {error}"[:300]
+        emit({"ended": strategy.name, "seconds": round(time.monotonic() - began, 3), "problem": problem})
+    emit({"done": order["nonce"], "files": len(hunt.files()), "read": hunt.num_read, "bytes": hunt.bytes_read})

@@ -1,0 +1,140 @@
+"""What tools leave behind: caches of checkers and test runners, databases, pickles, leftovers of editors."""
+
+from __future__ import annotations
+
+import os
+import pickletools
+import re
+import sqlite3
+import zlib
+
+from excise.verifiers.recovery.inside.code_search import Hunt, printable
+
+CACHES = frozenset(
+    (
+        ".mypy_cache", ".dmypy.json", ".pytest_cache", ".ruff_cache", ".pytype", ".pyre", ".hypothesis", ".tox", ".nox",
+        ".eggs", ".cache", ".ipynb_checkpoints", "jedi", "parso", "htmlcov", "node_modules", ".gradle", "doctrees",
+        ".doctrees", "_build", "build", "dist", "target", ".idea", ".vscode", ".pylint.d", "pylint", "__pypackages__",
+        ".jedi", ".ropeproject", "pip", "uv", ".venv", "venv", "site", ".import_linter_cache", ".benchmarks",
+    )
+)  # fmt: skip
+LEFTOVERS = (
+    ".orig", ".rej", ".bak", ".old", ".swp", ".swo", ".swn", ".un~", ".save", "~", ",cover", ".cover", ".tmp", ".patch",
+    ".diff", ".mine", ".BASE", ".LOCAL", ".REMOTE", ".BACKUP", ".autosave",
+)  # fmt: skip
+
+
+class ToolCaches:
+    """Folders that tools write their knowledge of the code into."""
+
+    name = "tool_caches"
+    looks_at = "caches of type checkers, linters, test runners, builders and documentation tools"
+
+    def go(self, hunt: Hunt) -> None:
+        for path, data in hunt.stray():
+            if CACHES & set(path.split("/")) and hunt.names_in(data):
+                binary = b"\0" in data[:4096]
+                hunt.text(path, printable(data) if binary else data, whole=True)
+
+
+class Databases:
+    """SQLite files: rows of every table, and the free pages that deleted rows leave."""
+
+    name = "databases"
+    looks_at = "rows and free pages of SQLite files (mypy, coverage, browsers of code)"
+
+    def go(self, hunt: Hunt) -> None:
+        for path, size in hunt.files():
+            if size > 64 << 20 or path in hunt.tracked() or "/.git/" in path:
+                continue
+            head = hunt.read(path, 16) if size > 512 and not path.endswith((".py", ".pyc", ".so", ".h")) else b""
+            if head != b"SQLite format 3\0":
+                continue
+            for row in rows(path):
+                data = unpacked(row)
+                if hunt.names_in(data):
+                    hunt.text(path, printable(data) if b"\0" in data else data, whole=True)
+            free = hunt.read(path, 64 << 20)
+            if hunt.names_in(free):
+                hunt.text(f"{path}: pages", printable(free), whole=True)
+
+
+def rows(path: str) -> list[bytes]:
+    """Every value of text or bytes in a database."""
+    found: list[bytes] = []
+    try:
+        with sqlite3.connect(f"file:{path}?mode=ro&immutable=1", uri=True) as base:
+            base.text_factory = bytes
+            tables = [name for (name,) in base.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
+            for table in tables[:50]:
+                quoted = table.decode("utf-8", "replace").replace('"', '""')
+                for row in base.execute(f'SELECT * FROM "{quoted}" LIMIT 20000'):
+                    found += [value for value in row if isinstance(value, bytes) and len(value) > 8]
+    except sqlite3.Error:
+        pass
+    return found
+
+
+def unpacked(data: bytes) -> bytes:
+    if data[:1] == b"\x78":
+        try:
+            return zlib.decompressobj().decompress(data, 8 << 20)
+        except zlib.error:
+            pass
+    return data
+
+
+class Pickles:
+    """Pickles, taken apart without loading them."""
+
+    name = "pickles"
+    looks_at = "strings in pickles (jedi, sphinx, cloudpickle)"
+
+    def go(self, hunt: Hunt) -> None:
+        for path, data in hunt.stray():
+            if not (
+                data[:2] in (b"\x80\x02", b"\x80\x03", b"\x80\x04", b"\x80\x05") or path.endswith((".pkl", ".pickle"))
+            ):
+                continue
+            strings = []
+            try:
+                for _, argument, _ in pickletools.genops(data):
+                    if isinstance(argument, str):
+                        strings.append(argument)
+                    elif isinstance(argument, bytes):
+                        strings.append(argument.decode("utf-8", "replace"))
+            except Exception:  # a damaged pickle: what was read so far counts
+                pass
+            hunt.text(path, "\n".join(strings), whole=True)
+
+
+class EditorLeftovers:
+    """Backups, swap files, rejected hunks and annotated copies beside the sources, and in the whole machine."""
+
+    name = "editor_leftovers"
+    looks_at = "backups, swap and undo files, merge leftovers, annotated copies"
+
+    def go(self, hunt: Hunt) -> None:
+        for path, size in hunt.files():
+            name = os.path.basename(path)
+            hit = name.endswith(LEFTOVERS) or (name[:1] == "#" and name[-1:] == "#") or ".py." in name
+            if hit and size <= 8 << 20 and path not in hunt.tracked() and "/.git/" not in path:
+                data = hunt.read(path)
+                text = printable(data, 1) if b"\0" in data else data.decode("utf-8", "replace")
+                hunt.text(path, re.sub(r"(?m)^[>!-] (?=[ \w@])", "", text), whole=True)
+
+
+class TestLeftovers:
+    """What running the tests leaves: failures with source lines, coverage reports, logs, snapshots."""
+
+    name = "test_leftovers"
+    looks_at = "reports, logs, tracebacks and coverage data of test runs"
+
+    def go(self, hunt: Hunt) -> None:
+        likely = re.compile(
+            r"coverage|lcov|junit|report|\.log$|\.xml$|\.out$|nohup|traceback|crash|core\b|\.prof", re.I
+        )
+        for path, data in hunt.stray():
+            if likely.search(os.path.basename(path)) and hunt.names_in(data):
+                text = printable(data) if b"\0" in data[:4096] else data.decode("utf-8", "replace")
+                hunt.text(path, re.sub(r"(?m)^[>E]? {3}", "", text), whole=True)
