@@ -25,7 +25,7 @@ from excise.extractors.sources import resolve_source, source_of
 from excise.pipeline.cache import StageCache, stage_key
 from excise.pipeline.deadline import deadline
 from excise.pipeline.stage import GRACE_S, measuring, recall, remember, stage
-from excise.protocols import Policy, Sandbox
+from excise.protocols import CoverageRequest, Policy, Sandbox
 from excise.types import Baseline, CoverageMap, Environment, Feature, Recipe, Repo, SourceSpec
 from excise.verifiers.baseline import longest_s, missing_modules, run_baseline
 from excise.verifiers.shipped_tree import scrub
@@ -275,19 +275,17 @@ def _map(settings: Settings, prepared: Prepared) -> CoverageMap:
     budget = settings.verdict.suite_timeout_s
     expected = 5 * baseline.suite_s() + 0.06 * len(baseline.durations)
     for fork in (True, False) if expected < budget else (False,):
+        request = CoverageRequest(
+            env_id=prepared.environment.env_id,
+            timeout_s=budget,
+            test_timeout_s=5 * bench.test_timeout_s(None),
+            fork=fork,
+            ids=sorted(baseline.passing()),
+            slow=[test for test, seconds in baseline.durations.items() if seconds > SLOW_TEST_S],
+        )
         try:
             with bench.open({}) as session:
-                mapped, alone = bench.language.map_coverage(
-                    session,
-                    bench.recipe,
-                    bench.codebase,
-                    env_id=prepared.environment.env_id,
-                    timeout_s=budget,
-                    test_timeout_s=5 * bench.test_timeout_s(None),
-                    fork=fork,
-                    ids=sorted(baseline.passing()),
-                    slow=[test for test, seconds in baseline.durations.items() if seconds > SLOW_TEST_S],
-                )
+                mapped, alone = bench.language.map_coverage(session, bench.recipe, bench.codebase, request)
         except EnvironmentFailure as failure:
             if fork and failure.reason == "timeout":
                 continue

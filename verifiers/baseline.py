@@ -15,7 +15,7 @@ from statistics import median
 
 from excise.config import VerdictSettings
 from excise.errors import EnvironmentFailure
-from excise.protocols import Policy
+from excise.protocols import Policy, TestRunRequest
 from excise.types import Baseline, Status, TestRun, Worker
 from excise.verifiers.baseline_acceptance import require_enough, too_slow, uncollectable
 from excise.verifiers.workbench import Workbench
@@ -61,7 +61,8 @@ def collect_only(bench: Workbench) -> TestRun:
     """Collect the tests and run none: ``collect_errors`` says what cannot be collected."""
     with bench.open({}) as session:
         recipe = replace(bench.recipe, test_args=(*bench.recipe.test_args, "--collect-only"))
-        return bench.language.run_tests(session, recipe, timeout_s=min(300.0, bench.suite_timeout_s(None)))
+        request = TestRunRequest(timeout_s=min(300.0, bench.suite_timeout_s(None)))
+        return bench.language.run_tests(session, recipe, request)
 
 
 def agree(env_id: str, runs: Sequence[TestRun]) -> Baseline:
@@ -125,15 +126,14 @@ def longest_s(settings: VerdictSettings) -> float:
 
 def _run_starved(bench: Workbench, baseline: Baseline, policy: Policy) -> TestRun:
     slowest = max((baseline.durations[test] for test in baseline.passing()), default=0.0)
+    request = TestRunRequest(
+        shuffle_seed=SHUFFLE_SEED,
+        load_stress=True,
+        timeout_s=bench.settings.suite_timeout_s + STARVED_SLOWER * baseline.wall_s,
+        test_timeout_s=bench.settings.test_timeout_s + STARVED_SLOWER * slowest,
+    )
     with bench.open({}, policy) as session:
-        return bench.language.run_tests(
-            session,
-            bench.recipe,
-            shuffle_seed=SHUFFLE_SEED,
-            starved=True,
-            timeout_s=bench.settings.suite_timeout_s + STARVED_SLOWER * baseline.wall_s,
-            test_timeout_s=bench.settings.test_timeout_s + STARVED_SLOWER * slowest,
-        )
+        return bench.language.run_tests(session, bench.recipe, request)
 
 
 def _require_run(bench: Workbench, run: TestRun) -> None:

@@ -20,7 +20,7 @@ from excise.envs.sandbox.mount_points import REPO, base_env, project_mounts
 from excise.errors import PatchError
 from excise.extractors.fetch.trees import git_tree_hash, list_files
 from excise.extractors.languages import get_language
-from excise.protocols import Codebase, Mount, Policy, Sandbox, Session
+from excise.protocols import Codebase, Mount, Policy, Sandbox, Session, TestRunRequest
 from excise.types import Baseline, CoverageMap, Environment, Repo, TestRun
 
 Edits = Mapping[str, bytes | None]
@@ -221,16 +221,15 @@ class Workbench:
 
         ``keep_pyc`` is where to put the byte code that the run compiled; an existing folder is left as it is.
         """
+        request = TestRunRequest(
+            ids=ids,
+            excluded=self.left_out,
+            shuffle_seed=shuffle_seed,
+            timeout_s=self.suite_timeout_s(ids),
+            test_timeout_s=self.test_timeout_s(ids),
+        )
         with self.open(edits) as session:
-            run = self.language.run_tests(
-                session,
-                self.recipe,
-                ids=ids,
-                without=self.left_out,
-                shuffle_seed=shuffle_seed,
-                timeout_s=self.suite_timeout_s(ids),
-                test_timeout_s=self.test_timeout_s(ids),
-            )
+            run = self.language.run_tests(session, self.recipe, request)
             if keep_pyc is not None and run.finished:
                 keep_layer(session, PYC, keep_pyc)
             self.spent = self.spent.plus(run.cpu_s, run.wall_s)

@@ -1,12 +1,13 @@
-"""What graders need of a language; read :mod:`excise.protocols` first.
+"""The part of a language adapter that graders use; read :mod:`excise.protocols` first.
 
-How a project's tests are run so that solutions cannot speak for them, and what else they are asked.
+It runs a project's tests so that a solution cannot forge their results, and makes the further checks of a grade:
+canary tests, tests with inverted expectations, and recorded calls.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
@@ -16,26 +17,44 @@ from excise.types import Recipe, RecordedCall, TestRun
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GradingMode:
-    """How a project's tests are run for a grade: as strictly as its untouched tests bear."""
+    """How a project's tests are run for a grade: as strictly as its untouched tests allow."""
 
     ini: str = "/dev/null"
-    """The runner's one configuration file, inside the sandbox: the project's own, untouched, or an empty one."""
+    """Path inside the sandbox of the test runner's only configuration file: the project's own or an empty one."""
     plugins: tuple[str, ...] = ()
-    """Plugins that the untouched environment registers; no other is loaded by itself."""
+    """Plugins that the untouched environment registers; no other plugin is loaded automatically."""
     safe_path: bool = True
     """The checkout is not put before the standard library on the import path."""
     sealed: bool = True
-    """Hidden tests come from memory; their files are empty."""
+    """Hidden tests are passed in memory; their files in the sandbox are empty."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GradedRunRequest:
+    """A run of tests whose results a solution cannot forge; the answer is a :class:`GradedRun`."""
+
+    mode: GradingMode
+    """How strictly the tests are run."""
+    ids: Sequence[str]
+    """Ids of the tests to run; nothing else is run but the canaries."""
+    canaries: Mapping[str, float] = field(default_factory=dict)
+    """Ids of canary tests to their positions in the order of the run, from 0 (first) to 1 (last)."""
+    sealed: Mapping[str, str] = field(default_factory=dict)
+    """Paths of hidden test files to their texts, which are passed in memory."""
+    timeout_s: float
+    """Wall seconds for the whole run."""
+    test_timeout_s: float
+    """Wall seconds for each test."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GradedRun:
-    """What a graded run of tests said."""
+    """The result of a graded run of tests."""
 
     run: TestRun
-    """Statuses of the asked-for tests and canaries; ``MISSING`` for those that did not report."""
+    """Statuses of the requested tests and canaries; ``MISSING`` for those that did not report."""
     changed: tuple[str, ...] = ()
-    """Parts of the test runner that were not what they had been before the code was loaded."""
+    """Names of the parts of the test runner that the loaded code replaced or modified."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,68 +62,60 @@ class Canaries:
     """A file of tests that must fail."""
 
     text: str
-    """Its content."""
+    """Content of the file."""
     tests: tuple[str, ...]
-    """Names of its tests, as they follow the file's path in a test id."""
+    """Names of its tests: the part of the test id that follows the path."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CallBook:
-    """What a run of tests called, before anything is known of the answers."""
+    """The calls that a run of tests made to public functions, without their outcomes."""
 
     calls: tuple[str, ...]
     """One JSON text per distinct call."""
     modules: tuple[str, ...]
-    """Modules to load before replaying."""
+    """Names of the modules to import before the replay."""
     removed: tuple[str, ...]
-    """Names of the functions and classes that were watched."""
+    """Names of the functions and classes whose calls were recorded."""
     watched: int
-    """Functions that could be watched."""
+    """Number of functions whose calls could be recorded."""
     refused: Mapping[str, int]
-    """Why calls were not written down, to how many."""
+    """Reason why calls were not recorded, to their number."""
     folders: tuple[str, ...] = ()
-    """Folders of the tree from which tests import their helpers; looked into last."""
+    """Folders of the tree from which tests import their helpers; last on the import path."""
 
 
 class Grading(Protocol):
-    """What grading needs of a language."""
+    """How graders run the tests of one language, and what else they check."""
 
     def mode(self, root: Path, environment: Path) -> GradingMode:
         """The strictest way to run the tests of the sources ``root`` in the installed ``environment``."""
         ...
 
     def forbidden(self, path: str, *, ours: bool) -> str:
-        """Why a solution's change to this path does not count (a word), or nothing.
+        """The reason (one word) why a solution may not change this path; empty if it may.
 
-        ``ours``: the task's own gold patch changes the path, too.
+        ``ours``: the task's gold patch changes the path, too.
         """
         ...
 
     def shadows(self, path: str, environment: Path, roots: Sequence[str]) -> bool:
-        """Whether a new file would be loaded in the place of an installed or a standard module."""
+        """Whether a new file would be imported instead of an installed module or one of the standard library.
+
+        ``roots`` are the folders of the tree that are on the import path.
+        """
         ...
 
     def canaries(self, seed: str) -> tuple[str, Canaries]:
-        """(File name, content) of tests that must fail."""
+        """File name and content of a file of tests that must fail; equal seeds give equal files."""
         ...
 
     def mirrored(self, source: bytes, functions: Sequence[str]) -> bytes | None:
-        """A test file in which these tests expect what is wrong; ``None`` if nothing in it could be changed."""
+        """The test file with inverted expectations in the test ``functions``; ``None`` if none could be inverted."""
         ...
 
-    def run_graded(
-        self,
-        session: Session,
-        recipe: Recipe,
-        mode: GradingMode,
-        *,
-        ids: Sequence[str],
-        canaries: Mapping[str, float],
-        sealed: Mapping[str, str],
-        timeout_s: float,
-        test_timeout_s: float,
-    ) -> GradedRun:
-        """Run exactly ``ids``, with canaries at their places (0 first, 1 last); nothing comes from the code's word."""
+    def run_graded(self, session: Session, recipe: Recipe, request: GradedRunRequest) -> GradedRun:
+        """Run the tests in processes whose reports are not trusted, and return what their supervisor observed."""
         ...
 
     def record_calls(
@@ -117,7 +128,7 @@ class Grading(Protocol):
         ids: Sequence[str],
         timeout_s: float,
     ) -> CallBook:
-        """Run tests on the original code and write down the calls to public ``symbols``."""
+        """Run the tests ``ids`` on the original code and record their calls to the public ``symbols``."""
         ...
 
     def replay_calls(
@@ -130,19 +141,20 @@ class Grading(Protocol):
         hash_seed: int = 0,
         later_s: float = 0.0,
     ) -> list[str]:
-        """What each call of the book comes to, as JSON; empty where it did not come to an end.
+        """The outcome of each call of the book, as JSON; empty for a call that did not end.
 
-        ``hash_seed`` shakes what depends on the order of hashes, ``later_s`` (seconds) what depends on the date.
+        Another ``hash_seed`` shows outcomes that depend on the order of hashes, and a clock that is ahead by
+        ``later_s`` seconds shows outcomes that depend on the date.
         """
         ...
 
     def telling(self, recorded: Sequence[RecordedCall], stub: Sequence[str]) -> bool:
-        """Whether recorded calls say something: no stub comes to all of their outcomes.
+        """Whether recorded calls tell a solution from a stub: no simple stub has the same outcome in all calls.
 
-        ``stub``: what each call comes to with emptied bodies. A stub may know one result, or hand an argument back.
+        ``stub`` are the outcomes with emptied bodies. Simple stubs also return one constant, or one of their arguments.
         """
         ...
 
     def same_outcome(self, expected: str, found: str) -> bool:
-        """Whether two outcomes of a call are equal, as far as anyone may rely on it."""
+        """Whether two outcomes of a call are equal in everything that callers may rely on."""
         ...

@@ -6,6 +6,7 @@ import pytest
 
 from excise.errors import EnvironmentFailure
 from excise.extractors.python.analysis.codebase import PythonCodebase
+from excise.protocols import CoverageRequest
 from excise.types import CoverageMap, Status
 from excise.verifiers.workbench import Workbench
 
@@ -20,9 +21,8 @@ def runners(coverage: CoverageMap, symbol: str) -> set[str]:
 
 def mapped(bench: Workbench, *, ids=None, **options) -> tuple[CoverageMap, dict[str, Status]]:
     with bench.open({}) as session:
-        return bench.language.map_coverage(
-            session, bench.recipe, bench.codebase, env_id="env", timeout_s=120.0, ids=ids, **options
-        )
+        request = CoverageRequest(env_id="env", timeout_s=120.0, ids=ids, **options)
+        return bench.language.map_coverage(session, bench.recipe, bench.codebase, request)
 
 
 def test_the_map_of_shapes(prepared) -> None:
@@ -93,8 +93,9 @@ def test_tests_that_hang_crash_or_fork_cost_only_themselves(vary) -> None:
 
 def test_a_mapping_that_does_not_end_is_refused(vary) -> None:
     bench = vary({"conftest.py": "import time\ntime.sleep(60)\n"})
+    request = CoverageRequest(env_id="env", timeout_s=2.0)
     with bench.open({}) as session, pytest.raises(EnvironmentFailure, match="did not end") as caught:
-        bench.language.map_coverage(session, bench.recipe, bench.codebase, env_id="env", timeout_s=2.0)
+        bench.language.map_coverage(session, bench.recipe, bench.codebase, request)
     assert caught.value.reason == "timeout"
 
 

@@ -9,6 +9,7 @@ import pytest
 
 import excise.verifiers.baseline as module
 from excise.errors import EnvironmentFailure
+from excise.protocols import TestRunRequest
 from excise.types import Baseline, Status, TestResult, TestRun, Worker
 from excise.verifiers.baseline import agree, longest_s, missing_modules, run_baseline, starve
 from excise.verifiers.baseline_acceptance import too_slow
@@ -224,13 +225,13 @@ def test_a_starved_run_gets_longer_and_less(vary, idle: Baseline, monkeypatch: p
     bench = vary({}, starved_runs=2)
     test = idle.passing()[0]
     idle = replace(idle, durations=idle.durations | {test: 7.0}, wall_s=9.0)
-    asked: list[dict[str, object]] = []
+    requests: list[TestRunRequest] = []
     cpus: list[float | None] = []
     opened = bench.open
 
-    def run_tests(*_: object, **request: object) -> TestRun:
-        asked.append(request)
-        statuses = {t: "FAILED" if t == test and len(asked) == 2 else "PASSED" for t in idle.passing()}
+    def run_tests(_session: object, _recipe: object, request: TestRunRequest) -> TestRun:
+        requests.append(request)
+        statuses = {t: "FAILED" if t == test and len(requests) == 2 else "PASSED" for t in idle.passing()}
         return run_of(**statuses)
 
     def opening(edits, policy):
@@ -241,7 +242,7 @@ def test_a_starved_run_gets_longer_and_less(vary, idle: Baseline, monkeypatch: p
     monkeypatch.setattr(bench, "language", fake)
     monkeypatch.setattr(bench, "open", opening)
     seen = starve(bench, idle)
-    limits = [(r["starved"], r["timeout_s"], r["test_timeout_s"]) for r in asked]
+    limits = [(r.load_stress, r.timeout_s, r.test_timeout_s) for r in requests]
     assert limits == 2 * [(True, bench.settings.suite_timeout_s + 90, bench.settings.test_timeout_s + 70)]
     assert seen.flaky == idle.flaky | {test: "PASSED 3 times, then FAILED when starved"}
     assert set(idle.passing()) - set(seen.passing()) == {test}

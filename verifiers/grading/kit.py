@@ -12,7 +12,7 @@ from pathlib import Path
 
 from excise.deleters.patches.git_patches import touched
 from excise.envs.sandbox.mount_points import REPO, base_env, project_mounts
-from excise.grading_protocols import CallBook, GradedRun, GradingMode
+from excise.grading_protocols import CallBook, GradedRun, GradedRunRequest, GradingMode
 from excise.protocols import Mount, Session
 from excise.types import GradingKit, RecordedCall, Status, Task
 from excise.verifiers.shipped_tree import scrubbed
@@ -187,17 +187,16 @@ def graded_run(
     sealed: Mapping[str, str] | None = None,
 ) -> GradedRun:
     """Run exactly ``ids`` as a grader does, on the base tree with ``edits``."""
+    request = GradedRunRequest(
+        mode=mode,
+        ids=ids,
+        canaries=canaries or {},
+        sealed=sealed or {},
+        timeout_s=bench.suite_timeout_s(ids),
+        test_timeout_s=bench.test_timeout_s(ids),
+    )
     with open_grading(bench, edits) as session:
-        return bench.language.grading.run_graded(
-            session,
-            bench.recipe,
-            mode,
-            ids=ids,
-            canaries=canaries or {},
-            sealed=sealed or {},
-            timeout_s=bench.suite_timeout_s(ids),
-            test_timeout_s=bench.test_timeout_s(ids),
-        )
+        return bench.language.grading.run_graded(session, bench.recipe, request)
 
 
 def kit_hash(data: bytes) -> str:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from typing import Protocol
 
 from excise.errors import EnvironmentFailure
 from excise.extractors.python.execution.pytest_runner import COMPLETE, read_report, request_run, to_result, worse
-from excise.protocols import Module, Session
+from excise.protocols import CoverageRequest, Module, Session
 from excise.types import CoverageMap, Recipe, Status, TestResult, Worker
 
 
@@ -34,31 +34,22 @@ class LineTable(Protocol):
 
 
 def map_coverage(
-    session: Session,
-    recipe: Recipe,
-    codebase: LineTable,
-    *,
-    env_id: str,
-    timeout_s: float,
-    test_timeout_s: float = 60.0,
-    ids: tuple[str, ...] | None = None,
-    fork: bool = True,
-    slow: Sequence[str] = (),
+    session: Session, recipe: Recipe, codebase: LineTable, request: CoverageRequest
 ) -> tuple[CoverageMap, dict[str, Status]]:
-    """Map every test (or ``ids``) on its own; also what each test said when it ran alone.
+    """See :meth:`excise.protocols.Language.map_coverage`.
 
     Raises :class:`EnvironmentFailure` (``timeout``, ``collect_error``) when the run does not reach its end.
     """
     done, report = request_run(
         session,
         recipe,
-        timeout_s=timeout_s,
-        ids=None if ids is None else list(ids),
+        timeout_s=request.timeout_s,
+        ids=None if request.ids is None else list(request.ids),
         map=True,
-        slow=list(slow),
+        slow=list(request.slow),
         omit=[path for path in codebase.modules if codebase.is_test(path)],
-        fork=fork,
-        test_timeout_s=test_timeout_s,
+        fork=request.fork,
+        test_timeout_s=request.test_timeout_s,
     )
     hits: dict[str, set[str]] = defaultdict(set)
     at_import: set[str] = set()
@@ -87,7 +78,7 @@ def map_coverage(
         symbol: tuple(sorted(index[test] for test in found if test in index)) for symbol, found in sorted(hits.items())
     }
     mapped = CoverageMap(
-        env_id=env_id, tests=tests, by_symbol=by_symbol, at_import=tuple(sorted(at_import)), cpu_s=done.cpu_s
+        env_id=request.env_id, tests=tests, by_symbol=by_symbol, at_import=tuple(sorted(at_import)), cpu_s=done.cpu_s
     )
     return mapped, {test: result.status for test, result in alone.items()}
 

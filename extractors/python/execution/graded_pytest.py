@@ -6,11 +6,10 @@ import hashlib
 import hmac
 import json
 import secrets
-from collections.abc import Mapping, Sequence
 from typing import Any
 
 from excise.extractors.python.execution.pytest_runner import COMPLETE, to_result, worse
-from excise.grading_protocols import GradedRun, GradingMode
+from excise.grading_protocols import GradedRun, GradedRunRequest
 from excise.protocols import Session
 from excise.types import Recipe, Status, TestResult, TestRun
 
@@ -18,36 +17,26 @@ _PYTHON = "/opt/env/bin/python"
 _GRADER = "/excise/inside/excise_grade_supervisor.py"
 
 
-def run_graded(
-    session: Session,
-    recipe: Recipe,
-    mode: GradingMode,
-    *,
-    ids: Sequence[str],
-    canaries: Mapping[str, float],
-    sealed: Mapping[str, str],
-    timeout_s: float,
-    test_timeout_s: float,
-) -> GradedRun:
-    """See :meth:`excise.protocols.Language.run_graded`."""
+def run_graded(session: Session, recipe: Recipe, request: GradedRunRequest) -> GradedRun:
+    """See :meth:`excise.grading_protocols.Grading.run_graded`."""
     key = secrets.token_hex(32)
-    request = {
+    body = {
         "key": key,
         "python": _PYTHON,
         "root": "/testbed",
         "args": list(recipe.test_args),
-        "ids": list(ids),
-        "canaries": dict(canaries),
-        "sealed": dict(sealed),
-        "ini": mode.ini,
-        "plugins": list(mode.plugins),
-        "safe_path": mode.safe_path,
-        "timeout_s": timeout_s,
-        "test_timeout_s": test_timeout_s,
+        "ids": list(request.ids),
+        "canaries": dict(request.canaries),
+        "sealed": dict(request.sealed),
+        "ini": request.mode.ini,
+        "plugins": list(request.mode.plugins),
+        "safe_path": request.mode.safe_path,
+        "timeout_s": request.timeout_s,
+        "test_timeout_s": request.test_timeout_s,
     }
     variables = {"PYTHONPYCACHEPREFIX": "/excise/pyc", "PYTHONDONTWRITEBYTECODE": "1", **dict(recipe.env)}
     command = [_PYTHON, "-I", "-S", _GRADER]
-    done = session.exec(command, timeout_s=timeout_s + 60, stdin=json.dumps(request).encode(), env=variables)
+    done = session.exec(command, timeout_s=request.timeout_s + 60, stdin=json.dumps(body).encode(), env=variables)
     answer = _checked(done.stdout, key)
     entries = answer.get("results", ()) if answer else ()
     results: dict[str, TestResult] = {}
@@ -55,7 +44,7 @@ def run_graded(
         if isinstance(entry, dict):
             result = to_result(entry)
             results[result.test_id] = worse(results.get(result.test_id), result)
-    for test in (*ids, *canaries):
+    for test in (*request.ids, *request.canaries):
         results.setdefault(test, TestResult(test_id=test, status=Status.MISSING))
     run = TestRun(
         worker=done.worker,

@@ -14,7 +14,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from excise.protocols import Completed, Session
+from excise.protocols import Completed, Session, TestRunRequest
 from excise.types import Recipe, Status, TestResult, TestRun, Worker
 
 INSIDE = Path(__file__).resolve().parents[1] / "inside"
@@ -81,28 +81,18 @@ def read_bounded(path: Path, limit: int) -> bytes:
         return data if len(data) <= limit else b""
 
 
-def run_tests(
-    session: Session,
-    recipe: Recipe,
-    *,
-    ids: Sequence[str] | None = None,
-    without: Sequence[str] = (),
-    shuffle_seed: int | None = None,
-    starved: bool = False,
-    timeout_s: float = 600.0,
-    test_timeout_s: float = 60.0,
-) -> TestRun:
+def run_tests(session: Session, recipe: Recipe, request: TestRunRequest) -> TestRun:
     """See :meth:`excise.protocols.Language.run_tests`."""
-    wanted = None if ids is None else list(ids)
+    wanted = None if request.ids is None else list(request.ids)
     done, report = request_run(
         session,
         recipe,
-        timeout_s=timeout_s,
+        timeout_s=request.timeout_s,
         ids=wanted,
-        without=list(without),
-        shuffle_seed=shuffle_seed,
-        starved=starved,
-        test_timeout_s=test_timeout_s,
+        without=list(request.excluded),
+        shuffle_seed=request.shuffle_seed,
+        load_stress=request.load_stress,
+        test_timeout_s=request.test_timeout_s,
     )
     return to_test_run(done, read_report(report), wanted)
 

@@ -8,13 +8,13 @@ import random
 import re
 import sys
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import lru_cache
 from pathlib import Path
 
 from excise.extractors.python.execution import graded_pytest, recorded_calls
 from excise.extractors.python.execution.mirrored_tests import mirrored
-from excise.grading_protocols import CallBook, Canaries, GradedRun, GradingMode
+from excise.grading_protocols import CallBook, Canaries, GradedRun, GradedRunRequest, GradingMode
 from excise.protocols import Codebase, Session
 from excise.types import Recipe, RecordedCall
 
@@ -91,29 +91,9 @@ class PythonGrading:
         """The file with wrong expectations."""
         return mirrored(source, functions)
 
-    def run_graded(
-        self,
-        session: Session,
-        recipe: Recipe,
-        mode: GradingMode,
-        *,
-        ids: Sequence[str],
-        canaries: Mapping[str, float],
-        sealed: Mapping[str, str],
-        timeout_s: float,
-        test_timeout_s: float,
-    ) -> GradedRun:
-        """Run pytest under the grader's conditions."""
-        return graded_pytest.run_graded(
-            session,
-            recipe,
-            mode,
-            ids=ids,
-            canaries=canaries,
-            sealed=sealed,
-            timeout_s=timeout_s,
-            test_timeout_s=test_timeout_s,
-        )
+    def run_graded(self, session: Session, recipe: Recipe, request: GradedRunRequest) -> GradedRun:
+        """Run pytest as graders do; see :mod:`excise.extractors.python.execution.graded_pytest`."""
+        return graded_pytest.run_graded(session, recipe, request)
 
     def record_calls(
         self,

@@ -57,7 +57,7 @@ class Pauses:
             self.forking.release()
 
 
-def starve():
+def start():
     """Begin; it goes on until the process ends."""
     pauses = Pauses()
     pauses.begin()

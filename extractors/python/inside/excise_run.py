@@ -124,8 +124,8 @@ class Plugin:
 
     def pytest_collection_finish(self, session):
         self.report.write("collected", n=len(session.items))
-        if self.request.get("starved"):
-            starve()
+        if self.request.get("load_stress"):
+            start_load_stress()
 
     def pytest_collectreport(self, report):
         if report.failed:
@@ -248,13 +248,13 @@ def run_pytest(request, plugins):
     return int(pytest.main(arguments + paths_of(request), plugins=plugins))
 
 
-def starve():
+def start_load_stress():
     """Imitate a busy machine from here on; without ctypes the run breaks off."""
     sys.path.append(INSIDE)
     import excise_load_stress
 
     sys.path.remove(INSIDE)
-    excise_load_stress.starve()
+    excise_load_stress.start()
 
 
 def mapped(request, report):
