@@ -1,4 +1,4 @@
-"""The languages that excise knows. A new one is one file and one line here."""
+"""Registry of languages: name to adapter. To add one, write its adapter and add a line here."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _LANGUAGES: dict[str, Callable[[], Language]] = {"python": Python}
 
 
 def get_language(name: str) -> Language:
-    """The adapter of that name. Raises :class:`ConfigError` for an unknown one."""
+    """The adapter of a language. Raises :class:`ConfigError` for an unknown name."""
     if name not in _LANGUAGES:
         raise ConfigError(f"Unknown language {name!r}; known: {', '.join(sorted(_LANGUAGES))}")
     return _LANGUAGES[name]()

@@ -1,7 +1,7 @@
-"""The registry of sources: who understands a spec.
+"""Registry of sources, and the choice of the source for a specification such as a URL or a path.
 
-To add a source, write one file with a class that has ``name``, ``matches``, ``resolve`` and ``fetch``
-(:class:`excise.protocols.Source`) and add one line to ``SOURCES``. The first that matches is taken.
+To add a source, write one file with a class that implements :class:`excise.protocols.Source` and add it to
+``SOURCES``. The first source that matches is taken.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from excise.protocols import Source
 from excise.types import SourceSpec
 
 SOURCES: tuple[Source, ...] = (SdistSource(), DirectorySource(), ArchiveSource(), GitSource())
-"""All sources, in the order in which they are asked."""
+"""All sources, in the order in which they are tried."""
 
 _UNDERSTOOD = """\
   pypi:name, pypi:name==1.2       the source distribution on the package index
@@ -26,9 +26,9 @@ _UNDERSTOOD = """\
 
 
 def resolve_source(spec: SourceSpec) -> Source:
-    """The source that understands ``spec``.
+    """The source for ``spec``.
 
-    Raises :class:`SourceError` (``unknown_source``) that lists what is understood.
+    Raises :class:`SourceError` (``unknown_source``) with a list of the forms that a spec can have.
     """
     for source in SOURCES:
         if source.matches(spec):
@@ -40,5 +40,5 @@ def resolve_source(spec: SourceSpec) -> Source:
 
 
 def source_of(pinned: str) -> Source:
-    """The source that made the pinned form ``pinned``, to fetch it again."""
+    """The source that pinned ``pinned``, to fetch it again."""
     return resolve_source(SourceSpec(spec=pinned))

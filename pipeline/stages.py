@@ -20,7 +20,7 @@ from excise.envs.sandbox.mount_points import open_to_all
 from excise.envs.sandboxes import get_sandbox
 from excise.errors import EnvironmentFailure
 from excise.extractors.fetch.trees import git_tree_hash, list_files, pack
-from excise.extractors.finder import MIN_LOC, find_features
+from excise.extractors.finder import MIN_LOC, FeatureLimits, find_features
 from excise.extractors.sources import resolve_source, source_of
 from excise.pipeline.cache import StageCache, stage_key
 from excise.pipeline.deadline import deadline
@@ -313,9 +313,8 @@ def find_stage(settings: Settings, prepared: Prepared, min_loc: int = MIN_LOC) -
             prepared.coverage,
             bench.trusted,
             tree=prepared.repo.tree,
-            max_f2p_share=settings.verdict.max_f2p_share,
+            limits=FeatureLimits(max_f2p_share=settings.verdict.max_f2p_share, min_loc=min_loc),
             seed=settings.seed,
-            min_loc=min_loc,
         )
     proposed = Proposed(
         features=found.features,

@@ -1,7 +1,8 @@
-"""What does not belong to pristine sources: caches, build outputs, virtual environments, links that lead out.
+"""Leave out files that are no sources: caches, build outputs, virtual environments, links to files outside.
 
-Sorted out by kind, never by project. Git sources are the committed tree and only lose links that lead out; what no
-agent must get goes from sources of all kinds when they are kept (:func:`excise.verifiers.shipped_tree.scrub`).
+The rules are about kinds of files, never about single projects. A git source is its committed tree, without the links
+to files outside. Files that agents must not see are removed later, from sources of all kinds
+(:func:`excise.verifiers.shipped_tree.scrub`).
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ _FILES = (
 
 
 def kept_files(root: Path) -> list[str]:
-    """The files of ``root`` that are sources: no caches, no build outputs, no link that leads out of ``root``."""
+    """The files of ``root`` that are sources: no caches, no build outputs, no links to files outside ``root``."""
     outputs = _output_folders(root)
     return [
         path
@@ -36,7 +37,7 @@ def kept_files(root: Path) -> list[str]:
 
 
 def clean_export(root: Path) -> None:
-    """Delete from ``root`` what :func:`kept_files` leaves out, and folders that are empty then."""
+    """Delete the files of ``root`` that :func:`kept_files` leaves out, and the folders that become empty."""
     keep = set(kept_files(root))
     for folder, _, names in os.walk(root, topdown=False):
         for name in names:
@@ -51,7 +52,7 @@ def clean_export(root: Path) -> None:
 
 
 def leads_out(root: Path, path: str) -> bool:
-    """Whether ``path`` is a link to something outside ``root``: nothing on the host may be read through it."""
+    """Whether ``path`` is a symbolic link to a file outside ``root``: files of the host could be read through it."""
     link = root / path
     if not link.is_symlink():
         return False
@@ -69,7 +70,7 @@ def _is_cache(path: str) -> bool:
 
 
 def _output_folders(root: Path) -> tuple[str, ...]:
-    """Folders that a build or a virtual environment made, as prefixes that end with ``/``."""
+    """Folders of build outputs and virtual environments, as path prefixes that end with ``/``."""
     found = [f.parent for f in root.glob("*/pyvenv.cfg")] + [f.parent for f in root.glob("*/*/pyvenv.cfg")]
     build, dist = root / "build", root / "dist"
     if any(any(build.glob(pattern)) for pattern in ("lib", "lib.*", "bdist.*", "temp.*")) and not _is_package(build):

@@ -1,4 +1,4 @@
-"""Name, version and licence of a project, read from its files; nothing is executed."""
+"""Name, version and licence of a project, read from its files without executing anything."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ _CLASSIFIERS = {
     "gnu lesser general public license v3 or later (lgplv3+)": "LGPL-3.0-or-later",
     "gnu affero general public license v3": "AGPL-3.0-only",
 }
-"""Last part of a trove classifier to SPDX."""
+"""Last part of a trove classifier, in lower case, to the SPDX expression."""
 
-_TEXTS = (
+_LICENSE_TEXTS = (
     ("Apache-2.0", r"apache license\s+version 2\.0"),
     ("MPL-2.0", r"mozilla public license,? version 2\.0"),
     ("AGPL-3.0", r"gnu affero general public license\s+version 3"),
@@ -47,19 +47,19 @@ _TEXTS = (
     ("BSD-3-Clause", r"redistribution and use in source and binary forms.*may be used to endorse"),
     ("BSD-2-Clause", r"redistribution and use in source and binary forms"),
 )
-"""SPDX id and what the text of the licence says (white space folded, lower case), most telling first."""
+"""SPDX id and a pattern for the licence text (white space folded, lower case), the most specific pattern first."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProjectInfo:
-    """What the manifests say; empty where they say nothing."""
+    """Facts from a project's manifests; a field is empty if no manifest gives it."""
 
     name: str = ""
     """Name of the distribution."""
     version: str = ""
-    """Its version."""
+    """Version of the distribution."""
     license: str = ""
-    """SPDX expression where it can be told, else the text given."""
+    """SPDX expression if the licence is recognised, else the text in the manifest."""
 
 
 def read_project_info(root: Path) -> ProjectInfo:
@@ -93,14 +93,14 @@ def _from_pyproject(path: Path) -> ProjectInfo:
     poetry = _table(_table(data.get("tool")).get("poetry"))
     flit = _table(_table(_table(data.get("tool")).get("flit")).get("metadata"))
     tables = (project, poetry, flit)
-    licence = next(filter(None, (_licence(given.get("license")) for given in tables)), "")
+    licence = next(filter(None, (_license_field(table.get("license")) for table in tables)), "")
     classifiers: list[object] = next(
-        (given["classifiers"] for given in tables if isinstance(given.get("classifiers"), list)), []
+        (table["classifiers"] for table in tables if isinstance(table.get("classifiers"), list)), []
     )
     return ProjectInfo(
         name=_first(project.get("name"), poetry.get("name"), flit.get("dist-name"), flit.get("module")),
-        version=_real(_first(project.get("version"), poetry.get("version"))),
-        license=_short(licence) or _by_classifier("\n".join(map(str, classifiers))),
+        version=_without_placeholder(_first(project.get("version"), poetry.get("version"))),
+        license=_license_name(licence) or _by_classifier("\n".join(map(str, classifiers))),
     )
 
 
@@ -110,13 +110,13 @@ def _from_setup_cfg(path: Path) -> ProjectInfo:
         parser.read_string(path.read_text(encoding="utf-8", errors="replace"))
     except (OSError, configparser.Error):
         return ProjectInfo()
-    given = dict(parser["metadata"]) if parser.has_section("metadata") else {}
-    version = given.get("version", "")
+    metadata = dict(parser["metadata"]) if parser.has_section("metadata") else {}
+    version = metadata.get("version", "")
     return ProjectInfo(
-        name=given.get("name", ""),
+        name=metadata.get("name", ""),
         version="" if ":" in version else version.strip(),
-        license=_by_classifier(given.get("classifiers") or given.get("classifier", ""))
-        or _short(given.get("license", "")),
+        license=_by_classifier(metadata.get("classifiers") or metadata.get("classifier", ""))
+        or _license_name(metadata.get("license", "")),
     )
 
 
@@ -131,7 +131,7 @@ def _from_pkg_info(path: Path) -> ProjectInfo:
         version=message.get("Version", ""),
         license=message.get("License-Expression", "")
         or _by_classifier(classifiers)
-        or _short(message.get("License", "")),
+        or _license_name(message.get("License", "")),
     )
 
 
@@ -141,21 +141,21 @@ def _from_setup_py(path: Path) -> ProjectInfo:
         tree = ast.parse(text)
     except (OSError, SyntaxError, ValueError):
         return ProjectInfo()
-    given: dict[str, str] = {}
+    arguments: dict[str, str] = {}
     for node in ast.walk(tree):
         if isinstance(node, ast.Call) and getattr(node.func, "id", getattr(node.func, "attr", "")) == "setup":
             for keyword in node.keywords:
                 if keyword.arg and isinstance(keyword.value, ast.Constant) and isinstance(keyword.value.value, str):
-                    given[keyword.arg] = keyword.value.value
+                    arguments[keyword.arg] = keyword.value.value
     return ProjectInfo(
-        name=given.get("name", ""),
-        version=given.get("version", ""),
-        license=_by_classifier(text) or _short(given.get("license", "")),
+        name=arguments.get("name", ""),
+        version=arguments.get("version", ""),
+        license=_by_classifier(text) or _license_name(arguments.get("license", "")),
     )
 
 
 def _version_in_code(root: Path, name: str) -> str:
-    """``__version__ = "…"`` of the package that is called like the project."""
+    """The value of ``__version__`` in the package that has the project's name; empty if there is none."""
     module = re.sub(r"[-.]+", "_", name).lower()
     if not module:
         return ""
@@ -173,7 +173,7 @@ def _license_file(root: Path) -> str:
     for path in sorted(root.iterdir()):
         if path.is_file() and not path.is_symlink() and path.name.upper().startswith(names):
             folded = " ".join(path.read_text(encoding="utf-8", errors="replace")[:20_000].lower().split())
-            for spdx, pattern in _TEXTS:
+            for spdx, pattern in _LICENSE_TEXTS:
                 if re.search(pattern, folded):
                     return spdx
     return ""
@@ -185,16 +185,16 @@ def _by_classifier(text: str) -> str:
     return " OR ".join(dict.fromkeys(known))
 
 
-def _short(text: str) -> str:
-    """The licence's name as given; a whole licence text in this field is told by what it says."""
+def _license_name(text: str) -> str:
+    """The licence's name as written; for a whole licence text, the SPDX id of that licence."""
     if "\n" not in text.strip() and len(text) <= 80:
         return text.strip()
     folded = " ".join(text.lower().split())
-    return next((spdx for spdx, pattern in _TEXTS if re.search(pattern, folded)), "")
+    return next((spdx for spdx, pattern in _LICENSE_TEXTS if re.search(pattern, folded)), "")
 
 
-def _real(version: str) -> str:
-    """Tools that take the version from git tags want ``0.0.0`` in the manifest: that is no version."""
+def _without_placeholder(version: str) -> str:
+    """The version; empty for ``0.0.0``, a placeholder for tools that take the version from git tags."""
     return "" if version in ("0", "0.0", "0.0.0") else version
 
 
@@ -202,15 +202,11 @@ def _table(value: object) -> dict[str, Any]:
     return value if isinstance(value, dict) else {}
 
 
-def _licence(value: object) -> str:
-    """A licence as a text, or as PEP 621's first form, a table."""
-    return _text(value.get("text") if isinstance(value, dict) else value)
+def _license_field(value: object) -> str:
+    """The text of a licence field, which is a string, or a table as in the first form of PEP 621."""
+    return _first(value.get("text") if isinstance(value, dict) else value)
 
 
 def _first(*values: object) -> str:
-    """The first that is a text and says something: manifests of strangers hold anything."""
+    """The first value that is a string and not empty; manifests may hold values of any type."""
     return next((value for value in values if isinstance(value, str) and value), "")
-
-
-def _text(value: object) -> str:
-    return _first(value)

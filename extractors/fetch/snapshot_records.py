@@ -1,10 +1,11 @@
-"""What all sources share: a pinned form with a subfolder, and the record of a finished snapshot."""
+"""Shared by all sources: subfolders in pinned specifications, and the record of a fetched snapshot."""
 
 from __future__ import annotations
 
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -18,20 +19,20 @@ _SUBDIR = "#subdirectory="
 
 
 def with_subdir(pinned: str, spec: SourceSpec) -> str:
-    """``pinned`` and the subfolder of the spec, in pip's notation."""
+    """``pinned`` with the subfolder of the spec appended in pip's notation (``#subdirectory=``)."""
     subdir = spec.subdir.strip("/")
     return f"{pinned}{_SUBDIR}{subdir}" if subdir and _SUBDIR not in pinned else pinned
 
 
 def split_subdir(pinned: str) -> tuple[str, str]:
-    """The pinned form without its subfolder, and the subfolder (mostly empty)."""
+    """The pinned form without its subfolder, and the subfolder; empty if there is none."""
     plain, _, subdir = pinned.partition(_SUBDIR)
     return plain, subdir
 
 
 @contextmanager
 def staging(pinned: str, into: Path) -> Iterator[Path]:
-    """A folder to unpack the whole source into; what lies in its subfolder ends up in ``into``.
+    """A folder to write the whole source to; at the end, ``into`` holds the files of the requested subfolder.
 
     Raises :class:`SourceError` if the subfolder is missing.
     """
@@ -48,37 +49,47 @@ def staging(pinned: str, into: Path) -> Iterator[Path]:
         copy_files(project, list_files(project), into)
 
 
-def snapshot(  # one keyword per fact that only the source knows
-    root: Path,
-    *,
-    source: str,
-    name: str = "",
-    commit: str = "",
-    version: str = "",
-    tag: str = "",
-    sha256: str = "",
-    created_at: str = "",
-) -> Fetched:
-    """The record of the files in ``root``. What is not given is read from the project's own manifests.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SourceFacts:
+    """Facts about a snapshot that only its source knows; empty for those that it does not know."""
+
+    source: str
+    """The pinned specification."""
+    name: str = ""
+    """Name of the project."""
+    commit: str = ""
+    """Commit id."""
+    version: str = ""
+    """Version."""
+    tag: str = ""
+    """Version from a tag: used only if the manifests name no version."""
+    sha256: str = ""
+    """Hash of the archive."""
+    created_at: str = ""
+    """Date of the sources, ISO-8601 UTC."""
+
+
+def record_snapshot(root: Path, facts: SourceFacts) -> Fetched:
+    """The record of the files in ``root``; unknown facts are read from the project's manifests.
 
     Raises :class:`SourceError` if there are no files.
     """
     files, tree = list_files(root), git_tree_hash(root)
     if tree == EMPTY_TREE:
         shutil.rmtree(root, ignore_errors=True)
-        raise SourceError(f"{source} holds no files", reason="empty_source")
+        raise SourceError(f"{facts.source} holds no files", reason="empty_source")
     info = read_project_info(root)
-    name = name or info.name or root.name
-    version = version or info.version or tag
+    name = facts.name or info.name or root.name
+    version = facts.version or info.version or facts.tag
     repo = Repo(
         repo=name,
-        base_commit=commit or import_commit(tree, f"Import {name} {version}".rstrip()),
+        base_commit=facts.commit or import_commit(tree, f"Import {name} {version}".rstrip()),
         tree=tree,
         version=version,
         license=info.license,
-        source=source,
-        sha256=sha256,
-        created_at=created_at,
+        source=facts.source,
+        sha256=facts.sha256,
+        created_at=facts.created_at,
         num_files=len(files),
         num_bytes=sum((root / f).lstat().st_size for f in files),
     )

@@ -1,4 +1,4 @@
-"""Source: a local archive, pinned by the hash of its bytes."""
+"""Source of local archives, pinned by the hash of their bytes."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 from excise.errors import SourceError
 from excise.extractors.fetch.leftovers import clean_export
 from excise.extractors.fetch.project_info import read_project_info
-from excise.extractors.fetch.snapshot_records import snapshot, split_subdir, staging, with_subdir
+from excise.extractors.fetch.snapshot_records import SourceFacts, record_snapshot, split_subdir, staging, with_subdir
 from excise.extractors.fetch.untrusted_archives import SUFFIXES, unpack_archive
 from excise.protocols import Fetched
 from excise.types import SourceSpec
@@ -24,7 +24,7 @@ class ArchiveSource:
     name = "archive"
 
     def matches(self, spec: SourceSpec) -> bool:
-        """``archive:…``, or any existing file (what is no archive is refused with a reason)."""
+        """``archive:…``, or any existing file; :meth:`resolve` raises for a file that is no archive."""
         return spec.spec.startswith(_PREFIX) or Path(spec.spec).expanduser().is_file()
 
     def resolve(self, spec: SourceSpec, cache: Path) -> str:  # noqa: ARG002
@@ -33,7 +33,7 @@ class ArchiveSource:
         return with_subdir(f"{_PREFIX}{path}{_HASH}{_sha256(path)}", spec)
 
     def fetch(self, pinned: str, cache: Path, into: Path) -> Fetched:  # noqa: ARG002
-        """Unpack. Raises :class:`SourceError` if the file is no longer the pinned one, or unsafe."""
+        """Unpack the archive. Raises :class:`SourceError` if it has changed since it was pinned, or is unsafe."""
         plain, _ = split_subdir(pinned)
         path = _file(plain)
         digest, wanted = _sha256(path), plain.rpartition(_HASH)[2]
@@ -43,7 +43,8 @@ class ArchiveSource:
             newest = unpack_archive(path, root)
             clean_export(root)
         name = read_project_info(into).name or _stem(path)
-        return snapshot(into, source=pinned, sha256=digest, created_at=newest, name=name)
+        facts = SourceFacts(source=pinned, sha256=digest, created_at=newest, name=name)
+        return record_snapshot(into, facts)
 
 
 def _file(spec: str) -> Path:

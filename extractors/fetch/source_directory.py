@@ -1,4 +1,4 @@
-"""Source: a folder as it is, pinned by the hash of its content."""
+"""Source of folders without version control, pinned by the hash of their content."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ from pathlib import Path
 from excise.errors import SourceError
 from excise.extractors.fetch.git_mirror import is_repository
 from excise.extractors.fetch.leftovers import kept_files
-from excise.extractors.fetch.snapshot_records import snapshot, split_subdir, staging, with_subdir
+from excise.extractors.fetch.project_info import read_project_info
+from excise.extractors.fetch.snapshot_records import SourceFacts, record_snapshot, split_subdir, staging, with_subdir
 from excise.extractors.fetch.trees import copy_files, git_tree_hash
 from excise.protocols import Fetched
 from excise.types import SourceSpec
@@ -21,7 +22,7 @@ _TREE = "@tree:"
 class DirectorySource:
     """``path`` of a folder that is no git repository, or ``dir:path`` for any folder.
 
-    Caches, build outputs and links that lead out are left behind. Pinned: ``dir:/path@tree:<git tree hash>``.
+    Caches, build outputs and links to files outside are left out. Pinned: ``dir:/path@tree:<git tree hash>``.
     """
 
     name = "directory"
@@ -34,7 +35,7 @@ class DirectorySource:
         return path.is_dir() and not is_repository(path)
 
     def resolve(self, spec: SourceSpec, cache: Path) -> str:  # noqa: ARG002
-        """Pin by the hash of the files that would be taken.
+        """Pin by the hash of the files that :meth:`fetch` would copy.
 
         Raises :class:`SourceError` (``source_changed``) for a spec that is pinned to other files.
         """
@@ -56,7 +57,8 @@ class DirectorySource:
                 raise _changed(path, plain)
         newest = max(((path / f).lstat().st_mtime for f in files), default=0.0)
         created = datetime.fromtimestamp(int(newest), UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-        return snapshot(into, source=pinned, created_at=created, name=_name(path, split_subdir(pinned)[1]))
+        facts = SourceFacts(source=pinned, created_at=created, name=_name(path, split_subdir(pinned)[1]))
+        return record_snapshot(into, facts)
 
 
 def _changed(path: Path, pinned: str) -> SourceError:
@@ -75,7 +77,5 @@ def _folder(spec: str) -> Path:
 
 
 def _name(path: Path, subdir: str) -> str:
-    from excise.extractors.fetch.project_info import read_project_info
-
     project = path / subdir
     return read_project_info(project).name or project.name

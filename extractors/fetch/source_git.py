@@ -1,4 +1,4 @@
-"""Source: a git repository, by URL or path, pinned to a commit."""
+"""Source of git repositories, by URL or path, pinned to a commit."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from urllib.parse import unquote, urlsplit
 
 from excise.errors import SourceError
 from excise.extractors.fetch.git_mirror import SHA, Mirror, is_repository
-from excise.extractors.fetch.snapshot_records import snapshot, split_subdir, staging, with_subdir
+from excise.extractors.fetch.snapshot_records import SourceFacts, record_snapshot, split_subdir, staging, with_subdir
 from excise.protocols import Fetched
 from excise.types import SourceSpec
 
@@ -19,16 +19,18 @@ _SCP = re.compile(r"(?P<host>[\w.-]+@[\w.-]+):(?P<path>[^/].*)")
 
 @dataclass(frozen=True, slots=True)
 class GitSpec:
-    """A repository and a revision (empty: the default branch)."""
+    """A repository and a revision in it."""
 
     url: str
+    """URL, scp-like address or absolute path."""
     rev: str
+    """Branch, tag or commit; empty for the default branch."""
 
 
 def parse_git_spec(text: str) -> GitSpec | None:
     """Split ``URL[@rev]`` or ``path[@rev]``; ``None`` if it is no git source.
 
-    Raises :class:`SourceError` for a revision like an option, and for a URL with a password in it.
+    Raises :class:`SourceError` for a revision that git would read as an option, and for a URL with credentials.
     """
     plain = split_subdir(text)[0].removeprefix("git+")
     spec = _split_url(plain) or _split_scp(plain) or _split_path(plain)
@@ -63,35 +65,35 @@ class GitSource:
             return True
 
     def resolve(self, spec: SourceSpec, cache: Path) -> str:
-        """Ask the server which commit the revision is now; an abbreviated commit needs the mirror."""
-        given = _parsed(spec.spec)
-        mirror = Mirror(given.url, cache)
-        commit = given.rev if SHA.fullmatch(given.rev) else mirror.remote_commit(given.rev)
-        if not commit and given.rev:
+        """Ask the server for the current commit of the revision; for an abbreviated commit id, update the mirror."""
+        wanted = _parsed(spec.spec)
+        mirror = Mirror(wanted.url, cache)
+        commit = wanted.rev if SHA.fullmatch(wanted.rev) else mirror.remote_commit(wanted.rev)
+        if not commit and wanted.rev:
             mirror.update()
-            commit = mirror.commit(given.rev)
+            commit = mirror.commit(wanted.rev)
         if not commit:
-            wanted = f"revision {given.rev!r}" if given.rev else "commit"
-            raise SourceError(f"{given.url} has no {wanted}", reason="no_such_revision")
-        return with_subdir(f"git+{given.url}@{commit}" + _subdir_of(spec.spec), spec)
+            missing = f"revision {wanted.rev!r}" if wanted.rev else "commit"
+            raise SourceError(f"{wanted.url} has no {missing}", reason="no_such_revision")
+        return with_subdir(f"git+{wanted.url}@{commit}" + _subdir_of(spec.spec), spec)
 
     def fetch(self, pinned: str, cache: Path, into: Path) -> Fetched:
-        """Bring the commit into the mirror and write its files out."""
-        given = _parsed(pinned)
-        if not SHA.fullmatch(given.rev):
+        """Fetch the commit into the mirror and write its files to ``into``."""
+        wanted = _parsed(pinned)
+        if not SHA.fullmatch(wanted.rev):
             raise SourceError(f"{pinned} is not pinned to a full commit id", reason="bad_source")
-        mirror = Mirror(given.url, cache)
-        mirror.ensure(given.rev)
+        mirror = Mirror(wanted.url, cache)
+        mirror.ensure(wanted.rev)
         with staging(pinned, into) as root:
-            mirror.export(given.rev, root)
-        return snapshot(
-            into,
+            mirror.export(wanted.rev, root)
+        facts = SourceFacts(
             source=pinned,
-            name=repository_name(given.url),
-            commit=given.rev,
-            tag=mirror.version(given.rev),
-            created_at=mirror.created_at(given.rev),
+            name=repository_name(wanted.url),
+            commit=wanted.rev,
+            tag=mirror.version(wanted.rev),
+            created_at=mirror.created_at(wanted.rev),
         )
+        return record_snapshot(into, facts)
 
 
 def repository_name(url: str) -> str:

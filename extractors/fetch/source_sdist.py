@@ -1,4 +1,4 @@
-"""Source: a source distribution on the package index, found by ``unearth`` and unpacked without running anything."""
+"""Source of source distributions on the package index: found by ``unearth``, unpacked without running anything."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from packaging.utils import canonicalize_name
 
 from excise.errors import SourceError
 from excise.extractors.fetch.leftovers import clean_export
-from excise.extractors.fetch.snapshot_records import snapshot, split_subdir, staging, with_subdir
+from excise.extractors.fetch.snapshot_records import SourceFacts, record_snapshot, split_subdir, staging, with_subdir
 from excise.extractors.fetch.untrusted_archives import SUFFIXES, unpack_archive
 from excise.package_index import index_url
 from excise.protocols import Fetched
@@ -27,13 +27,15 @@ from excise.types import SourceSpec
 T = TypeVar("T")
 _PREFIX = "pypi:"
 _MAX_DOWNLOAD = 512 << 20
+"""Most bytes of one source distribution."""
 _ATTEMPTS = 3
+"""Requests to an index that fails, with a second more between each."""
 
 
 class SdistSource:
     """``pypi:name`` (newest final release that has an sdist), ``pypi:name==1.2``, ``pypi:name<2``.
 
-    Asks the index that pip and uv are set up for. Pinned: ``pypi:name==1.2``.
+    The index is the one that pip and uv are configured for. Pinned: ``pypi:name==1.2``.
     """
 
     name = "sdist"
@@ -43,7 +45,7 @@ class SdistSource:
         return spec.spec.startswith(_PREFIX)
 
     def resolve(self, spec: SourceSpec, cache: Path) -> str:
-        """Ask the index for the newest fitting sdist; an exact version that is in the cache asks nobody.
+        """Ask the index for the newest matching sdist; an exact version in the cache needs no request.
 
         Raises :class:`SourceError` (``no_sdist``, ``source_unavailable``, ``bad_source``).
         """
@@ -54,7 +56,7 @@ class SdistSource:
         return with_subdir(f"{_PREFIX}{canonicalize_name(wanted.name)}=={package.version}", spec)
 
     def fetch(self, pinned: str, cache: Path, into: Path) -> Fetched:
-        """Download (once), check the hash that the index gives, and unpack."""
+        """Download the archive if it is not in the cache, check its hash against the index, and unpack it."""
         wanted = _requirement(split_subdir(pinned)[0])
         version = _exact(wanted)
         if not version:
@@ -63,13 +65,15 @@ class SdistSource:
         with staging(pinned, into) as root:
             newest = unpack_archive(archive, root)
             clean_export(root)
-        return snapshot(
+        return record_snapshot(
             into,
-            source=pinned,
-            name=canonicalize_name(wanted.name),
-            version=version,
-            sha256=facts["sha256"],
-            created_at=facts["uploaded"] or newest,
+            SourceFacts(
+                source=pinned,
+                name=canonicalize_name(wanted.name),
+                version=version,
+                sha256=facts["sha256"],
+                created_at=facts["uploaded"] or newest,
+            ),
         )
 
 
@@ -90,7 +94,7 @@ def _exact(wanted: Requirement) -> str:
 
 
 def _find(wanted: Requirement) -> Any:
-    """The best sdist for the requirement, as unearth's package."""
+    """The newest sdist that meets the requirement, as a package of ``unearth``."""
     finder = _finder()
     try:
         packages = _retrying(lambda: list(finder.find_matches(wanted)))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from excise.extractors.finder import Found, find_features
+from excise.extractors.finder import MIN_LOC, FeatureLimits, FoundFeatures, find_features
 from excise.extractors.python.analysis.codebase import PythonCodebase
 from excise.types import CoverageMap, Feature, FeatureKind
 
@@ -29,8 +29,8 @@ def find(
     untrusted: tuple[str, ...] = (),
     share: float = 0.5,
     seed: int = 0,
-    **options: int,
-) -> Found:
+    min_loc: int = MIN_LOC,
+) -> FoundFeatures:
     """``hits`` are symbol ids to the tests that execute them, as numbers; tests are spread over two files."""
     names = tuple(f"tests/test_{'ab'[n % 2]}.py::test_{n}" for n in range(tests))
     coverage = CoverageMap(
@@ -41,10 +41,11 @@ def find(
     )
     trusted = frozenset(name for name in names if name.rpartition("_")[2] not in untrusted)
     codebase = PythonCodebase.from_texts(texts)
-    return find_features(codebase, coverage, trusted, tree="tree", max_f2p_share=share, seed=seed, **options)
+    limits = FeatureLimits(max_f2p_share=share, min_loc=min_loc)
+    return find_features(codebase, coverage, trusted, tree="tree", limits=limits, seed=seed)
 
 
-def named(found: Found) -> dict[str, Feature]:
+def named(found: FoundFeatures) -> dict[str, Feature]:
     return {
         " ".join([feature.kind, *(s.rpartition("::")[2] or s for s in feature.entry)]): feature
         for feature in found.features
