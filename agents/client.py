@@ -9,10 +9,10 @@ from collections.abc import Callable, Mapping
 import openai
 
 from excise.agents.budget import Meter
+from excise.agents.chat_format import estimated_tokens, from_wire, to_wire
 from excise.agents.messages import Reply, Request
 from excise.agents.retries import MAX_TRIES, meaning, wait_s, worth_retrying
 from excise.agents.text_calls import as_text
-from excise.agents.wire import estimated_tokens, from_wire, to_wire
 from excise.config import ModelSettings
 from excise.errors import AgentError
 

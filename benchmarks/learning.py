@@ -25,7 +25,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from excise.pipeline.cli_common import OK, PARTIAL
+from excise.pipeline.cli.options import OK, PARTIAL
 
 CONFIG = Path(__file__).with_name("learning.toml")
 SOURCES = (
@@ -45,7 +45,10 @@ and a hint where an answer cannot be used. Effort: one hundredth of a reward for
 def excise(*words: object) -> str:
     """Standard output of an excise command; its progress is shown. Ends the program if it fails."""
     done = subprocess.run(
-        [sys.executable, "-m", "excise.pipeline.cli", *map(str, words)], stdout=subprocess.PIPE, text=True, check=False
+        [sys.executable, "-m", "excise.pipeline.cli", *map(str, words)],
+        stdout=subprocess.PIPE,
+        text=True,
+        check=False,
     )
     if done.returncode not in (OK, PARTIAL):
         sys.exit(f"excise {' '.join(map(str, words))}: exit code {done.returncode}")

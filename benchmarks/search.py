@@ -18,8 +18,8 @@ from typing import TypeVar
 from excise.config import Settings, load
 from excise.deleters.all_deleters import get
 from excise.errors import DeletionRefused
-from excise.pipeline import stages
-from excise.pipeline.stages import Proposed
+from excise.pipeline.stages import environment_stage as stages
+from excise.pipeline.stages.environment_stage import Proposed
 from excise.types import Rejection, SourceSpec
 from excise.verifiers.candidate import Candidate, exceptions
 from excise.verifiers.workbench import Prepared

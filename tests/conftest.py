@@ -19,7 +19,7 @@ import pytest
 from excise.config import Settings, load
 from excise.datasets.taskset import TaskSet
 from excise.extractors.fetch.trees import copy_files, git_tree_hash, list_files
-from excise.pipeline import stages
+from excise.pipeline.stages import environment_stage as stages
 from excise.types import Rejection, SourceSpec
 from excise.verifiers.workbench import Prepared, Workbench
 

@@ -9,9 +9,9 @@ from typing import Any
 
 from pydantic import Field
 
-from excise.agents.loop import Limits, converse
 from excise.agents.messages import Client, Message, Request
-from excise.agents.tools import Arguments, Result, Tool, ToolError
+from excise.agents.tool import Arguments, Result, Tool, ToolError
+from excise.agents.tool_loop import Limits, converse
 from excise.agents.transcript import Transcript
 from excise.envs.model_driven.goals import Goal, attain, enough, objections
 from excise.envs.model_driven.install_context import Site

@@ -11,7 +11,7 @@ from typing import Literal
 
 from pydantic import Field, field_validator
 
-from excise.agents.tools import Arguments
+from excise.agents.tool import Arguments
 from excise.protocols import Completed, Session
 from excise.types import Worker, content_id
 

@@ -9,8 +9,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from excise.agents.budget import Meter
-from excise.agents.loop import Limits
 from excise.agents.messages import Client, Request
+from excise.agents.tool_loop import Limits
 from excise.agents.transcript import Transcript
 from excise.config import ModelSettings
 from excise.envs.index.index_relay import IndexRelay

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 from pydantic import AfterValidator, Field
 
-from excise.agents.tools import Arguments, Tool, ToolError
+from excise.agents.tool import Arguments, Tool, ToolError
 from excise.envs.model_driven.goals import output_of
 from excise.envs.sandbox.mount_points import REPO
 from excise.protocols import Session

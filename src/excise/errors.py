@@ -1,6 +1,6 @@
 """One error class per boundary; every message says what to do.
 
-Errors are caught once, where a stage ends (:mod:`excise.pipeline.stages`), and become rows
+Errors are caught once, where a stage ends (:mod:`excise.pipeline.stages.environment_stage`), and become rows
 with a machine-readable ``reason``. Elsewhere nothing catches them.
 """
 

@@ -14,10 +14,10 @@ from pydantic import Field
 
 from excise.agents.budget import Meter, budget_of
 from excise.agents.client import OpenAIClient
-from excise.agents.loop import ELIDED, Ended, Limits, Outcome, converse, fitted
 from excise.agents.messages import Client, Message, Request, ToolCall, size_of
 from excise.agents.replay import Recording, ReplayClient, ReplayTranscript
-from excise.agents.tools import Arguments, MalformedCall, Result, Tool, ToolError, clip
+from excise.agents.tool import Arguments, MalformedCall, Result, Tool, ToolError, clip
+from excise.agents.tool_loop import ELIDED, Ended, Limits, Outcome, converse, fitted
 from excise.agents.transcript import Transcript, read_events
 from excise.config import ModelSettings
 from excise.errors import AgentError

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 import weak_graders
 
-from excise.pipeline.attacking import HONEST, Attacked, attack_tasks, stub_of, summary
+from excise.pipeline.services.attack_suite import HONEST, Attacked, attack_tasks, stub_of, summary
 from excise.types import Task
 from excise.verifiers.attacks.all_attacks import ATTACKS, named
 from excise.verifiers.attacks.attack import Target, target_of

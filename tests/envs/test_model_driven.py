@@ -16,9 +16,9 @@ import pytest
 
 from excise.agents.transcript import read_events
 from excise.config import Settings, load
-from excise.pipeline import stages
-from excise.pipeline.model_environment import model_stage
-from excise.pipeline.stage import decided
+from excise.pipeline.stages import environment_stage as stages
+from excise.pipeline.stages.error_boundary import decided
+from excise.pipeline.stages.model_stage import model_stage
 from excise.types import Rejection, SourceSpec, Worker
 from excise.verifiers.workbench import Prepared
 

@@ -14,9 +14,10 @@ from excise.envs.install.lockfile import lock_text, read_hashes
 from excise.envs.manifests.digest import manifest_digest
 from excise.envs.sandbox.host_identity import host_state, rootfs_identity
 from excise.errors import EnvironmentFailure
-from excise.pipeline import stage, stages
-from excise.pipeline.cache import StageCache
-from excise.pipeline.stage import recall, remember
+from excise.pipeline.stages import environment_stage as stages
+from excise.pipeline.stages import error_boundary as stage
+from excise.pipeline.stages.error_boundary import recall, remember
+from excise.pipeline.stages.stage_cache import StageCache
 from excise.types import Baseline, Rejection, SourceSpec
 from excise.verifiers.workbench import Prepared
 

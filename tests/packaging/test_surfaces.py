@@ -14,9 +14,9 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 from excise.config import load
-from excise.pipeline.cli import CODES, app
-from excise.pipeline.cli_common import FAILED, INFRA, INTERRUPTED, OK, PARTIAL, USAGE, settings_of
-from excise.pipeline.progress import caps
+from excise.pipeline.cli.main import CODES, app
+from excise.pipeline.cli.options import FAILED, INFRA, INTERRUPTED, OK, PARTIAL, USAGE, settings_of
+from excise.pipeline.run.progress import caps
 
 from .test_layout import ROOT
 
@@ -100,5 +100,5 @@ def test_the_hooks_download_nothing() -> None:
 def test_the_module_behind_the_command_is_declared() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     module, _, _ = project["scripts"]["excise"].partition(":")
-    assert module == "excise.pipeline.cli"
+    assert module == "excise.pipeline.cli.main"
     assert sys.version_info >= tuple(map(int, project["requires-python"].removeprefix(">=").split(".")))

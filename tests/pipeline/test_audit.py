@@ -11,7 +11,7 @@ import pytest
 
 from excise.config import Settings, load
 from excise.datasets.taskset import TaskSet
-from excise.pipeline.audit import audit, siblings
+from excise.pipeline.services.audit import audit, siblings
 from excise.verifiers.monitor.findings import Label
 from excise.verifiers.monitor.monitored_task import added
 from excise.verifiers.monitor.trajectory import Step, Trajectory, write_events

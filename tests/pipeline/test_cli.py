@@ -14,9 +14,9 @@ import typer
 
 from excise.datasets.store import Store
 from excise.errors import ConfigError, ExciseError, StoreError
-from excise.pipeline.cli import code_of
-from excise.pipeline.cli_common import FAILED, INTERRUPTED, OK, PARTIAL, USAGE, guarded
-from excise.pipeline.state import SourceState
+from excise.pipeline.cli.main import code_of
+from excise.pipeline.cli.options import FAILED, INTERRUPTED, OK, PARTIAL, USAGE, guarded
+from excise.pipeline.run.source_state import SourceState
 from excise.types import Rejection, SourceSpec, Task
 
 

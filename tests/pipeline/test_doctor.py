@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from excise.pipeline import doctor
+from excise.pipeline.services import doctor
 
 
 def test_every_check_has_something_to_say() -> None:

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from excise.pipeline.env_report import as_record, as_text
-from excise.pipeline.environment import Examined
+from excise.pipeline.services.env_report import as_record, as_text
+from excise.pipeline.services.examine_source import Examined
 from excise.types import Baseline, Status
 
 REPOS = Path(__file__).resolve().parents[1] / "repos"

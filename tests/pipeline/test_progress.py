@@ -8,9 +8,9 @@ import pytest
 from rich.console import Console
 
 from excise.config import load
-from excise.pipeline.progress import Progress, caps, funnel, literal
-from excise.pipeline.stages import Proposed
-from excise.pipeline.state import SourceState
+from excise.pipeline.run.progress import Progress, caps, funnel, literal
+from excise.pipeline.run.source_state import SourceState
+from excise.pipeline.stages.environment_stage import Proposed
 from excise.types import Rejection, SourceSpec
 
 NAMES = ["pypi:uvicorn[standard]", "[/testbed]", "/srv/[red]x[/red]", "pypi:x:smile:"]

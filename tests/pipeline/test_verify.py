@@ -10,8 +10,8 @@ import pytest
 
 from excise.config import Settings, VerdictSettings, load
 from excise.datasets.taskset import TaskSet
-from excise.pipeline.over_tasks import Trouble, rebuild
-from excise.pipeline.verify import verify_task
+from excise.pipeline.services.stored_tasks import Trouble, rebuild
+from excise.pipeline.services.verify import verify_task
 from excise.protocols import GateReport
 from excise.types import Environment, Outcome, Status
 from excise.verifiers.candidate import Candidate

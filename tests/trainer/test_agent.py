@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from excise.deleters.patches.git_patches import apply_patch, touched
-from excise.pipeline.arena import TaskArena
+from excise.pipeline.services.arena import TaskArena
 from excise.protocols import Session
 from excise.trainer.interfaces import Making
 from excise.trainer.rollout_types import Ending, Group, Rollout, Segment

@@ -19,10 +19,10 @@ from excise.datasets.taskset import TaskSet
 from excise.envs.processes import own_name
 from excise.envs.sandbox import session_base as common_session
 from excise.errors import SandboxError, StoreError
-from excise.pipeline import arena as arenas
-from excise.pipeline.arena import TaskArena
-from excise.pipeline.once import Once
-from excise.pipeline.over_tasks import Trouble
+from excise.pipeline.services import arena as arenas
+from excise.pipeline.services.arena import TaskArena
+from excise.pipeline.services.once import Once
+from excise.pipeline.services.stored_tasks import Trouble
 from excise.types import Grade, Task, Worker
 from excise.verifiers.grading.intake import MAX_DIFF_BYTES, storable
 

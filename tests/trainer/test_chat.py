@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from excise.agents.messages import Message
-from excise.agents.tools import Tool
+from excise.agents.tool import Tool
 from excise.errors import ConfigError
 from excise.trainer.rollouts.chat import Chat, thinking_in, without_thinking
 from excise.trainer.rollouts.coding_tools import Finish, ReadFile

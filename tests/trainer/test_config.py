@@ -14,7 +14,7 @@ import torch
 from typer.testing import CliRunner
 
 from excise.errors import ConfigError
-from excise.pipeline.cli import app
+from excise.pipeline.cli.main import app
 from excise.trainer.objective.teachers import EmaTeacher, TrustRegionTeacher
 from excise.trainer.rollout_types import Ending, Group, Rollout
 from excise.trainer.setup.dry_run import trainable

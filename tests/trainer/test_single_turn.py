@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from excise.pipeline.arena import TaskArena
+from excise.pipeline.services.arena import TaskArena
 from excise.trainer.rollout_types import Ending, Rollout
 from excise.trainer.rollouts.rollout_maker import Attempt, Rollouts
 from excise.trainer.rollouts.rollout_settings import RolloutSettings

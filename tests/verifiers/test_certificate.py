@@ -9,8 +9,8 @@ import pytest
 
 from excise.config import Settings
 from excise.datasets.taskset import TaskSet
-from excise.pipeline.over_tasks import over_tasks
-from excise.pipeline.verify import not_proven, verify_task
+from excise.pipeline.services.stored_tasks import over_tasks
+from excise.pipeline.services.verify import not_proven, verify_task
 from excise.types import Certificate, Status, from_json, to_json
 from excise.verifiers.certificate import sealed, why_not_sealed
 

@@ -14,8 +14,8 @@ import pytest
 from excise.datasets.taskset import TaskSet
 from excise.deleters.patches.git_patches import unified
 from excise.errors import PatchError, SandboxError
-from excise.pipeline.attacking import stub_of
-from excise.pipeline.grading import Grader
+from excise.pipeline.services.attack_suite import stub_of
+from excise.pipeline.services.task_grader import Grader
 from excise.types import Grade, Status, Task, Worker
 from excise.verifiers.attacks.attack import LINK, diff_of, target_of
 from excise.verifiers.grading import grader as grading
@@ -313,7 +313,7 @@ def test_tests_that_need_others_before_them_are_not_run_alone(
     shapes: Any, task: Task, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     settings = shapes.settings.model_copy(update={"cache": tmp_path})
-    monkeypatch.setattr("excise.pipeline.grading.bears_brief", lambda *_: False)
+    monkeypatch.setattr("excise.pipeline.services.task_grader.bears_brief", lambda *_: False)
     made = Grader(shapes.taskset, shapes.settings, brief=True)
     bench, terms = made.ready(task)  # type: ignore[misc]
     made.settings = settings

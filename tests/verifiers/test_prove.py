@@ -9,7 +9,7 @@ import pytest
 
 from excise.datasets.taskset import TaskSet
 from excise.deleters.patches.git_patches import touched, unified
-from excise.pipeline.proving import prove_shard
+from excise.pipeline.stages.prove_stage import prove_shard
 from excise.types import Feature, FeatureKind, Outcome, Task, Visibility, Worker
 from excise.verifiers.gates.all_gates import GATES
 from excise.verifiers.gates.fail_to_pass_fails import FailToPassFails

@@ -9,8 +9,8 @@ import pytest
 
 from excise.config import Settings
 from excise.extractors.fetch.trees import git_tree_hash, list_files
-from excise.pipeline.checkout import write_tree
-from excise.pipeline.stages import fetch
+from excise.pipeline.services.checkout import write_tree
+from excise.pipeline.stages.environment_stage import fetch
 from excise.types import SourceSpec
 from excise.verifiers.grading.intake import _git_apply
 from excise.verifiers.shipped_tree import materialise, scrubbed

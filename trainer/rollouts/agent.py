@@ -7,7 +7,7 @@ from typing import Any, cast
 
 from excise.agents.messages import Message, ToolCall, tool_message
 from excise.agents.text_calls import calls_in
-from excise.agents.tools import MalformedCall, Tool
+from excise.agents.tool import MalformedCall, Tool
 from excise.protocols import Session
 from excise.trainer.rollout_types import Ending, Generation, Stop
 from excise.trainer.rollouts.chat import THINK, Chat, ChatTokenizer, thinking_in, without_thinking

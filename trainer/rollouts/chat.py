@@ -47,7 +47,7 @@ class Bridge:
 
 
 class Chat:
-    """Renders for one tokenizer and one set of tools (schemas as :meth:`excise.agents.tools.Tool.schema` has them).
+    """Renders for one tokenizer and one set of tools (schemas as :meth:`excise.agents.tool.Tool.schema` has them).
 
     Raises :class:`ConfigError` if the template does not give back what an assistant said.
     """

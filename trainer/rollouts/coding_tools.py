@@ -11,7 +11,7 @@ from typing import Annotated, Any
 
 from pydantic import Field, StringConstraints
 
-from excise.agents.tools import Arguments, Result, Tool, ToolError, clip
+from excise.agents.tool import Arguments, Result, Tool, ToolError, clip
 from excise.envs.sandbox.mount_points import REPO
 from excise.errors import SandboxError
 from excise.protocols import Session

@@ -13,9 +13,9 @@ from typing import Literal
 
 from pydantic import Field
 
-from excise.agents.loop import Ended, Limits, converse
 from excise.agents.messages import Client, Message, Request
-from excise.agents.tools import Arguments, Result, Tool, ToolError, clip
+from excise.agents.tool import Arguments, Result, Tool, ToolError, clip
+from excise.agents.tool_loop import Ended, Limits, converse
 from excise.agents.transcript import Transcript
 from excise.types import to_json
 from excise.verifiers.monitor.findings import Finding, Label, Severity

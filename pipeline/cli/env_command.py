@@ -1,0 +1,53 @@
+"""``excise env``: examine one source, print what came of it, and write the Dockerfile that was asked for."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from excise.config import Settings, with_sources
+from excise.pipeline.cli.options import FAILED, OK, Cache, Config, Json, Set, guarded, require_sandbox, settings_of
+from excise.types import SourceSpec
+
+if TYPE_CHECKING:
+    from excise.pipeline.services.examine_source import Examined
+
+
+def env(
+    source: Annotated[str, typer.Argument(help="pypi:name, a git URL or path, a folder, an archive.")],
+    dockerfile: Annotated[
+        Path | None, typer.Option(help="Write a Dockerfile here, and beside it what it needs to build.")
+    ] = None,
+    python: Annotated[str | None, typer.Option(help="Interpreter to use, for example 3.11.")] = None,
+    require: Annotated[list[str] | None, typer.Option(help="A requirement to install as well; repeatable.")] = None,
+    cache: Cache = None,
+    config: Config = None,
+    set_: Set = None,
+    as_json: Json = False,
+) -> None:
+    """Make the environment of one source, run its tests, and say how, or why it cannot be done."""
+    with guarded():
+        settings = with_sources(settings_of(config, set_, cache=cache), [source])
+        spec = replace(settings.sources[-1], python=python, requirements=tuple(require or ()))
+        examined = run_env(settings, spec, dockerfile=dockerfile, as_json=as_json)
+        raise typer.Exit(OK if examined.verified else FAILED)
+
+
+def run_env(settings: Settings, spec: SourceSpec, *, dockerfile: Path | None, as_json: bool) -> Examined:
+    """Do it and print it. Raises :class:`ConfigError` without a sandbox, ``OSError`` for files."""
+    from excise.envs.dockerfile import write_dockerfile
+    from excise.pipeline.services.env_report import as_record, as_text
+    from excise.pipeline.services.examine_source import examine_source
+
+    require_sandbox(settings)
+    examined = examine_source(settings, spec)
+    print(json.dumps(as_record(examined), indent=2) if as_json else as_text(examined))
+    if dockerfile is not None and examined.environment is not None and examined.repo is not None:
+        written = write_dockerfile(dockerfile, examined.repo, examined.environment, Path(examined.layer))
+        if not as_json:
+            print(f"Build it with: docker build -t {written.tag} -f {dockerfile} {dockerfile.parent}")
+    return examined

@@ -1,0 +1,142 @@
+"""``excise eval``: how good a policy is at the tasks of a set."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from excise.config import Settings
+from excise.errors import ConfigError
+from excise.pipeline.cli.options import FAILED, OK, Cache, Json, Out, Quiet, Set, guarded, require_sandbox, tell
+
+if TYPE_CHECKING:
+    from excise.trainer.rollouts.evaluation import Evaluation, TaskScore
+    from excise.trainer.setup.evaluation_config import Trial
+
+EVAL_CODES = "Exit code: 0 evaluated; 1 no attempt says anything; 2 usage."
+
+
+def evaluate(
+    config: Annotated[Path, typer.Argument(help="TOML file with [engine], [rollouts] and [eval].")],
+    model: Annotated[Path, typer.Option(help="Folder with the policy's weights and tokenizer.")],
+    tasks: Annotated[
+        list[str] | None, typer.Option(help="Only this task; repeatable. Default: all of the set.")
+    ] = None,
+    held_out: Annotated[
+        bool, typer.Option("--held-out", help="Only what training leaves out, see [eval.held_out].")
+    ] = False,
+    samples: Annotated[int | None, typer.Option(min=1, help="Attempts at each task; default: the file's.")] = None,
+    name: Annotated[str, typer.Option(help="What to call the policy; default: the folder's name.")] = "",
+    compare: Annotated[list[Path] | None, typer.Option(help="Results of earlier evaluations, to show beside.")] = None,
+    into: Annotated[Path | None, typer.Option(help="Folder for eval.json and eval.svg.")] = None,
+    out: Out = None,
+    cache: Cache = None,
+    set_: Set = None,
+    as_json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Score a policy: pass@1 to pass@16, and score against completion tokens, as a table, JSON and a picture."""
+    from excise.trainer.setup.evaluation_config import load_trial
+    from excise.trainer.setup.model_folder import require_model
+
+    with guarded():
+        trial = load_trial(config, set_ or [])
+        settings = _settings(trial.excise, out, cache)
+        require_sandbox(settings)
+        earlier = [_read(path) for path in compare or ()]
+        require_model(model)
+        wanted = _Wanted(tasks, held_out, samples or trial.eval.samples, name or model.name)
+        found = asyncio.run(_evaluate(wanted, trial, settings, model, quiet=quiet or as_json))
+        _show([*earlier, found], into, as_json)
+        raise typer.Exit(OK if found.num_attempts else FAILED)
+
+
+def _settings(values: dict[str, Any], out: Path | None, cache: Path | None) -> Settings:
+    given = {key: value for key, value in (("out", out), ("cache", cache)) if value is not None}
+    return Settings.model_validate({**values, **{key: path.absolute() for key, path in given.items()}})
+
+
+@dataclass(frozen=True, slots=True)
+class _Wanted:
+    """What is asked for on the command line."""
+
+    tasks: list[str] | None
+    held_out: bool
+    samples: int
+    name: str
+
+
+async def _evaluate(wanted: _Wanted, trial: Trial, settings: Settings, model: Path, *, quiet: bool) -> Evaluation:
+    from excise.datasets.taskset import TaskSet
+    from excise.pipeline.services.arena import TaskArena
+    from excise.trainer.engines.engine_kinds import build_engine
+    from excise.trainer.rollouts.evaluation import evaluate as score
+    from excise.trainer.rollouts.rollout_maker import Rollouts
+    from excise.trainer.setup.evaluation_config import tasks_of, work_of
+
+    arena = TaskArena(TaskSet.open(settings.out), settings, ids=wanted.tasks, graders=trial.eval.graders)
+    try:
+        work = work_of(trial, model)
+        ids = tasks_of(trial, arena.tasks(), held_out=wanted.held_out or None)
+        if not ids and wanted.held_out:
+            raise ConfigError(f"Nothing of {settings.out} is held out: say what is in [eval.held_out].")
+        if not ids:
+            raise ConfigError(f"{settings.out} has no task that the mode {trial.eval.mode!r} can be tried on.")
+        engine = await build_engine(trial.engine, model)
+        rollouts = Rollouts(engine, arena, work, trial.rollouts)
+        try:
+            return await score(
+                rollouts,
+                ids,
+                name=wanted.name,
+                samples=wanted.samples,
+                listener=(lambda _: None) if quiet else _tell,
+            )
+        finally:
+            rollouts.close()
+            await engine.close()
+    finally:
+        arena.close()
+
+
+def _tell(done: TaskScore) -> None:
+    lost = f", {done.num_lost} lost" if done.num_lost else ""
+    tell(f"{done.instance_id}: {done.num_solved} of {done.num_attempts} solved{lost}")
+
+
+def _read(path: Path) -> Evaluation:
+    from excise.trainer.rollouts.evaluation import Evaluation
+    from excise.types import from_json
+
+    try:
+        return from_json(Evaluation, path.read_bytes())
+    except ValueError as error:
+        raise ConfigError(f"{path}: not the result of an evaluation: {error}") from error
+
+
+def _show(found: list[Evaluation], into: Path | None, as_json: bool) -> None:
+    from rich.console import Console
+    from rich.table import Table
+
+    from excise.trainer.rollouts.evaluation import draw, table
+    from excise.types import to_dict, to_json
+
+    if as_json:
+        print(json.dumps(to_dict(found[-1]), indent=2))
+    else:
+        head, *rows = table(found)
+        shown = Table(*head)
+        for row in rows:
+            shown.add_row(*row)
+        Console(width=None if sys.stdout.isatty() else 160).print(shown)
+    if into is not None:
+        into.mkdir(parents=True, exist_ok=True)
+        (into / "eval.json").write_bytes(to_json(found[-1], indent=2))
+        if not draw(found, into / "eval.svg"):
+            tell("No picture was drawn, there is no matplotlib: pip install matplotlib")

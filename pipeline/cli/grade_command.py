@@ -1,0 +1,101 @@
+"""``excise grade`` and ``excise attack``."""
+
+from __future__ import annotations
+
+import json
+import sys
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from excise.errors import ConfigError
+from excise.pipeline.cli.options import (
+    FAILED,
+    INFRA,
+    OK,
+    Cache,
+    Config,
+    Json,
+    Out,
+    Set,
+    Workers,
+    chosen_ids,
+    guarded,
+    require_sandbox,
+    settings_of,
+)
+from excise.types import to_dict
+
+
+class Solution(StrEnum):
+    """Solutions that every task has."""
+
+    GOLD = "gold"
+    NOOP = "noop"
+
+
+GRADE_CODES = "Exit code: 0 reward 1; 1 reward 0; 2 usage; 4 not graded, the infrastructure failed."
+ATTACK_CODES = "Exit code: 0 no attack succeeded and every honest solution passed; 1 otherwise; 2 usage."
+
+
+def grade(
+    instance_id: Annotated[str, typer.Argument(help="Task.")],
+    diff: Annotated[Path | None, typer.Option(help="The solution, as `git diff` writes it; - for stdin.")] = None,
+    solution: Annotated[Solution | None, typer.Option(help="A known solution instead of a diff.")] = None,
+    out: Out = None,
+    cache: Cache = None,
+    config: Config = None,
+    set_: Set = None,
+    as_json: Json = False,
+) -> None:
+    """Grade a solution in a fresh sandbox: hidden tests, tests that must fail, recorded calls."""
+    from excise.datasets.taskset import TaskSet
+    from excise.pipeline.services.task_grader import Grader, sentence
+
+    with guarded():
+        settings = settings_of(config, set_, out=out, cache=cache)
+        if (diff is None) == (solution is None):
+            raise ConfigError("Give --diff FILE (- for stdin), or --solution gold or noop.")
+        grader = Grader(TaskSet.open(settings.out), settings)
+        grader.taskset.task(instance_id)
+        if diff is None:
+            text = grader.solution(instance_id, str(solution))
+        else:
+            data = sys.stdin.buffer.read() if str(diff) == "-" else diff.read_bytes()
+            text = data.decode("utf-8", "surrogateescape")
+        require_sandbox(settings)
+        found = grader.grade(instance_id, text)
+        print(json.dumps(to_dict(found), indent=2) if as_json else sentence(found))
+        raise typer.Exit(INFRA if not found.decided else OK if found.reward == 1 else FAILED)
+
+
+def attack(
+    instance_id: Annotated[list[str] | None, typer.Argument(help="Tasks to attack.")] = None,
+    out: Out = None,
+    every: Annotated[bool, typer.Option("--all", help="All tasks of the set.")] = False,
+    only: Annotated[list[str] | None, typer.Option(help="Only this attack; repeatable.")] = None,
+    config: Config = None,
+    set_: Set = None,
+    cache: Cache = None,
+    workers: Workers = None,
+    as_json: Json = False,
+) -> None:
+    """Attack the grader on tasks of a set with every known way to a reward without a solution."""
+    from excise.datasets.taskset import TaskSet
+    from excise.pipeline.services.attack_suite import attack_tasks, summary
+    from excise.verifiers.attacks.all_attacks import named
+
+    with guarded():
+        settings = settings_of(config, set_, out=out, cache=cache, workers=workers)
+        taskset = TaskSet.open(settings.out)
+        ids = chosen_ids(taskset, instance_id, every, "Name the tasks to attack, or say --all.")
+        attacks = named(only)
+        require_sandbox(settings)
+        results = attack_tasks(
+            settings, taskset, ids, attacks, lambda text: None if as_json else print(text, flush=True)
+        )
+        total = summary(results)
+        print(json.dumps({**total, "results": [to_dict(r) for r in results]}, indent=2) if as_json else total["text"])
+        raise typer.Exit(OK if total["ok"] else FAILED)

@@ -1,0 +1,179 @@
+"""``excise train``."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Callable, Mapping
+from contextlib import AsyncExitStack
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from excise.config import Settings
+from excise.errors import ConfigError
+from excise.pipeline.cli.options import INTERRUPTED, OK, Json, Quiet, Set, errors, guarded, require_sandbox
+
+if TYPE_CHECKING:
+    from excise.trainer.interfaces import Engine
+    from excise.trainer.loop.controller import End
+    from excise.trainer.setup.run_builder import Supplies
+    from excise.trainer.setup.training_config import TrainSettings
+    from excise.types import Task
+
+TRAIN_CODES = "Exit code: 0 done; 1 the run failed, go on with --resume; 2 usage; 130 stopped, go on with --resume."
+
+
+class Method(StrEnum):
+    """How the policy is trained."""
+
+    RL = "rl"
+    SDFT = "sdft"
+
+
+def train(
+    config: Annotated[Path, typer.Argument(help="TOML file with the run's settings.")],
+    resume: Annotated[bool, typer.Option("--resume", help="Go on where the run in its folder stopped.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Check everything and print the plan.")] = False,
+    method: Annotated[Method | None, typer.Option(help="rl, or sdft (from demonstrations); else the file's.")] = None,
+    set_: Set = None,
+    as_json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Train a model on a task set by reinforcement learning, or on demonstrations by on-policy distillation."""
+    with guarded():
+        _require_torch()
+        from excise.trainer.setup.dry_run import plan
+        from excise.trainer.setup.training_config import load_training
+
+        settings = load_training(config, set_ or [], method=method and str(method))
+        found = plan(settings)
+        if dry_run:
+            print(
+                json.dumps(found, indent=2) if as_json else "\n".join(f"{name}: {fact}" for name, fact in found.items())
+            )
+            return
+        from excise.trainer.loop import rank_commands as leading
+
+        several = leading.join(settings.loop.silence_s)
+        end = asyncio.run(_train(settings, resume=resume, quiet=quiet or as_json))
+        if end is None:  # a rank that followed; the first one tells
+            leading.end(OK)
+        if as_json:
+            print(json.dumps({"folder": str(settings.folder), "end": str(end)}))
+        elif not quiet:
+            print(f"{_ENDINGS[str(end)]} The policy is in {settings.folder / 'policy'}.")
+        code = INTERRUPTED if str(end) == "stopped" else OK
+        if several:
+            leading.end(code)
+        raise typer.Exit(code)
+
+
+_ENDINGS = {
+    "steps": "All steps are made.",
+    "exhausted": "No task is left.",
+    "stopped": "Stopped; go on with --resume.",
+}
+
+
+def _require_torch() -> None:
+    from importlib.util import find_spec
+
+    missing = [name for name in ("torch", "transformers") if find_spec(name) is None]
+    if missing:
+        raise ConfigError(
+            f"{' and '.join(missing)} are not installed. On a machine with a GPU: pip install 'excise[train]'; "
+            "on one without: pip install 'excise[train-cpu]'."
+        )
+
+
+async def _train(settings: TrainSettings, *, resume: bool, quiet: bool) -> End | None:
+    """How the run ended; ``None`` on a rank that follows the first one."""
+    from excise.trainer.loop.checkpoints import Checkpoints, export
+    from excise.trainer.loop.controller import Loop
+    from excise.trainer.loop.rank_commands import follow, leave
+    from excise.trainer.reporting.progress_display import Watch
+    from excise.trainer.setup.run_builder import build, build_policy
+
+    async with AsyncExitStack() as stack:
+        with Watch(errors, steps=settings.loop.steps, quiet=quiet) as watch:
+            watch.status("loading the model")
+            policy = build_policy(settings)
+            if not policy.learner.ranks.is_first:
+                follow(policy.learner, Checkpoints(settings.folder / "checkpoints", ranks=policy.learner.ranks))
+                leave()
+                return None
+            engine, supplies = await _supplied(settings, stack, watch.say)
+            loop = Loop(build(settings, engine, policy, supplies), settings.loop, settings.folder, watch)
+            end = await loop.run(resume=resume)
+            export(policy.learner, policy.tokenizer, settings.folder / "policy")
+            policy.learner.say("over")
+            leave()
+            return end
+
+
+def options_of(values: Mapping[str, Any], prefix: str = "") -> list[str]:
+    """Settings of ``excise generate`` as its options, but for the set and its sources, which a request knows."""
+    options: list[str] = []
+    for name, value in values.items():
+        if isinstance(value, Mapping):
+            options += options_of(value, f"{prefix}{name}.")
+        elif value is not None and prefix + name not in ("out", "sources"):
+            options += ["--set", f"{prefix}{name}={json.dumps(value, default=str)}"]
+    return options
+
+
+async def _supplied(
+    settings: TrainSettings, stack: AsyncExitStack, say: Callable[[str], object]
+) -> tuple[Engine, Supplies | None]:
+    """Engine, and for reinforcement learning what makes rollouts and chooses tasks; ``stack`` lets go of them."""
+    from excise.datasets.taskset import TaskSet
+    from excise.pipeline.services.arena import TaskArena
+    from excise.pipeline.services.request_runner import PublishedTasks, RequestRunner
+    from excise.trainer.curriculum.task_pool import TaskPool
+    from excise.trainer.engines.engine_kinds import build_engine
+    from excise.trainer.rollouts.rollout_maker import Rollouts
+    from excise.trainer.setup.evaluation_config import Trial, highest_of, tasks_of, work_of
+    from excise.trainer.setup.run_builder import Supplies
+    from excise.trainer.setup.training_config import Method as Configured
+
+    engine = await build_engine(settings.engine, settings.policy.model)
+    stack.push_async_callback(engine.close)
+    if settings.method is Configured.SDFT:
+        return engine, None
+    excise = Settings.model_validate(settings.excise)
+    require_sandbox(excise)
+    trial = Trial(engine=settings.engine, rollouts=settings.rollouts, eval=settings.eval)
+    arena = TaskArena(
+        TaskSet.open(excise.out),
+        excise,
+        graders=settings.eval.graders,
+        brief=settings.rollouts.partial_credit == 0,
+        suspicious=settings.folder / "suspicious",
+    )
+    stack.callback(arena.close)
+    requests = RequestRunner(settings.folder / "requests", excise.out, options_of(settings.excise), say=say)
+    stack.callback(requests.close)
+    left_out = None if settings.curriculum.tests_only else lambda: TaskSet.open(excise.out).tests_only()
+    published = PublishedTasks(excise.out, arena.tasks, arena.refresh, left_out)
+
+    seen: tuple[Mapping[str, Task], Mapping[str, Task]] = {}, {}
+
+    def tasks() -> Mapping[str, Task]:
+        """Those that can be tried in this mode and may be trained on; looked for when there are others."""
+        nonlocal seen
+        if (every := published()) is not seen[0]:
+            seen = every, {instance_id: every[instance_id] for instance_id in tasks_of(trial, every, held_out=False)}
+        return seen[1]
+
+    def maker(metered: Engine, _: object) -> Rollouts:
+        made = Rollouts(metered, arena, work_of(trial, settings.policy.model), settings.rollouts)
+        stack.callback(made.close)
+        return made
+
+    ask = settings.curriculum.ask
+    ask = ask.model_copy(update={"highest": highest_of(trial, ask.highest)})
+    curriculum = TaskPool(tasks, settings.curriculum.model_copy(update={"ask": ask}), requests)
+    return engine, Supplies(maker=maker, curriculum=curriculum, tasks=tasks)

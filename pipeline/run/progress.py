@@ -1,0 +1,201 @@
+"""What a run shows: a live table on a terminal, plain lines in a log, nothing when quiet. Always on stderr.
+
+Names and reasons come from outside and may look like rich's markup (``pypi:uvicorn[standard]``, ``[/x]``): they are
+handed over as :func:`literal`, never as strings.
+"""
+
+from __future__ import annotations
+
+import re
+import threading
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from types import TracebackType
+
+from rich.console import Console
+from rich.live import Live
+from rich.table import Table
+from rich.text import Text
+
+from excise.config import Settings
+from excise.datasets.snapshot import SnapshotReport
+from excise.pipeline.run.source_state import SourceState
+
+LINE_EVERY_S = 20.0
+_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
+_STAGES = ("waiting", "fetch", "environment", "model", "baseline", "coverage", "find", "prove", "done")
+
+
+def literal(text: str, style: str = "") -> Text:
+    """Text from outside as it stands, without the control characters, which a terminal would obey."""
+    return Text(_CONTROL.sub("�", text), style=style)
+
+
+class Progress:
+    """A listener of :func:`excise.pipeline.run.graph.run`."""
+
+    def __init__(self, console: Console, *, quiet: bool = False) -> None:
+        self.console = console
+        self.quiet = quiet
+        self.began = time.monotonic()
+        self._live = Live(console=console, refresh_per_second=4, transient=True) if console.is_terminal else None
+        self._last = 0.0
+        self._states: Sequence[SourceState] = ()
+        self._said: dict[str, str] = {}
+        self._over = threading.Event()
+        self._beat = threading.Thread(target=self._keep_telling, daemon=True)
+
+    def __enter__(self) -> Progress:
+        if self._live is not None and not self.quiet:
+            self._live.start()
+        self._beat.start()
+        return self
+
+    def _keep_telling(self) -> None:
+        """Say where things are also while nothing happens."""
+        while not self._over.wait(LINE_EVERY_S):
+            self._tell()
+
+    def _tell(self) -> None:
+        if self.quiet or not self._states:
+            return
+        if self._live is not None:
+            self._live.update(self.table(self._states))
+        elif time.monotonic() - self._last > LINE_EVERY_S:
+            self._last = time.monotonic()
+            self._line(self.summary(self._states))
+
+    def _line(self, text: str) -> None:
+        self.console.print(literal(f"{self.clock()} {text}"), soft_wrap=True)
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._over.set()
+        self._beat.join()
+        if self._live is not None and not self.quiet:
+            self._live.stop()
+
+    def __call__(self, states: Sequence[SourceState]) -> None:
+        """Something changed."""
+        self._states = states
+        for state in states:
+            stage = "done" if state.done else state.active
+            if self._said.get(state.name, "") != stage:
+                self._said[state.name] = stage
+                if not self.quiet and self._live is None:
+                    self._line(f"{state.name}: {self.describe(state)}")
+        self._tell()
+
+    def clock(self) -> str:
+        """Minutes and seconds since the start."""
+        seconds = int(time.monotonic() - self.began)
+        return f"[{seconds // 60:02d}:{seconds % 60:02d}]"
+
+    def describe(self, state: SourceState) -> str:
+        """One source in words."""
+        if state.failure is not None:
+            return f"refused at {state.failure.stage}: {state.failure.reason}"
+        if state.stage == "done":
+            return f"done, {len(state.tasks)} tasks of {state.tried} candidates tried"
+        if state.active == "prove" and state.proposed is not None:
+            return f"{len(state.proposed.features)} features proposed"
+        return state.active
+
+    def summary(self, states: Sequence[SourceState]) -> str:
+        """All sources in one line, with the time that is left as far as it can be told."""
+        tasks, tried = sum(len(s.tasks) for s in states), sum(s.tried for s in states)
+        done = sum(s.done for s in states)
+        line = f"{done}/{len(states)} sources done, {tasks} tasks, {tried} candidates tried"
+        left = self.left(states)
+        return (f"{line}, about {left} left" if left else line) + self.under_way(states)
+
+    def under_way(self, states: Sequence[SourceState]) -> str:
+        """The source whose present stage began first; one that stands in a queue has not begun."""
+        begun = [state for state in states if state.running and not state.done]
+        if not begun:
+            return ""
+        state = min(begun, key=lambda s: s.since)
+        return f"; {state.name} at {state.active} for {time.monotonic() - state.since:.0f} s"
+
+    def left(self, states: Sequence[SourceState]) -> str:
+        """Time left, from the share of stages that are done; empty while nothing can be said."""
+        share = sum(self.share(s) for s in states) / max(1, len(states))
+        passed = time.monotonic() - self.began
+        if share < 0.1 or share >= 1:
+            return ""
+        minutes = passed * (1 - share) / share / 60
+        return f"{minutes:.0f} min" if minutes >= 1.5 else f"{60 * minutes:.0f} s"
+
+    def share(self, state: SourceState) -> float:
+        """How far one source has come, 0 to 1."""
+        if state.done:
+            return 1.0
+        if state.stage == "prove":
+            total = state.limit or state.tried + len(state.pending)
+            return 0.4 + 0.6 * min(1.0, (len(state.tasks) if state.limit else state.tried) / max(1, total))
+        return 0.08 * _STAGES.index(state.stage)
+
+    def table(self, states: Sequence[SourceState]) -> Table:
+        """The live view: one row a source, the funnel from left to right."""
+        table = Table(title=literal(self.summary(states)), title_justify="left", box=None, pad_edge=False)
+        for name in ("source", "stage", "tests", "passing", "covered", "features", "tried", "tasks"):
+            table.add_column(name, justify="left" if name in {"source", "stage"} else "right")
+        for state in states:
+            report = state.report()
+            queued = state.stage != "waiting" and not state.running and not state.done
+            stage = literal(f"{state.stage} (queued)" if queued else state.stage)
+            stage = literal(state.failure.reason, "red") if state.failure else stage
+            numbers = [report.num_tests, report.num_passing, report.num_covered, report.num_features]
+            table.add_row(
+                literal(state.name), stage, *(str(n or "") for n in [*numbers, state.tried, len(state.tasks)])
+            )
+        return table
+
+
+def funnel(states: Sequence[SourceState]) -> Table:
+    """The table at the end of a run: where everything went, and why."""
+    table = Table(box=None, pad_edge=False)
+    for name in (
+        "source",
+        "tests",
+        "passing",
+        "flaky",
+        "defs",
+        "covered",
+        "features",
+        "tried",
+        "tasks",
+        "refused, and why",
+    ):
+        table.add_column(name, justify="left" if name in {"source", "refused, and why"} else "right")
+    for state in states:
+        report = state.report()
+        counts = report.rejected or ({} if state.tasks else report.not_proposed)
+        why = ", ".join(f"{count} {reason}" for reason, count in sorted(counts.items(), key=lambda i: -i[1]))
+        if state.failure is not None:
+            why = f"{state.failure.reason}: {state.failure.detail.partition(chr(10))[0][:100]}"
+        numbers = (
+            report.num_tests, report.num_passing, report.num_flaky, report.num_symbols, report.num_covered,
+            report.num_features, report.num_candidates, report.num_valid,
+        )  # fmt: skip
+        table.add_row(literal(state.name), *map(str, numbers), literal(why))
+    return table
+
+
+def ending(states: Sequence[SourceState], out: Path, report: SnapshotReport | None = None) -> str:
+    """The result in words: what a refresh changed, how many tasks there are and from how many sources."""
+    changes = ""
+    if report is not None:
+        came = f"{len(report.came)} came, {len(report.changed)} changed, {len(report.went)} went"
+        changes = f"{came}, {report.unchanged} unchanged.\n"
+    tasks, giving = sum(len(state.tasks) for state in states), sum(bool(state.tasks) for state in states)
+    return f"{changes}{tasks} tasks in {out} from {giving} of {len(states)} sources."
+
+
+def caps(settings: Settings) -> str:
+    """The caps on tasks in words; empty if there are none."""
+    own = [f"{source.limit} of {source.spec}" for source in settings.sources if source.limit]
+    common = [f"{settings.limit} tasks per source"] if settings.limit else []
+    return f"At most {', '.join([*common, *own])} (--limit)." if common or own else ""

@@ -1,0 +1,132 @@
+"""``excise recover``: the recovery agent on tasks of a set, strategy by strategy."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+
+from excise.config import Settings
+from excise.datasets.taskset import TaskSet
+from excise.errors import ExciseError
+from excise.pipeline.services.stored_tasks import over_tasks
+from excise.pipeline.stages.error_boundary import rejection_of
+from excise.types import Task
+from excise.verifiers.gates.not_recoverable import Recovery, recover
+from excise.verifiers.recovery.inside.all_strategies import STRATEGIES
+from excise.verifiers.stored_tasks import candidate_of
+from excise.verifiers.workbench import Workbench
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Attacked:
+    """What the recovery agent got out of one task."""
+
+    instance_id: str
+    """Task."""
+    tried: bool
+    """All strategies came to their end; otherwise nothing is known."""
+    recovered: bool = False
+    """Source text, byte code, or a patch that makes a hidden test pass."""
+    share: float = 0.0
+    """Share of the telling lines that all strategies together brought back."""
+    rates: dict[str, float] = field(default_factory=dict)
+    """The same by strategy, where it is more than nothing."""
+    levels: dict[str, str] = field(default_factory=dict)
+    """``L4``, ``L3`` or ``L1`` by strategy."""
+    where: tuple[str, ...] = ()
+    """Where it lay."""
+    num_passing: int = 0
+    """Hidden tests that pass with a patch made of it."""
+    problem: str = ""
+    """Why it could not be tried, or which strategies failed."""
+    cpu_s: float = 0.0
+    """CPU seconds in the sandbox."""
+    wall_s: float = 0.0
+    """Wall seconds in the sandbox."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rate:
+    """One strategy over all tasks."""
+
+    strategy: str
+    """Its name."""
+    looks_at: str
+    """What it looks at."""
+    num_tasks: int
+    """Tasks that were tried."""
+    num_recovered: int
+    """Tasks of which it brought back code (L3 or L4)."""
+    mean_share: float
+    """Mean share of the telling lines."""
+
+
+def attack_tasks(
+    settings: Settings,
+    taskset: TaskSet,
+    ids: Sequence[str],
+    listener: Callable[[Attacked], None] = lambda _: None,
+    *,
+    thorough: bool = False,
+) -> list[Attacked]:
+    """Run the recovery agent on each task; environments are made from the set's files, its baselines believed.
+
+    ``thorough`` reads the system's files as well. Raises :class:`excise.errors.ConfigError`.
+    """
+    work = attack_thoroughly if thorough else attack_task
+    return over_tasks(settings, taskset, ids, work, _not_tried, listener, measure=False)
+
+
+def attack_task(_settings: Settings, bench: Workbench, task: Task) -> Attacked:
+    """One task."""
+    return _attack(bench, task, thorough=False)
+
+
+def attack_thoroughly(_settings: Settings, bench: Workbench, task: Task) -> Attacked:
+    """One task, with the system's files."""
+    return _attack(bench, task, thorough=True)
+
+
+def _attack(bench: Workbench, task: Task, *, thorough: bool) -> Attacked:
+    try:
+        return _answer(task, recover(candidate_of(bench, task), thorough=thorough))
+    except (ExciseError, OSError, RecursionError, MemoryError) as error:
+        row = rejection_of("recover", task.repo, error)
+        return _not_tried(task, "worker", row.reason, row.detail)
+
+
+def _answer(task: Task, recovery: Recovery) -> Attacked:
+    attempt = recovery.attempt
+    return Attacked(
+        instance_id=task.instance_id,
+        tried=attempt.finished,
+        recovered=recovery.succeeded,
+        share=recovery.total.share,
+        rates={name: rate.share for name, rate in recovery.rates.items()},
+        levels={name: rate.level for name, rate in recovery.rates.items()},
+        where=recovery.total.where,
+        num_passing=len(recovery.passing),
+        problem="; ".join(f"{name}: {problem}" for name, problem in attempt.problems.items()),
+        cpu_s=round(attempt.completed.cpu_s, 3),
+        wall_s=round(attempt.completed.wall_s, 3),
+    )
+
+
+def _not_tried(task: Task, where: str, reason: str, detail: str) -> Attacked:
+    return Attacked(instance_id=task.instance_id, tried=False, problem=f"{where}: {reason}: {detail}")
+
+
+def rates_of(answers: Sequence[Attacked]) -> list[Rate]:
+    """What each strategy got over all tasks that were tried."""
+    tried = [answer for answer in answers if answer.tried]
+    empty = Rate(strategy="", looks_at="", num_tasks=len(tried), num_recovered=0, mean_share=0.0)
+    return [
+        replace(
+            empty,
+            strategy=strategy.name,
+            looks_at=strategy.looks_at,
+            num_recovered=sum(answer.levels.get(strategy.name, "") in {"L3", "L4"} for answer in tried),
+            mean_share=round(sum(a.rates.get(strategy.name, 0.0) for a in tried) / len(tried), 4) if tried else 0.0,
+        )
+        for strategy in STRATEGIES
+    ]

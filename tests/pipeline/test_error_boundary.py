@@ -1,0 +1,52 @@
+"""What a stage makes of errors: a row, whatever was raised."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from excise.config import load
+from excise.errors import EnvironmentFailure, SandboxError
+from excise.extractors.fetch.project_info import read_project_info
+from excise.pipeline.services import examine_source as environment
+from excise.pipeline.stages.error_boundary import decided, stage
+from excise.types import Rejection, SourceSpec
+
+
+@pytest.mark.parametrize(
+    ("error", "reason", "kept", "detail"),
+    [
+        (EnvironmentFailure("No tests.", reason="no_tests"), "no_tests", True, "No tests."),
+        (SandboxError("Gone."), "infra_error", False, "Gone."),
+        (OSError(28, "No space left"), "infra_error", False, "No space left. Is the disk"),
+        (IndexError("tuple index out of range"), "internal_error", False, "IndexError at "),
+    ],
+)
+def test_every_error_is_a_row(error: Exception, reason: str, kept: bool, detail: str) -> None:
+    @stage("fetch")
+    def fail(settings: object) -> None:
+        raise error
+
+    row = fail(load(), "a-source")
+    assert isinstance(row, Rejection)
+    assert (row.repo, row.stage, row.reason, decided(row)) == ("a-source", "fetch", reason, kept)
+    assert row.detail.startswith(detail)
+
+
+def test_a_bug_is_told_with_its_place_in_our_code() -> None:
+    @stage("fetch")
+    def fail(settings: object) -> None:
+        read_project_info(3)  # type: ignore[arg-type]
+
+    row = fail(load(), "a-source")
+    assert isinstance(row, Rejection)
+    assert row.detail.startswith("TypeError at extractors/fetch/project_info.py:")
+
+
+def test_env_ends_without_a_traceback(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(environment, "fetch", lambda *_, **__: json.loads("no JSON"))
+    examined = environment.examine_source(load(cache=tmp_path), SourceSpec(spec="dir:x"))
+    assert (examined.verified, examined.stage, examined.reason) == (False, "fetch", "internal_error")
+    assert "JSONDecodeError" in examined.detail
