@@ -45,7 +45,7 @@ HISTORY = (
     (3, "`quarantines`: tasks that are left out, and the leak they are left out for. Certificates have a digest."),
     (4, "`environments`: `starved`, runs of the untouched project that imitated a busy machine."),
 )
-"""(version, what changed), oldest first. Raise ``SCHEMA_VERSION`` in ``types.py`` and add a line."""
+"""(version, what changed), oldest first. Raise ``SCHEMA_VERSION`` in ``excise.types.tasks`` and add a line."""
 
 SWE_BENCH_NAMES = {"fail_to_pass": "FAIL_TO_PASS", "pass_to_pass": "PASS_TO_PASS"}
 """Fields of :class:`Task` whose column is named as the field of SWE-bench is."""

@@ -1,0 +1,146 @@
+"""Symbols of source code, features made of them, and features taken out of a tree."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+
+class SymbolKind(StrEnum):
+    """The kind of a definition."""
+
+    FUNCTION = "function"
+    METHOD = "method"
+    CLASS = "class"
+    MODULE = "module"
+
+
+class FeatureKind(StrEnum):
+    """The shape of a feature; the rungs of the ladder."""
+
+    FUNCTION = "function"
+    METHOD = "method"
+    CLASS = "class"
+    MODULE = "module"
+    MULTI = "multi"
+    """Several entry symbols of one file."""
+    CROSS_FILE = "cross_file"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Span:
+    """A half-open byte range of a file."""
+
+    path: str
+    """Path inside the repository, with ``/``."""
+    start: int
+    """First byte."""
+    end: int
+    """One past the last byte."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Symbol:
+    """One definition, with exact byte spans."""
+
+    path: str
+    """File."""
+    qualname: str
+    """Dotted name inside the module; empty for the module itself."""
+    kind: SymbolKind
+    """function, method, class or module."""
+    start: int
+    """First byte, decorators included."""
+    end: int
+    """One past the last byte."""
+    body_start: int
+    """First byte of the first statement of the body (the docstring, if there is one)."""
+    code_start: int
+    """First byte of the first statement after the docstring; equals ``end`` if there is none."""
+    start_line: int
+    """First line, 1-based, decorators included."""
+    end_line: int
+    """Last line, 1-based."""
+    body_line: int
+    """First line of the first statement after the docstring; 0 if there is none."""
+    signature: str = ""
+    """``def name(args) -> type`` or ``class name(bases)``, one line, as written but for white space."""
+    docstring: str = ""
+    """Cleaned docstring."""
+    decorators: tuple[str, ...] = ()
+    """Source text of each decorator, without ``@``."""
+    is_public: bool = True
+    """No component of the qualified name starts with an underscore (dunder names count as public)."""
+    is_async: bool = False
+    """``async def``."""
+    is_generator: bool = False
+    """Contains ``yield`` of its own."""
+    loc: int = 0
+    """Lines that are neither blank nor comments, docstring excluded."""
+    complexity: int = 1
+    """McCabe's cyclomatic complexity: 1 + decision points."""
+
+    @property
+    def is_callable(self) -> bool:
+        """A function or a method."""
+        return self.kind in {SymbolKind.FUNCTION, SymbolKind.METHOD}
+
+    @property
+    def symbol_id(self) -> str:
+        """``path::qualname``; the path alone for a module."""
+        return f"{self.path}::{self.qualname}" if self.qualname else self.path
+
+    @property
+    def name(self) -> str:
+        """Last component of the qualified name."""
+        return self.qualname.rpartition(".")[2]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Feature:
+    """Symbols that belong together, and the tests that execute them."""
+
+    feature_id: str
+    """Content hash of tree, symbols and kind."""
+    kind: FeatureKind
+    """Shape."""
+    tier: int
+    """Rung of the ladder, 0 (a body) to 5 (several files)."""
+    entry: tuple[str, ...]
+    """Symbol ids that tests use by name."""
+    symbols: tuple[str, ...]
+    """All symbol ids to delete: the entries and what only they need."""
+    tests: tuple[str, ...]
+    """Ids of the tests that coverage predicts to fail."""
+    fan_in: int = 0
+    """Number of places outside the feature that refer to it."""
+    loc: int = 0
+    """Lines of code of the symbols."""
+    complexity: int = 0
+    """Sum of cyclomatic complexities."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Deletion:
+    """A feature taken out of a tree: two patches, exact in both directions."""
+
+    deletion_id: str
+    """Content hash of deleter, version, and both patches."""
+    feature: Feature
+    """What was asked for."""
+    deleter: str
+    """Name of the deleter."""
+    deleter_version: int
+    """Its version."""
+    source_patch: str
+    """Unified diff that takes the code out; applies to the base tree."""
+    hide_patch: str
+    """Unified diff that takes the tests out; applies beside ``source_patch`` (other files)."""
+    removed: tuple[str, ...]
+    """Symbol ids really removed or stubbed (delta-debugging may leave fewer than asked for)."""
+    hidden: tuple[str, ...]
+    """Test ids no longer in the visible tree."""
+    text: tuple[tuple[str, str], ...]
+    """(symbol id, deleted source text): what must not leak."""
+    stub_patches: tuple[tuple[str, str], ...] = ()
+    """(``none``, ``raise`` or ``any``, unified diff from the base tree): empty stand-ins for gate 8."""

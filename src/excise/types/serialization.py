@@ -1,0 +1,59 @@
+"""Records to JSON and back, and identity by content."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from typing import Any, TypeVar
+
+T = TypeVar("T")
+
+
+def content_id(kind: str, *parts: object) -> str:
+    """A 16-digit hexadecimal content hash; equal parts give equal ids.
+
+    ``parts`` are strings, numbers, or nests of mappings and sequences of them.
+    """
+    text = json.dumps([kind, *parts], sort_keys=True, separators=(",", ":"), default=_plain)
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+def _plain(value: object) -> object:
+    if isinstance(value, (set, frozenset)):
+        return sorted(value)
+    return json.loads(to_json(value))
+
+
+_adapters: dict[object, Any] = {}
+
+
+def _adapter(cls: Any) -> Any:
+    """pydantic's adapter of a type, made on first use."""
+    if cls not in _adapters:
+        from pydantic import TypeAdapter
+
+        _adapters[cls] = TypeAdapter(cls)
+    return _adapters[cls]
+
+
+def to_json(record: object, *, indent: int | None = None) -> bytes:
+    """A record (or a tuple or dict of records) as JSON."""
+    return bytes(_adapter(type(record)).dump_json(record, indent=indent))
+
+
+def to_dict(record: object) -> dict[str, Any]:
+    """A record as plain JSON-compatible values."""
+    plain: dict[str, Any] = json.loads(to_json(record))
+    return plain
+
+
+def from_json(cls: type[T], data: bytes | str) -> T:
+    """The record back. Raises ``pydantic.ValidationError`` if the data does not fit."""
+    record: T = _adapter(cls).validate_json(data)
+    return record
+
+
+def from_dict(cls: type[T], data: Mapping[str, object]) -> T:
+    """The record back from plain values."""
+    return from_json(cls, json.dumps(data))
