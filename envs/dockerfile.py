@@ -1,4 +1,4 @@
-"""An environment as a Dockerfile that plain ``docker build`` understands, with everything it needs beside it."""
+"""Writes an environment as a Dockerfile for plain ``docker build``, with all files that it needs."""
 
 from __future__ import annotations
 
@@ -11,39 +11,40 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from excise.envs.install.install_sandbox import uv_version, version_variables
-from excise.envs.install.lockfile import lock_text
 from excise.envs.install.uv_installer import PLACER
-from excise.envs.model_driven.docker_lines import command_lines
+from excise.envs.install.uv_runner import lock_text
+from excise.envs.model_driven.mock_files import MOCKS
 from excise.envs.sandbox.mount_points import ENV, HOME, REPO, base_env
 from excise.types import Environment, Recipe, Repo
 
 TOOLS = ("build-essential", "git", "pkg-config")
 """System packages that every image gets: compilers for what has no wheel, and git, which tests like to call."""
+_SHELL_OPTIONS = "set -euo pipefail\n"
 _OURS = frozenset({"PATH", "HOME", "USER", "LOGNAME", "TMPDIR"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Written:
-    """The files of one image."""
+class WrittenImage:
+    """The files written for one image."""
 
     dockerfile: Path
     """The Dockerfile; its folder is the build context."""
     lock: Path
     """Requirements with hashes."""
     project: Path
-    """The project's files as a tar.gz."""
+    """Archive (tar.gz) of the project's files."""
     tag: str
-    """A name for the image."""
+    """A suitable name for the image."""
 
 
-def write_dockerfile(path: Path, repo: Repo, environment: Environment, sources: Path) -> Written:
+def write_dockerfile(path: Path, repo: Repo, environment: Environment, sources: Path) -> WrittenImage:
     """Write ``path``, and beside it ``PATH.requirements.txt`` and ``PATH.project.tar.gz``.
 
     ``sources`` is the folder with the pristine files. Raises ``OSError``.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     tag = f"excise-{re.sub(r'[^a-z0-9]+', '-', repo.repo.lower()).strip('-')}"
-    written = Written(
+    written = WrittenImage(
         dockerfile=path,
         lock=path.with_name(f"{path.name}.requirements.txt"),
         project=path.with_name(f"{path.name}.project.tar.gz"),
@@ -57,7 +58,7 @@ def write_dockerfile(path: Path, repo: Repo, environment: Environment, sources: 
 
 
 def dockerfile_text(repo: Repo, environment: Environment, *, lock: str, project: str) -> str:
-    """The Dockerfile; ``lock`` and ``project`` are names of files of the build context."""
+    """The text of the Dockerfile; ``lock`` and ``project`` are file names in the build context."""
     recipe = environment.recipe
     parts = [
         f"# {repo.repo} {repo.version}: {repo.source}\n# Build it in the folder of this file.",
@@ -75,7 +76,7 @@ def dockerfile_text(repo: Repo, environment: Environment, *, lock: str, project:
 
 
 def _installed(repo: Repo, environment: Environment, *, lock: str, project: str) -> list[str]:
-    """From the lock, then the project; or, for a recipe of commands, those with the lock's versions."""
+    """Instructions that install the lock and then the project; or that run the recipe's commands with the lock."""
     recipe = environment.recipe
     added = f"ADD {project} {REPO}/\nWORKDIR {REPO}"
     copied = f"COPY {lock} /tmp/requirements.txt\n"
@@ -83,19 +84,19 @@ def _installed(repo: Repo, environment: Environment, *, lock: str, project: str)
         return [added, copied + command_lines(recipe, "/tmp/requirements.txt")]
     python = f"{ENV}/bin/python"
     hashed = "--require-hashes " if environment.lock and set(environment.lock) <= environment.hashes.keys() else ""
-    dated = f" --exclude-newer {recipe.cutoff}" if recipe.cutoff else ""
-    locked = f"RUN uv pip install --python {python} --no-deps {hashed}--no-cache{dated} -r /tmp/requirements.txt"
-    return [copied + locked, added, _project(repo, recipe, python, dated)]
+    cutoff = f" --exclude-newer {recipe.cutoff}" if recipe.cutoff else ""
+    locked = f"RUN uv pip install --python {python} --no-deps {hashed}--no-cache{cutoff} -r /tmp/requirements.txt"
+    return [copied + locked, added, _project(repo, recipe, python, cutoff)]
 
 
 def run_command(recipe: Recipe) -> list[str]:
-    """How the tests are run by hand, with what excise itself takes care of written out."""
+    """The command that runs the tests, with the options that excise adds itself."""
     fixed = ["-p", "no:cacheprovider", "--continue-on-collection-errors", "--rootdir", REPO, "-o", "addopts="]
     return ["python", "-m", "pytest", *fixed, *recipe.test_args, *recipe.test_paths]
 
 
 def _system(recipe: Recipe) -> str:
-    """Names in a project's automation are those of some distribution; one that this one lacks is no error."""
+    """Install system packages. A package that this distribution lacks is skipped: names differ between them."""
     names = [n for n in recipe.system_packages if n not in TOOLS and re.fullmatch(r"[a-z0-9][a-z0-9+.-]+", n)]
     lines = [f"RUN apt-get update && apt-get install -y --no-install-recommends {' '.join(TOOLS)}"]
     if names:
@@ -112,23 +113,23 @@ def _variables(repo: Repo, recipe: Recipe) -> str:
     return "ENV " + " \\\n    ".join(lines)
 
 
-def _project(repo: Repo, recipe: Recipe, python: str, dated: str) -> str:
+def _project(repo: Repo, recipe: Recipe, python: str, cutoff: str) -> str:
     if recipe.editable == "wheel":
         program = base64.b64encode(PLACER.read_bytes()).decode()
         return (
             f"# The wheel's compiled and generated files are laid into the checkout by a small program.\n"
-            f"RUN uv build --wheel --out-dir /tmp/wheel --python {python}{dated} . \\\n"
+            f"RUN uv build --wheel --out-dir /tmp/wheel --python {python}{cutoff} . \\\n"
             f" && echo {program} | base64 -d > /tmp/place.py \\\n"
             f" && {python} /tmp/place.py /tmp/wheel {REPO} {','.join(recipe.roots)} {','.join(recipe.packages)}"
         )
     if recipe.editable != "path":
         how = "--no-build-isolation " if recipe.editable == "legacy" else ""
-        return f"RUN uv pip install --python {python} --no-deps {how}--no-cache{dated} -e ."
+        return f"RUN uv pip install --python {python} --no-deps {how}--no-cache{cutoff} -e ."
     return _on_the_path(repo, recipe, python)
 
 
 def _on_the_path(repo: Repo, recipe: Recipe, python: str) -> str:
-    """A ``.pth`` file, and a minimal record so that the version can be asked for."""
+    """Write a ``.pth`` file with the import roots, and metadata from which the version can be read."""
     roots = " ".join(REPO if root == "." else f"{REPO}/{root}" for root in recipe.roots)
     name, version = repo.repo.rpartition("/")[2], repo.version or "0.0.0"
     info = f"$site/{re.sub(r'[-_.]+', '_', name)}-{version}.dist-info"
@@ -140,6 +141,27 @@ def _on_the_path(repo: Repo, recipe: Recipe, python: str) -> str:
             f" && printf '%s\\n' 'Metadata-Version: 2.1' 'Name: {name}' 'Version: {version}' > {info}/METADATA",
         ]
     )
+
+
+def command_lines(recipe: Recipe, lock: str) -> str:
+    """``RUN`` lines for a recipe of commands; ``lock`` is the path of the file that fixes the installed versions."""
+    cutoff = f" UV_EXCLUDE_NEWER={recipe.cutoff}" if recipe.cutoff else ""
+    lines = [
+        f"ENV UV_CONSTRAINT={lock}{cutoff}",
+        f"RUN printf '#!/bin/sh\\nexec uv pip \"$@\"\\n' > {ENV}/bin/pip && chmod +x {ENV}/bin/pip",
+        *(_mock(path, content) for path, content in recipe.mocks),
+    ]
+    if recipe.mocks:
+        site = "import sysconfig; print(sysconfig.get_path('purelib'))"
+        lines.append(f'RUN echo {MOCKS} > "$({ENV}/bin/python -c "{site}")/excise_mocks.pth"')
+    shell = ["/bin/bash", "-c"]
+    lines += [f"RUN {json.dumps([*shell, _SHELL_OPTIONS + command])}" for command in recipe.commands]
+    return "\n".join(lines)
+
+
+def _mock(path: str, content: str) -> str:
+    data = base64.b64encode(content.encode()).decode()
+    return f'RUN mkdir -p "$(dirname "{MOCKS}/{path}")" && echo {data} | base64 -d > "{MOCKS}/{path}"'
 
 
 def _pack(sources: Path, into: Path) -> None:

@@ -6,51 +6,15 @@ import hashlib
 import os
 import stat
 import tarfile
-from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import IO
 
-from excise.envs.sandbox.session_base import opaque, whiteout
+from excise.envs.sandbox.overlay_layers import Tree, merged
 from excise.errors import SandboxError
 
-Tree = Mapping[str, Path]
-"""Path inside to the file or folder of the host that is there; ``""`` is the top."""
 _CHUNK = 1 << 20
-
-
-def merged(layers: Sequence[str]) -> Tree:
-    """What an overlay of the layers (topmost first) shows."""
-    found: dict[str, Path] = {}
-    for layer in reversed(layers):
-        for path in walk(Path(layer)):
-            inside = "" if path == Path(layer) else path.relative_to(layer).as_posix()
-            if whiteout(path):
-                _forget(found, inside, itself=True)
-                continue
-            was = found.get(inside)
-            if was is not None and (not _is_folder(path) or not _is_folder(was) or opaque(path)):
-                _forget(found, inside, itself=False)
-            found[inside] = path
-    return found
-
-
-def walk(root: Path) -> Iterator[Path]:
-    """The root and everything below, parents first, links not followed."""
-    yield root
-    for folder, folders, files in os.walk(root):
-        for name in sorted((*folders, *files)):
-            yield Path(folder, name)
-
-
-def _forget(found: dict[str, Path], inside: str, *, itself: bool) -> None:
-    for path in [p for p in found if p.startswith(f"{inside}/") or (itself and p == inside)]:
-        del found[path]
-
-
-def _is_folder(path: Path) -> bool:
-    return stat.S_ISDIR(path.lstat().st_mode)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,7 @@
-"""What a failing test wanted that a sandbox does not have, read from the first line of its failure.
+"""Classes of environment failures: recognised in the messages of failing tests, and advice for each class.
 
-Sandboxes have a loopback of their own and nothing else. So a refused connection was meant for a server on this machine,
-and a name that cannot be resolved, or a network that cannot be reached, for the internet.
+A sandbox has a loopback interface of its own and no other network. So a refused connection was meant for a server on
+this machine; an unresolved name or an unreachable network was meant for the internet.
 """
 
 from __future__ import annotations
@@ -74,38 +74,38 @@ _CAUSES: tuple[tuple[str, re.Pattern[str]], ...] = (
         ),
     ),
 )
-"""Asked in this order: what names its thing most exactly comes first."""
+"""Class to the pattern of its messages, the most specific first; the first match decides."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cause:
-    """Why a project's tests fail here, though nothing may be wrong with the project."""
+    """The common cause of many test failures: something that the sandbox lacks, not a fault of the project."""
 
     reason: str
     """Class of :class:`excise.errors.EnvironmentFailure`."""
     count: int
-    """How many failures say so."""
+    """Number of failures with this cause."""
     examples: tuple[str, ...]
-    """Some of them, the most different ones first."""
+    """Up to three of them as ``test: message``, those with different messages first."""
 
 
 def cause_of(message: str) -> str:
-    """The class that a failure's message speaks of; empty if it speaks of none."""
+    """The class of a failure's message; empty if no class matches."""
     return next((reason for reason, pattern in _CAUSES if pattern.search(message)), "")
 
 
 def main_cause(failures: Mapping[str, str]) -> Cause | None:
-    """What most of the failures that can be told lack; ``failures``: test (or file) to message."""
-    told = {test: reason for test, message in failures.items() if (reason := cause_of(message))}
-    if not told:
+    """The most frequent cause among the failures that have one; ``failures`` maps a test (or file) to its message."""
+    classified = {test: reason for test, message in failures.items() if (reason := cause_of(message))}
+    if not classified:
         return None
-    reason, count = Counter(told.values()).most_common(1)[0]
-    lines = [f"{test}: {failures[test]}" for test in told if told[test] == reason]
+    reason, count = Counter(classified.values()).most_common(1)[0]
+    lines = [f"{test}: {failures[test]}" for test in classified if classified[test] == reason]
     return Cause(reason=reason, count=count, examples=tuple(_different(lines)))
 
 
 def _different(lines: Sequence[str], most: int = 3) -> list[str]:
-    """Lines with different messages before those that only repeat."""
+    """At most ``most`` lines, those with different messages first."""
     first: dict[str, str] = {}
     for line in lines:
         first.setdefault(re.sub(r"\d+|0x\w+", "#", line.partition(": ")[2])[:60], line)
@@ -113,6 +113,48 @@ def _different(lines: Sequence[str], most: int = 3) -> list[str]:
 
 
 def reason_of_import(detail: str) -> str:
-    """Class of a project that does not import: for want of a library of the system, or by itself."""
+    """Class of a failed import: a missing system library or GPU, else ``import_error``."""
     found = cause_of(detail)
     return found if found in {"missing_system_lib", "gpu_required"} else "import_error"
+
+
+_LEAVE_OUT = "Leave those tests out with test_args (-m, -k, --ignore) in a sources file."
+
+ADVICE = {
+    "no_tests": "Give the project's git URL: source distributions often leave the tests out. Tests that pytest does "
+    "not find by itself can be named with test_args in a sources file.",
+    "python_unavailable": "Install an interpreter that the project admits (`uv python install X.Y` or `pyenv install "
+    "X.Y.Z`), or choose another with --python, and run again.",
+    "resolve_conflict": "No set of releases fits. Look at the lines above: pins of another time, or releases that the "
+    "index does not have. --set verdict.cutoff='' admits releases of today; --require adds or replaces a requirement.",
+    "build_native": "The build itself fails. Look at the lines above; often another interpreter (--python) or another "
+    "release of a requirement (--require) builds.",
+    "missing_system_lib": "Install the system package that holds the named library, header or program, and run again.",
+    "import_error": "The project does not import in its own environment. Is something missing from its manifests? "
+    "--require adds a requirement.",
+    "collect_error": "The test files cannot be loaded. Look at the lines above for what they miss; --require adds a "
+    "requirement.",
+    "service_required": "The tests want to talk to a server (a database, a broker, Docker) on this machine; they are "
+    f"run alone. {_LEAVE_OUT}",
+    "network_required": f"The tests want the internet, which they never get. {_LEAVE_OUT}",
+    "credentials_required": f"The tests want keys or passwords, which they never get. {_LEAVE_OUT}",
+    "gpu_required": f"The tests want a GPU. {_LEAVE_OUT}",
+    "timeout": "Raise verdict.install_timeout_s or verdict.suite_timeout_s with --set, or leave slow tests out.",
+    "oom": "Raise verdict.memory_mb with --set.",
+    "low_pass": "Too many tests fail in a fresh environment. The failures above say why; --require, --python or "
+    "--set verdict.cutoff='' may help.",
+    "flaky": "The tests do not say the same twice. Leave the unsteady ones out with test_args in a sources file.",
+    "unreproducible": "A second installation or run came out differently; the lines above say in what.",
+    "source_modified": "The installation changed the sources, which it must not.",
+    "vacuous_goals": "The model named no checks that tell an installed project from an empty environment. A model that "
+    "calls tools well is needed; see docs/model.md.",
+    "budget": "The model used up what one job may take. Raise model.max_tokens, model.max_cost or model.max_wall_s, or "
+    "try another model; its transcript is in the cache folder.",
+    "infra": "Not the project's fault: network, disk, memory or the sandbox. See `excise doctor`, and run again.",
+}
+"""Class of :class:`excise.errors.EnvironmentFailure` to one or two sentences for users."""
+
+
+def advice_for(reason: str) -> str:
+    """What the user can do about a failure; empty for a reason that is not in the table."""
+    return ADVICE.get(reason, "")

@@ -1,4 +1,4 @@
-"""Do the project's packages import in the finished environment, from the checkout, with the network off?"""
+"""Checks that the project's packages import in the finished environment, from the checkout, without a network."""
 
 from __future__ import annotations
 
@@ -32,15 +32,15 @@ os._exit(0)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Imported:
-    """What became of importing the packages."""
+class ImportReport:
+    """The result of importing the project's packages."""
 
     elsewhere: tuple[str, ...] = ()
     """Packages that were imported from outside the checkout."""
     missing: tuple[str, ...] = ()
-    """Modules that were not found on the way."""
+    """Modules whose absence made an import fail."""
     errors: dict[str, str]
-    """Package to what went wrong."""
+    """Package to the error of its import."""
 
 
 def check_imports(
@@ -50,10 +50,10 @@ def check_imports(
     recipe: Recipe,
     sources: Sequence[Path],
     environment: Path,
-) -> Imported:
+) -> ImportReport:
     """Import every package of the recipe in a fresh session.
 
-    Raises :class:`EnvironmentFailure` (``import_error``) if the interpreter itself does not come back.
+    Raises :class:`EnvironmentFailure` (``import_error``) if the interpreter ends before it has reported.
     """
     mounts = project_mounts(interpreter, sources, [environment])
     variables = base_env() | dict(recipe.env)
@@ -67,7 +67,7 @@ def check_imports(
             f"importing {', '.join(recipe.packages)} did not end by itself: {detail}", reason="import_error"
         )
     found: dict[str, dict[str, str | None]] = json.loads(text)
-    return Imported(
+    return ImportReport(
         elsewhere=tuple(n for n, f in found.items() if "file" in f and not str(f["file"]).startswith(f"{REPO}/")),
         missing=tuple(dict.fromkeys(m for f in found.values() if (m := f.get("missing")))),
         errors={n: str(f["error"]) for n, f in found.items() if "error" in f},

@@ -1,4 +1,4 @@
-"""From a recipe to an environment: a lock is found, and the environment is built from it; both cached by content."""
+"""From a recipe to an environment: find a lock, then build the environment from the lock; both cached by content."""
 
 from __future__ import annotations
 
@@ -8,66 +8,72 @@ from dataclasses import replace
 from pathlib import Path
 
 from excise.envs.index.index_relay import IndexRelay
-from excise.envs.install.build_from_lock import Rebuilt, rebuild, require_same_files
-from excise.envs.install.install_job import Installed, Job, MissingModules, Solution
+from excise.envs.install.build_from_lock import BuiltLayers, build_from_lock, require_same_files
+from excise.envs.install.find_lock import find_lock
+from excise.envs.install.install_job import Installed, InstallJob, InstallRequest, LockedRecipe, MissingModules
 from excise.envs.install.install_sandbox import uv_version
-from excise.envs.install.solve_lock import solve
 from excise.envs.interpreters import interpreter_of
-from excise.envs.manifests.digest import manifest_digest
-from excise.envs.manifests.read_manifest import read_manifest
+from excise.envs.manifests.read_manifest import manifest_digest, read_manifest
 from excise.envs.sandbox.host_identity import system_identity
 from excise.envs.sandbox.mount_points import open_to_all
 from excise.errors import EnvironmentFailure
-from excise.protocols import Policy, Sandbox
+from excise.system.files import replace_file
 from excise.system.folders import publish_folder, temporary_folder_beside
 from excise.system.locks import folder_lock
-from excise.types import Environment, Recipe, Repo, content_id, from_json, to_dict, to_json
+from excise.types import Environment, Recipe, content_id, from_json, to_dict, to_json
 
 VERSION = 2
-"""Raise this when the same recipe would give another environment: it is part of every cache key."""
+"""Part of every cache key. Raise it when the same recipe would give a different environment."""
 
 
 def install(
-    recipe: Recipe,
-    source_layer: Path,
-    repo: Repo,
-    sandbox: Sandbox,
-    policy: Policy,
-    cache: Path,
-    timeout_s: float,
-    more: MissingModules | None = None,
+    request: InstallRequest,
     *,
-    made: Environment | None = None,
+    missing_modules: MissingModules | None = None,
+    previous: Environment | None = None,
 ) -> Installed:
-    """Build the environment of ``recipe`` for the sources in ``source_layer``, or take it from the cache.
+    """Build the environment of a recipe, or take it from the cache.
 
-    ``made`` is an environment that was made before: its recipe and its lock are built again, and nothing is searched.
+    ``missing_modules`` finds further requirements by collecting the tests. ``previous`` is an environment that was
+    made before: it is built again from its lock, and ``request.recipe`` is ignored.
 
-    Everything runs in sandboxes without a network, but for the package indexes (:mod:`excise.envs.index.index_relay`);
-    ``policy`` gives the other limits. ``repo.tree`` identifies the sources. Two workers that want the same
-    environment make it once. Raises :class:`EnvironmentFailure`.
+    Everything runs in sandboxes without a network, except for the package indexes (``index/index_relay.py``). Two
+    workers that want the same environment make it once. Raises :class:`EnvironmentFailure`.
     """
-    open_to_all(source_layer)
-    interpreter = interpreter_of(recipe.python)
-    given = to_dict(recipe) if made is None else [to_dict(made.recipe), made.lock, made.hashes]
-    where = (interpreter.version, uv_version(), *system_identity(sandbox))
-    folder = cache / "envs" / content_id("install", VERSION, repo.tree, repo.version, given, where)
+    open_to_all(request.sources)
+    interpreter = interpreter_of(request.recipe.python)
+    inputs = to_dict(request.recipe) if previous is None else [to_dict(previous.recipe), previous.lock, previous.hashes]
+    platform = (interpreter.version, uv_version(), *system_identity(request.sandbox))
+    envs, repo = request.cache / "envs", request.repo
+    folder = envs / content_id("install", VERSION, repo.tree, repo.version, inputs, platform)
     with folder_lock(folder):
         if (finished := _load(folder)) is not None:
             return finished
-        with temporary_folder_beside(folder) as work, IndexRelay(cache) as relay:
-            job = Job(
+        with temporary_folder_beside(folder) as work, IndexRelay(request.cache) as relay:
+            job = InstallJob(
                 repo=repo,
-                sources=source_layer,
-                manifest=read_manifest(source_layer),
-                sandbox=sandbox,
-                policy=policy,
+                sources=request.sources,
+                manifest=read_manifest(request.sources),
+                sandbox=request.sandbox,
+                policy=request.policy,
                 interpreter=interpreter,
                 relay=relay,
-                envs=cache / "envs",
-                deadline=time.monotonic() + timeout_s,
+                envs=envs,
+                deadline=time.monotonic() + request.timeout_s,
             )
-            _make(job, recipe, made, more, work, folder)
+            final = work / "final"
+            final.mkdir()
+            final.chmod(0o755)
+            began = time.monotonic()
+            if previous is not None:
+                locked_recipe = LockedRecipe(recipe=previous.recipe, lock=previous.lock, hashes=previous.hashes)
+                layers = build_from_lock(job, locked_recipe, final)
+            else:
+                locked_recipe, layers = _Search(job, request.recipe, missing_modules, work, final).run()
+            environment = _record(job, locked_recipe, layers, time.monotonic() - began)
+            (final / "environment.json").write_bytes(to_json(environment, indent=2))
+            shutil.rmtree(folder, ignore_errors=True)
+            publish_folder(final, folder)
     finished = _load(folder)
     assert finished is not None
     return finished
@@ -81,87 +87,68 @@ def _load(folder: Path) -> Installed | None:
     return Installed(environment=environment, env_layer=folder / "env", built_layer=folder / "built")
 
 
-def _make(
-    job: Job, recipe: Recipe, made: Environment | None, more: MissingModules | None, work: Path, folder: Path
-) -> None:
-    began = time.monotonic()
-    final = work / "final"
-    final.mkdir()
-    final.chmod(0o755)
-    if made is not None:
-        solution = Solution(recipe=made.recipe, lock=made.lock, hashes=made.hashes)
-        rebuilt = rebuild(job, solution, final)
-    else:
-        solution, rebuilt = _search(job, recipe, more, work, final)
-    environment = _record(job, solution, rebuilt, time.monotonic() - began)
-    (final / "environment.json").write_bytes(to_json(environment, indent=2))
-    shutil.rmtree(folder, ignore_errors=True)
-    publish_folder(final, folder)
+class _Search:
+    """Finds a lock for a recipe and builds from it; a lock is shared by all commits with equal manifests."""
+
+    def __init__(
+        self, job: InstallJob, recipe: Recipe, missing_modules: MissingModules | None, work: Path, final: Path
+    ) -> None:
+        self.job, self.recipe, self.missing_modules = job, recipe, missing_modules
+        self.work, self.final = work, final
+
+    def run(self) -> tuple[LockedRecipe, BuiltLayers]:
+        """Reuse the lock of another commit if it also works for this one, else find a new lock."""
+        slot = self.job.envs / f"solution-{self._slot_key()}.json"
+        if slot.is_file() and (reused := self._reuse(slot)) is not None:
+            return reused
+        locked_recipe, tried = find_lock(self.job, self.recipe, self.missing_modules, self.work)
+        layers = build_from_lock(self.job, locked_recipe, self.final)
+        require_same_files(self.job, tried, layers.env)
+        replace_file(slot, to_json(locked_recipe, indent=2))
+        return locked_recipe, layers
+
+    def _slot_key(self) -> str:
+        recipe = replace(self.recipe, test_args=(), test_paths=(), evidence=())
+        platform = (self.job.interpreter.version, uv_version(), *system_identity(self.job.sandbox))
+        return content_id("solution", VERSION, to_dict(recipe), manifest_digest(self.job.sources), platform)
+
+    def _reuse(self, slot: Path) -> tuple[LockedRecipe, BuiltLayers] | None:
+        known = from_json(LockedRecipe, slot.read_bytes())
+        # How tests are run belongs to this commit, not to the one that the lock was found for.
+        recipe = replace(known.recipe, test_args=self.recipe.test_args, test_paths=self.recipe.test_paths)
+        locked_recipe = replace(known, recipe=recipe)
+        try:
+            layers = build_from_lock(self.job, locked_recipe, self.final)
+            if self._works(locked_recipe, layers):
+                return locked_recipe, layers
+        except EnvironmentFailure as failure:
+            if failure.reason == "infra":
+                raise
+        for path in self.final.iterdir():
+            shutil.rmtree(path)
+        return None
+
+    def _works(self, locked_recipe: LockedRecipe, layers: BuiltLayers) -> bool:
+        """Whether all packages import from the checkout and the tests miss no module."""
+        report = self.job.imports(locked_recipe.recipe, layers.env, layers.built)
+        if report.errors or report.elsewhere:
+            return False
+        environment = _record(self.job, locked_recipe, layers, 0.0)
+        installed = Installed(environment=environment, env_layer=layers.env, built_layer=layers.built)
+        return self.missing_modules is None or not self.missing_modules(installed)
 
 
-def _search(job: Job, recipe: Recipe, more: MissingModules | None, work: Path, final: Path) -> tuple[Solution, Rebuilt]:
-    """A lock that another commit with equal manifests was given, if it serves this one too; else a new one."""
-    slot = job.envs / f"solution-{_solution_key(job, recipe)}.json"
-    if slot.is_file() and (known := _taken_over(job, slot, recipe, more, final)) is not None:
-        return known
-    solution, tried = solve(job, recipe, more, work)
-    rebuilt = rebuild(job, solution, final)
-    require_same_files(job, tried, rebuilt.env)
-    scratch = work / "solution.json"
-    scratch.write_bytes(to_json(solution, indent=2))
-    scratch.rename(slot)
-    return solution, rebuilt
-
-
-def _taken_over(
-    job: Job, slot: Path, recipe: Recipe, more: MissingModules | None, final: Path
-) -> tuple[Solution, Rebuilt] | None:
-    known = from_json(Solution, slot.read_bytes())
-    solution = replace(known, recipe=_with_own_parts(known.recipe, recipe))
-    try:
-        rebuilt = rebuild(job, solution, final)
-        if _serves(job, solution, rebuilt, more):
-            return solution, rebuilt
-    except EnvironmentFailure as failure:
-        if failure.reason == "infra":
-            raise
-    for path in final.iterdir():
-        shutil.rmtree(path)
-    return None
-
-
-def _solution_key(job: Job, recipe: Recipe) -> str:
-    wanted = replace(recipe, test_args=(), test_paths=(), evidence=())
-    where = (job.interpreter.version, uv_version(), *system_identity(job.sandbox))
-    return content_id("solution", VERSION, to_dict(wanted), manifest_digest(job.sources), where)
-
-
-def _with_own_parts(known: Recipe, recipe: Recipe) -> Recipe:
-    """A known solution's recipe with what belongs to this tree: how its tests are run."""
-    return replace(known, test_args=recipe.test_args, test_paths=recipe.test_paths)
-
-
-def _serves(job: Job, solution: Solution, rebuilt: Rebuilt, more: MissingModules | None) -> bool:
-    """Everything imports from the checkout, and the tests miss no module."""
-    found = job.imports(solution.recipe, rebuilt.env, rebuilt.built)
-    if found.errors or found.elsewhere:
-        return False
-    installed = Installed(
-        environment=_record(job, solution, rebuilt, 0.0), env_layer=rebuilt.env, built_layer=rebuilt.built
-    )
-    return more is None or not more(installed)
-
-
-def _record(job: Job, solution: Solution, rebuilt: Rebuilt, seconds: float) -> Environment:
-    parts = (job.repo.tree, to_dict(solution.recipe), job.interpreter.version, solution.lock, rebuilt.built_files)
+def _record(job: InstallJob, locked_recipe: LockedRecipe, layers: BuiltLayers, seconds: float) -> Environment:
+    recipe, lock = locked_recipe.recipe, locked_recipe.lock
+    parts = (job.repo.tree, to_dict(recipe), job.interpreter.version, lock, layers.built_files)
     return Environment(
         env_id=content_id("environment", *parts),
         repo=job.repo.repo,
         tree=job.repo.tree,
-        recipe=solution.recipe,
-        lock=solution.lock,
-        hashes=solution.hashes,
-        shared_id=rebuilt.shared_id,
-        built_files=rebuilt.built_files,
+        recipe=recipe,
+        lock=lock,
+        hashes=locked_recipe.hashes,
+        shared_id=layers.shared_id,
+        built_files=layers.built_files,
         install_s=round(seconds, 1),
     )

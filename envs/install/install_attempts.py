@@ -1,4 +1,4 @@
-"""The order in which an installation is tried again, each time giving up as little as possible."""
+"""The fallbacks of an installation: each attempt drops as little as possible of what the recipe asks for."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from excise.types import Recipe
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Attempt:
-    """One way to install: what, released before when, and how the project is built."""
+    """One way to install: which requirements, released before when, and how the project is built."""
 
     requirements: tuple[str, ...]
     """Requirements beside the project."""
@@ -24,15 +24,15 @@ class Attempt:
     mode: str
     """``editable``, ``wheel``, ``legacy`` or ``path``: see :attr:`excise.types.Recipe.editable`."""
     constraints: tuple[str, ...] = ()
-    """Versions of the project's own lock."""
+    """Versions from the project's own lock file, as ``name==version``."""
     relaxed: bool = False
-    """Pins and upper bounds of ``requirements`` were taken off."""
+    """Pins and upper bounds of ``requirements`` were removed."""
     evidence: tuple[str, ...] = ()
-    """What was given up, and why."""
+    """What was dropped, and why; one line each."""
 
 
 def first_attempt(recipe: Recipe) -> Attempt:
-    """As the recipe says."""
+    """The attempt that follows the recipe exactly."""
     return Attempt(
         requirements=recipe.requirements,
         cutoff=recipe.cutoff,
@@ -42,14 +42,14 @@ def first_attempt(recipe: Recipe) -> Attempt:
 
 
 def next_attempt(attempt: Attempt, failure: InstallFailure, *, setuptools: bool = True) -> Attempt | None:
-    """What to try after a failure; ``None`` if nothing is left. ``setuptools``: it is what builds the project."""
+    """The next fallback after a failure; ``None`` if none is left. ``setuptools``: whether it builds the project."""
     why = failure.detail.rpartition("\n")[2][:200]
-    left = _without(attempt.requirements, failure.missing)
+    remaining = _without(attempt.requirements, failure.missing)
     following: Attempt | None = None
     if failure.reason == "infra":
         following = None
-    elif left != attempt.requirements:
-        following = _changed(attempt, f"not on the index: {', '.join(failure.missing)}", requirements=left)
+    elif remaining != attempt.requirements:
+        following = _changed(attempt, f"not on the index: {', '.join(failure.missing)}", requirements=remaining)
     elif failure.of_project and attempt.mode == "editable" and setuptools:
         following = _changed(attempt, f"the project does not build as it asks ({why}): older setuptools", mode="legacy")
     elif failure.of_project and attempt.mode == "editable":
@@ -61,15 +61,17 @@ def next_attempt(attempt: Attempt, failure: InstallFailure, *, setuptools: bool 
     elif attempt.cutoff:
         following = _changed(attempt, f"nothing fits before {attempt.cutoff} ({why}): all releases", cutoff="")
     elif not attempt.relaxed:
-        left = relax(attempt.requirements)
-        following = _changed(attempt, f"requirements do not fit ({why}): without pins", requirements=left, relaxed=True)
-    elif (left := _without(attempt.requirements, failure.unbuilt)) != attempt.requirements:
-        following = _changed(attempt, f"cannot be built: {', '.join(failure.unbuilt)} ({why})", requirements=left)
+        remaining = relax(attempt.requirements)
+        following = _changed(
+            attempt, f"requirements do not fit ({why}): without pins", requirements=remaining, relaxed=True
+        )
+    elif (remaining := _without(attempt.requirements, failure.unbuilt)) != attempt.requirements:
+        following = _changed(attempt, f"cannot be built: {', '.join(failure.unbuilt)} ({why})", requirements=remaining)
     return following
 
 
 def relax(requirements: Iterable[str]) -> tuple[str, ...]:
-    """Requirements without pins and upper bounds; lower bounds, extras and markers stay."""
+    """Remove pins and upper bounds from requirements; lower bounds, extras and markers stay."""
     return tuple(_relaxed(text) for text in requirements)
 
 
@@ -85,8 +87,8 @@ def _relaxed(text: str) -> str:
 
 
 def _without(requirements: tuple[str, ...], names: tuple[str, ...]) -> tuple[str, ...]:
-    gone = {canonicalize_name(name) for name in names}
-    return tuple(text for text in requirements if canonicalize_name(re.split(r"[\[<>=!~; (]", text)[0]) not in gone)
+    dropped = {canonicalize_name(name) for name in names}
+    return tuple(text for text in requirements if canonicalize_name(re.split(r"[\[<>=!~; (]", text)[0]) not in dropped)
 
 
 def _changed(attempt: Attempt, why: str, **changes: object) -> Attempt:

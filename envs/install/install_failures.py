@@ -1,4 +1,4 @@
-"""What an installer's output means: the class of the failure, and the lines that say it."""
+"""Classifies the output of a failed installation."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ class InstallFailure:
     reason: str
     """Class of :class:`excise.errors.EnvironmentFailure`."""
     of_project: bool = False
-    """It was the project itself that could not be built."""
+    """Whether the project itself could not be built, rather than a requirement."""
     missing: tuple[str, ...] = ()
     """Distributions that the index does not have at all."""
     unbuilt: tuple[str, ...] = ()
     """Distributions that could not be built."""
     detail: str = ""
-    """The decisive lines of the output."""
+    """The lines of the output that describe the failure."""
 
 
 _NETWORK = re.compile(
@@ -49,17 +49,19 @@ _PROJECT = re.compile(
 _BUILD = re.compile(r"failed to (build|download and build)|the build backend returned an error", re.IGNORECASE)
 _UNBUILT = re.compile(r"failed to (?:download and )?build `([A-Za-z0-9][\w.-]*)==", re.IGNORECASE)
 _MISSING = re.compile(r"([A-Za-z0-9][\w.-]*)(?:\[[^\]]*\])? was not found in the (?:package registry|provided)")
-_TELLING = re.compile("error|cause:|hint:|\u00d7|\u2570|\u251c|fatal|not found|cannot|failed|No module", re.IGNORECASE)
-"""Lines of an error report; the signs are uv's tree of causes."""
+_ERROR_LINE = re.compile(
+    "error|cause:|hint:|\u00d7|\u2570|\u251c|fatal|not found|cannot|failed|No module", re.IGNORECASE
+)
+"""Lines of an error report; the symbols are those of uv's tree of causes."""
 _DISK = re.compile(r"no space left on device|disk quota exceeded", re.IGNORECASE)
 
 
 def classify(output: str, *, index_failed: bool) -> InstallFailure:
-    """Read what uv, and the build tools that it ran, wrote.
+    """Classify the output of uv and of the build tools that it ran.
 
-    ``index_failed``: the package index did not answer the host. If it did, what misses a network is the build itself.
+    ``index_failed``: a package index did not answer the host. Otherwise a network error is the build's own download.
     """
-    detail = decisive(output)
+    detail = error_lines(output)
     of_project = bool(_PROJECT.search(output))
     missing = tuple(dict.fromkeys(_MISSING.findall(output)))
     if missing:
@@ -75,8 +77,8 @@ def classify(output: str, *, index_failed: bool) -> InstallFailure:
     return InstallFailure(reason="resolve_conflict", detail=detail)
 
 
-def decisive(output: str) -> str:
-    """The last lines that carry an error, joined; at most a dozen."""
+def error_lines(output: str) -> str:
+    """The last lines that describe an error, at most a dozen, joined."""
     lines = [line.strip() for line in output.splitlines() if line.strip()]
-    telling = [line for line in lines if _TELLING.search(line)]
-    return "\n".join((telling or lines)[-_MAX_LINES:])[:3000]
+    errors = [line for line in lines if _ERROR_LINE.search(line)]
+    return "\n".join((errors or lines)[-_MAX_LINES:])[:3000]

@@ -1,4 +1,4 @@
-"""What every step of one installation needs, and what comes out of it in the end."""
+"""Records of one installation: what is asked for, what every step needs, and what the installation returns."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from typing import Protocol
 from packaging.utils import canonicalize_name
 
 from excise.envs.index.index_relay import IndexRelay
-from excise.envs.install.import_check import Imported, check_imports
+from excise.envs.install.import_check import ImportReport, check_imports
 from excise.envs.install.install_sandbox import install_environ, install_mounts
-from excise.envs.install.uv_installer import Installer
+from excise.envs.install.uv_installer import UvInstaller
 from excise.envs.install.uv_runner import UvRunner
 from excise.envs.interpreters import Interpreter
 from excise.envs.manifests.manifest import Manifest
@@ -22,67 +22,87 @@ from excise.types import Environment, Recipe, Repo
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class InstallRequest:
+    """What to install, for which sources, in which sandbox, and within which limits."""
+
+    recipe: Recipe
+    """How to install."""
+    repo: Repo
+    """The repository snapshot; its ``tree`` identifies the sources."""
+    sources: Path
+    """Layer with the pristine files of the snapshot."""
+    sandbox: Sandbox
+    """Backend in which every command runs."""
+    policy: Policy
+    """Resource limits of installing sessions. Each step decides by itself whether it has a network."""
+    cache: Path
+    """The cache folder: environments are kept in ``envs/``, downloads in ``downloads/``."""
+    timeout_s: float
+    """Wall-clock seconds for the whole installation."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Installed:
-    """A finished environment and its layers."""
+    """An installed environment and its layers."""
 
     environment: Environment
     """The record."""
     env_layer: Path
     """Layer of ``/opt/env``."""
     built_layer: Path
-    """Layer over the sources: what the build added to the checkout (may be empty)."""
+    """Layer over the sources with the files that the build added to the checkout; may be empty."""
 
 
 class MissingModules(Protocol):
-    """Asks the tests which modules they miss in a provisional environment."""
+    """Finds the modules that the tests need and a provisional environment lacks."""
 
     def __call__(self, installed: Installed) -> tuple[str, ...]:
-        """Import names that were not found when the tests were collected."""
+        """Return the import names that were not found when the tests were collected."""
         ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Solution:
-    """What an installation comes to: rebuilding it needs nothing else, but for the sources."""
+class LockedRecipe:
+    """A recipe and the lock that was found for it: with the sources, all that is needed to build the environment."""
 
     recipe: Recipe
-    """As it was really carried out."""
+    """The recipe as it was carried out, after all fallbacks."""
     lock: tuple[str, ...]
-    """Every distribution but the project, ``name==version``."""
+    """Every installed distribution but the project, as ``name==version``."""
     hashes: dict[str, str]
-    """Line of the lock to hashes; empty where the index gives none."""
+    """Line of the lock to its hashes, separated by spaces; empty if the index gives none."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class Job:
-    """One installation: for which sources, where, and how long it may take."""
+class InstallJob:
+    """The context of one running installation, shared by its steps."""
 
     repo: Repo
-    """The snapshot."""
+    """The repository snapshot."""
     sources: Path
     """Layer with its pristine files."""
     manifest: Manifest
-    """What they say."""
+    """What the manifests in ``sources`` say."""
     sandbox: Sandbox
-    """Where everything runs."""
+    """Backend in which every command runs."""
     policy: Policy
-    """Limits; whether there is a network is decided by each step."""
+    """Resource limits of sessions."""
     interpreter: Interpreter
     """The recipe's interpreter."""
     relay: IndexRelay
-    """The way to the package indexes."""
+    """Access to the package indexes."""
     envs: Path
     """Folder of the cache for environments."""
     deadline: float
-    """Of the monotonic clock."""
+    """When the installation times out, on the monotonic clock."""
 
     @contextmanager
     def open(
         self, recipe: Recipe, environment: Sequence[Path] = (), *, with_sources: bool = True
-    ) -> Iterator[tuple[Session, Installer]]:
-        """A sandbox for one step. It has a network only where the recipe's build needs one.
+    ) -> Iterator[tuple[Session, UvInstaller]]:
+        """Open a sandbox session for one step. It has a network only if the recipe's build needs one.
 
-        ``environment``: layers below what is installed; without ``with_sources`` the checkout is empty.
+        ``environment``: layers below what this step installs. Without ``with_sources`` the checkout is empty.
         """
         layers = [self.sources] if with_sources else []
         mounts = install_mounts(self.interpreter, layers, self.relay, recipe, environment)
@@ -91,13 +111,13 @@ class Job:
         packages = recipe.system_packages
         with self.sandbox.open(mounts, policy, env=variables, system_packages=packages) as session:
             runner = UvRunner(session, self.relay, self.interpreter, self.repo.repo, self.deadline)
-            yield session, Installer(runner, self.repo, self.manifest, self.sources)
+            yield session, UvInstaller(runner, self.repo, self.manifest, self.sources)
 
-    def imports(self, recipe: Recipe, env: Path, built: Path) -> Imported:
-        """What becomes of importing the packages, in a fresh sandbox."""
+    def imports(self, recipe: Recipe, env: Path, built: Path) -> ImportReport:
+        """Import the project's packages in a fresh sandbox; see :func:`check_imports`."""
         return check_imports(self.sandbox, self.policy, self.interpreter, recipe, [built, self.sources], env)
 
     def main_package(self, recipe: Recipe) -> str:
-        """The package that is called like the project, else the first; empty if there is none."""
+        """The package that has the project's name, else the first one; empty if there is none."""
         name = canonicalize_name(self.manifest.name or self.repo.repo.rpartition("/")[2])
         return next((p for p in recipe.packages if canonicalize_name(p) == name), (*recipe.packages, "")[0])

@@ -1,4 +1,4 @@
-"""What an installing sandbox is given: uv, a cache, and the relay to the package indexes of the host."""
+"""Mounts and environment variables of an installing sandbox: uv, a cache, and access to the package indexes."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from excise.protocols import Mount
 from excise.types import Recipe, Repo
 
 UV = "/excise/uv"
-"""uv's path inside."""
+"""Path of uv inside the sandbox."""
 CACHE = "/excise/cache"
-"""Cache of this one installation: what a project's build writes there never reaches another project."""
+"""uv's cache, private to one installation: what a project's build writes there never reaches another project."""
 
 _CERTIFICATES = ("SSL_CERT_FILE", "PIP_CERT", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE")
 _PROXIES = re.compile(r"(HTTP|HTTPS|ALL|NO)_PROXY", re.IGNORECASE)
@@ -28,7 +28,7 @@ _PROXIES = re.compile(r"(HTTP|HTTPS|ALL|NO)_PROXY", re.IGNORECASE)
 
 @cache
 def uv_version() -> str:
-    """Version of the uv that installs."""
+    """Version of the uv that installs; part of cache keys."""
     answer = subprocess.run([find_uv_bin(), "--version"], capture_output=True, text=True, check=True, timeout=30)
     return answer.stdout.split()[1]
 
@@ -36,10 +36,10 @@ def uv_version() -> str:
 def install_environ(
     repo: Repo, recipe: Recipe, relay: IndexRelay, environ: Mapping[str, str] = os.environ
 ) -> dict[str, str]:
-    """Variables of an installing session: nothing of the host's, but where its package indexes are relayed.
+    """Environment variables of an installing session: none of the host's, and the relayed package indexes.
 
-    A recipe whose build is let onto the network gets the host's proxies and certificates too, if no password is in
-    them.
+    A recipe whose build needs the network also gets the host's proxies and certificates, except proxies with a
+    password in their URL.
     """
     variables = base_env() | dict(recipe.env) | version_variables(repo) | relay.variables()
     if recipe.build_network:
@@ -65,7 +65,10 @@ def install_mounts(
     recipe: Recipe,
     environment: Sequence[Path] = (),
 ) -> list[Mount]:
-    """The checkout and the environment, both writable; uv, its cache, the relay, and what a local index needs."""
+    """Mounts of an installing session.
+
+    The checkout and the environment (both writable), uv, its cache, the index relay, and folders of local indexes.
+    """
     mounts = project_mounts(interpreter, source_layers, environment, writable_env=True)
     mounts.append(Mount(target=UV, layers=(find_uv_bin(),)))
     mounts.append(Mount(target=CACHE, layers=(), writable=True))
@@ -79,7 +82,7 @@ def _certificates(environ: Mapping[str, str]) -> list[str]:
 
 
 def version_variables(repo: Repo) -> dict[str, str]:
-    """Tell the version to build tools that would ask git for it: there is no history in the sandbox."""
+    """Variables with the version for build tools that would ask git for it: the sandbox has no history."""
     version = repo.version if re.fullmatch(r"\d[\w.!+-]*", repo.version) else "0.0.0"
     name = re.sub(r"[-_.]+", "_", repo.repo.rpartition("/")[2]).upper()
     return {

@@ -1,4 +1,4 @@
-"""The layers that an installation leaves behind: what of them is kept."""
+"""What is kept of the layers that an installation leaves behind, and how two layers become one folder."""
 
 from __future__ import annotations
 
@@ -9,25 +9,29 @@ import stat
 from collections.abc import Iterable
 from pathlib import Path
 
+from excise.envs.sandbox.overlay_layers import OPAQUE, is_opaque, is_whiteout
+
 VENDOR_FOLDERS = frozenset(
     {"_vendor", "_vendored_packages", "_vendored", "vendor", "vendored", "extern", "_internal_vendor"}
 )
-"""Names of folders that hold copies of other people's packages."""
-_SUFFIXES = (".pyc", ".pyo", ".o", ".obj")
+"""Names of folders that hold copies of third-party packages."""
+_INTERMEDIATE_SUFFIXES = (".pyc", ".pyo", ".o", ".obj")
+_VARYING_FILES = re.compile(r"\.pyc$|(^|/)(__pycache__|\.lock|CACHEDIR\.TAG|uv_cache\.json|REQUESTED)(/|$)")
+"""Caches and notes of the installer, which differ between equal installations."""
 
 
 def prune_built_layer(built: Path, sources: Path) -> tuple[str, ...]:
-    """Keep of what a build wrote into the checkout only new files: metadata, generated versions, extensions.
+    """Keep only the new files that a build added to the checkout: metadata, generated versions, extensions.
 
-    Caches, intermediate files and every change or deletion of a pristine file go: the sources stay as they are.
-    Returns the paths that are left, sorted.
+    Caches, intermediate files, and every change or deletion of a pristine file are removed, so that the sources stay
+    as they are. Return the remaining paths, sorted.
     """
     for folder, folders, files in os.walk(built, topdown=False):
-        _forget_opaque(folder)
+        _clear_opaque(folder)
         for name in files:
             path = Path(folder, name)
             inside = path.relative_to(built)
-            if not _is_result(path, inside) or os.path.lexists(sources / inside):
+            if not _is_build_result(path, inside) or os.path.lexists(sources / inside):
                 path.unlink()
         for name in folders:
             path = Path(folder, name)
@@ -40,60 +44,62 @@ def prune_built_layer(built: Path, sources: Path) -> tuple[str, ...]:
     return tuple(sorted(path.relative_to(built).as_posix() for path in found))
 
 
-def _is_result(path: Path, inside: Path) -> bool:
+def _is_build_result(path: Path, inside: Path) -> bool:
     mode = path.lstat().st_mode
-    if not (stat.S_ISREG(mode) or stat.S_ISLNK(mode)):  # the mark of a deleted file
+    if not (stat.S_ISREG(mode) or stat.S_ISLNK(mode)):  # such as a whiteout
         return False
-    return "__pycache__" not in inside.parts and inside.parts[0] != "build" and not path.name.endswith(_SUFFIXES)
+    return (
+        "__pycache__" not in inside.parts
+        and inside.parts[0] != "build"
+        and not path.name.endswith(_INTERMEDIATE_SUFFIXES)
+    )
 
 
-def _forget_opaque(folder: str) -> None:
-    """A folder that the build deleted and made again must not hide the files of the sources."""
+def _clear_opaque(folder: str) -> None:
+    """Remove the opaque mark: a folder that the build deleted and made again must not hide files of the sources."""
     for name in os.listxattr(folder, follow_symlinks=False):
-        if name.endswith("overlay.opaque"):
+        if name.endswith(OPAQUE):
             os.removexattr(folder, name, follow_symlinks=False)
 
 
-def remove_vendored_twins(env: Path, packages: Iterable[str]) -> tuple[str, ...]:
-    """Delete copies of the project that other distributions vendor: they would give every deletion away.
+def remove_vendored_copies(env: Path, packages: Iterable[str]) -> tuple[str, ...]:
+    """Delete copies of the project that other distributions vendor: they would reveal every deleted feature.
 
-    Returns what went, as paths inside the environment. What needs such a copy stops working; the baseline tells.
+    Return the deleted paths, relative to ``env``. A distribution that needs its copy stops working, which the
+    baseline shows.
     """
     names = set(packages)
-    gone: list[str] = []
+    removed: list[str] = []
     for folder, folders, files in os.walk(env):
         if Path(folder).name in VENDOR_FOLDERS:
             for name in [n for n in (*folders, *files) if n.partition(".")[0] in names]:
                 path = Path(folder) / name
-                gone.append(path.relative_to(env).as_posix())
+                removed.append(path.relative_to(env).as_posix())
                 shutil.rmtree(path) if path.is_dir() else path.unlink()
             folders[:] = [n for n in folders if n.partition(".")[0] not in names]
-    return tuple(sorted(gone))
-
-
-_UNSTEADY = re.compile(r"\.pyc$|(^|/)(__pycache__|\.lock|CACHEDIR\.TAG|uv_cache\.json|REQUESTED)(/|$)")
+    return tuple(sorted(removed))
 
 
 def missing_files(first: Path, second: Path) -> list[str]:
-    """Paths of files that ``first`` has and ``second`` has not, but for caches and notes of the installer."""
+    """Paths of files in ``first`` that ``second`` lacks, except for caches and notes of the installer; sorted."""
     found = (Path(folder, name).relative_to(first) for folder, _, files in os.walk(first) for name in files)
     paths = sorted(path.as_posix() for path in found if not os.path.lexists(second / path))
-    return [path for path in paths if not _UNSTEADY.search(path)]
+    return [path for path in paths if not _VARYING_FILES.search(path)]
 
 
 def compose(lower: Path, upper: Path, into: Path) -> None:
-    """One folder of two layers, as an overlay would show them; files are hard links, and take no room."""
+    """Make one folder of two layers, with the content that an overlay would show; files are hard links."""
     _link_tree(lower, into)
     for folder, folders, files in os.walk(upper):
         target = into / Path(folder).relative_to(upper)
-        if _is_opaque(folder) or (target.is_symlink() or (target.exists() and not target.is_dir())):
+        if is_opaque(Path(folder)) or (target.is_symlink() or (target.exists() and not target.is_dir())):
             _remove(target)
         target.mkdir(exist_ok=True)
         target.chmod(Path(folder).stat().st_mode & 0o777)
         for name in (*files, *(n for n in folders if Path(folder, n).is_symlink())):
             source = Path(folder, name)
             _remove(target / name)
-            if not stat.S_ISCHR(source.lstat().st_mode):  # the mark of a deleted file
+            if not is_whiteout(source):
                 _link(source, target / name)
 
 
@@ -118,8 +124,3 @@ def _remove(path: Path) -> None:
         shutil.rmtree(path)
     else:
         path.unlink(missing_ok=True)
-
-
-def _is_opaque(folder: str) -> bool:
-    names = os.listxattr(folder, follow_symlinks=False)
-    return any(name.endswith("overlay.opaque") for name in names)

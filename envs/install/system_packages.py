@@ -1,11 +1,12 @@
-"""System packages that an installation misses: which they are, and the one command that brings them."""
+"""Finds the system packages that an installation lacks, and the command that installs them."""
 
 from __future__ import annotations
 
 import re
 import shutil
-import subprocess
 from collections.abc import Sequence
+
+from excise.system.commands import run_command
 
 PACKAGES = {
     r"Python\.h": "python3-dev",
@@ -87,9 +88,9 @@ PACKAGES = {
     r"'(\S*/)?gpg2?'": "gnupg",
     r"\bpkg-config\b": "pkg-config",
 }
-"""What an error names (a header, a library, a program) to the Debian package that holds it; first come first."""
+"""Pattern of a header, library or program to the Debian package that holds it; the first match decides."""
 
-_NAMED = re.compile(
+_MISSING = re.compile(
     r"fatal error: (\S+\.h\w*)|cannot find -(l[\w+.-]+)|(lib[\w+.-]+\.so\S*): cannot open|library '?(lib\S+?)'?[:\s]"
     r"|no such file or directory: ('[^']+')|[Cc]ommand '?([\w+-]+)'? failed: no such|([\w+-]+): (?:command )?not found"
     r"|[Pp]ackage '?([\w+.-]+)'?,? (?:required by|was not found|not found)|Dependency \"?([\w+.-]+)\"? not found",
@@ -97,38 +98,38 @@ _NAMED = re.compile(
 )
 
 
-def wanted(output: str) -> tuple[str, ...]:
-    """The headers, libraries and programs that an output says are not there, as it calls them."""
-    names = (next(filter(None, found)) for found in _NAMED.findall(output))
+def missing_files_in(output: str) -> tuple[str, ...]:
+    """The headers, libraries and programs that an output reports as missing, by the names it uses."""
+    names = (next(filter(None, found)) for found in _MISSING.findall(output))
     return tuple(dict.fromkeys(names))
 
 
 def packages_for(output: str) -> tuple[str, ...]:
-    """Debian packages that hold what an output misses; known names only."""
-    named = wanted(output)
+    """Debian packages that hold what an output reports as missing; empty for unknown names."""
+    named = missing_files_in(output)
     texts = named or [line for line in output.splitlines() if re.search(r"not found|no such|cannot find", line, re.I)]
     found = [next((p for pattern, p in PACKAGES.items() if re.search(pattern, text)), "") for text in texts]
     return tuple(filter(None, dict.fromkeys(found)))
 
 
 def not_installed(packages: Sequence[str]) -> tuple[str, ...]:
-    """Those of the packages that this machine lacks; none where it has no dpkg to ask."""
+    """The packages that this machine lacks; empty where it has no dpkg."""
     dpkg = shutil.which("dpkg-query")
     if dpkg is None or not packages:
         return ()
     command = [dpkg, "-W", "-f", "${Package} ${db:Status-Status}\n", *packages]
-    said = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60).stdout
-    present = {line.split()[0] for line in said.splitlines() if line.endswith(" installed")}
+    listed = run_command(command, timeout_s=60).stdout.decode(errors="replace")
+    present = {line.split()[0] for line in listed.splitlines() if line.endswith(" installed")}
     return tuple(name for name in packages if name not in present)
 
 
 def what_to_install(output: str, declared: Sequence[str]) -> str:
-    """One line for people: what is missing and the command that installs it; empty if nothing is known.
+    """One line for users: what is missing and the command that installs it; empty if nothing is known to be missing.
 
-    ``declared``: packages that the project's own automation installs; only those that are missing here are named.
+    ``declared`` are the packages that the project's own automation installs; those that this machine has are not named.
     """
     packages = list(dict.fromkeys([*not_installed(packages_for(output)), *not_installed(declared)]))
-    named = ", ".join(wanted(output))
+    named = ", ".join(missing_files_in(output))
     missing = f"Missing on this machine: {named}. " if named else ""
     command = f"Install it and run again: apt-get install {' '.join(packages)}" if packages else ""
     return f"{missing}{command}".strip()

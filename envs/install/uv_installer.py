@@ -1,4 +1,4 @@
-"""Runs uv inside an open sandbox session until an environment stands."""
+"""Installs a project and its requirements with uv in an open sandbox session; falls back where a way fails."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from pathlib import Path
 from packaging.utils import canonicalize_name
 
 from excise.envs.install.install_attempts import Attempt, first_attempt, next_attempt
-from excise.envs.install.install_failures import InstallFailure, decisive
+from excise.envs.install.install_failures import InstallFailure, error_lines
 from excise.envs.install.system_packages import what_to_install
-from excise.envs.install.uv_runner import LOCK, PYTHON, UvRunner, dated, output
+from excise.envs.install.uv_runner import LOCK, PYTHON, UvRunner, cutoff_option, output
 from excise.envs.interpreters import Interpreter
 from excise.envs.manifests.manifest import Manifest, table, words
 from excise.envs.manifests.pyproject import load_pyproject
@@ -25,20 +25,20 @@ _CONSTRAINTS = "/tmp/excise-constraints.txt"
 _WHEEL, _PLACER = "/tmp/excise-wheel", "/tmp/excise-place.py"
 _MAX_ATTEMPTS = 8
 PLACER = Path(__file__).resolve().parent / "inside" / "place_wheel.py"
-"""Program that lays a wheel's files into the checkout."""
+"""Program, run in the sandbox, that copies a wheel's files into the checkout."""
 
 
-class Installer:
-    """Installs in one session. Nothing of it runs outside the sandbox."""
+class UvInstaller:
+    """Installs in one session; every command runs in the sandbox."""
 
     def __init__(self, runner: UvRunner, repo: Repo, manifest: Manifest, sources: Path) -> None:
         self.runner, self.repo, self.manifest, self.sources = runner, repo, manifest, sources
 
-    # ------------------------------------------------------------------------- finding out what to install
+    # ------------------------------------------------------------------------------- finding a lock by trying
     def install(self, recipe: Recipe) -> Recipe:
-        """Make the environment from nothing but the recipe; returns the recipe as it was really carried out.
+        """Make the environment from the recipe alone; return the recipe as it was carried out, after fallbacks.
 
-        Raises :class:`EnvironmentFailure` with the class of the first failure that no retry got around.
+        Raises :class:`EnvironmentFailure` with the class of the first failure if no fallback works.
         """
         attempt, first = first_attempt(recipe), None
         for _ in range(_MAX_ATTEMPTS):
@@ -60,11 +60,11 @@ class Installer:
         raise EnvironmentFailure("\n".join(filter(None, detail)), reason=first.reason)
 
     def add(self, requirements: Sequence[str], recipe: Recipe) -> bool:
-        """Install more into the environment as it stands; whether that worked."""
-        return self.runner.pip("install", *dated(recipe.cutoff), *requirements).rc == 0
+        """Install more requirements into the environment; return whether that worked."""
+        return self.runner.pip("install", *cutoff_option(recipe.cutoff), *requirements).rc == 0
 
     def relocate(self, recipe: Recipe) -> Recipe:
-        """Replace an installed copy of the project by a line that puts its folders on the path."""
+        """Replace an installed copy of the project by a ``.pth`` line with the checkout's import roots."""
         if self.manifest.name:
             self.runner.pip("uninstall", self.manifest.name)
         self._write_path(recipe.roots)
@@ -80,12 +80,12 @@ class Installer:
         return found, self.runner.hashes(found, cutoff)
 
     def freeze(self) -> tuple[str, ...]:
-        """``name==version`` of everything installed but the project itself, sorted."""
+        """``name==version`` of everything installed except the project, sorted."""
         return self.runner.freeze(self.manifest.name)
 
-    # ------------------------------------------------------------------------------------ from a lock alone
+    # ------------------------------------------------------------------------------- installing from a lock
     def install_lock(self, recipe: Recipe, lock: Sequence[str], hashes: Mapping[str, str]) -> None:
-        """A fresh environment with exactly the distributions of a lock; with ``hashes``, only from those files.
+        """Make a fresh environment with exactly the distributions of a lock; with ``hashes``, only from those files.
 
         Raises :class:`EnvironmentFailure`.
         """
@@ -93,12 +93,12 @@ class Installer:
         how: tuple[str, ...] = ("--require-hashes",) if hashes else ()
         if recipe.editable == "legacy":  # everything is built with these, so they come first
             tools = [line for line in lock if line.partition("==")[0] in self._tool_names()]
-            self._install_lines(tools, hashes, (*how, *dated(recipe.cutoff)))
+            self._install_lines(tools, hashes, (*how, *cutoff_option(recipe.cutoff)))
             how = (*how, "--no-build-isolation")
-        self._install_lines(lock, hashes, (*how, *dated(recipe.cutoff)))
+        self._install_lines(lock, hashes, (*how, *cutoff_option(recipe.cutoff)))
 
     def place(self, recipe: Recipe) -> None:
-        """Put the project itself into an environment that has all it requires.
+        """Install the project itself into an environment that has all its requirements.
 
         Raises :class:`EnvironmentFailure`.
         """
@@ -110,7 +110,7 @@ class Installer:
             self._require(self._place_wheel(recipe, recipe.cutoff))
             return
         how = ["--no-build-isolation"] if recipe.editable == "legacy" else []
-        done = self.runner.pip("install", "--no-deps", *dated(recipe.cutoff), *how, "-e", REPO)
+        done = self.runner.pip("install", "--no-deps", *cutoff_option(recipe.cutoff), *how, "-e", REPO)
         self._require(done)
 
     def _install_lines(self, lock: Sequence[str], hashes: Mapping[str, str], how: Iterable[str]) -> None:
@@ -128,7 +128,7 @@ class Installer:
         named = (re.match(r"[\w.-]+", text.strip()) for text in self._build_requires())
         return {"setuptools", "wheel"} | {canonicalize_name(match[0]) for match in named if match}
 
-    # --------------------------------------------------------------------------------- attempts
+    # --------------------------------------------------------------------------------------- one attempt
     def _try(self, attempt: Attempt, recipe: Recipe) -> InstallFailure | None:
         self.runner.fresh_venv()
         if attempt.mode == "legacy" or (attempt.mode == "path" and self._has_extensions()):
@@ -138,10 +138,12 @@ class Installer:
             if prepared.rc != 0 and attempt.mode == "legacy":
                 return replace(self.runner.classify(prepared), of_project=True, missing=())
         self.runner.session.put(_CONSTRAINTS, "".join(f"{line}\n" for line in attempt.constraints).encode())
-        what = (
-            ["-c", _CONSTRAINTS, *self._what(attempt, recipe)] if attempt.constraints else self._what(attempt, recipe)
+        requirements = (
+            ["-c", _CONSTRAINTS, *self._requirements(attempt, recipe)]
+            if attempt.constraints
+            else self._requirements(attempt, recipe)
         )
-        done = self.runner.pip("install", *dated(attempt.cutoff), *what)
+        done = self.runner.pip("install", *cutoff_option(attempt.cutoff), *requirements)
         if done.rc != 0:
             return self.runner.classify(done)
         if attempt.mode == "path":
@@ -154,7 +156,7 @@ class Installer:
         return self._check_runner()
 
     def _place_wheel(self, recipe: Recipe, cutoff: str) -> Completed:
-        how = ["--quiet", "--wheel", "--out-dir", _WHEEL, "--python", PYTHON, *dated(cutoff)]
+        how = ["--quiet", "--wheel", "--out-dir", _WHEEL, "--python", PYTHON, *cutoff_option(cutoff)]
         built = self.runner.uv("build", *how, REPO)
         if built.rc != 0:
             return built
@@ -164,7 +166,7 @@ class Installer:
     def _uses_setuptools(self) -> bool:
         return "setuptools" in self.manifest.build_backend
 
-    def _what(self, attempt: Attempt, recipe: Recipe) -> list[str]:
+    def _requirements(self, attempt: Attempt, recipe: Recipe) -> list[str]:
         if attempt.mode in ("path", "wheel"):
             extras = [r for extra in recipe.extras for r in self.manifest.extras.get(extra, ())]
             return [*self.manifest.dependencies, *extras, *attempt.requirements]
@@ -173,17 +175,17 @@ class Installer:
         return [*how, "-e", f"{REPO}{extras_text}", *attempt.requirements]
 
     def _check_runner(self) -> InstallFailure | None:
-        """An old pin may install a pytest that cannot start on this interpreter."""
+        """Check that pytest starts: an old pin may install one that does not support this interpreter."""
         done = self.runner.run(PYTHON, "-m", "pytest", "--version", "-p", "no:cacheprovider", cwd="/tmp")
         if done.rc == 0:
             return None
-        return InstallFailure(reason="resolve_conflict", detail=f"pytest does not start: {decisive(output(done))}")
+        return InstallFailure(reason="resolve_conflict", detail=f"pytest does not start: {error_lines(output(done))}")
 
     def _has_extensions(self) -> bool:
         return self.manifest.has_extensions and (self.sources / "setup.py").is_file()
 
     def _build_extensions(self) -> None:
-        """Compile in place, if it can be done; whether the project needs it is seen when it is imported."""
+        """Compile extensions in place. A failure is ignored here: the import check shows whether they are needed."""
         if self._has_extensions():
             self.runner.relayed(PYTHON, "setup.py", "build_ext", "--inplace")
 
@@ -192,7 +194,7 @@ class Installer:
         return [text for text in requires if not re.match(r"(setuptools|wheel)\b(?![-_])", text.strip())]
 
     def _write_path(self, roots: Sequence[str]) -> None:
-        """A ``.pth`` file with the import roots, and a minimal record so that the version can be asked for."""
+        """Write a ``.pth`` file with the import roots, and metadata from which the version can be read."""
         packages = (
             self.runner.run(PYTHON, "-c", "import sysconfig; print(sysconfig.get_path('purelib'))")
             .stdout.decode()
@@ -220,5 +222,5 @@ class Installer:
 
 
 def _old_setuptools(interpreter: Interpreter) -> str:
-    """The newest setuptools that still has ``pkg_resources`` and tolerates old set-up scripts."""
+    """Requirement for a setuptools that still has ``pkg_resources`` and accepts old ``setup.py`` files."""
     return "setuptools>=66,<72" if interpreter.minor >= (3, 12) else "setuptools>=64,<69"

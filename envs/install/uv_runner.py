@@ -1,16 +1,16 @@
-"""uv in an open sandbox session: how it is called, and what its endings mean."""
+"""Calls of uv in an open sandbox session, and lock files as uv reads them."""
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Mapping, Sequence
 
 from packaging.utils import canonicalize_name
 
 from excise.envs.index.index_relay import IndexRelay
-from excise.envs.install.install_failures import InstallFailure, classify, decisive
+from excise.envs.install.install_failures import InstallFailure, classify, error_lines
 from excise.envs.install.install_sandbox import UV
-from excise.envs.install.lockfile import lock_text, read_hashes
 from excise.envs.interpreters import Interpreter
 from excise.envs.sandbox.mount_points import ENV, REPO
 from excise.errors import EnvironmentFailure
@@ -18,16 +18,36 @@ from excise.protocols import Completed, Session
 from excise.types import Worker
 
 PYTHON = f"{ENV}/bin/python"
-"""The environment's interpreter."""
+"""Path of the environment's interpreter inside the sandbox."""
 LOCK = "/tmp/excise-lock.txt"
-"""Where a lock is put for uv to read."""
+"""Path of the lock file inside the sandbox."""
+
+_COMPILED_LINE = re.compile(r"^([A-Za-z0-9][\w.-]*==[^\s;\\]+)([^\n]*(?:\n[ \t]+--hash[^\n]*)*)", re.MULTILINE)
+_HASH = re.compile(r"--hash[=\s](sha256:[0-9a-f]{64})")
+
+
+def lock_text(lock: Sequence[str], hashes: Mapping[str, str]) -> str:
+    """A lock as a requirements file: ``name==version --hash=sha256:…`` lines, with the hashes that are known.
+
+    pip and uv install it with ``--require-hashes --no-deps``.
+    """
+    lines: list[str] = []
+    for line in lock:
+        lines += [" \\\n    ".join([line, *(f"--hash={known}" for known in hashes.get(line, "").split())])]
+    return "".join(f"{line}\n" for line in lines)
+
+
+def read_hashes(compiled: str) -> dict[str, str]:
+    """Hashes in the output of ``uv pip compile --generate-hashes``: ``name==version`` to hashes joined by spaces."""
+    plain = re.sub(r"\\\n", "\n", compiled)
+    return {match[1]: " ".join(sorted(_HASH.findall(match[2]))) for match in _COMPILED_LINE.finditer(plain)}
 
 
 class UvRunner:
-    """Runs uv, and what it builds, behind the index relay, until a deadline (of the monotonic clock).
+    """Runs uv, and the builds that it starts, with access to the package indexes, until a deadline.
 
-    Every method raises :class:`EnvironmentFailure` (``timeout``, ``oom``, ``infra``) when a command does not end by
-    itself.
+    ``name`` is the repository's name, for messages; ``deadline`` is a time of the monotonic clock. Every method raises
+    :class:`EnvironmentFailure` (``timeout``, ``oom``, ``infra``) when a command is killed.
     """
 
     def __init__(
@@ -37,17 +57,17 @@ class UvRunner:
         self.name, self.deadline = name, deadline
 
     def fresh_venv(self) -> None:
-        """An empty virtual environment in place of what was there."""
+        """Replace the environment by an empty virtual environment."""
         self.run("/usr/bin/find", ENV, "-mindepth", "1", "-delete")  # the folder itself is a mount
         python = str(self.interpreter.executable)
         made = self.run(UV, "venv", "--quiet", "--allow-existing", "--no-project", "--python", python, ENV)
         if made.rc != 0:
             raise EnvironmentFailure(
-                f"Python {self.interpreter.version} makes no venv: {decisive(output(made))}", reason="infra"
+                f"Python {self.interpreter.version} makes no venv: {error_lines(output(made))}", reason="infra"
             )
 
     def freeze(self, own: str) -> tuple[str, ...]:
-        """``name==version`` of everything installed but the project itself, called ``own``; sorted."""
+        """``name==version`` of everything installed except the project, which is called ``own``; sorted."""
         listed = self.pip("freeze").stdout.decode(errors="replace").splitlines()
         own = canonicalize_name(own)
         lines = [
@@ -56,41 +76,41 @@ class UvRunner:
         return tuple(sorted(line for line in lines if canonicalize_name(line.partition("==")[0]) != own))
 
     def hashes(self, lock: Sequence[str], cutoff: str) -> dict[str, str]:
-        """The hashes of the files of a lock, as the index gives them; empty if it gives none."""
+        """Line of the lock to the hashes in the index; empty unless the index gives hashes for every line."""
         self.put_lock(lock, {})
         done = self.uv(
             "pip", "compile", "--quiet", "--generate-hashes", "--no-deps", "--no-header", "--no-annotate",
-            "--python", PYTHON, *dated(cutoff), LOCK,
+            "--python", PYTHON, *cutoff_option(cutoff), LOCK,
         )  # fmt: skip
         found = read_hashes(done.stdout.decode(errors="replace")) if done.rc == 0 else {}
         return {line: found[line] for line in lock} if all(found.get(line) for line in lock) else {}
 
     def put_lock(self, lock: Sequence[str], hashes: Mapping[str, str]) -> None:
-        """Write a lock to :data:`LOCK`."""
+        """Write a lock file to :data:`LOCK`."""
         self.session.put(LOCK, lock_text(lock, hashes).encode())
 
     def classify(self, done: Completed) -> InstallFailure:
-        """What a failure of uv means."""
+        """Classify a failed call of uv."""
         return classify(output(done), index_failed=bool(self.relay.failures))
 
     def pip(self, action: str, *arguments: str) -> Completed:
-        """``uv pip`` on the environment."""
+        """Run ``uv pip ACTION`` on the environment."""
         return self.uv("pip", action, "--python", PYTHON, *arguments)
 
     def uv(self, *arguments: str) -> Completed:
-        """uv, with the package indexes within reach."""
+        """Run uv with access to the package indexes."""
         return self.relayed(UV, *arguments)
 
     def relayed(self, *argv: str) -> Completed:
-        """Any command, with the package indexes within reach."""
+        """Run any command with access to the package indexes."""
         return self.run(*self.relay.command(str(self.interpreter.executable), argv), what=" ".join(argv[:3]))
 
     def run(self, *argv: str, cwd: str = REPO, what: str = "") -> Completed:
-        """A command by itself; ``what`` is its name in messages."""
-        left = self.deadline - time.monotonic()
-        if left <= 0:
+        """Run a command without access to the indexes; ``what`` is its name in messages."""
+        remaining_s = self.deadline - time.monotonic()
+        if remaining_s <= 0:
             raise EnvironmentFailure(f"{self.name}: the installation ran out of time", reason="timeout")
-        done = self.session.exec(argv, timeout_s=left, cwd=cwd)
+        done = self.session.exec(argv, timeout_s=remaining_s, cwd=cwd)
         if done.worker is Worker.TIMEOUT:
             raise EnvironmentFailure(
                 f"{self.name}: the installation ran out of time in `{what or ' '.join(argv[:3])}`",
@@ -103,11 +123,11 @@ class UvRunner:
         return done
 
 
-def dated(cutoff: str) -> list[str]:
-    """uv's option for releases before a date; nothing for all of them."""
+def cutoff_option(cutoff: str) -> list[str]:
+    """uv's option that admits only releases before a date; empty for no limit."""
     return ["--exclude-newer", cutoff] if cutoff else []
 
 
 def output(done: Completed) -> str:
-    """Everything that a command wrote."""
+    """stdout and stderr of a command, as one text."""
     return (done.stdout + b"\n" + done.stderr).decode(errors="replace")

@@ -6,6 +6,7 @@ together, the most telling first. To understand one more kind of file, add a rea
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable
 from dataclasses import fields
 from pathlib import Path
@@ -49,3 +50,25 @@ def _join(values: list[object]) -> object:
         tables = [value for value in values if isinstance(value, dict)]
         return {key: next(t[key] for t in tables if key in t) for key in dict.fromkeys(k for t in tables for k in t)}
     return next((value for value in values if value), values[0])
+
+
+_DIGESTED_IN_ROOT = (
+    *("pyproject.toml", "setup.py", "setup.cfg", "Pipfile", "*.lock"),
+    *("*req*.txt", "*req*.in", "*constraints*.txt"),
+)
+_DIGESTED_BELOW = ("req*/*.txt", "req*/*.in", "*/*req*.txt")
+
+
+def manifest_digest(root: Path) -> str:
+    """A hash of all files that a build may read to determine the project's requirements.
+
+    Two trees with equal manifests have equal digests, whatever else they hold.
+    """
+    digest = hashlib.sha256()
+    patterns = (*_DIGESTED_IN_ROOT, *_DIGESTED_BELOW)
+    paths = {path for pattern in patterns for path in root.glob(pattern) if path.is_file()}
+    for path in sorted(paths):
+        data = path.read_bytes()
+        digest.update(f"{path.relative_to(root).as_posix()} {len(data)}\n".encode())
+        digest.update(data)
+    return digest.hexdigest()

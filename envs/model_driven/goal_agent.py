@@ -1,20 +1,18 @@
-"""Stage 1: a model reads the repository and says how one can tell that it is installed. It never sees stage 2."""
+"""Stage 1: a model reads the repository and proposes goals for its installation. It never sees stage 2."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from pydantic import Field
 
-from excise.agents.messages import Client, Message, Request
+from excise.agents.messages import Message
 from excise.agents.tool import Arguments, Result, Tool, ToolError
-from excise.agents.tool_loop import Limits, converse
-from excise.agents.transcript import Transcript
-from excise.envs.model_driven.goals import Goal, attain, enough, objections
-from excise.envs.model_driven.install_context import Site
+from excise.envs.model_driven.goals import Goal, are_sufficient, check_goal, find_violations
+from excise.envs.model_driven.install_context import InstallContext
+from excise.envs.model_driven.model_access import ModelAccess
 from excise.envs.model_driven.prompts import GOALS_SYSTEM, goals_task
 from excise.envs.model_driven.reading_tools import reading_tools
 from excise.errors import EnvironmentFailure
@@ -28,45 +26,43 @@ class Proposal(Arguments):
     goals: list[Goal] = Field(description="the ten commands")
 
 
-def propose_goals(
-    site: Site, bare: Path, client: Client, opening: Request, limits: Limits, transcript: Transcript, failure: str
-) -> tuple[Goal, ...]:
-    """Commands that fail in the ``bare`` environment and are founded on lines of the sources.
+def propose_goals(context: InstallContext, bare: Path, model: ModelAccess, failure: str) -> tuple[Goal, ...]:
+    """Goals that fail in the ``bare`` environment and name existing lines of the sources as evidence.
 
-    ``opening`` says which model is asked and how; its messages are set here. Raises :class:`EnvironmentFailure`
-    (``vacuous_goals``) where the model brings no such commands, and :class:`excise.errors.AgentError`.
+    ``failure`` is how the installation without a model ended. Raises :class:`EnvironmentFailure` (``vacuous_goals``)
+    if the model proposes too few such goals, and :class:`excise.errors.AgentError`.
     """
-    desk = _Desk(site, bare)
+    review = _ProposalReview(context, bare)
     messages = (
         Message(role="system", content=GOALS_SYSTEM),
-        Message(role="user", content=goals_task(site.repo, failure)),
+        Message(role="user", content=goals_task(context.repo, failure)),
     )
-    with site.checking([bare]) as session:
-        finish = Tool(name="finish", description="Hand in the commands.", arguments=Proposal, run=desk.judge)
+    with context.open_checking([bare]) as session:
+        finish = Tool(name="finish", description="Hand in the commands.", arguments=Proposal, run=review.submit)
         tools: list[Tool[Any]] = [*reading_tools(session), finish]
-        few = replace(limits, max_steps=MAX_STEPS)
-        outcome = converse("goals", client, replace(opening, messages=messages), tools, few, transcript)
-    goals: tuple[Goal, ...] = outcome.value or desk.best
-    if not enough(goals):
+        outcome = model.run_agent("goals", messages, tools, max_steps=MAX_STEPS)
+    goals: tuple[Goal, ...] = outcome.value or review.best
+    if not are_sufficient(goals):
         raise EnvironmentFailure(
-            f"{site.repo.repo}: the model named no commands that tell an installed project from an empty environment "
-            f"({outcome.ended} after {outcome.steps} steps). {desk.last}".strip(),
+            f"{context.repo.repo}: the model named no commands that tell an installed project from an empty "
+            f"environment ({outcome.ended} after {outcome.steps} steps). {review.last_rejection}".strip(),
             reason="vacuous_goals",
         )
     return goals
 
 
-class _Desk:
-    """Judges proposals: form first, then by running them where nothing is installed."""
+class _ProposalReview:
+    """Checks proposals: their form first, then by running the commands where nothing is installed."""
 
-    def __init__(self, site: Site, bare: Path) -> None:
-        self.site, self.bare = site, bare
+    def __init__(self, context: InstallContext, bare: Path) -> None:
+        self.context, self.bare = context, bare
         self.best: tuple[Goal, ...] = ()
-        self.last = ""
+        self.last_rejection = ""
 
-    def judge(self, proposal: Proposal) -> Result:
-        if wrong := objections(proposal.goals, self.line_exists):
-            self.last = f"Its last proposal: {'; '.join(wrong)}."
+    def submit(self, proposal: Proposal) -> Result:
+        """The tool ``finish``: accept a proposal, or raise ``ToolError`` with what is wrong."""
+        if wrong := find_violations(proposal.goals, self.line_exists):
+            self.last_rejection = f"Its last proposal: {'; '.join(wrong)}."
             raise ToolError(f"{'; '.join(wrong)}. Correct this and call finish again with all commands.")
         vacuous = self.vacuous(proposal.goals)
         good = tuple(goal for goal in proposal.goals if goal not in vacuous)
@@ -75,15 +71,17 @@ class _Desk:
         if not vacuous:
             return Result(text="accepted", final=True, value=good)
         listed = "; ".join(goal.cmd for goal in vacuous)
-        self.last = f"These work without any installation: {listed}."
-        raise ToolError(f"{self.last} Replace them and call finish again with all commands.")
+        self.last_rejection = f"These work without any installation: {listed}."
+        raise ToolError(f"{self.last_rejection} Replace them and call finish again with all commands.")
 
     def vacuous(self, goals: Sequence[Goal]) -> list[Goal]:
-        with self.site.checking([self.bare]) as session:
-            return [goal for goal in goals if attain(session, goal)[0]]
+        """Goals that are reached in the bare environment, and so prove nothing."""
+        with self.context.open_checking([self.bare]) as session:
+            return [goal for goal in goals if check_goal(session, goal)[0]]
 
     def line_exists(self, path: str, line: int) -> bool:
-        root = self.site.sources.resolve()
+        """Whether the repository has this line and it is not empty."""
+        root = self.context.sources.resolve()
         file = (root / path).resolve()
         if not file.is_relative_to(root) or not file.is_file():
             return False

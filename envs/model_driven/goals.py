@@ -1,6 +1,6 @@
-"""What an installation must make possible: commands and their answers, each founded on a line of the sources.
+"""Goals: commands that work once a project is installed, each with its expected result and a source line as evidence.
 
-Three of them are shown to the agent that installs, drawn by hash; the others are held out.
+Three of them, chosen by hash, are shown to the agent that installs; the others are held out for verification.
 """
 
 from __future__ import annotations
@@ -17,15 +17,17 @@ from excise.types import Worker, content_id
 
 NUM_GOALS, NUM_VISIBLE = 10, 3
 MIN_TESTS = 4
+"""Minimum number of goals that run tests."""
 MIN_HELD_OUT = 5
-"""Held-out commands that must work."""
+"""Minimum number of held-out goals that the environment must reach."""
 GOAL_TIMEOUT_S = 300.0
+"""Seconds for the command of one goal."""
 _INSTALLS = re.compile(
     r"\b(pip3?|uv|poetry|pdm|conda|mamba|micromamba|apt|apt-get|npm|yarn|hatch|rye|pipx|easy_install)\b"
     r"[^|;&\n]*\b(install|add|sync|update|upgrade|download)\b"
     r"|setup\.py\s+(install|develop)|\buv\s+run\b|\b(tox|nox)\b|\b(curl|wget)\b"
 )
-"""Commands that install, or that make environments of their own."""
+"""Commands that install something or that make environments of their own."""
 
 
 class Goal(Arguments):
@@ -52,8 +54,11 @@ class Goal(Arguments):
         return path.removeprefix("./"), int(line)
 
 
-def objections(goals: Sequence[Goal], line_exists: Callable[[str, int], bool]) -> list[str]:
-    """What is wrong with the form of a proposal, one sentence each; nothing is run."""
+def find_violations(goals: Sequence[Goal], line_exists: Callable[[str, int], bool]) -> list[str]:
+    """Violations of the form that proposed goals must have, one sentence each; no command is run.
+
+    ``line_exists(path, line)`` tells whether the repository has a non-empty line.
+    """
     found = []
     if len(goals) != NUM_GOALS:
         found.append(f"there must be exactly {NUM_GOALS} commands, not {len(goals)}")
@@ -69,36 +74,39 @@ def objections(goals: Sequence[Goal], line_exists: Callable[[str, int], bool]) -
     return found
 
 
-def draw(goals: Sequence[Goal], tree: str) -> tuple[tuple[Goal, ...], tuple[Goal, ...]]:
-    """The visible and the held-out ones; the same for the same sources and goals."""
+def split_goals(goals: Sequence[Goal], tree: str) -> tuple[tuple[Goal, ...], tuple[Goal, ...]]:
+    """Split goals into visible and held-out ones by hash: equal sources and goals are split alike."""
     ranked = sorted(goals, key=lambda goal: content_id("goal", tree, goal.model_dump(mode="json")))
     return tuple(ranked[:NUM_VISIBLE]), tuple(ranked[NUM_VISIBLE:])
 
 
-def enough(goals: Sequence[Goal]) -> bool:
-    """Whether so many are left that they say something."""
+def are_sufficient(goals: Sequence[Goal]) -> bool:
+    """Whether there are enough goals, and enough that run tests, to judge an installation."""
     return len(goals) >= NUM_VISIBLE + MIN_HELD_OUT and sum(g.kind == "unit" for g in goals) >= MIN_TESTS
 
 
-def attain(session: Session, goal: Goal, timeout_s: float = GOAL_TIMEOUT_S) -> tuple[bool, str]:
-    """Run the command in an open session; whether it answers as expected, and the end of its output."""
+def check_goal(session: Session, goal: Goal, timeout_s: float = GOAL_TIMEOUT_S) -> tuple[bool, str]:
+    """Run a goal's command in an open session; return whether it has the expected result, and the end of its output."""
     done = bash(session, goal.cmd, timeout_s)
     text = output_of(done)
     if done.worker is not Worker.OK or done.rc != goal.expect_rc:
-        return False, f"[{said(done)}]\n{text[-1500:]}"
+        return False, f"[{describe_end(done)}]\n{text[-1500:]}"
     if goal.expect_regex and not matches(session, goal.expect_regex, text):
-        return False, f"[{said(done)}, but {goal.expect_regex!r} is not in the output]\n{text[-1500:]}"
+        return False, f"[{describe_end(done)}, but {goal.expect_regex!r} is not in the output]\n{text[-1500:]}"
     return True, text[-1500:]
 
 
 def matches(session: Session, pattern: str, text: str) -> bool:
-    """Whether a stranger's pattern is found; looked for inside the sandbox, where it can take no harm's time."""
+    """Whether the output matches a regular expression.
+
+    The model wrote the expression, so it is evaluated inside the sandbox, where a slow one is killed.
+    """
     argv = ["/bin/grep", "-qPz", "-e", f"(?m){pattern}"]
     return session.exec(argv, timeout_s=20.0, stdin=text[-200_000:].encode(), cwd="/").rc == 0
 
 
 def bash(session: Session, line: str, timeout_s: float) -> Completed:
-    """Run a bash line in the checkout as recipes do: the first failure ends it."""
+    """Run a bash line in the checkout; as in recipes, the first command that fails ends it."""
     return session.exec(["/bin/bash", "-c", f"set -euo pipefail\n{line}"], timeout_s=timeout_s)
 
 
@@ -107,7 +115,7 @@ def output_of(done: Completed) -> str:
     return (done.stdout + (b"\n" if done.stdout and done.stderr else b"") + done.stderr).decode(errors="replace")
 
 
-def said(done: Completed) -> str:
+def describe_end(done: Completed) -> str:
     """How a command ended, in words."""
     if done.worker is Worker.TIMEOUT:
         return "killed: it ran out of time"

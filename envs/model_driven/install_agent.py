@@ -1,32 +1,33 @@
-"""Stage 2: a model installs the repository in a sandbox; what it did is then carried out again from nothing."""
+"""Stage 2: a model installs the repository in a sandbox; its commands are then verified in a fresh one."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from pydantic import Field
 
-from excise.agents.messages import Client, Message, Request
+from excise.agents.messages import Message
 from excise.agents.tool import Arguments, Result, Tool, ToolError
-from excise.agents.tool_loop import Limits, Outcome, converse
-from excise.agents.transcript import Transcript
+from excise.agents.tool_loop import Outcome
 from excise.envs.install.install_job import Installed
-from excise.envs.model_driven.goals import Goal, output_of, said
-from excise.envs.model_driven.mock_files import MAX_BYTES, objection
+from excise.envs.model_driven.goals import Goal, describe_end, output_of
+from excise.envs.model_driven.mock_files import MAX_BYTES, path_violation
+from excise.envs.model_driven.model_access import ModelAccess
 from excise.envs.model_driven.prompts import INSTALL_SYSTEM, install_task
 from excise.envs.model_driven.reading_tools import read_file_tool
-from excise.envs.model_driven.rollback_session import Workshop
-from excise.envs.model_driven.verification import goals_met
+from excise.envs.model_driven.rollback_session import RollbackSession
+from excise.envs.model_driven.verification import check_goals
 from excise.errors import EnvironmentFailure
 from excise.types import Recipe
 
 MAX_STEPS, MAX_ATTEMPTS = 40, 5
 MAX_COMMAND_S = 900.0
+"""Upper limit of the timeout that the model may give a command, in seconds."""
 
 Verify = Callable[[Recipe], Installed]
-"""Carries a recipe out from nothing and verifies what comes of it. Raises :class:`EnvironmentFailure`."""
+"""Builds the environment of a recipe in a fresh sandbox and verifies it. Raises :class:`EnvironmentFailure`."""
 
 
 class Bash(Arguments):
@@ -55,59 +56,57 @@ class Finish(Arguments):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Installation:
-    """How stage 2 ended."""
+class AgentResult:
+    """The result of the install agent."""
 
     installed: Installed | None
-    """The verified environment."""
+    """The verified environment; ``None`` if no attempt succeeded."""
     failure: EnvironmentFailure | None
-    """Why the last attempt failed; ``None`` if none was made."""
+    """Why the last attempt failed; ``None`` if there was no attempt."""
     attempts: int
-    """How often the recipe was handed in."""
+    """Number of recipes that the model submitted."""
     outcome: Outcome
     """The conversation."""
 
 
-def install_with_model(
-    workshop: Workshop,
+def run_install_agent(
+    session: RollbackSession,
     visible: Sequence[Goal],
     verify: Verify,
-    client: Client,
-    opening: Request,
-    limits: Limits,
-    transcript: Transcript,
+    model: ModelAccess,
     failure: str,
-    left_s: Callable[[], float],
-) -> Installation:
-    """Let the model work until a recipe of its is verified, or steps or attempts are used up.
+    remaining_s: Callable[[], float],
+) -> AgentResult:
+    """Let the model work until one of its recipes is verified, or steps or attempts are used up.
 
-    Raises :class:`excise.errors.AgentError`, and :class:`EnvironmentFailure` (``infra``).
+    ``visible`` are the goals that the model is shown, ``failure`` is how the installation without a model ended,
+    ``remaining_s()`` the seconds left in the budget. Raises :class:`excise.errors.AgentError`, and
+    :class:`EnvironmentFailure` (``infra``).
     """
-    bench = _Bench(workshop, visible, verify, left_s)
-    site = workshop.site
+    tools = _InstallTools(session, visible, verify, remaining_s)
+    context = session.context
     messages = (
         Message(role="system", content=INSTALL_SYSTEM),
-        Message(role="user", content=install_task(site.repo, site.recipe, failure, visible)),
+        Message(role="user", content=install_task(context.repo, context.recipe, failure, visible)),
     )
-    opening = replace(opening, messages=messages)
-    outcome = converse("install", client, opening, bench.tools(), replace(limits, max_steps=MAX_STEPS), transcript)
-    return Installation(installed=outcome.value, failure=bench.failure, attempts=bench.attempts, outcome=outcome)
+    outcome = model.run_agent("install", messages, tools.tools(), max_steps=MAX_STEPS)
+    return AgentResult(installed=outcome.value, failure=tools.failure, attempts=tools.attempts, outcome=outcome)
 
 
-class _Bench:
+class _InstallTools:
     """The tools of the install agent."""
 
     def __init__(
-        self, workshop: Workshop, visible: Sequence[Goal], verify: Verify, left_s: Callable[[], float]
+        self, session: RollbackSession, visible: Sequence[Goal], verify: Verify, remaining_s: Callable[[], float]
     ) -> None:
-        self.workshop, self.visible, self.verify, self.left_s = workshop, visible, verify, left_s
+        self.session, self.visible, self.verify, self.remaining_s = session, visible, verify, remaining_s
         self.attempts = 0
         self.failure: EnvironmentFailure | None = None
 
     def tools(self) -> list[Tool[Any]]:
         return [
             Tool(name="bash", description="Run a bash command in /testbed.", arguments=Bash, run=self.bash),
-            read_file_tool(lambda: self.workshop.session),
+            read_file_tool(lambda: self.session.session),
             Tool(name="write_mock", description="Write a stand-in for something that cannot be had.",
                  arguments=WriteMock, run=self.mock),
             Tool(name="snapshot", description="Keep the state, to come back to.", arguments=Nothing, run=self.snapshot),
@@ -117,29 +116,29 @@ class _Bench:
         ]  # fmt: skip
 
     def bash(self, wanted: Bash) -> str:
-        done = self.workshop.bash(wanted.cmd, max(1.0, min(wanted.timeout, self.left_s())))
-        return f"{output_of(done).strip()}\n[{said(done)}]".lstrip()
+        done = self.session.bash(wanted.cmd, max(1.0, min(wanted.timeout, self.remaining_s())))
+        return f"{output_of(done).strip()}\n[{describe_end(done)}]".lstrip()
 
     def mock(self, wanted: WriteMock) -> str:
-        if why_not := objection(wanted.path, self.workshop.site.recipe.packages):
-            raise ToolError(why_not)
-        self.workshop.mock(wanted.path, wanted.reason, wanted.content)
+        if violation := path_violation(wanted.path, self.session.context.recipe.packages):
+            raise ToolError(violation)
+        self.session.write_mock(wanted.path, wanted.reason, wanted.content)
         return f"written; tests that touch {wanted.path} count for less"
 
     def snapshot(self, _: Nothing) -> str:
-        return f"kept; {self.workshop.snapshot() - 1} so far"
+        return f"kept; {self.session.snapshot() - 1} so far"
 
     def rollback(self, _: Nothing) -> str:
-        self.workshop.rollback()
+        self.session.rollback()
         return "back at the state kept last; what was done since is forgotten"
 
     def goals(self, _: Nothing) -> str:
-        with self.workshop.as_it_is() as (env, built):
-            found = goals_met(self.workshop.site, env, built, self.visible)
+        with self.session.current_layers() as (env, built):
+            found = check_goals(self.session.context, env, built, self.visible)
         return "\n".join(f"works: {goal.cmd}" if met else f"FAILS: {goal.cmd}\n{output}" for goal, met, output in found)
 
     def finish(self, _: Finish) -> Result:
-        recipe = self.workshop.recipe()
+        recipe = self.session.recipe()
         if not recipe.commands and not recipe.mocks:
             raise ToolError("nothing was done yet that could be a recipe")
         self.attempts += 1
@@ -151,11 +150,11 @@ class _Bench:
             self.failure = failure
         else:
             return Result(text="verified", final=True, value=installed)
-        left = MAX_ATTEMPTS - self.attempts
-        if left <= 0:
+        remaining = MAX_ATTEMPTS - self.attempts
+        if remaining <= 0:
             return Result(text="no attempts are left", final=True)
-        self.workshop.restart()
+        self.session.restart()
         return Result(
             text=f"The recipe does not hold ({self.failure.reason}): {self.failure}\n"
-            f"Everything is back at the beginning; {left} attempts are left."
+            f"Everything is back at the beginning; {remaining} attempts are left."
         )

@@ -1,4 +1,4 @@
-"""An environment from a recipe of commands alone: a fresh sandbox, an empty environment, nothing of the agent's."""
+"""Makes an environment from a recipe of bash commands alone; nothing that an agent left behind is used."""
 
 from __future__ import annotations
 
@@ -11,60 +11,48 @@ from pathlib import Path
 
 from excise.envs.index.index_relay import IndexRelay
 from excise.envs.install.import_check import check_imports
-from excise.envs.install.install_job import Installed
+from excise.envs.install.install_job import Installed, InstallRequest
 from excise.envs.install.install_sandbox import uv_version
-from excise.envs.install.layer_contents import prune_built_layer, remove_vendored_twins
+from excise.envs.install.layer_contents import prune_built_layer, remove_vendored_copies
 from excise.envs.interpreters import interpreter_of
-from excise.envs.model_driven.checkout_integrity import require_pristine
-from excise.envs.model_driven.goals import output_of, said
-from excise.envs.model_driven.install_context import Site, make_venv
+from excise.envs.model_driven.checkout_integrity import require_no_unowned_modules, require_pristine
+from excise.envs.model_driven.goals import describe_end, output_of
+from excise.envs.model_driven.install_context import InstallContext, make_venv
 from excise.envs.model_driven.mock_files import put_mocks
-from excise.envs.model_driven.strays import require_honest
 from excise.envs.sandbox.host_identity import system_identity
 from excise.envs.sandbox.mount_points import ENV, REPO, open_to_all
 from excise.errors import EnvironmentFailure
-from excise.protocols import Policy, Sandbox, Session
+from excise.protocols import Session
 from excise.system.folders import publish_folder, temporary_folder_beside
 from excise.system.locks import folder_lock
-from excise.types import Environment, Recipe, Repo, Worker, content_id, from_json, to_dict, to_json
+from excise.types import Environment, Repo, Worker, content_id, from_json, to_dict, to_json
 
 VERSION = 1
-"""Raise this when the same recipe would give another environment."""
+"""Part of the cache key. Raise it when the same recipe would give a different environment."""
 
 
-def carry_out(
-    recipe: Recipe,
-    sources: Path,
-    repo: Repo,
-    sandbox: Sandbox,
-    policy: Policy,
-    cache: Path,
-    timeout_s: float,
-    lock: Sequence[str] = (),
-) -> Installed:
-    """Carry out ``recipe.commands``, or take what they made from the cache.
+def install_commands(request: InstallRequest, lock: Sequence[str] = ()) -> Installed:
+    """Run the commands of a recipe in a fresh sandbox and an empty environment, or take the result from the cache.
 
-    ``lock``, where it is given, binds the version of everything that is installed.
+    ``lock``, if given, fixes the version of everything that is installed.
 
     Raises :class:`EnvironmentFailure`: ``unreproducible`` (a command fails), ``source_modified``, ``import_error``
     (the packages do not come from the checkout), ``timeout``, ``oom``, ``infra``.
     """
-    open_to_all(sources)
-    interpreter = interpreter_of(recipe.python)
-    where = (interpreter.version, uv_version(), *system_identity(sandbox))
-    folder = cache / "envs" / content_id("commands", VERSION, repo.tree, to_dict(recipe), where, lock)
+    open_to_all(request.sources)
+    interpreter = interpreter_of(request.recipe.python)
+    platform = (interpreter.version, uv_version(), *system_identity(request.sandbox))
+    inputs = (request.repo.tree, to_dict(request.recipe), platform, lock)
+    folder = request.cache / "envs" / content_id("commands", VERSION, *inputs)
     record = folder / "environment.json"
     with folder_lock(folder):
         if not record.is_file():
-            with temporary_folder_beside(folder) as work, IndexRelay(cache) as relay:
-                site = Site(
-                    sandbox=sandbox, policy=policy, interpreter=interpreter, repo=repo, recipe=recipe, sources=sources,
-                    relay=relay, work=work / "work",
-                )  # fmt: skip
+            with temporary_folder_beside(folder) as work, IndexRelay(request.cache) as relay:
+                context = InstallContext(request=request, interpreter=interpreter, relay=relay, work=work / "work")
                 final = work / "final"
-                for part in (site.work, final):
+                for part in (context.work, final):
                     part.mkdir(mode=0o755)
-                environment = _make(site, final / "env", final / "built", time.monotonic() + timeout_s, lock)
+                environment = _make(context, final / "env", final / "built", lock)
                 (final / "environment.json").write_bytes(to_json(environment, indent=2))
                 shutil.rmtree(folder, ignore_errors=True)
                 publish_folder(final, folder)
@@ -75,30 +63,30 @@ def carry_out(
     )
 
 
-def _make(site: Site, env: Path, built: Path, deadline: float, lock: Sequence[str]) -> Environment:
+def _make(context: InstallContext, env: Path, built: Path, lock: Sequence[str]) -> Environment:
     began = time.monotonic()
-    with site.installing(lock=lock) as session:
-        make_venv(session, site.interpreter)
-        put_mocks(session, site.interpreter, site.recipe.mocks)
-        for line in site.recipe.commands:
-            _run_line(site, session, line, deadline)
-        frozen = freeze(session, site.repo)
+    with context.open_installing(lock=lock) as session:
+        make_venv(session, context.interpreter)
+        put_mocks(session, context.interpreter, context.recipe.mocks)
+        for line in context.recipe.commands:
+            _run_line(context, session, line, began + context.request.timeout_s)
+        frozen = freeze(session, context.repo)
         session.snapshot(ENV, env)
         session.snapshot(REPO, built)
-    require_pristine(built, site.sources, site.repo.repo)
-    files = prune_built_layer(built, site.sources)
-    twins = remove_vendored_twins(env, site.recipe.packages)
-    require_honest(env, built, site)
-    _require_checkout(site, env, built)
-    recipe = site.recipe
-    if twins:
-        line = f"environment: removed vendored copies of the project: {', '.join(twins)}"
+    require_pristine(built, context.sources, context.repo.repo)
+    files = prune_built_layer(built, context.sources)
+    copies = remove_vendored_copies(env, context.recipe.packages)
+    require_no_unowned_modules(env, built, context)
+    _require_checkout(context, env, built)
+    recipe = context.recipe
+    if copies:
+        line = f"environment: removed vendored copies of the project: {', '.join(copies)}"
         recipe = replace(recipe, evidence=(*recipe.evidence, line))
-    parts = (site.repo.tree, to_dict(recipe), site.interpreter.version, frozen, files)
+    parts = (context.repo.tree, to_dict(recipe), context.interpreter.version, frozen, files)
     return Environment(
         env_id=content_id("environment", *parts),
-        repo=site.repo.repo,
-        tree=site.repo.tree,
+        repo=context.repo.repo,
+        tree=context.repo.tree,
         recipe=recipe,
         lock=frozen,
         stage="model",
@@ -107,24 +95,24 @@ def _make(site: Site, env: Path, built: Path, deadline: float, lock: Sequence[st
     )
 
 
-def _run_line(site: Site, session: Session, line: str, deadline: float) -> None:
-    left = deadline - time.monotonic()
-    done = site.install(session, line, left) if left > 0 else None
+def _run_line(context: InstallContext, session: Session, line: str, deadline: float) -> None:
+    remaining_s = deadline - time.monotonic()
+    done = context.run_line(session, line, remaining_s) if remaining_s > 0 else None
     if done is None or done.worker is Worker.TIMEOUT:
-        raise EnvironmentFailure(f"{site.repo.repo}: the recipe ran out of time in `{line[:200]}`", reason="timeout")
+        raise EnvironmentFailure(f"{context.repo.repo}: the recipe ran out of time in `{line[:200]}`", reason="timeout")
     if done.worker is Worker.OK and done.rc == 0:
         return
-    unreachable = done.worker is Worker.OK and bool(site.relay.failures)
+    unreachable = done.worker is Worker.OK and bool(context.relay.failures)
     reason = "infra" if unreachable else {Worker.OK: "unreproducible", Worker.OOM: "oom"}.get(done.worker, "infra")
     raise EnvironmentFailure(
-        f"{site.repo.repo}: run again from nothing, a command of the recipe fails [{said(done)}]: {line[:300]}\n"
-        f"{output_of(done).strip()[-1500:]}",
+        f"{context.repo.repo}: run again from nothing, a command of the recipe fails [{describe_end(done)}]: "
+        f"{line[:300]}\n{output_of(done).strip()[-1500:]}",
         reason=reason,
     )
 
 
 def freeze(session: Session, repo: Repo) -> tuple[str, ...]:
-    """``name==version`` of everything installed but the project itself, sorted."""
+    """``name==version`` of everything installed except the project, sorted."""
     done = session.exec(["/excise/uv", "pip", "freeze", "--python", f"{ENV}/bin/python"], timeout_s=120.0)
     if done.worker is not Worker.OK or done.rc != 0:
         raise EnvironmentFailure(
@@ -134,16 +122,18 @@ def freeze(session: Session, repo: Repo) -> tuple[str, ...]:
     return tuple(sorted(line for line in lines if re.fullmatch(r"[A-Za-z0-9][\w.-]*==\S+", line)))
 
 
-def _require_checkout(site: Site, env: Path, built: Path) -> None:
-    """The packages must import, and from the checkout; a copy of them in the environment is a failure."""
-    repo, packages = site.repo.repo, site.recipe.packages
-    if copies := _copies(env, packages, site.interpreter.minor):
+def _require_checkout(context: InstallContext, env: Path, built: Path) -> None:
+    """Require that the packages import from the checkout and that the environment holds no copy of them."""
+    repo, packages = context.repo.repo, context.recipe.packages
+    if copies := _copies(env, packages, context.interpreter.minor):
         raise EnvironmentFailure(
             f"{repo}: {', '.join(copies)} is installed as a copy of its own in place of the checkout. Install the "
             "checkout itself: pip install -e .",
             reason="import_error",
         )
-    found = check_imports(site.sandbox, site.policy, site.interpreter, site.recipe, [built, site.sources], env)
+    request = context.request
+    layers = [built, request.sources]
+    found = check_imports(request.sandbox, request.policy, context.interpreter, request.recipe, layers, env)
     if found.elsewhere:
         raise EnvironmentFailure(
             f"{repo}: {', '.join(found.elsewhere)} is imported from outside the checkout. Install the checkout itself: "
@@ -156,7 +146,7 @@ def _require_checkout(site: Site, env: Path, built: Path) -> None:
 
 
 def _copies(env: Path, packages: Sequence[str], minor: tuple[int, int]) -> list[str]:
-    """Packages whose source files lie in the environment's own folder."""
+    """Packages whose source files are in the environment's ``site-packages``."""
     library = env / "lib" / f"python{minor[0]}.{minor[1]}" / "site-packages"
-    places = {name: library / name.replace(".", "/") for name in packages}
-    return [n for n, at in places.items() if at.with_name(f"{at.name}.py").exists() or next(at.rglob("*.py"), None)]
+    paths = {name: library / name.replace(".", "/") for name in packages}
+    return [n for n, p in paths.items() if p.with_name(f"{p.name}.py").exists() or next(p.rglob("*.py"), None)]

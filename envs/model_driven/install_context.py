@@ -1,4 +1,4 @@
-"""Opens the sandboxes of one repository: for installing, with the network on, and for checking, with it off."""
+"""Opens the sandboxes of one repository: for installing, with a network, and for checking, without one."""
 
 from __future__ import annotations
 
@@ -8,44 +8,55 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from excise.envs.index.index_relay import IndexRelay
+from excise.envs.install.install_job import InstallRequest
 from excise.envs.install.install_sandbox import CACHE, UV, install_environ, install_mounts
 from excise.envs.interpreters import Interpreter
 from excise.envs.sandbox.mount_points import ENV, base_env, open_to_all, project_mounts
 from excise.errors import EnvironmentFailure
-from excise.protocols import Completed, Mount, Policy, Sandbox, Session
+from excise.protocols import Completed, Mount, Session
 from excise.types import Recipe, Repo, Worker
 
 BIN = "/excise/bin"
-"""``uv``, and a ``pip`` that is uv's."""
+"""Folder inside the sandbox with ``uv``, and with a ``pip`` that calls uv."""
 LOCK = f"{CACHE}/lock.txt"
+"""Path of the lock inside the sandbox."""
 _SHIMS = {"uv": f'exec {UV} "$@"', "pip": f'exec {UV} pip "$@"', "pip3": f'exec {UV} pip "$@"'}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Site:
+class InstallContext:
     """One repository, and how its sandboxes are opened."""
 
-    sandbox: Sandbox
-    """Backend."""
-    policy: Policy
-    """Limits; the network is switched here."""
+    request: InstallRequest
+    """Repository, sources, sandbox and limits. Its recipe gives layout, variables, and how tests are run."""
     interpreter: Interpreter
-    """What the environment is made with."""
-    repo: Repo
-    """The snapshot."""
-    recipe: Recipe
-    """What was planned without a model: layout, variables, how tests are run."""
-    sources: Path
-    """Layer with the pristine sources."""
+    """The environment's interpreter."""
     relay: IndexRelay
-    """The way to the package indexes: what the host knows of them, passwords too, stays outside."""
+    """Access to the package indexes; the host's index settings and passwords stay outside the sandbox."""
     work: Path
-    """Folder for layers, emptied by its owner."""
+    """Folder for layers; whoever made it removes it."""
 
-    def installing(self, env: Sequence[Path] = (), built: Sequence[Path] = (), lock: Sequence[str] = ()) -> Session:
-        """A session with the network on in which checkout and environment can be written.
+    @property
+    def recipe(self) -> Recipe:
+        """The planned recipe."""
+        return self.request.recipe
 
-        ``env`` and ``built`` are layers to start from, topmost first. ``lock`` binds the versions of what is installed.
+    @property
+    def repo(self) -> Repo:
+        """The repository snapshot."""
+        return self.request.repo
+
+    @property
+    def sources(self) -> Path:
+        """Layer with the pristine sources."""
+        return self.request.sources
+
+    def open_installing(
+        self, env: Sequence[Path] = (), built: Sequence[Path] = (), lock: Sequence[str] = ()
+    ) -> Session:
+        """Open a session with a network in which the checkout and the environment can be written.
+
+        ``env`` and ``built`` are layers to start from, topmost first. ``lock`` fixes the versions that are installed.
         """
         recipe = replace(self.recipe, build_network=True)
         mounts = install_mounts(self.interpreter, [*built, self.sources], self.relay, recipe, env)
@@ -61,31 +72,32 @@ class Site:
             session.put(LOCK, "".join(f"{line}\n" for line in lock).encode())
         return session
 
-    def install(self, session: Session, line: str, timeout_s: float) -> Completed:
-        """Run a bash line in an installing session, with the package indexes within reach."""
+    def run_line(self, session: Session, line: str, timeout_s: float) -> Completed:
+        """Run a bash line in an installing session, with access to the package indexes."""
         argv = ("/bin/bash", "-c", f"set -euo pipefail\n{line}")
         return session.exec(self.relay.command(str(self.interpreter.executable), argv), timeout_s=timeout_s)
 
-    def checking(self, env: Sequence[Path], built: Sequence[Path] = (), extra: Sequence[Mount] = ()) -> Session:
-        """A session as tests get it: no network, a read-only environment."""
+    def open_checking(self, env: Sequence[Path], built: Sequence[Path] = (), extra: Sequence[Mount] = ()) -> Session:
+        """Open a session as tests get it: without a network, the environment read-only."""
         mounts = project_mounts(self.interpreter, [*built, self.sources], env)
         variables = base_env() | dict(self.recipe.env)
         return self._open([*mounts, *extra], variables, network=False)
 
     def _open(self, mounts: Sequence[Mount], variables: Mapping[str, str], *, network: bool) -> Session:
-        policy = replace(self.policy, network=network)
-        return self.sandbox.open(mounts, policy, env=variables, system_packages=self.recipe.system_packages)
+        policy = replace(self.request.policy, network=network)
+        packages = self.recipe.system_packages
+        return self.request.sandbox.open(mounts, policy, env=variables, system_packages=packages)
 
     def new_layer(self, name: str) -> Path:
-        """A new folder for a layer."""
+        """Make a folder for a layer."""
         folder = Path(tempfile.mkdtemp(dir=self.work, prefix=f"{name}-"))
         folder.chmod(0o755)
         return folder
 
-    def bare(self) -> Path:
-        """A layer with an environment that holds nothing but the interpreter."""
+    def bare_environment(self) -> Path:
+        """Make a layer with an environment that holds only the interpreter."""
         layer = self.new_layer("bare")
-        with self.installing() as session:
+        with self.open_installing() as session:
             make_venv(session, self.interpreter)
             session.snapshot(ENV, layer)
         return layer

@@ -1,8 +1,8 @@
-"""Stand-ins for what cannot be had, in a folder of their own behind everything else on the import path.
+"""Mocks: modules and files that stand in for what a sandbox cannot have, last on the import path.
 
-The ledger says which tests touch one: they are no ground for tasks. A test touches a mock if, while it runs in this
-process, a function of a mock is called or a file of it is opened, or if the test's own file imports it. What
-a test does with mocks in processes of its own is seen only by the last of these.
+Tests that use a mock are recorded in the environment, and no task is made from them. A test uses a mock if a function
+of the mock is called or one of its files is opened while the test runs, or if the test's own file imports it. Use in a
+subprocess of the test is detected only by the last of these.
 """
 
 from __future__ import annotations
@@ -14,35 +14,38 @@ from pathlib import Path, PurePosixPath
 
 from excise.envs.interpreters import Interpreter
 from excise.envs.model_driven.goals import output_of
-from excise.envs.model_driven.install_context import Site
+from excise.envs.model_driven.install_context import InstallContext
 from excise.envs.sandbox.mount_points import ENV
 from excise.errors import EnvironmentFailure
 from excise.protocols import Mount, Session
 from excise.types import Worker
 
 MOCKS = f"{ENV}/excise-mocks"
-"""Where mocks lie; they come last on ``sys.path``."""
+"""Folder of the mocks inside the sandbox; it is last on ``sys.path``."""
 MAX_BYTES = 200_000
+"""Maximum size of one mock."""
 _PROBE = "/excise/touch"
 _PROGRAM = Path(__file__).resolve().parent / "inside"
-_NEVER = frozenset({"pytest", "_pytest", "pluggy", "coverage", "conftest", "sitecustomize", "usercustomize", "excise"})
+_NOT_MOCKABLE = frozenset(
+    {"pytest", "_pytest", "pluggy", "coverage", "conftest", "sitecustomize", "usercustomize", "excise"}
+)
 
 
-def objection(path: str, packages: Iterable[str]) -> str:
-    """Why a mock may not have this path inside the folder of mocks; empty if it may."""
+def path_violation(path: str, packages: Iterable[str]) -> str:
+    """Why a mock may not have this path inside the folder of mocks; empty if it is allowed."""
     parts = PurePosixPath(path).parts
     if not re.fullmatch(r"[\w.-]+(/[\w.-]+)*", path) or {"..", "."} & set(path.split("/")):
         return "write a path inside the folder of mocks, for example redis/__init__.py"
     top = parts[0].removesuffix(".py")
     if top in {name.partition(".")[0] for name in packages}:
         return f"{top} is the package under test and is never mocked"
-    if top in _NEVER or re.search(r"\.(dist-info|egg-info|pth|egg-link)$", parts[0]):
+    if top in _NOT_MOCKABLE or re.search(r"\.(dist-info|egg-info|pth|egg-link)$", parts[0]):
         return f"{parts[0]} would steer the tests instead of standing in for something"
     return ""
 
 
 def put_mocks(session: Session, interpreter: Interpreter, mocks: Sequence[tuple[str, str]]) -> None:
-    """Write mocks into the environment, and the line that puts them last on the import path."""
+    """Write mocks into the environment, and the ``.pth`` line that puts them last on the import path."""
     if not mocks:
         return
     major, minor = interpreter.minor
@@ -51,40 +54,49 @@ def put_mocks(session: Session, interpreter: Interpreter, mocks: Sequence[tuple[
         session.put(f"{MOCKS}/{path}", content.encode())
 
 
-def tests_touching(
-    site: Site, env: Sequence[Path], built: Sequence[Path], tests: Sequence[str], names: Iterable[str], timeout_s: float
+def tests_using_mocks(
+    context: InstallContext,
+    env: Sequence[Path],
+    built: Sequence[Path],
+    tests: Sequence[str],
+    names: Iterable[str],
+    timeout_s: float,
 ) -> tuple[str, ...]:
-    """Ids among ``tests`` that touch a mock; ``names`` are the paths of the mocks.
+    """Ids among ``tests`` that use a mock; ``names`` are the paths of the mocks.
 
-    Runs the tests once, watched, in a fresh sandbox. Raises :class:`EnvironmentFailure` (``timeout``,
-    ``unreproducible``) if that run comes to no end.
+    Runs the tests once in a fresh sandbox, with a plugin that records the use of mocks. Raises
+    :class:`EnvironmentFailure` (``timeout``, ``unreproducible``) if that run does not finish.
     """
     modules = {PurePosixPath(name).parts[0].removesuffix(".py") for name in names}
-    seen = _watched(site, env, built, timeout_s)
-    named = {path for path in {_file(test) for test in tests} if _imports(site.sources / path, modules)}
-    return tuple(sorted(test for test in tests if seen.get(test) or _file(test) in named))
+    used = _record_mock_use(context, env, built, timeout_s)
+    named = {path for path in {_file(test) for test in tests} if _imports(context.sources / path, modules)}
+    return tuple(sorted(test for test in tests if used.get(test) or _file(test) in named))
 
 
-def _watched(site: Site, env: Sequence[Path], built: Sequence[Path], timeout_s: float) -> Mapping[str, object]:
+def _record_mock_use(
+    context: InstallContext, env: Sequence[Path], built: Sequence[Path], timeout_s: float
+) -> Mapping[str, object]:
     probe = [Mount(target=_PROBE, layers=(str(_PROGRAM),))]
     arguments = ["-p", "excise_touch", "-p", "no:cacheprovider", "-q", "--rootdir", "/testbed", "-o", "addopts="]
-    arguments += ["--continue-on-collection-errors", *site.recipe.test_args, *site.recipe.test_paths]
-    with site.checking(env, built, probe) as session:
+    arguments += ["--continue-on-collection-errors", *context.recipe.test_args, *context.recipe.test_paths]
+    with context.open_checking(env, built, probe) as session:
         done = session.exec(
             [f"{ENV}/bin/python", "-m", "pytest", *arguments],
             timeout_s=timeout_s,
             env={"PYTHONPATH": _PROBE, "EXCISE_MOCKS": MOCKS, "EXCISE_TOUCHED": "/excise/out/touched.json"},
         )
         if done.worker is Worker.TIMEOUT:
-            raise EnvironmentFailure(f"{site.repo.repo}: the tests, watched for mocks, took too long", reason="timeout")
+            raise EnvironmentFailure(
+                f"{context.repo.repo}: the tests, watched for mocks, took too long", reason="timeout"
+            )
         try:
-            seen = json.loads(session.get("/excise/out/touched.json"))
+            used = json.loads(session.get("/excise/out/touched.json"))
         except (FileNotFoundError, ValueError):
             detail = output_of(done).strip()[-500:]
             raise EnvironmentFailure(
-                f"{site.repo.repo}: which tests touch a mock cannot be found out: {detail}", reason="unreproducible"
+                f"{context.repo.repo}: which tests touch a mock cannot be found out: {detail}", reason="unreproducible"
             ) from None
-    return seen if isinstance(seen, dict) else {}
+    return used if isinstance(used, dict) else {}
 
 
 def _file(test: str) -> str:
@@ -92,7 +104,7 @@ def _file(test: str) -> str:
 
 
 def _imports(path: Path, modules: Iterable[str]) -> bool:
-    """Whether a test's file has an import statement with one of the names."""
+    """Whether a test file imports one of the modules."""
     try:
         text = path.read_text(encoding="utf-8", errors="replace")
     except OSError:

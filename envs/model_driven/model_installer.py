@@ -1,4 +1,4 @@
-"""Stages 1 to 3 for one repository: goals, installation, verification, in one budget and one transcript."""
+"""Installs one repository with a model: goals, installation and verification, in one budget and one transcript."""
 
 from __future__ import annotations
 
@@ -14,112 +14,104 @@ from excise.agents.tool_loop import Limits
 from excise.agents.transcript import Transcript
 from excise.config import ModelSettings
 from excise.envs.index.index_relay import IndexRelay
-from excise.envs.install.install_job import Installed
+from excise.envs.install.install_job import Installed, InstallRequest
 from excise.envs.interpreters import interpreter_of
 from excise.envs.model_driven.goal_agent import propose_goals
-from excise.envs.model_driven.goals import draw
-from excise.envs.model_driven.install_agent import Installation, install_with_model
-from excise.envs.model_driven.install_commands import carry_out
-from excise.envs.model_driven.install_context import Site
-from excise.envs.model_driven.rollback_session import Workshop
+from excise.envs.model_driven.goals import split_goals
+from excise.envs.model_driven.install_agent import AgentResult, run_install_agent
+from excise.envs.model_driven.install_commands import install_commands
+from excise.envs.model_driven.install_context import InstallContext
+from excise.envs.model_driven.model_access import ModelAccess
+from excise.envs.model_driven.rollback_session import RollbackSession
 from excise.envs.model_driven.verification import Suite, verify
 from excise.errors import AgentError, EnvironmentFailure
-from excise.protocols import Policy, Sandbox
-from excise.types import Recipe, Repo
+from excise.types import Recipe
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Job:
+class ModelInstallRequest:
     """Everything that one model-driven installation needs."""
 
-    repo: Repo
-    """The snapshot."""
-    sources: Path
-    """Its layer."""
-    recipe: Recipe
-    """What was planned without a model."""
+    install: InstallRequest
+    """What to install and where; its recipe is the one planned without a model, its timeout is for one attempt."""
     failure: str
-    """How that ended: class and sentence."""
-    sandbox: Sandbox
-    """Backend."""
-    policy: Policy
-    """Limits of installing and checking sessions."""
+    """Class and message of the failure of the installation without a model."""
     suite: Suite
-    """Runs the tests."""
-    cache: Path
-    """Cache folder; environments are kept in it."""
-    install_timeout_s: float
-    """Wall seconds for carrying a recipe out."""
+    """Runs the project's tests."""
     suite_timeout_s: float
-    """Wall seconds for one run of the tests."""
+    """Wall-clock seconds for one run of the tests."""
     model: ModelSettings
     """Which model, and its limits."""
 
 
-def mend(job: Job, client: Client, meter: Meter, transcript: Transcript) -> Installed:
-    """A verified environment made by a model.
+def install_with_model(request: ModelInstallRequest, client: Client, meter: Meter, transcript: Transcript) -> Installed:
+    """Return a verified environment that a model installed.
 
-    ``client`` answers (over the network or from a recording), ``meter`` counts. Raises :class:`EnvironmentFailure`
-    with a class: ``vacuous_goals``, ``budget``, ``infra`` (no answer can be had), or that of the last attempt.
+    ``client`` answers (over the network or from a recording), ``meter`` counts the budget. Raises
+    :class:`EnvironmentFailure` with a class: ``vacuous_goals``, ``budget``, ``infra`` (no answer can be had), or that
+    of the last attempt.
     """
-    job.cache.mkdir(parents=True, exist_ok=True)
-    folder = Path(tempfile.mkdtemp(dir=job.cache, prefix=".model-"))
-    folder.chmod(0o711)  # layers in it are open to all
+    cache, repo = request.install.cache, request.install.repo
+    cache.mkdir(parents=True, exist_ok=True)
+    folder = Path(tempfile.mkdtemp(dir=cache, prefix=".model-"))
+    folder.chmod(0o711)  # the layers in it are readable by all users
     try:
         (folder / "layers").mkdir(mode=0o755)
-        with IndexRelay(job.cache) as relay:
-            return _mend(job, client, meter, transcript, folder / "layers", relay)
+        with IndexRelay(cache) as relay:
+            context = InstallContext(
+                request=replace(request.install, recipe=replace(request.install.recipe, requirements=())),
+                interpreter=interpreter_of(request.install.recipe.python),
+                relay=relay,
+                work=folder / "layers",
+            )
+            return _install(request, context, _access(request.model, client, transcript), meter)
     except AgentError as error:
         reason = "budget" if error.reason == "budget" else "infra"
-        raise EnvironmentFailure(f"{job.repo.repo}: {error}", reason=reason) from error
+        raise EnvironmentFailure(f"{repo.repo}: {error}", reason=reason) from error
     finally:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def _mend(job: Job, client: Client, meter: Meter, transcript: Transcript, work: Path, relay: IndexRelay) -> Installed:
-    site = Site(
-        sandbox=job.sandbox, policy=job.policy, interpreter=interpreter_of(job.recipe.python), repo=job.repo,
-        recipe=replace(job.recipe, requirements=()), sources=job.sources, relay=relay, work=work,
-    )  # fmt: skip
-    opening = Request(
-        model=job.model.model,
+def _access(settings: ModelSettings, client: Client, transcript: Transcript) -> ModelAccess:
+    template = Request(
+        model=settings.model,
         messages=(),
-        temperature=job.model.temperature,
-        max_reply_tokens=job.model.max_reply_tokens,
+        temperature=settings.temperature,
+        max_reply_tokens=settings.max_reply_tokens,
     )
     limits = Limits(
-        context_chars=job.model.context_chars, result_chars=max(1000, min(12_000, job.model.context_chars // 8))
+        context_chars=settings.context_chars, result_chars=max(1000, min(12_000, settings.context_chars // 8))
     )
-    bare = site.bare()
-    goals = propose_goals(site, bare, client, opening, limits, transcript, job.failure)
-    visible, held_out = draw(goals, job.repo.tree)
+    return ModelAccess(client=client, template=template, limits=limits, transcript=transcript)
+
+
+def _install(request: ModelInstallRequest, context: InstallContext, model: ModelAccess, meter: Meter) -> Installed:
+    install = request.install
+    bare = context.bare_environment()
+    goals = propose_goals(context, bare, model, request.failure)
+    visible, held_out = split_goals(goals, install.repo.tree)
 
     def verified(recipe: Recipe) -> Installed:
-        seconds = min(job.install_timeout_s, max(1.0, meter.left_s()))
-        installed = carry_out(recipe, job.sources, job.repo, job.sandbox, job.policy, job.cache, seconds)
-        return verify(installed, site, visible, held_out, job.suite, job.suite_timeout_s)
+        timeout_s = min(install.timeout_s, max(1.0, meter.left_s()))
+        installed = install_commands(replace(install, recipe=recipe, timeout_s=timeout_s))
+        return verify(installed, context, visible, held_out, request.suite, request.suite_timeout_s)
 
-    with Workshop(replace(site, recipe=job.recipe), bare) as workshop:
-        ended = install_with_model(
-            workshop, visible, verified, client, opening, limits, transcript, job.failure, meter.left_s
-        )
-    if ended.installed is None:
-        raise _failure(job, ended, relay.failures)
-    line = f"model: {job.model.model}, {ended.outcome.steps} steps, attempt {ended.attempts}"
-    environment = ended.installed.environment
+    with RollbackSession(replace(context, request=install), bare) as session:
+        result = run_install_agent(session, visible, verified, model, request.failure, meter.left_s)
+    if result.installed is None:
+        raise _failure(request, result, context.relay.failures)
+    line = f"model: {request.model.model}, {result.outcome.steps} steps, attempt {result.attempts}"
+    environment = result.installed.environment
     recipe = replace(environment.recipe, evidence=(*environment.recipe.evidence, line))
-    return replace(ended.installed, environment=replace(environment, recipe=recipe))
+    return replace(result.installed, environment=replace(environment, recipe=recipe))
 
 
-def _failure(job: Job, ended: Installation, unreachable: Sequence[str]) -> EnvironmentFailure:
-    """The class of the last attempt; where steps ran out before any was made, that of a budget.
-
-    Where a package index did not answer on the way, nothing was found out.
-    """
-    outcome = ended.outcome
-    how = f"The model did not install it: {outcome.ended} after {outcome.steps} steps, {ended.attempts} attempts."
-    if unreachable:
-        return EnvironmentFailure(f"{job.repo.repo}: {how} A package index failed: {unreachable[0]}", reason="infra")
-    if ended.failure is None:
-        return EnvironmentFailure(f"{job.repo.repo}: {how} Before the model: {job.failure}", reason="budget")
-    return EnvironmentFailure(f"{ended.failure}\n{how}", reason=ended.failure.reason)
+def _failure(request: ModelInstallRequest, result: AgentResult, index_failures: Sequence[str]) -> EnvironmentFailure:
+    """The failure of the last attempt; ``budget`` if there was no attempt, ``infra`` if a package index failed."""
+    outcome, repo = result.outcome, request.install.repo.repo
+    how = f"The model did not install it: {outcome.ended} after {outcome.steps} steps, {result.attempts} attempts."
+    if index_failures:
+        return EnvironmentFailure(f"{repo}: {how} A package index failed: {index_failures[0]}", reason="infra")
+    if result.failure is None:
+        return EnvironmentFailure(f"{repo}: {how} Before the model: {request.failure}", reason="budget")
+    return EnvironmentFailure(f"{result.failure}\n{how}", reason=result.failure.reason)

@@ -1,4 +1,4 @@
-"""What the two agents are told. A change here is a change of :data:`VERSION`."""
+"""Prompts of the two agents. Raise :data:`VERSION` with every change."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from excise.envs.model_driven.goals import MIN_TESTS, NUM_GOALS, Goal
 from excise.types import Recipe, Repo
 
 VERSION = 1
-"""Part of the key under which answers are kept."""
+"""Part of the cache key of model-driven installations."""
 
 GOALS_SYSTEM = f"""You read a Python repository and decide how one can tell that it was installed properly.
 You only read; you install nothing and run nothing. End by calling finish with exactly {NUM_GOALS} bash commands that
@@ -39,12 +39,12 @@ from the beginning; there are few attempts."""
 
 
 def goals_task(repo: Repo, failure: str) -> str:
-    """First message for the goal agent."""
+    """First user message of the goal agent."""
     return f"The repository is {repo.repo} {repo.version}. Installing it by its manifests alone ended with: {failure}"
 
 
 def install_task(repo: Repo, recipe: Recipe, failure: str, visible: Sequence[Goal]) -> str:
-    """First message for the install agent."""
+    """First user message of the install agent."""
     checks = "\n".join(f"- {g.cmd}   (status {g.expect_rc}, output matches {g.expect_regex!r})" for g in visible)
     asked = ", ".join(recipe.requirements) or "nothing"
     system = f"\nSystem packages that its files mention: {', '.join(recipe.system_packages)}. They cannot be installed."

@@ -1,4 +1,4 @@
-"""Tools that read a repository inside an open session and change nothing."""
+"""Read-only tools of agents: list, read and search files inside an open sandbox session."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class Search(Arguments):
 
 
 def read_file_tool(session_of: Callable[[], Session]) -> Tool[ReadFile]:
-    """``read_file`` for the session that ``session_of()`` gives."""
+    """The tool ``read_file``, for the session that ``session_of()`` returns at the time of a call."""
 
     def read(wanted: ReadFile) -> str:
         last = wanted.start + wanted.lines - 1
@@ -58,7 +58,7 @@ def read_file_tool(session_of: Callable[[], Session]) -> Tool[ReadFile]:
 
 
 def reading_tools(session: Session) -> list[Tool[Any]]:
-    """``list_files``, ``read_file`` and ``search``."""
+    """The tools ``list_files``, ``read_file`` and ``search``."""
 
     def listed(wanted: ListFiles) -> str:
         return _run(session, "find", wanted.path, "-maxdepth", str(wanted.depth), "-not", "-path", "*/.git/*",
@@ -75,7 +75,7 @@ def reading_tools(session: Session) -> list[Tool[Any]]:
 
 
 def _run(session: Session, *argv: str, pipe: str, none: int = 0) -> str:
-    """The output of one program through another; ``none`` is its status for finding nothing."""
+    """Run ``argv | pipe``; ``none`` is the exit status with which ``argv`` reports that it found nothing."""
     script = f'set -o pipefail; "$@" | {pipe}'
     done = session.exec(["/bin/bash", "-c", script, "bash", *argv], timeout_s=_READ_TIMEOUT_S, cwd=REPO)
     if done.worker is not Worker.OK:

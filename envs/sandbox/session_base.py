@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import os
 import shutil
-import stat
 import subprocess
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from excise.envs.sandbox.overlay_layers import changed_paths, find_in_layers
 from excise.errors import SandboxError
 from excise.protocols import Completed, Mount, Session
 
@@ -107,65 +107,13 @@ class CommonSession:
             self.snapshot(target, layer)
             before.mkdir()
             after.mkdir()
-            for path in changed(layer, mount.layers):
-                keep(find(path, mount.layers), before / path)
-                keep(layer / path, after / path)
+            for path in changed_paths(layer, mount.layers):
+                _copy(find_in_layers(path, mount.layers), before / path)
+                _copy(layer / path, after / path)
             return compare(Path(folder))
 
 
-def whiteout(path: Path) -> bool:
-    """Whether this is the mark of a deleted file."""
-    found = path.lstat()
-    return stat.S_ISCHR(found.st_mode) and found.st_rdev == 0
-
-
-def opaque(folder: Path) -> bool:
-    """Whether the folder hides all that lower layers have in its place."""
-    names = os.listxattr(folder, follow_symlinks=False)
-    return any(name.endswith("overlay.opaque") for name in names)
-
-
-def changed(layer: Path, lower: Sequence[str]) -> list[str]:
-    """Paths of files that the layer brings, or hides of the layers below; sorted."""
-    found: set[str] = set()
-    for folder, folders, files in os.walk(layer):
-        here = Path(folder)
-        inside = here.relative_to(layer)
-        if opaque(here):
-            found |= below(inside, lower)
-        for name in (*files, *(n for n in folders if (here / n).is_symlink())):
-            found.add(str(inside / name))
-            found |= below(inside / name, lower)
-    return sorted(found)
-
-
-def below(inside: Path, lower: Sequence[str]) -> set[str]:
-    """Files of the layers at or below a path."""
-    found: set[str] = set()
-    for layer in lower:
-        root = Path(layer, inside)
-        if root.is_dir() and not root.is_symlink():
-            for folder, _, files in os.walk(root):
-                found |= {str(Path(folder, name).relative_to(layer)) for name in files}
-    return found
-
-
-def find(path: str, layers: Sequence[str]) -> Path:
-    """Where the topmost of the layers has a path; a path that does not exist if none has."""
-    for layer in layers:
-        parts = Path(path).parts
-        steps = [Path(layer, *parts[: n + 1]) for n in range(len(parts))]
-        there = [step for step in steps if os.path.lexists(step)]
-        if there and whiteout(there[-1]):
-            break
-        if len(there) == len(steps):
-            return steps[-1]
-        if any(opaque(step) for step in there if step.is_dir() and not step.is_symlink()):
-            break
-    return Path(os.devnull, "nothing")
-
-
-def keep(source: Path, target: Path) -> None:
+def _copy(source: Path, target: Path) -> None:
     """Copy a file or a link, if there is one."""
     if not os.path.lexists(source) or not (source.is_symlink() or source.is_file()):
         return

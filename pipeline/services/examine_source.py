@@ -6,7 +6,7 @@ import time
 from dataclasses import dataclass, field
 
 from excise.config import Settings
-from excise.envs.install.advice import advice_for
+from excise.envs.install.failure_classes import advice_for
 from excise.pipeline.stages.environment_stage import Sourced, baseline_stage, environment_stage, fetch
 from excise.pipeline.stages.error_boundary import rejection_of
 from excise.pipeline.stages.model_stage import may_mend, model_stage

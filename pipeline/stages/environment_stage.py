@@ -10,11 +10,11 @@ from pathlib import Path
 
 from excise.config import Settings
 from excise.datasets.store import Store
-from excise.envs.install.coverage_layer import tool_layer
+from excise.envs.install.coverage_layer import coverage_layer
 from excise.envs.install.install import install
-from excise.envs.install.install_job import Installed
+from excise.envs.install.install_job import Installed, InstallRequest
 from excise.envs.interpreters import find_interpreters
-from excise.envs.model_driven.install_commands import carry_out
+from excise.envs.model_driven.install_commands import install_commands
 from excise.envs.plan.plan_recipe import plan
 from excise.envs.sandbox.mount_points import open_to_all
 from excise.envs.sandboxes import get_sandbox
@@ -191,18 +191,31 @@ def install_recipe(
 
     Raises :class:`EnvironmentFailure`.
     """
-    sandbox, policy, verdict = sandbox_of(settings), install_policy(settings), settings.verdict
-    common = (recipe, Path(sourced.layer), sourced.repo, sandbox, policy, settings.cache, verdict.install_timeout_s)
+    verdict = settings.verdict
+    request = install_request(settings, recipe, sourced)
 
     def missing(installed: Installed) -> tuple[str, ...]:
         return missing_modules(workbench(settings, as_prepared(settings, sourced, installed)))
 
     with deadline(3 * verdict.install_timeout_s + GRACE_S, f"Installing {sourced.repo.repo}"):
         if recipe.commands or recipe.mocks:
-            installed = carry_out(*common, made.lock if made else ())
+            installed = install_commands(request, made.lock if made else ())
         else:
-            installed = install(*common, missing, made=made)
+            installed = install(request, missing_modules=missing, previous=made)
     return as_prepared(settings, sourced, installed)
+
+
+def install_request(settings: Settings, recipe: Recipe, sourced: Sourced) -> InstallRequest:
+    """The installation of a recipe for these sources, with the sandbox and limits of the settings."""
+    return InstallRequest(
+        recipe=recipe,
+        repo=sourced.repo,
+        sources=Path(sourced.layer),
+        sandbox=sandbox_of(settings),
+        policy=install_policy(settings),
+        cache=settings.cache,
+        timeout_s=settings.verdict.install_timeout_s,
+    )
 
 
 def install_policy(settings: Settings) -> Policy:
@@ -225,7 +238,7 @@ def as_prepared(settings: Settings, sourced: Sourced, installed: Installed) -> P
         built=str(installed.built_layer),
         env=str(installed.env_layer),
         pyc=str(empty),
-        tools=str(tool_layer(installed.environment.recipe.python, settings.cache)),
+        tools=str(coverage_layer(installed.environment.recipe.python, settings.cache)),
     )
     return Prepared(repo=sourced.repo, environment=installed.environment, layers=layers)
 

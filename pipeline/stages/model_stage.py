@@ -13,7 +13,7 @@ from excise.agents.replay import Recording, ReplayClient, ReplayTranscript
 from excise.agents.transcript import Transcript
 from excise.config import ModelSettings, Settings
 from excise.envs.install.install_job import Installed
-from excise.envs.model_driven.model_installer import Job, mend
+from excise.envs.model_driven.model_installer import ModelInstallRequest, install_with_model
 from excise.envs.model_driven.prompts import VERSION
 from excise.errors import AgentError, EnvironmentFailure
 from excise.pipeline.deadline import deadline
@@ -22,9 +22,8 @@ from excise.pipeline.stages.environment_stage import (
     as_prepared,
     baseline_stage,
     install_options,
-    install_policy,
+    install_request,
     known_environment,
-    sandbox_of,
     stage0_recipe,
     workbench,
 )
@@ -58,16 +57,17 @@ def model_stage(settings: Settings, spec: SourceSpec, sourced: Sourced, refused:
     if (known := known_environment(cache, "model", key, repo)) is not None:
         return known
     recipe = stage0_recipe(settings, spec, sourced)
-    job = Job(
-        repo=repo, sources=Path(sourced.layer), recipe=recipe, failure=steady(f"{refused.reason}: {refused.detail}"),
-        sandbox=sandbox_of(settings), policy=install_policy(settings), suite=ProjectSuite(settings, sourced),
-        cache=settings.cache, install_timeout_s=verdict.install_timeout_s, suite_timeout_s=verdict.suite_timeout_s,
+    request = ModelInstallRequest(
+        install=install_request(settings, recipe, sourced),
+        failure=steady(f"{refused.reason}: {refused.detail}"),
+        suite=ProjectSuite(settings, sourced),
+        suite_timeout_s=verdict.suite_timeout_s,
         model=settings.model,
-    )  # fmt: skip
+    )
     limit = settings.model.max_wall_s + 6 * verdict.suite_timeout_s + verdict.install_timeout_s + GRACE_S
     try:
         with deadline(limit, f"Installing {repo.repo} with {settings.model.model}"):
-            installed = _run(job, settings, key)
+            installed = _run(request, settings, key)
     except EnvironmentFailure as failure:
         remember(cache, "model", key, repo.repo, failure)
         raise
@@ -76,7 +76,7 @@ def model_stage(settings: Settings, spec: SourceSpec, sourced: Sourced, refused:
     return prepared
 
 
-def _run(job: Job, settings: Settings, key: str) -> Installed:
+def _run(request: ModelInstallRequest, settings: Settings, key: str) -> Installed:
     """With the model's endpoint, or with the recording that is to be replayed."""
     path = settings.cache / "transcripts" / f"{key}.jsonl"
     meter = Meter(budget_of(settings.model))
@@ -84,12 +84,12 @@ def _run(job: Job, settings: Settings, key: str) -> Installed:
         if settings.model.replay is not None:
             recording = Recording(_recorded(settings.model.replay, path.name))
             with ReplayTranscript(path, recording) as transcript:
-                return mend(job, ReplayClient(recording), Meter(Budget()), transcript)
+                return install_with_model(request, ReplayClient(recording), Meter(Budget()), transcript)
         client: Client = _endpoint(settings.model, meter)
     except AgentError as error:
         raise EnvironmentFailure(str(error), reason="infra") from error
     with Transcript(path) as transcript:
-        return mend(job, client, meter, transcript)
+        return install_with_model(request, client, meter, transcript)
 
 
 def _endpoint(model: ModelSettings, meter: Meter) -> Client:

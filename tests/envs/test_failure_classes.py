@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from excise.envs.install.advice import ADVICE, advice_for
-from excise.envs.install.failure_classes import cause_of, main_cause, reason_of_import
-from excise.envs.install.system_packages import not_installed, packages_for, wanted, what_to_install
+from excise.envs.install.failure_classes import ADVICE, advice_for, cause_of, main_cause, reason_of_import
+from excise.envs.install.system_packages import missing_files_in, not_installed, packages_for, what_to_install
 
 MESSAGES = {
     "service_required": [
@@ -92,7 +91,7 @@ def test_an_import_that_misses_a_library_is_no_fault_of_the_project() -> None:
     ],
 )
 def test_what_is_missing_has_a_name_and_mostly_a_package(output: str, named: str, packages: str) -> None:
-    assert wanted(output) == (named,)
+    assert missing_files_in(output) == (named,)
     assert packages_for(output) == tuple(packages.split())
 
 

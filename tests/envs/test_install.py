@@ -17,7 +17,7 @@ from excise.envs.install.import_check import check_imports
 from excise.envs.install.install import install
 from excise.envs.install.install_attempts import first_attempt, next_attempt, relax
 from excise.envs.install.install_failures import InstallFailure, classify
-from excise.envs.install.install_job import Installed
+from excise.envs.install.install_job import Installed, InstallRequest
 from excise.envs.install.install_sandbox import install_environ
 from excise.envs.install.layer_contents import prune_built_layer
 from excise.envs.interpreters import choose, find_interpreters
@@ -50,7 +50,17 @@ def build(tmp_path: Path, files: dict[str, str], timeout_s: float = 300.0, **cha
 
 def install_or_skip(recipe: Recipe, root: Path, repo: Repo, tmp_path: Path, timeout_s: float) -> Installed:
     try:
-        return install(recipe, root, repo, SANDBOX, POLICY, tmp_path / "cache", timeout_s)
+        return install(
+            InstallRequest(
+                recipe=recipe,
+                repo=repo,
+                sources=root,
+                sandbox=SANDBOX,
+                policy=POLICY,
+                cache=tmp_path / "cache",
+                timeout_s=timeout_s,
+            )
+        )
     except EnvironmentFailure as failure:
         if failure.reason == "infra":
             pytest.skip(f"no package index: {failure}")

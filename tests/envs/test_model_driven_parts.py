@@ -1,4 +1,4 @@
-"""Parts of the model-driven installer by themselves: goals, changes, strays, mocks, Dockerfile lines."""
+"""Parts of the model-driven installer: goals, checks of the checkout, mocks, Dockerfile lines."""
 
 from __future__ import annotations
 
@@ -8,11 +8,10 @@ from pathlib import Path
 import pytest
 from pydantic import ValidationError
 
-from excise.envs.model_driven.checkout_integrity import changed_sources, new_files, require_pristine
-from excise.envs.model_driven.docker_lines import command_lines
-from excise.envs.model_driven.goals import Goal, draw, enough, objections
-from excise.envs.model_driven.mock_files import objection
-from excise.envs.model_driven.strays import stray_modules
+from excise.envs.dockerfile import command_lines
+from excise.envs.model_driven.checkout_integrity import changed_sources, new_files, require_pristine, unowned_modules
+from excise.envs.model_driven.goals import Goal, are_sufficient, find_violations, split_goals
+from excise.envs.model_driven.mock_files import path_violation
 from excise.errors import EnvironmentFailure
 from excise.types import Recipe
 
@@ -36,35 +35,35 @@ def goals(number: int = 10, units: int = 10) -> list[Goal]:
 )  # fmt: skip
 def test_commands_that_install_are_seen(command: str) -> None:
     proposed = [*goals(9), goal(command)]
-    assert objections(proposed, lambda path, line: True) == [
+    assert find_violations(proposed, lambda path, line: True) == [
         f"command 10 installs something or makes an environment: {command}"
     ]
 
 
 @pytest.mark.parametrize("command", ["pytest -k install", "python -c 'import pip'", "mytool install-completion", "ls"])
 def test_commands_that_do_not_install_are_not(command: str) -> None:
-    assert objections([*goals(9), goal(command)], lambda path, line: True) == []
+    assert find_violations([*goals(9), goal(command)], lambda path, line: True) == []
 
 
 def test_the_form_of_a_proposal_is_judged() -> None:
-    assert objections(goals(9), lambda p, n: True) == ["there must be exactly 10 commands, not 9"]
-    assert objections([*goals(9), goals(1)[0]], lambda p, n: True) == ["all commands must differ"]
-    assert objections(goals(10, units=3), lambda p, n: True) == ["at least 4 must run tests (kind unit), not 3"]
-    assert len(objections(goals(), lambda path, line: (path, line) != ("a.py", 1))) == 10
+    assert find_violations(goals(9), lambda p, n: True) == ["there must be exactly 10 commands, not 9"]
+    assert find_violations([*goals(9), goals(1)[0]], lambda p, n: True) == ["all commands must differ"]
+    assert find_violations(goals(10, units=3), lambda p, n: True) == ["at least 4 must run tests (kind unit), not 3"]
+    assert len(find_violations(goals(), lambda path, line: (path, line) != ("a.py", 1))) == 10
     for source in ("a.py", "a.py:0", ":3", "a.py:x"):
         with pytest.raises(ValidationError, match="file:line"):
             goal("ls", source=source)
     assert goal("ls", source="./docs/a:b.py:12".replace("a:b", "ab")).place == ("docs/ab.py", 12)
 
 
-def test_goals_are_drawn_by_hash() -> None:
-    visible, held_out = draw(goals(), "tree")
+def test_goals_are_split_by_hash() -> None:
+    visible, held_out = split_goals(goals(), "tree")
     assert (len(visible), len(held_out)) == (3, 7)
-    assert draw(list(reversed(goals())), "tree") == (visible, held_out)
-    assert any(draw(goals(), f"tree{n}")[0] != visible for n in range(5))
-    assert enough(goals(8))
-    assert not enough(goals(7))
-    assert not enough(goals(10, units=3))
+    assert split_goals(list(reversed(goals())), "tree") == (visible, held_out)
+    assert any(split_goals(goals(), f"tree{n}")[0] != visible for n in range(5))
+    assert are_sufficient(goals(8))
+    assert not are_sufficient(goals(7))
+    assert not are_sufficient(goals(10, units=3))
 
 
 # ------------------------------------------------------------------------------------- changes
@@ -122,18 +121,18 @@ def test_files_that_steer_the_tests_are_refused(layers: tuple[Path, Path], name:
         require_pristine(built, sources, "kit")
 
 
-def test_strays_are_what_no_distribution_brought(tmp_path: Path) -> None:
+def test_modules_that_no_distribution_owns_are_found(tmp_path: Path) -> None:
     put(tmp_path, "good-1.0.dist-info/RECORD", "good/__init__.py,,\ngood_extra.py,,\n__editable__.kit.pth,,\n")
     for name in ("good/__init__.py", "good_extra.py", "__editable__.kit.pth", "excise_mocks.pth", "_virtualenv.py"):
         put(tmp_path, name)
-    assert stray_modules(tmp_path) == []
+    assert unowned_modules(tmp_path) == []
     put(tmp_path, "redis/__init__.py")
     put(tmp_path, "evil.pth")
-    assert stray_modules(tmp_path) == ["evil.pth", "redis"]
+    assert unowned_modules(tmp_path) == ["evil.pth", "redis"]
 
 
 @pytest.mark.parametrize(
-    ("path", "said"),
+    ("path", "expected"),
     [
         ("kit.py", "package under test"), ("ns/x.py", "package under test"), ("../x.py", "inside the folder"),
         ("/etc/x", "inside the folder"), ("a/./b.py", "inside the folder"), ("", "inside the folder"),
@@ -141,9 +140,9 @@ def test_strays_are_what_no_distribution_brought(tmp_path: Path) -> None:
         ("x-1.dist-info/entry_points.txt", "steer"), ("redis/__init__.py", ""), ("data.json", ""),
     ],
 )  # fmt: skip
-def test_where_mocks_may_lie(path: str, said: str) -> None:
-    why_not = objection(path, ["kit", "ns.package"])
-    assert (said in why_not) if said else why_not == ""
+def test_where_mocks_may_lie(path: str, expected: str) -> None:
+    violation = path_violation(path, ["kit", "ns.package"])
+    assert (expected in violation) if expected else violation == ""
 
 
 def test_a_recipe_of_commands_is_a_dockerfile() -> None:

@@ -10,8 +10,8 @@ import pytest
 from excise.config import Settings
 from excise.envs.bubblewrap.sandbox import BubblewrapSandbox
 from excise.envs.install.layer_contents import compose, missing_files
-from excise.envs.install.lockfile import lock_text, read_hashes
-from excise.envs.manifests.digest import manifest_digest
+from excise.envs.install.uv_runner import lock_text, read_hashes
+from excise.envs.manifests.read_manifest import manifest_digest
 from excise.envs.sandbox.host_identity import host_state, rootfs_identity
 from excise.errors import EnvironmentFailure
 from excise.pipeline.stages import environment_stage as stages

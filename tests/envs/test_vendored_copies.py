@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from excise.envs.install.layer_contents import remove_vendored_twins
+from excise.envs.install.layer_contents import remove_vendored_copies
 
 
 def test_copies_of_the_project_go_and_everything_else_stays(tmp_path: Path) -> None:
@@ -18,7 +18,7 @@ def test_copies_of_the_project_go_and_everything_else_stays(tmp_path: Path) -> N
     ):
         (site / path).parent.mkdir(parents=True, exist_ok=True)
         (site / path).write_text("x = 1\n")
-    gone = remove_vendored_twins(tmp_path, ("more_itertools",))
+    gone = remove_vendored_copies(tmp_path, ("more_itertools",))
     assert gone == (
         "lib/python3.13/site-packages/other/extern/more_itertools.py",
         "lib/python3.13/site-packages/setuptools/_vendor/more_itertools",
@@ -33,4 +33,4 @@ def test_copies_of_the_project_go_and_everything_else_stays(tmp_path: Path) -> N
 
 def test_nothing_happens_where_there_is_none(tmp_path: Path) -> None:
     (tmp_path / "pkg").mkdir()
-    assert remove_vendored_twins(tmp_path, ("pkg",)) == ()
+    assert remove_vendored_copies(tmp_path, ("pkg",)) == ()

@@ -1,7 +1,7 @@
-"""Lays the files of a wheel that a checkout lacks (compiled extensions, generated modules) into the checkout.
+"""Copies the files of a wheel that a checkout lacks (compiled extensions, generated modules) into the checkout.
 
-``python place_wheel.py FOLDER REPO ROOTS PACKAGES``: the one wheel in FOLDER; its metadata goes to site-packages, and a
-``.pth`` file with ROOTS beside it. ROOTS and PACKAGES are separated by commas. Standard library only.
+``python place_wheel.py FOLDER REPO ROOTS PACKAGES`` reads the only wheel in FOLDER. Its metadata goes to site-packages,
+with a ``.pth`` file that puts ROOTS on the path. ROOTS and PACKAGES are separated by commas. Standard library only.
 """
 
 import os
@@ -11,7 +11,7 @@ import zipfile
 
 
 def home_of(repo, roots, name):
-    """The folder of the checkout that holds the top-level name."""
+    """The import root of the checkout that holds the top-level name; the first root if none does."""
     for root in roots:
         folder = os.path.normpath(os.path.join(repo, root))
         if os.path.isdir(os.path.join(folder, name)) or os.path.exists(os.path.join(folder, name + ".py")):
@@ -20,7 +20,7 @@ def home_of(repo, roots, name):
 
 
 def target_of(entry, repo, roots, packages, site):
-    """Where an entry of the wheel belongs; None for what is left out."""
+    """The path for an entry of the wheel; None for an entry that is not copied."""
     top = entry.split("/")[0]
     if top.endswith(".dist-info"):
         return None if top.endswith(".data") or entry.endswith("/RECORD") else os.path.join(site, entry)
@@ -31,7 +31,7 @@ def target_of(entry, repo, roots, packages, site):
 
 
 def main():
-    """Place the files."""
+    """Copy the files."""
     folder, repo, roots = sys.argv[1], sys.argv[2], sys.argv[3].split(",")
     packages = [name.split(".")[0] for name in sys.argv[4].split(",")]
     site = sysconfig.get_path("purelib")

@@ -1,6 +1,7 @@
-"""Pytest plugin that notes which tests touch a file of the mocks folder. Runs in the sandbox; standard library only.
+"""Pytest plugin that records which tests use a mock. Runs in the sandbox; standard library only.
 
-A test touches a mock when a function of it is called, or a file of it opened, between its set-up and its tear-down.
+A test uses a mock when a function of the mock is called, or one of its files is opened, between the test's set-up and
+tear-down. The report is a JSON object of test id to the paths of the mocks.
 """
 
 import json
@@ -14,41 +15,41 @@ FOLDER = os.environ["EXCISE_MOCKS"].rstrip("/") + "/"
 REPORT = os.environ["EXCISE_TOUCHED"]
 
 
-class Watch:
+class Recorder:
     def __init__(self):
         self.test = None
-        self.touched = {}
+        self.used = {}
 
-    def note(self, path):
+    def record(self, path):
         if self.test is not None and isinstance(path, str) and path.startswith(FOLDER):
-            self.touched.setdefault(self.test, []).append(path[len(FOLDER) :])
+            self.used.setdefault(self.test, []).append(path[len(FOLDER) :])
 
-    def called(self, frame, event, arg):
+    def on_call(self, frame, event, arg):
         if event == "call":
-            self.note(frame.f_code.co_filename)
+            self.record(frame.f_code.co_filename)
 
-    def opened(self, event, args):
+    def on_audit_event(self, event, args):
         if event == "open" and self.test is not None and args and isinstance(args[0], (str, bytes)):
-            self.note(os.path.abspath(os.fsdecode(args[0])))
+            self.record(os.path.abspath(os.fsdecode(args[0])))
 
 
-WATCH = Watch()
-sys.addaudithook(WATCH.opened)
+RECORDER = Recorder()
+sys.addaudithook(RECORDER.on_audit_event)
 
 
 @pytest.hookimpl(hookwrapper=True, tryfirst=True)
 def pytest_runtest_protocol(item):
-    WATCH.test = item.nodeid
-    sys.setprofile(WATCH.called)
-    threading.setprofile(WATCH.called)
+    RECORDER.test = item.nodeid
+    sys.setprofile(RECORDER.on_call)
+    threading.setprofile(RECORDER.on_call)
     try:
         yield
     finally:
         sys.setprofile(None)
         threading.setprofile(None)
-        WATCH.test = None
+        RECORDER.test = None
 
 
 def pytest_sessionfinish(session):
     with open(REPORT, "w") as file:
-        json.dump({test: sorted(set(paths)) for test, paths in WATCH.touched.items()}, file)
+        json.dump({test: sorted(set(paths)) for test, paths in RECORDER.used.items()}, file)
