@@ -20,7 +20,7 @@ from excise.deleters.references.name_uses import Lost, use_index
 from excise.errors import DeletionRefused
 from excise.extractors.python.analysis.codebase import PythonCodebase
 from excise.extractors.python.analysis.grammar import inner_definition
-from excise.extractors.python.analysis.parsed_file import Import, Place, Reference
+from excise.extractors.python.analysis.parsed_file import Import, Phase, Reference
 from excise.types import Symbol, SymbolKind
 
 _BELONGING = frozenset({"register", "setter", "getter", "deleter"})
@@ -205,7 +205,7 @@ class Follower:
         plan = self.plan(path)
         if plan.is_removed(ref.start, ref.end):
             return
-        if ref.place is Place.MAIN:
+        if ref.phase is Phase.MAIN:
             self._main_statement(plan, ref)
             return
         use = use_at(plan.root, ref.start, ref.end)
@@ -250,7 +250,7 @@ class Follower:
             self._refuse(plan, ref, "decorates a definition that stays")
 
     def _dependent(self, plan: FilePlan, ref: Reference, node: Node) -> None:
-        if ref.place is Place.TYPING:
+        if ref.phase is Phase.TYPING:
             return
         symbol = self._symbol_at(plan, node)
         if symbol is None or not self.codebase.is_test(plan.path):

@@ -11,7 +11,7 @@ from weakref import WeakKeyDictionary
 
 from excise.extractors.python.analysis.codebase import PythonCodebase
 from excise.extractors.python.analysis.name_resolution import Entity
-from excise.extractors.python.analysis.parsed_file import Import, Place, Reference
+from excise.extractors.python.analysis.parsed_file import Import, Phase, Reference
 from excise.types import SymbolKind
 
 
@@ -39,7 +39,7 @@ class UseIndex:
         found: dict[str, list[tuple[str, Reference]]] = defaultdict(list)
         for path, module in self.codebase.modules.items():
             for ref in module.references:
-                if ref.place is not Place.LAZY and ref.via < 0:
+                if ref.phase is not Phase.LAZY and ref.via < 0:
                     for part in set(ref.chain.split(".")):
                         found[part].append((path, ref))
         return found

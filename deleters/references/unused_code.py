@@ -8,7 +8,7 @@ from excise.deleters.edits.byte_edits import apply_edits, merged
 from excise.deleters.edits.file_plan import FilePlan
 from excise.deleters.references.name_uses import UseIndex
 from excise.extractors.python.analysis.grammar import comments, parse_tree
-from excise.extractors.python.analysis.parsed_file import Import, Place
+from excise.extractors.python.analysis.parsed_file import Import, Phase
 from excise.types import Symbol, SymbolKind
 
 _WORD = re.compile(r"[^\W\d]\w*")
@@ -59,7 +59,7 @@ def drop_unused_imports(plan: FilePlan, uses: UseIndex) -> None:
     exported = {e.name for e in plan.module.exports}
     for record in plan.module.imports:
         name = record.bound
-        if record.owner or record in plan.clauses or record.in_try or record.place is not Place.IMPORT:
+        if record.owner or record in plan.clauses or record.in_try or record.phase is not Phase.IMPORT:
             continue
         if not name or name in exported or record.module == "__future__" or _is_special_import(plan, record):
             continue

@@ -1,7 +1,9 @@
-"""A bare mirror of a git repository, from which single commits are taken out byte by byte.
+"""A bare mirror of a git repository, from which the files of single commits are exported byte by byte.
 
-Nothing that the repository or its server says is executed: only plain transports, no hooks, no filters,
-no checkout (blobs are read with ``cat-file``), no prompt for credentials, a deadline on every call.
+Nothing from the repository or its server is executed: only plain transports are allowed, and there are no hooks, no
+filters and no checkout (blobs are read with ``cat-file``). Git never prompts for credentials, and every command has a
+time limit. Unlike :mod:`excise.system.git`, these commands use the user's git configuration: credentials, proxies and
+``insteadOf`` rules are there.
 """
 
 from __future__ import annotations
@@ -9,27 +11,24 @@ from __future__ import annotations
 import hashlib
 import os
 import re
-import shutil
 import subprocess
 import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager
-from fcntl import LOCK_EX, flock
+from collections.abc import Iterator, Mapping
 from pathlib import Path
-
-from git import Git
-from git.exc import GitCommandError
 
 from excise.errors import SourceError
 from excise.extractors.fetch.leftovers import leads_out
 from excise.extractors.fetch.untrusted_archives import MAX_BYTES, MAX_FILES
+from excise.system.commands import CommandTimeout, run_command
+from excise.system.folders import make_folder_once
+from excise.system.locks import folder_lock
 
 NETWORK_TIMEOUT_S = 900.0
-"""Deadline of one call that talks to a server."""
+"""Time limit of one git command, which may fetch from a server."""
 SHA = re.compile(r"[0-9a-f]{40}")
 """A full commit id."""
 
-_OPTIONS = {
+_OPTIONS: Mapping[str, str] = {
     "core.hooksPath": os.devnull,
     "core.fsmonitor": "false",
     "core.askPass": "",
@@ -39,11 +38,12 @@ _OPTIONS = {
     "http.lowSpeedLimit": "1000",
     "http.lowSpeedTime": "60",
 }
-# Given to fetches alone, never stored: git would otherwise go to the network for each missing object.
 _PARTIAL = ("-c", "remote.origin.promisor=true", "-c", "remote.origin.partialclonefilter=blob:none")
-# A shallow clone may be a source, too; its history then ends where the clone's does. What lies beyond is not asked for:
-# without GIT_NO_LAZY_FETCH, git would start one fetch for it inside the other, without end.
+"""Options of a fetch without file contents. They are never stored in the mirror's configuration: every other command
+would then fetch each missing object by itself."""
 _FETCH = (*_PARTIAL, "fetch", "--update-shallow", "--no-auto-gc")
+"""A source may be a shallow clone; the mirror's history then ends where the clone's does. GIT_NO_LAZY_FETCH keeps git
+from fetching the history beyond in one nested fetch after another."""
 _ENVIRONMENT = {
     "GIT_TERMINAL_PROMPT": "0",
     "GIT_ASKPASS": "",
@@ -58,22 +58,20 @@ _ENVIRONMENT = {
 
 
 def is_repository(path: Path) -> bool:
-    """Whether the folder is the root of a git checkout or a bare repository (looked at, not asked)."""
+    """Whether the folder is the root of a git checkout or a bare repository, judged by its entries without git."""
     return (path / ".git").exists() or all((path / part).exists() for part in ("HEAD", "objects", "refs"))
 
 
 class Mirror:
-    """The bare mirror of one URL below ``cache/mirrors``."""
+    """The bare mirror of one URL, in a folder below ``cache/mirrors``; made if it is not there."""
 
     def __init__(self, url: str, cache: Path) -> None:
         self.url = url
         self.path = (cache / "mirrors" / hashlib.sha256(url.encode()).hexdigest()[:24]).absolute()
-        if not (self.path / "HEAD").exists():
-            with self._locked():
-                self._create()
+        make_folder_once(self.path, self._create, is_complete=lambda folder: (folder / "HEAD").exists())
 
     def remote_commit(self, rev: str) -> str:
-        """The commit of a branch or tag (``HEAD`` if empty) as the server has it now; empty if it has none."""
+        """The current commit of a branch or tag (``HEAD`` if ``rev`` is empty) on the server; empty if it has none."""
         refs = {}
         for line in self._git("ls-remote", "origin").splitlines():
             commit, _, ref = line.partition("\t")
@@ -82,34 +80,34 @@ class Mirror:
         return next((refs[name] for name in wanted if name in refs), "")
 
     def update(self) -> None:
-        """Fetch all branches and tags: commits and trees only where the server can filter, else everything."""
-        with self._locked():
+        """Fetch all branches and tags; without file contents if the server supports partial clones."""
+        with folder_lock(self.path):
             self._git(*_FETCH, "--prune", "--force", "origin")
 
     def commit(self, rev: str) -> str:
-        """The full id of the commit that ``rev`` names in the mirror; empty if there is none."""
+        """The full id of the commit that ``rev`` names in the mirror; empty if the mirror has none."""
         try:
             return self._git("rev-parse", "--verify", "--quiet", "--end-of-options", f"{rev}^{{commit}}").strip()
         except SourceError:
             return ""
 
     def ensure(self, commit: str) -> None:
-        """Have the commit and all its files in the mirror.
+        """Fetch the commit and all its files unless the mirror has them.
 
-        Raises :class:`SourceError` (``no_such_revision``) if the server no longer has it.
+        Raises :class:`SourceError` (``no_such_revision``) if the server no longer has the commit.
         """
         if not self.commit(commit):
             self.update()
-        with self._locked():
+        with folder_lock(self.path):
             if not self.commit(commit):
-                try:  # not on any branch any more, yet most servers still give it by its id
+                try:  # a commit on no branch: most servers still send it by its id
                     self._git(*_FETCH, "origin", commit)
                 except SourceError as error:
                     raise SourceError(
                         f"{self.url} has no commit {commit} ({error})", reason="no_such_revision"
                     ) from error
             missing = [o[1:] for o in self._objects(commit) if o.startswith("?")]
-            if missing:  # one request for all of them; git on its own would ask for each
+            if missing:  # one request for all of them instead of one for each
                 self._git(
                     *("-c", "fetch.negotiationAlgorithm=noop", *_FETCH),
                     *("--no-tags", "--no-write-fetch-head", "--stdin", "origin"),
@@ -122,7 +120,7 @@ class Mirror:
         return text.strip()
 
     def version(self, commit: str) -> str:
-        """The newest tag at or before the commit that looks like a version, without its prefix; else empty."""
+        """The version in the newest version tag at or before the commit, without its prefix; empty if there is none."""
         try:
             tag = self._git("describe", "--tags", "--abbrev=0", "--match=*[0-9].[0-9]*", commit).strip()
         except SourceError:
@@ -131,16 +129,16 @@ class Mirror:
         return match[0] if match else ""
 
     def export(self, commit: str, into: Path) -> None:
-        """Write the files of the commit into ``into``; submodules stay out, LFS pointers stay pointers.
+        """Write the files of the commit to ``into``, without submodules; LFS pointers stay pointers.
 
-        Raises :class:`SourceError` for trees that no checkout would accept, and for trees that are too large.
+        Raises :class:`SourceError` for paths that no checkout would accept, and for trees that are too large.
         """
         links: list[tuple[str, str]] = []
         files: list[tuple[str, str, str]] = []
         for line in self._git("ls-tree", "-r", "-z", "--full-tree", commit).split("\0")[:-1]:
             facts, _, path = line.partition("\t")
             mode, kind, oid = facts.split()
-            _check(path)
+            _refuse_unsafe_path(path)
             if mode == "120000":
                 links.append((oid, path))
             elif kind == "blob":
@@ -166,7 +164,7 @@ class Mirror:
                 (into / path).unlink()
 
     def _blobs(self, oids: list[str]) -> Iterator[bytes]:
-        """The content of each blob, in order. One process; the pipe is fed from a file, so it cannot block."""
+        """The content of each blob, in order, from one git process whose input is a file and so never blocks."""
         total = 0
         with tempfile.TemporaryFile() as names:
             names.write("".join(f"{oid}\n" for oid in oids).encode())
@@ -189,56 +187,40 @@ class Mirror:
     def _objects(self, commit: str) -> list[str]:
         return self._git("rev-list", "--objects", "--no-object-names", "--missing=print", f"{commit}^{{tree}}").split()
 
-    def _create(self) -> None:
-        if (self.path / "HEAD").exists():
-            return
-        scratch = self.path.with_suffix(".new")
-        shutil.rmtree(scratch, ignore_errors=True)
-        scratch.mkdir(parents=True)
-        self._git("init", "--quiet", "--bare", "--template=", ".", folder=scratch)
-        for key, value in {
-            "remote.origin.url": self.url,
-            "remote.origin.tagOpt": "--tags",
-        }.items():
-            self._git("config", key, value, folder=scratch)
-        self._git("config", "--add", "remote.origin.fetch", "+refs/heads/*:refs/heads/*", folder=scratch)
-        scratch.rename(self.path)
-
-    @contextmanager
-    def _locked(self) -> Iterator[None]:
-        """One writer at a time; several worker processes may want the same mirror."""
-        self.path.parent.mkdir(parents=True, exist_ok=True)
-        with open(self.path.with_suffix(".lock"), "w") as lock:
-            flock(lock, LOCK_EX)
-            yield
+    def _create(self, folder: Path) -> None:
+        self._git("init", "--quiet", "--bare", "--template=", ".", folder=folder)
+        self._git("config", "remote.origin.url", self.url, folder=folder)
+        self._git("config", "remote.origin.tagOpt", "--tags", folder=folder)
+        self._git("config", "--add", "remote.origin.fetch", "+refs/heads/*:refs/heads/*", folder=folder)
 
     def _git(self, *argv: str, folder: Path | None = None, stdin: str = "") -> str:
-        with tempfile.TemporaryFile() as source:
-            source.write(stdin.encode())
-            source.seek(0)
-            try:
-                output = Git(str(folder or self.path)).execute(
-                    ["git", *_flags(), *argv],
-                    istream=source,
-                    env=self._environment(folder or self.path),
-                    kill_after_timeout=NETWORK_TIMEOUT_S,
-                    strip_newline_in_stdout=False,
-                )
-            except GitCommandError as error:
-                raise SourceError(_explain(self.url, argv, error)) from error
-        return str(output)
+        """The standard output of a git command in the mirror. Raises :class:`SourceError` if it fails."""
+        folder = folder or self.path
+        try:
+            done = run_command(
+                ["git", *_flags(), *argv],
+                cwd=folder,
+                env={**os.environ, **self._environment(folder)},
+                stdin=stdin.encode(),
+                timeout_s=NETWORK_TIMEOUT_S,
+            )
+        except (CommandTimeout, OSError) as error:
+            raise SourceError(_failure(self.url, argv, str(error))) from error
+        if done.returncode:
+            raise SourceError(_failure(self.url, argv, os.fsdecode(done.stderr)))
+        return os.fsdecode(done.stdout)
 
     def _environment(self, folder: Path) -> dict[str, str]:
-        """Our own repository, whatever git hook or alias excise itself may run in."""
+        """Environment variables that name the mirror, also if excise itself runs in a git hook or alias."""
         environment = {**_ENVIRONMENT, "GIT_DIR": str(folder), "TZ": "UTC"}
         if self.url.startswith(("/", "file://")):
             environment["GIT_CONFIG_GLOBAL"] = str(self._trusting_config())
         return environment
 
     def _trusting_config(self) -> Path:
-        """The user's own git configuration, and trust in the local repository that the user named.
+        """A configuration file that includes the user's own and declares the local repository safe.
 
-        It may belong to somebody else; git then refuses to read it, though reading it runs nothing.
+        Git refuses to read another user's repository unless it is declared safe; reading it executes nothing.
         """
         path = self.path.with_suffix(".gitconfig")
         if not path.exists():
@@ -252,16 +234,15 @@ def _flags() -> list[str]:
     return [part for key, value in _OPTIONS.items() for part in ("-c", f"{key}={value}")]
 
 
-def _check(path: str) -> None:
+def _refuse_unsafe_path(path: str) -> None:
     parts = path.split("/")
     if path.startswith("/") or any(p in ("", ".", "..") or p.lower() == ".git" for p in parts):
         raise SourceError(f"unsafe path in the repository: {path!r}", reason="bad_archive")
 
 
-def _explain(url: str, argv: tuple[str, ...], error: GitCommandError) -> str:
-    text = str(error.stderr or error).strip().removeprefix("stderr: ").strip("'\n ")
-    decisive = [
-        line for line in text.splitlines() if re.match(r"\s*(fatal|error|remote|ssh)\b", line)
-    ] or text.splitlines()
+def _failure(url: str, argv: tuple[str, ...], errors: str) -> str:
+    """A message with the decisive lines of git's standard error."""
+    lines = errors.strip().splitlines()
+    decisive = [line for line in lines if re.match(r"\s*(fatal|error|remote|ssh)\b", line)] or lines
     action = next(word for word in argv if not word.startswith("-") and "=" not in word)
     return f"git {action} of {url} failed: {' '.join(line.strip() for line in decisive[:4])}"

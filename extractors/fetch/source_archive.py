@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import re
 from pathlib import Path
 
@@ -12,6 +11,7 @@ from excise.extractors.fetch.project_info import read_project_info
 from excise.extractors.fetch.snapshot_records import SourceFacts, record_snapshot, split_subdir, staging, with_subdir
 from excise.extractors.fetch.untrusted_archives import SUFFIXES, unpack_archive
 from excise.protocols import Fetched
+from excise.system.files import file_sha256
 from excise.types import SourceSpec
 
 _PREFIX = "archive:"
@@ -30,13 +30,13 @@ class ArchiveSource:
     def resolve(self, spec: SourceSpec, cache: Path) -> str:  # noqa: ARG002
         """Pin by the sha256 of the file."""
         path = _file(spec.spec)
-        return with_subdir(f"{_PREFIX}{path}{_HASH}{_sha256(path)}", spec)
+        return with_subdir(f"{_PREFIX}{path}{_HASH}{file_sha256(path)}", spec)
 
     def fetch(self, pinned: str, cache: Path, into: Path) -> Fetched:  # noqa: ARG002
         """Unpack the archive. Raises :class:`SourceError` if it has changed since it was pinned, or is unsafe."""
         plain, _ = split_subdir(pinned)
         path = _file(plain)
-        digest, wanted = _sha256(path), plain.rpartition(_HASH)[2]
+        digest, wanted = file_sha256(path), plain.rpartition(_HASH)[2]
         if _HASH in plain and digest != wanted:
             raise SourceError(f"{path} is not what it was when it was pinned ({wanted})", reason="source_changed")
         with staging(pinned, into) as root:
@@ -60,11 +60,6 @@ def _file(spec: str) -> Path:
     if not path.name.lower().endswith(SUFFIXES):
         raise SourceError(f"{path.name} is no archive; understood are {', '.join(SUFFIXES)}", reason="not_an_archive")
     return path
-
-
-def _sha256(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def _stem(path: Path) -> str:

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 import re
-import tempfile
 import time
 from collections.abc import Callable
 from datetime import UTC
@@ -22,6 +20,7 @@ from excise.extractors.fetch.snapshot_records import SourceFacts, record_snapsho
 from excise.extractors.fetch.untrusted_archives import SUFFIXES, unpack_archive
 from excise.package_index import index_url
 from excise.protocols import Fetched
+from excise.system.files import file_sha256, replace_file, replacement
 from excise.types import SourceSpec
 
 T = TypeVar("T")
@@ -88,6 +87,7 @@ def _requirement(spec: str) -> Requirement:
 
 
 def _exact(wanted: Requirement) -> str:
+    """The version of a requirement ``name==version``; empty for any other requirement."""
     specifiers = list(wanted.specifier)
     exact = len(specifiers) == 1 and specifiers[0].operator in ("==", "===") and "*" not in specifiers[0].version
     return specifiers[0].version if exact else ""
@@ -139,6 +139,7 @@ def _retrying(ask: Callable[[], T]) -> T:
 
 
 def _slot(cache: Path, name: str, version: str) -> Path:
+    """The folder of one release in the cache."""
     folder = f"{canonicalize_name(name)}-{version}"
     if not re.fullmatch(r"[\w.!+-]+", folder):
         raise SourceError(f"{version!r} is not a version", reason="bad_source")
@@ -146,12 +147,12 @@ def _slot(cache: Path, name: str, version: str) -> Path:
 
 
 def _cached(cache: Path, name: str, version: str) -> tuple[Path, dict[str, str]] | None:
+    """The archive of a release in the cache and its recorded facts; ``None`` if it is missing or damaged."""
     slot = _slot(cache, name, version)
     try:
         facts: dict[str, str] = json.loads((slot / "facts.json").read_text(encoding="utf-8"))
         archive = slot / facts["filename"]
-        with archive.open("rb") as file:
-            intact = hashlib.file_digest(file, "sha256").hexdigest() == facts["sha256"]
+        intact = file_sha256(archive) == facts["sha256"]
     except (OSError, ValueError, KeyError):
         return None
     return (archive, facts) if intact else None
@@ -159,7 +160,6 @@ def _cached(cache: Path, name: str, version: str) -> tuple[Path, dict[str, str]]
 
 def _download(package: Any, cache: Path, name: str, version: str) -> tuple[Path, dict[str, str]]:
     slot, link = _slot(cache, name, version), package.link
-    slot.mkdir(parents=True, exist_ok=True)
     archive = slot / Path(link.filename).name
     finder = _finder()
     try:
@@ -168,44 +168,31 @@ def _download(package: Any, cache: Path, name: str, version: str) -> tuple[Path,
         finder.session.close()
     uploaded = link.upload_time.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ") if link.upload_time else ""
     facts = {"filename": archive.name, "sha256": digests["sha256"], "uploaded": uploaded}
-    _write(slot / "facts.json", json.dumps(facts).encode())
+    replace_file(slot / "facts.json", json.dumps(facts).encode())
     return archive, facts
 
 
 def _stream(session: Any, link: Any, archive: Path) -> dict[str, str]:
+    """Download ``link`` to ``archive`` and return its hashes. Raises :class:`SourceError` if one is not the index's."""
     expected: dict[str, list[str]] = {
         k: v for k, v in (link.hash_option or {}).items() if k in hashlib.algorithms_available
     }
     hashers = {kind: hashlib.new(kind) for kind in {"sha256", *expected}}
     size = 0
-    with tempfile.NamedTemporaryFile(dir=archive.parent, delete=False) as partial:
-        try:
-            with session.get_stream(link.normalized) as response:
-                response.raise_for_status()
-                for chunk in response.iter_bytes(1 << 16):
-                    size += len(chunk)
-                    if size > _MAX_DOWNLOAD:
-                        raise SourceError(
-                            f"{archive.name} is larger than {_MAX_DOWNLOAD >> 20} MiB", reason="too_large"
-                        )
-                    partial.write(chunk)
-                    for hasher in hashers.values():
-                        hasher.update(chunk)
-            digests = {kind: hasher.hexdigest() for kind, hasher in hashers.items()}
-            for kind, allowed in expected.items():
-                if digests[kind] not in allowed:
-                    raise SourceError(
-                        f"{archive.name}: {kind} is {digests[kind]}, the index says {allowed[0]}",
-                        reason="hash_mismatch",
-                    )
-        except BaseException:
-            os.unlink(partial.name)
-            raise
-    os.replace(partial.name, archive)
+    with replacement(archive) as partial:
+        with session.get_stream(link.normalized) as response:
+            response.raise_for_status()
+            for chunk in response.iter_bytes(1 << 16):
+                size += len(chunk)
+                if size > _MAX_DOWNLOAD:
+                    raise SourceError(f"{archive.name} is larger than {_MAX_DOWNLOAD >> 20} MiB", reason="too_large")
+                partial.write(chunk)
+                for hasher in hashers.values():
+                    hasher.update(chunk)
+        digests = {kind: hasher.hexdigest() for kind, hasher in hashers.items()}
+        for kind, allowed in expected.items():
+            if digests[kind] not in allowed:
+                raise SourceError(
+                    f"{archive.name}: {kind} is {digests[kind]}, the index says {allowed[0]}", reason="hash_mismatch"
+                )
     return digests
-
-
-def _write(path: Path, data: bytes) -> None:
-    with tempfile.NamedTemporaryFile(dir=path.parent, delete=False) as partial:
-        partial.write(data)
-    os.replace(partial.name, path)

@@ -1,7 +1,7 @@
-"""Trees of files and their identity: git tree hashes, deterministic archives, exact copies.
+"""Trees of files: git tree hashes, deterministic archives, exact copies.
 
-Nothing here calls git: the hash is git's own (SHA-1 over tree objects), computed from the folder, so it
-needs no index, no filters and no configuration of the machine.
+The hash is the one of ``git write-tree`` (SHA-1 over tree objects), computed from the folder without git, so it does
+not depend on an index, on filters or on the machine's git configuration.
 """
 
 from __future__ import annotations
@@ -12,26 +12,26 @@ import lzma
 import os
 import stat
 import tarfile
-import tempfile
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from excise.errors import SourceError
+from excise.system.files import file_sha256, replacement
 
 _Tree = dict[bytes, "_Tree | tuple[bytes, bytes]"]
-"""Name to the folder below it, or to mode and digest."""
+"""Name to the subfolder, or to a file's mode and digest."""
 
 EMPTY_TREE = "4b825dc642cb6eb9a060e54bf8d69288fbee4904"
 """git's hash of a folder without files."""
 
 _IDENTITY = "excise <excise@localhost> 946684800 +0000"
-"""Author and committer of every import commit: 2000-01-01, so that equal trees give equal commits."""
+"""Author, committer and date (2000-01-01) of every import commit, fixed so that equal trees give equal commits."""
 
 
 def list_files(root: Path) -> list[str]:
-    """Paths of all regular files and symbolic links below ``root``, with ``/``, sorted by bytes.
+    """Paths of all regular files and symbolic links below ``root``, separated by ``/`` and sorted by bytes.
 
-    ``.git`` is left out at every level; empty folders, sockets and devices do not exist for git.
+    As in git, empty folders, sockets and devices are left out, and so is ``.git`` at every level.
     """
     found: list[str] = []
     _walk(os.fspath(root), "", found)
@@ -52,10 +52,10 @@ def _walk(folder: str, prefix: str, found: list[str]) -> None:
 def git_tree_hash(
     root: Path, files: Iterable[str] | None = None, *, edits: Mapping[str, bytes | None] | None = None
 ) -> str:
-    """The hash that ``git write-tree`` gives for ``root`` (or for just ``files`` of it), as if ``edits`` were made.
+    """The hash (40 hexadecimal digits) of ``git write-tree`` for ``root``, or only its ``files``, with ``edits``.
 
-    40 hexadecimal digits. Modes are git's three: 644, 755 if the owner may execute, and links; an edited file
-    keeps its mode, a new one has 644, and ``None`` takes a file away.
+    ``edits`` maps paths to new contents, ``None`` for a deleted file. Modes are those of git: 644, 755 if the owner may
+    execute, and links. An edited file keeps its mode; a new one has 644.
     """
     edits = edits or {}
     tree: _Tree = {}
@@ -96,13 +96,13 @@ def _object(kind: bytes, data: bytes) -> bytes:
 
 
 def import_commit(tree: str, message: str) -> str:
-    """Id of the parentless commit of ``tree`` by a fixed author at a fixed date: equal input, equal id."""
+    """Id of a commit of ``tree`` without parents, by a fixed author at a fixed date: equal arguments, equal id."""
     text = f"tree {tree}\nauthor {_IDENTITY}\ncommitter {_IDENTITY}\n\n{message}\n"
     return _object(b"commit", text.encode()).hex()
 
 
 def copy_files(root: Path, files: Iterable[str], into: Path) -> None:
-    """Copy ``files`` of ``root`` into the folder ``into``: content, links as links, git's modes, no times."""
+    """Copy ``files`` of ``root`` to the folder ``into``: content, git modes, links as links, but no time stamps."""
     for path in files:
         source, target = root / path, into / path
         target.parent.mkdir(parents=True, exist_ok=True)
@@ -118,17 +118,15 @@ def _mode(path: Path) -> int:
 
 
 def pack(root: Path, out: Path) -> str:
-    """Write the files of ``root`` as a tar.xz that depends on names, modes and bytes alone; its sha256."""
+    """Write the files of ``root`` to a tar.xz that depends only on names, modes and bytes; return its sha256."""
     with (
-        tempfile.NamedTemporaryFile(dir=out.parent, delete=False) as partial,
+        replacement(out) as partial,
         lzma.open(partial, "wb", preset=6) as compressed,
         tarfile.open(fileobj=compressed, mode="w", format=tarfile.PAX_FORMAT) as archive,
     ):
         for path in list_files(root):
             _add(archive, root, path)
-    digest = hashlib.sha256(Path(partial.name).read_bytes()).hexdigest()
-    os.replace(partial.name, out)
-    return digest
+    return file_sha256(out)
 
 
 def _add(archive: tarfile.TarFile, root: Path, path: str) -> None:
@@ -143,9 +141,9 @@ def _add(archive: tarfile.TarFile, root: Path, path: str) -> None:
 
 
 def unpack(blob: Path, into: Path) -> None:
-    """Put the files of an archive made by :func:`pack` into ``into``, exactly, whatever the umask.
+    """Write the files of an archive made by :func:`pack` to ``into``, with their exact modes under any umask.
 
-    Raises :class:`SourceError` if the archive is damaged or holds anything :func:`pack` never writes.
+    Raises :class:`SourceError` if the archive is damaged or has members that :func:`pack` never writes.
     """
     links: list[tarfile.TarInfo] = []
     try:

@@ -1,4 +1,4 @@
-"""Unpack archives of strangers: nothing runs, nothing is written outside, bombs are refused."""
+"""Unpack untrusted archives: nothing is executed or written outside the target folder, and sizes are limited."""
 
 from __future__ import annotations
 
@@ -15,21 +15,22 @@ from pathlib import Path, PurePosixPath
 from excise.errors import SourceError
 
 MAX_FILES = 100_000
-"""More entries than this are refused."""
+"""Most entries of an archive."""
 MAX_BYTES = 2 << 30
-"""More unpacked bytes than this are refused."""
+"""Most unpacked bytes of an archive."""
 TAR_SUFFIXES = (".tar.gz", ".tgz", ".tar.bz2", ".tbz2", ".tar.xz", ".txz", ".tar", ".tar.lzma")
-"""Names of tar archives."""
+"""Suffixes of the names of tar archives."""
 SUFFIXES = (*TAR_SUFFIXES, ".zip")
-"""Names of archives that can be unpacked."""
+"""Suffixes of the names of archives that can be unpacked."""
 _BACKEND_EPOCH = 1580601600
+"""2020-02-02 as a time stamp: the fixed date that a build backend writes into reproducible archives."""
 
 
 def unpack_archive(archive: Path, into: Path) -> str:
-    """Unpack ``archive`` into the empty folder ``into`` without its single top-level folder, if it has one.
+    """Unpack ``archive`` into the empty folder ``into``; a single top-level folder is left out of the paths.
 
-    Returns the newest time stamp inside (ISO-8601 UTC, empty if there is none).
-    Raises :class:`SourceError` for damaged archives, unsafe members and bombs.
+    Returns the newest time stamp of its members (ISO-8601 UTC; empty if there is none). Raises :class:`SourceError` for
+    archives that are damaged, too large or have unsafe members.
     """
     into.mkdir(parents=True, exist_ok=True)
     try:
@@ -41,7 +42,7 @@ def unpack_archive(archive: Path, into: Path) -> str:
 
 
 def _untar(archive: Path, into: Path) -> str:
-    """Unpack by hand: ``tarfile``'s own data filter came with a patch release that not every 3.11 has."""
+    """Unpack a tar archive without ``tarfile``'s data filter, which early releases of Python 3.11 do not have."""
     total, newest, seen = 0, 0.0, 0
     links: list[tuple[Path, str]] = []
     with tarfile.open(archive) as tar:
@@ -68,7 +69,7 @@ def _untar(archive: Path, into: Path) -> str:
 
 
 def _write_member(tar: tarfile.TarFile, member: tarfile.TarInfo, path: Path) -> None:
-    """A file; a hard link becomes a copy of the member that it names, and nothing if that is not in the archive."""
+    """Write a file; a hard link becomes a copy of its target, or nothing if the target is not in the archive."""
     try:
         source = tar.extractfile(member)
     except KeyError:
@@ -82,7 +83,7 @@ def _write_member(tar: tarfile.TarFile, member: tarfile.TarInfo, path: Path) -> 
 
 
 def _make_link(path: Path, target: str, into: Path) -> None:
-    """A symbolic link, unless it leads out of the tree: then it is left away, the rest is still good."""
+    """Make a symbolic link, unless its target lies outside the folder ``into``."""
     base = os.path.realpath(into)
     leads_to = os.path.realpath(os.path.join(os.path.realpath(path.parent), target))
     if not os.path.isabs(target) and os.path.commonpath([base, leads_to]) == base and not os.path.lexists(path):
@@ -115,7 +116,7 @@ def _copy_at_most(source: object, sink: object, limit: int, archive: Path) -> in
     copied = 0
     while chunk := source.read(1 << 20):  # type: ignore[attr-defined]
         copied += len(chunk)
-        if copied > limit:  # the size in the directory of the archive lied
+        if copied > limit:  # more than the archive's directory declares
             _check_limits(archive, 0, MAX_BYTES + 1)
         sink.write(chunk)  # type: ignore[attr-defined]
     return copied
@@ -137,8 +138,8 @@ def _zip_time(member: zipfile.ZipInfo) -> float:
 
 
 def _iso(timestamp: float) -> str:
-    # Reproducible builds write a fixed date that says nothing about the release:
-    # 0, 1980-01-01 (the first that zip can hold) or 2020-02-02 (a build backend's default).
+    # Reproducible builds write a fixed date instead of the release's: 0, 1980-01-01 (the earliest date that zip can
+    # hold) or 2020-02-02 (the default of a build backend).
     if timestamp < datetime(1990, 1, 1, tzinfo=UTC).timestamp() or int(timestamp) == _BACKEND_EPOCH:
         return ""
     return datetime.fromtimestamp(int(timestamp), UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
@@ -148,7 +149,7 @@ def _strip_top_folder(into: Path) -> None:
     entries = [e for e in into.iterdir() if e.name not in ("pax_global_header", "__MACOSX")]
     if len(entries) != 1 or not entries[0].is_dir() or entries[0].is_symlink():
         return
-    top = entries[0].rename(into / f".{entries[0].name}.top")  # may hold an entry of its own name
+    top = entries[0].rename(into / f".{entries[0].name}.top")  # renamed, as it may have an entry of the same name
     _move(top.iterdir(), into)
     top.rmdir()
     shutil.rmtree(into / "__MACOSX", ignore_errors=True)

@@ -40,4 +40,4 @@ class Python:
         """
         if not isinstance(codebase, PythonCodebase):
             raise EnvironmentFailure("The codebase was not parsed by this adapter.", reason="infra")
-        return coverage_map.map_coverage(session, recipe, cast(coverage_map.LineTable, codebase), request)
+        return coverage_map.map_coverage(session, recipe, cast(coverage_map.LineLookup, codebase), request)

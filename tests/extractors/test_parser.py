@@ -11,7 +11,7 @@ import coverage
 import packaging
 import pytest
 
-from excise.extractors.python.analysis.parsed_file import Place, PythonModule
+from excise.extractors.python.analysis.parsed_file import Phase, PythonModule
 from excise.extractors.python.analysis.parser import parse_module
 from excise.types import Symbol, SymbolKind
 
@@ -113,16 +113,16 @@ def test_imports() -> None:
         "try:\n    import q\nexcept ImportError:\n    pass\n"
         "if TYPE_CHECKING:\n    from t import T\n\ndef fn():\n    from z import w\n    return w.go\n"
     )
-    found = [(i.module, i.level, i.name, i.bound, i.place, i.in_try, i.owner) for i in module.imports]
+    found = [(i.module, i.level, i.name, i.bound, i.phase, i.in_try, i.owner) for i in module.imports]
     assert found == [
-        ("a.b", 0, "", "a", Place.IMPORT, False, ""),
-        ("c", 0, "", "d", Place.IMPORT, False, ""),
-        ("", 1, "e", "f", Place.IMPORT, False, ""),
-        ("", 1, "g", "g", Place.IMPORT, False, ""),
-        ("x.y", 2, "*", "", Place.IMPORT, False, ""),
-        ("q", 0, "", "q", Place.IMPORT, True, ""),
-        ("t", 0, "T", "T", Place.TYPING, False, ""),
-        ("z", 0, "w", "w", Place.LAZY, False, "fn"),
+        ("a.b", 0, "", "a", Phase.IMPORT, False, ""),
+        ("c", 0, "", "d", Phase.IMPORT, False, ""),
+        ("", 1, "e", "f", Phase.IMPORT, False, ""),
+        ("", 1, "g", "g", Phase.IMPORT, False, ""),
+        ("x.y", 2, "*", "", Phase.IMPORT, False, ""),
+        ("q", 0, "", "q", Phase.IMPORT, True, ""),
+        ("t", 0, "T", "T", Phase.TYPING, False, ""),
+        ("z", 0, "w", "w", Phase.LAZY, False, "fn"),
     ]
     clause = module.imports[2]
     assert module.source[clause.start : clause.end] == b"e as f"
@@ -156,7 +156,7 @@ def test_references_know_when_they_run() -> None:
         "class C(Base):\n    y = used\n    def m(self):\n        return self.z + super().m()\n"
         "z = [i + j for i in seq]\nif __name__ == '__main__':\n    start()\n"
     )
-    places = {(r.chain, r.place.value, r.owner) for r in module.references}
+    places = {(r.chain, r.phase.value, r.owner) for r in module.references}
     assert {
         ("deco", "import", "f"),
         ("default", "import", "f"),
@@ -178,7 +178,7 @@ def test_references_know_when_they_run() -> None:
 
 def test_annotations_are_lazy_with_the_future_import() -> None:
     module = parse("from __future__ import annotations\ndef f(a: N) -> M: pass\nx: K = 1\n")
-    assert {r.place for r in module.references if r.chain in "NMK"} == {Place.LAZY}
+    assert {r.phase for r in module.references if r.chain in "NMK"} == {Phase.LAZY}
 
 
 @pytest.mark.parametrize(

@@ -1,9 +1,10 @@
-"""All Python files of a repository, and who refers to what."""
+"""All parsed Python files of a repository, and the graph of references between their symbols."""
 
 from __future__ import annotations
 
 import gc
 import os
+from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -11,7 +12,6 @@ from functools import cached_property
 from pathlib import Path
 from types import MappingProxyType
 
-from excise.extractors.python.analysis.line_table import LineTable
 from excise.extractors.python.analysis.module_names import ModuleNames
 from excise.extractors.python.analysis.name_resolution import Entity, Resolver
 from excise.extractors.python.analysis.parsed_file import PythonModule, Reference
@@ -20,7 +20,7 @@ from excise.extractors.python.analysis.suite_files import SuiteFiles
 from excise.types import Symbol, SymbolKind
 
 MANIFESTS = ("pyproject.toml", "setup.cfg")
-"""Files beside the Python sources that can name code."""
+"""Manifest files, whose entry points name code."""
 
 _BUILTIN_ATTRIBUTES = frozenset(
     name for kind in (str, bytes, list, tuple, dict, set, int, float, complex, object, type) for name in dir(kind)
@@ -30,8 +30,8 @@ _BUILTIN_ATTRIBUTES = frozenset(
 class PythonCodebase:
     """Implements :class:`excise.protocols.Codebase` for Python.
 
-    Names are resolved through imports, re-exports, star imports, ``self``/``cls``/``super()`` and base
-    classes. An attribute of an unknown object counts only if one method of the repository has that name.
+    Names are resolved through imports, re-exports, star imports, ``self``/``cls``/``super()`` and base classes. An
+    attribute of an unknown object is a reference only if exactly one method of the repository has this name.
     """
 
     def __init__(
@@ -52,20 +52,23 @@ class PythonCodebase:
         self._tables: dict[str, LineTable] = {}
 
     def __reduce__(self) -> tuple[object, ...]:
-        given = (dict(self.modules), dict(self.manifests), self.executable, self.suite.collected, self.suite.packages)
-        return (_rebuild, given)
+        arguments = (
+            dict(self.modules), dict(self.manifests), self.executable, self.suite.collected, self.suite.packages
+        )  # fmt: skip
+        return (_unpickle, arguments)
 
     @classmethod
     def parse(
         cls, root: Path, paths: Iterable[str], *, collected: Iterable[str] = (), packages: Iterable[str] = ()
     ) -> PythonCodebase:
-        """Parse the files (paths inside ``root``); files that cannot be read are left out.
+        """Parse the files ``paths`` (relative to ``root``); files that cannot be read are left out.
 
-        ``collected``: those that tests were collected from; ``packages``: import names that are installed.
+        ``collected`` are the files that tests were collected from, ``packages`` the import names that the project
+        installs: both tell test files from library code.
         """
         modules: dict[str, PythonModule] = {}
         executable: list[str] = []
-        with _collector_paused():
+        with _without_garbage_collection():
             for path in sorted(set(paths)):
                 source = _read(root / path) if path.endswith((".py", ".pyw")) else None
                 if source is not None:
@@ -79,7 +82,7 @@ class PythonCodebase:
     def from_texts(
         cls, files: Mapping[str, str | bytes], *, collected: Iterable[str] = (), packages: Iterable[str] = ()
     ) -> PythonCodebase:
-        """A codebase from contents in memory."""
+        """A codebase from paths and contents in memory."""
         data = {p: t.encode() if isinstance(t, str) else t for p, t in files.items()}
         modules = {p: parse_module(p, t) for p, t in sorted(data.items()) if p.endswith((".py", ".pyw"))}
         manifests = {p: t for p, t in data.items() if p in MANIFESTS}
@@ -99,12 +102,12 @@ class PythonCodebase:
         return self.suite.holds(path)
 
     def is_one_liner(self, symbol_id: str) -> bool:
-        """Whether importing the module executes the line that holds the function's body."""
+        """Whether the function's body begins on the line of its ``def``, which importing the module executes."""
         symbol = self._symbols.get(symbol_id)
         return symbol is not None and symbol_id in self.modules[symbol.path].one_liners
 
     def symbols_of_lines(self, path: str, lines: Iterable[int]) -> frozenset[str]:
-        """Ids of the symbols that own one of the lines: see :class:`LineTable`."""
+        """Ids of the symbols that one of the lines belongs to; see :class:`LineTable`."""
         if path not in self.modules:
             return frozenset()
         if path not in self._tables:
@@ -113,21 +116,21 @@ class PythonCodebase:
 
     # -------------------------------------------------------------------------------------- graph
     def callees(self, symbol_id: str) -> frozenset[str]:
-        """Symbols that the body of this one refers to; for a class or module also what is inside it does."""
+        """Symbols that this one refers to; for a class or module, references of its members included."""
         found: set[str] = set()
-        for inner in self._family(symbol_id):
+        for inner in self._with_members(symbol_id):
             found |= self._edges.get(inner, set())
         return frozenset(found) - {symbol_id}
 
     def callers(self, symbol_id: str) -> frozenset[str]:
-        """Symbols that refer to this one or to what is inside it, from outside of it."""
-        family = self._family(symbol_id)
+        """Symbols outside this one that refer to it or to its members."""
+        members = self._with_members(symbol_id)
         found: set[str] = set()
-        for inner in family:
+        for inner in members:
             found |= self._reverse.get(inner, set())
-        return frozenset(found) - family
+        return frozenset(found) - members
 
-    def _family(self, symbol_id: str) -> frozenset[str]:
+    def _with_members(self, symbol_id: str) -> frozenset[str]:
         symbol = self._symbols.get(symbol_id)
         if symbol is None:
             return frozenset()
@@ -175,12 +178,12 @@ class PythonCodebase:
         return frozenset(found)
 
     def _external(self, path: str, ref: Reference) -> bool:
-        """The chain starts at an imported name that is not ours: ``np.sum``."""
+        """Whether the chain starts at a name imported from outside the repository, such as ``np.sum``."""
         root = ref.chain.partition(".")[0]
         return ref.via >= 0 or root in self.resolver.scope(path).imports
 
     def _group(self, entity: Entity) -> frozenset[str]:
-        """Ids of the symbols of one name: overloads, property accessors and conditional definitions count together."""
+        """Ids of all symbols with the same name: overloads, property accessors and conditional definitions."""
         ids = self._groups.get(entity.id)
         return frozenset(ids) if ids else frozenset()
 
@@ -192,7 +195,7 @@ class PythonCodebase:
         return groups
 
     def group(self, symbol_id: str) -> tuple[str, ...]:
-        """All symbols that share the name of this one (``f``, ``f#2`` …), itself included."""
+        """Ids of all symbols with the name of this one (``f``, ``f#2`` …), itself included."""
         symbol = self._symbols[symbol_id]
         return tuple(self._groups[base_id(symbol)])
 
@@ -210,13 +213,13 @@ class PythonCodebase:
 
 
 def base_id(symbol: Symbol) -> str:
-    """Symbol id without the ``#2`` of a later definition of the same name."""
+    """Symbol id without the suffix ``#2`` of a second definition of the same name."""
     head, dot, last = symbol.qualname.rpartition(".")
     plain = f"{head}{dot}{last.partition('#')[0]}"
     return f"{symbol.path}::{plain}" if plain else symbol.path
 
 
-def _rebuild(
+def _unpickle(
     modules: dict[str, PythonModule],
     manifests: dict[str, bytes],
     executable: frozenset[str],
@@ -227,7 +230,7 @@ def _rebuild(
 
 
 def _read(path: Path) -> bytes | None:
-    """Bytes of a regular file; links are not followed (their target is a file of its own)."""
+    """Bytes of a regular file; ``None`` for links, whose target is parsed under its own path, and unreadable files."""
     try:
         return None if path.is_symlink() or not path.is_file() else path.read_bytes()
     except OSError:
@@ -235,8 +238,8 @@ def _read(path: Path) -> bytes | None:
 
 
 @contextmanager
-def _collector_paused() -> Iterator[None]:
-    """Millions of small records are made at once: the garbage collector would only look at them again and again."""
+def _without_garbage_collection() -> Iterator[None]:
+    """Switch the garbage collector off: it would traverse the millions of records that parsing makes, in vain."""
     was_on = gc.isenabled()
     gc.disable()
     try:
@@ -244,3 +247,35 @@ def _collector_paused() -> Iterator[None]:
     finally:
         if was_on:
             gc.enable()
+
+
+class LineTable:
+    """Lookup of the symbols that a line of one file belongs to, by bisection.
+
+    A function has the lines from ``body_line`` to its end: its decorators and ``def`` line run at import and belong to
+    the surrounding symbol. A class has all its lines, those of its methods included, and the module has every line.
+    """
+
+    def __init__(self, module: PythonModule) -> None:
+        ranges = [(_first_line(s), s.end_line, s.symbol_id) for s in module.symbols]
+        self._starts = sorted({1, *(r[0] for r in ranges if r[0]), *(r[1] + 1 for r in ranges if r[0])})
+        owners: list[set[str]] = [set() for _ in self._starts]
+        for first, last, symbol_id in ranges:
+            if first:
+                for i in range(bisect_right(self._starts, first) - 1, bisect_right(self._starts, last)):
+                    owners[i].add(symbol_id)
+        self._owners = [frozenset(o) for o in owners]
+
+    def symbols_of(self, lines: Iterable[int]) -> frozenset[str]:
+        """Ids of all symbols that one of the lines (1-based) belongs to."""
+        segments = {bisect_right(self._starts, line) - 1 for line in lines if line > 0}
+        return frozenset().union(*(self._owners[i] for i in segments))
+
+
+def _first_line(symbol: Symbol) -> int:
+    """The first line that belongs to the symbol; 0 if none does."""
+    if symbol.kind is SymbolKind.MODULE:
+        return 1
+    if symbol.kind is SymbolKind.CLASS:
+        return symbol.start_line
+    return symbol.body_line

@@ -1,4 +1,4 @@
-"""The tree-sitter grammar, and the few questions everyone asks of its nodes."""
+"""The tree-sitter grammar of Python, and functions on its nodes that several modules use."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def _language() -> Language:
 
 
 def parse_tree(source: bytes) -> Tree:
-    """The syntax tree; never fails, errors are nodes."""
+    """The syntax tree. Never raises: syntax errors are nodes of the tree."""
     return Parser(_language()).parse(source)
 
 
@@ -41,24 +41,24 @@ def text(node: Node, source: bytes) -> str:
 
 
 def field(node: Node, name: str) -> Node:
-    """The child in a field that the grammar makes obligatory (the node itself in a broken tree)."""
+    """The child in a field that the grammar requires; the node itself if a syntax error left it out."""
     return node.child_by_field_name(name) or node
 
 
 def inner_definition(node: Node) -> Node:
-    """The function or class inside a ``decorated_definition``; other nodes as they are."""
+    """The function or class inside a ``decorated_definition``; other nodes unchanged."""
     if node.type == "decorated_definition":
         return node.child_by_field_name("definition") or node
     return node
 
 
 def statements(block: Node) -> list[Node]:
-    """The statements of a block (or of the module), comments left out."""
+    """The statements of a block or module, without comments."""
     return [c for c in block.named_children if c.type not in {"comment", "line_continuation"}]
 
 
 def docstring_node(block: Node) -> Node | None:
-    """The statement that is the docstring of a block."""
+    """The docstring statement of a block; ``None`` if it has none."""
     body = statements(block)
     if not body or body[0].type != "expression_statement" or body[0].named_child_count != 1:
         return None
@@ -74,7 +74,7 @@ def _is_plain_string(node: Node) -> bool:
 
 
 def clean_docstring(statement: Node, source: bytes) -> str:
-    """Value of a docstring statement, indentation removed."""
+    """Value of a docstring statement, without indentation."""
     raw = text(statement, source)
     try:
         value = ast.literal_eval(raw)

@@ -1,7 +1,7 @@
-"""Module names and paths: which file an import statement means.
+"""Module names and paths: the file that an import statement refers to.
 
-Works for flat and ``src`` layouts, several projects in one repository, packages without
-``__init__.py``, and test folders that pytest puts on the path.
+Handles flat and ``src`` layouts, several projects in one repository, packages without ``__init__.py``, and test folders
+that pytest puts on the import path.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from posixpath import dirname, join, normpath
 
 SOURCE_ROOTS = frozenset({"", "src", "lib", "source", "python", "py"})
-"""Folders that are commonly put on the import path."""
+"""Folders that are usually on the import path."""
 
 
 class ModuleNames:
@@ -39,7 +39,7 @@ class ModuleNames:
                 self._by_name.setdefault(".".join(parts[first:]), []).append(path)
 
     def name_of(self, path: str) -> str:
-        """The dotted name under which a file is imported, as far as its folders tell."""
+        """The dotted name under which a file is imported, inferred from the packages that it lies in."""
         parts = _components(path)
         first = len(parts) - 1
         while first > 0 and "/".join(parts[:first]) in self.packages:
@@ -49,7 +49,7 @@ class ModuleNames:
         return ".".join(parts[first:])
 
     def absolute(self, dotted: str, importer: str) -> str | None:
-        """Path of the module that ``import dotted`` means inside ``importer``; ``None`` if it is not ours."""
+        """Path of the module that ``import dotted`` in ``importer`` loads; ``None`` if it is not in the repository."""
         candidates = self._by_name.get(dotted)
         if not candidates:
             return None
@@ -61,6 +61,7 @@ class ModuleNames:
         return best if unique and "." in dotted and not best.endswith("/") else None
 
     def _rank(self, path: str, dotted: str, importer: str) -> tuple[int, int, int]:
+        """Sort key of a candidate: doubt that its import root is on the path (0 to 4), namespace package, depth."""
         depth = len(_components(path)) - dotted.count(".") - 1
         root = "/".join(_components(path)[:depth])
         namespace = int(path.endswith("/"))
@@ -68,17 +69,17 @@ class ModuleNames:
             return (4, namespace, depth)
         near = root == dirname(importer)
         if root in SOURCE_ROOTS:
-            trust = 1 if near and root else 0
+            doubt = 1 if near and root else 0
         elif near:
-            trust = 1
+            doubt = 1
         elif importer.startswith(root + "/") and dotted.partition(".")[0] not in sys.stdlib_module_names:
-            trust = 2
+            doubt = 2
         else:
-            trust = 3
-        return (trust, namespace, depth)
+            doubt = 3
+        return (doubt, namespace, depth)
 
     def relative(self, level: int, dotted: str, importer: str) -> str | None:
-        """Path of the module that ``from ..dotted import`` means inside ``importer``."""
+        """Path of the module that ``from ..dotted import`` in ``importer`` loads; ``level`` is the number of dots."""
         folder = dirname(importer)
         for _ in range(level - 1):
             if not folder:

@@ -1,4 +1,4 @@
-"""Resolve names across files: imports, re-exports, star imports, attributes of modules and classes."""
+"""Resolve names across files: through imports, re-exports, star imports, and attributes of modules and classes."""
 
 from __future__ import annotations
 
@@ -9,11 +9,12 @@ from excise.extractors.python.analysis.module_names import ModuleNames
 from excise.extractors.python.analysis.parsed_file import SELF, SUPER, Binding, Import, PythonModule, Reference
 from excise.types import SymbolKind
 
-_DEEPEST = 40
+_MAX_DEPTH = 40
+"""Longest chain of imports, bases and aliases that is followed."""
 
 
 class Entity(NamedTuple):
-    """Something a name can mean: a module (empty ``qualname``), a symbol, or another binding."""
+    """The target of a name: a module (empty ``qualname``), a symbol, or another binding."""
 
     path: str
     """File; a folder with a trailing ``/`` for a package without ``__init__.py``."""
@@ -27,7 +28,7 @@ class Entity(NamedTuple):
 
 
 class Resolver:
-    """Answers what a name means in a file; answers are remembered."""
+    """Resolves names of a file to entities of the repository; results are cached."""
 
     def __init__(self, modules: Mapping[str, PythonModule], names: ModuleNames) -> None:
         self.modules = modules
@@ -44,7 +45,7 @@ class Resolver:
 
     # ------------------------------------------------------------------------------------ imports
     def module_of(self, path: str, record: Import) -> Entity | None:
-        """The module that the ``from`` part (or the plain import) of a clause names."""
+        """The module named by the ``from`` part of an import, or by a plain import."""
         if record.level:
             found = self.names.relative(record.level, record.module, path)
         else:
@@ -52,7 +53,7 @@ class Resolver:
         return Entity(found, "") if found else None
 
     def imported(self, path: str, record: Import, depth: int = 0) -> Entity | None:
-        """What the local name of an import clause means."""
+        """The entity that the local name of an import refers to."""
         if record.name:
             module = self.module_of(path, record)
             return self.attribute(module, record.name, depth + 1) if module else None
@@ -64,13 +65,13 @@ class Resolver:
 
     # -------------------------------------------------------------------------------------- names
     def name(self, path: str, name: str, depth: int = 0) -> Entity | None:
-        """What a module-level name of a file means."""
+        """The entity that a module-level name of a file refers to."""
         key = (path, name)
         if key in self._names:
             return self._names[key]
-        if depth > _DEEPEST or path not in self.modules:
+        if depth > _MAX_DEPTH or path not in self.modules:
             return None
-        self._names[key] = None  # a cycle of imports ends here
+        self._names[key] = None  # ends cycles of imports
         self._names[key] = found = self._find_name(path, name, depth)
         return found
 
@@ -103,10 +104,10 @@ class Resolver:
 
     # --------------------------------------------------------------------------------- attributes
     def attribute(self, entity: Entity, name: str, depth: int = 0) -> Entity | None:
-        """What ``entity.name`` means."""
+        """The entity that ``entity.name`` refers to."""
         key = (entity, name)
         if key not in self._attributes:
-            if depth > _DEEPEST:
+            if depth > _MAX_DEPTH:
                 return None
             self._attributes[key] = None
             self._attributes[key] = self._find_attribute(entity, name, depth)
@@ -133,14 +134,14 @@ class Resolver:
         return None
 
     def bases(self, entity: Entity) -> list[Entity]:
-        """The base classes of a class that lie in the repository."""
+        """The base classes of a class, as far as they are defined in the repository."""
         scope = self.scope(entity.path)
         found = (self.chain(entity.path, chain, "") for chain in scope.bases.get(entity.qualname, ()))
         return [self.follow(b) for b in found if b is not None and b != entity]
 
     def follow(self, entity: Entity) -> Entity:
-        """The symbol behind an alias such as ``g = f``; other entities as they are."""
-        for _ in range(_DEEPEST):
+        """The target of an alias such as ``g = f``; other entities unchanged."""
+        for _ in range(_MAX_DEPTH):
             target = self._alias(entity)
             if target is None or target == entity:
                 return entity
@@ -159,7 +160,7 @@ class Resolver:
 
     # ------------------------------------------------------------------------------------- chains
     def prefixes(self, path: str, ref: Reference) -> list[Entity | None]:
-        """What each prefix of a reference's chain means: ``a``, ``a.b``, ``a.b.c``; shorter if unknown."""
+        """The entities of a chain's prefixes (``a``, ``a.b``, ``a.b.c``), up to the first that cannot be resolved."""
         parts = ref.chain.split(".")
         start = self._root(path, ref, parts)
         if start is None:
@@ -198,7 +199,7 @@ class Resolver:
         return self.name(path, name)
 
     def chain(self, path: str, chain: str, klass: str, position: int = 0) -> Entity | None:
-        """What a whole dotted chain at a byte position means; ``None`` unless every part resolves."""
+        """The entity of a dotted chain at a byte position; ``None`` unless every part can be resolved."""
         first, *rest = chain.split(".")
         entity = self._scoped(path, first, klass, position)
         for part in rest:
@@ -233,7 +234,7 @@ class _ModuleScope:
                 self.bases.setdefault(ref.owner, []).append(ref.chain)
 
     def has_member(self, klass: str, name: str, position: int) -> bool:
-        """Whether a class body has bound the name before a byte position of it."""
+        """Whether the class body binds the name before the byte position."""
         start = self._starts.get(f"{klass}.{name}")
         if start is not None and start < position:
             return True

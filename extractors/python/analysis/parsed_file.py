@@ -1,4 +1,4 @@
-"""What the Python parser records beyond the language-neutral :class:`~excise.protocols.Module`."""
+"""Records of a parsed Python file: imports, references, bindings, exports."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from typing import NamedTuple
 from excise.protocols import Module
 
 SELF = "<self>"
-"""Root of a chain that starts at the first parameter of a method (``self.x``, ``cls.x``)."""
+"""Root of a reference chain that starts at the first parameter of a method (``self.x``, ``cls.x``)."""
 SUPER = "<super>"
-"""Root of a chain that starts at ``super()``."""
+"""Root of a reference chain that starts at ``super()``."""
 
 
-class Place(StrEnum):
-    """When the code at a place runs."""
+class Phase(StrEnum):
+    """When a piece of code runs."""
 
     IMPORT = "import"
     """While the module is imported: module level, class bodies, decorators, defaults, bases."""
@@ -32,31 +32,31 @@ class Import(NamedTuple):
     """One imported name: ``import a.b``, ``from a import b as c``, ``from .x import *``."""
 
     module: str
-    """Dotted module without leading dots; may be empty for ``from . import x``."""
+    """Dotted module without leading dots; empty for ``from . import x``."""
     level: int
     """Number of leading dots."""
     name: str
-    """The imported name; ``*``; empty for ``import module``."""
+    """The imported name, or ``*``; empty for ``import module``."""
     alias: str
-    """The name that ``as`` gives; empty without one."""
+    """The name after ``as``; empty without one."""
     start: int
     """First byte of the clause (name and alias)."""
     end: int
-    """One past its last byte."""
+    """End of the clause: one past its last byte."""
     stmt_start: int
     """First byte of the statement."""
     stmt_end: int
-    """One past its last byte."""
+    """End of the statement: one past its last byte."""
     owner: str
-    """Qualified name of the innermost symbol around it; empty at module level."""
-    place: Place
-    """When it runs."""
+    """Qualified name of the innermost symbol around the import; empty at module level."""
+    phase: Phase
+    """When the import runs."""
     in_try: bool
-    """Inside a ``try`` statement (of the same function or module level)."""
+    """Whether the import is inside a ``try`` statement (of the same function or module level)."""
 
     @property
     def bound(self) -> str:
-        """The local name it binds; empty for ``*``."""
+        """The local name that the import binds; empty for ``*``."""
         if self.name == "*":
             return ""
         return self.alias or self.name or self.module.partition(".")[0]
@@ -66,32 +66,32 @@ class Reference(NamedTuple):
     """One use of a name, with the attributes that follow it."""
 
     chain: str
-    """Dotted: ``name.attr``; ``<self>.m``; ``<super>.m``; ``.m`` for an attribute of an unknown object."""
+    """Dotted name: ``name.attr``, ``<self>.m``, ``<super>.m``, or ``.m`` for an attribute of an unknown object."""
     start: int
     """First byte."""
     end: int
     """One past the last byte."""
     owner: str
-    """Qualified name of the innermost symbol whose span (decorators included) holds it."""
+    """Qualified name of the innermost symbol (with its decorators) around the reference; empty at module level."""
     klass: str
-    """Class whose namespace is searched first (class bodies only); empty otherwise."""
-    place: Place
-    """When it is evaluated."""
+    """For references in a class body: the class, whose namespace is searched first; else empty."""
+    phase: Phase
+    """When the reference is evaluated."""
     is_base: bool
-    """A base class of ``owner``."""
+    """Whether the reference is a base class of ``owner``."""
     via: int
-    """Index into ``imports`` of the function-level import that binds the root; -1 otherwise."""
+    """Index into ``imports`` of the function-level import that binds the chain's root; -1 if there is none."""
 
 
 class Binding(NamedTuple):
-    """A name bound at module or class level by anything but a definition or an import."""
+    """A name bound at module or class level by a statement other than a definition or an import."""
 
     name: str
     """The name."""
     klass: str
     """Class whose body binds it; empty at module level."""
     target: str
-    """Dotted chain that it is a plain alias of; empty for other values."""
+    """Dotted name on the right-hand side, if the binding is a plain alias; else empty."""
     start: int
     """First byte of the binding statement."""
     end: int
@@ -116,22 +116,17 @@ class PythonModule(Module):
     imports: tuple[Import, ...] = ()
     """Every import clause, in order."""
     references: tuple[Reference, ...] = ()
-    """Every use of a name that is not local to a function, in order."""
+    """Every reference whose root is not local to a function, in order."""
     bindings: tuple[Binding, ...] = ()
     """Other module-level and class-level bindings, in order."""
     exports: tuple[Export, ...] = ()
     """Literal entries of ``__all__``."""
     has_all: bool = False
-    """The module defines ``__all__``."""
+    """Whether the module defines ``__all__``."""
     one_liners: frozenset[str] = frozenset()
-    """Symbol ids of functions whose body begins on the line of their ``def``: importing executes that line."""
+    """Ids of functions whose body begins on the line of their ``def``, which importing the module executes."""
 
     @cached_property
     def by_qualname(self) -> dict[str, int]:
         """Qualified name to index into ``symbols``."""
         return {s.qualname: i for i, s in enumerate(self.symbols)}
-
-    @cached_property
-    def dynamic_names(self) -> bool:
-        """The module has a ``__getattr__`` of its own, so names may exist that nothing binds."""
-        return "__getattr__" in self.by_qualname

@@ -1,7 +1,6 @@
 """Parse one Python file with tree-sitter: definitions, imports, ``__all__`` and references.
 
-Works on any bytes: Python 2 leftovers, other encodings and broken syntax give a module with
-``has_error`` set where the grammar cannot make sense of them.
+Accepts any bytes: for Python 2 code, other encodings and syntax errors, the module has ``has_error`` set.
 """
 
 from __future__ import annotations
@@ -11,10 +10,9 @@ import re
 from tree_sitter import Node
 
 from excise.extractors.python.analysis.grammar import chain_of, field, parse_tree
-from excise.extractors.python.analysis.parsed_file import Export, Place, PythonModule
-from excise.extractors.python.analysis.scopes import Scope
-from excise.extractors.python.analysis.symbols import definition_symbol, module_symbol
-from excise.extractors.python.analysis.syntax_walk import Walker
+from excise.extractors.python.analysis.parsed_file import Export, Phase, PythonModule
+from excise.extractors.python.analysis.symbols import DefinitionFacts, definition_symbol, module_symbol
+from excise.extractors.python.analysis.syntax_walk import Scope, SyntaxWalker
 from excise.types import SymbolKind
 
 _TYPE_CHECKING = re.compile(rb"^\(?\s*([\w.]+\.)?TYPE_CHECKING\s*\)?$")
@@ -26,11 +24,11 @@ _COMPREHENSIONS = frozenset(
 
 
 def parse_module(path: str, source: bytes) -> PythonModule:
-    """Everything that excise knows about one file. Never raises, whatever the bytes."""
-    return _Walker(path, source).run()
+    """Parse the bytes of a file. Never raises: a file with syntax errors gives a module with ``has_error`` set."""
+    return _Parser(path, source).run()
 
 
-class _Walker(Walker):
+class _Parser(SyntaxWalker):
     def __init__(self, path: str, source: bytes) -> None:
         super().__init__(path, source)
         self.handlers = {
@@ -61,13 +59,13 @@ class _Walker(Walker):
             "yield": self._yield,
         }
 
-    # ---------------------------------------------------------------------------------- frame
+    # ---------------------------------------------------------------------------------- module
     def run(self) -> PythonModule:
         root = parse_tree(self.source).root_node
         self.visit_all(root.children)
         module = module_symbol(root, self.source, self.lines, path=self.path, decisions=self.decisions)
         self.symbols.sort(key=lambda s: (s.start, -s.end))
-        refs = (p._replace(root=p.root.lstrip("\0")).emit() for p in self.scope.pending)
+        refs = (p._replace(root=p.root.lstrip("\0")).to_reference() for p in self.scope.pending)
         return PythonModule(
             path=self.path,
             source=self.source,
@@ -106,34 +104,32 @@ class _Walker(Walker):
     def _symbol(self, node: Node, inner: Node, name: str, is_class: bool) -> None:
         qualname = self._unique(f"{self.klass}.{name}" if self.klass else name)
         before = self.decisions
-        with self._inside(owner=qualname):
-            self._outside_of_body(node, inner)
+        with self._state(owner=qualname):
+            self._visit_header(node, inner)
             scope = self._body(inner, is_class, qualname)
         kind = SymbolKind.CLASS if is_class else SymbolKind.METHOD if self.klass else SymbolKind.FUNCTION
-        symbol = definition_symbol(
-            node,
-            self.source,
-            self.lines,
+        facts = DefinitionFacts(
             path=self.path,
             qualname=qualname,
             kind=kind,
             decisions=self.decisions - before,
             is_generator=scope.is_generator,
         )
+        symbol = definition_symbol(node, self.source, self.lines, facts)
         if not is_class and symbol.body_line == inner.start_point[0] + 1:
             self.one_liners.add(symbol.symbol_id)
         self.symbols.append(symbol)
 
     def _nested(self, node: Node, inner: Node, is_class: bool) -> None:
-        self._outside_of_body(node, inner)
+        self._visit_header(node, inner)
         self._body(inner, is_class, "")
 
     def _unique(self, qualname: str) -> str:
-        self.taken[qualname] = count = self.taken.get(qualname, 0) + 1
+        self.name_counts[qualname] = count = self.name_counts.get(qualname, 0) + 1
         return qualname if count == 1 else f"{qualname}#{count}"
 
-    def _outside_of_body(self, node: Node, inner: Node) -> None:
-        """Decorators, defaults, annotations and bases: evaluated where the definition stands."""
+    def _visit_header(self, node: Node, inner: Node) -> None:
+        """Visit decorators, defaults, annotations and bases, which are evaluated outside the new scope."""
         if node is not inner:
             self.visit_all(c for c in node.named_children if c.type == "decorator")
         if inner.type == "class_definition":
@@ -166,20 +162,20 @@ class _Walker(Walker):
         body = inner.child_by_field_name("body")
         if is_class:
             klass = qualname if not self.in_function else ""
-            # a class scope is not visible from its methods: names bound here stay out of `bound` there
-            with self._inside(scope, klass=klass):
+            with self._state(scope, klass=klass):
                 self._class_body(body, scope)
             return scope
         names = self._parameter_names(field(inner, "parameters"))
         scope.bound.update(names)
         if self.scope.kind == "class" and names:
             scope.self_name = names[0]
-        place = self.place if self.place in {Place.MAIN, Place.TYPING} else Place.LAZY
-        with self._inside(scope, klass="", in_function=True, in_try=False, place=place):
+        phase = self.phase if self.phase in {Phase.MAIN, Phase.TYPING} else Phase.LAZY
+        with self._state(scope, klass="", in_function=True, in_try=False, phase=phase):
             self.visit_all(body.children if body is not None else ())
         return scope
 
     def _class_body(self, body: Node | None, scope: Scope) -> None:
+        """Visit the body of a class, whose names are not visible from its methods: they stay out of ``bound``."""
         self.visit_all(body.children if body is not None else ())
         if not self.in_function:
             scope.bound.clear()
@@ -214,13 +210,13 @@ class _Walker(Walker):
                 if value is not None:
                     self.visit(value)
             scope.bound.update(self._parameter_names(parameters))
-        place = Place.LAZY if self.place is Place.IMPORT else self.place
-        with self._inside(scope, place=place):
+        phase = Phase.LAZY if self.phase is Phase.IMPORT else self.phase
+        with self._state(scope, phase=phase):
             self.visit(field(node, "body"))
 
     def _comprehension(self, node: Node) -> None:
         scope = Scope("comprehension")
-        with self._inside(scope):
+        with self._state(scope):
             for child in node.named_children:
                 if child.type == "for_in_clause":
                     self.decisions += 1
@@ -245,7 +241,7 @@ class _Walker(Walker):
         if left.type == "identifier" and (right is not None or annotation is not None):
             name = self._text(left)
             self._bind(name)
-            self._record(name, node, chain_of(right, self.source) if right is not None else "")
+            self._add_binding(name, node, chain_of(right, self.source) if right is not None else "")
             if node.type == "augmented_assignment":
                 self._name(left)
         else:
@@ -263,7 +259,7 @@ class _Walker(Walker):
     def _walrus(self, node: Node) -> None:
         self._bind(self._text(field(node, "name")))
         if self.scope.kind == "module":
-            self._record(self._text(field(node, "name")), node)
+            self._add_binding(self._text(field(node, "name")), node)
         self.visit(field(node, "value"))
 
     def _for(self, node: Node) -> None:
@@ -299,10 +295,10 @@ class _Walker(Walker):
     def _global(self, node: Node) -> None:
         self.scope.outer.update(self._text(c) for c in node.named_children)
 
-    # ------------------------------------------------------------------------ places in the code
+    # ------------------------------------------------------------------- code that runs at other times
     def _annotation(self, node: Node) -> None:
-        lazy = self.future_annotations and self.place is Place.IMPORT
-        with self._inside(place=Place.LAZY if lazy else self.place):
+        lazy = self.future_annotations and self.phase is Phase.IMPORT
+        with self._state(phase=Phase.LAZY if lazy else self.phase):
             self.visit_all(node.named_children)
 
     def _type_alias(self, node: Node) -> None:
@@ -310,31 +306,31 @@ class _Walker(Walker):
         if names:
             for name in self._leading_names(node)[:1]:
                 self._bind(name)
-                self._record(name, node)
-            with self._inside(place=Place.LAZY):
+                self._add_binding(name, node)
+            with self._state(phase=Phase.LAZY):
                 self.visit_all(names[1:])
 
     def _try(self, node: Node) -> None:
-        with self._inside(in_try=True):
+        with self._state(in_try=True):
             self.visit_all(node.named_children)
 
     def _if(self, node: Node) -> None:
-        place = self.place if self.in_function else self._guarded(field(node, "condition"))
-        if place is self.place:
+        phase = self.phase if self.in_function else self._phase_under(field(node, "condition"))
+        if phase is self.phase:
             self.visit_all(node.named_children)
             return
         consequence = node.child_by_field_name("consequence")
         for child in node.named_children:
-            with self._inside(place=place if child == consequence else self.place):
+            with self._state(phase=phase if child == consequence else self.phase):
                 self.visit(child)
 
-    def _guarded(self, condition: Node) -> Place:
+    def _phase_under(self, condition: Node) -> Phase:
         raw = self.source[condition.start_byte : condition.end_byte]
-        if self.place is Place.IMPORT and _MAIN.match(raw):
-            return Place.MAIN
-        if self.place is Place.IMPORT and _TYPE_CHECKING.match(raw):
-            return Place.TYPING
-        return self.place
+        if self.phase is Phase.IMPORT and _MAIN.match(raw):
+            return Phase.MAIN
+        if self.phase is Phase.IMPORT and _TYPE_CHECKING.match(raw):
+            return Phase.TYPING
+        return self.phase
 
 
 def _identifiers(node: Node) -> list[Node]:

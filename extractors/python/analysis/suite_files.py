@@ -1,4 +1,4 @@
-"""Which files belong to the tests: those that pytest collected from, and those that are called and made like tests."""
+"""Tell test files from library code: by what pytest collected, by their names, and by what they define."""
 
 from __future__ import annotations
 
@@ -10,21 +10,21 @@ from excise.extractors.python.analysis.name_resolution import Resolver
 from excise.extractors.python.analysis.parsed_file import PythonModule
 
 _FOLDERS = frozenset({"tests", "test", "_tests", "testsuite"})
-"""Folders of tests, wherever they lie."""
+"""Names of folders that hold tests at any level."""
 _TOP_FOLDER = re.compile(r"tests?|_tests?|.*_tests?|test_.*|unittests?")
 _FILE = re.compile(r"(test_.*|.*_tests?|tests?|conftest)\.py")
-_EITHER = frozenset({"test.py", "tests.py"})
-"""Inside a package these may be library code: ``werkzeug/test.py`` is a client, ``jinja2/tests.py`` holds filters."""
+_AMBIGUOUS = frozenset({"test.py", "tests.py"})
+"""Names that may be library code in a package: ``werkzeug/test.py`` is a client, ``jinja2/tests.py`` has filters."""
 
 
 def collected_from(tests: Iterable[str]) -> frozenset[str]:
-    """Files of test ids; examples in documentation (``pkg/mod.py::pkg.mod.f``) make no tests of the code around."""
+    """The files of test ids, without those of doctests (``pkg/mod.py::pkg.mod.f``), which lie in library code."""
     parts = (test.partition("::") for test in tests)
     return frozenset(path for path, _, name in parts if "." not in name.partition("[")[0])
 
 
 class SuiteFiles:
-    """Tells test files from library code. Where in doubt, a file is a test: what is hidden cannot leak."""
+    """Tells test files from library code. In doubt a file counts as a test, as hidden files cannot leak."""
 
     def __init__(
         self,
@@ -48,34 +48,37 @@ class SuiteFiles:
         *folders, name = path.split("/")
         if not _FOLDERS.isdisjoint(folders):
             return True
-        if name in _EITHER and not folders:
+        if name in _AMBIGUOUS and not folders:
             return len(self._modules) > 1
-        if name in _EITHER and path in self._modules:
-            return self._tests_in(path) and path not in self._imported
+        if name in _AMBIGUOUS and path in self._modules:
+            return self._defines_tests(path) and path not in self._imported
         if _FILE.fullmatch(name):
             return True
         return bool(folders and _TOP_FOLDER.fullmatch(folders[0])) and folders[0] not in self._libraries
 
     @cached_property
     def _libraries(self) -> frozenset[str]:
-        """Installed packages that are called like tests: those without any, and the one that is all there is."""
+        """Installed packages whose names look like test folders but that are library code.
+
+        These are packages without tests, and, if all installed packages have such names, those with few tests.
+        """
         tops = {name.partition(".")[0] for name in self.packages}
         alone = all(_TOP_FOLDER.fullmatch(name) for name in tops)
         found = set()
         for top in tops:
             below = [p for p in self._modules if p.startswith(f"{top}/") and _FOLDERS.isdisjoint(p.split("/")[:-1])]
-            tests = sum(path in self.collected or self._tests_in(path) for path in below)
+            tests = sum(path in self.collected or self._defines_tests(path) for path in below)
             if not tests or (alone and 2 * tests < len(below)):
                 found.add(top)
         return frozenset(found)
 
-    def _tests_in(self, path: str) -> bool:
-        """The file defines functions or methods that are called like tests, as pytest and unittest look for them."""
+    def _defines_tests(self, path: str) -> bool:
+        """Whether the file defines functions or methods whose names begin with ``test``."""
         return any(s.is_callable and s.name.startswith("test") for s in self._modules[path].symbols)
 
     @cached_property
     def _imported(self) -> frozenset[str]:
-        """Files that library code imports; nothing imports tests but tests."""
+        """Files that library code imports; these are library code, too."""
         found: set[str] = set()
         for path, module in self._modules.items():
             *folders, name = path.split("/")

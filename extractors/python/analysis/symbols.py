@@ -1,8 +1,9 @@
-"""Symbols: turning definition nodes into :class:`~excise.types.Symbol` records."""
+"""Records of symbols (:class:`~excise.types.Symbol`), made from the nodes of their definitions."""
 
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 from itertools import accumulate
 
 from tree_sitter import Node
@@ -27,7 +28,7 @@ class CodeLines:
         self._sums = [0, *accumulate(int(bool(s) and not s.startswith(b"#")) for s in stripped)]
 
     def count(self, first: int, last: int) -> int:
-        """Lines from ``first`` to ``last`` (1-based, inclusive) that are neither blank nor comments."""
+        """Number of lines from ``first`` to ``last`` (1-based, inclusive) that are neither blank nor comments."""
         top = len(self._sums) - 1
         return self._sums[min(last, top)] - self._sums[min(max(first - 1, 0), top)]
 
@@ -39,7 +40,7 @@ def last_line(node: Node) -> int:
 
 
 def signature(definition: Node, source: bytes) -> str:
-    """The header of a definition on one line, comments and the final colon left out."""
+    """The header of a definition on one line, without comments and the final colon."""
     pieces: list[str] = []
     position = definition.start_byte
     end = _header_end(definition)
@@ -72,23 +73,29 @@ def _header_comments(definition: Node, end: int) -> list[Node]:
 
 
 def is_public(qualname: str) -> bool:
-    """No component starts with an underscore; dunder names count as public."""
+    """Whether no component of the name starts with an underscore; dunder names count as public."""
     parts = qualname.split(".") if qualname else []
     return not any(p.startswith("_") and not (p.startswith("__") and p.endswith("__")) for p in parts)
 
 
-def definition_symbol(
-    node: Node,
-    source: bytes,
-    lines: CodeLines,
-    *,
-    path: str,
-    qualname: str,
-    kind: SymbolKind,
-    decisions: int,
-    is_generator: bool,
-) -> Symbol:
-    """The symbol of a (decorated) function or class node."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DefinitionFacts:
+    """Facts about a definition that only the walk knows."""
+
+    path: str
+    """File of the definition."""
+    qualname: str
+    """Qualified name."""
+    kind: SymbolKind
+    """Function, method or class."""
+    decisions: int
+    """Branches inside the definition: its cyclomatic complexity minus one."""
+    is_generator: bool
+    """Whether its body has a ``yield``."""
+
+
+def definition_symbol(node: Node, source: bytes, lines: CodeLines, facts: DefinitionFacts) -> Symbol:
+    """The symbol of a function or class node, which may be decorated."""
     inner = inner_definition(node)
     body = inner.child_by_field_name("body") or inner
     doc = docstring_node(body) if body is not inner else None
@@ -98,9 +105,9 @@ def definition_symbol(
     if doc is not None:
         loc -= lines.count(doc.start_point[0] + 1, last_line(doc))
     return Symbol(
-        path=path,
-        qualname=qualname,
-        kind=kind,
+        path=facts.path,
+        qualname=facts.qualname,
+        kind=facts.kind,
         start=node.start_byte,
         end=node.end_byte,
         body_start=block[0].start_byte if block else node.end_byte,
@@ -113,11 +120,11 @@ def definition_symbol(
         decorators=tuple(
             text(c, source)[1:].strip() for c in node.children if node is not inner and c.type == "decorator"
         ),
-        is_public=is_public(qualname.partition("#")[0]),
+        is_public=is_public(facts.qualname.partition("#")[0]),
         is_async=bool(inner.children) and inner.children[0].type == "async",
-        is_generator=is_generator,
+        is_generator=facts.is_generator,
         loc=max(loc, 1),
-        complexity=1 + decisions,
+        complexity=1 + facts.decisions,
     )
 
 

@@ -1,15 +1,17 @@
-"""The walk over a syntax tree: its state, references, names that are bound, imports."""
+"""The walk over a syntax tree: lexical scopes, references, bindings and imports."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
+from dataclasses import field as dataclass_field
+from typing import NamedTuple
 
 from tree_sitter import Node
 
 from excise.extractors.python.analysis.grammar import field
-from excise.extractors.python.analysis.parsed_file import SUPER, Binding, Export, Import, Place
-from excise.extractors.python.analysis.scopes import Pending, Scope
+from excise.extractors.python.analysis.parsed_file import SELF, SUPER, Binding, Export, Import, Phase, Reference
 from excise.extractors.python.analysis.symbols import CodeLines
 from excise.types import Symbol
 
@@ -21,10 +23,64 @@ _DECISIONS = frozenset(
 )  # fmt: skip
 
 
-class Walker:
-    """Visits nodes without recursion through expressions; ``handlers`` say what a node type means.
+class PendingReference(NamedTuple):
+    """A reference that may still be local to an enclosing scope; fields as in :class:`Reference`."""
 
-    ``owner``, ``klass``, ``place`` … describe where the walk is; :meth:`_inside` changes them for a while.
+    root: str
+    rest: str
+    start: int
+    end: int
+    owner: str
+    klass: str
+    phase: Phase
+    is_base: bool
+    via: int
+
+    def to_reference(self) -> Reference:
+        """The record of the reference, once its scopes are closed."""
+        chain = f"{self.root}.{self.rest}" if self.rest else self.root
+        return Reference(chain, self.start, self.end, self.owner, self.klass, self.phase, self.is_base, self.via)
+
+
+@dataclass(slots=True)
+class Scope:
+    """One lexical scope: the module, a class, a function, a lambda or a comprehension."""
+
+    kind: str
+    """``module``, ``class``, ``function`` (also for lambdas) or ``comprehension``."""
+    bound: set[str] = dataclass_field(default_factory=set)
+    """Names that the scope binds."""
+    imports: dict[str, int] = dataclass_field(default_factory=dict)
+    """Names that an import in this scope binds, to the index of the import."""
+    outer: set[str] = dataclass_field(default_factory=set)
+    """Names that the scope declares ``global`` or ``nonlocal``."""
+    pending: list[PendingReference] = dataclass_field(default_factory=list)
+    """References of this scope and its inner scopes that no inner scope binds."""
+    self_name: str = ""
+    """Name of a method's first parameter."""
+    is_generator: bool = False
+    """Whether the scope has a ``yield`` of its own."""
+
+    def close(self, parent: Scope) -> None:
+        """Pass the references that are not local to this scope on to the enclosing scope ``parent``."""
+        keep = parent.pending.append
+        for ref in self.pending:
+            root = ref.root
+            if root in self.outer or root not in self.bound:
+                keep(ref)
+            elif root in self.imports:
+                keep(ref._replace(root=f"\0{root}", via=self.imports[root]))
+            elif ref.rest and root == self.self_name:
+                keep(ref._replace(root=SELF))
+            elif ref.rest:
+                keep(ref._replace(root=""))
+
+
+class SyntaxWalker:
+    """Visits the nodes of a syntax tree, without recursion through expressions, and collects records.
+
+    ``handlers`` maps node types to methods. ``owner``, ``klass``, ``phase`` and others describe the position of the
+    walk; :meth:`_state` changes them for the duration of a block.
     """
 
     def __init__(self, path: str, source: bytes) -> None:
@@ -41,19 +97,19 @@ class Walker:
         self.decisions = 0
         self.owner = ""
         self.klass = ""
-        self.place = Place.IMPORT
+        self.phase = Phase.IMPORT
         self.in_try = False
         self.in_function = False
         self.scope = Scope("module")
-        self.taken: dict[str, int] = {}
+        self.name_counts: dict[str, int] = {}
         self.handlers: dict[str, Callable[[Node], object]] = {}
 
     def visit(self, node: Node) -> None:
-        """Walk below one node."""
+        """Visit a node and everything below it."""
         self.visit_all((node,))
 
     def visit_all(self, nodes: Iterable[Node]) -> None:
-        """Walk below nodes, in order."""
+        """Visit nodes and everything below them, in order."""
         stack = list(nodes)
         stack.reverse()
         handlers = self.handlers
@@ -69,7 +125,7 @@ class Walker:
                 stack.extend(reversed(node.named_children))
 
     @contextmanager
-    def _inside(self, scope: Scope | None = None, **state: object) -> Iterator[None]:
+    def _state(self, scope: Scope | None = None, **state: object) -> Iterator[None]:
         before = {name: getattr(self, name) for name in state}
         for name, value in state.items():
             setattr(self, name, value)
@@ -89,7 +145,9 @@ class Walker:
 
     # ----------------------------------------------------------------------------- references
     def _refer(self, root: str, rest: str, start: int, end: int, *, is_base: bool = False) -> None:
-        self.scope.pending.append(Pending(root, rest, start, end, self.owner, self.klass, self.place, is_base, -1))
+        self.scope.pending.append(
+            PendingReference(root, rest, start, end, self.owner, self.klass, self.phase, is_base, -1)
+        )
 
     def _name(self, node: Node) -> None:
         self._refer(self._text(node), "", node.start_byte, node.end_byte)
@@ -115,7 +173,7 @@ class Walker:
     def _bind(self, name: str, into: Scope | None = None) -> None:
         (into or self.scope).bound.add(name)
 
-    def _record(self, name: str, node: Node, target: str = "") -> None:
+    def _add_binding(self, name: str, node: Node, target: str = "") -> None:
         if not self.in_function and self.scope.kind != "comprehension":
             self.bindings.append(Binding(name, self.klass, target, node.start_byte, node.end_byte))
 
@@ -125,7 +183,7 @@ class Walker:
             name = self._text(target)
             self._bind(name, into)
             if into is None:
-                self._record(name, statement or target)
+                self._add_binding(name, statement or target)
         elif kind in {"attribute", "subscript", "call"}:
             self.visit(target)
         else:
@@ -159,7 +217,7 @@ class Walker:
 
     def _add_import(self, node: Node, clause: Node, what: tuple[str, int, str, str]) -> None:
         spans = (clause.start_byte, clause.end_byte, node.start_byte, node.end_byte)
-        record = Import(*what, *spans, self.owner, self.place, self.in_try)
+        record = Import(*what, *spans, self.owner, self.phase, self.in_try)
         if record.bound:
             self._bind(record.bound)
             if self.in_function:

@@ -12,7 +12,7 @@ from excise.protocols import CoverageRequest, Module, Session
 from excise.types import CoverageMap, Recipe, Status, TestResult, Worker
 
 
-class LineTable(Protocol):
+class LineLookup(Protocol):
     """What is needed of a codebase here."""
 
     @property
@@ -34,7 +34,7 @@ class LineTable(Protocol):
 
 
 def map_coverage(
-    session: Session, recipe: Recipe, codebase: LineTable, request: CoverageRequest
+    session: Session, recipe: Recipe, codebase: LineLookup, request: CoverageRequest
 ) -> tuple[CoverageMap, dict[str, Status]]:
     """See :meth:`excise.protocols.Language.map_coverage`.
 
@@ -83,7 +83,7 @@ def map_coverage(
     return mapped, {test: result.status for test, result in alone.items()}
 
 
-def _symbols(codebase: LineTable, lines: object) -> set[str]:
+def _symbols(codebase: LineLookup, lines: object) -> set[str]:
     found: set[str] = set()
     for path, numbers in lines.items() if isinstance(lines, dict) else ():
         if isinstance(numbers, list) and not codebase.is_test(path):

@@ -2,7 +2,7 @@
 
 A verdict must not depend on ``/etc/gitconfig``, ``~/.gitconfig``, ``GIT_*`` variables, templates or hooks, so
 :func:`run_git` starts git with none of them. Fetching a user's repository is the exception: credentials, proxies and
-``insteadOf`` rules are in that configuration (:mod:`excise.extractors.git_mirror` says what it takes over).
+``insteadOf`` rules are in that configuration (:mod:`excise.extractors.fetch.git_mirror`).
 """
 
 from __future__ import annotations
