@@ -14,9 +14,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from excise.envs.processes import own_temporary, sweep_temporary
 from excise.envs.sandbox.mount_points import base_env, open_to_all, project_mounts
 from excise.protocols import Mount, Session
+from excise.system.process_identity import owned_temporary_folder, remove_orphaned_folders
 from excise.verifiers.shipped_tree import materialise
 from excise.verifiers.workbench import Edits, Workbench
 
@@ -52,8 +52,8 @@ def workspace(bench: Workbench, shipped: Edits) -> Iterator[Workspace]:
     parent = Path(bench.prepared.layers.env).parent.parent.parent / "workspaces"
     parent.mkdir(mode=0o711, exist_ok=True)
     kind = f"workspace-{_here()}"
-    sweep_temporary(kind, str(parent))
-    folder = Path(own_temporary(kind, str(parent)))
+    remove_orphaned_folders(kind, str(parent))
+    folder = Path(owned_temporary_folder(kind, str(parent)))
     try:
         folder.chmod(0o711)
         tree = folder / "tree"

@@ -19,11 +19,11 @@ from typing import Any
 
 from excise.envs.bubblewrap.cgroups import writable_groups
 from excise.envs.bubblewrap.session import BubblewrapSession
-from excise.envs.processes import sweep_temporary
 from excise.envs.sandbox.limits import require_limits
 from excise.envs.sandbox.seccomp import filter_program
 from excise.errors import SandboxError
 from excise.protocols import Capabilities, Mount, Policy, SandboxOptions, Session
+from excise.system.process_identity import remove_orphaned_folders
 
 ADVICE = "Run it as root where control groups can be written (not in a container without them)."
 INSTALL = "apt-get install bubblewrap util-linux"
@@ -136,4 +136,4 @@ def sweep() -> int:
             with contextlib.suppress(OSError):
                 group.rmdir()
                 count += 1
-    return count + sweep_temporary("stage")
+    return count + remove_orphaned_folders("stage")

@@ -27,14 +27,14 @@ from excise.envs.bubblewrap.control_groups import remove_groups
 from excise.envs.bubblewrap.kernel_calls import own_namespace, umount
 from excise.envs.bubblewrap.shared_root import Root
 from excise.envs.bubblewrap.supervisor import stand_by
-from excise.envs.processes import own_temporary
+from excise.system.process_identity import owned_temporary_folder
 
 
 def prepare(control: socket.socket) -> Root:
     """The shared parts of all roots, in a folder whose name says whose it is."""
     with control.makefile("rb") as lines:
         plan = json.loads(lines.readline())
-    base = own_temporary("stage", plan["temporary"])
+    base = owned_temporary_folder("stage", plan["temporary"])
     os.chmod(base, 0o711)
     shared = Root(base, plan)
     try:

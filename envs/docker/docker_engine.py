@@ -10,8 +10,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from excise.envs.processes import is_alive, own_name
 from excise.errors import SandboxError
+from excise.system.process_identity import is_process_alive, own_process_name
 
 INSTALL = (
     "Install an engine (apt-get install docker.io, or podman) and let this user reach its socket, "
@@ -69,14 +69,14 @@ def engine_errors(what: str) -> Iterator[None]:
 def owner() -> str:
     """This process, so that no other one is ever taken for it: machine, boot, pid and start."""
     boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
-    return f"{platform.node()}/{boot}/{own_name()}"
+    return f"{platform.node()}/{boot}/{own_process_name()}"
 
 
 def alive(name: str) -> bool:
     """Whether the owner of a container may still be there; always, if it is not of this machine."""
     (place, _, process), (here, _, _) = name.rpartition("/"), owner().rpartition("/")
     other_machine = place.partition("/")[0] != here.partition("/")[0]
-    return other_machine or (place == here and is_alive(process))
+    return other_machine or (place == here and is_process_alive(process))
 
 
 def sweep() -> int:

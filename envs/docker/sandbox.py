@@ -15,11 +15,11 @@ from typing import Any
 from excise.envs.docker.docker_engine import INSTALL, connect, engine_errors, sweep
 from excise.envs.docker.images import environment_image
 from excise.envs.docker.session import DockerSession
-from excise.envs.processes import sweep_temporary
 from excise.envs.sandbox.limits import require_limits
 from excise.envs.sandbox.seccomp import filter_program
 from excise.errors import SandboxError
 from excise.protocols import Capabilities, Mount, Policy, SandboxOptions, Session
+from excise.system.process_identity import remove_orphaned_folders
 
 ADVICE = "See `docker info` for what the engine's kernel and control groups lack."
 
@@ -97,7 +97,7 @@ def engine_info() -> dict[str, Any]:
 @cache
 def sweep_all() -> int:
     """Remove what dead processes left: containers, and folders with results. Once per process."""
-    return sweep() + sweep_temporary("out")
+    return sweep() + remove_orphaned_folders("out")
 
 
 def network_of(client: Any) -> str:

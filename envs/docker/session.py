@@ -13,11 +13,11 @@ from excise.envs.docker.attached_stream import Channel, Closed
 from excise.envs.docker.container import create_container
 from excise.envs.docker.docker_engine import engine_errors
 from excise.envs.docker.unpacking import LayerWriter, write_results
-from excise.envs.processes import own_temporary
 from excise.envs.sandbox.seccomp import filter_program
 from excise.envs.sandbox.session_base import CommonSession
 from excise.errors import SandboxError
 from excise.protocols import Completed, Mount, Policy
+from excise.system.process_identity import owned_temporary_folder
 from excise.types import Worker
 
 START_TIMEOUT_S = 120.0
@@ -44,7 +44,7 @@ class DockerSession(CommonSession):
         self._closed = False
         self._channel: Channel | None = None
         self.container = ""
-        self.out = Path(own_temporary("out"))
+        self.out = Path(owned_temporary_folder("out"))
         try:
             with engine_errors("The sandbox's container cannot be started"):
                 self.container = create_container(client, image, mounts, policy, network=network, runtime=runtime)

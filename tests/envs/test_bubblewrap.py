@@ -17,9 +17,9 @@ import pytest
 import excise.envs.bubblewrap.sandbox as backend
 from excise.envs.bubblewrap import zygote_client as spawner
 from excise.envs.bubblewrap.control_groups import remove_groups
-from excise.envs.processes import own_name
 from excise.errors import SandboxError
 from excise.protocols import Mount, Policy, SandboxOptions
+from excise.system.process_identity import own_process_name
 
 sys.path.insert(0, str(Path(__file__).parent))
 import promises
@@ -127,7 +127,7 @@ def test_a_killed_holder_is_an_infrastructure_failure_and_leaves_nothing() -> No
 
 def test_sweep_removes_what_dead_processes_left(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
-    mine = f"excise-stage-{own_name()}-x"
+    mine = f"excise-stage-{own_process_name()}-x"
     same_pid = f"excise-stage-{os.getpid()}-1-x"
     for name in ("excise-stage-4194305-1-x", same_pid, mine, "excise-stage-odd", "somebody-else"):
         (tmp_path / name / "inside").mkdir(parents=True)

@@ -16,13 +16,13 @@ from typing import Any
 import pytest
 
 from excise.datasets.taskset import TaskSet
-from excise.envs.processes import own_name
 from excise.envs.sandbox import session_base as common_session
 from excise.errors import SandboxError, StoreError
 from excise.pipeline.services import arena as arenas
 from excise.pipeline.services.arena import TaskArena
 from excise.pipeline.services.once import Once
 from excise.pipeline.services.stored_tasks import Trouble
+from excise.system.process_identity import own_process_name
 from excise.types import Grade, Task, Worker
 from excise.verifiers.grading.intake import MAX_DIFF_BYTES, storable
 
@@ -281,11 +281,11 @@ def test_trees_of_processes_that_are_gone_are_removed(shapes: Any) -> None:
     first, second = list(arena.tasks())[:2]
     before = set(os.listdir(folder)) if folder.exists() else set()
     (mine,) = asyncio.run(go(first)) - before
-    assert own_name() in mine
+    assert own_process_name() in mine
     gone = subprocess.Popen(["true"])
     gone.wait()
-    dead = mine.replace(own_name(), f"{gone.pid}-1")
-    kind, _, _ = mine.partition(own_name())
+    dead = mine.replace(own_process_name(), f"{gone.pid}-1")
+    kind, _, _ = mine.partition(own_process_name())
     elsewhere = dead.replace(kind, "excise-workspace-0123456789abcdef-")
     for name in (dead, elsewhere):
         (folder / name / "tree").mkdir(parents=True)

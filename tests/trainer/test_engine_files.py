@@ -13,8 +13,8 @@ import pytest
 import torch
 from safetensors.torch import load_file
 
-from excise.envs.processes import own_temporary
 from excise.errors import EngineError
+from excise.system.process_identity import owned_temporary_folder
 from excise.trainer.engines.engine_kinds import EngineSettings, build_engine
 from excise.trainer.engines.vllm_requests import ABORTED, generation_of
 from excise.trainer.engines.weight_files import WeightFiles, shapes_of
@@ -73,9 +73,9 @@ def test_experts_are_written_as_the_models_files_have_them(tmp_path: Path) -> No
 
 def test_files_of_a_trainer_that_was_killed_go(tmp_path: Path) -> None:
     saved(tmp_path / "model", tied=False)
-    code = f"from excise.envs.processes import own_temporary as o; print(o('weights', {str(tmp_path)!r}))"
+    code = f"from excise.system.process_identity import owned_temporary_folder as o; print(o('weights', {str(tmp_path)!r}))"
     left = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.strip()
-    alive = own_temporary("weights", str(tmp_path))
+    alive = owned_temporary_folder("weights", str(tmp_path))
     assert os.path.isdir(left)
     WeightFiles(tmp_path / "model", tmp_path).close()
     assert not os.path.isdir(left)

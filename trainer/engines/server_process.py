@@ -14,8 +14,8 @@ import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from excise.envs.processes import own_temporary, sweep_temporary
 from excise.errors import EngineError
+from excise.system.process_identity import owned_temporary_folder, remove_orphaned_folders
 from excise.trainer.engines.http_calls import HTTPFailure, call
 
 WARDEN = Path(__file__).with_name("supervisor.py")
@@ -40,8 +40,8 @@ class ServerProcess:
             probe.bind(("127.0.0.1", 0))
             port = probe.getsockname()[1]
         self.url = f"http://127.0.0.1:{port}"
-        sweep_temporary("vllm")
-        self._folder = Path(own_temporary("vllm"))
+        remove_orphaned_folders("vllm")
+        self._folder = Path(owned_temporary_folder("vllm"))
         shutil.copyfile(WORKER, self._folder / f"{WORKER_MODULE}.py")
         here = os.pathsep.join(filter(None, [str(self._folder), os.environ.get("PYTHONPATH", "")]))
         self._log = self._folder / "log"

@@ -11,8 +11,8 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from excise.envs.processes import own_temporary, sweep_temporary
 from excise.errors import EngineError
+from excise.system.process_identity import owned_temporary_folder, remove_orphaned_folders
 
 if TYPE_CHECKING:
     import torch
@@ -29,8 +29,8 @@ class WeightFiles:
     def __init__(self, model: Path, folder: Path | None = None) -> None:
         self._shapes, self._tied = shapes_of(model), _is_tied(model)
         within = str(folder) if folder else _memory(model)
-        sweep_temporary("weights", within)  # those of a trainer that was killed would fill the memory
-        self._folder = Path(own_temporary("weights", within))
+        remove_orphaned_folders("weights", within)  # those of a trainer that was killed would fill the memory
+        self._folder = Path(owned_temporary_folder("weights", within))
         self._written: list[Path] = []
 
     def write(self, weights: Iterable[tuple[str, torch.Tensor]], version: int) -> Path:
