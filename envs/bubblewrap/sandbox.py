@@ -22,7 +22,7 @@ from excise.envs.bubblewrap.session import BubblewrapSession
 from excise.envs.sandbox.limits import require_limits
 from excise.envs.sandbox.seccomp import filter_program
 from excise.errors import SandboxError
-from excise.protocols import Capabilities, Mount, Policy, SandboxOptions, Session
+from excise.protocols import Capabilities, Mount, Policy, Session
 from excise.system.process_identity import remove_orphaned_folders
 
 ADVICE = "Run it as root where control groups can be written (not in a container without them)."
@@ -34,8 +34,8 @@ class BubblewrapSandbox:
 
     name = "bubblewrap"
 
-    def __init__(self, options: SandboxOptions | None = None) -> None:
-        self.options = options or SandboxOptions()
+    def __init__(self, *, lenient: bool = False) -> None:
+        self.lenient = lenient
 
     def capabilities(self) -> Capabilities:
         """What bubblewrap can enforce here; tried out once per process."""
@@ -59,7 +59,7 @@ class BubblewrapSandbox:
         bwrap, prlimit = shutil.which("bwrap"), shutil.which("prlimit")
         if bwrap is None or prlimit is None:
             raise SandboxError(f"bubblewrap is not installed. Install it: {INSTALL}")
-        lenient = policy.lenient or self.options.lenient
+        lenient = policy.lenient or self.lenient
         require_limits(policy, how_limited(), self.name, ADVICE, lenient=lenient)
         groups = writable_groups()
         config: dict[str, Any] = {

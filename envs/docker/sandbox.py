@@ -12,13 +12,14 @@ from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import Any
 
+from excise.config import DockerSettings
 from excise.envs.docker.docker_engine import INSTALL, connect, engine_errors, sweep
 from excise.envs.docker.images import environment_image
 from excise.envs.docker.session import DockerSession
 from excise.envs.sandbox.limits import require_limits
 from excise.envs.sandbox.seccomp import filter_program
 from excise.errors import SandboxError
-from excise.protocols import Capabilities, Mount, Policy, SandboxOptions, Session
+from excise.protocols import Capabilities, Mount, Policy, Session
 from excise.system.process_identity import remove_orphaned_folders
 
 ADVICE = "See `docker info` for what the engine's kernel and control groups lack."
@@ -29,8 +30,8 @@ class DockerSandbox:
 
     name = "docker"
 
-    def __init__(self, options: SandboxOptions | None = None) -> None:
-        self.options = options or SandboxOptions()
+    def __init__(self, settings: DockerSettings | None = None, *, lenient: bool = False) -> None:
+        self.settings, self.lenient = settings or DockerSettings(), lenient
 
     def capabilities(self) -> Capabilities:
         """What the engine can enforce; asked, not tried out: the first session may have to make a large image."""
@@ -39,10 +40,10 @@ class DockerSandbox:
             sweep_all()
         except SandboxError as error:
             return Capabilities(available=False, detail=str(error).removesuffix(INSTALL).strip(), advice=INSTALL)
-        how = how_limited(self.options.runtime)
+        how = how_limited(self.settings.runtime)
         return Capabilities(
             available=True,
-            detail=f"engine {info['ServerVersion']}, {info['Driver']}, base image {self.options.base_image}",
+            detail=f"engine {info['ServerVersion']}, {info['Driver']}, base image {self.settings.base_image}",
             how=how,
             snapshot=True,
             system_packages=True,
@@ -51,7 +52,7 @@ class DockerSandbox:
 
     def system(self) -> str:
         """The base image, to which packages may have been added."""
-        return f"docker:{self.options.base_image}"
+        return f"docker:{self.settings.base_image}"
 
     def open(
         self,
@@ -65,11 +66,11 @@ class DockerSandbox:
     ) -> Session:
         """Open a session in a container of its own; makes the environment's image if the engine lacks it."""
         client = connect()
-        lenient = policy.lenient or self.options.lenient
-        require_limits(policy, how_limited(self.options.runtime), self.name, ADVICE, lenient=lenient)
+        lenient = policy.lenient or self.lenient
+        require_limits(policy, how_limited(self.settings.runtime), self.name, ADVICE, lenient=lenient)
         sweep_all()
-        network = self.options.network or network_of(client)
-        image = environment_image(client, self.options.base_image, mounts, system_packages, network)
+        network = self.settings.network or network_of(client)
+        image = environment_image(client, self.settings.base_image, mounts, system_packages, network)
         session = DockerSession(
             client,
             image,
@@ -79,7 +80,7 @@ class DockerSandbox:
             cwd=cwd,
             edits=edits or {},
             network=network,
-            runtime=self.options.runtime,
+            runtime=self.settings.runtime,
         )
         reopen = functools.partial(self.open, policy=policy, env=env, cwd=cwd, system_packages=system_packages)
         session.begin_forking(mounts, reopen)

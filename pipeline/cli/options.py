@@ -81,7 +81,7 @@ def require_sandbox(settings: Settings) -> None:
     """Raise :class:`ConfigError` that says what to do if the chosen sandbox cannot be used on this machine."""
     from excise.envs.sandboxes import get_sandbox
 
-    can = get_sandbox(settings.sandbox, settings.sandbox_options()).capabilities()
+    can = get_sandbox(settings.sandbox, lenient=settings.lenient_sandbox, docker=settings.docker).capabilities()
     if not can.available:
         raise ConfigError(
             f"The sandbox {settings.sandbox} cannot be used here: {can.detail} {can.advice} See `excise doctor`."

@@ -61,7 +61,7 @@ class Proposed:
 
 def sandbox_of(settings: Settings) -> Sandbox:
     """The backend that the settings name."""
-    return get_sandbox(settings.sandbox, settings.sandbox_options())
+    return get_sandbox(settings.sandbox, lenient=settings.lenient_sandbox, docker=settings.docker)
 
 
 # ------------------------------------------------------------------------------------------- fetch

@@ -21,7 +21,6 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Fie
 from pydantic_core import PydanticCustomError
 
 from excise.errors import ConfigError
-from excise.protocols import SandboxOptions
 from excise.types import SourceSpec, Visibility
 
 _PATHS = ("out", "cache", "model.replay")
@@ -214,10 +213,6 @@ class Settings(_Strict):
     """What changes a verdict."""
     model: ModelSettings = ModelSettings()
     """The model behind everything that is driven by one."""
-
-    def sandbox_options(self) -> SandboxOptions:
-        """How the sandbox backend is to be set up."""
-        return SandboxOptions(lenient=self.lenient_sandbox, **self.docker.model_dump())
 
 
 def default_cache() -> Path:

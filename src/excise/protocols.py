@@ -186,21 +186,7 @@ class Policy:
     output_bytes: int = 8 << 20
     """Bytes of stdout and of stderr that are kept; the rest is read and thrown away."""
     lenient: bool = False
-    """Run even where a limit cannot be enforced (:class:`SandboxOptions` can say so for all policies)."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SandboxOptions:
-    """How a backend is set up on this machine; a backend takes what concerns it."""
-
-    lenient: bool = False
-    """Run even where a limit cannot be enforced, as if every policy said so."""
-    base_image: str = "host"
-    """Docker: what images are made of: ``host`` (this machine's own system), ``debootstrap``, or an image's name."""
-    network: str = ""
-    """Docker: the network of installations; empty for the engine's own, or the host's if it has none."""
-    runtime: str = ""
-    """Docker: the runtime of containers, such as ``runsc`` for gVisor; empty for the engine's default."""
+    """Run even where a limit cannot be enforced. A backend can also be made lenient for all its sessions."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -18,7 +18,7 @@ import excise.envs.bubblewrap.sandbox as backend
 from excise.envs.bubblewrap import zygote_client as spawner
 from excise.envs.bubblewrap.control_groups import remove_groups
 from excise.errors import SandboxError
-from excise.protocols import Mount, Policy, SandboxOptions
+from excise.protocols import Mount, Policy
 from excise.system.process_identity import own_process_name
 
 sys.path.insert(0, str(Path(__file__).parent))
@@ -191,7 +191,7 @@ def test_a_limit_that_cannot_be_given_is_an_error_that_names_it(monkeypatch: pyt
     with promises.opened(Policy(cpus=1.0, lenient=True)) as session:
         assert promises.sh(session, "true").rc == 0
     mounts = [Mount(target="/testbed", layers=(), writable=True)]
-    everywhere = backend.BubblewrapSandbox(SandboxOptions(lenient=True))
+    everywhere = backend.BubblewrapSandbox(lenient=True)
     with everywhere.open(mounts, Policy(cpus=1.0), env=promises.ENV) as session:
         assert promises.sh(session, "true").rc == 0
 

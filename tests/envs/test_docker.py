@@ -13,12 +13,13 @@ from pathlib import Path
 
 import pytest
 
+from excise.config import DockerSettings
 from excise.datasets.taskset import TaskSet
 from excise.envs.docker import docker_engine as engine
 from excise.envs.docker.layer_archives import Part
 from excise.envs.docker.sandbox import DockerSandbox, sweep_all
 from excise.errors import EnvironmentFailure, SandboxError
-from excise.protocols import Mount, Policy, SandboxOptions
+from excise.protocols import Mount, Policy
 
 sys.path.insert(0, str(Path(__file__).parent))
 import promises
@@ -168,7 +169,7 @@ def test_packages_that_cannot_be_had_are_named() -> None:
 
 
 def test_an_image_that_is_not_there_is_named() -> None:
-    sandbox = DockerSandbox(SandboxOptions(base_image="excise-test/nothing:1"))
+    sandbox = DockerSandbox(DockerSettings(base_image="excise-test/nothing:1"))
     with pytest.raises(SandboxError, match="excise-test/nothing:1 is not there"):
         sandbox.open([], Policy(), env={})
 

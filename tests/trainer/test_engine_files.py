@@ -73,7 +73,8 @@ def test_experts_are_written_as_the_models_files_have_them(tmp_path: Path) -> No
 
 def test_files_of_a_trainer_that_was_killed_go(tmp_path: Path) -> None:
     saved(tmp_path / "model", tied=False)
-    code = f"from excise.system.process_identity import owned_temporary_folder as o; print(o('weights', {str(tmp_path)!r}))"
+    call = f"owned_temporary_folder('weights', {str(tmp_path)!r})"
+    code = f"from excise.system.process_identity import owned_temporary_folder; print({call})"
     left = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.strip()
     alive = owned_temporary_folder("weights", str(tmp_path))
     assert os.path.isdir(left)
