@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from itertools import zip_longest
 
 from excise.protocols import Codebase
+from excise.system.deadline import check_deadline
 from excise.types import CoverageMap, Feature, FeatureKind, Symbol, SymbolKind, content_id
 
 TIERS = {
@@ -115,6 +116,7 @@ class _SearchIndex:
         nested = {inner for symbol in chosen for inner in _with_nested(self, symbol)}
         queue = list(chosen)
         while queue:
+            check_deadline()
             for callee in sorted(self.codebase.callees(queue.pop())):
                 if callee not in chosen and callee not in nested and self._is_helper(callee, chosen | nested, tests):
                     chosen.add(callee)
@@ -150,6 +152,7 @@ def find_features(
     reasons: Counter[str] = Counter()
     entries: list[Symbol] = []
     for symbol in index.symbols.values():
+        check_deadline()
         reason = index.refusal_reason(symbol)
         if reason and symbol.kind is not SymbolKind.MODULE:
             reasons[reason] += 1
@@ -157,6 +160,7 @@ def find_features(
             entries.append(symbol)
     made: dict[tuple[frozenset[str], FeatureKind], Feature] = {}
     for kind, symbols in _proposals(index, entries):
+        check_deadline()
         feature = _feature(index, tree, kind, symbols)
         if feature is not None:
             made.setdefault((frozenset(feature.symbols), feature.kind), feature)
@@ -224,6 +228,7 @@ def _clusters(index: _SearchIndex, entries: list[Symbol]) -> Iterable[tuple[str,
     """Groups of functions and classes that are executed by one test class or one test file alone."""
     groups: dict[str, set[str]] = defaultdict(set)
     for tests in index.tests.values():
+        check_deadline()
         for test in tests:
             for group in _groups_of(test):
                 groups[group].add(test)

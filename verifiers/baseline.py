@@ -16,6 +16,7 @@ from statistics import median
 from excise.config import VerdictSettings
 from excise.errors import EnvironmentFailure
 from excise.protocols import Policy, TestRunRequest
+from excise.system.deadline import with_deadline_of_caller
 from excise.types import Baseline, Status, TestRun, Worker
 from excise.verifiers.baseline_acceptance import require_enough, too_slow, uncollectable
 from excise.verifiers.workbench import Workbench
@@ -105,8 +106,9 @@ def starve(bench: Workbench, baseline: Baseline) -> Baseline:
     policy = bench.policy
     if limited := "cpus" in bench.sandbox.capabilities().how:
         policy = replace(policy, cpus=min(policy.cpus or STARVED_CPUS, STARVED_CPUS))
+    run_starved = with_deadline_of_caller(_run_starved)
     with ThreadPoolExecutor(wanted) as pool:
-        made = list(pool.map(lambda _: _run_starved(bench, baseline, policy), range(wanted)))
+        made = list(pool.map(lambda _: run_starved(bench, baseline, policy), range(wanted)))
     runs = [run.statuses() for run in made if run.worker is Worker.OK and run.finished]
     statuses, flaky = dict(baseline.statuses), dict(baseline.flaky)
     for test in baseline.passing():

@@ -17,6 +17,7 @@ from excise.deleters.patches.git_patches import unified
 from excise.deleters.statement.problem_statement import write_statement
 from excise.errors import DeletionRefused, ExciseError
 from excise.protocols import Deleter
+from excise.system.deadline import check_deadline
 from excise.types import (
     Certificate,
     Deletion,
@@ -120,6 +121,7 @@ def _prove(bench: Workbench, feature: Feature, deleter_name: str) -> Proof:
 def run_gates(candidate: Candidate) -> Iterator[list[Verdict]]:
     """The gates in order of cost, each one's verdict rows."""
     for gate in GATES:
+        check_deadline()
         began, cpu = time.monotonic(), time.thread_time()
         rows = list(gate.check(candidate).verdicts)
         if rows and not any(row.wall_s for row in rows):  # it made no run of its own: what it cost here

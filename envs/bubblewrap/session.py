@@ -20,6 +20,7 @@ from excise.envs.bubblewrap.zygote_client import hand_over
 from excise.envs.sandbox.session_base import CommonSession
 from excise.errors import SandboxError
 from excise.protocols import Completed, Policy
+from excise.system.deadline import time_limit
 from excise.types import Worker
 
 START_TIMEOUT_S = 60.0
@@ -91,8 +92,8 @@ class BubblewrapSession(CommonSession):
         env: Mapping[str, str] | None = None,
     ) -> Completed:
         """Run a command; everything it started is dead when this returns."""
-        with self._in_use():
-            return self._run(argv, timeout_s, stdin, {"cwd": cwd, "env": dict(env or {})})
+        with time_limit(timeout_s) as limit_s, self._in_use():
+            return self._run(argv, limit_s, stdin, {"cwd": cwd, "env": dict(env or {})})
 
     @contextlib.contextmanager
     def _in_use(self) -> Iterator[None]:

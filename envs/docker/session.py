@@ -17,6 +17,7 @@ from excise.envs.sandbox.seccomp import filter_program
 from excise.envs.sandbox.session_base import CommonSession
 from excise.errors import SandboxError
 from excise.protocols import Completed, Mount, Policy
+from excise.system.deadline import time_limit
 from excise.system.process_identity import owned_temporary_folder
 from excise.types import Worker
 
@@ -96,6 +97,17 @@ class DockerSession(CommonSession):
         env: Mapping[str, str] | None = None,
     ) -> Completed:
         """Run a command; everything it started is dead when this returns."""
+        with time_limit(timeout_s) as limit_s:
+            return self._run(argv, limit_s, stdin, cwd, env)
+
+    def _run(
+        self,
+        argv: Sequence[str],
+        timeout_s: float,
+        stdin: bytes,
+        cwd: str | None,
+        env: Mapping[str, str] | None,
+    ) -> Completed:
         began = time.monotonic()
         request = {
             "argv": list(argv),

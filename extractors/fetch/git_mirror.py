@@ -20,6 +20,7 @@ from excise.errors import SourceError
 from excise.extractors.fetch.leftovers import leads_out
 from excise.extractors.fetch.untrusted_archives import MAX_BYTES, MAX_FILES
 from excise.system.commands import CommandTimeout, run_command
+from excise.system.deadline import check_deadline
 from excise.system.folders import make_folder_once
 from excise.system.locks import folder_lock
 
@@ -174,6 +175,7 @@ class Mirror:
             with subprocess.Popen(argv, cwd=self.path, env=env, stdin=names, stdout=subprocess.PIPE) as git:
                 assert git.stdout is not None
                 for oid in oids:
+                    check_deadline()
                     header = git.stdout.readline().split()
                     if len(header) != 3 or header[1] != b"blob":
                         raise SourceError(f"{self.url}: object {oid} is missing", reason="source_unavailable")

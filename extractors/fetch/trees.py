@@ -16,6 +16,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from excise.errors import SourceError
+from excise.system.deadline import check_deadline
 from excise.system.files import file_sha256, replacement
 
 _Tree = dict[bytes, "_Tree | tuple[bytes, bytes]"]
@@ -39,6 +40,7 @@ def list_files(root: Path) -> list[str]:
 
 
 def _walk(folder: str, prefix: str, found: list[str]) -> None:
+    check_deadline()
     with os.scandir(folder) as entries:
         for entry in entries:
             if entry.name == ".git":
@@ -104,6 +106,7 @@ def import_commit(tree: str, message: str) -> str:
 def copy_files(root: Path, files: Iterable[str], into: Path) -> None:
     """Copy ``files`` of ``root`` to the folder ``into``: content, git modes, links as links, but no time stamps."""
     for path in files:
+        check_deadline()
         source, target = root / path, into / path
         target.parent.mkdir(parents=True, exist_ok=True)
         if source.is_symlink():
@@ -125,6 +128,7 @@ def pack(root: Path, out: Path) -> str:
         tarfile.open(fileobj=compressed, mode="w", format=tarfile.PAX_FORMAT) as archive,
     ):
         for path in list_files(root):
+            check_deadline()
             _add(archive, root, path)
     return file_sha256(out)
 
@@ -149,6 +153,7 @@ def unpack(blob: Path, into: Path) -> None:
     try:
         with lzma.open(blob) as compressed, tarfile.open(fileobj=compressed, mode="r:") as archive:
             for member in archive:
+                check_deadline()
                 _refuse_unsafe(member.name)
                 if member.issym():
                     links.append(member)

@@ -13,6 +13,7 @@ from datetime import UTC, datetime
 from pathlib import Path, PurePosixPath
 
 from excise.errors import SourceError
+from excise.system.deadline import check_deadline
 
 MAX_FILES = 100_000
 """Most entries of an archive."""
@@ -47,6 +48,7 @@ def _untar(archive: Path, into: Path) -> str:
     links: list[tuple[Path, str]] = []
     with tarfile.open(archive) as tar:
         for member in tar:
+            check_deadline()
             seen, total = seen + 1, total + member.size
             _check_limits(archive, seen, total)
             newest = max(newest, member.mtime)
@@ -98,6 +100,7 @@ def _unzip(archive: Path, into: Path) -> str:
         _check_limits(archive, len(members), sum(m.file_size for m in members))
         left = MAX_BYTES
         for member in members:
+            check_deadline()
             target = os.path.realpath(os.path.join(base, member.filename))
             if os.path.commonpath([base, target]) != base:
                 raise SourceError(f"{archive.name}: unsafe member: {member.filename}", reason="bad_archive")

@@ -22,10 +22,10 @@ from excise.errors import EnvironmentFailure
 from excise.extractors.fetch.trees import git_tree_hash, list_files, pack
 from excise.extractors.finder import MIN_LOC, FeatureLimits, find_features
 from excise.extractors.sources import resolve_source, source_of
-from excise.pipeline.deadline import deadline
 from excise.pipeline.stages.error_boundary import GRACE_S, measuring, recall, remember, stage
 from excise.pipeline.stages.stage_cache import StageCache, stage_key
 from excise.protocols import CoverageRequest, Policy, Sandbox
+from excise.system.deadline import deadline
 from excise.types import Baseline, CoverageMap, Environment, Feature, Recipe, Repo, SourceSpec
 from excise.verifiers.baseline import longest_s, missing_modules, run_baseline
 from excise.verifiers.shipped_tree import scrub

@@ -16,7 +16,6 @@ from excise.envs.install.install_job import Installed
 from excise.envs.model_driven.model_installer import ModelInstallRequest, install_with_model
 from excise.envs.model_driven.prompts import VERSION
 from excise.errors import AgentError, EnvironmentFailure
-from excise.pipeline.deadline import deadline
 from excise.pipeline.stages.environment_stage import (
     Sourced,
     as_prepared,
@@ -29,6 +28,7 @@ from excise.pipeline.stages.environment_stage import (
 )
 from excise.pipeline.stages.error_boundary import GRACE_S, decided, fingerprint, remember, stage
 from excise.pipeline.stages.stage_cache import StageCache, stage_key
+from excise.system.deadline import deadline
 from excise.types import Baseline, Rejection, SourceSpec, TestRun
 from excise.verifiers.baseline import collect_only
 from excise.verifiers.workbench import Prepared, Workbench

@@ -10,10 +10,10 @@ from pathlib import Path
 
 from excise.config import Settings
 from excise.datasets.store import Store
-from excise.pipeline.deadline import deadline
 from excise.pipeline.stages.environment_stage import workbench
 from excise.pipeline.stages.error_boundary import GRACE_S, decided, fingerprint, rejection_of
 from excise.pipeline.stages.stage_cache import StageCache, stage_key
+from excise.system.deadline import deadline
 from excise.types import Feature, content_id, from_json, to_json
 from excise.verifiers.prove import Proof, prove
 from excise.verifiers.workbench import Prepared, Workbench

@@ -17,8 +17,9 @@ import pytest
 import excise.envs.bubblewrap.sandbox as backend
 from excise.envs.bubblewrap import zygote_client as spawner
 from excise.envs.bubblewrap.control_groups import remove_groups
-from excise.errors import SandboxError
+from excise.errors import SandboxError, StageTimeout
 from excise.protocols import Mount, Policy
+from excise.system.deadline import deadline
 from excise.system.process_identity import own_process_name
 
 sys.path.insert(0, str(Path(__file__).parent))
@@ -26,8 +27,8 @@ import promises
 
 
 def until(condition: Callable[[], bool], seconds: float = 10.0) -> bool:
-    deadline = time.monotonic() + seconds
-    while time.monotonic() < deadline:
+    ends_at = time.monotonic() + seconds
+    while time.monotonic() < ends_at:
         if condition():
             return True
         time.sleep(0.02)
@@ -249,3 +250,12 @@ def test_many_sessions_do_not_disturb_each_other() -> None:
     finally:
         for session in sessions:
             session.close()
+
+
+def test_a_command_that_hangs_ends_with_the_deadline_of_its_stage() -> None:
+    began = time.monotonic()
+    with promises.opened() as session:
+        with pytest.raises(StageTimeout, match="Hanging took longer"), deadline(1.0, "Hanging"):
+            promises.sh(session, "sleep 60", timeout_s=60)
+        assert promises.sh(session, "echo alive").stdout == b"alive\n"
+    assert time.monotonic() - began < 30

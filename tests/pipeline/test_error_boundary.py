@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -12,7 +14,9 @@ from excise.errors import EnvironmentFailure, SandboxError
 from excise.extractors.fetch.project_info import read_project_info
 from excise.pipeline.services import examine_source as environment
 from excise.pipeline.stages.error_boundary import decided, stage
-from excise.types import Rejection, SourceSpec
+from excise.system.commands import run_command
+from excise.system.deadline import deadline
+from excise.types import Rejection, SourceSpec, Worker
 
 
 @pytest.mark.parametrize(
@@ -50,3 +54,17 @@ def test_env_ends_without_a_traceback(tmp_path: Path, monkeypatch: pytest.Monkey
     examined = environment.examine_source(load(cache=tmp_path), SourceSpec(spec="dir:x"))
     assert (examined.verified, examined.stage, examined.reason) == (False, "fetch", "internal_error")
     assert "JSONDecodeError" in examined.detail
+
+
+def test_a_stage_whose_work_hangs_in_a_command_is_ended() -> None:
+    @stage("baseline")
+    def hang(settings: object) -> None:
+        with deadline(0.5, "The baseline of a project"):
+            run_command([sys.executable, "-c", "import time; time.sleep(60)"], timeout_s=60)
+
+    began = time.monotonic()
+    row = hang(load(), "a-source")
+    assert time.monotonic() - began < 30
+    assert isinstance(row, Rejection)
+    assert (row.stage, row.reason, row.worker_outcome) == ("baseline", "stage_timeout", Worker.TIMEOUT)
+    assert row.detail == "The baseline of a project took longer than 0 s."

@@ -13,6 +13,7 @@ from pathlib import Path
 import numpy as np
 from blake3 import blake3
 
+from excise.system.deadline import check_deadline
 from excise.verifiers.leaks.decoding import pieces, read_file
 from excise.verifiers.leaks.features import FORMAT, Hashes, features, unique
 from excise.verifiers.leaks.fragments import Kind, Limits
@@ -45,6 +46,7 @@ def read_content(data: bytes, *, only_python: bool = False) -> Content:
     found: list[tuple[Kind, Hashes]] = []
     codes: list[Hashes] = []
     for piece in pieces(data, limits):
+        check_deadline()
         numbers = features(piece)
         if piece.kind is Kind.CODE:
             codes.append(numbers)

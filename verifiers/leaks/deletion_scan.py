@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from excise.envs.sandbox.mount_points import REPO
+from excise.system.deadline import check_deadline
 from excise.types import Symbol
 from excise.verifiers.candidate import Candidate
 from excise.verifiers.leaks.content_cache import Content
@@ -46,6 +47,7 @@ def _legitimate(candidate: Candidate, targets: Sequence[Target]) -> Hashes:
     wanted = unique(np.concatenate([EMPTY, *(target.everything() for target in targets)]))
     held = np.zeros(len(wanted), dtype=bool)
     for path, module in bench.codebase.modules.items():
+        check_deadline()
         data = edits.get(path, module.source)
         for kind, numbers in contents.of(data).pieces if data is not None else ():
             if kind is Kind.TEXT:

@@ -14,6 +14,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from excise.system.deadline import check_deadline
 from excise.verifiers.leaks.content_cache import Content
 from excise.verifiers.leaks.feature_index import Hits, Index
 from excise.verifiers.leaks.features import EMPTY, Hashes, unique
@@ -178,6 +179,7 @@ def leaks_in(searched: Searched, targets: Sequence[Target], rules: Rules) -> lis
     enough = max(TELLING, len(judged[-1].body) // 4)
     worst: dict[tuple[str, str], Leak] = {}
     for target in judged:
+        check_deadline()
         alone = target is judged[-1] or len(target.body) >= min(enough, LARGE)
         for owner, counts in _counted(target, wanted, hits, bounds).items():
             name = searched.name_of(owner)

@@ -18,6 +18,7 @@ from pathlib import Path
 
 from excise.envs.sandbox.mount_points import ENV, REPO, library_of
 from excise.protocols import Mount, Session
+from excise.system.deadline import check_deadline
 from excise.system.locks import host_folder, host_lock
 from excise.verifiers.agent_workspace import Workspace
 from excise.verifiers.leaks.content_cache import Content, Contents, read_content
@@ -133,6 +134,7 @@ class _Reader:
         """The index of some files, as it was kept or made now."""
         stamp = hashlib.sha256(repr((FORMAT, name)).encode())
         for row in rows:
+            check_deadline()
             stamp.update(f"{row.path}\0{row.size}\0{row.changed_ns}\n".encode(errors="surrogateescape"))
         folder = host_folder() / "leaks" / stamp.hexdigest()[:32]
         if not _used(folder):

@@ -11,6 +11,7 @@ from functools import lru_cache
 import numpy as np
 
 from excise.protocols import Codebase
+from excise.system.deadline import check_deadline
 from excise.types import Symbol, SymbolKind
 from excise.verifiers.leaks.features import EMPTY, Hashes, hashes_of, pairs, salted, unique, windows, words_of
 
@@ -67,6 +68,7 @@ def targets_of(codebase: Codebase, deleted: Iterable[tuple[str, str]]) -> list[T
     symbols = codebase.symbols()
     found: dict[str, Target] = {}
     for symbol_id, text in deleted:
+        check_deadline()
         symbol = symbols.get(symbol_id)
         if symbol is None:
             found[symbol_id] = target(symbol_id, symbol_id.rpartition("::")[2], text.encode(errors="replace"))

@@ -17,6 +17,7 @@ from excise.extractors.python.analysis.name_resolution import Entity, Resolver
 from excise.extractors.python.analysis.parsed_file import PythonModule, Reference
 from excise.extractors.python.analysis.parser import parse_module
 from excise.extractors.python.analysis.suite_files import SuiteFiles
+from excise.system.deadline import check_deadline
 from excise.types import Symbol, SymbolKind
 
 MANIFESTS = ("pyproject.toml", "setup.cfg")
@@ -70,6 +71,7 @@ class PythonCodebase:
         executable: list[str] = []
         with _without_garbage_collection():
             for path in sorted(set(paths)):
+                check_deadline()
                 source = _read(root / path) if path.endswith((".py", ".pyw")) else None
                 if source is not None:
                     modules[path] = parse_module(path, source)
@@ -145,6 +147,7 @@ class PythonCodebase:
         edges: dict[str, set[str]] = defaultdict(set)
         known: dict[tuple[str, str, str], frozenset[str]] = {}
         for path, module in self.modules.items():
+            check_deadline()
             for ref in module.references:
                 special = ref.via >= 0 or ref.chain.startswith("<")
                 key = (path, ref.chain, ref.owner if special else ref.klass)

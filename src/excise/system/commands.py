@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import IO
 
 from excise.errors import ExciseError
+from excise.system.deadline import time_limit
 
 
 class CommandTimeout(ExciseError):
@@ -34,29 +35,33 @@ def run_command(
     """Run a command to its end; ``returncode``, ``stdout`` and ``stderr`` are the caller's to judge.
 
     The command leads a process group of its own, which is killed whole when ``timeout_s`` seconds have passed or when
-    this call is interrupted: a grandchild that keeps a pipe open does not prolong the wait. ``env`` replaces the
-    environment. ``stdout`` is a file for the output; without one it is captured.
+    this call is interrupted: a grandchild that keeps a pipe open does not prolong the wait. A deadline of the caller
+    (:mod:`excise.system.deadline`) that comes earlier ends the command, too. ``env`` replaces the environment.
+    ``stdout`` is a file for the output; without one it is captured.
 
     Raises :class:`CommandTimeout`, and ``OSError`` where the program cannot be started.
     """
     words = [os.fspath(word) for word in line]
-    process = subprocess.Popen(
-        words,
-        cwd=cwd,
-        env=env,
-        stdin=subprocess.PIPE if stdin else subprocess.DEVNULL,
-        stdout=stdout if stdout is not None else subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        start_new_session=True,
-    )
-    try:
-        output, errors = process.communicate(stdin or None, timeout_s)
-    except subprocess.TimeoutExpired:
-        raise CommandTimeout(f"`{' '.join(words[:3])}` did not end within {timeout_s:.0f} s and was killed.") from None
-    finally:
-        if process.returncode is None:
-            _kill_group(process)
-    return subprocess.CompletedProcess(words, process.returncode, output or b"", errors or b"")
+    with time_limit(timeout_s) as limit_s:
+        process = subprocess.Popen(
+            words,
+            cwd=cwd,
+            env=env,
+            stdin=subprocess.PIPE if stdin else subprocess.DEVNULL,
+            stdout=stdout if stdout is not None else subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            start_new_session=True,
+        )
+        try:
+            output, errors = process.communicate(stdin or None, limit_s)
+        except subprocess.TimeoutExpired:
+            raise CommandTimeout(
+                f"`{' '.join(words[:3])}` did not end within {limit_s:.0f} s and was killed."
+            ) from None
+        finally:
+            if process.returncode is None:
+                _kill_group(process)
+        return subprocess.CompletedProcess(words, process.returncode, output or b"", errors or b"")
 
 
 def _kill_group(process: subprocess.Popen[bytes]) -> None:
