@@ -8,6 +8,8 @@ import os
 import re
 import subprocess
 import sys
+from collections.abc import Iterable, Mapping
+from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
 import pytest
@@ -103,6 +105,72 @@ def imported_parts(source: str) -> list[str]:
 def test_the_import_rule_sees_every_form() -> None:
     source = "import excise.a.b\nfrom excise.c import d\nfrom excise import e\ndef f():\n    from excise.g.h import i\n"
     assert imported_parts(source) == ["a", "c", "e", "g"]
+
+
+def imported_modules(source: str) -> set[str]:
+    """Dotted names below ``excise`` that a file may import: ``from excise.a import b`` names ``a`` and ``a.b``."""
+    found: set[str] = set()
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            found |= {node.module, *(f"{node.module}.{alias.name}" for alias in node.names)}
+    return {name.removeprefix("excise.") for name in found if name.startswith("excise.")}
+
+
+def import_graph() -> dict[Path, set[Path]]:
+    """Every module of ours to the modules that it imports; programs that run in sandboxes import none."""
+    by_name: dict[str, Path] = {}
+    for path in [*modules("src/excise"), *(path for folder in MAY_IMPORT for path in modules(folder))]:
+        if "inside" not in path.parts and path != SOURCE / "__init__.py":
+            below = path.relative_to(SOURCE if path.is_relative_to(SOURCE) else ROOT)
+            by_name[".".join(below.with_suffix("").parts).removesuffix(".__init__")] = path
+    return {
+        path: {by_name[name] for name in imported_modules(path.read_text(encoding="utf-8")) & by_name.keys()} - {path}
+        for path in by_name.values()
+    }
+
+
+def circle_in(graph: Mapping[str, Iterable[str]]) -> list[str]:
+    """The nodes of one circle, the first again at the end; empty if there is none."""
+    try:
+        TopologicalSorter(graph).prepare()
+    except CycleError as error:
+        return list(error.args[1])
+    return []
+
+
+def test_modules_do_not_import_each_other_in_circles() -> None:
+    graph = {str(path.relative_to(ROOT)): {str(p.relative_to(ROOT)) for p in of} for path, of in import_graph().items()}
+    graph["datasets/schema.py"] -= {"datasets/rollouts.py"}  # to be mended
+    assert circle_in(graph) == []
+
+
+def test_rooms_do_not_import_each_other_in_circles() -> None:
+    """At each level, folders (with all that is below them) and the files beside them form a graph without circles."""
+    graph = import_graph()
+    graph[ROOT / "datasets/schema.py"] -= {ROOT / "datasets/rollouts.py"}  # to be mended
+    graph[ROOT / "pipeline/services/request_runner.py"] -= {ROOT / "pipeline/cli/options.py"}  # to be mended
+    levels = {parent for path in graph for parent in path.relative_to(ROOT).parents if parent != Path(".")}
+    found = {}
+    for level in sorted(levels):
+        rooms: dict[str, set[str]] = {}
+        for path, imports in graph.items():
+            if path.is_relative_to(ROOT / level):
+                here = path.relative_to(ROOT / level).parts[0]
+                there = {p.relative_to(ROOT / level).parts[0] for p in imports if p.is_relative_to(ROOT / level)}
+                rooms.setdefault(here, set()).update(there - {here})
+        if circle := circle_in(rooms):
+            found[str(level)] = circle
+    assert found == {}
+
+
+def test_the_circle_rule_sees_circles() -> None:
+    assert set(circle_in({"a": ["b"], "b": ["c"], "c": ["a"], "d": ["a"]})) == {"a", "b", "c"}
+    assert circle_in({"a": ["b", "c"], "b": ["c"]}) == []
+    graph = import_graph()
+    assert SOURCE / "errors.py" in graph[ROOT / "extractors/sources.py"]
+    assert len(graph) > 300
 
 
 @pytest.mark.parametrize("name", ["datasets", "verifiers"])

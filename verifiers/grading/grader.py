@@ -16,7 +16,7 @@ from pathlib import PurePosixPath
 
 from excise.deleters.patches.git_patches import touched
 from excise.errors import PatchError, SandboxError
-from excise.grading_protocols import GradedRun, GradingMode
+from excise.protocols import GradedRun, GradingMode
 from excise.types import Grade, GradingKit, Status, Task, Worker
 from excise.verifiers.grading.intake import Intake, storable, take_in
 from excise.verifiers.grading.kit import book_of, graded_run, mode_of, replay, turned_around

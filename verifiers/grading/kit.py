@@ -12,8 +12,7 @@ from pathlib import Path
 
 from excise.deleters.patches.git_patches import touched
 from excise.envs.sandbox.mount_points import REPO, base_env, project_mounts
-from excise.grading_protocols import CallBook, GradedRun, GradedRunRequest, GradingMode
-from excise.protocols import Mount, Session
+from excise.protocols import CallBook, GradedRun, GradedRunRequest, GradingMode, Mount, Session
 from excise.types import GradingKit, RecordedCall, Status, Task
 from excise.verifiers.shipped_tree import scrubbed
 from excise.verifiers.workbench import PYC, Edits, Workbench

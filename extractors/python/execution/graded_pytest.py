@@ -9,8 +9,7 @@ import secrets
 from typing import Any
 
 from excise.extractors.python.execution.pytest_runner import COMPLETE, to_result, worse
-from excise.grading_protocols import GradedRun, GradedRunRequest
-from excise.protocols import Session
+from excise.protocols import GradedRun, GradedRunRequest, Session
 from excise.types import Recipe, Status, TestResult, TestRun
 
 _PYTHON = "/opt/env/bin/python"
@@ -18,7 +17,7 @@ _GRADER = "/excise/inside/excise_grade_supervisor.py"
 
 
 def run_graded(session: Session, recipe: Recipe, request: GradedRunRequest) -> GradedRun:
-    """See :meth:`excise.grading_protocols.Grading.run_graded`."""
+    """See :meth:`excise.protocols.Grading.run_graded`."""
     key = secrets.token_hex(32)
     body = {
         "key": key,

@@ -14,8 +14,7 @@ from pathlib import Path
 
 from excise.extractors.python.execution import graded_pytest, recorded_calls
 from excise.extractors.python.execution.mirrored_tests import mirrored
-from excise.grading_protocols import CallBook, Canaries, GradedRun, GradedRunRequest, GradingMode
-from excise.protocols import Codebase, Session
+from excise.protocols import CallBook, Canaries, Codebase, GradedRun, GradedRunRequest, GradingMode, Session
 from excise.types import Recipe, RecordedCall
 
 _CONFIGURATION = frozenset(

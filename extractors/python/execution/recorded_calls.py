@@ -11,8 +11,7 @@ from typing import Any
 
 from excise.errors import SandboxError
 from excise.extractors.python.execution.pytest_runner import read_bounded
-from excise.grading_protocols import CallBook
-from excise.protocols import Codebase, Session
+from excise.protocols import CallBook, Codebase, Session
 from excise.types import Recipe, RecordedCall, Symbol, SymbolKind, Worker
 
 _PYTHON = "/opt/env/bin/python"
@@ -234,7 +233,7 @@ def answerable(recorded: Sequence[RecordedCall]) -> bool:
 
 
 def telling(recorded: Sequence[RecordedCall], stub: Sequence[str]) -> bool:
-    """See :meth:`excise.grading_protocols.Grading.telling`."""
+    """See :meth:`excise.protocols.Grading.telling`."""
     if not recorded:
         return False
     mine = [parsed(one.outcome.encode()).get("after") for one in recorded]

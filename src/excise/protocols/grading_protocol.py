@@ -1,4 +1,4 @@
-"""The part of a language adapter that graders use; read :mod:`excise.protocols` first.
+"""The part of a language adapter that graders use.
 
 It runs a project's tests so that a solution cannot forge their results, and makes the further checks of a grade:
 canary tests, tests with inverted expectations, and recorded calls.
@@ -11,8 +11,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
-from excise.protocols import Codebase, Session
-from excise.types import Recipe, RecordedCall, TestRun
+from excise.protocols.codebase_protocol import Codebase
+from excise.protocols.sandbox_protocol import Session
+from excise.types import (
+    Recipe,
+    RecordedCall,
+    TestRun,
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,0 +1,50 @@
+"""The interfaces that extensions implement; ``from excise.protocols import Source`` works for each of them.
+
+Implementations are duck-typed and found by name in a registry: adding one is one new file and one line there.
+
+===================  ============================================  ==================================
+module               interfaces                                    registry
+===================  ============================================  ==================================
+source_protocol      ``Source``                                    ``extractors/sources.py``
+language_protocol    ``Language``                                  ``extractors/languages.py``
+codebase_protocol    ``Codebase``, which a language parses
+grading_protocol     ``Grading``, a language's part for graders
+sandbox_protocol     ``Sandbox`` and its ``Session``               ``envs/sandboxes.py``
+task_protocols       ``Deleter``                                   ``deleters/all_deleters.py``
+..                   ``Gate``                                      ``verifiers/gates/all_gates.py``
+..                   ``Exporter``                                  ``datasets/exports.py``
+===================  ============================================  ==================================
+"""
+
+from excise.protocols.codebase_protocol import Codebase, Module
+from excise.protocols.grading_protocol import CallBook, Canaries, GradedRun, GradedRunRequest, Grading, GradingMode
+from excise.protocols.language_protocol import CoverageRequest, Language, TestRunRequest
+from excise.protocols.sandbox_protocol import Capabilities, Completed, Mount, Policy, Sandbox, Session
+from excise.protocols.source_protocol import Fetched, Source
+from excise.protocols.task_protocols import Deleter, Exporter, Gate, GateReport
+
+__all__ = [
+    "CallBook",
+    "Canaries",
+    "Capabilities",
+    "Codebase",
+    "Completed",
+    "CoverageRequest",
+    "Deleter",
+    "Exporter",
+    "Fetched",
+    "Gate",
+    "GateReport",
+    "GradedRun",
+    "GradedRunRequest",
+    "Grading",
+    "GradingMode",
+    "Language",
+    "Module",
+    "Mount",
+    "Policy",
+    "Sandbox",
+    "Session",
+    "Source",
+    "TestRunRequest",
+]

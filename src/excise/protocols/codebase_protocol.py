@@ -1,0 +1,50 @@
+"""Codebases: the parsed files of a repository."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Protocol
+
+from excise.types import (
+    Symbol,
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Module:
+    """One parsed source file."""
+
+    path: str
+    """Path inside the repository."""
+    source: bytes
+    """Its bytes."""
+    symbols: tuple[Symbol, ...]
+    """Definitions in order of ``start``; the first is the module itself."""
+    has_error: bool = False
+    """The parser met a syntax error: nothing is deleted here."""
+
+
+class Codebase(Protocol):
+    """All parsed files of a repository and who refers to what; made by a :class:`Language`."""
+
+    @property
+    def modules(self) -> Mapping[str, Module]:
+        """Path to parsed file."""
+        ...
+
+    def symbols(self) -> Mapping[str, Symbol]:
+        """Symbol id to symbol, tests included."""
+        ...
+
+    def is_test(self, path: str) -> bool:
+        """Whether the file belongs to the tests (test files, conftest, their helpers)."""
+        ...
+
+    def callees(self, symbol_id: str) -> frozenset[str]:
+        """Symbols that the body of this one refers to, as far as names can be resolved."""
+        ...
+
+    def callers(self, symbol_id: str) -> frozenset[str]:
+        """Symbols that refer to this one (module ids for references at module level)."""
+        ...

@@ -1,0 +1,92 @@
+"""Languages: how code is parsed, how tests are run and their coverage is mapped."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+from excise.protocols.codebase_protocol import Codebase
+from excise.protocols.grading_protocol import Grading
+from excise.protocols.sandbox_protocol import Session
+from excise.types import (
+    CoverageMap,
+    Recipe,
+    Status,
+    TestRun,
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TestRunRequest:
+    """Which tests to run, and how; the answer is a :class:`~excise.types.TestRun`."""
+
+    __test__ = False
+
+    ids: Sequence[str] | None = None
+    """Ids of the tests to run, ``None`` for all. One that does not report gets the status ``MISSING``."""
+    excluded: Sequence[str] = ()
+    """Ids of tests that are never run."""
+    shuffle_seed: int | None = None
+    """Seed of a random order of the tests; ``None`` keeps the order of the project."""
+    load_stress: bool = False
+    """Imitate a busy machine: pause the interpreter at random, so that tests that depend on timing fail."""
+    timeout_s: float = 600.0
+    """Wall seconds for the whole run."""
+    test_timeout_s: float = 60.0
+    """Wall seconds for each test."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CoverageRequest:
+    """Which tests to run under coverage, and how; the answer is a :class:`~excise.types.CoverageMap`."""
+
+    env_id: str
+    """Environment, as recorded in the map."""
+    timeout_s: float
+    """Wall seconds for the whole run."""
+    test_timeout_s: float = 60.0
+    """Wall seconds for each test."""
+    fork: bool = True
+    """Run each test in a forked process of its own. Without, all tests share one process: faster where starting is
+    slow, but code whose result an earlier test cached is not seen to run."""
+    ids: Sequence[str] | None = None
+    """Ids of the tests to map, ``None`` for all."""
+    slow: Sequence[str] = ()
+    """Ids of long tests: measured by the collector that takes longer to start and then runs faster."""
+
+
+class Language(Protocol):
+    """One programming language: parsing, running tests, mapping coverage."""
+
+    name: str
+    suffixes: tuple[str, ...]
+    inside: Path
+    """Folder of the programs that run in the sandbox; mounted at ``/excise/inside``."""
+
+    @property
+    def grading(self) -> Grading:
+        """How graders run the tests of this language."""
+        ...
+
+    def parse(self, root: Path, paths: Iterable[str], tests: Iterable[str] = (), names: Iterable[str] = ()) -> Codebase:
+        """Parse those of the files ``paths`` (relative to ``root``) that can be read.
+
+        ``tests`` are known test ids, and ``names`` the import names that the project installs: both tell files of the
+        tests from the project's code.
+        """
+        ...
+
+    def run_tests(self, session: Session, recipe: Recipe, request: TestRunRequest) -> TestRun:
+        """Run tests in an open sandbox. Never raises for what tests do."""
+        ...
+
+    def map_coverage(
+        self, session: Session, recipe: Recipe, codebase: Codebase, request: CoverageRequest
+    ) -> tuple[CoverageMap, dict[str, Status]]:
+        """Run every requested test on its own under coverage and map lines to symbols.
+
+        Also returns the status of each test when it ran alone. Raises :class:`EnvironmentFailure`.
+        """
+        ...

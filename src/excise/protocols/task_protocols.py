@@ -1,0 +1,71 @@
+"""Tasks: how features are deleted, candidates proved, and task sets exported."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Protocol
+
+from excise.protocols.codebase_protocol import Codebase
+from excise.types import (
+    Deletion,
+    Feature,
+    Verdict,
+)
+
+
+class Deleter(Protocol):
+    """Takes a feature out of a codebase; the rest stays byte-identical."""
+
+    name: str
+    version: int
+
+    def delete(
+        self,
+        codebase: Codebase,
+        feature: Feature,
+        *,
+        only: frozenset[str] | None = None,
+        hide: frozenset[str] = frozenset(),
+    ) -> Deletion:
+        """Plan the deletion of ``feature`` (of the symbols in ``only`` alone, while delta-debugging).
+
+        ``hide`` are the test ids to take out of the visible tests; the predicted tests if empty.
+        Raises :class:`DeletionRefused` with a machine-readable reason.
+        """
+        ...
+
+
+@dataclass(slots=True, kw_only=True)
+class GateReport:
+    """What a gate returns: verdict rows, and whether the candidate may go on."""
+
+    verdicts: list[Verdict] = field(default_factory=list)
+    """One row per run."""
+
+    @property
+    def passed(self) -> bool:
+        """Every verdict passed."""
+        return all(v.outcome.value == "PASSED" for v in self.verdicts)
+
+
+class Gate(Protocol):
+    """One condition that a task must meet, proved by execution. The subject is ``verifiers.candidate.Candidate``."""
+
+    name: str
+    claim: str
+
+    def check(self, candidate: object) -> GateReport:
+        """Prove or refute the claim in fresh sandboxes."""
+        ...
+
+
+class Exporter(Protocol):
+    """Writes a task set in another tool's format."""
+
+    name: str
+
+    def export(self, rows: Iterator[Mapping[str, object]], into: Path) -> None:
+        """Write ``rows`` (task rows with all columns) into the folder ``into``."""
+        ...
