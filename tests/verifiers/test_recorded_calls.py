@@ -1,4 +1,4 @@
-"""Recorded calls: outcomes are equal only where they are, as far as anyone may rely on them."""
+"""Recorded calls: outcomes are equal only in what callers may rely on."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from typing import Any
 
 import pytest
 
-from excise.extractors.python.execution import recorded_calls as calls
+from excise.extractors.python.execution import recorded_calls
 from excise.extractors.python.execution.pytest_runner import INSIDE
 from excise.types import RecordedCall
 
@@ -65,11 +65,11 @@ def outcome(result: object, after: tuple[object, ...] = ()) -> str:
     ids=lambda value: re.sub(r" at 0x\w+", "", repr(value))[:30],
 )
 def test_outcomes_are_compared_as_anyone_may_rely_on_them(first: Any, second: Any, same: bool) -> None:
-    assert calls.same_outcome(outcome(first), outcome(second)) is same
+    assert recorded_calls.same_outcome(outcome(first), outcome(second)) is same
 
 
 def test_changed_arguments_are_part_of_the_outcome() -> None:
-    assert not calls.same_outcome(outcome(None, ([1, 2],)), outcome(None, ([2, 1],)))
+    assert not recorded_calls.same_outcome(outcome(None, ([1, 2],)), outcome(None, ([2, 1],)))
 
 
 def raising(error: BaseException) -> str:
@@ -80,17 +80,17 @@ def raising(error: BaseException) -> str:
 
 
 def test_exceptions_are_compared_by_type() -> None:
-    assert calls.same_outcome(raising(ValueError("a")), raising(ValueError("b")))
-    assert not calls.same_outcome(raising(ValueError("a")), raising(KeyError("a")))
-    assert not calls.same_outcome(raising(ValueError("a")), outcome(None))
+    assert recorded_calls.same_outcome(raising(ValueError("a")), raising(ValueError("b")))
+    assert not recorded_calls.same_outcome(raising(ValueError("a")), raising(KeyError("a")))
+    assert not recorded_calls.same_outcome(raising(ValueError("a")), outcome(None))
 
 
 @pytest.mark.parametrize(
     "text", ["", "[]", "null", "{", '{"result": ' + "[" * 5000, '{"x": 1}', '{"result": ["f", 3]}']
 )
 def test_a_strangers_answer_is_never_more_than_wrong(text: str) -> None:
-    assert not calls.same_outcome(outcome(1.5), text)
-    assert not calls.same_outcome("", text)
+    assert not recorded_calls.same_outcome(outcome(1.5), text)
+    assert not recorded_calls.same_outcome("", text)
 
 
 @contextlib.contextmanager
@@ -123,10 +123,10 @@ def test_what_is_printed_counts_where_the_original_prints() -> None:
     def said(text: str) -> str:
         return json.dumps(outcomes.outcome_of(lambda: print(text, end=""), (), lambda cls: False))
 
-    assert calls.same_outcome(said("a"), said("a"))
-    assert not calls.same_outcome(said("a"), said("b"))
-    assert not calls.same_outcome(said("a"), said(""))
-    assert calls.same_outcome(said(""), said("debugging"))
+    assert recorded_calls.same_outcome(said("a"), said("a"))
+    assert not recorded_calls.same_outcome(said("a"), said("b"))
+    assert not recorded_calls.same_outcome(said("a"), said(""))
+    assert recorded_calls.same_outcome(said(""), said("debugging"))
 
 
 def test_an_exit_is_an_outcome() -> None:
@@ -136,8 +136,8 @@ def test_an_exit_is_an_outcome() -> None:
     assert outcomes.outcome_of(leave, (), lambda cls: False)["raised"][0] == "builtins:SystemExit"
     for same, different in ([(), (None,), (0,), (False,)], (1,)), ([(1,), (True,), ("no",), ("never",)], (2,)):
         known = raising(SystemExit(*same[0]))
-        assert all(calls.same_outcome(known, raising(SystemExit(*other))) for other in same)
-        assert not calls.same_outcome(known, raising(SystemExit(*different)))
+        assert all(recorded_calls.same_outcome(known, raising(SystemExit(*other))) for other in same)
+        assert not recorded_calls.same_outcome(known, raising(SystemExit(*different)))
 
 
 class _Odd(LookupError):
@@ -149,10 +149,10 @@ class Odder(KeyError):
 
 
 def test_an_exception_may_be_more_particular_and_a_private_one_is_what_others_catch() -> None:
-    assert calls.same_outcome(raising(KeyError("a")), raising(Odder("a")))
-    assert not calls.same_outcome(raising(Odder("a")), raising(KeyError("a")))
-    assert calls.same_outcome(raising(_Odd("a")), raising(KeyError("a")))
-    assert not calls.same_outcome(raising(_Odd("a")), raising(ValueError("a")))
+    assert recorded_calls.same_outcome(raising(KeyError("a")), raising(Odder("a")))
+    assert not recorded_calls.same_outcome(raising(Odder("a")), raising(KeyError("a")))
+    assert recorded_calls.same_outcome(raising(_Odd("a")), raising(KeyError("a")))
+    assert not recorded_calls.same_outcome(raising(_Odd("a")), raising(ValueError("a")))
 
 
 def test_an_operator_is_used_as_one(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -228,17 +228,17 @@ def test_a_clock_that_is_ahead() -> None:
 
 def test_objects_in_results_are_compared_by_what_others_see(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, __name__, sys.modules[__name__])
-    assert calls.same_outcome(outcome([Boxed(1)]), outcome([Boxed(1, kind=tuple)]))
-    assert not calls.same_outcome(outcome(Boxed(1)), outcome(Boxed(2)))
-    assert calls.same_outcome(outcome(Plain(1)), outcome(Derived(1)))
-    assert not calls.same_outcome(outcome(Derived(1)), outcome(Plain(1)))
+    assert recorded_calls.same_outcome(outcome([Boxed(1)]), outcome([Boxed(1, kind=tuple)]))
+    assert not recorded_calls.same_outcome(outcome(Boxed(1)), outcome(Boxed(2)))
+    assert recorded_calls.same_outcome(outcome(Plain(1)), outcome(Derived(1)))
+    assert not recorded_calls.same_outcome(outcome(Derived(1)), outcome(Plain(1)))
     private = [Plain(1), Plain(1)]
     for value, hidden in zip(private, (1, 2), strict=True):
         value._hidden = hidden  # type: ignore[attr-defined]
-    assert calls.same_outcome(*map(outcome, private))
+    assert recorded_calls.same_outcome(*map(outcome, private))
     for value in private:
         del value.x  # type: ignore[attr-defined]
-    assert not calls.same_outcome(*map(outcome, private)), "there is nothing else to tell them by"
+    assert not recorded_calls.same_outcome(*map(outcome, private)), "there is nothing else to tell them by"
 
 
 def test_bytes_may_be_printed() -> None:
@@ -262,8 +262,8 @@ def test_private_attributes_that_cannot_be_carried_are_no_matter(monkeypatch: py
     monkeypatch.setitem(sys.modules, __name__, sys.modules[__name__])
     with_lock = Plain(1)
     with_lock._lock = threading.Lock()  # type: ignore[attr-defined]
-    assert calls.same_outcome(outcome(None, ([Plain(1)],)), outcome(None, ([with_lock],)))
-    assert calls.same_outcome(outcome(None, ([iter([1])],)), outcome(None, ([iter([])],)))
+    assert recorded_calls.same_outcome(outcome(None, ([Plain(1)],)), outcome(None, ([with_lock],)))
+    assert recorded_calls.same_outcome(outcome(None, ([iter([1])],)), outcome(None, ([iter([])],)))
 
 
 def test_what_c_keeps_is_not_taken_for_nothing() -> None:
@@ -322,8 +322,8 @@ def recorded(given: list[object], result: object, after: list[object] | None = N
 )
 def test_calls_tell_where_no_stub_answers_them_all(made: list[RecordedCall], tells: bool) -> None:
     before = [json.dumps({"result": ["c", None], "after": json.loads(one.call)["args"]}) for one in made]
-    assert calls.telling(made, before) is tells
-    assert calls.telling(made, [""] * len(made)) is (tells and not calls.answerable(made))
+    assert recorded_calls.telling(made, before) is tells
+    assert recorded_calls.telling(made, [""] * len(made)) is (tells and not recorded_calls.fits_simple_stub(made))
 
 
 class Shelf:
@@ -341,18 +341,18 @@ class Shelf:
 
 def test_an_object_changed_by_a_call_is_compared_by_what_others_see(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, __name__, sys.modules[__name__])
-    assert calls.same_outcome(outcome(None, (Shelf([1, 2], [3]),)), outcome(None, (Shelf([1], [2, 3]),)))
-    assert not calls.same_outcome(outcome(None, (Shelf([1]),)), outcome(None, (Shelf([2]),)))
+    assert recorded_calls.same_outcome(outcome(None, (Shelf([1, 2], [3]),)), outcome(None, (Shelf([1], [2, 3]),)))
+    assert not recorded_calls.same_outcome(outcome(None, (Shelf([1]),)), outcome(None, (Shelf([2]),)))
     first, second = Plain(1), Plain(1)
     second._seen = True  # type: ignore[attr-defined]
-    assert calls.same_outcome(outcome(None, (first,)), outcome(None, (second,)))
-    assert not calls.same_outcome(outcome(None, (first,)), outcome(None, (Plain(2),)))
+    assert recorded_calls.same_outcome(outcome(None, (first,)), outcome(None, (second,)))
+    assert not recorded_calls.same_outcome(outcome(None, (first,)), outcome(None, (Plain(2),)))
 
 
 def test_calls_are_spread_over_functions_and_bounded() -> None:
     many = [json.dumps({"name": "a", "n": n}) for n in range(1000)] + [json.dumps({"name": "b", "n": 0})]
-    chosen = calls.spread([*many, *many])
-    assert len(chosen) == calls.MAX_CALLS
+    chosen = recorded_calls.spread([*many, *many])
+    assert len(chosen) == recorded_calls.MAX_CALLS
     assert many[-1] in chosen
     assert chosen == [call for call in many if call in set(chosen)]
 
@@ -381,7 +381,7 @@ def test_iterators_of_every_kind_bring_the_same(other: object) -> None:
 
 
 def test_a_class_whose_init_is_removed_is_opaque(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What a removed ``__init__`` calls its attributes is the solver's to choose."""
+    """A solution may name the attributes that a removed ``__init__`` sets as it likes."""
     monkeypatch.setattr(sys, "path", [str(INSIDE), *sys.path])
     monkeypatch.setitem(sys.modules, "excise_values", values)
     recorder = load("excise_record").Recorder()

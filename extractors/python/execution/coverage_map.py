@@ -1,4 +1,4 @@
-"""From executed lines to executed symbols: which test runs which definition."""
+"""Map coverage: from the lines that each test executes to the symbols that it executes."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from excise.types import CoverageMap, Recipe, Status, TestResult, Worker
 
 
 class LineLookup(Protocol):
-    """What is needed of a codebase here."""
+    """The methods of a codebase that map lines to symbols."""
 
     @property
     def modules(self) -> Mapping[str, Module]:
@@ -21,11 +21,11 @@ class LineLookup(Protocol):
         ...
 
     def symbols_of_lines(self, path: str, lines: Iterable[int]) -> frozenset[str]:
-        """Symbols whose body holds one of the lines."""
+        """Ids of the symbols that one of the lines belongs to."""
         ...
 
     def is_one_liner(self, symbol_id: str) -> bool:
-        """Whether importing executes the line of the body although it does not run it."""
+        """Whether the function's body begins on the line of its ``def``, which importing the module executes."""
         ...
 
     def is_test(self, path: str) -> bool:
@@ -53,7 +53,7 @@ def map_coverage(
     )
     hits: dict[str, set[str]] = defaultdict(set)
     at_import: set[str] = set()
-    alone: dict[str, TestResult] = {}
+    results: dict[str, TestResult] = {}
     finished = False
     for entry in read_report(report):
         if entry["t"] == "lines":
@@ -65,14 +65,14 @@ def map_coverage(
                 at_import |= {s for s in symbols if not codebase.is_one_liner(s)}
         elif entry["t"] == "test":
             result = to_result(entry)
-            alone[result.test_id] = worse(alone.get(result.test_id), result)
+            results[result.test_id] = worse(results.get(result.test_id), result)
         elif entry["t"] == "end":
             finished = entry.get("exit") in COMPLETE
     if not finished:
         reason = "timeout" if done.worker is Worker.TIMEOUT else "collect_error"
         tail = (done.stdout[-1000:] + done.stderr[-1000:]).decode(errors="replace")
         raise EnvironmentFailure(f"The coverage run did not end ({done.worker}): {tail}", reason=reason)
-    tests = tuple(sorted(alone))
+    tests = tuple(sorted(results))
     index = {test: number for number, test in enumerate(tests)}
     by_symbol = {
         symbol: tuple(sorted(index[test] for test in found if test in index)) for symbol, found in sorted(hits.items())
@@ -80,7 +80,7 @@ def map_coverage(
     mapped = CoverageMap(
         env_id=request.env_id, tests=tests, by_symbol=by_symbol, at_import=tuple(sorted(at_import)), cpu_s=done.cpu_s
     )
-    return mapped, {test: result.status for test, result in alone.items()}
+    return mapped, {test: result.status for test, result in results.items()}
 
 
 def _symbols(codebase: LineLookup, lines: object) -> set[str]:

@@ -13,7 +13,7 @@ from excise.protocols import GradedRun, GradedRunRequest, Session
 from excise.types import Recipe, Status, TestResult, TestRun
 
 _PYTHON = "/opt/env/bin/python"
-_GRADER = "/excise/inside/excise_grade_supervisor.py"
+_SUPERVISOR = "/excise/inside/excise_grade_supervisor.py"
 
 
 def run_graded(session: Session, recipe: Recipe, request: GradedRunRequest) -> GradedRun:
@@ -34,10 +34,10 @@ def run_graded(session: Session, recipe: Recipe, request: GradedRunRequest) -> G
         "test_timeout_s": request.test_timeout_s,
     }
     variables = {"PYTHONPYCACHEPREFIX": "/excise/pyc", "PYTHONDONTWRITEBYTECODE": "1", **dict(recipe.env)}
-    command = [_PYTHON, "-I", "-S", _GRADER]
+    command = [_PYTHON, "-I", "-S", _SUPERVISOR]
     done = session.exec(command, timeout_s=request.timeout_s + 60, stdin=json.dumps(body).encode(), env=variables)
-    answer = _checked(done.stdout, key)
-    entries = answer.get("results", ()) if answer else ()
+    report = _signed_report(done.stdout, key)
+    entries = report.get("results", ()) if report else ()
     results: dict[str, TestResult] = {}
     for entry in entries:
         if isinstance(entry, dict):
@@ -48,16 +48,16 @@ def run_graded(session: Session, recipe: Recipe, request: GradedRunRequest) -> G
     run = TestRun(
         worker=done.worker,
         results=tuple(results.values()),
-        finished=bool(answer and answer.get("finished") and answer.get("code") in COMPLETE),
+        finished=bool(report and report.get("finished") and report.get("code") in COMPLETE),
         wall_s=done.wall_s,
         cpu_s=done.cpu_s,
-        detail=str(answer.get("why", ""))[:300] if answer else "The report is missing, or is not the grader's.",
+        detail=str(report.get("why", ""))[:300] if report else "The report is missing, or is not the grader's.",
     )
-    return GradedRun(run=run, changed=tuple(str(name)[:200] for name in (answer or {}).get("changed", ())[:100]))
+    return GradedRun(run=run, changed=tuple(str(name)[:200] for name in (report or {}).get("changed", ())[:100]))
 
 
-def _checked(stdout: bytes, key: str) -> dict[str, Any] | None:
-    """The line that carries the code; others, whoever wrote them, count for nothing."""
+def _signed_report(stdout: bytes, key: str) -> dict[str, Any] | None:
+    """The report in the line with a valid signature; ``None`` if there is none. Other lines are ignored."""
     for line in stdout.split(b"\n"):
         code, _, body = line.partition(b" ")
         if hmac.compare_digest(code, hmac.new(key.encode(), body, hashlib.sha256).hexdigest().encode()):

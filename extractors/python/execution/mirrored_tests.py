@@ -1,9 +1,9 @@
-"""The same tests with wrong expectations: honest code fails them, and who passes them is not asked by any assertion.
+"""Mirrored tests: tests with inverted expectations, which correct code fails. A solution that passes them cheats.
 
-Of an ``assert … == expected`` the expected side is made wrong: in place where it is written out, where it stands in
-``parametrize`` there, else by wrapping it. A block that must raise is emptied, and a test with neither gets a last
-statement that fails. The names, the number and the parameters of tests stay, so that no list of tests tells a process
-which of the two files it runs; the text of the file, where it is found in memory, does.
+In ``assert … == expected`` the expected side is replaced by a wrong value: a literal is changed in place, also in
+``parametrize``; any other expression is wrapped in a helper. A block that must raise is emptied. A test with neither
+gets a failing statement at its end. Names, number and parameters of the tests stay, so that a process cannot tell the
+two files apart by a list of tests, but only by the text of the file in memory.
 """
 
 from __future__ import annotations
@@ -13,10 +13,10 @@ import secrets
 from collections.abc import Iterator, Sequence
 from typing import TypeGuard
 
-_OTHER = "_excise_stands_for_a_name_"
-"""Replaced, in the finished text, by a name that is made up for every file; nobody's code has it in a name."""
+_HELPER_NAME = "_excise_stands_for_a_name_"
+"""Placeholder for the name of the helper, which is random in every file; no other code contains it."""
 _HELPER = f"""
-def {_OTHER}(value):
+def {_HELPER_NAME}(value):
     kind = type(value)
     if kind is bool or value is None:
         return "no" if value else "yes"
@@ -25,10 +25,10 @@ def {_OTHER}(value):
     if kind in (str, bytes):
         return value + ("~" if kind is str else b"~")
     if kind in (list, tuple):
-        return kind(({_OTHER}(value[0]), *value[1:])) if value else kind((0,))
+        return kind(({_HELPER_NAME}(value[0]), *value[1:])) if value else kind((0,))
     if kind is dict:
         first = next(iter(value), "~")
-        return {{**value, first: {_OTHER}(value[first]) if value else 0}}
+        return {{**value, first: {_HELPER_NAME}(value[first]) if value else 0}}
     if kind in (set, frozenset):
         return value | {{"~"}}
 
@@ -37,16 +37,19 @@ def {_OTHER}(value):
 
         def __eq__(self, other):
             plain = other is None or type(other).__module__ == "builtins"
-            return bool(value == ({_OTHER}(other) if plain else ("~", other)))
+            return bool(value == ({_HELPER_NAME}(other) if plain else ("~", other)))
 
         def __ne__(self, other):
             return not self == other
 
     return Other()
 """
-"""Of lists and dicts one part is another, since what is equal to everything may be such a part. Values of other types,
-subclasses of the plain ones too, are asked whether they equal what is wrong: what is equal to everything says yes,
-whichever side of ``==`` it stands on."""
+"""The helper: returns a wrong value in place of ``value``.
+
+Lists and dicts are changed in one item, as only that item may be an object that is equal to everything. For values of
+other types (and subclasses of builtin ones) it returns an object that compares ``value`` with a wrong value: an object
+that is equal to everything then still passes, on either side of ``==``.
+"""
 _RAISES = frozenset({"raises", "assertRaises", "assertRaisesRegex", "warns", "assertWarns", "assertWarnsRegex"})
 _EQUALS = frozenset({"assertEqual", "assertEquals", "assertListEqual", "assertDictEqual", "assertTupleEqual",
                      "assertSetEqual", "assertSequenceEqual", "assertMultiLineEqual", "assertCountEqual"})  # fmt: skip
@@ -55,7 +58,7 @@ Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 
 def mirrored(source: bytes, functions: Sequence[str]) -> bytes | None:
-    """The file with wrong expectations in ``functions`` (``name`` or ``Class::name``); ``None`` without any of them."""
+    """The file with inverted expectations in ``functions`` (``name`` or ``Class::name``); ``None`` if it has none."""
     try:
         tree = ast.parse(source)
     except (SyntaxError, ValueError, RecursionError):
@@ -65,15 +68,15 @@ def mirrored(source: bytes, functions: Sequence[str]) -> bytes | None:
     if not found:
         return None
     for function in found:
-        _turn(function)
-    place = 0
-    for place, statement in enumerate(tree.body):  # noqa: B007
+        _invert(function)
+    position = 0
+    for position, statement in enumerate(tree.body):  # noqa: B007
         docstring = isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant)
         if not docstring and not (isinstance(statement, ast.ImportFrom) and statement.module == "__future__"):
             break
-    tree.body[place:place] = ast.parse(_HELPER).body
+    tree.body[position:position] = ast.parse(_HELPER).body
     name = f"_{secrets.choice(_NAMES)}_{secrets.token_hex(2)}"
-    return ast.unparse(ast.fix_missing_locations(tree)).replace(_OTHER, name).encode()
+    return ast.unparse(ast.fix_missing_locations(tree)).replace(_HELPER_NAME, name).encode()
 
 
 def _functions(node: ast.AST, prefix: str) -> Iterator[tuple[str, Function]]:
@@ -86,10 +89,10 @@ def _functions(node: ast.AST, prefix: str) -> Iterator[tuple[str, Function]]:
             yield from _functions(child, prefix)
 
 
-def _turn(function: Function) -> None:
-    """Make one test expect what is wrong."""
+def _invert(function: Function) -> None:
+    """Invert the expectations of one test."""
     columns = _parameters(function)
-    turned = False
+    inverted = False
     for node in ast.walk(function):
         if isinstance(node, ast.Compare) and len(node.ops) == 1 and isinstance(node.ops[0], ast.Eq):
             if _in_assert(function, node):
@@ -97,20 +100,20 @@ def _turn(function: Function) -> None:
                     node.left = _wrong(node.left, columns)
                 else:
                     node.comparators[0] = _wrong(node.comparators[0], columns)
-                turned = True
+                inverted = True
         elif isinstance(node, ast.Call) and _is_equality(node):
             side = 0 if _is_expected(node.args[0], node.args[1]) else 1
             node.args[side] = _wrong(node.args[side], columns)
-            turned = True
-    blocks = [] if turned else [node for node in ast.walk(function) if _expects_exception(node)]
+            inverted = True
+    blocks = [] if inverted else [node for node in ast.walk(function) if _expects_exception(node)]
     for block in blocks:
         block.body = [ast.Pass()]
-    if not turned and not blocks:
+    if not inverted and not blocks:
         function.body.append(ast.parse("assert not 'reached'").body[0])
 
 
 def _expects_exception(node: ast.AST) -> TypeGuard[ast.With]:
-    """A block that must raise: without its body it does not, and what takes that says nothing."""
+    """Whether a node is a ``with`` block that must raise."""
     calls = [item.context_expr for item in node.items] if isinstance(node, ast.With) else []
     functions = [call.func for call in calls if isinstance(call, ast.Call)]
     names = {f.attr for f in functions if isinstance(f, ast.Attribute)}
@@ -119,7 +122,7 @@ def _expects_exception(node: ast.AST) -> TypeGuard[ast.With]:
 
 
 def _is_expected(first: ast.expr, second: ast.expr) -> bool:
-    """Of two sides, the first is what is expected: written out, or alone in calling nothing."""
+    """Whether the first of two sides is the expected one: the only literal, or the only one without a call."""
     if _literal(first) or _literal(second):
         return _literal(first) and not _literal(second)
     return not _calls(first) and _calls(second)
@@ -175,23 +178,23 @@ def _other_literal(node: ast.expr) -> ast.expr:
 
 
 def _wrapped(node: ast.expr) -> ast.expr:
-    return ast.Call(func=ast.Name(_OTHER, ast.Load()), args=[node], keywords=[])
+    return ast.Call(func=ast.Name(_HELPER_NAME, ast.Load()), args=[node], keywords=[])
 
 
 def _parameters(function: Function) -> dict[str, list[tuple[list[ast.expr], int]]]:
-    """Parameter to the places where its values are written in ``parametrize``."""
+    """Parameter to the positions (list and index) of its values in ``parametrize``."""
     columns: dict[str, list[tuple[list[ast.expr], int]]] = {}
     for call in function.decorator_list:
         if not (isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute)):
             continue
         has_ids = any(keyword.arg == "ids" for keyword in call.keywords)
         if call.func.attr != "parametrize" or len(call.args) < 2 or not has_ids:
-            continue  # ids made of the values would change with them
+            continue  # the ids of the tests would change with the values
         try:
-            said = ast.literal_eval(call.args[0])
+            names_value = ast.literal_eval(call.args[0])
         except ValueError:
             continue
-        names = [name.strip() for name in said.split(",")] if isinstance(said, str) else list(said)
+        names = [name.strip() for name in names_value.split(",")] if isinstance(names_value, str) else list(names_value)
         rows = call.args[1]
         if not isinstance(rows, ast.List | ast.Tuple):
             continue

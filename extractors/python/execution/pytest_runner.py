@@ -1,7 +1,7 @@
-"""Runs pytest in a sandbox session and reads the structured report back.
+"""Run pytest in a sandbox session and read its structured report.
 
-The report is written by :mod:`inside/excise_run.py`; nothing is parsed from terminal text. The program in the
-sandbox is not trusted: the file is opened without following links, and its size is bounded.
+The report is a file that ``inside/excise_run.py`` writes; terminal output is not parsed. Programs in the sandbox are
+not trusted: the file is opened without following links, and at most :data:`MAX_REPORT_BYTES` of it are read.
 """
 
 from __future__ import annotations
@@ -18,17 +18,20 @@ from excise.protocols import Completed, Session, TestRunRequest
 from excise.types import Recipe, Status, TestResult, TestRun, Worker
 
 INSIDE = Path(__file__).resolve().parents[1] / "inside"
-"""Folder to mount at ``/excise/inside``."""
+"""Folder of the programs that run in the sandbox; mounted at ``/excise/inside``."""
 MAX_REPORT_BYTES = 2 << 30
+"""Bytes of a report that are read."""
 MAX_LINE_BYTES = 16 << 20
+"""Bytes of a report's longest line."""
 TAIL = 2000
+"""Bytes of stdout and of stderr that are kept for people."""
 COMPLETE = frozenset({0, 1, 5})
-"""pytest's exit codes of a run that came to its end: passed, failed, no tests. Others: interrupted, broken, misused."""
+"""Exit codes of pytest after a run that ended regularly: passed, failed, no tests. Others: interrupted, error."""
 _REPO, _ENV, _OUT = "/testbed", "/opt/env", "/excise/out"
 
 
 def request_run(session: Session, recipe: Recipe, *, timeout_s: float, **request: Any) -> tuple[Completed, Path]:
-    """Run ``excise_run.py`` with a request; returns what became of it and the report's path on the host."""
+    """Run ``excise_run.py`` with a request; return the completed command and the report's path on the host."""
     name = f"report-{uuid.uuid4().hex}.jsonl"
     body = {
         "report": f"{_OUT}/{name}",
@@ -46,7 +49,7 @@ def request_run(session: Session, recipe: Recipe, *, timeout_s: float, **request
 
 
 def read_report(path: Path) -> Iterator[dict[str, Any]]:
-    """The report's lines; ends silently at the first broken one (a killed run) or at the size limit."""
+    """The lines of a report, up to the first that is incomplete (from a killed run) or to the size limit."""
     try:
         fd = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
     except OSError:
@@ -69,7 +72,7 @@ def read_report(path: Path) -> Iterator[dict[str, Any]]:
 
 
 def read_bounded(path: Path, limit: int) -> bytes:
-    """A regular file that a stranger wrote; empty if it is none, or larger than ``limit`` bytes."""
+    """The content of an untrusted file; empty if it is no regular file, or larger than ``limit`` bytes."""
     try:
         fd = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
     except OSError:
@@ -98,7 +101,7 @@ def run_tests(session: Session, recipe: Recipe, request: TestRunRequest) -> Test
 
 
 def to_test_run(done: Completed, entries: Iterator[dict[str, Any]], wanted: Sequence[str] | None) -> TestRun:
-    """Put a report together; a wanted test that is not in it is ``MISSING``."""
+    """The result of a run from its report; tests of ``wanted`` that are not in it are ``MISSING``."""
     results: dict[str, TestResult] = {}
     errors: list[tuple[str, str]] = []
     imported: list[tuple[str, str]] = []
@@ -136,7 +139,7 @@ def to_test_run(done: Completed, entries: Iterator[dict[str, Any]], wanted: Sequ
 
 
 def to_result(entry: dict[str, Any]) -> TestResult:
-    """One ``test`` line of the report."""
+    """The result in a ``test`` line of the report."""
     status = str(entry.get("status"))
     return TestResult(
         test_id=str(entry.get("id")),
@@ -147,7 +150,7 @@ def to_result(entry: dict[str, Any]) -> TestResult:
 
 
 def _seconds(value: object) -> float:
-    """A duration of a report; zero for what is none."""
+    """A duration in a report; 0 for values that are none."""
     return float(value) if isinstance(value, int | float) and 0 <= value < 1e9 else 0.0
 
 
@@ -155,7 +158,7 @@ _ORDER = (Status.MISSING, Status.PASSED, Status.XFAIL, Status.SKIPPED, Status.FA
 
 
 def worse(first: TestResult | None, second: TestResult) -> TestResult:
-    """A test id that reports twice counts by its worse status."""
+    """The worse of two results of one test."""
     if first is None or _ORDER.index(second.status) >= _ORDER.index(first.status):
         return second
     return first

@@ -1,4 +1,4 @@
-"""What grading needs of Python: which paths are the grader's, how pytest is held, tests that must fail."""
+"""Grading of Python projects: files that solutions may not change, how pytest is run, and canary tests."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ _WORDS = ("empty", "basic", "order", "bounds", "types", "values", "repeat", "lim
 
 
 class PythonGrading:
-    """See :class:`excise.protocols.Grading`."""
+    """Implements :class:`excise.protocols.Grading` for Python and pytest."""
 
     def mode(self, root: Path, environment: Path) -> GradingMode:
-        """pytest's configuration is the pristine file that it finds untouched; its plugins those that are installed."""
+        """The configuration file that pytest finds in the untouched sources, and the plugins that are installed."""
         return GradingMode(ini=_configuration(root), plugins=_plugins(environment))
 
     def forbidden(self, path: str, *, ours: bool) -> str:
-        """Test files and configuration, start-up hooks, byte code, metadata, version control."""
+        """Forbids test files and configuration, start-up hooks, byte code, metadata and version control."""
         *folders, name = path.split("/")
         low = name.lower()
         suffix = Path(low).suffix
@@ -53,7 +53,7 @@ class PythonGrading:
         return next((reason for reason, holds in rules.items() if holds), "")
 
     def shadows(self, path: str, environment: Path, roots: Sequence[str]) -> bool:
-        """The file or folder would be found under a name of the standard library or of an installed package."""
+        """Whether the file or its top folder has the import name of a standard or an installed module."""
         if Path(path).suffix not in {".py", ".pyi", ""} and "/" not in path:
             return False
         names = {Path(path).stem} if "/" not in path else {path.partition("/")[0]}
@@ -64,7 +64,7 @@ class PythonGrading:
         return bool(names & (_TESTING | sys.stdlib_module_names | _installed(environment)))
 
     def canaries(self, seed: str) -> tuple[str, Canaries]:
-        """Plain assertions, an exception that does not come, unittest's, a fixture that fails, an expected failure."""
+        """Six tests that must fail, in different ways: by assertions, a missing exception, ``unittest``, a fixture."""
         rng = random.Random(seed)
         words = rng.sample(_WORDS, 6)
         number = rng.randrange(10, 10**6)
@@ -87,7 +87,7 @@ class PythonGrading:
         return name, Canaries(text=text, tests=tests)
 
     def mirrored(self, source: bytes, functions: Sequence[str]) -> bytes | None:
-        """The file with wrong expectations."""
+        """The test file with inverted expectations."""
         return mirrored(source, functions)
 
     def run_graded(self, session: Session, recipe: Recipe, request: GradedRunRequest) -> GradedRun:
@@ -104,7 +104,7 @@ class PythonGrading:
         ids: Sequence[str],
         timeout_s: float,
     ) -> CallBook:
-        """Record the calls to public symbols."""
+        """See :meth:`excise.protocols.Grading.record_calls`."""
         return recorded_calls.record(session, recipe, codebase, symbols, ids=ids, timeout_s=timeout_s)
 
     def replay_calls(
@@ -117,20 +117,20 @@ class PythonGrading:
         hash_seed: int = 0,
         later_s: float = 0.0,
     ) -> list[str]:
-        """Replay them."""
+        """See :meth:`excise.protocols.Grading.replay_calls`."""
         return recorded_calls.replay(session, recipe, book, timeout_s=timeout_s, hash_seed=hash_seed, later_s=later_s)
 
     def telling(self, recorded: Sequence[RecordedCall], stub: Sequence[str]) -> bool:
-        """Whether no stub answers them all."""
+        """See :meth:`excise.protocols.Grading.telling`."""
         return recorded_calls.telling(recorded, stub)
 
     def same_outcome(self, expected: str, found: str) -> bool:
-        """Compare two outcomes."""
+        """See :meth:`excise.protocols.Grading.same_outcome`."""
         return recorded_calls.same_outcome(expected, found)
 
 
 def _configuration(root: Path) -> str:
-    """The file that pytest would read in the untouched sources, as it lies in the sandbox."""
+    """Path inside the sandbox of the configuration file that pytest reads in the untouched sources."""
     for name in ("pytest.toml", ".pytest.toml", "pytest.ini", ".pytest.ini"):
         if (root / name).is_file():
             return f"/testbed/{name}"
@@ -158,7 +158,7 @@ def _packages(environment: Path) -> list[Path]:
 
 @lru_cache(maxsize=64)
 def _plugins(environment: Path) -> tuple[str, ...]:
-    """Names under which distributions of the environment register plugins of pytest."""
+    """Names of the pytest plugins that the environment registers, without those that change the order of tests."""
     names: set[str] = set()
     for folder in _packages(environment):
         for file in folder.glob("*.dist-info/entry_points.txt"):
@@ -175,7 +175,7 @@ def _plugins(environment: Path) -> tuple[str, ...]:
 
 @lru_cache(maxsize=64)
 def _installed(environment: Path) -> frozenset[str]:
-    """Top-level names in the environment's packages."""
+    """Top-level import names of the packages in the environment."""
     entries = [entry for folder in _packages(environment) for entry in folder.iterdir()]
     found = {entry.name.partition(".")[0] for entry in entries if entry.is_dir() or entry.suffix in {".py", ".so"}}
     return frozenset(name for name in found if name.isidentifier() and not name.startswith("__"))

@@ -1,4 +1,4 @@
-"""Recorded calls, the host's side: what to watch, what came back, and when two outcomes are equal."""
+"""Host side of recorded calls: which functions to record, how to replay, and when two outcomes are equal."""
 
 from __future__ import annotations
 
@@ -17,13 +17,17 @@ from excise.types import Recipe, RecordedCall, Symbol, SymbolKind, Worker
 _PYTHON = "/opt/env/bin/python"
 _INSIDE = "/excise/inside"
 MAX_CALLS = 200
-"""Calls of a book, spread over the functions."""
+"""Most calls of a book, spread over the functions."""
 MAX_NAMES = 500
+"""Most names in each list of a report."""
 MAX_BOOK_BYTES = 512 << 10
+"""Most bytes of a book's calls."""
 MAX_RECORD_BYTES = 64 << 20
+"""Most bytes of the report of a recording."""
 CALL_TIMEOUT_S = 5.0
+"""Seconds for the replay of one call."""
 FLOAT_TOLERANCE = 1e-9
-"""Relative: another order of the same sums is no other behaviour."""
+"""Relative difference up to which two floats are equal: adding the same numbers in another order is no error."""
 
 
 def public_names(codebase: Codebase, symbols: Iterable[str], roots: Sequence[str]) -> list[str]:
@@ -32,7 +36,7 @@ def public_names(codebase: Codebase, symbols: Iterable[str], roots: Sequence[str
 
 
 def private_classes(codebase: Codebase, symbols: Iterable[str], roots: Sequence[str]) -> list[str]:
-    """The private classes among them: whether there are such, and what they hold, is the solver's to choose."""
+    """The private classes among them, which a solution may replace by others of its own."""
     named = _named(codebase, symbols, roots)
     return [name for name, symbol in named if symbol.kind is SymbolKind.CLASS and not symbol.is_public]
 
@@ -58,7 +62,7 @@ def _is_dunder(symbol: Symbol) -> bool:
 
 
 def module_of(path: str, roots: Sequence[str]) -> str | None:
-    """Import name of a file, by the import root that is nearest to it."""
+    """Import name of a file, relative to the innermost import root around it; ``None`` if it has none."""
     best = ""
     for root in roots:
         folder = "" if root in (".", "") else root.strip("/") + "/"
@@ -103,13 +107,15 @@ def record(
         found = parsed(read_bounded(session.out / name, MAX_RECORD_BYTES))
     listed = found.get("calls")
     raw = [json.dumps(call) for call in listed if isinstance(call, dict)] if isinstance(listed, list) else []
-    told = found.get("refused")
-    refused = {str(why)[:80]: n for why, n in told.items() if isinstance(n, int)} if isinstance(told, dict) else {}
+    reported = found.get("refused")
+    refused = (
+        {str(why)[:80]: n for why, n in reported.items() if isinstance(n, int)} if isinstance(reported, dict) else {}
+    )
     watched = found.get("watched")
     return CallBook(
         calls=tuple(spread(raw)),
-        modules=tuple(dict.fromkeys([*modules, *_words(found.get("modules"))])),
-        folders=tuple(dict.fromkeys(_words(found.get("folders")))),
+        modules=tuple(dict.fromkeys([*modules, *_strings(found.get("modules"))])),
+        folders=tuple(dict.fromkeys(_strings(found.get("folders")))),
         removed=tuple(dict.fromkeys([*names, *(name.removesuffix(".__init__") for name in names), *private])),
         watched=watched if isinstance(watched, int) else 0,
         refused=refused,
@@ -117,17 +123,17 @@ def record(
 
 
 def _spans(codebase: Codebase, symbols: Iterable[str]) -> list[tuple[str, int, int]]:
-    """File, first and last line of each symbol."""
+    """File, first line and last line of each symbol."""
     found = (codebase.symbols().get(symbol) for symbol in symbols)
     return [(symbol.path, symbol.start_line, symbol.end_line) for symbol in found if symbol is not None]
 
 
-def _words(told: object) -> list[str]:
-    return [word for word in told if isinstance(word, str)][:MAX_NAMES] if isinstance(told, list) else []
+def _strings(value: object) -> list[str]:
+    return [item for item in value if isinstance(item, str)][:MAX_NAMES] if isinstance(value, list) else []
 
 
 def spread(calls: Sequence[str]) -> list[str]:
-    """At most :data:`MAX_CALLS` of the calls, taken from the functions in turn, in their order."""
+    """At most :data:`MAX_CALLS` of the calls, chosen from all functions in turn; the order is kept."""
     by_name: dict[str, list[str]] = {}
     for call in dict.fromkeys(calls):
         by_name.setdefault(str(json.loads(call).get("name")), []).append(call)
@@ -173,7 +179,7 @@ def replay(
 
 
 def parsed(data: bytes) -> dict[str, Any]:
-    """A JSON object from a stranger; empty for anything else."""
+    """An untrusted JSON object; empty for anything else."""
     try:
         found = json.loads(data)
     except (ValueError, RecursionError):
@@ -183,11 +189,10 @@ def parsed(data: bytes) -> dict[str, Any]:
 
 # -------------------------------------------------------------------------------------- comparison
 def same_outcome(expected: str, found: str) -> bool:
-    """Equal results of equal types, or exceptions of equal types; and equal arguments afterwards.
+    """Whether two outcomes have equal results, or exceptions of equal types, and equal arguments afterwards.
 
-    What nobody may rely on makes no difference: the words of an exception, what is printed where the original prints
-    nothing, the order of a dictionary (but of an ``OrderedDict``), the last digits of a float, what kind of iterator
-    brings the items.
+    Ignored is what callers may not rely on: the message of an exception, text that is printed where the original prints
+    nothing, the order of a dictionary (unless an ``OrderedDict``), the last digits of a float, the type of an iterator.
     """
     first, second = parsed(expected.encode()), parsed(found.encode())
     if not first or not second:
@@ -205,7 +210,7 @@ def same_outcome(expected: str, found: str) -> bool:
 
 
 def _same_error(first: dict[str, Any], second: dict[str, Any]) -> bool:
-    """The class by which others know the original's exception, or one derived from it; and equal exit codes."""
+    """Whether the exception is of the original's public class or a subclass; exit codes must be equal, too."""
     wanted, found = first.get("raised") or (), second.get("raised") or ()
     known = next((name for name in wanted if not _is_private(name)), "")
     return known in found and (known != "builtins:SystemExit" or _exit_code(first) == _exit_code(second))
@@ -216,13 +221,13 @@ def _is_private(name: str) -> bool:
 
 
 def _exit_code(outcome: dict[str, Any]) -> int:
-    """As the shell sees it: nothing is 0, words are 1."""
+    """The exit code that a shell gets: 0 for ``None``, 1 for text."""
     tag, value = (outcome.get("said") or [["c", None]])[0][:2]
     return 0 if value is None else int(value) if tag in ("i", "c") else 1
 
 
-def answerable(recorded: Sequence[RecordedCall]) -> bool:
-    """Whether all of them came to one result, or handed one of their arguments back: a stub can do that."""
+def fits_simple_stub(recorded: Sequence[RecordedCall]) -> bool:
+    """Whether a simple stub has all these outcomes: all are equal, or each call returns one of its arguments."""
     results = [parsed(one.outcome.encode()) for one in recorded]
     said = [[found.get("raised"), found.get("printed"), found.get("result")] for found in results]
     if all(equal(said[0], other) for other in said):
@@ -239,7 +244,7 @@ def telling(recorded: Sequence[RecordedCall], stub: Sequence[str]) -> bool:
     mine = [parsed(one.outcome.encode()).get("after") for one in recorded]
     theirs = [parsed(outcome.encode()).get("after") for outcome in stub]
     changed = any(other is not None and not equal(one, other) for one, other in zip(mine, theirs, strict=True))
-    return changed or not answerable(recorded)
+    return changed or not fits_simple_stub(recorded)
 
 
 def equal(first: Any, second: Any) -> bool:
@@ -259,7 +264,7 @@ def equal(first: Any, second: Any) -> bool:
 
 
 def same_float(first: str, second: str) -> bool:
-    """Bits of floats: equal, both no number, or next to each other; a zero keeps its sign."""
+    """Whether two floats (as hexadecimal bits) are equal up to :data:`FLOAT_TOLERANCE`; zeros must have equal signs."""
     if first == second:
         return True
     if "nan" in (first, second):
@@ -269,7 +274,7 @@ def same_float(first: str, second: str) -> bool:
 
 
 def same_members(first: Any, second: Any) -> bool:
-    """Members or pairs in any order."""
+    """Whether two lists have equal members in any order."""
     if not isinstance(first, list) or not isinstance(second, list) or len(first) != len(second):
         return False
     rest = list(second)

@@ -1,6 +1,6 @@
-"""Moves a process's clock on, so that what depends on the date shows. Standard library only, Python 3.8 and later.
+"""Sets the clock of a process ahead, to find results that depend on the date. Standard library only, Python 3.8+.
 
-What is imported afterwards sees ``time`` and ``datetime`` as they will be some day. Durations are as they are.
+Modules that are imported afterwards get a later time from ``time`` and ``datetime``. Durations do not change.
 """
 
 import datetime
@@ -10,7 +10,7 @@ REAL_DATE, REAL_DATETIME = datetime.date, datetime.datetime
 
 
 def move(seconds):
-    """From here on it is so many seconds later."""
+    """Set the clock of this process ahead by ``seconds``."""
     real = {name: getattr(time, name) for name in ("time", "time_ns", "localtime", "gmtime", "ctime")}
     time.time = lambda: real["time"]() + seconds
     time.time_ns = lambda: real["time_ns"]() + int(seconds) * 10**9
@@ -21,11 +21,12 @@ def move(seconds):
 
 
 def at_default(function):
+    """The function with the shifted time as the default of its argument."""
     return lambda when=None: function(time.time() if when is None else when)
 
 
 class Kind(type):
-    """Takes objects of the real class for its own."""
+    """Metaclass under which instances of the real class are instances of its replacement."""
 
     def __instancecheck__(cls, value):
         return isinstance(value, cls.real)

@@ -1,7 +1,4 @@
-"""Values made again from what ``excise_values`` wrote, in a process that is the code's own.
-
-It imports what they name.
-"""
+"""Decodes values of ``excise_values``, in the process of the code under test: decoding imports its modules."""
 
 import base64
 import collections
@@ -20,12 +17,12 @@ def bits_float(text):
 
 
 def decode(node):
-    """The value again. Imports what it names; for the sandbox only."""
+    """Decode a value. Imports the modules that it names, so it is for use in the sandbox only."""
     tag, rest = node[0], node[1:]
     return DECODERS[tag](*rest)
 
 
-def many(nodes):
+def decode_all(nodes):
     return [decode(node) for node in nodes]
 
 
@@ -51,19 +48,19 @@ def instance(name, base, state):
     return value
 
 
-def made_again(name, args, kwargs, history):
-    """An object of a removed class: made by its public face, then brought to where it was by the calls it had."""
-    value = values.find(name)(*many(args), **{k: decode(v) for k, v in kwargs})
+def rebuilt_object(name, args, kwargs, history):
+    """An object of a removed class: constructed like the original, then the calls that it had received are repeated."""
+    value = values.find(name)(*decode_all(args), **{k: decode(v) for k, v in kwargs})
     for method, more, named in history:
         try:
-            getattr(value, method)(*many(more), **{k: decode(v) for k, v in named})
-        except Exception:  # the original raised here, too, or the comparison will show
+            getattr(value, method)(*decode_all(more), **{k: decode(v) for k, v in named})
+        except Exception:  # expected if the original raised, too; otherwise the comparison shows it
             continue
     return value
 
 
 def function(module, code, parts):
-    defaults, keywords, cells = many(parts)
+    defaults, keywords, cells = decode_all(parts)
     names = importlib.import_module(module).__dict__
     made = types.FunctionType(
         marshal.loads(base64.b64decode(code)), names, None, defaults, tuple(types.CellType(value) for value in cells)
@@ -73,12 +70,12 @@ def function(module, code, parts):
 
 
 def partial(nodes):
-    call, args, keywords = many(nodes)
+    call, args, keywords = decode_all(nodes)
     return functools.partial(call, *args, **keywords)
 
 
 def view(which, nodes):
-    items = many(nodes)
+    items = decode_all(nodes)
     if which == "keys":
         return dict.fromkeys(items).keys()
     return dict(items).items() if which == "items" else dict(enumerate(items)).values()
@@ -86,8 +83,8 @@ def view(which, nodes):
 
 def exception(name, args):
     cls = values.find(name)
-    value = cls.__new__(cls, *many(args))
-    value.args = tuple(many(args))
+    value = cls.__new__(cls, *decode_all(args))
+    value.args = tuple(decode_all(args))
     return value
 
 
@@ -100,28 +97,28 @@ DECODERS = {
     "b": lambda text: base64.b64decode(text),
     "ba": lambda text: bytearray(base64.b64decode(text)),
     "k": lambda text: {"Ellipsis": Ellipsis, "NotImplemented": NotImplemented}[text],
-    "l": many,
-    "t": lambda nodes: tuple(many(nodes)),
+    "l": decode_all,
+    "t": lambda nodes: tuple(decode_all(nodes)),
     "d": lambda pairs: mapping(dict, pairs),
-    "S": lambda nodes: set(many(nodes)),
-    "F": lambda nodes: frozenset(many(nodes)),
+    "S": lambda nodes: set(decode_all(nodes)),
+    "F": lambda nodes: frozenset(decode_all(nodes)),
     "od": lambda pairs: mapping(collections.OrderedDict, pairs),
     "dd": lambda factory, pairs: collections.defaultdict(decode(factory), mapping(dict, pairs)),
     "C": lambda pairs: collections.Counter(mapping(dict, pairs)),
-    "q": lambda nodes, length: collections.deque(many(nodes), length),
-    "r": lambda nodes: range(*many(nodes)),
-    "sl": lambda nodes: slice(*many(nodes)),
+    "q": lambda nodes, length: collections.deque(decode_all(nodes), length),
+    "r": lambda nodes: range(*decode_all(nodes)),
+    "sl": lambda nodes: slice(*decode_all(nodes)),
     "n": lambda name, text: values.find(name)(text),
-    "new": lambda name, nodes: values.find(name)(*many(nodes)),
+    "new": lambda name, nodes: values.find(name)(*decode_all(nodes)),
     "re": lambda pattern, flags: re.compile(decode(pattern), flags),
     "e": lambda name, member: values.find(name)[member],
     "ref": values.find,
     "m": importlib.import_module,
     "x": exception,
-    "nt": lambda name, nodes: values.find(name)(*many(nodes)),
+    "nt": lambda name, nodes: values.find(name)(*decode_all(nodes)),
     "obj": instance,
-    "made": made_again,
-    "it": lambda nodes: iter(many(nodes)),
+    "made": rebuilt_object,
+    "it": lambda nodes: iter(decode_all(nodes)),
     "dv": view,
     "pa": partial,
     "bm": lambda node, name: getattr(decode(node), name),

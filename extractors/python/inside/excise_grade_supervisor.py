@@ -17,23 +17,27 @@ import sys
 import time
 from contextlib import suppress
 
-HERE = os.path.dirname(os.path.abspath(__file__))
-RUNNER = os.path.join(HERE, "excise_grade_worker.py")
+WORKER = os.path.join(os.path.dirname(os.path.abspath(__file__)), "excise_grade_worker.py")
 GRACE_S = 5.0
+"""Seconds that a test gets beyond its limit, which the worker enforces, before its worker is killed."""
 START_S = 120.0
+"""Seconds that a worker gets between tests: to start, to collect, and to end."""
 MAX_RESTARTS = 5
+"""Workers that are started again after a test ended or blocked one."""
 MAX_MESSAGE = 1 << 20
+"""Most bytes of one message of a worker."""
 PR_SET_DUMPABLE = 4
+"""Number of the ``prctl`` option that protects a process's memory and descriptors."""
 
 
-def close_to_others():
-    """No other process may read our memory or descriptors through /proc."""
+def forbid_inspection():
+    """Forbid other processes to read this one's memory or descriptors through /proc."""
     with suppress(Exception):
         ctypes.CDLL(None).prctl(PR_SET_DUMPABLE, 0, 0, 0, 0)
 
 
-class Process:
-    """One process with tests in it, and what it says."""
+class Worker:
+    """One worker process and the messages that it sends."""
 
     def __init__(self, request, done, results, deadline):
         self.results = results
@@ -46,18 +50,18 @@ class Process:
         self.changed = []
         self.pending = b""
         self.wanted = set(request["ids"]) | set(request["canaries"])
-        self.pipe, theirs = os.pipe()
-        os.set_inheritable(theirs, True)
+        self.pipe, worker_end = os.pipe()
+        os.set_inheritable(worker_end, True)
         flags = ["-P"] if request["safe_path"] and sys.version_info >= (3, 11) else []
         self.process = subprocess.Popen(
-            [request["python"], *flags, RUNNER, str(theirs)],
+            [request["python"], *flags, WORKER, str(worker_end)],
             stdin=subprocess.PIPE,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
-            pass_fds=[theirs],
+            pass_fds=[worker_end],
             start_new_session=True,
         )
-        os.close(theirs)
+        os.close(worker_end)
         body = dict(request, done=sorted(done))
         with suppress(BrokenPipeError):
             self.process.stdin.write(json.dumps(body).encode())
@@ -65,12 +69,12 @@ class Process:
             self.process.stdin.close()
 
     def watch(self):
-        """Hear it out; why it ended, or nothing if it came to its end."""
+        """Wait for the worker's end; return why it failed, or an empty string if it ran all its tests."""
         why = ""
         while True:
-            left = self.left()
+            left = self.seconds_left()
             ready = select.select([self.pipe], [], [], max(0.0, min(left, 1.0)))[0]
-            if ready and not self.hear():
+            if ready and not self.read_messages():
                 break
             if left <= 0:
                 why = "did not end when told to"
@@ -78,20 +82,20 @@ class Process:
             if not ready and self.process.poll() is not None:
                 break
         self.kill()
-        while select.select([self.pipe], [], [], 0)[0] and self.hear():
+        while select.select([self.pipe], [], [], 0)[0] and self.read_messages():
             pass
         os.close(self.pipe)
         if self.code is not None and self.process.returncode == 0:
             return ""
         return why or "the test process ended (%s)" % self.process.returncode
 
-    def left(self):
-        """Seconds until it must be ended."""
+    def seconds_left(self):
+        """Seconds until the worker is killed."""
         limit = START_S if self.current is None else self.limit_s + GRACE_S
         return min(self.began + limit, self.deadline) - time.time()
 
-    def hear(self):
-        """Take in what it says; whether it can say more."""
+    def read_messages(self):
+        """Read messages of the worker; return whether its end of the pipe is still open."""
         data = os.read(self.pipe, 65536)
         *lines, self.pending = (self.pending + data).split(b"\n")
         if len(self.pending) > MAX_MESSAGE:
@@ -102,11 +106,11 @@ class Process:
             except ValueError:
                 continue
             if isinstance(message, dict):
-                self.take(message)
+                self.handle(message)
         return bool(data)
 
-    def take(self, message):
-        """One message: a test counts if it was begun, is the one that runs, and was asked for."""
+    def handle(self, message):
+        """Handle one message. The result of a test counts only if the test was requested and is the one that runs."""
         kind = message.get("t")
         if kind == "start" and message.get("id") in self.wanted and message["id"] not in self.results:
             self.current, self.began = message["id"], time.time()
@@ -121,7 +125,7 @@ class Process:
             self.code = message.get("code")
 
     def kill(self):
-        """End it and all that it left in its session."""
+        """Kill the worker and every process in its session."""
         with suppress(subprocess.TimeoutExpired):
             if self.code is not None:
                 self.process.wait(GRACE_S)
@@ -136,20 +140,20 @@ class Process:
 
 
 def run(request):
-    """Every test's answer, and what else is to be reported."""
+    """Run the requested tests, with new workers after failures, and return the report."""
     results, changed = {}, []
     deadline = time.time() + request.pop("timeout_s")
     why, code, restarts = "", None, 0
     while True:
-        process = Process(request, set(results), results, deadline)
-        why = process.watch()
-        changed += process.changed
-        code = process.code
+        worker = Worker(request, set(results), results, deadline)
+        why = worker.watch()
+        changed += worker.changed
+        code = worker.code
         if not why:
             break
-        if process.current is not None and process.current not in results:
-            results[process.current] = {"id": process.current, "status": "FAILED", "dur": 0.0, "msg": why}
-        elif process.current is None:
+        if worker.current is not None and worker.current not in results:
+            results[worker.current] = {"id": worker.current, "status": "FAILED", "dur": 0.0, "msg": why}
+        elif worker.current is None:
             break
         restarts += 1
         if restarts > MAX_RESTARTS or time.time() > deadline:
@@ -165,14 +169,14 @@ def run(request):
 
 
 def main():
-    """Run what stdin asks for, and report it."""
+    """Run the request on stdin and write the signed report to the original stdout."""
     request = json.load(sys.stdin)
-    close_to_others()
+    forbid_inspection()
     key = request.pop("key").encode()
     report = os.dup(1)
-    nothing = os.open(os.devnull, os.O_RDWR)
+    null = os.open(os.devnull, os.O_RDWR)
     for fd in (0, 1, 2):
-        os.dup2(nothing, fd)
+        os.dup2(null, fd)
     body = json.dumps(run(request)).encode()
     line = b"%s %s\n" % (hmac.new(key, body, hashlib.sha256).hexdigest().encode(), body)
     while line:

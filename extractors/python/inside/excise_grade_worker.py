@@ -25,10 +25,10 @@ HOOK = rewrite.AssertionRewritingHook
 
 
 class Channel:
-    """Says things to the parent; only this process may."""
+    """Sends messages to the supervisor. Processes that tests fork cannot use it."""
 
     def __init__(self, fd):
-        self.fd = excise_run.out_of_reach(fd)
+        self.fd = excise_run.move_descriptor(fd)
         self.pid = os.getpid()
 
     def write(self, kind, **fields):
@@ -40,17 +40,17 @@ class Channel:
     def start(self, test):
         self.write("start", id=test)
 
-    def end(self, test, rang):
+    def end(self, test, timed_out):
         if os.getpid() != self.pid:
             os._exit(1)
         self.write("end", id=test)
-        if rang:
+        if timed_out:
             os._exit(3)
 
 
-# ------------------------------------------------------------------------------ tests without files
+# --------------------------------------------------------------------------- hidden tests in memory
 def seal(sources):
-    """Give pytest the hidden test files from memory: on disk they are empty."""
+    """Make pytest load hidden test files from memory (``sources``: path to text); on disk they are empty."""
     original = HOOK.exec_module
 
     def exec_module(self, module):
@@ -67,7 +67,7 @@ def seal(sources):
     HOOK.exec_module = exec_module
 
 
-# ------------------------------------------------------------------------- is the runner what it was
+# -------------------------------------------------------------------- integrity of the test runner
 WATCHED = ("_pytest", "pluggy", "pytest", "unittest", "builtins", "excise_run", "json", "importlib._bootstrap")
 
 
@@ -78,7 +78,7 @@ def watched_modules():
 
 
 def identity(value):
-    """What must stay the same of a function or class; nothing for what may change."""
+    """Ids that must not change of a function, class or property; ``None`` for other values, which may change."""
     if isinstance(value, (staticmethod, classmethod)):
         value = value.__func__
     if isinstance(value, property):
@@ -90,57 +90,60 @@ def identity(value):
     return None
 
 
-def photograph():
-    """Identities of all functions and classes of the runner, and of what is in these classes."""
-    seen, keep = {}, []
+def snapshot():
+    """Identities of all functions, classes and class members of the runner, and references that keep the ids valid."""
+    identities, keep = {}, []
     for name, module in watched_modules():
         for attribute, value in list(vars(module).items()):
             mark = identity(value)
             if mark is not None:
-                seen[name, attribute] = mark
+                identities[name, attribute] = mark
                 keep.append((value, getattr(value, "__code__", None)))
             if isinstance(value, type) and value.__module__ == name:
                 for inner, part in list(vars(value).items()):
                     mark = identity(part)
                     if mark is not None:
-                        seen[name, attribute, inner] = mark
+                        identities[name, attribute, inner] = mark
                         keep.append((part, getattr(part, "__code__", None)))
-    return seen, keep
+    return identities, keep
 
 
 def differences(before):
-    """Names whose function or class is another than it was."""
-    now = photograph()[0]
+    """Names of the functions, classes and members that are not those of the snapshot ``before``."""
+    now = snapshot()[0]
     return [".".join(key) for key, mark in before.items() if now.get(key) != mark]
 
 
 # ------------------------------------------------------------------------------------------ the run
-class Graded(excise_run.Plugin):
-    """The runner's plugin, with canaries among the tests and a look at the runner before, between and after them."""
+class GradedRun(excise_run.Plugin):
+    """The plugin of plain runs, which also orders the canaries and compares the test runner with its snapshot.
+
+    The comparison is made before the first test and after the last one, by the worker.
+    """
 
     def __init__(self, request, channel):
         super().__init__(
             dict(request, ids=[*request["ids"], *request["canaries"]]), channel, frozenset(request["done"])
         )
-        self.places = request["canaries"]
+        self.positions = request["canaries"]
         self.before = None
         self.keep = None
 
     @pytest.hookimpl(trylast=True)
     def pytest_collection_modifyitems(self, config, items):
         super().pytest_collection_modifyitems(config, items)
-        canaries = {item.nodeid: item for item in items if item.nodeid in self.places}
-        tests = [item for item in items if item.nodeid not in self.places]
+        canaries = {item.nodeid: item for item in items if item.nodeid in self.positions}
+        tests = [item for item in items if item.nodeid not in self.positions]
         ends = [n + 1 for n in range(len(tests)) if n + 1 == len(tests) or tests[n].fspath != tests[n + 1].fspath]
         ends = [0, *ends]
-        placed = {}
-        for test, share in self.places.items():
+        by_position = {}
+        for test, share in self.positions.items():
             if test in canaries:
-                place = ends[0] if share <= 0 else ends[-1] if share >= 1 else ends[int(share * len(ends))]
-                placed.setdefault(place, []).append(canaries[test])
+                position = ends[0] if share <= 0 else ends[-1] if share >= 1 else ends[int(share * len(ends))]
+                by_position.setdefault(position, []).append(canaries[test])
         order = []
         for n in range(len(tests) + 1):
-            order += placed.get(n, [])
+            order += by_position.get(n, [])
             order += tests[n : n + 1]
         items[:] = order
 
@@ -169,7 +172,7 @@ def main():
     os.environ["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"
     if request["sealed"]:
         seal({os.path.realpath(os.path.join(root, path)): text for path, text in request["sealed"].items()})
-    plugin = excise_run.limited(Graded(request, channel), request["test_timeout_s"], channel)
+    plugin = excise_run.limited(GradedRun(request, channel), request["test_timeout_s"], channel)
     arguments = ["-c", request["ini"], "--rootdir", root, "--confcutdir", root, "-o", "addopts="]
     arguments += ["-p", "no:cacheprovider", "-p", "no:randomly", "--continue-on-collection-errors", "-qq", "--tb=no"]
     for name in request["plugins"]:
@@ -177,7 +180,7 @@ def main():
     arguments += excise_run.profile_of(request["args"])[1]
     wanted = dict(request, ids=[*request["ids"], *request["canaries"]])
     sys.argv = ["pytest"]
-    plugin.before, plugin.keep = photograph()
+    plugin.before, plugin.keep = snapshot()
     code = int(pytest.main(arguments + excise_run.paths_of(wanted), plugins=[plugin]))
     if os.getpid() == channel.pid:
         channel.write("code", code=code)

@@ -1,7 +1,7 @@
-"""Keeps a run going where a test would end it: one that hangs for good, kills its process, or eats all memory.
+"""Runs the tests in a child process, so that a test that hangs, kills its process or uses all memory fails alone.
 
-The tests run in a child. It says over a pipe which test it begins and ends; when one does not end, or the child dies
-in it, that test has failed, whatever it started is killed, and a new child runs the others.
+The child reports over a pipe when a test begins and ends. If a test does not end, or the child dies during it, that
+test has failed, every process that it started is killed, and a new child runs the remaining tests.
 """
 
 import fcntl
@@ -14,12 +14,15 @@ import time
 from contextlib import suppress
 
 GRACE_S = 5.0
+"""Seconds that a test gets beyond its limit, which the child enforces, before the child is killed."""
 MAX_RESTARTS = 20
+"""Children that are started again after a test ended or blocked one."""
 HIGH_FD = 1000
+"""Lowest number of a descriptor that :func:`move_descriptor` chooses."""
 
 
-def out_of_reach(fd):
-    """Move a descriptor to where programs that close "all" of theirs do not look."""
+def move_descriptor(fd):
+    """Move a descriptor to a high number, since tests may close the low ones to close "all"; return the number."""
     try:
         moved = fcntl.fcntl(fd, fcntl.F_DUPFD_CLOEXEC, HIGH_FD)
     except OSError:
@@ -28,36 +31,36 @@ def out_of_reach(fd):
     return moved
 
 
-class Teller:
-    """The child's end of the pipe."""
+class ProgressPipe:
+    """The child's end of the pipe, for messages about its progress."""
 
     def __init__(self, fd, may_restart):
         self.fd = fd
         self.pid = os.getpid()
         self.may_restart = may_restart
 
-    def tell(self, **message):
+    def send(self, **message):
         os.write(self.fd, json.dumps(message).encode() + b"\n")
 
     def start(self, test):
-        """A test begins."""
-        self.tell(start=test)
+        """Report that a test begins."""
+        self.send(start=test)
 
-    def end(self, test, rang):
-        """A test has reported; ``rang`` if it ran out of time.
+    def end(self, test, timed_out):
+        """Report that a test has ended; ``timed_out`` if it passed its time limit.
 
-        Ends the process after such a one, since what it started may still be running, and wherever a fork came
-        back out of its test.
+        Ends the process after a timeout, since threads of the test may still run, and in a process that a test forked
+        and that returned from the test.
         """
         if os.getpid() != self.pid:
             os._exit(1)
-        self.tell(end=test, rang=rang)
-        if rang and self.may_restart:
+        self.send(end=test, timed_out=timed_out)
+        if timed_out and self.may_restart:
             os._exit(0)
 
 
 class Guard:
-    """Runs ``work(done, teller)`` in children until all tests have reported."""
+    """Runs ``work(done, progress)`` in child processes until all tests have reported."""
 
     def __init__(self, report, limit_s, work):
         self.report = report
@@ -67,13 +70,13 @@ class Guard:
         self.restarts = 0
 
     def run(self):
-        """The runner's exit code, or None if the run did not come to its end."""
-        bell, ring = os.pipe()
-        os.set_blocking(ring, False)
-        signal.set_wakeup_fd(ring)
+        """Run all tests; return the exit code of pytest, or ``None`` if the run did not end regularly."""
+        wakeup, signal_end = os.pipe()
+        os.set_blocking(signal_end, False)
+        signal.set_wakeup_fd(signal_end)
         signal.signal(signal.SIGCHLD, lambda number, frame: None)
         while True:
-            child = Child(self, bell)
+            child = Child(self, wakeup)
             reason = child.watch()
             if child.code is not None:
                 return child.code
@@ -81,7 +84,7 @@ class Guard:
                 seconds = round(time.time() - child.began, 4)
                 self.report.write("test", id=child.test, status="FAILED", dur=seconds, msg=reason)
                 self.done.add(child.test)
-            elif not child.rang and not child.killed:
+            elif not child.timed_out and not child.killed:
                 return None
             if self.restarts == MAX_RESTARTS:
                 return None
@@ -89,98 +92,98 @@ class Guard:
 
 
 class Child:
-    """One child and what is known of it."""
+    """One child process and its state."""
 
-    def __init__(self, guard, bell):
+    def __init__(self, guard, wakeup):
         self.guard = guard
-        self.bell = bell
+        self.wakeup = wakeup
         self.test = None
         self.began = 0.0
         self.code = None
-        self.rang = self.killed = False
+        self.timed_out = self.killed = False
         self.pending = b""
-        self.pipe, theirs = os.pipe()
-        self.sources = [self.pipe, bell]
+        self.pipe, child_end = os.pipe()
+        self.sources = [self.pipe, wakeup]
         self.pid = fork()
         if self.pid == 0:
             signal.set_wakeup_fd(-1)
             signal.signal(signal.SIGCHLD, signal.SIG_DFL)
             os.close(self.pipe)
-            self.be_child(out_of_reach(theirs))
-        os.close(theirs)
+            self.run_in_child(move_descriptor(child_end))
+        os.close(child_end)
 
-    def be_child(self, fd):
-        """Run the tests; never returns."""
+    def run_in_child(self, fd):
+        """Run the tests in this process, the child; never returns."""
         code = 1
         try:
             os.setpgid(0, 0)
-            teller = Teller(fd, self.guard.restarts < MAX_RESTARTS)
+            progress = ProgressPipe(fd, self.guard.restarts < MAX_RESTARTS)
             self.guard.report.pid = os.getpid()
-            code = self.guard.work(frozenset(self.guard.done), teller)
+            code = self.guard.work(frozenset(self.guard.done), progress)
             sys.stdout.flush()
             sys.stderr.flush()
-            if os.getpid() == teller.pid:
-                teller.tell(code=code)
+            if os.getpid() == progress.pid:
+                progress.send(code=code)
         finally:
-            # Threads, pools and exit handlers that tests left behind must not keep a finished run from ending.
+            # without exit handlers: threads and pools that tests left behind would block the exit
             os._exit(code)
 
     def watch(self):
-        """Wait for the child's end, or bring it about; why it ended."""
+        """Wait for the child's end, or kill it after a timeout; return why it ended."""
         while True:
-            ready = select.select(self.sources, [], [], self.left())[0]
-            if self.bell in ready:
-                os.read(self.bell, 4096)
-            if self.pipe in ready and not self.hear():
+            ready = select.select(self.sources, [], [], self.seconds_left())[0]
+            if self.wakeup in ready:
+                os.read(self.wakeup, 4096)
+            if self.pipe in ready and not self.read_messages():
                 self.sources.remove(self.pipe)
             ended, status = os.waitpid(self.pid, os.WNOHANG)
             if ended:
-                self.end()
-                return "ended the test process (%s)" % how(status)
-            if self.left() == 0:
+                self.clean_up()
+                return "ended the test process (%s)" % describe(status)
+            if self.seconds_left() == 0:
                 self.killed = True
                 os.kill(self.pid, signal.SIGKILL)
                 os.waitpid(self.pid, 0)
-                self.end()
+                self.clean_up()
                 return "did not end when told to"
 
-    def left(self):
-        """Seconds until the running test must be ended from outside; None if none runs."""
+    def seconds_left(self):
+        """Seconds until the running test is killed with the child; ``None`` if no test runs."""
         if self.test is None:
             return None
         return max(0.0, self.began + self.guard.limit_s + GRACE_S - time.time())
 
-    def hear(self):
-        """Take in what the child says; whether it can say more."""
+    def read_messages(self):
+        """Read messages of the child; return whether its end of the pipe is still open."""
         data = os.read(self.pipe, 65536)
         *lines, self.pending = (self.pending + data).split(b"\n")
         for line in lines:
             message = json.loads(line)
             if "start" in message:
-                self.test, self.began, self.rang = message["start"], time.time(), False
+                self.test, self.began, self.timed_out = message["start"], time.time(), False
             elif "end" in message:
-                self.test, self.rang = None, message["rang"]
+                self.test, self.timed_out = None, message["timed_out"]
                 self.guard.done.add(message["end"])
             elif "code" in message:
                 self.code = message["code"]
         return bool(data)
 
-    def end(self):
-        """Kill what the child left in its group, wait until it is gone, and hear the child's last words.
+    def clean_up(self):
+        """Kill the child's process group, wait until it is gone, and read the child's last messages.
 
-        A fork bomb that is still dying leaves no room for the processes of the next test.
+        The wait is for fork bombs: while they die, the next test could not start processes.
         """
         with suppress(ProcessLookupError, PermissionError):
             for _ in range(100):
                 os.killpg(self.pid, signal.SIGKILL)
                 time.sleep(0.05)
-        while self.pipe in self.sources and select.select([self.pipe], [], [], 0)[0] and self.hear():
+        while self.pipe in self.sources and select.select([self.pipe], [], [], 0)[0] and self.read_messages():
             pass
         os.close(self.pipe)
 
 
 def fork():
-    """Fork, with patience: a fork bomb takes a moment to die."""
+    """Fork, and try again for some seconds if there are too many processes: a fork bomb takes a while to die."""
     for _ in range(100):
         try:
             return os.fork()
@@ -189,8 +192,8 @@ def fork():
     return os.fork()
 
 
-def how(status):
-    """A wait status in words."""
+def describe(status):
+    """A wait status as text."""
     if os.WIFSIGNALED(status):
         return "signal %d" % os.WTERMSIG(status)
     return "exit code %d" % os.WEXITSTATUS(status)

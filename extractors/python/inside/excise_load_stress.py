@@ -1,8 +1,9 @@
-"""Imitates a busy machine in the process that runs the tests. Standard library only, Python 3.8 and later.
+"""Load stress: imitates a busy machine in the process that runs the tests. Standard library only, Python 3.8+.
 
-On a busy machine a process that gives up its turn, if only to send a message, waits for the next one. Here a thread
-keeps the interpreter's lock for some milliseconds at a time, which costs no CPU time and stops all other threads where
-they give the lock up. Between such phases everything runs freely: many short waits must not add up to hours.
+On a busy machine, a process that yields the CPU, for example to send a message, waits before it runs again. Here a
+thread holds the interpreter's lock for some milliseconds at a time. That costs no CPU time, and stops all other threads
+when they release the lock. Between these bursts of pauses everything runs freely, so that many short waits do not add
+up to hours.
 """
 
 import ctypes
@@ -11,54 +12,57 @@ from _thread import allocate_lock, start_new_thread
 from time import sleep
 
 PAUSE_US = 20000
+"""Microseconds that the lock is held at a time."""
 PAUSES = 7
-"""In a row. They are counted, not timed: tests freeze the clock, in every module that they find."""
+"""Pauses of one burst. They are counted, not timed, as tests may freeze the clock in every loaded module."""
 FREE_S = 0.05
+"""Seconds between two bursts."""
 
 
 class Pauses:
-    """The thread. It ends before a fork and begins again after it: no child inherits it, no warning is caused by it."""
+    """The thread that pauses all others. It is stopped before a fork and started again in the parent afterwards: no
+    child inherits a locked interpreter, and Python does not warn of a fork with threads."""
 
     def __init__(self):
-        self.pause = ctypes.PyDLL(None).usleep  # unlike functions of a CDLL, those of a PyDLL keep the lock
-        self.wanted = allocate_lock()
-        self.alive = allocate_lock()
+        self.pause = ctypes.PyDLL(None).usleep  # a PyDLL's functions keep the interpreter's lock, a CDLL's release it
+        self.stop = allocate_lock()
+        self.running = allocate_lock()
         self.forking = allocate_lock()
         self.pid = os.getpid()
 
-    def begin(self):
-        self.wanted.acquire()
-        self.alive.acquire()
-        start_new_thread(self.work, ())
+    def start_thread(self):
+        self.stop.acquire()
+        self.running.acquire()
+        start_new_thread(self.run, ())
 
-    def work(self):
-        while not self.wanted.acquire(True, FREE_S):
+    def run(self):
+        while not self.stop.acquire(True, FREE_S):
             for _ in range(PAUSES):
-                if not self.wanted.locked():
+                if not self.stop.locked():
                     break
                 self.pause(PAUSE_US)
                 sleep(0)
-        self.wanted.release()
-        self.alive.release()
+        self.stop.release()
+        self.running.release()
 
-    def end(self):
-        self.wanted.release()
-        with self.alive:
+    def stop_thread(self):
+        self.stop.release()
+        with self.running:
             pass
 
     def before_fork(self):
         if os.getpid() == self.pid:
             self.forking.acquire()
-            self.end()
+            self.stop_thread()
 
     def after_fork(self):
         if os.getpid() == self.pid:
-            self.begin()
+            self.start_thread()
             self.forking.release()
 
 
 def start():
-    """Begin; it goes on until the process ends."""
+    """Start the pauses; they go on until the process ends."""
     pauses = Pauses()
-    pauses.begin()
+    pauses.start_thread()
     os.register_at_fork(before=pauses.before_fork, after_in_parent=pauses.after_fork)

@@ -1,13 +1,13 @@
 """Per-test coverage: every test runs in a forked process of its own, measured by coverage.py.
 
-A test measured after others misses what they left in caches: a function behind a memo shows only its first
-caller. In a fork nothing is left over, so memoised functions are seen by all their tests. What importing and
-collecting executes is measured apart. Where a fork per test would take too long the request says ``fork: false``,
-and tests run in one process.
+In one process, a test that runs after others does not execute code whose results they left in caches: only the first
+test of a memoised function would show it. In forks, all of them do. Lines that run during imports and collection are
+measured separately. If a fork for each test would take too long, the request says ``fork: false``, and all tests run in
+one process.
 
-One collector is started before collection and serves all forks, by dynamic contexts: what it knows about which
-files to trace is then warm in every child. Its core must be the C tracer, since sysmon loses contexts. Long tests get a
-collector of their own with sysmon, where Python has it.
+One collector is started before collection and serves all forks, with a dynamic context for each test: its decisions
+about which files to trace are then cached in every child. It uses the C tracer, as sysmon does not support contexts.
+Slow tests get a collector of their own with sysmon, if this Python has it.
 """
 
 import gc
@@ -23,10 +23,11 @@ import pytest
 from __main__ import TimeLimit
 
 GRACE_S = 10.0
+"""Seconds that a test gets beyond its limit, which its process enforces, before the process is killed."""
 
 
-class Mapping:
-    """A pytest plugin that runs each item apart and reports the lines it executed."""
+class CoverageMapping:
+    """A pytest plugin that runs each test separately and reports the lines that it executed."""
 
     def __init__(self, request, report):
         self.request = request
@@ -39,7 +40,7 @@ class Mapping:
         self.measured.start()
 
     def collector(self, core):
-        """A collector of the checkout's lines, tests left out."""
+        """A coverage collector for the files of the checkout, without the tests."""
         import coverage
 
         os.environ["COVERAGE_CORE"] = core
@@ -57,7 +58,7 @@ class Mapping:
         return made
 
     def lines(self, measured, context):
-        """File (inside the checkout) to the lines executed in a context."""
+        """Path (relative to the checkout) to the lines executed in a context."""
         data = measured.get_data()
         data.set_query_context(context)
         found = {}
@@ -84,7 +85,7 @@ class Mapping:
         return True
 
     def measure(self, item, nextitem):
-        """Run one item here, and report what it executed."""
+        """Run one test in this process and report the lines that it executed."""
         from _pytest.runner import runtestprotocol
 
         limit = TimeLimit(self.timeout)
@@ -102,14 +103,14 @@ class Mapping:
         item.ihook.pytest_runtest_logfinish(nodeid=item.nodeid, location=item.location)
 
     def monitored(self):
-        """A collector for one long test in a child of its own: dear to start, nearly free while it runs."""
+        """A collector with sysmon for one slow test in its own process: slow to start, then with little overhead."""
         self.measured.stop()
         measured = self.collector("sysmon")
         measured.start()
         return measured, ""
 
     def fork(self, item):
-        """Run one item in a child; kill it if it does not end."""
+        """Run one test in a child process, and kill it if it does not end."""
         pid = os.fork()
         if pid == 0:
             code = 1
@@ -127,7 +128,7 @@ class Mapping:
             self.report.write("test", id=item.nodeid, status="FAILED", dur=self.timeout, msg="did not end when told to")
 
     def wait(self, pid):
-        """Wait for the child, a little longer than its own limit; whether it ended."""
+        """Wait for the child until ``GRACE_S`` after its time limit; return whether it ended."""
         if hasattr(os, "pidfd_open"):
             fd = os.pidfd_open(pid)
             ended = bool(select.select([fd], [], [], self.timeout + GRACE_S)[0])

@@ -1,7 +1,7 @@
-"""What calls come to, so that it can be compared: results, exceptions, printed text, and arguments afterwards.
+"""Outcomes of calls in a form that can be compared: result or exception, printed text, and arguments afterwards.
 
-How a result is made is the solver's to choose: iterators are drained, context managers entered, and objects that a call
-changed are written down as others see them.
+Details that a solution may choose freely are left out: iterators are exhausted, context managers entered, and objects
+that a call changed are recorded by their public state.
 """
 
 import contextlib
@@ -13,21 +13,22 @@ import excise_values as values
 
 
 def has(kind, *names):
+    """Whether a class or its bases define all the names."""
     return all(any(name in vars(c) for c in kind.__mro__) for name in names)
 
 
 def names_of(kind):
-    """What a class may be taken for, an exception be caught as: from the most to the least particular."""
+    """Names of a class and its bases, the most specific first: those by which an exception can be caught."""
     return ["%s:%s" % (c.__module__, c.__qualname__) for c in kind.__mro__[:-1]]
 
 
 def is_unnamed(kind):
-    """A private or local class: nobody else names it."""
+    """Whether a class is private or local, so that other code cannot name it."""
     return kind.__name__.startswith("_") or "<locals>" in kind.__qualname__
 
 
-def drained(value):
-    """The first items of an iterator, and how it ended: ``end``, ``more``, or the name of an exception."""
+def exhaust(value):
+    """The first items of an iterator, and how it ended: ``end``, ``more`` (too many items), or an exception's name."""
     items = []
     try:
         for item in value:
@@ -43,26 +44,26 @@ def is_mapping(kind):
     return has(kind, "keys", "__getitem__", "__iter__")
 
 
-def brings_items(kind):
-    """An iterator of another kind: written as a class, or made by a library."""
+def is_custom_iterator(kind):
+    """Whether a class is an iterator, but no file or mock."""
     files = kind.__module__ in ("io", "_io", "tempfile", "unittest.mock")
     return not files and has(kind, "__iter__", "__next__")
 
 
 def is_manager(kind, opaque):
-    """A context manager of a class that nobody names: made by ``contextlib``, private, or the solver's own."""
+    """Whether a class is a context manager that other code cannot name: of ``contextlib``, private, or removed."""
     unnamed = kind.__module__ == "contextlib" or is_unnamed(kind)
     entered = has(kind, "__enter__", "__exit__")
     return entered and kind.__module__ not in values.MADE_IN_C and (unnamed or opaque(kind))
 
 
-def managed(manager, opaque):
-    """What a block is given, and how it ends."""
+def enter(manager, opaque):
+    """The value that a context manager yields, and how the block ends."""
     try:
-        with manager as given:
+        with manager as entered:
             try:
-                node, lost = ResultEncoder(opaque).encode(None if given is manager else given), None
-            except values.Unserialisable as error:  # none of the manager's business
+                node, lost = ResultEncoder(opaque).encode(None if entered is manager else entered), None
+            except values.Unserialisable as error:  # must not reach the manager's __exit__
                 lost = error
     except Exception as error:
         return ["cm", None, values.name_of(type(error))]
@@ -72,8 +73,10 @@ def managed(manager, opaque):
 
 
 def is_function(value, kind):
-    """Something to be called that has no public name: a closure, a partial, a bound method or an object of a private
-    class are the solver's choice."""
+    """Whether a value is a callable without a public name.
+
+    A solution may return any of them: a closure, a partial, a bound method or an object of a private class.
+    """
     if isinstance(value, type) or not callable(value):
         return False
     if isinstance(value, (types.FunctionType, types.BuiltinFunctionType)):
@@ -86,8 +89,8 @@ def is_function(value, kind):
     return wraps or is_unnamed(kind)
 
 
-class SeenEncoder(values.Encoder):
-    """Objects as others see them: their items, or else their attributes. How they keep them is their own affair."""
+class PublicStateEncoder(values.Encoder):
+    """Encodes objects by their public state: by their items, or by their attributes if they have no items."""
 
     def instance(self, value, kind, depth):
         node = super().instance(value, kind, depth)
@@ -99,21 +102,21 @@ class SeenEncoder(values.Encoder):
         return {} if self.has_items(kind) else self.shown(state)
 
     def shown(self, state):
-        """Public attributes; the others where there are no public ones."""
+        """The public attributes; all attributes if none is public."""
         return {name: value for name, value in state.items() if not str(name).startswith("_")} or state
 
     def has_items(self, kind):
-        return has(kind, "__iter__", "__len__") or is_mapping(kind) or brings_items(kind)
+        return has(kind, "__iter__", "__len__") or is_mapping(kind) or is_custom_iterator(kind)
 
     def items(self, value, kind):
-        """Pairs or items, and how they ended; nothing for what has none."""
-        again = type(self)(self.opaque)
+        """Encoded pairs or items, and how the iteration ended; empty for an object without items."""
+        encoder = type(self)(self.opaque)
         try:
             if is_mapping(kind):
-                return [["d", [[again.encode(k), again.encode(value[k])] for k in value]]]
+                return [["d", [[encoder.encode(k), encoder.encode(value[k])] for k in value]]]
             if self.has_items(kind):
-                items, end = drained(iter(value))
-                return [["l", [again.encode(item) for item in items]], end]
+                items, end = exhaust(iter(value))
+                return [["l", [encoder.encode(item) for item in items]], end]
         except values.Unserialisable:
             raise
         except Exception as error:
@@ -121,22 +124,22 @@ class SeenEncoder(values.Encoder):
         return []
 
 
-class ResultEncoder(SeenEncoder):
-    """A result: iterators are drained, context managers entered, since how they are made is the solver's to choose."""
+class ResultEncoder(PublicStateEncoder):
+    """Encodes results: iterators are exhausted and context managers entered, as solutions may use any kind of them."""
 
     def nested(self, value, kind, depth):
         if is_manager(kind, self.opaque):
-            return managed(value, self.opaque)
-        if values.is_iterator(value) or (brings_items(kind) and not self.opaque(kind)):
-            items, end = drained(value)
+            return enter(value, self.opaque)
+        if values.is_iterator(value) or (is_custom_iterator(kind) and not self.opaque(kind)):
+            items, end = exhaust(value)
             return ["it", [ResultEncoder(self.opaque).encode(item, depth) for item in items], end]
         if is_function(value, kind):
             return ["fn"]
         return super().nested(value, kind, depth)
 
 
-class AfterEncoder(SeenEncoder):
-    """An argument afterwards: how far iterators were read is nobody's affair, nor are private attributes."""
+class AfterEncoder(PublicStateEncoder):
+    """Encodes arguments after a call, without the positions of iterators and without private attributes."""
 
     def nested(self, value, kind, depth):
         return ["used"] if values.is_iterator(value) else super().nested(value, kind, depth)
@@ -146,7 +149,7 @@ class AfterEncoder(SeenEncoder):
 
 
 def outcome_of(call, arguments, opaque):
-    """What a call came to: result or exception, what it printed, and its arguments afterwards."""
+    """Make a call; return its result or exception, the text that it printed, and its arguments afterwards."""
     printed = io.TextIOWrapper(io.BytesIO(), encoding="utf-8", errors="surrogateescape", newline="", write_through=True)
     found = {}
     with contextlib.redirect_stdout(printed):
@@ -160,11 +163,11 @@ def outcome_of(call, arguments, opaque):
             found = {"raised": names_of(type(error)), "said": said}
         else:
             found = {"result": ResultEncoder(opaque).encode(value)}
-    return {**found, "printed": said_by(printed), "after": after(arguments, opaque)}
+    return {**found, "printed": printed_text(printed), "after": after(arguments, opaque)}
 
 
-def said_by(printed):
-    """Text and bytes that were written; nothing if the call closed the stream."""
+def printed_text(printed):
+    """Text that was written to the stream; empty if the call closed it."""
     if printed.closed:
         return ""
     printed.flush()
@@ -172,7 +175,7 @@ def said_by(printed):
 
 
 def after(arguments, opaque):
-    """The arguments after the call, as far as they can be changed and carried."""
+    """The arguments after the call, as far as they can be encoded."""
     return [changed_argument(value, opaque) for value in arguments]
 
 

@@ -1,8 +1,8 @@
-"""Runs tests on the original code and writes down the calls that they make to some of its functions.
+"""Runs tests on the original code and records the calls that they make to some of its functions.
 
-The functions' code objects are replaced in place, so that a call is seen by whatever name it comes. Written down are
-the arguments before the call; what the call comes to is found out later, by replaying (``excise_replay.py``).
-Started as ``python excise_record.py`` in the checkout, with the request on stdin; the calls go to its report file.
+The functions' code objects are replaced in place, so that a call is recorded whatever name it uses. The record holds
+the arguments before the call; outcomes are found later, by a replay (``excise_replay.py``). Started as
+``python excise_record.py`` in the checkout, with the request on stdin; the calls go to the report file that it names.
 """
 
 import builtins
@@ -25,13 +25,17 @@ from excise_run import profile_of  # noqa: E402
 sys.path.remove(INSIDE)
 
 NAME = "__excise_recorded_call__"
+"""Name of the builtin that the replaced functions call."""
 MAX_CALLS = 4000
+"""Most calls of a record."""
 MAX_HISTORY = 20
+"""Most earlier calls of an object of a removed class, which are needed to construct it again."""
 MAX_ARGUMENT = 1000
+"""Most items of an iterator that is an argument."""
 
 
 class Recorder:
-    """What was called, with what. ``spans``: file, first and last line of every definition that is removed."""
+    """Records calls. ``spans`` are file, first and last line of every removed definition."""
 
     def __init__(self, spans=()):
         self.spans = spans
@@ -46,28 +50,29 @@ class Recorder:
         self.recipes = {}
         self.keep = []
 
-    # --------------------------------------------------------------------------- putting in place
+    # --------------------------------------------------------------------------- replacing functions
     def watch(self, name):
-        """Watch the function or the public methods of the class of that name; how many were found."""
+        """Record calls of the named function, or of the public methods of the named class; return their number."""
         try:
-            thing = values.find(name)
+            target = values.find(name)
         except (ImportError, AttributeError):
             return 0
         owner = values.find(name.rpartition(".")[0]) if "." in name.partition(":")[2] else None
-        if isinstance(thing, type):
-            self.removed.add(thing)
+        if isinstance(target, type):
+            self.removed.add(target)
             found = 0
-            for attribute, value in list(vars(thing).items()):
+            for attribute, value in list(vars(target).items()):
                 if attribute == "__init__" or not attribute.startswith("_") or is_operator(attribute):
-                    found += self.put(value, "%s.%s" % (name, attribute), thing)
+                    found += self.replace(value, "%s.%s" % (name, attribute), target)
             return found
         if isinstance(owner, type):
-            if name.endswith(".__init__"):  # under which names it keeps its state is the solver's to choose
+            if name.endswith(".__init__"):  # a solution may name its private state freely
                 self.removed.add(owner)
-            return self.put(vars(owner).get(name.rpartition(".")[2]), name, owner)
-        return self.put(thing, name, None)
+            return self.replace(vars(owner).get(name.rpartition(".")[2]), name, owner)
+        return self.replace(target, name, None)
 
-    def put(self, value, name, owner):
+    def replace(self, value, name, owner):
+        """Replace the code of a function; return 1, or 0 if it is no Python function or is recorded already."""
         kind = "function"
         if isinstance(value, (staticmethod, classmethod)):
             kind = type(value).__name__
@@ -114,19 +119,19 @@ class Recorder:
                 history = self.recipes[id(args[0])][3]
                 history.append([name.rpartition(".")[2], entry["args"][1:], entry["kwargs"]])
             elif entry is None and args and id(args[0]) in self.recipes:
-                del self.recipes[id(args[0])]  # something happened to it that cannot be done again
+                del self.recipes[id(args[0])]  # it received a call that cannot be repeated
 
     def note(self, name, kind, args, kwargs):
-        """Write a call down; iterators among the arguments are read ahead, and given on with what was read."""
+        """Record a call. Iterator arguments are read ahead, and passed on as iterators over the same items."""
         args = [self.readable(value) for value in args]
         kwargs = {key: self.readable(value) for key, value in kwargs.items()}
         is_init = name.endswith(".__init__") and kind == "method"
         try:
-            given = args[1:] if is_init or kind == "classmethod" else args
+            recorded = args[1:] if is_init or kind == "classmethod" else args
             entry = {
                 "name": name.rpartition(".")[0] if is_init else name,
                 "kind": "class" if is_init else kind,
-                "args": [self.encode(value) for value in given],
+                "args": [self.encode(value) for value in recorded],
                 "kwargs": [[key, self.encode(value)] for key, value in kwargs.items()],
             }
             text = json.dumps(entry)
@@ -138,10 +143,10 @@ class Recorder:
         except values.Unserialisable as error:
             self.refuse(str(error))
             entry = None
-        except Exception as error:  # a property or comparison of the project's own raised
+        except Exception as error:  # raised by a property or comparison of the project
             self.refuse(type(error).__name__)
             entry = None
-        return entry, args_out(args), {key: given_on(value) for key, value in kwargs.items()}
+        return entry, [passed_on(value) for value in args], {key: passed_on(value) for key, value in kwargs.items()}
 
     def refuse(self, why):
         self.refused[why] = self.refused.get(why, 0) + 1
@@ -149,11 +154,11 @@ class Recorder:
     def readable(self, value):
         if values.is_iterator(value):
             ahead = list(itertools.islice(value, MAX_ARGUMENT + 1))
-            return Ahead(ahead, value)
+            return BufferedIterator(ahead, value)
         return value
 
     def encode(self, value):
-        if isinstance(value, Ahead):
+        if isinstance(value, BufferedIterator):
             if len(value.items) > MAX_ARGUMENT:
                 raise values.Unserialisable("endless iterator")
             return ["it", [self.encode(item) for item in value.items]]
@@ -163,7 +168,7 @@ class Recorder:
         return node
 
     def may_travel(self, function):
-        """Code that is to be written again is not given on."""
+        """Whether a function's code may be part of a record: not that of a removed definition."""
         code = function.__code__
         return code not in self.names and not any(
             code.co_filename == path and first <= code.co_firstlineno <= last for path, first, last in self.spans
@@ -173,7 +178,7 @@ class Recorder:
         return False
 
     def made(self, value):
-        """How to make an object of a removed class again."""
+        """The recipe to construct an object of a removed class again; ``None`` for objects of other classes."""
         if type(value) not in self.removed and not any(cls in self.removed for cls in type(value).__mro__):
             return None
         recipe = self.recipes.get(id(value))
@@ -182,22 +187,19 @@ class Recorder:
         return ["made", *json.loads(json.dumps(recipe))]
 
 
-class Ahead:
-    """An iterator that was read ahead."""
+class BufferedIterator:
+    """An iterator whose first items were read ahead."""
 
     def __init__(self, items, rest):
         self.items = items
         self.rest = rest
 
 
-def given_on(value):
-    if isinstance(value, Ahead):
+def passed_on(value):
+    """An argument as the original function gets it."""
+    if isinstance(value, BufferedIterator):
         return itertools.chain(value.items, value.rest)
     return value
-
-
-def args_out(args):
-    return [given_on(value) for value in args]
 
 
 def is_operator(name):
@@ -213,7 +215,7 @@ NOT_CALLED = {
 
 
 def compile_trampoline(number, freevars):
-    """Code that passes its arguments on, and has as many free variables as the code in whose place it comes."""
+    """Code that passes its arguments to the recorder, with as many free variables as the code that it replaces."""
     source = "def trampoline(*args, **kwargs):\n    return %s(%d, args, kwargs)\n" % (NAME, number)
     if freevars:
         inner = "".join("    " + line + "\n" for line in source.splitlines())
@@ -228,7 +230,7 @@ def compile_trampoline(number, freevars):
 
 
 class Plugin:
-    """Runs exactly the asked-for tests, watching from before they are loaded."""
+    """Selects the requested tests."""
 
     def __init__(self, ids):
         self.ids = set(ids)
@@ -246,7 +248,7 @@ def main():
     for module in request["modules"]:
         try:
             importlib.import_module(module)
-        except Exception:  # the tests will say
+        except Exception:  # its tests will fail
             continue
     watched = sum(recorder.watch(name) for name in request["names"])
     sys.argv = ["pytest"]

@@ -1,7 +1,7 @@
-"""Makes calls to the code under test and writes down what they come to. It knows the inputs, and no answer.
+"""Makes recorded calls to the code under test and writes their outcomes. The expected outcomes stay with the host.
 
-Started as ``python excise_replay.py`` with the calls on stdin; one line per call on stdout. Every call has a process of
-its own, forked after the modules were loaded, so that none changes the world of another.
+Started as ``python excise_replay.py`` with the calls on stdin; writes one line for each call to stdout. Every call runs
+in a process of its own, forked after the modules were imported, so that no call affects another.
 """
 
 import contextlib
@@ -24,10 +24,11 @@ import excise_values as values  # noqa: E402
 
 sys.path.pop()
 MAX_ANSWER = 256 << 10
+"""Most bytes of one encoded outcome."""
 
 
-def answer(call, removed):
-    """What one call comes to."""
+def outcome(call, removed):
+    """The outcome of one call."""
     random.seed(0)
     args = [decoding.decode(node) for node in call["args"]]
     kwargs = {key: decoding.decode(node) for key, node in call["kwargs"]}
@@ -35,7 +36,7 @@ def answer(call, removed):
     def opaque(cls):
         return any("%s:%s" % (base.__module__, base.__qualname__) in removed for base in cls.__mro__)
 
-    def act():
+    def make_call():
         name = call["name"]
         if call["kind"] == "method":
             return called(name.rpartition(".")[2], args, kwargs)
@@ -43,51 +44,55 @@ def answer(call, removed):
             return getattr(args[0], name.rpartition(".")[2])
         return values.find(name)(*args, **kwargs)
 
-    return outcomes.outcome_of(act, [*args, *kwargs.values()], opaque)
+    return outcomes.outcome_of(make_call, [*args, *kwargs.values()], opaque)
 
 
 def called(method, args, kwargs):
-    """A method's answer. Operators are used as such: which side gives up (``NotImplemented``) is nobody's affair."""
-    usual = getattr(operator, method, None) if method.startswith("__") else None
-    if usual is not None and not kwargs and len(args) <= (3 if method == "__setitem__" else 2):
-        return usual(*args)
-    turned = getattr(operator, "__" + method[3:], None) if method.startswith("__r") else None
-    if turned is not None and len(args) == 2 and not kwargs:
-        return turned(args[1], args[0])
+    """The result of a method.
+
+    Special methods are called through their operators, as a solution may implement either side of an operator and
+    return ``NotImplemented`` from the other.
+    """
+    plain_operator = getattr(operator, method, None) if method.startswith("__") else None
+    if plain_operator is not None and not kwargs and len(args) <= (3 if method == "__setitem__" else 2):
+        return plain_operator(*args)
+    reflected = getattr(operator, "__" + method[3:], None) if method.startswith("__r") else None
+    if reflected is not None and len(args) == 2 and not kwargs:
+        return reflected(args[1], args[0])
     return getattr(args[0], method)(*args[1:], **kwargs)
 
 
-def in_a_process(call, removed, limit_s):
-    """The answer of a forked process, or why there is none."""
-    mine, theirs = os.pipe()
+def outcome_in_fork(call, removed, limit_s):
+    """The outcome of a call in a forked process, or the reason why there is none (``lost``)."""
+    read_end, write_end = os.pipe()
     pid = os.fork()
     if pid == 0:
-        os.close(mine)
+        os.close(read_end)
         try:
             os.setsid()
             try:
-                found = answer(call, removed)
+                found = outcome(call, removed)
             except values.Unserialisable as error:
                 found = {"lost": "unserialisable: %s" % error}
             except BaseException as error:
                 found = {"lost": "%s" % type(error).__name__}
             data = json.dumps(found).encode()
             while data:
-                data = data[os.write(theirs, data) :]
+                data = data[os.write(write_end, data) :]
         finally:
             os._exit(0)
-    os.close(theirs)
+    os.close(write_end)
     data, deadline = b"", time.monotonic() + limit_s
     while len(data) <= MAX_ANSWER:
         left = deadline - time.monotonic()
-        if left <= 0 or not select.select([mine], [], [], left)[0]:
+        if left <= 0 or not select.select([read_end], [], [], left)[0]:
             data = b'{"lost": "timeout"}'
             break
-        more = os.read(mine, 65536)
+        more = os.read(read_end, 65536)
         if not more:
             break
         data += more
-    os.close(mine)
+    os.close(read_end)
     with contextlib.suppress(ProcessLookupError, PermissionError):
         os.killpg(pid, signal.SIGKILL)
     with contextlib.suppress(ProcessLookupError, PermissionError):
@@ -103,9 +108,9 @@ def in_a_process(call, removed, limit_s):
 def main():
     request = json.load(sys.stdin)
     out = os.dup(1)
-    nothing = os.open(os.devnull, os.O_RDWR)
+    null = os.open(os.devnull, os.O_RDWR)
     for fd in (0, 1, 2):
-        os.dup2(nothing, fd)
+        os.dup2(null, fd)
     if request["later_s"]:
         clock.move(request["later_s"])
     sys.path[:0] = request["path"]
@@ -113,14 +118,14 @@ def main():
     for module in request["modules"]:
         try:
             importlib.import_module(module)
-        except BaseException:  # its calls will find that out
+        except BaseException:  # the module's calls will fail
             continue
     removed = set(request["removed"])
     deadline = time.monotonic() + request["timeout_s"]
     for number, call in enumerate(request["calls"]):
         found = {"lost": "timeout"}
         if time.monotonic() < deadline:
-            found = in_a_process(call, removed, request["call_timeout_s"])
+            found = outcome_in_fork(call, removed, request["call_timeout_s"])
         line = json.dumps({"n": number, "outcome": found}).encode() + b"\n"
         while line:
             line = line[os.write(out, line) :]

@@ -1,9 +1,9 @@
 """Runs a project's tests inside the sandbox and writes a structured report. Standard library and pytest only.
 
-Started as ``python excise_run.py`` in the checkout, with the request as JSON on stdin. Runs on Python 3.8 and later
-and on every pytest that does. The report is JSON lines in the file that the request names: ``test``, ``collect_error``,
-``collected``, ``imported``, ``lines`` (mapping runs) and, last, ``end``. Without ``end`` the run did not finish.
-A guard (``excise_guard.py``) lets a test that hangs or dies cost only itself.
+Started as ``python excise_run.py`` in the checkout, with the request as JSON on stdin. Runs on Python 3.8 and later,
+with any version of pytest for it. The report is JSON lines in the file that the request names: ``test``,
+``collect_error``, ``collected``, ``imported``, ``lines`` (coverage runs) and, last, ``end``. Without ``end`` the run
+did not finish. A test that hangs or kills its process fails alone (``excise_guard.py``).
 """
 
 import contextlib
@@ -16,7 +16,7 @@ import signal
 import sys
 import time
 
-from excise_guard import Guard, out_of_reach
+from excise_guard import Guard, move_descriptor
 
 INSIDE = sys.path[0]
 sys.path[0] = os.getcwd()
@@ -24,17 +24,19 @@ sys.path[0] = os.getcwd()
 import pytest  # noqa: E402  (from the project's environment, with the checkout first on the path)
 
 MESSAGE_LENGTH = 300
+"""Most characters of a message."""
 WORST = ["MISSING", "PASSED", "XFAIL", "SKIPPED", "FAILED", "ERROR"]
+"""Statuses; of the phases of a test, the status that is last here counts."""
 
 
 class Report:
-    """The report file; every line is written at once, so a killed run keeps what it had.
+    """The report file. Lines are written without a buffer, so that a killed run keeps its results.
 
-    Only one process writes: what tests fork off, and lets loose on the rest of the tests, has no say.
+    Only one process can write: in processes that tests fork, ``write`` does nothing.
     """
 
     def __init__(self, path):
-        self.fd = out_of_reach(os.open(path, os.O_CREAT | os.O_WRONLY | os.O_APPEND | os.O_EXCL, 0o666))
+        self.fd = move_descriptor(os.open(path, os.O_CREAT | os.O_WRONLY | os.O_APPEND | os.O_EXCL, 0o666))
         self.path = path
         self.pid = os.getpid()
 
@@ -46,11 +48,11 @@ class Report:
             try:
                 data = data[os.write(self.fd, data) :]
             except OSError as error:
-                if error.errno != errno.ENOSPC or not self.make_room():
+                if error.errno != errno.ENOSPC or not self.free_space():
                     raise
 
-    def make_room(self):
-        """Remove what tests left beside the report; whether there was anything."""
+    def free_space(self):
+        """Delete files that tests left beside the report, to free space; return whether there were any."""
         folder, mine = os.path.split(self.path)
         others = [name for name in os.listdir(folder) if name != mine and not name.startswith("report-")]
         for name in others:
@@ -59,7 +61,7 @@ class Report:
 
 
 def status_of(report):
-    """Status of one phase, in our words."""
+    """The status of one phase of a test: a name of :class:`excise.types.Status`."""
     if hasattr(report, "wasxfail"):
         return "XFAIL"
     if report.skipped:
@@ -70,7 +72,7 @@ def status_of(report):
 
 
 def message_of(report):
-    """The exception's first line, for people."""
+    """The first line of a failure's exception."""
     text = ""
     crash = getattr(report.longrepr, "reprcrash", None)
     if crash is not None:
@@ -83,7 +85,7 @@ def message_of(report):
 
 
 class Plugin:
-    """Selection, order, time limits and reporting."""
+    """A pytest plugin that selects, orders and reports tests."""
 
     def __init__(self, request, report, done=frozenset()):
         self.request = request
@@ -97,11 +99,11 @@ class Plugin:
     # selection and order -------------------------------------------------------------------
     @pytest.hookimpl(trylast=True)
     def pytest_configure(self, config):
-        """Make hypothesis, where a project uses it, draw the same examples every time."""
+        """Make hypothesis, if the project uses it, draw the same examples in every run."""
         try:
             from hypothesis import settings
 
-            with contextlib.suppress(Exception):  # none was asked for, or nothing registered it
+            with contextlib.suppress(Exception):  # no profile is named, or it is not registered
                 settings.load_profile(profile_of(self.request.get("args", []))[0])
             settings.register_profile("excise", parent=settings.default, derandomize=True, database=None, deadline=None)
             settings.load_profile("excise")
@@ -110,10 +112,10 @@ class Plugin:
 
     @pytest.hookimpl(trylast=True)
     def pytest_collection_modifyitems(self, config, items):
-        gone = [item for item in items if not self.is_wanted(item.nodeid)]
+        deselected = [item for item in items if not self.is_wanted(item.nodeid)]
         items[:] = [item for item in items if self.is_wanted(item.nodeid)]
-        if gone:
-            config.hook.pytest_deselected(items=gone)
+        if deselected:
+            config.hook.pytest_deselected(items=deselected)
         seed = self.request.get("shuffle_seed")
         if seed is not None:
             shuffle(items, random.Random(seed))
@@ -155,20 +157,20 @@ class Plugin:
 
 
 class TimeLimit:
-    """Ends a test that takes too long by raising inside it, again and again until it gives up."""
+    """Fails a test that takes too long: raises in it every second from its time limit on, until it ends."""
 
     def __init__(self, seconds):
         self.seconds = seconds
         self.message = "ran for more than %g s" % seconds
-        self.rang = False
+        self.timed_out = False
 
-    def ring(self, number, frame):
-        self.rang = True
+    def raise_timeout(self, number, frame):
+        self.timed_out = True
         pytest.fail(self.message, pytrace=False)
 
     def start(self):
-        self.rang = False
-        signal.signal(signal.SIGALRM, self.ring)
+        self.timed_out = False
+        signal.signal(signal.SIGALRM, self.raise_timeout)
         signal.setitimer(signal.ITIMER_REAL, self.seconds, 1.0)
 
     def stop(self):
@@ -176,14 +178,14 @@ class TimeLimit:
 
 
 def last_line(longrepr):
-    """The last telling line of a collection failure."""
+    """The last error line of a collection failure."""
     lines = [line.strip() for line in str(longrepr).splitlines() if line.strip()]
-    telling = [line[2:].strip() for line in lines if line.startswith("E ")] or lines or [""]
-    return telling[-1][:MESSAGE_LENGTH]
+    errors = [line[2:].strip() for line in lines if line.startswith("E ")] or lines or [""]
+    return errors[-1][:MESSAGE_LENGTH]
 
 
 def shuffle(items, rng):
-    """Shuffle files, and the tests inside each file."""
+    """Shuffle the files, and the tests within each file."""
     groups = {}
     for item in items:
         groups.setdefault(item.nodeid.partition("::")[0], []).append(item)
@@ -194,28 +196,28 @@ def shuffle(items, rng):
     items[:] = [item for group in order for item in group]
 
 
-def limited(plugin, seconds, teller):
-    """Give the plugin a time limit around each test, and tell the guard of every one."""
+def limited(plugin, seconds, progress):
+    """Add a time limit for each test to the plugin, and reports of its progress to the guard."""
     limit = TimeLimit(seconds)
 
     @pytest.hookimpl(hookwrapper=True, tryfirst=True)
     def pytest_runtest_protocol(item):
-        teller.start(item.nodeid)
+        progress.start(item.nodeid)
         limit.start()
         try:
             yield
         finally:
             limit.stop()
-            if limit.rang and plugin.finished != item.nodeid:  # it rang again while pytest was at its report
+            if limit.timed_out and plugin.finished != item.nodeid:  # raised again while pytest was making its report
                 plugin.report.write("test", id=item.nodeid, status="FAILED", dur=seconds, msg=limit.message)
-            teller.end(item.nodeid, limit.rang)
+            progress.end(item.nodeid, limit.timed_out)
 
     plugin.pytest_runtest_protocol = pytest_runtest_protocol
     return plugin
 
 
 def paths_of(request):
-    """What to collect: the files of the asked-for tests that exist, else the configured places."""
+    """Paths to collect: the existing files of the requested tests, or the configured paths if all tests are to run."""
     if request.get("ids") is None:
         return [path for path in request.get("paths", ()) if os.path.exists(path)]
     files = sorted({test_id.partition("::")[0] for test_id in request["ids"]})
@@ -223,9 +225,9 @@ def paths_of(request):
 
 
 def profile_of(args):
-    """The hypothesis profile that the arguments ask for, and the other arguments.
+    """The hypothesis profile that the arguments name, and the other arguments.
 
-    The option itself ends a run whose profile is not there (tests that were left out of an archive register it).
+    The option is not passed to pytest, which would fail if the profile is registered by tests that are missing.
     """
     name, rest = "", []
     waiting = False
@@ -240,7 +242,7 @@ def profile_of(args):
 
 
 def run_pytest(request, plugins):
-    """pytest's exit code."""
+    """Run pytest and return its exit code."""
     sys.argv = ["pytest"]
     arguments = ["-p", "no:cacheprovider", "-p", "no:randomly", "--continue-on-collection-errors", "-qq", "--tb=short"]
     arguments += ["--rootdir", request["root"], "-o", "addopts="]
@@ -249,7 +251,7 @@ def run_pytest(request, plugins):
 
 
 def start_load_stress():
-    """Imitate a busy machine from here on; without ctypes the run breaks off."""
+    """Imitate a busy machine from here on. Raises ``ImportError`` on a Python without ctypes."""
     sys.path.append(INSIDE)
     import excise_load_stress
 
@@ -257,29 +259,29 @@ def start_load_stress():
     excise_load_stress.start()
 
 
-def mapped(request, report):
-    """A run that maps coverage, where every test has a process of its own anyway."""
+def run_with_coverage(request, report):
+    """Run with per-test coverage; it needs no guard, as every test has its own process."""
     sys.path.append(INSIDE)
-    from excise_map import Mapping
+    from excise_map import CoverageMapping
 
     sys.path.remove(INSIDE)
-    return run_pytest(request, [Plugin(request, report), Mapping(request, report)])
+    return run_pytest(request, [Plugin(request, report), CoverageMapping(request, report)])
 
 
-def guarded(request, report):
-    """A plain run; None if it did not come to its end."""
+def run_under_guard(request, report):
+    """Run under the guard; return the exit code, or ``None`` if the run did not end regularly."""
 
-    def work(done, teller):
-        if done and INSIDE == "/excise/inside":  # nowhere but in a sandbox is everything there for us to remove
+    def work(done, progress):
+        if done and INSIDE == "/excise/inside":  # only in a sandbox may everything there be deleted
             empty("/tmp")
-        plugin = limited(Plugin(request, report, done), request["test_timeout_s"], teller)
+        plugin = limited(Plugin(request, report, done), request["test_timeout_s"], progress)
         return run_pytest(request, [plugin])
 
     return Guard(report, request["test_timeout_s"], work).run()
 
 
 def empty(folder):
-    """Remove what a killed test left behind: a full disk would keep the others from starting."""
+    """Delete the files of a killed test: on a full disk the other tests could not start."""
     for entry in os.scandir(folder):
         if entry.is_dir(follow_symlinks=False):
             shutil.rmtree(entry.path, ignore_errors=True)
@@ -288,14 +290,14 @@ def empty(folder):
 
 
 def main():
-    """Run what stdin asks for."""
+    """Run the request on stdin."""
     request = json.load(sys.stdin)
     report = Report(request["report"])
     began = time.time()
     if request.get("ids") is not None and not paths_of(request):
         code = 5
     else:
-        code = (mapped if request.get("map") else guarded)(request, report)
+        code = (run_with_coverage if request.get("map") else run_under_guard)(request, report)
     if code is not None:
         cpu = os.times()
         report.write("end", exit=code, wall=time.time() - began, cpu=sum(cpu[:4]))
@@ -304,6 +306,6 @@ def main():
 
 if __name__ == "__main__":
     status = main()
-    # Threads, pools and exit handlers that tests left behind must not keep a finished run from ending.
+    # without exit handlers: threads and pools that tests left behind would block the exit
     sys.stdout.flush()
     os._exit(status)

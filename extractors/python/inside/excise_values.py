@@ -1,9 +1,9 @@
-"""Values as JSON and back, honestly: exact types, floats by their bits, what cannot be carried is refused, not guessed.
+"""Encodes values as JSON without loss: exact types, floats by their bits. A value that cannot be encoded is refused.
 
-``encode`` gives nests of lists that begin with a tag; ``excise_decode`` makes the value again. Objects of the project
-travel as their class and state; objects of classes that were removed (``opaque``) travel as their class alone, since
-how they keep their state is the solver's to choose. Functions without a name to be found by travel as their code into
-calls, and as no more than "a function" into what calls come to. Nothing here is pickle.
+``encode`` returns nested lists that begin with a tag; ``excise_decode`` restores the value. Objects of the project are
+encoded as class and state; objects of removed classes (``opaque``) as their class alone, as a solution may represent
+their state freely. Functions without an importable name are encoded by their code in arguments of calls, and only as
+"a function" in outcomes. Pickle is not used.
 """
 
 import base64
@@ -24,9 +24,13 @@ import types
 import uuid
 
 MAX_NODES = 5000
+"""Most values in one encoded value."""
 MAX_DEPTH = 40
+"""Deepest nesting."""
 MAX_TEXT = 64 << 10
+"""Most characters or bytes of one text."""
 MAX_ITEMS = 1000
+"""Most items of an iterator."""
 ITERATORS = (
     types.GeneratorType, map, filter, zip, enumerate, reversed, type(iter([])), type(iter(())), type(iter("")),
     type(iter({})), type(iter(set())), type(iter(range(0))), type(iter({}.values())), type(iter({}.items())),
@@ -39,18 +43,18 @@ ITERATORS = (
 COPIED = tuple(
     type(iter(of)) for of in ([], (), "", b"", bytearray(), range(0), {}, {}.values(), {}.items(), set(), reversed([]))
 )
-"""Iterators of which a copy can be read, and they stay where they are."""
+"""Types of iterators that can be copied, so that the copy is read and the original stays unread."""
 MADE_IN_C = ("builtins", "itertools", "io", "threading", "_io", "_thread", "weakref", "ctypes")
 TIMES = (datetime.datetime, datetime.date, datetime.time, datetime.timedelta, datetime.timezone)
 VIEWS = {type({}.keys()): "keys", type({}.values()): "values", type({}.items()): "items"}
 
 
 class Unserialisable(Exception):
-    """A value that cannot be carried; the message says what."""
+    """Raised for a value that cannot be encoded; the message says why."""
 
 
 def name_of(thing):
-    """``module:qualname`` of a class or function that can be found again by it."""
+    """``module:qualname`` of a class or function. Raises :class:`Unserialisable` for a local one."""
     module, qualname = getattr(thing, "__module__", None), getattr(thing, "__qualname__", "")
     if not module or "<" in qualname or not qualname:
         raise Unserialisable("local %s" % type(thing).__name__)
@@ -58,7 +62,7 @@ def name_of(thing):
 
 
 def find(name):
-    """What ``module:qualname`` stands for."""
+    """The class or function of the name ``module:qualname``; imports the module."""
     module, _, qualname = name.partition(":")
     found = importlib.import_module(module)
     for part in qualname.split("."):
@@ -67,9 +71,11 @@ def find(name):
 
 
 class Encoder:
-    """One value's way out; ``opaque`` says of a class whether its state is the solver's.
+    """Encodes one value.
 
-    ``carried`` says of a function without a name whether its code may travel; without it none does.
+    ``opaque(cls)`` is true for a removed class, whose state is left out. ``made(value)`` returns the recipe of an
+    object that must be constructed again, or ``None``. ``carried(function)`` is true if the code of a function without
+    an importable name may be encoded; without it, no code is.
     """
 
     def __init__(self, opaque=lambda cls: False, made=lambda value: None, carried=None):
@@ -77,7 +83,7 @@ class Encoder:
         self.made = made
         self.carried = carried
         self.nodes = 0
-        self.on_the_way = set()
+        self.ancestors = set()
         self.modules = set()
 
     def encode(self, value, depth=0):
@@ -99,16 +105,16 @@ class Encoder:
             return ["b" if kind is bytes else "ba", base64.b64encode(self.text(bytes(value))).decode()]
         if value is Ellipsis or value is NotImplemented:
             return ["k", repr(value)]
-        if id(value) in self.on_the_way:
+        if id(value) in self.ancestors:
             raise Unserialisable("cycle")
-        self.on_the_way.add(id(value))
+        self.ancestors.add(id(value))
         try:
             return self.nested(value, kind, depth + 1)
         finally:
-            self.on_the_way.discard(id(value))
+            self.ancestors.discard(id(value))
 
     def name(self, thing):
-        """Its name; the module is noted as one that decoding needs."""
+        """The name of a class or function, whose module is added to those that decoding needs."""
         name = name_of(thing)
         self.modules.add(name.partition(":")[0])
         return name
@@ -204,7 +210,7 @@ class Encoder:
         return ["fn", value.__module__, base64.b64encode(code).decode(), self.all(parts, depth)]
 
     def attributes(self, value, kind, state):
-        """Those of the attributes that are written down."""
+        """The attributes to encode."""
         return state
 
     def instance(self, value, kind, depth):
@@ -231,10 +237,10 @@ class Encoder:
 
 
 def state_of(value):
-    """Attributes of a plain object; nothing for what keeps its state elsewhere."""
+    """Attributes of an object; ``None`` if it has state that no attribute shows."""
     kind = type(value)
     if any(base not in PLAIN and made_in_c(base) for base in kind.__mro__):
-        return None  # made in C: there is state that no attribute shows
+        return None
     state = dict(getattr(value, "__dict__", {}))
     for cls in kind.__mro__:
         slots = cls.__dict__.get("__slots__", ())
@@ -249,7 +255,10 @@ def state_of(value):
 
 
 def made_in_c(cls):
-    """Whether instances have more in them than attributes: since 3.9 more and more such classes are on the heap."""
+    """Whether a class is implemented in C, so that its instances may hold more than attributes.
+
+    The flag of heap types does not tell: since Python 3.9 more and more classes in C have it.
+    """
     if cls.__flags__ & (1 << 9) == 0 or cls.__base__ is None:
         return True
     shown = [name for name, got in vars(cls).items() if isinstance(got, types.MemberDescriptorType)]
@@ -270,7 +279,7 @@ PLAIN = {
     set: lambda value: set(set.__iter__(value)),
     frozenset: lambda value: frozenset(frozenset.__iter__(value)),
 }
-"""Classes made in C whose whole state can be carried: what it is, whatever a subclass says of itself."""
+"""Builtin classes whose whole state can be encoded, to a function that reads it past any override in a subclass."""
 
 
 def find_or_none(name):
@@ -285,7 +294,7 @@ def float_bits(value):
 
 
 def first_items(value):
-    """All items of an iterator that has not too many of them."""
+    """All items of an iterator. Raises :class:`Unserialisable` if there are more than :data:`MAX_ITEMS`."""
     items = list(itertools.islice(value, MAX_ITEMS + 1))
     if len(items) > MAX_ITEMS:
         raise Unserialisable("endless iterator")
