@@ -21,7 +21,7 @@ from excise.errors import DeletionRefused
 from excise.pipeline.stages import environment_stage as stages
 from excise.pipeline.stages.environment_stage import Proposed
 from excise.types import Rejection, SourceSpec
-from excise.verifiers.candidate import Candidate, exceptions
+from excise.verifiers.candidate import DeletionTrees, not_passing
 from excise.verifiers.workbench import Prepared
 
 T = TypeVar("T")
@@ -65,10 +65,10 @@ def measure(spec: SourceSpec, wanted: int, settings: Settings) -> None:
             deletion = get("stub").delete(bench.codebase, feature)
         except DeletionRefused:
             continue
-        candidate = Candidate(bench=bench, deletion=deletion, instance_id=deletion.deletion_id)
-        near = candidate.run("deleted", ids=sorted(feature.tests))
-        whole = candidate.run("deleted")
-        same = set(exceptions(near, feature.tests)) == set(exceptions(whole, sorted(bench.trusted)))
+        trees = DeletionTrees(bench=bench, deletion=deletion)
+        near = trees.run("deleted", ids=sorted(feature.tests))
+        whole = trees.run("deleted")
+        same = set(not_passing(near, feature.tests)) == set(not_passing(whole, sorted(bench.trusted)))
         agree += same
         ours_s, naive_s = ours_s + near.cpu_s, naive_s + whole.cpu_s
         ratios.append(whole.cpu_s / near.cpu_s)

@@ -1,4 +1,4 @@
-"""A candidate from a stored task: nothing but what the task set's files say."""
+"""Candidates made again from the files of a task set, for verifying, grading and attacking stored tasks."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from excise.deleters.deletion_builder import stub_patches
 from excise.deleters.part_deleters import PART, returned
 from excise.extractors.python.analysis.codebase import PythonCodebase
 from excise.types import Deletion, Feature, Symbol, Task
-from excise.verifiers.candidate import Candidate
+from excise.verifiers.candidate import Candidate, DeletionTrees
 from excise.verifiers.workbench import Workbench
 
 
 def candidate_of(bench: Workbench, task: Task) -> Candidate:
-    """A candidate with nothing but what the task's files say. Raises :class:`ExciseError`."""
+    """The candidate that a stored task was, made from the set's files alone. Raises :class:`ExciseError`."""
     removed = task.removed
     feature = Feature(
         feature_id=task.feature_id,
@@ -42,20 +42,16 @@ def candidate_of(bench: Workbench, task: Task) -> Candidate:
         stub_patches=stub_patches(cast(PythonCodebase, bench.codebase), [s for s in removed if s in symbols]),
     )
     return Candidate(
-        bench=bench,
+        trees=DeletionTrees(bench=bench, deletion=deletion),
         trusted=frozenset(task.fail_to_pass) | frozenset(task.pass_to_pass),
-        deletion=deletion,
-        instance_id=task.instance_id,
         fail_to_pass=task.fail_to_pass,
         pass_to_pass=task.pass_to_pass,
-        statement=task.problem_statement,
-        interface=task.interface,
         task=task,
     )
 
 
 def _text_of(bench: Workbench, task: Task, symbol: Symbol) -> str:
-    """What was deleted of a definition."""
+    """The deleted text of a definition: for the deleter ``expression``, the returned expression alone."""
     source = bench.codebase.modules[symbol.path].source
     if task.deleter == "expression":
         found = returned(cast(PythonCodebase, bench.codebase), symbol)
@@ -64,7 +60,7 @@ def _text_of(bench: Workbench, task: Task, symbol: Symbol) -> str:
 
 
 def _split_patch(bench: Workbench, patch: str) -> tuple[str, str]:
-    """The part that changes sources and the part that changes tests."""
+    """The part of a deletion patch that changes sources, and the part that changes tests."""
     parts = [part for part in re.split(r"(?m)^(?=diff --git )", patch) if part]  # lines of content begin otherwise
     tests = [bench.codebase.is_test(next(iter(bench.edits_of(part)))) for part in parts]
     return (

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import shutil
-import subprocess
-import tempfile
 import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -17,19 +15,22 @@ from excise.deleters.patches.git_patches import apply_patch, touched
 from excise.deleters.statement.project_docs import read_documents
 from excise.envs.interpreters import interpreter_of
 from excise.envs.sandbox.mount_points import REPO, base_env, project_mounts
-from excise.errors import PatchError
 from excise.extractors.fetch.trees import git_tree_hash, list_files
 from excise.extractors.languages import get_language
 from excise.protocols import Codebase, Mount, Policy, Sandbox, Session, TestRunRequest
-from excise.types import Baseline, CoverageMap, Environment, Repo, TestRun
+from excise.types import Baseline, CoverageMap, Environment, Repo, TestRun, Worker
 
 Edits = Mapping[str, bytes | None]
 """Path inside the repository to its new content; ``None`` deletes the file."""
 PYC = "/excise/pyc"
-QUICK_S = 5.0
-"""A suite that takes longer is first tried on the tests nearest to the deletion."""
+QUICK_SUITE_S = 5.0
+"""Seconds of a suite from which on the tests nearest to a deletion are run before the others."""
 NEAR_SHARE = 0.2
+"""Share of the suite's seconds that these tests may take."""
 MAX_NEAR_S = 20.0
+"""Seconds that these tests may take, however long the suite is."""
+SUITE_ENDED = frozenset({Worker.OK, Worker.TIMEOUT, Worker.OOM})
+"""Outcomes of a run in which the tests themselves decided how it ended."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -164,30 +165,6 @@ class Workbench:
     def tree_hash(self, edits: Edits) -> str:
         """git tree hash of the repository with edits."""
         return git_tree_hash(self.root, edits=edits) if edits else self.repo.tree
-
-    def git_apply(self, files: Mapping[str, bytes], patch: str, *, reverse: bool = False) -> dict[str, bytes | None]:
-        """What plain ``git apply`` makes of ``files``. Raises :class:`PatchError` unless it applies exactly."""
-        with tempfile.TemporaryDirectory(prefix="excise-apply-") as folder:
-            root = Path(folder)
-            for path, data in files.items():
-                (root / path).parent.mkdir(parents=True, exist_ok=True)
-                (root / path).write_bytes(data)
-            command = [
-                "git",
-                "-c",
-                "core.autocrlf=false",
-                "apply",
-                "--whitespace=nowarn",
-                *(["-R"] if reverse else []),
-                "-",
-            ]
-            env = {"PATH": "/usr/local/bin:/usr/bin:/bin", "GIT_CEILING_DIRECTORIES": str(root.parent), "HOME": folder}
-            done = subprocess.run(
-                command, cwd=root, env=env, input=patch.encode(), capture_output=True, check=False, timeout=60
-            )
-            if done.returncode != 0:
-                raise PatchError(f"git apply refuses the patch: {done.stderr.decode(errors='replace').strip()}")
-            return {p: (root / p).read_bytes() if (root / p).exists() else None for p in touched(patch)}
 
     # ------------------------------------------------------------------------------------ running
     def mounts(self) -> list[Mount]:

@@ -271,13 +271,12 @@ def show(
     """Print a task: statement, diff, tests, certificate."""
     from excise.datasets.show import render
     from excise.datasets.taskset import TaskSet
-    from excise.verifiers.gates.all_gates import GATES
+    from excise.verifiers.gates.all_gates import CLAIMS
 
     with guarded():
         settings = settings_of(config, None, out=out)
-        claims = {gate.name: gate.claim for gate in GATES}
         options = {"as_markdown": as_markdown, "all_tests": all_tests}
-        render(TaskSet.open(settings.out), instance_id, Console(), as_json, claims=claims, **options)
+        render(TaskSet.open(settings.out), instance_id, Console(), as_json, claims=CLAIMS, **options)
 
 
 @app.command()

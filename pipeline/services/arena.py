@@ -36,7 +36,7 @@ from excise.verifiers.monitor.monitored_task import Known, known_of
 from excise.verifiers.monitor.recording_session import Recorder
 from excise.verifiers.monitor.review import review
 from excise.verifiers.monitor.trajectory import Trajectory, write_events
-from excise.verifiers.recovery.scoring import lines_of
+from excise.verifiers.recovery.scoring import distinctive_lines
 from excise.verifiers.workbench import Workbench
 
 GRADES_KEPT = 1024
@@ -261,7 +261,7 @@ def _lines(tree: Path) -> set[str]:
         if ".git" not in path.relative_to(tree).parts and path.is_file() and not path.is_symlink():
             data = path.read_bytes()
             if b"\0" not in data[:4096]:
-                found |= lines_of(data.decode(errors="replace"))
+                found |= distinctive_lines(data.decode(errors="replace"))
     return found
 
 

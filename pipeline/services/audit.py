@@ -25,7 +25,7 @@ from excise.verifiers.monitor.monitored_task import Known, known_of
 from excise.verifiers.monitor.rescan import Leak, Rescanned, leak_of, quarantine, rescan
 from excise.verifiers.monitor.review import confirmed, review
 from excise.verifiers.monitor.trajectory import Trajectory
-from excise.verifiers.recovery.scoring import lines_of
+from excise.verifiers.recovery.scoring import distinctive_lines
 from excise.verifiers.stored_tasks import candidate_of
 from excise.verifiers.workbench import Workbench
 
@@ -172,5 +172,5 @@ class _Given:
             file = root / path
             data = edits[path] if path in edits else file.read_bytes() if file.is_file() else None
             if data and b"\0" not in data[:4096]:
-                found |= lines_of(data.decode(errors="replace"))
+                found |= distinctive_lines(data.decode(errors="replace"))
         return found

@@ -11,8 +11,8 @@ from excise.errors import ExciseError
 from excise.pipeline.services.stored_tasks import over_tasks
 from excise.pipeline.stages.error_boundary import rejection_of
 from excise.types import Task
-from excise.verifiers.gates.not_recoverable import Recovery, recover
 from excise.verifiers.recovery.inside.all_strategies import STRATEGIES
+from excise.verifiers.recovery.recover import Recovery, recover
 from excise.verifiers.stored_tasks import candidate_of
 from excise.verifiers.workbench import Workbench
 
@@ -102,8 +102,8 @@ def _answer(task: Task, recovery: Recovery) -> Attacked:
         tried=attempt.finished,
         recovered=recovery.succeeded,
         share=recovery.total.share,
-        rates={name: rate.share for name, rate in recovery.rates.items()},
-        levels={name: rate.level for name, rate in recovery.rates.items()},
+        rates={name: rate.share for name, rate in recovery.by_strategy.items()},
+        levels={name: rate.level for name, rate in recovery.by_strategy.items()},
         where=recovery.total.where,
         num_passing=len(recovery.passing),
         problem="; ".join(f"{name}: {problem}" for name, problem in attempt.problems.items()),

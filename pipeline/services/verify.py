@@ -12,13 +12,13 @@ from excise.pipeline.services.stored_tasks import over_tasks
 from excise.pipeline.stages.error_boundary import decided, rejection_of
 from excise.types import Outcome, Task, Verdict
 from excise.verifiers.candidate import Candidate
-from excise.verifiers.gates.all_gates import GATES
-from excise.verifiers.gates.gold_passes import GoldRestores
+from excise.verifiers.gates.all_gates import CALLS_RECORDED, GATES
+from excise.verifiers.gates.gold_passes import GoldPasses
 from excise.verifiers.gates.pass_to_pass_passes import PassToPassPasses
 from excise.verifiers.stored_tasks import candidate_of
 from excise.verifiers.workbench import Workbench
 
-_SHOULD_PASS = (PassToPassPasses.name, GoldRestores.name)
+_SHOULD_PASS = (PassToPassPasses.name, GoldPasses.name)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -96,3 +96,5 @@ def _verify(bench: Workbench, task: Task) -> Verified:
 def _checked(candidate: Candidate) -> Iterator[list[Verdict]]:
     for gate in GATES:
         yield gate.check(candidate).verdicts
+    _, row = CALLS_RECORDED.make(candidate)
+    yield [row]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from types import SimpleNamespace
 
 import pytest
@@ -11,8 +12,8 @@ from excise.deleters.statement.problem_statement import LEVELS, write_statement
 from excise.errors import ConfigError
 from excise.extractors.python.analysis.codebase import PythonCodebase
 from excise.types import Deletion, Feature, FeatureKind, Outcome, Repo, Verdict, Visibility
-from excise.verifiers.candidate import Candidate
-from excise.verifiers.gates.statement_complete import StatementIsComplete
+from excise.verifiers.candidate import Candidate, DeletionTrees
+from excise.verifiers.gates.statement_complete import StatementComplete
 
 FILES = {
     "pkg/__init__.py": "from .core import Box, halve\n\n__all__ = ['Box', 'halve']\n",
@@ -76,14 +77,16 @@ def judged(symbol: str, tests: tuple[str, ...], text: str) -> Verdict:
     """What gate 10 says about a statement."""
     codebase = PythonCodebase.from_texts(FILES)
     candidate = Candidate(
-        bench=SimpleNamespace(codebase=codebase),  # type: ignore[arg-type]
-        deletion=take_out(codebase, symbol, tests),
-        instance_id="x",
+        trees=DeletionTrees(
+            bench=SimpleNamespace(codebase=codebase),  # type: ignore[arg-type]
+            deletion=take_out(codebase, symbol, tests),
+        ),
         trusted=frozenset(tests),
         fail_to_pass=tests,
-        statement=text,
+        pass_to_pass=(),
+        task=SimpleNamespace(instance_id="x", problem_statement=text),  # type: ignore[arg-type]
     )
-    (verdict,) = StatementIsComplete().check(candidate).verdicts
+    (verdict,) = StatementComplete().check(candidate).verdicts
     return verdict
 
 
@@ -228,17 +231,17 @@ def test_gate_10_finds_quoted_code_of_members(mark: str) -> None:
     deletion = take_out(codebase, BOX, tests)
     text, _ = write_statement(codebase, deletion, REPO, tests)
     candidate = Candidate(
-        bench=SimpleNamespace(codebase=codebase),  # type: ignore[arg-type]
-        deletion=deletion,
-        instance_id="x",
+        trees=DeletionTrees(bench=SimpleNamespace(codebase=codebase), deletion=deletion),  # type: ignore[arg-type]
         trusted=frozenset(tests),
         fail_to_pass=tests,
-        statement=text,
+        pass_to_pass=(),
+        task=SimpleNamespace(instance_id="x", problem_statement=text),  # type: ignore[arg-type]
     )
-    (verdict,) = StatementIsComplete().check(candidate).verdicts
+    (verdict,) = StatementComplete().check(candidate).verdicts
     assert verdict.outcome is Outcome.PASSED, verdict.detail
-    candidate.statement += "".join(f"{mark}{line.strip()}\n" for line in LONG_BOX.splitlines())
-    (verdict,) = StatementIsComplete().check(candidate).verdicts
+    text += "".join(f"{mark}{line.strip()}\n" for line in LONG_BOX.splitlines())
+    candidate = replace(candidate, task=SimpleNamespace(instance_id="x", problem_statement=text))  # type: ignore[arg-type]
+    (verdict,) = StatementComplete().check(candidate).verdicts
     assert verdict.reason == "statement_gives_code"
 
 

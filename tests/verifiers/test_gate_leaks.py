@@ -9,13 +9,14 @@ import marshal
 import tarfile
 import textwrap
 from collections.abc import Callable, Mapping
+from types import SimpleNamespace
 
 import pytest
 
 from excise.deleters.all_deleters import get
 from excise.types import Feature, FeatureKind, Verdict
-from excise.verifiers.candidate import Candidate
-from excise.verifiers.gates.no_leaks import NothingLeaks, twins_of
+from excise.verifiers.candidate import Candidate, DeletionTrees
+from excise.verifiers.gates.no_leaks import NoLeaks, copies_of
 from excise.verifiers.leaks.scan import CODE_SHARE, OUTSIDE_SHARE, RARE_SHARE, TREE_SHARE
 from excise.verifiers.workbench import Workbench
 
@@ -37,7 +38,7 @@ def look(vary) -> Look:
         for path, data in files.items():
             if isinstance(data, bytes):
                 (bench.root / path).write_bytes(data)
-        (verdict,) = NothingLeaks().check(candidate(bench, symbol)).verdicts
+        (verdict,) = NoLeaks().check(candidate(bench, symbol)).verdicts
         return verdict
 
     return check
@@ -46,7 +47,13 @@ def look(vary) -> Look:
 def candidate(bench: Workbench, symbol: str) -> Candidate:
     feature = Feature(feature_id="f", kind=FeatureKind.FUNCTION, tier=1, entry=(symbol,), symbols=(symbol,), tests=())
     deletion = get("remove").delete(bench.codebase, feature)
-    return Candidate(bench=bench, deletion=deletion, instance_id="x", trusted=bench.trusted)
+    return Candidate(
+        trees=DeletionTrees(bench=bench, deletion=deletion),
+        trusted=bench.trusted,
+        fail_to_pass=(),
+        pass_to_pass=(),
+        task=SimpleNamespace(instance_id="x"),  # type: ignore[arg-type]
+    )
 
 
 def code_of(bench: Workbench) -> str:
@@ -116,7 +123,7 @@ def test_a_lone_line(vary, body: str, leaks: bool) -> None:
         "examples/lone.py": f"def other(figures, self_describing_table=()):\n{body}",
     }
     subject = candidate(vary(files, baseline=True), "src/shapes/lone.py::describe")
-    (verdict,) = NothingLeaks().check(subject).verdicts
+    (verdict,) = NoLeaks().check(subject).verdicts
     assert verdict.reason == ("twin_in_repository" if leaks else "")
     assert ("/testbed/examples/lone.py" in verdict.detail) is leaks
     assert verdict.evidence["too_short_to_tell"] == ("0" if leaks else "1")
@@ -126,11 +133,11 @@ def test_a_twin_in_the_standard_library_needs_no_run(vary) -> None:
     twin = inspect.getsource(textwrap.TextWrapper._wrap_chunks).replace("_wrap_chunks", "wrap_all")
     bench = vary({"src/shapes/wrapping.py": f"class Wrapper:\n{twin}"}, baseline=True)
     subject = candidate(bench, "src/shapes/wrapping.py::Wrapper.wrap_all")
-    found = twins_of(subject)
+    found = copies_of(subject)
     assert any(leak.file.endswith("/textwrap.py") for leak in found)
-    assert subject.runs == {}
+    assert subject.trees.runs == {}
 
 
 def test_the_claim_says_what_is_checked() -> None:
     for share in (CODE_SHARE, OUTSIDE_SHARE, RARE_SHARE, TREE_SHARE):
-        assert f"{share:.0%}" in NothingLeaks.claim
+        assert f"{share:.0%}" in NoLeaks.claim

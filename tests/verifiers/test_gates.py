@@ -15,8 +15,8 @@ import pytest
 
 from excise.protocols import GateReport
 from excise.types import Outcome, Task, Verdict
-from excise.verifiers.candidate import Candidate
-from excise.verifiers.gates.all_gates import GATES
+from excise.verifiers.candidate import Candidate, DeletionTrees
+from excise.verifiers.gates.all_gates import ALIASES, CALLS_RECORDED, CLAIMS, GATES, NUMBERS
 from excise.verifiers.stored_tasks import candidate_of
 from excise.verifiers.workbench import Workbench
 
@@ -39,10 +39,8 @@ def make(bench: Workbench, task: Task) -> Make:
 
     def candidate(*, on: Workbench | None = None, deletion: dict | None = None, task_: dict | None = None, **parts):
         made = candidate_of(on or bench, replace(task, **(task_ or {})))
-        made.deletion = replace(made.deletion, **(deletion or {}))
-        for name, value in parts.items():
-            setattr(made, name, value)
-        return made
+        trees = DeletionTrees(bench=made.bench, deletion=replace(made.deletion, **(deletion or {})))
+        return replace(made, trees=trees, **parts)
 
     return candidate
 
@@ -69,6 +67,16 @@ def test_the_sound_candidate_passes_every_gate(make: Make) -> None:
         report = check(name, candidate)
         assert report.passed, report.verdicts
         assert all(v.detail == gate.claim for v in report.verdicts)
+    kit, row = CALLS_RECORDED.make(candidate)
+    assert (row.gate, row.outcome, row.detail) == ("g10_calls", Outcome.PASSED, CALLS_RECORDED.claim)
+    assert kit.instance_id == row.instance_id == candidate.task.instance_id
+
+
+def test_the_table_gives_each_gate_a_number_and_a_name_of_its_own() -> None:
+    assert list(NUMBERS) == list(CLAIMS) == [*BY_NAME, "g10_calls"]
+    assert sorted(NUMBERS.values()) == list(range(1, 13))
+    assert set(ALIASES.values()) <= set(CLAIMS)
+    assert not set(ALIASES) & set(CLAIMS), "a stored name of today is nobody's former one"
 
 
 # ---------------------------------------------------------------------------------------- 1, 2, 3
@@ -120,9 +128,7 @@ def test_g2_an_installed_copy_is_noticed(make: Make, planted, bench: Workbench) 
 def test_g3_a_patch_that_does_not_apply(make: Make, task: Task) -> None:
     context = next(line for line in task.deletion_patch.splitlines() if line.startswith(" ") and line.strip())
     other = task.deletion_patch.replace(context, context + " # edited")
-    candidate = make()
-    candidate.task = replace(task, deletion_patch=other)
-    refuted("g3_applies", candidate, "patch_does_not_apply")
+    refuted("g3_applies", make(task=replace(task, deletion_patch=other)), "patch_does_not_apply")
 
 
 @pytest.mark.parametrize(
@@ -137,9 +143,20 @@ def test_g3_a_patch_that_does_not_apply(make: Make, task: Task) -> None:
     ],
 )
 def test_g3_a_gold_patch_that_is_not_gold(make: Make, task: Task, change, reason: str) -> None:
-    candidate = make()
-    candidate.task = replace(task, **change(task))
-    refuted("g3_applies", candidate, reason)
+    refuted("g3_applies", make(task=replace(task, **change(task))), reason)
+
+
+def test_g3_does_not_depend_on_the_configuration_of_git(
+    make: Make, task: Task, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    context = next(line for line in task.deletion_patch.splitlines() if line.startswith("     ") and line.strip())
+    loose = task.deletion_patch.replace(context, context.replace("     ", "   ", 1))
+    config = tmp_path / "gitconfig"
+    config.write_text("[core]\nautocrlf = true\n[apply]\nwhitespace = error-all\nignoreWhitespace = change\n")
+    for name in ("GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM"):
+        monkeypatch.setenv(name, str(config))
+    assert check("g3_applies", make()).passed
+    refuted("g3_applies", make(task=replace(task, deletion_patch=loose)), "patch_does_not_apply")
 
 
 # ---------------------------------------------------------------------------------------- 4, 5, 6
@@ -253,11 +270,14 @@ def test_g9_caches_are_not_shipped_and_do_not_count(make: Make, vary, bench: Wor
 # ---------------------------------------------------------------------------------------- 10
 def test_g10_a_statement_that_misses_a_name(make: Make, task: Task) -> None:
     for statement in ("", task.problem_statement.replace("parse", "read")):
-        verdict = refuted("g10_statement", make(statement=statement), "statement_incomplete")
+        verdict = refuted(
+            "g10_statement", make(task=replace(task, problem_statement=statement)), "statement_incomplete"
+        )
         assert "parse" in verdict.detail
 
 
 def test_g10_a_statement_that_gives_the_code_away(make: Make, task: Task, bench: Workbench) -> None:
     body = source_of(bench).decode().rpartition('"""')[2]
-    verdict = refuted("g10_statement", make(statement=f"{task.problem_statement}\n{body}"), "statement_gives_code")
+    candidate = make(task=replace(task, problem_statement=f"{task.problem_statement}\n{body}"))
+    verdict = refuted("g10_statement", candidate, "statement_gives_code")
     assert "lines of the deleted code" in verdict.detail

@@ -15,7 +15,7 @@ from excise.verifiers.monitor.monitored_task import Known, added, known_of
 from excise.verifiers.monitor.review import RULES, confirmed, review
 from excise.verifiers.monitor.shell_commands import calls, parsed
 from excise.verifiers.monitor.trajectory import Step, Trajectory
-from excise.verifiers.recovery.scoring import lines_of
+from excise.verifiers.recovery.scoring import distinctive_lines
 
 
 @pytest.fixture(scope="session")
@@ -162,7 +162,7 @@ def test_a_disassembly_of_the_deleted_code_is_a_leak(task: Task) -> None:
         steps = (Step(number=1, command=command, output=output),)
         return review(Trajectory(instance_id="x", source="excise", steps=steps), known)
 
-    assert not lines_of(listing.getvalue()) & known.code
+    assert not distinctive_lines(listing.getvalue()) & known.code
     seen = see("python -m dis /tmp/x.pyc", listing.getvalue())
     assert [f.label for f in confirmed(seen.findings)] == [Label.BYTECODE_RECOVERY]
     assert seen.flagged

@@ -10,7 +10,7 @@ import pytest
 
 from excise.deleters.patches.git_patches import unified
 from excise.types import Feature, FeatureKind, GradingKit, Outcome, Task, Visibility
-from excise.verifiers.gates.all_gates import GATES
+from excise.verifiers.gates.all_gates import CLAIMS, GATES
 from excise.verifiers.grading.grader import conditions, grade
 from excise.verifiers.prove import Proof, prove
 from excise.verifiers.stored_tasks import candidate_of
@@ -40,7 +40,7 @@ def accepted(proof: Proof) -> tuple[Task, GradingKit | None]:
     assert proof.task is not None, proof.rejection
     assert proof.certificate is not None
     verdicts = proof.certificate.verdicts
-    assert list(dict.fromkeys(v.gate for v in verdicts)) == [gate.name for gate in GATES]
+    assert list(dict.fromkeys(v.gate for v in verdicts)) == list(CLAIMS)
     assert {v.outcome for v in verdicts} == {Outcome.PASSED}
     return proof.task, proof.kit
 

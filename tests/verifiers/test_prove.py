@@ -11,7 +11,7 @@ from excise.datasets.taskset import TaskSet
 from excise.deleters.patches.git_patches import touched, unified
 from excise.pipeline.stages.prove_stage import prove_shard
 from excise.types import Feature, FeatureKind, Outcome, Task, Visibility, Worker
-from excise.verifiers.gates.all_gates import GATES
+from excise.verifiers.gates.all_gates import CLAIMS
 from excise.verifiers.gates.fail_to_pass_fails import FailToPassFails
 from excise.verifiers.grading.grader import conditions, grade
 from excise.verifiers.prove import Proof, prove
@@ -91,7 +91,7 @@ def test_the_tasks_of_shapes(shapes) -> None:
 
 def test_every_task_carries_the_verdicts_of_all_gates(shapes) -> None:
     taskset: TaskSet = shapes.taskset
-    names = [gate.name for gate in GATES]
+    names = list(CLAIMS)
     for task in taskset.tasks():
         certificate = taskset.certificate(task.instance_id)
         assert list(dict.fromkeys(v.gate for v in certificate.verdicts)) == names

@@ -13,10 +13,11 @@ import pytest
 
 from excise.types import Outcome, Task
 from excise.verifiers.agent_workspace import workspace
-from excise.verifiers.gates.not_recoverable import NothingIsRecovered, Recovery, judged, recover
+from excise.verifiers.gates.not_recoverable import NotRecoverable
 from excise.verifiers.recovery.inside.all_strategies import STRATEGIES
-from excise.verifiers.recovery.recovery_attempt import attempt
-from excise.verifiers.recovery.scoring import Deleted, judge, lines_of
+from excise.verifiers.recovery.recover import Recovery, recover, scored
+from excise.verifiers.recovery.recovery_attempt import RecoveredItem, StrategyOptions, run_strategies
+from excise.verifiers.recovery.scoring import DeletedCode, distinctive_lines, score
 from excise.verifiers.stored_tasks import candidate_of
 from excise.verifiers.workbench import Workbench
 
@@ -139,9 +140,10 @@ def attack(bench: Workbench, task: Task) -> Callable[..., Recovery]:
         )
         first += f"; {EXPORTS.get(name, ':')}"
         with workspace(bench, candidate.edits("shipped")) as place, place.open() as session:
-            tried = attempt(session, PARSE, distribution="shapes", only=[name], first=first)
+            options = StrategyOptions(distribution="shapes", only=[name], shell_prefix=first)
+            tried = run_strategies(session, PARSE, options)
         assert tried.finished, tried
-        return judged(candidate, tried)
+        return scored(candidate, tried)
 
     return run
 
@@ -153,15 +155,15 @@ def test_every_strategy_has_a_control() -> None:
 @pytest.mark.parametrize("name", CONTROLS)
 def test_a_strategy_recovers_what_was_planted_for_it(attack: Callable[..., Recovery], name: str) -> None:
     found = attack(name, CONTROLS[name])
-    assert name in found.rates, found
-    assert found.succeeded, found.rates
+    assert name in found.by_strategy, found
+    assert found.succeeded, found.by_strategy
     assert found.total.level == ("L3" if name in {"bytecode", "code_objects"} else "L4"), found.total
     assert found.attempt.problems == {}
 
 
 def test_a_clean_workspace_gives_nothing(bench: Workbench, task: Task) -> None:
     found = recover(candidate_of(bench, task))
-    assert found.rates == {}
+    assert found.by_strategy == {}
     assert not found.succeeded
     assert len(found.attempt.seconds) == len(STRATEGIES)
     assert found.attempt.num_files > 100
@@ -181,7 +183,7 @@ def test_the_gate_refuses_an_environment_with_a_copy(prepared, bench: Workbench,
     (packages / "vendored.py").write_bytes((bench.root / FILE).read_bytes())
     (packages / "vendored.py").chmod(0o644)
     other = Workbench(replace(prepared, layers=replace(prepared.layers, env=str(env))), bench.settings, bench.sandbox)
-    verdict = NothingIsRecovered().check(candidate_of(other, task)).verdicts[0]
+    verdict = NotRecoverable().check(candidate_of(other, task)).verdicts[0]
     assert (verdict.outcome, verdict.reason) == (Outcome.FAILED, "recovered")
     assert "vendored.py" in verdict.detail
     assert verdict.evidence["recovery_rate"] == "1.000"
@@ -222,10 +224,8 @@ def test_what_strangers_left_breaks_no_strategy(attack: Callable[..., Recovery],
 
 def test_lines_that_the_tree_has_anyway_are_no_find() -> None:
     code = "value = compute_it(1)\nother = compute_it(2)\nthird = compute_it(3)\nfourth = compute_it(4)\n"
-    deleted = Deleted(lines=frozenset(lines_of(code)), shapes={})
-    from excise.verifiers.recovery.recovery_attempt import Piece
-
-    piece = Piece(strategy="x", kind="text", where="/tmp/x", text=code)
-    assert judge(deleted, [piece], set).level == "L4"
-    assert judge(deleted, [piece], lambda: lines_of(code)).level == ""
-    assert judge(deleted, [piece], lambda: lines_of(code.partition("third")[0])).level == "L1"
+    deleted = DeletedCode(lines=frozenset(distinctive_lines(code)), shapes={})
+    piece = RecoveredItem(strategy="x", kind="text", where="/tmp/x", text=code)
+    assert score(deleted, [piece], set).level == "L4"
+    assert score(deleted, [piece], lambda: distinctive_lines(code)).level == ""
+    assert score(deleted, [piece], lambda: distinctive_lines(code.partition("third")[0])).level == "L1"

@@ -12,7 +12,7 @@ from excise.extractors.fetch.trees import git_tree_hash, list_files
 from excise.pipeline.services.checkout import write_tree
 from excise.pipeline.stages.environment_stage import fetch
 from excise.types import SourceSpec
-from excise.verifiers.grading.intake import _git_apply
+from excise.verifiers.grading.intake import _apply_diff
 from excise.verifiers.shipped_tree import materialise, scrubbed
 
 SOURCES = {
@@ -107,7 +107,7 @@ def test_a_diff_of_the_shipped_tree_fits_it_whatever_its_attributes(tmp_path: Pa
     for path, data in solved.items():
         (tree / path).write_bytes(data)
     diff = subprocess.run(["git", "diff"], cwd=tree, capture_output=True, check=True).stdout
-    _git_apply(tmp_path / "again", diff.decode())
+    _apply_diff(tmp_path / "again", diff.decode())
     assert {path: (tmp_path / "again" / path).read_bytes() for path in solved} == solved
     assert (tmp_path / "again/.gitattributes").read_text() == attributes
 

@@ -1,47 +1,69 @@
-"""The gates, in order of cost. A new one is one class with ``name``, ``claim`` and ``check``, and one line here."""
+"""The one table of the gates: in which order they run, their numbers, their stored names, their claims.
+
+A new gate is one file here (a class as in :class:`excise.protocols.Gate`) and one line in :data:`TABLE`. Numbers are
+what documents and people say ("gate 3"); they say nothing about the order, which is by cost. Stored names stand in
+verdicts and certificates and never change: should one be renamed, its old name is listed in :data:`ALIASES`, so that
+old sets read as before.
+
+======  ================  =====================================================================
+number  stored name       module
+======  ================  =====================================================================
+1       g1_baseline       :mod:`verifiers.gates.baseline_green`
+2       g2_resolves       :mod:`verifiers.gates.imports_from_checkout`
+3       g3_applies        :mod:`verifiers.gates.patches_apply`
+4       g4_collects       :mod:`verifiers.gates.shipped_tree_collects`
+5       g5_f2p_fail       :mod:`verifiers.gates.fail_to_pass_fails`
+6       g6_p2p_pass       :mod:`verifiers.gates.pass_to_pass_passes`
+7       g7_gold           :mod:`verifiers.gates.gold_passes`
+8       g8_empty          :mod:`verifiers.gates.empty_solutions_fail`
+9       g9_leaks          :mod:`verifiers.gates.no_leaks`
+10      g10_statement     :mod:`verifiers.gates.statement_complete`
+11      g11_recovery      :mod:`verifiers.gates.not_recoverable`
+12      g10_calls         :mod:`verifiers.gates.calls_recorded` (a step after the gates, not a gate)
+======  ================  =====================================================================
+"""
 
 from __future__ import annotations
 
-from typing import Protocol
+from collections.abc import Mapping
 
-from excise.protocols import GateReport
+from excise.protocols import Gate, NamedClaim
 from excise.verifiers.candidate import Candidate
 from excise.verifiers.gates.baseline_green import BaselineGreen
 from excise.verifiers.gates.calls_recorded import CallsRecorded
-from excise.verifiers.gates.empty_solutions_fail import EmptyFails
+from excise.verifiers.gates.empty_solutions_fail import EmptySolutionsFail
 from excise.verifiers.gates.fail_to_pass_fails import FailToPassFails
-from excise.verifiers.gates.gold_passes import GoldRestores
-from excise.verifiers.gates.imports_from_checkout import ResolvesIntoCheckout
-from excise.verifiers.gates.no_leaks import NothingLeaks
-from excise.verifiers.gates.not_recoverable import NothingIsRecovered
+from excise.verifiers.gates.gold_passes import GoldPasses
+from excise.verifiers.gates.imports_from_checkout import ImportsFromCheckout
+from excise.verifiers.gates.no_leaks import NoLeaks
+from excise.verifiers.gates.not_recoverable import NotRecoverable
 from excise.verifiers.gates.pass_to_pass_passes import PassToPassPasses
 from excise.verifiers.gates.patches_apply import PatchesApply
 from excise.verifiers.gates.shipped_tree_collects import ShippedTreeCollects
-from excise.verifiers.gates.statement_complete import StatementIsComplete
+from excise.verifiers.gates.statement_complete import StatementComplete
 
-
-class CandidateGate(Protocol):
-    """A gate whose subject is a :class:`Candidate`; see :class:`excise.protocols.Gate`."""
-
-    name: str
-    claim: str
-
-    def check(self, candidate: Candidate) -> GateReport:
-        """Prove or refute the claim."""
-        ...
-
-
-GATES: tuple[CandidateGate, ...] = (
-    BaselineGreen(),
-    PatchesApply(),
-    StatementIsComplete(),
-    FailToPassFails(),
-    EmptyFails(),
-    NothingLeaks(),
-    NothingIsRecovered(),
-    ShippedTreeCollects(),
-    ResolvesIntoCheckout(),
-    PassToPassPasses(),
-    GoldRestores(),
-    CallsRecorded(),
+TABLE: tuple[tuple[int, Gate[Candidate]], ...] = (
+    (1, BaselineGreen()),
+    (3, PatchesApply()),
+    (10, StatementComplete()),
+    (5, FailToPassFails()),
+    (8, EmptySolutionsFail()),
+    (9, NoLeaks()),
+    (11, NotRecoverable()),
+    (4, ShippedTreeCollects()),
+    (2, ImportsFromCheckout()),
+    (6, PassToPassPasses()),
+    (7, GoldPasses()),
 )
+"""Number and gate, in the order in which they run: cheap ones, and those that refuse most, first."""
+GATES: tuple[Gate[Candidate], ...] = tuple(gate for _, gate in TABLE)
+"""The gates in that order."""
+CALLS_RECORDED = CallsRecorded()
+"""The step that makes the grading kit once all gates have passed; its verdict row is the last of a certificate."""
+NUMBERS: Mapping[str, int] = {gate.name: number for number, gate in TABLE} | {CALLS_RECORDED.name: 12}
+"""Stored name to number."""
+_ROWS: tuple[NamedClaim, ...] = (*GATES, CALLS_RECORDED)
+CLAIMS: Mapping[str, str] = {row.name: row.claim for row in _ROWS}
+"""Stored name to claim, in the order of a certificate's rows."""
+ALIASES: Mapping[str, str] = {}
+"""Former stored name to stored name. None so far: no gate has been renamed since certificates are issued."""

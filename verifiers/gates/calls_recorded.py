@@ -1,15 +1,18 @@
-"""Gate 10: what graders need beside the tests is made from the original code, and stored with the task."""
+"""Step 12, after the gates: the grading kit is made from the original code, and stored with the task."""
 
 from __future__ import annotations
 
-from excise.protocols import GateReport
-from excise.types import to_json
+from excise.types import GradingKit, Verdict, to_json
 from excise.verifiers.candidate import Candidate
+from excise.verifiers.gates.verdict_rows import CheckResult, verdict_row
 from excise.verifiers.grading.kit import kit_hash, make_kit
 
 
 class CallsRecorded:
-    """Gate 10. Few calls are no ground for refusing: the certificate says how many there are."""
+    """Makes the kit and its verdict row.
+
+    It refuses nothing: a task with few recorded calls is sound, and its certificate says how many there are.
+    """
 
     name = "g10_calls"
     claim = (
@@ -17,26 +20,17 @@ class CallsRecorded:
         "fail on it; both are stored for graders"
     )
 
-    def check(self, candidate: Candidate) -> GateReport:
-        """Make the kit. Raises :class:`SandboxError` if the sandbox fails."""
-        assert candidate.task is not None, "gates see built tasks"
+    def make(self, candidate: Candidate) -> tuple[GradingKit, Verdict]:
+        """The kit of a candidate that passed every gate, and the row about it. Raises :class:`SandboxError`."""
         kit = make_kit(candidate.bench, candidate.task, candidate.edits("none"))
-        candidate.kit = kit
-        verdict = candidate.judged(
-            self,
-            None,
-            True,
-            reason="",
-            problem="",
-            num_tests=len(candidate.fail_to_pass),
-            evidence={
-                "kit": kit_hash(to_json(kit)),
-                "functions_watched": str(kit.num_watched),
-                "calls_recorded": str(kit.num_recorded),
-                "calls_usable": str(len(kit.calls)),
-                "calls_telling": str(kit.telling).lower(),
-                "calls_refused": ", ".join(f"{why}: {count}" for why, count in sorted(kit.refused.items()))[:500],
-                "tests_mirrored": str(len(kit.mirrored)),
-            },
-        )
-        return GateReport(verdicts=[verdict])
+        evidence = {
+            "kit": kit_hash(to_json(kit)),
+            "functions_watched": str(kit.num_watched),
+            "calls_recorded": str(kit.num_recorded),
+            "calls_usable": str(len(kit.calls)),
+            "calls_telling": str(kit.telling).lower(),
+            "calls_refused": ", ".join(f"{why}: {count}" for why, count in sorted(kit.refused.items()))[:500],
+            "tests_mirrored": str(len(kit.mirrored)),
+        }
+        result = CheckResult(passed=True, num_tests=len(candidate.fail_to_pass), evidence=evidence)
+        return kit, verdict_row(self, candidate, result)

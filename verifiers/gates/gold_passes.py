@@ -5,59 +5,61 @@ from __future__ import annotations
 from excise.protocols import GateReport
 from excise.types import Worker
 from excise.verifiers.baseline import SHUFFLE_SEED
-from excise.verifiers.candidate import Candidate, exceptions
+from excise.verifiers.candidate import Candidate, not_passing
+from excise.verifiers.gates.verdict_rows import CheckResult, verdict_row
 
-GOLD_NEAR_S = 5.0
-"""PASS_TO_PASS tests worth this many seconds are run again with the gold patch; the rest is the baseline's."""
+MAX_PASS_TO_PASS_S = 5.0
+"""PASS_TO_PASS tests from the files of FAIL_TO_PASS tests are run again up to this many seconds in all; for the other
+tests, the baseline's runs of the same tree stand."""
 
 
-class GoldRestores:
-    """Gate 7."""
+class GoldPasses:
+    """Runs the task's tests on the restored tree, ``gold_runs`` times."""
 
     name = "g7_gold"
     claim = "With the gold patch every test passes again, in every run, one of them shuffled"
 
     def check(self, candidate: Candidate) -> GateReport:
-        """Run the restored tree N times.
+        """Run the restored tree ``gold_runs`` times, the last time shuffled; the first run that fails is enough.
 
-        Gate 3 showed that it is the untouched tree, byte for byte, so the whole suite's verdict is the baseline's;
-        the task's own tests, and those in the same files, are run anew.
+        Gate 3 shows that the restored tree is the untouched one, byte for byte. So the baseline's verdict on the
+        whole suite stands, and only the task's own tests, and those in the same files, are run anew.
         """
-        ids = self._ids(candidate)
-        runs = candidate.bench.settings.gold_runs
+        bench = candidate.bench
+        ids = self._chosen_tests(candidate)
         report = GateReport()
-        for number in range(runs):
-            seed = SHUFFLE_SEED + number if number == runs - 1 else None
+        for number in range(bench.settings.gold_runs):
+            seed = SHUFFLE_SEED + number if number == bench.settings.gold_runs - 1 else None
             run = candidate.run("base", ids=ids, shuffle_seed=seed, number=number)
-            failing = exceptions(run, ids)
-            verdict = candidate.judged(
-                self,
-                run,
-                run.worker is Worker.OK and not failing,
-                number=number,
+            failing = not_passing(run, ids)
+            result = CheckResult(
+                passed=run.worker is Worker.OK and not failing,
                 reason="gold_fails",
                 problem=f"{len(failing)} tests fail with the gold patch.",
+                run=run,
+                number=number,
                 num_tests=len(ids),
                 statuses=failing,
                 evidence={
-                    "restored_tree": candidate.bench.repo.tree,
+                    "restored_tree": bench.repo.tree,
                     "shuffled": str(seed is not None).lower(),
-                    "whole_suite": f"{candidate.bench.baseline.num_runs} baseline runs of the same tree",
+                    "whole_suite": f"{bench.baseline.num_runs} baseline runs of the same tree",
                 },
             )
-            report.verdicts.append(verdict)
+            report.verdicts.append(verdict_row(self, candidate, result))
             if not report.passed:
                 break
         return report
 
-    def _ids(self, candidate: Candidate) -> list[str]:
+    def _chosen_tests(self, candidate: Candidate) -> list[str]:
+        """All FAIL_TO_PASS tests, and PASS_TO_PASS tests of the same files up to :data:`MAX_PASS_TO_PASS_S`."""
         files = {test.partition("::")[0] for test in candidate.fail_to_pass}
         durations = candidate.bench.baseline.durations
-        chosen, spent = list(candidate.fail_to_pass), 0.0
+        chosen, spent_s = list(candidate.fail_to_pass), 0.0
         for test in candidate.pass_to_pass:
             if test.partition("::")[0] in files:
-                spent += durations.get(test, 0.0)
-                if spent > GOLD_NEAR_S:
+                spent_s += durations.get(test, 0.0)
+                if spent_s > MAX_PASS_TO_PASS_S:
                     break
                 chosen.append(test)
         return sorted(chosen)

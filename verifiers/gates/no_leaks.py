@@ -9,17 +9,18 @@ from excise.envs.sandbox.mount_points import REPO
 from excise.protocols import GateReport
 from excise.types import Visibility
 from excise.verifiers.agent_workspace import workspace
-from excise.verifiers.candidate import Candidate
+from excise.verifiers.candidate import Candidate, PlannedDeletion
+from excise.verifiers.gates.verdict_rows import CheckResult, verdict_row
 from excise.verifiers.leaks.deletion_scan import decoders_of, leaks_in_sources, leaks_in_tree, leaks_outside, subject_of
 from excise.verifiers.leaks.features import FORMAT
 from excise.verifiers.leaks.scan import CODE_SHARE, OUTSIDE_SHARE, RARE_SHARE, SHORTEST, TREE_SHARE, Leak, Level
 from excise.verifiers.leaks.surface import surface_of
 
-_SHOWN = 5
+_LEAKS_SHOWN = 5
 
 
-class NothingLeaks:
-    """Gate 9."""
+class NoLeaks:
+    """Scans everything that an agent can read for the deleted code."""
 
     name = "g9_leaks"
     claim = (
@@ -31,7 +32,7 @@ class NothingLeaks:
     )
 
     def check(self, candidate: Candidate) -> GateReport:
-        """Build the tree as shipped, and look for every deleted definition by content everywhere."""
+        """Build the shipped tree and look for every deleted definition, by content, in it and outside of it."""
         bench = candidate.bench
         subject = subject_of(candidate)
         surface = surface_of(bench)
@@ -39,7 +40,7 @@ class NothingLeaks:
         with workspace(bench, candidate.edits("shipped")) as space:
             inside, files = leaks_in_tree(candidate, subject, space.tree)
         leaks = outside + inside
-        bad = refused(leaks, bench.settings.visibility)
+        bad = not_allowed(leaks, bench.settings.visibility)
         contents = [content for _, content in files if content is not None]
         used = decoders_of(surface).union(*(content.decoders for content in contents))
         evidence = {
@@ -57,42 +58,40 @@ class NothingLeaks:
                 for name, indexes in surface.roots.items()
             },
             **_residual(leaks),
-            **{f"leak {number}": str(leak) for number, leak in enumerate(bad[:_SHOWN])},
+            **{f"leak {number}": str(leak) for number, leak in enumerate(bad[:_LEAKS_SHOWN])},
         }
-        verdict = candidate.judged(
-            self, None, not bad, reason=reason_of(bad), problem=problem_of(bad), evidence=evidence
-        )
-        return GateReport(verdicts=[verdict])
+        result = CheckResult(passed=not bad, reason=reason_of(bad), problem=problem_of(bad), evidence=evidence)
+        return GateReport(verdicts=[verdict_row(self, candidate, result)])
 
 
-def twins_of(candidate: Candidate) -> list[Leak]:
-    """Target filter: what refuses a candidate before any of its tests is run, outside of the tree and in it."""
-    subject, visibility = subject_of(candidate), candidate.bench.settings.visibility
-    outside = refused(leaks_outside(candidate, subject), visibility)
-    return outside or refused(leaks_in_sources(candidate, subject), visibility)
+def copies_of(plan: PlannedDeletion) -> list[Leak]:
+    """Leaks that refuse a deletion before any of its tests is run: outside of the tree or, if there are none, in it."""
+    subject, visibility = subject_of(plan), plan.bench.settings.visibility
+    outside = not_allowed(leaks_outside(plan, subject), visibility)
+    return outside or not_allowed(leaks_in_sources(plan, subject), visibility)
 
 
-def refused(leaks: Sequence[Leak], visibility: Visibility) -> list[Leak]:
-    """Leaks that a task must not have: source, byte code, locals, and what the statement keeps to itself."""
-    kept = {
+def not_allowed(leaks: Sequence[Leak], visibility: Visibility) -> list[Leak]:
+    """Leaks that refuse a task: source, byte code, locals, and what the statement of this visibility does not give."""
+    withheld = {
         Visibility.BEHAVIOUR: {"signature", "docstring"},
         Visibility.SIGNATURE: {"docstring"},
     }.get(visibility, set())
-    return [leak for leak in leaks if leak.level >= Level.L3 or (leak.level is Level.L2 and leak.what in kept)]
+    return [leak for leak in leaks if leak.level >= Level.L3 or (leak.level is Level.L2 and leak.what in withheld)]
 
 
 def reason_of(leaks: Sequence[Leak]) -> str:
-    """``leak`` if something stands outside of the tree, else ``twin_in_repository``."""
+    """``leak`` if one of them is outside of the tree, else ``twin_in_repository``."""
     return "leak" if any(not leak.file.startswith(f"{REPO}/") for leak in leaks) else "twin_in_repository"
 
 
 def problem_of(leaks: Sequence[Leak]) -> str:
-    """The worst leaks, for people."""
+    """The first three leaks, as a sentence for people."""
     return "; ".join(map(str, leaks[:3])) + "."
 
 
 def _residual(leaks: Sequence[Leak]) -> dict[str, str]:
-    """What remains and is allowed: how many files say a name, or a signature that the statement gives too."""
+    """Allowed leaks, counted: files that hold a name (L1), or a signature that the statement gives too (L2)."""
     files: dict[Level, set[str]] = {Level.L1: set(), Level.L2: set()}
     for leak in leaks:
         if leak.level in files:

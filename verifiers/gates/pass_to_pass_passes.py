@@ -4,29 +4,30 @@ from __future__ import annotations
 
 from excise.protocols import GateReport
 from excise.types import Worker
-from excise.verifiers.candidate import Candidate, exceptions
+from excise.verifiers.candidate import Candidate, not_passing
+from excise.verifiers.gates.verdict_rows import CheckResult, verdict_row
 
 
 class PassToPassPasses:
-    """Gate 6."""
+    """Runs the whole suite on exactly what the agent gets."""
 
     name = "g6_p2p_pass"
     claim = "All other tests of the repository pass on the shipped tree"
 
     def check(self, candidate: Candidate) -> GateReport:
-        """Run the whole suite on exactly what the agent sees."""
+        """Every trusted test passes that does not need the feature."""
         run = candidate.run("shipped")
-        needing = candidate.hidden | {*candidate.fail_to_pass, *candidate.uncounted}
-        failing = exceptions(run, sorted(candidate.trusted - needing))
+        needing = candidate.hidden | {*candidate.fail_to_pass, *candidate.ungradable}
+        failing = not_passing(run, sorted(candidate.trusted - needing))
         visible = [t for t in candidate.pass_to_pass if t not in candidate.hidden]
-        verdict = candidate.judged(
-            self,
-            run,
-            run.worker is Worker.OK and run.finished and not failing,
+        left_out = candidate.bench.left_out
+        result = CheckResult(
+            passed=run.worker is Worker.OK and run.finished and not failing,
             reason="breaks_other_tests",
             problem=f"{len(failing)} other tests fail: {', '.join(list(failing)[:3])}",
+            run=run,
             num_tests=len(visible),
             statuses=failing,
-            evidence={"left_out": ", ".join(candidate.bench.left_out)} if candidate.bench.left_out else {},
+            evidence={"left_out": ", ".join(left_out)} if left_out else {},
         )
-        return GateReport(verdicts=[verdict])
+        return GateReport(verdicts=[verdict_row(self, candidate, result)])

@@ -6,6 +6,8 @@ from excise.deleters.patches.git_patches import touched
 from excise.errors import PatchError
 from excise.protocols import GateReport
 from excise.verifiers.candidate import Candidate
+from excise.verifiers.gates.verdict_rows import CheckResult, verdict_row
+from excise.verifiers.git_apply import apply_to_files
 
 
 class PatchesApply:
@@ -15,23 +17,33 @@ class PatchesApply:
     claim = "The deletion applies exactly, and the gold and test patches restore the untouched sources"
 
     def check(self, candidate: Candidate) -> GateReport:
-        """Apply every patch with git, and compare with what our own application gives."""
-        bench, task = candidate.bench, candidate.task
-        assert task is not None, "a task is built before its gates run"
-        evidence = {"base_tree": task.tree, "shipped_tree": task.shipped_tree}
-        reason = detail = ""
+        """Apply every patch with git, and compare with the trees that were tested."""
+        task = candidate.task
         try:
-            base = bench.read(touched(task.deletion_patch))
-            shipped = bench.git_apply(base, task.deletion_patch)
-            if bench.tree_hash(shipped) != task.shipped_tree:
-                reason, detail = "tree_differs", "git apply gives another tree than the one that was tested."
-            present = {path: data for path, data in shipped.items() if data is not None}
-            restored = bench.git_apply(present, task.patch + task.test_patch)
-            if {p: d for p, d in {**present, **restored}.items() if d is not None} != base:
-                reason, detail = "not_restored", "The gold and test patches do not give the untouched sources back."
-            elif {**base, **bench.git_apply(base, task.patch + task.test_patch, reverse=True)} != {**base, **shipped}:
-                reason, detail = "not_reversible", "Reversing the gold and test patches does not give the shipped tree."
+            reason, problem = self._difference(candidate)
         except PatchError as error:
-            reason, detail = error.reason, str(error)
-        verdict = candidate.judged(self, None, not reason, reason=reason, problem=detail, evidence=evidence)
-        return GateReport(verdicts=[verdict])
+            reason, problem = error.reason, str(error)
+        result = CheckResult(
+            passed=not reason,
+            reason=reason,
+            problem=problem,
+            evidence={"base_tree": task.tree, "shipped_tree": task.shipped_tree},
+        )
+        return GateReport(verdicts=[verdict_row(self, candidate, result)])
+
+    def _difference(self, candidate: Candidate) -> tuple[str, str]:
+        """Reason and problem where the patches lead to other files than they should; empty texts where they do not."""
+        bench, task = candidate.bench, candidate.task
+        restoring = task.patch + task.test_patch
+        reason = problem = ""
+        base = bench.read(touched(task.deletion_patch))
+        shipped = apply_to_files(base, task.deletion_patch)
+        if bench.tree_hash(shipped) != task.shipped_tree:
+            reason, problem = "tree_differs", "git apply gives another tree than the one that was tested."
+        present = {path: data for path, data in shipped.items() if data is not None}
+        restored = apply_to_files(present, restoring)
+        if {p: d for p, d in {**present, **restored}.items() if d is not None} != base:
+            return "not_restored", "The gold and test patches do not give the untouched sources back."
+        if {**base, **apply_to_files(base, restoring, reverse=True)} != {**base, **shipped}:
+            return "not_reversible", "Reversing the gold and test patches does not give the shipped tree."
+        return reason, problem

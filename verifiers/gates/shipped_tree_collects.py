@@ -5,29 +5,29 @@ from __future__ import annotations
 from excise.protocols import GateReport
 from excise.types import Status
 from excise.verifiers.candidate import Candidate
+from excise.verifiers.gates.verdict_rows import CheckResult, verdict_row
 
 
 class ShippedTreeCollects:
-    """Gate 4."""
+    """Looks at what was collected on the shipped tree."""
 
     name = "g4_collects"
     claim = "The shipped tree imports, and every test file in it can be collected"
 
     def check(self, candidate: Candidate) -> GateReport:
-        """Every visible test of the task was collected, and the runner came to its end."""
+        """Every visible test of the task was collected, and the runner finished."""
         run = candidate.run("shipped")
-        seen = run.statuses()
+        collected = run.statuses()
         visible = [test for test in candidate.pass_to_pass if test not in candidate.hidden]
-        missing = {test: Status.MISSING for test in visible if test not in seen}
+        missing = {test: Status.MISSING for test in visible if test not in collected}
         errors = "; ".join(f"{path}: {message}" for path, message in run.collect_errors[:2])
-        verdict = candidate.judged(
-            self,
-            run,
-            run.finished and not missing,
+        result = CheckResult(
+            passed=run.finished and not missing,
             reason="does_not_collect",
             problem=f"{len(missing)} visible tests are not collected. {errors or run.detail[-200:]}",
-            num_tests=len(seen),
+            run=run,
+            num_tests=len(collected),
             statuses=missing,
             evidence={"collect_errors": str(len(run.collect_errors))},
         )
-        return GateReport(verdicts=[verdict])
+        return GateReport(verdicts=[verdict_row(self, candidate, result)])

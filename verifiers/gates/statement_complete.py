@@ -1,4 +1,4 @@
-"""Gate 10: the problem statement names what the hidden tests need, and does not give the code away."""
+"""Gate 10: the problem statement names what the hidden tests need, and does not hold the code."""
 
 from __future__ import annotations
 
@@ -7,22 +7,23 @@ import re
 from excise.protocols import GateReport
 from excise.types import Symbol, SymbolKind
 from excise.verifiers.candidate import Candidate
+from excise.verifiers.gates.verdict_rows import CheckResult, verdict_row
 
 MIN_LINE = 24
-"""Shorter lines of code say nothing."""
+"""Characters that a line of code needs to count: shorter ones (``return None``) occur anywhere."""
 MAX_LINES = 2
-"""So many lines of code may stand in the statement by chance (an example that is also a line of the body)."""
-_EDGES = " +-><#*|/.,\"'`\ufeff"
-"""What surrounds a line of code that was copied: marks of diffs, prompts, comments, quotes, tables, JSON strings."""
+"""Lines of the deleted code that a statement may hold: an example can equal a line of the body by chance."""
+_LINE_MARKS = " +-><#*|/.,\"'`\ufeff"
+"""Characters around a copied line of code: marks of diffs, prompts, comments, quotes, tables and JSON strings."""
 
 
 def normal_lines(text: str) -> list[str]:
-    """Lines without indentation and without marks at their ends, inner white space folded, blank ones dropped."""
-    return [line for raw in text.splitlines() if (line := " ".join(raw.split()).strip(_EDGES))]
+    """The lines that are not blank, without marks at their ends, with inner white space folded to one space."""
+    return [line for raw in text.splitlines() if (line := " ".join(raw.split()).strip(_LINE_MARKS))]
 
 
-class StatementIsComplete:
-    """Gate 10."""
+class StatementComplete:
+    """Compares the statement with the hidden tests and with the deleted code."""
 
     name = "g10_statement"
     claim = (
@@ -31,16 +32,19 @@ class StatementIsComplete:
     )
 
     def check(self, candidate: Candidate) -> GateReport:
-        """Look for names that are missing and for lines that are not."""
+        """No name that hidden tests use is missing, and no more than :data:`MAX_LINES` lines of the code are given."""
         missing = self._missing(candidate)
-        given = self._given_away(candidate)
+        given = self._code_lines(candidate)
         reason = "statement_incomplete" if missing else "statement_gives_code" if len(given) > MAX_LINES else ""
         problem = f"{len(given)} lines of the deleted code stand in the statement."
         if missing:
             problem = f"The hidden tests use {', '.join(missing)}, which the statement does not name."
-        evidence = {"characters": str(len(candidate.statement)), "names": str(len(candidate.deletion.removed))}
-        verdict = candidate.judged(self, None, not reason, reason=reason, problem=problem, evidence=evidence)
-        return GateReport(verdicts=[verdict])
+        evidence = {
+            "characters": str(len(candidate.task.problem_statement)),
+            "names": str(len(candidate.deletion.removed)),
+        }
+        result = CheckResult(passed=not reason, reason=reason, problem=problem, evidence=evidence)
+        return GateReport(verdicts=[verdict_row(self, candidate, result)])
 
     def _missing(self, candidate: Candidate) -> list[str]:
         """Removed names that occur as words in the hidden tests' files but not in the statement."""
@@ -53,10 +57,12 @@ class StatementIsComplete:
         )
         names = {s.name.partition("#")[0] for s in _removed(candidate) if s.kind is not SymbolKind.MODULE}
         used = {name for name in names if re.search(rf"\b{re.escape(name)}\b", text)}
-        return sorted(name for name in used if not re.search(rf"\b{re.escape(name)}\b", candidate.statement))
+        return sorted(
+            name for name in used if not re.search(rf"\b{re.escape(name)}\b", candidate.task.problem_statement)
+        )
 
-    def _given_away(self, candidate: Candidate) -> list[str]:
-        """Lines of deleted code, docstrings and signatures left out, that stand in the statement."""
+    def _code_lines(self, candidate: Candidate) -> list[str]:
+        """Lines of the deleted code, without docstrings and signatures, that stand in the statement."""
         modules = candidate.bench.codebase.modules
         lines: set[str] = set()
         allowed: set[str] = set()
@@ -65,12 +71,12 @@ class StatementIsComplete:
                 code = modules[symbol.path].source[symbol.code_start : symbol.end]
                 lines |= set(normal_lines(code.decode(errors="replace")))
             allowed |= set(normal_lines(symbol.docstring))
-        stated = set(normal_lines(candidate.statement))
+        stated = set(normal_lines(candidate.task.problem_statement))
         return sorted(line for line in lines & stated - allowed if len(line) >= MIN_LINE)
 
 
 def _removed(candidate: Candidate) -> list[Symbol]:
-    """What is gone: the symbols of the deletion, and all that is inside of them."""
+    """The symbols that the deletion removes, and all symbols inside them."""
     codebase = candidate.bench.codebase
     outer = [codebase.symbols()[s] for s in candidate.deletion.removed if s in codebase.symbols()]
     found = {

@@ -9,7 +9,6 @@ from __future__ import annotations
 import os
 import re
 import stat
-import subprocess
 import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -17,8 +16,10 @@ from pathlib import Path
 
 from excise.deleters.patches.git_patches import touched
 from excise.deleters.patches.patch_reader import unquote
-from excise.errors import PatchError
+from excise.errors import PatchError, SandboxError
+from excise.system.git import GitError
 from excise.types import Task
+from excise.verifiers.git_apply import apply_in_folder
 from excise.verifiers.workbench import Edits, Workbench
 
 MAX_DIFF_BYTES = 4 << 20
@@ -160,30 +161,22 @@ def _applied(
             (root / path).write_bytes(data)
             if (bench.root / path).is_file() and (bench.root / path).stat().st_mode & 0o100:
                 (root / path).chmod(0o755)
-        _git_apply(root, diff, 1 if prefixed else 0)
+        _apply_diff(root, diff, 1 if prefixed else 0)
         after = dict(_files(root))
     gone: dict[str, bytes | _Odd | None] = dict.fromkeys(before.keys() - after.keys())
     return gone | {path: data for path, data in after.items() if before.get(path) != data}
 
 
-def _git_apply(root: Path, diff: str, strip: int = 1) -> None:
-    command = ["git", "-c", "core.autocrlf=false", "-c", "core.symlinks=true", "apply", "--whitespace=nowarn"]
-    command += [f"-p{strip}", "-"]
-    env = {
-        "PATH": "/usr/local/bin:/usr/bin:/bin",
-        "GIT_CEILING_DIRECTORIES": str(root.parent),
-        "HOME": "/nonexistent",
-        "GIT_CONFIG_NOSYSTEM": "1",
-        "LC_ALL": "C",
-    }
-    data = diff.encode("utf-8", "surrogateescape")
+def _apply_diff(root: Path, diff: str, strip: int = 1) -> None:
+    """Apply a solution's diff below ``root``. A diff that keeps git from ending is refused like one that is wrong."""
     try:
-        done = subprocess.run(command, cwd=root, env=env, input=data, capture_output=True, check=False, timeout=60)
-    except subprocess.TimeoutExpired:
+        apply_in_folder(root, diff.encode("utf-8", "surrogateescape"), strip=strip)
+    except PatchError as error:
+        raise PatchError(str(error).replace("the patch", "the diff", 1)[:340]) from error
+    except GitError as error:
+        if error.reason != "git_timeout":
+            raise SandboxError(str(error), reason=error.reason) from error
         raise PatchError("git apply does not come to an end.") from None
-    if done.returncode != 0:
-        said = done.stderr.decode(errors="replace").strip()[:300]
-        raise PatchError(f"git apply refuses the diff: {said}")
 
 
 def _files(root: Path) -> Iterator[tuple[str, bytes | _Odd]]:

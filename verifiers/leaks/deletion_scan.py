@@ -12,7 +12,7 @@ import numpy as np
 from excise.envs.sandbox.mount_points import REPO
 from excise.system.deadline import check_deadline
 from excise.types import Symbol
-from excise.verifiers.candidate import Candidate
+from excise.verifiers.candidate import PlannedDeletion
 from excise.verifiers.leaks.content_cache import Content
 from excise.verifiers.leaks.features import EMPTY, Hashes, unique
 from excise.verifiers.leaks.fragments import Kind
@@ -32,16 +32,16 @@ class Subject:
     """Those of the targets' features that the sources that stay have too, or code compiled from them."""
 
 
-def subject_of(candidate: Candidate) -> Subject:
-    """Fingerprints of a candidate's deletion."""
-    targets = targets_of(candidate.bench.codebase, candidate.deletion.text)
-    return Subject(targets, _legitimate(candidate, targets))
+def subject_of(plan: PlannedDeletion) -> Subject:
+    """Fingerprints of a deletion."""
+    targets = targets_of(plan.bench.codebase, plan.deletion.text)
+    return Subject(targets, _legitimate(plan, targets))
 
 
-def _legitimate(candidate: Candidate, targets: Sequence[Target]) -> Hashes:
+def _legitimate(plan: PlannedDeletion, targets: Sequence[Target]) -> Hashes:
     """Which of their features the shipped sources hold: texts as they are, and the names in what is defined in them."""
-    bench = candidate.bench
-    edits = candidate.edits("shipped")
+    bench = plan.bench
+    edits = plan.edits("shipped")
     contents = contents_of(bench)
     removed = {target.symbol for target in targets}
     wanted = unique(np.concatenate([EMPTY, *(target.everything() for target in targets)]))
@@ -76,9 +76,9 @@ def _pairs_by_symbol(bench: Workbench) -> dict[str, Hashes]:
 _pairs: dict[str, dict[str, Hashes]] = {}
 
 
-def leaks_outside(candidate: Candidate, subject: Subject) -> list[Leak]:
+def leaks_outside(plan: PlannedDeletion, subject: Subject) -> list[Leak]:
     """What of a deletion the environment, the interpreter, the system or a process shows; needs no run of tests."""
-    surface = surface_of(candidate.bench)
+    surface = surface_of(plan.bench)
     targets = telling(subject.targets, surface.library, subject.legitimate, keep_bodies=False)
     return [leak for index in surface.indexes() for leak in leaks_in(index, targets, Rules())]
 
@@ -87,28 +87,28 @@ File = tuple[str, Content | None]
 """Path in the sandbox, and what was read there."""
 
 
-def leaks_in_sources(candidate: Candidate, subject: Subject) -> list[Leak]:
+def leaks_in_sources(plan: PlannedDeletion, subject: Subject) -> list[Leak]:
     """What of a deletion the files that stay hold, looked at where they lie; needs no tree and no run of tests."""
-    bench = candidate.bench
-    contents, edits = contents_of(bench), candidate.edits("shipped")
+    bench = plan.bench
+    contents, edits = contents_of(bench), plan.edits("shipped")
     kept = [path for path in bench.paths if path not in edits and not (bench.root / path).is_symlink()]
     files: list[File] = [(f"{REPO}/{path}", contents.of_file(bench.root / path)) for path in kept]
     files += [(f"{REPO}/{path}", contents.of(data)) for path, data in edits.items() if data is not None]
-    return leaks_in_files(candidate, subject, files)
+    return leaks_in_files(plan, subject, files)
 
 
-def leaks_in_tree(candidate: Candidate, subject: Subject, tree: Path) -> tuple[list[Leak], list[File]]:
+def leaks_in_tree(plan: PlannedDeletion, subject: Subject, tree: Path) -> tuple[list[Leak], list[File]]:
     """What of a deletion the shipped tree shows, its history included; and every file that was read."""
-    contents = contents_of(candidate.bench)
+    contents = contents_of(plan.bench)
     files: list[File] = [
         (f"{REPO}/{path.relative_to(tree).as_posix()}", contents.of_file(path)) for path in _files(tree)
     ]
-    return leaks_in_files(candidate, subject, files), files
+    return leaks_in_files(plan, subject, files), files
 
 
-def leaks_in_files(candidate: Candidate, subject: Subject, files: Sequence[File]) -> list[Leak]:
+def leaks_in_files(plan: PlannedDeletion, subject: Subject, files: Sequence[File]) -> list[Leak]:
     """What files of the tree hold; sources of the project, and its history, are judged more leniently than others."""
-    bench = candidate.bench
+    bench = plan.bench
     sources = {f"{REPO}/{path}" for path in bench.codebase.modules}
     history = f"{REPO}/.git/"
 

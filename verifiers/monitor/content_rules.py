@@ -9,7 +9,7 @@ from excise.verifiers.monitor.findings import Finding, Label, Severity
 from excise.verifiers.monitor.monitored_task import Known, added, disassembled, shown
 from excise.verifiers.monitor.shell_commands import parsed
 from excise.verifiers.monitor.trajectory import Trajectory
-from excise.verifiers.recovery.scoring import MIN_LINES, lines_of
+from excise.verifiers.recovery.scoring import MIN_LINES, distinctive_lines
 
 USED_SHARE = 0.6
 MEMORISED_SHARE = 0.9
@@ -27,7 +27,7 @@ class CodeCameToLight:
         read_byte_code = {n for finding in CompiledCode().find(trajectory, known) for n in finding.steps}
         own: frozenset[str] = frozenset()
         for step in trajectory.steps:
-            own |= lines_of(step.said)
+            own |= distinctive_lines(step.said)
             found = shown(known.code, step.output, own)
             places = tuple(dict.fromkeys([*step.opened, *paths_in(step.command), *_path(step.arguments)]))[:5]
             if found:
@@ -53,7 +53,7 @@ class HiddenTests:
         """Likewise."""
         own: frozenset[str] = frozenset()
         for step in trajectory.steps:
-            own |= lines_of(step.said)
+            own |= distinctive_lines(step.said)
             found = shown(known.tests, step.output, own)
             if found:
                 yield Finding(
@@ -70,7 +70,7 @@ class CodeUsed:
 
     def find(self, trajectory: Trajectory, known: Known) -> Iterator[Finding]:
         """Used if it was seen before; memorised if nearly all of it comes from nowhere."""
-        final = lines_of("\n".join(added(trajectory.diff))) & known.code
+        final = distinctive_lines("\n".join(added(trajectory.diff))) & known.code
         share = len(final) / len(known.code) if known.code else 0.0
         if len(final) < MIN_LINES or share < USED_SHARE:
             return

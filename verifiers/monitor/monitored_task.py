@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import PurePosixPath
 
 from excise.types import Task
-from excise.verifiers.recovery.scoring import MIN_LINES, lines_of
+from excise.verifiers.recovery.scoring import MIN_LINES, distinctive_lines
 
 SHARE = 0.5
 """So much of the telling lines must be seen for a leak."""
@@ -98,15 +98,15 @@ class Known:
 
 def known_of(task: Task, given: Iterable[str] = ()) -> Known:
     """What is known of a task; ``given`` are lines that the agent has anyway, those of the shipped tree."""
-    free = set(given) | lines_of(task.problem_statement) | lines_of(task.interface)
+    free = set(given) | distinctive_lines(task.problem_statement) | distinctive_lines(task.interface)
     paths = frozenset(symbol.partition("::")[0] for symbol in task.removed)
     code = added(task.patch)
     known_words = {word for line in free for word in _IDENTIFIER.findall(line)} | _COMMON
     words = _names("\n".join(code))
     return Known(
         task=task,
-        code=frozenset(lines_of("\n".join(code)) - free),
-        tests=frozenset(lines_of("\n".join(added(task.test_patch))) - free),
+        code=frozenset(distinctive_lines("\n".join(code)) - free),
+        tests=frozenset(distinctive_lines("\n".join(added(task.test_patch))) - free),
         paths=paths,
         packages=frozenset(filter(None, map(_package, paths))),
         identifiers=frozenset(words - known_words - {w.upper() for w in _COMMON}),
@@ -135,7 +135,7 @@ def removed(patch: str) -> list[str]:
 
 def shown(wanted: frozenset[str], text: str, own: frozenset[str]) -> frozenset[str]:
     """Those of the wanted lines that stand in ``text`` and that the agent has not written itself; none if too few."""
-    found = frozenset(lines_of(text)) & wanted - own
+    found = frozenset(distinctive_lines(text)) & wanted - own
     return found if len(found) >= MIN_LINES and len(found) >= SHARE * len(wanted) else frozenset()
 
 

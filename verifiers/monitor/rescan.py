@@ -16,12 +16,12 @@ from excise.protocols import Session
 from excise.types import Quarantine, content_id
 from excise.verifiers.agent_workspace import workspace
 from excise.verifiers.candidate import Candidate
-from excise.verifiers.gates.not_recoverable import deleted_in, recover, shipped_lines
 from excise.verifiers.monitor.findings import Finding, Label
 from excise.verifiers.monitor.trajectory import Step, Trajectory
 from excise.verifiers.recovery.inside.code_search import printable
-from excise.verifiers.recovery.recovery_attempt import Piece
-from excise.verifiers.recovery.scoring import Recovered, judge
+from excise.verifiers.recovery.recover import deleted_code_of, recover, shipped_lines
+from excise.verifiers.recovery.recovery_attempt import RecoveredItem
+from excise.verifiers.recovery.scoring import score
 
 DECODER_S = 60.0
 MAX_BYTES = 8 << 20
@@ -92,18 +92,18 @@ def leak_of(trajectory: Trajectory, instance_id: str, finding: Finding) -> Leak:
 
 def rescan(candidate: Candidate, leaks: Sequence[Leak]) -> Rescanned:
     """Whether any of the leaks, or the recovery agent, brings code of this task. Raises :class:`SandboxError`."""
-    deleted, given = deleted_in(candidate), shipped_lines(candidate)
+    code, shipped = deleted_code_of(candidate), shipped_lines(candidate)
     hits: list[tuple[str, str, tuple[str, ...]]] = []
     own = recover(candidate)
     if own.succeeded:
         hits.append(("", own.total.level or "L3", own.total.where))
     for leak in leaks:
         with workspace(candidate.bench, candidate.edits("shipped")) as place, place.open() as session:
-            pieces = [_piece("the trajectory", leak.output), *_decoded(session, leak)]
-        found: Recovered = judge(deleted, pieces, lambda: given)
+            items = [_item("the trajectory", leak.output), *_read_again(session, leak)]
+        found = score(code, items, lambda: shipped)
         if found.leaks:
             hits.append((leak.leak_id, found.level, found.where))
-    return Rescanned(instance_id=candidate.instance_id, hits=tuple(hits))
+    return Rescanned(instance_id=candidate.task.instance_id, hits=tuple(hits))
 
 
 def quarantine(leak: Leak, instance_id: str, level: str, places: Sequence[str], now: str) -> Quarantine:
@@ -126,22 +126,22 @@ def quarantine(leak: Leak, instance_id: str, level: str, places: Sequence[str], 
     )
 
 
-def _decoded(session: Session, leak: Leak) -> list[Piece]:
+def _read_again(session: Session, leak: Leak) -> list[RecoveredItem]:
     """What the decoder prints in this workspace, and what lies at the places it read."""
-    pieces = []
+    items = []
     if leak.decoder:
         argv = ["/bin/sh", "-c", 'command -v bash >/dev/null && exec bash -c "$0"; exec sh -c "$0"', leak.decoder]
         done = session.exec(argv, timeout_s=DECODER_S, cwd=REPO)
-        pieces.append(_piece("its command", (done.stdout + b"\n" + done.stderr).decode(errors="replace")))
+        items.append(_item("its command", (done.stdout + b"\n" + done.stderr).decode(errors="replace")))
     for path in leak.places:
         if path.startswith("/"):
             try:
                 data = session.get(path)[:MAX_BYTES]
             except (OSError, SandboxError):  # not there, or no file
                 continue
-            pieces.append(_piece(path, printable(data) if b"\0" in data else data.decode(errors="replace")))
-    return pieces
+            items.append(_item(path, printable(data) if b"\0" in data else data.decode(errors="replace")))
+    return items
 
 
-def _piece(where: str, text: str) -> Piece:
-    return Piece(strategy="rescan", kind="text", where=where, text=text)
+def _item(where: str, text: str) -> RecoveredItem:
+    return RecoveredItem(strategy="rescan", kind="text", where=where, text=text)

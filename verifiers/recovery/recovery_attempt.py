@@ -1,7 +1,7 @@
 """One attempt at recovering deleted code: all strategies in one sandbox, exactly as an agent gets it.
 
-The programs travel on the interpreter's standard input and live in memory, so that nothing of ours lies in the sandbox.
-What comes back was written by strangers' machines: bounded, parsed, never run.
+The strategies' programs are sent to the interpreter's standard input and stay in memory, so that no file of excise is
+in the sandbox. Their report is untrusted: its size is limited, it is parsed, and nothing of it is run.
 """
 
 from __future__ import annotations
@@ -26,11 +26,15 @@ MODULES = (
     "hidden_texts",
     "all_strategies",
 )
-"""In the order in which they import each other."""
-SECONDS = 60.0
-"""Wall seconds after which no further strategy begins."""
+"""Modules of :data:`INSIDE`, in the order in which they import each other."""
+STRATEGIES_S = 60.0
+"""Wall seconds after which no further strategy is started."""
+THOROUGH_FACTOR = 5
+"""So many times longer for a thorough attempt, which also reads the system's files."""
 GRACE_S = 120.0
-MAX_LINE = 1 << 20
+"""Further wall seconds for the strategy that runs then, and for the report."""
+MAX_LINE_BYTES = 1 << 20
+"""Longer lines of the report are dropped."""
 
 _START = """
 import json, sys, types
@@ -50,15 +54,15 @@ _load(json.loads(%r), json.loads(%r))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Piece:
-    """One thing that a strategy brought back."""
+class RecoveredItem:
+    """One text or code object that a strategy found."""
 
     strategy: str
-    """Which one."""
+    """Name of the strategy."""
     kind: str
     """``text``, ``code`` (of a code object: shape and marshalled bytes) or ``note``."""
     where: str
-    """Where it lay, inside the sandbox."""
+    """Where it was found, inside the sandbox."""
     text: str
     """The text; the qualified name of a code object."""
     shape: dict[str, Any] = field(default_factory=dict)
@@ -70,82 +74,94 @@ class Piece:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Attempt:
-    """What came out of one sandbox."""
+class RecoveryAttempt:
+    """The report of all strategies from one sandbox."""
 
-    pieces: tuple[Piece, ...]
-    """All that was found."""
+    items: tuple[RecoveredItem, ...]
+    """Everything that was found."""
     seconds: dict[str, float]
-    """Strategy to wall seconds, for those that ended."""
+    """Strategy to wall seconds, for those that finished."""
     problems: dict[str, str]
-    """Strategy to what kept it from its end."""
+    """Strategy to the error that ended it early; ``all`` if the report is incomplete."""
     completed: Completed
-    """The command itself."""
+    """Exit code, output and cost of the command."""
     finished: bool
-    """All strategies were tried, to the last line of the report."""
+    """Every strategy was tried: the report has its last line."""
     num_files: int = 0
-    """Files that were listed."""
+    """Files that the strategies listed."""
     bytes_read: int = 0
-    """Bytes that were read."""
+    """Bytes that they read."""
+
+    def items_by_strategy(self) -> dict[str, list[RecoveredItem]]:
+        """The items of each strategy that found something."""
+        found: dict[str, list[RecoveredItem]] = {}
+        for item in self.items:
+            found.setdefault(item.strategy, []).append(item)
+        return found
 
 
-def attempt(
-    session: Session,
-    symbols: Sequence[str],
-    *,
-    distribution: str,
-    packages: Sequence[str] = (),
-    only: Sequence[str] = (),
-    thorough: bool = False,
-    first: str = "",
-) -> Attempt:
-    """Run the strategies (``only`` some, by name) against the removed ``symbols``.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StrategyOptions:
+    """What the strategies are told beside the names of the removed symbols."""
 
-    ``thorough`` reads the system's files as well. ``first`` is a shell line that runs before, in the same command.
-    Raises :class:`excise.errors.SandboxError` if the sandbox itself fails.
-    """
+    distribution: str
+    """Name of the project's distribution."""
+    packages: Sequence[str] = ()
+    """Its import names."""
+    only: Sequence[str] = ()
+    """Names of the strategies to run; empty for all."""
+    thorough: bool = False
+    """Read the system's files as well."""
+    shell_prefix: str = ""
+    """A shell line to run before, in the same command (tests plant things to find)."""
+
+
+def run_strategies(session: Session, symbols: Sequence[str], options: StrategyOptions) -> RecoveryAttempt:
+    """Run the strategies against the removed ``symbols``. Raises :class:`SandboxError` if the sandbox itself fails."""
     nonce = uuid.uuid4().hex
-    seconds = SECONDS * (5 if thorough else 1)
+    seconds = STRATEGIES_S * (THOROUGH_FACTOR if options.thorough else 1)
     order = {
         "symbols": list(symbols),
         "repo": REPO,
-        "distribution": distribution,
-        "packages": list(packages),
-        "only": list(only),
-        "thorough": thorough,
+        "distribution": options.distribution,
+        "packages": list(options.packages),
+        "only": list(options.only),
+        "thorough": options.thorough,
         "seconds": seconds,
         "nonce": nonce,
     }
     sources = [(name, (INSIDE / f"{name}.py").read_text(encoding="utf-8")) for name in MODULES]
     program = _START % (json.dumps(sources), json.dumps(order))
     python = [f"{ENV}/bin/python", "-I", "-S", "-B", "-"]
-    argv = python if not first else ["/bin/sh", "-c", f"{first}\nexec {' '.join(python)}"]
+    argv = python
+    if options.shell_prefix:
+        argv = ["/bin/sh", "-c", f"{options.shell_prefix}\nexec {' '.join(python)}"]
     done = session.exec(argv, timeout_s=seconds + GRACE_S, stdin=program.encode(), cwd=REPO)
-    return _read(done, nonce)
+    return _parsed_report(done, nonce)
 
 
-def _read(done: Completed, nonce: str) -> Attempt:
-    pieces, seconds, problems = [], {}, {}
+def _parsed_report(done: Completed, nonce: str) -> RecoveryAttempt:
+    items, seconds, problems = [], {}, {}
     last: dict[str, Any] = {}
     for line in done.stdout.split(b"\n"):
         try:
-            said = json.loads(line) if line and len(line) <= MAX_LINE else None
+            event = json.loads(line) if line and len(line) <= MAX_LINE_BYTES else None
         except (ValueError, RecursionError):
             continue
-        if not isinstance(said, dict):
+        if not isinstance(event, dict):
             continue
-        if "ended" in said:
-            seconds[str(said["ended"])] = _number(said.get("seconds"))
-            if said.get("problem"):
-                problems[str(said["ended"])] = str(said["problem"])[:300]
-        elif said.get("done") == nonce:
-            last = said
-        elif isinstance(piece := _piece(said), Piece):
-            pieces.append(piece)
+        if "ended" in event:
+            seconds[str(event["ended"])] = _number(event.get("seconds"))
+            if event.get("problem"):
+                problems[str(event["ended"])] = str(event["problem"])[:300]
+        elif event.get("done") == nonce:
+            last = event
+        elif (item := _item(event)) is not None:
+            items.append(item)
     if not last:
         problems["all"] = done.stderr.decode(errors="replace")[-300:] or f"ended with {done.rc}"
-    return Attempt(
-        pieces=tuple(pieces),
+    return RecoveryAttempt(
+        items=tuple(items),
         seconds=seconds,
         problems=problems,
         completed=done,
@@ -155,13 +171,14 @@ def _read(done: Completed, nonce: str) -> Attempt:
     )
 
 
-def _piece(said: dict[str, Any]) -> Piece | None:
+def _item(event: dict[str, Any]) -> RecoveredItem | None:
+    """The item that a line of the report describes; ``None`` if a field has the wrong type."""
     names = ("strategy", "kind", "where", "text", "code", "magic")
-    texts = {name: said.get(name, "") for name in names}
-    shape = said.get("shape", {})
+    texts = {name: event.get(name, "") for name in names}
+    shape = event.get("shape", {})
     if not all(isinstance(text, str) for text in texts.values()) or not isinstance(shape, dict):
         return None
-    return Piece(**texts, shape=shape)
+    return RecoveredItem(**texts, shape=shape)
 
 
 def _number(value: object) -> float:

@@ -1,6 +1,6 @@
-"""How much of the deleted code an attempt recovered, measured by content.
+"""How much of the deleted code a recovery attempt found, measured by content.
 
-Lines count when they are telling: longer than a word or two, and nowhere in the tree that the agent is given anyway.
+A line counts when it is distinctive (longer than an idiom) and is not in the shipped tree, which the agent has anyway.
 """
 
 from __future__ import annotations
@@ -14,45 +14,48 @@ from typing import Any
 
 from excise.deleters.part_deleters import PART
 from excise.verifiers.recovery.inside.bytecode import functions, shape
-from excise.verifiers.recovery.recovery_attempt import Piece
+from excise.verifiers.recovery.recovery_attempt import RecoveredItem
 
 MIN_CHARS = 10
-"""Shorter lines are idioms: ``else:``, ``return x``."""
+"""Characters that make a line distinctive; shorter ones are idioms such as ``else:`` or ``return x``."""
 MIN_LINES = 3
-"""So many lines must be recovered before their share means anything."""
+"""Lines that must be found before their share means anything."""
 LEAKING_SHARE = 0.5
-LIKE_SHAPE = 0.7
-"""Code objects of one function, compiled by different interpreters, share this much of names and constants."""
-MIN_TOKENS = 5
-_EDGES = " \t>|+#"
+"""Share of the distinctive lines from which on a find is source text (level L4)."""
+SAME_CODE_SHARE = 0.7
+"""Share of names and constants (intersection over union) from which on two code objects are the same function: one
+function compiled by different interpreters shares this much."""
+MIN_CODE_NAMES = 5
+"""Names and constants that a function needs to be told from others by them."""
+_LINE_MARKS = " \t>|+#"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Deleted:
-    """What there was to recover."""
+class DeletedCode:
+    """The code that there is to recover."""
 
     lines: frozenset[str]
-    """Telling lines, normalised; docstrings and comments apart."""
+    """Distinctive lines, normalised, without docstrings and comments."""
     shapes: Mapping[str, frozenset[str]]
-    """Qualified name to the names, arguments and constants of its code object."""
+    """Symbol id to the names, arguments and constants of its code object."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Recovered:
-    """What one strategy got, or all of them together."""
+class RecoveryScore:
+    """How much of the deleted code one strategy found, or all of them together."""
 
     share: float = 0.0
-    """Share of the telling lines."""
+    """Share of the distinctive lines, 0 to 1."""
     num_lines: int = 0
-    """Their number."""
+    """Number of distinctive lines."""
     shapes: tuple[str, ...] = ()
-    """Functions whose code objects were recovered."""
+    """Functions whose code objects were found."""
     where: tuple[str, ...] = ()
-    """Where it lay, the best places first; at most five."""
+    """Where they were found, the most productive places first; at most five."""
 
     @property
     def level(self) -> str:
-        """``L4`` source text, ``L3`` byte code, ``L1`` scattered lines, or nothing."""
+        """``L4`` source text, ``L3`` byte code, ``L1`` scattered lines; empty for nothing."""
         if self.share >= LEAKING_SHARE and self.num_lines >= MIN_LINES:
             return "L4"
         if self.shapes:
@@ -61,67 +64,69 @@ class Recovered:
 
     @property
     def leaks(self) -> bool:
-        """L3 or worse."""
+        """Level L3 or L4."""
         return self.level in {"L3", "L4"}
 
 
-def normal(line: str) -> str:
+def normalised_line(line: str) -> str:
     """A line as it is compared: white space folded, marks of diffs and comments at its beginning dropped."""
-    return " ".join(line.lstrip(_EDGES).split())
+    return " ".join(line.lstrip(_LINE_MARKS).split())
 
 
-def lines_of(text: str) -> set[str]:
-    """Normalised lines of a text that are long enough to mean something."""
-    return {line for raw in text.splitlines() if len(line := normal(raw)) >= MIN_CHARS}
+def distinctive_lines(text: str) -> set[str]:
+    """Normalised lines of a text with at least :data:`MIN_CHARS` characters."""
+    return {line for raw in text.splitlines() if len(line := normalised_line(raw)) >= MIN_CHARS}
 
 
-def deleted_of(text: Iterable[tuple[str, str]], modules: Mapping[str, str]) -> Deleted:
-    """What was deleted: ``text`` by symbol id, and the untouched source of each module it was in."""
+def deleted_code(text: Iterable[tuple[str, str]], modules: Mapping[str, str]) -> DeletedCode:
+    """The deleted code: ``text`` by symbol id, and the untouched source of each module that it was in."""
     found: set[str] = set()
     shapes: dict[str, frozenset[str]] = {}
     for symbol, source in text:
-        found |= lines_of(_without_docstrings(source))
+        found |= distinctive_lines(_without_docstrings(source))
         path, _, qualname = symbol.removesuffix(PART).partition("::")
-        for name, tokens in _shapes(modules.get(path, "")).items():
-            if (not qualname or name == qualname or name.startswith(f"{qualname}.")) and len(tokens) >= MIN_TOKENS:
+        for name, tokens in _code_shapes(modules.get(path, "")).items():
+            if (not qualname or name == qualname or name.startswith(f"{qualname}.")) and len(tokens) >= MIN_CODE_NAMES:
                 shapes[f"{path}::{name}"] = tokens
-    return Deleted(lines=frozenset(found), shapes=shapes)
+    return DeletedCode(lines=frozenset(found), shapes=shapes)
 
 
-def judge(deleted: Deleted, pieces: Iterable[Piece], given: Callable[[], set[str]]) -> Recovered:
-    """What the pieces hold of the deleted code; ``given`` are the lines of the tree as shipped, asked for if needed."""
-    pieces = list(pieces)
-    held = [(piece, deleted.lines & lines_of(piece.text)) for piece in pieces if piece.kind == "text"]
-    if any(lines for _, lines in held):
-        free = given()
-        held = [(piece, lines - free) for piece, lines in held]
-        telling = deleted.lines - free
-    else:
-        telling = deleted.lines
-    lines = frozenset().union(*(lines for _, lines in held))
-    codes = [(piece, name) for piece in pieces if piece.kind == "code" if (name := _like(piece, deleted.shapes))]
-    best = sorted((item for item in held if item[1]), key=lambda item: -len(item[1]))
-    places = [piece.where for piece, _ in codes] + [piece.where for piece, _ in best]
-    return Recovered(
-        share=round(len(lines) / len(telling), 3) if telling else 0.0,
+def score(code: DeletedCode, items: Iterable[RecoveredItem], remaining: Callable[[], set[str]]) -> RecoveryScore:
+    """How much of the deleted code the items hold.
+
+    ``remaining`` returns the distinctive lines of the shipped tree, which do not count; it is called only if needed.
+    """
+    items = list(items)
+    by_item = [(item, code.lines & distinctive_lines(item.text)) for item in items if item.kind == "text"]
+    counted = code.lines
+    if any(lines for _, lines in by_item):
+        shipped = remaining()
+        by_item = [(item, lines - shipped) for item, lines in by_item]
+        counted = code.lines - shipped
+    lines = frozenset().union(*(lines for _, lines in by_item))
+    codes = [(item, name) for item in items if item.kind == "code" if (name := _same_function(item, code.shapes))]
+    best = sorted((pair for pair in by_item if pair[1]), key=lambda pair: -len(pair[1]))
+    places = [item.where for item, _ in codes] + [item.where for item, _ in best]
+    return RecoveryScore(
+        share=round(len(lines) / len(counted), 3) if counted else 0.0,
         num_lines=len(lines),
         shapes=tuple(sorted({name for _, name in codes})),
         where=tuple(dict.fromkeys(places))[:5],
     )
 
 
-def _like(piece: Piece, shapes: Mapping[str, frozenset[str]]) -> str:
-    """The deleted function that a recovered code object is; empty if none."""
-    tokens = _tokens(piece.shape)
+def _same_function(item: RecoveredItem, shapes: Mapping[str, frozenset[str]]) -> str:
+    """The deleted function that a recovered code object is; empty if it is none of them."""
+    tokens = _names_and_constants(item.shape)
     for symbol, wanted in shapes.items():
         name = symbol.partition("::")[2]
-        same = name == piece.text or name.rpartition(".")[2] == piece.text
-        if same and tokens and len(tokens & wanted) / len(tokens | wanted) >= LIKE_SHAPE:
+        same_name = item.text in {name, name.rpartition(".")[2]}
+        if same_name and tokens and len(tokens & wanted) / len(tokens | wanted) >= SAME_CODE_SHARE:
             return symbol
     return ""
 
 
-def _tokens(values: Mapping[str, Any]) -> frozenset[str]:
+def _names_and_constants(values: Mapping[str, Any]) -> frozenset[str]:
     found = []
     for kind in ("varnames", "names", "consts"):
         part = values.get(kind, [])
@@ -129,19 +134,20 @@ def _tokens(values: Mapping[str, Any]) -> frozenset[str]:
     return frozenset(found)
 
 
-def _shapes(source: str) -> dict[str, frozenset[str]]:
+def _code_shapes(source: str) -> dict[str, frozenset[str]]:
+    """Qualified name to names and constants, for every function of a module; empty if this Python cannot compile it."""
     try:
         code = compile(source, "module", "exec", dont_inherit=True)
     except (SyntaxError, ValueError, RecursionError, MemoryError):  # written for another interpreter
         return {}
     assert isinstance(code, CodeType)
-    return {name: _tokens(shape(inner)) for name, inner in functions(code)}
+    return {name: _names_and_constants(shape(inner)) for name, inner in functions(code)}
 
 
 def _without_docstrings(source: str) -> str:
-    """The text without comments' lines and docstrings, as far as it can be parsed."""
+    """The text without comment lines and docstrings; unchanged if it cannot be parsed."""
     lines = textwrap.dedent(source).splitlines()
-    gone = {number for number, line in enumerate(lines) if line.lstrip().startswith("#")}
+    dropped = {number for number, line in enumerate(lines) if line.lstrip().startswith("#")}
     try:
         tree = ast.parse("\n".join(lines))
     except (SyntaxError, ValueError, RecursionError, MemoryError):
@@ -150,5 +156,5 @@ def _without_docstrings(source: str) -> str:
         if isinstance(node, (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)) and node.body:
             first = node.body[0]
             if isinstance(first, ast.Expr) and isinstance(first.value, ast.Constant) and first.end_lineno:
-                gone |= set(range(first.lineno - 1, first.end_lineno))
-    return "\n".join(line for number, line in enumerate(lines) if number not in gone)
+                dropped |= set(range(first.lineno - 1, first.end_lineno))
+    return "\n".join(line for number, line in enumerate(lines) if number not in dropped)

@@ -21,7 +21,7 @@ from excise.protocols.grading_protocol import CallBook, Canaries, GradedRun, Gra
 from excise.protocols.language_protocol import CoverageRequest, Language, TestRunRequest
 from excise.protocols.sandbox_protocol import Capabilities, Completed, Mount, Policy, Sandbox, Session
 from excise.protocols.source_protocol import Fetched, Source
-from excise.protocols.task_protocols import Deleter, Exporter, Gate, GateReport
+from excise.protocols.task_protocols import Deleter, Exporter, Gate, GateReport, NamedClaim
 
 __all__ = [
     "CallBook",
@@ -42,6 +42,7 @@ __all__ = [
     "Language",
     "Module",
     "Mount",
+    "NamedClaim",
     "Policy",
     "Sandbox",
     "Session",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 from excise.protocols.codebase_protocol import Codebase
 from excise.types import (
@@ -50,14 +50,26 @@ class GateReport:
         return all(v.outcome.value == "PASSED" for v in self.verdicts)
 
 
-class Gate(Protocol):
-    """One condition that a task must meet, proved by execution. The subject is ``verifiers.candidate.Candidate``."""
+class NamedClaim(Protocol):
+    """What a verdict row says of the check that made it."""
 
     name: str
+    """Stored name, for example ``g5_f2p_fail``: it never changes."""
     claim: str
+    """The condition as a sentence; the row's detail where it holds."""
 
-    def check(self, candidate: object) -> GateReport:
-        """Prove or refute the claim in fresh sandboxes."""
+
+Candidate_contra = TypeVar("Candidate_contra", contravariant=True)
+
+
+class Gate(NamedClaim, Protocol[Candidate_contra]):
+    """One condition that a task must meet, proved by execution. The subject is ``verifiers.candidate.Candidate``."""
+
+    def check(self, candidate: Candidate_contra, /) -> GateReport:
+        """Prove or refute the claim in fresh sandboxes.
+
+        Raises :class:`SandboxError` where the infrastructure fails, and nothing is decided.
+        """
         ...
 
 

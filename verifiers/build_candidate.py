@@ -1,0 +1,123 @@
+"""From a settled deletion to a complete task: divide its tests, write the problem statement, make the record."""
+
+from __future__ import annotations
+
+from excise.deleters.patches.git_patches import unified
+from excise.deleters.statement.problem_statement import write_statement
+from excise.types import Difficulty, Status, Task, content_id
+from excise.verifiers.candidate import Candidate, PlannedDeletion, Rejected, SplitDeletion, not_passing
+from excise.verifiers.settle import require_gradable
+
+
+def split_tests(plan: PlannedDeletion) -> SplitDeletion:
+    """Divide the trusted tests of a settled deletion. Raises :class:`Rejected` if none may be graded.
+
+    FAIL_TO_PASS: tests that fail without the code, and with a stub that raises in its place; the second condition
+    drops tests that fail only because their file no longer imports. PASS_TO_PASS: tests that pass on the shipped tree,
+    and hidden ones that pass even without the code. Both hold only tests in files that graders restore: in others, a
+    solution may leave a test out or write another in its place.
+    """
+    dependent = require_gradable(plan)
+    if any(not patch for _, patch in plan.deletion.stub_patches):
+        raise Rejected("The code is no more than an empty stand-in for itself.", reason="empty_solution_passes")
+    deleted_run = plan.run("deleted", ids=dependent)
+    stub_run = plan.run("raise", ids=dependent) if plan.deletion.stub_patches else deleted_run
+    fail_deleted, fail_stubbed = not_passing(deleted_run, dependent), not_passing(stub_run, dependent)
+    failing = [t for t in dependent if t in fail_deleted and t in fail_stubbed]
+    if not failing:
+        raise Rejected("Every hidden test passes without the code.", reason="no_fail_to_pass", run=deleted_run)
+    fail_to_pass = tuple(t for t in failing if plan.is_gradable(t))
+    if not fail_to_pass:
+        raise Rejected(
+            f"Only tests in files that a solution may change fail without this code, first {failing[0]}.",
+            reason="only_uncounted_tests",
+            run=deleted_run,
+        )
+    shipped = plan.run("shipped").statuses()
+    visible = {t for t in plan.bench.trusted if shipped.get(t) is Status.PASSED}
+    indifferent = {t for t in plan.hidden & plan.bench.trusted if t not in fail_deleted}
+    return SplitDeletion(
+        trees=plan.trees,
+        trusted=plan.trusted,
+        exposed=plan.exposed,
+        fail_to_pass=fail_to_pass,
+        pass_to_pass=tuple(sorted(t for t in (visible | indifferent) - set(failing) if plan.is_gradable(t))),
+        ungradable=tuple(t for t in failing if not plan.is_gradable(t)),
+    )
+
+
+def build_candidate(split: SplitDeletion) -> Candidate:
+    """The candidate with its task's record; all of it follows from sources, deletion and test runs."""
+    bench = split.bench
+    statement, interface = write_statement(
+        bench.codebase,
+        split.deletion,
+        bench.repo,
+        split.fail_to_pass,
+        bench.settings.visibility,
+        documents=bench.documents,
+    )
+    return Candidate(
+        trees=split.trees,
+        trusted=split.trusted,
+        exposed=split.exposed,
+        fail_to_pass=split.fail_to_pass,
+        pass_to_pass=split.pass_to_pass,
+        ungradable=split.ungradable,
+        task=_task(split, statement, interface),
+    )
+
+
+def _task(split: SplitDeletion, statement: str, interface: str) -> Task:
+    bench, deletion, repo = split.bench, split.deletion, split.bench.repo
+    shipped_tree = bench.tree_hash(split.edits("shipped"))
+    short = repo.repo.rpartition("/")[2].lower()
+    return Task(
+        instance_id=f"{short}__{content_id('task', repo.tree, shipped_tree, bench.settings.visibility)[:12]}",
+        repo=repo.repo,
+        base_commit=repo.base_commit,
+        tree=repo.tree,
+        shipped_tree=shipped_tree,
+        language=repo.language,
+        version=repo.version,
+        patch=_reversed_patch(split, deletion.source_patch),
+        test_patch=_reversed_patch(split, deletion.hide_patch),
+        deletion_patch=deletion.source_patch + deletion.hide_patch,
+        problem_statement=statement,
+        interface=interface,
+        fail_to_pass=split.fail_to_pass,
+        pass_to_pass=split.pass_to_pass,
+        hidden=tuple(sorted(split.hidden & bench.trusted)),
+        env_id=bench.prepared.environment.env_id,
+        visibility=bench.settings.visibility,
+        difficulty=_difficulty(split),
+        deleter=deletion.deleter,
+        feature_id=deletion.feature.feature_id,
+        removed=deletion.removed,
+        created_at=repo.created_at,
+    )
+
+
+def _difficulty(split: SplitDeletion) -> Difficulty:
+    deletion, symbols = split.deletion, split.bench.codebase.symbols()
+    removed = [symbols[s] for s in deletion.removed if s in symbols]
+    return Difficulty(
+        kind=deletion.feature.kind,
+        tier=deletion.feature.tier if deletion.deleter == "remove" else 0,
+        loc=sum(s.loc for s in removed),
+        num_files=len(split.edits("deleted")),
+        num_symbols=len(deletion.removed),
+        fan_in=deletion.feature.fan_in,
+        complexity=sum(s.complexity for s in removed),
+        num_f2p=len(split.fail_to_pass),
+        num_p2p=len(split.pass_to_pass),
+    )
+
+
+def _reversed_patch(split: SplitDeletion, patch: str) -> str:
+    """The patch that undoes ``patch``: of the sources, the gold patch; of the tests, the test patch."""
+    bench = split.bench
+    edits = bench.edits_of(patch)
+    base: dict[str, bytes | None] = {**dict.fromkeys(edits), **bench.read(list(edits))}
+    executable = {path for path in edits if (bench.root / path).stat().st_mode & 0o100}
+    return unified(edits, base, dict.fromkeys(executable, 0o100755))

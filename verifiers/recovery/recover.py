@@ -1,0 +1,105 @@
+"""The recovery agent on one task: run the strategies, score what they found, and try a patch made of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+
+from excise.types import Status
+from excise.verifiers.agent_workspace import workspace
+from excise.verifiers.candidate import Candidate, PlannedDeletion
+from excise.verifiers.recovery.reconstruction import reconstruction
+from excise.verifiers.recovery.recovery_attempt import RecoveryAttempt, StrategyOptions, run_strategies
+from excise.verifiers.recovery.scoring import (
+    MIN_LINES,
+    DeletedCode,
+    RecoveryScore,
+    deleted_code,
+    distinctive_lines,
+    score,
+)
+from excise.verifiers.workbench import Edits
+
+MIN_PATCH_SHARE = 0.2
+"""Share of the distinctive lines from which on a patch is built and tried, whether or not that much is a leak."""
+MAX_PATCH_TESTS = 30
+"""FAIL_TO_PASS tests that are run on such a patch."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Recovery:
+    """What the recovery agent got out of one task."""
+
+    attempt: RecoveryAttempt
+    """What the strategies reported."""
+    by_strategy: dict[str, RecoveryScore]
+    """Score of each strategy that found something."""
+    total: RecoveryScore
+    """Score of all strategies together."""
+    passing: tuple[str, ...] = ()
+    """FAIL_TO_PASS tests that pass with a patch made of what was found."""
+
+    @property
+    def succeeded(self) -> bool:
+        """Source text or byte code came back, or enough to make a hidden test pass."""
+        return self.total.leaks or bool(self.passing)
+
+
+def recover(candidate: Candidate, *, thorough: bool = False) -> Recovery:
+    """Attack one task's workspace and score the outcome; ``thorough`` reads the system's files as well.
+
+    Raises :class:`SandboxError`.
+    """
+    bench = candidate.bench
+    options = StrategyOptions(
+        distribution=bench.repo.repo.rpartition("/")[2], packages=bench.recipe.packages, thorough=thorough
+    )
+    with workspace(bench, candidate.edits("shipped")) as place, place.open() as session:
+        attempt = run_strategies(session, candidate.deletion.removed, options)
+    bench.spent = bench.spent.plus(attempt.completed.cpu_s, attempt.completed.wall_s)
+    return scored(candidate, attempt)
+
+
+def scored(candidate: Candidate, attempt: RecoveryAttempt) -> Recovery:
+    """The scores of an attempt; where enough was found, a patch is built of it and its tests are run."""
+    code = deleted_code_of(candidate)
+    remaining = cache(lambda: shipped_lines(candidate))
+    by_strategy = {name: score(code, items, remaining) for name, items in attempt.items_by_strategy().items()}
+    total = score(code, attempt.items, remaining)
+    passing: tuple[str, ...] = ()
+    if total.leaks or (total.share >= MIN_PATCH_SHARE and total.num_lines >= MIN_LINES):
+        edits = reconstruction(candidate, code, attempt.items)
+        passing = _passing_tests(candidate, edits) if edits else ()
+    return Recovery(
+        attempt=attempt,
+        by_strategy={name: found for name, found in by_strategy.items() if found.level},
+        total=total,
+        passing=passing,
+    )
+
+
+def deleted_code_of(plan: PlannedDeletion) -> DeletedCode:
+    """What a deletion removed, in the form that scoring compares."""
+    modules = plan.bench.codebase.modules
+    paths = {symbol.partition("::")[0] for symbol in plan.deletion.removed}
+    sources = {path: modules[path].source.decode(errors="replace") for path in paths if path in modules}
+    return deleted_code(plan.deletion.text, sources)
+
+
+def shipped_lines(plan: PlannedDeletion) -> set[str]:
+    """Distinctive lines of every text file of the shipped tree."""
+    bench, edits = plan.bench, plan.edits("shipped")
+    found: set[str] = set()
+    for path in {*bench.paths, *edits}:
+        file = bench.root / path
+        data = edits[path] if path in edits else file.read_bytes() if file.is_file() else None
+        if data and b"\0" not in data[:4096]:
+            found |= distinctive_lines(data.decode(errors="replace"))
+    return found
+
+
+def _passing_tests(candidate: Candidate, edits: Edits) -> tuple[str, ...]:
+    """FAIL_TO_PASS tests that pass on the tree with ``edits``, run in a fresh sandbox."""
+    ids = candidate.fail_to_pass[:MAX_PATCH_TESTS]
+    statuses = candidate.bench.run(edits, ids=ids).statuses()
+    return tuple(test for test in ids if statuses.get(test) is Status.PASSED)

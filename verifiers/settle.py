@@ -1,0 +1,181 @@
+"""Settling a deletion: widen or shrink it until every test passes that does not need the feature.
+
+Coverage predicts which tests need the feature. Running the shipped tree shows what it missed: tests that fail join the
+hidden ones (they need the feature in a way that no executed line shows). If they become too many, the deletion is
+shrunk by delta debugging to its largest part that leaves everything else green.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+from excise.deleters.all_deleters import get as get_deleter
+from excise.deleters.delta_debugging import largest_clean
+from excise.errors import DeletionRefused
+from excise.protocols import Deleter
+from excise.types import Deletion, Feature, TestRun, Visibility, Worker, content_id
+from excise.verifiers.candidate import DeletionTrees, PlannedDeletion, Rejected, not_passing
+from excise.verifiers.gates.no_leaks import copies_of, problem_of, reason_of
+from excise.verifiers.workbench import QUICK_SUITE_S, Workbench
+
+MAX_WIDENINGS = 3
+"""Times that failing tests are added to the hidden ones before the deletion is shrunk."""
+MAX_SHRINK_RUNS = 8
+"""Parts of a feature that delta debugging may try."""
+
+
+def settle(bench: Workbench, feature: Feature, deleter_name: str) -> PlannedDeletion:
+    """A deletion after which every visible trusted test passes that does not need the feature.
+
+    Raises :class:`Rejected` and :class:`DeletionRefused`.
+    """
+    deleter = get_deleter(deleter_name)
+    plan = _plan(bench, deleter, feature, _whole_functions(bench, feature.tests))
+    if copies := copies_of(plan):
+        raise Rejected(problem_of(copies), reason=reason_of(copies))
+    max_hidden = int(len(bench.trusted) * bench.settings.max_f2p_share)
+    for _ in range(MAX_WIDENINGS):
+        run, failing = _run_shipped(plan)
+        if not failing:
+            return plan
+        wider = _whole_functions(bench, [*plan.hidden, *plan.exposed, *failing])
+        if len(wider) > max_hidden or len(failing) > 2 * len(feature.tests) + 10:
+            return _shrink(plan, feature, failing, run)
+        only = frozenset(plan.deletion.removed) & set(feature.symbols)
+        plan = _plan(bench, deleter, feature, wider, only=only)
+    run, failing = _run_shipped(plan)
+    return _shrink(plan, feature, failing, run) if failing else plan
+
+
+def require_gradable(plan: PlannedDeletion) -> list[str]:
+    """The tests that may need the feature. Raises :class:`Rejected` unless a grade may ask for one of them."""
+    dependent = plan.dependent_tests
+    if not dependent:
+        raise Rejected("No trusted test needs this code.", reason="no_fail_to_pass")
+    if not any(map(plan.is_gradable, dependent)):
+        raise Rejected(
+            f"Only tests in files that a solution may change need this code, first {dependent[0]}.",
+            reason="only_uncounted_tests",
+        )
+    return dependent
+
+
+def _plan(
+    bench: Workbench,
+    deleter: Deleter,
+    feature: Feature,
+    hide: frozenset[str],
+    *,
+    only: frozenset[str] | None = None,
+) -> PlannedDeletion:
+    """A deletion of the feature that hides the tests ``hide``, named as the test runner names them."""
+    deletion = deleter.delete(bench.codebase, feature, only=only, hide=hide)
+    if bench.settings.visibility is Visibility.TESTS:
+        deletion = _with_tests_visible(deletion)
+    hidden = _whole_functions(bench, deletion.hidden)
+    deletion = replace(deletion, hidden=tuple(sorted(hidden)))
+    return PlannedDeletion(
+        trees=DeletionTrees(bench=bench, deletion=deletion),
+        trusted=bench.trusted,
+        exposed=(hide & bench.trusted) - hidden,
+    )
+
+
+def _with_tests_visible(deletion: Deletion) -> Deletion:
+    """The same deletion with no test hidden: those that need the feature fail in the shipped tree."""
+    parts = deletion.deleter, deletion.deleter_version, deletion.source_patch
+    return replace(deletion, deletion_id=content_id("deletion", *parts, ""), hide_patch="", hidden=())
+
+
+def _whole_functions(bench: Workbench, tests: Iterable[str]) -> frozenset[str]:
+    """All parameters of the test functions among ``tests``: a function is hidden whole or not at all.
+
+    The id of a class stands for all of its tests.
+    """
+    stems = {test.partition("[")[0] for test in tests}
+
+    def is_meant(test: str) -> bool:
+        parts = test.partition("[")[0].split("::")
+        return any("::".join(parts[:end]) in stems for end in range(2, len(parts) + 1))
+
+    return frozenset(test for test in bench.baseline.durations if is_meant(test) or test.partition("[")[0] in stems)
+
+
+def _run_shipped(plan: PlannedDeletion) -> tuple[TestRun, list[str]]:
+    """A run of the shipped tree, and the trusted visible tests that do not pass.
+
+    Where the suite is long, the tests nearest to the deletion are run first, and only if they pass the others.
+    """
+    bench, expected_failures = plan.bench, plan.hidden | plan.exposed
+    if bench.baseline.suite_s() > QUICK_SUITE_S:
+        near = bench.near(plan.hidden, list(plan.edits("shipped")))
+        if near:
+            run = plan.run("shipped", ids=near)
+            failing = [t for t in not_passing(run, near) if t not in expected_failures]
+            if failing or run.worker is not Worker.OK:
+                return _require_ended(run), failing
+        _require_needed(plan)
+    run = _require_ended(plan.run("shipped"))
+    return run, [t for t in not_passing(run, sorted(bench.trusted)) if t not in expected_failures]
+
+
+def _require_needed(plan: PlannedDeletion) -> None:
+    """Before a long run: raise :class:`Rejected` if every test that may need the feature passes without it."""
+    dependent = require_gradable(plan)
+    if not not_passing(plan.run("deleted", ids=dependent), dependent):
+        raise Rejected("No trusted test needs this code.", reason="no_fail_to_pass")
+
+
+def _require_ended(run: TestRun) -> TestRun:
+    if run.worker is not Worker.OK:
+        raise Rejected(
+            f"The tests of the shipped tree did not end: {run.worker}.", reason=f"shipped_{run.worker}", run=run
+        )
+    return run
+
+
+def _shrink(plan: PlannedDeletion, feature: Feature, failing: list[str], run: TestRun) -> PlannedDeletion:
+    """The largest part of the feature that leaves everything else green. Raises :class:`Rejected` if there is none."""
+    broken = f"{len(failing)} other tests fail without it, first {failing[0]}"
+    if run.collect_errors:
+        broken += f"; {run.collect_errors[0][0]} cannot be collected: {run.collect_errors[0][1]}"
+    elif not run.finished:
+        broken += f"; the runner gave up: {run.detail.strip()[-300:]}"
+    if len(feature.symbols) < 2:
+        raise Rejected(f"{broken}.", reason="breaks_other_tests")
+    bench, deleter = plan.bench, get_deleter(plan.deletion.deleter)
+    tried: dict[frozenset[str], PlannedDeletion] = {}
+
+    def is_clean(symbols: frozenset[str]) -> bool:
+        part = _part_of(feature, bench, symbols)
+        if not symbols or not part.tests:
+            return False
+        try:
+            hide = _whole_functions(bench, part.tests)
+            tried[symbols] = _plan(bench, deleter, part, hide, only=symbols)
+            return not _run_shipped(tried[symbols])[1]
+        except (DeletionRefused, Rejected):
+            return False
+
+    best = largest_clean(feature.symbols, is_clean, MAX_SHRINK_RUNS)
+    if not best or best not in tried:
+        raise Rejected(f"{broken}; no part of it can go alone.", reason="breaks_other_tests")
+    return tried[best]
+
+
+def _part_of(feature: Feature, bench: Workbench, symbols: frozenset[str]) -> Feature:
+    """The feature reduced to some of its symbols, with the tests that execute them."""
+    coverage = bench.prepared.coverage
+    assert coverage is not None, "features are found in a coverage map"
+    numbers = {n for s in symbols for n in coverage.by_symbol.get(s, ())}
+    tests = tuple(sorted(t for n in numbers if (t := coverage.tests[n]) in bench.trusted))
+    records = [bench.codebase.symbols()[s] for s in symbols]
+    return replace(
+        feature,
+        symbols=tuple(sorted(symbols)),
+        entry=tuple(s for s in feature.entry if s in symbols) or tuple(sorted(symbols)),
+        tests=tests,
+        loc=sum(s.loc for s in records),
+        complexity=sum(s.complexity for s in records),
+    )
