@@ -3,27 +3,23 @@
 from __future__ import annotations
 
 import re
-import shlex
 from collections.abc import Iterator
 
-_CALL = re.compile(
-    r"(?:^|[\s;&|(])(?:coverage\s+run\s+(?:-[\w-]+(?:=\S+)?\s+)*-m\s+pytest|(?:python3?\s+)?-m\s+pytest|pytest|py\.test)"
-    r"(?=[\s;&|)]|$)([^;&|\n]*)"
-)
-_NOT_CALLED = re.compile(r"pip3?\s+install|apt(-get)?\s+install|conda\s+install|poetry\s+add|\becho\b")
+from excise.system.shell_syntax import parse_shell
+
+_PLACEHOLDER = re.compile(r"\$\{\{.*?\}\}|\{posargs:?[^}]*\}|(?<!\$)\{[^}]*\}|\[\]")
+"""What continuous integration and tox fill in before a shell reads the script."""
+_INSTALLS = re.compile(r"\b(?:pip3?|apt|apt-get|conda) install\b|\bpoetry add\b|^echo\b")
+_SHELL = re.compile(r"(?:.*/)?(?:ba|da|z)?sh")
 
 
 def pytest_commands(script: str) -> Iterator[tuple[str, ...]]:
-    """Arguments of every call of pytest in a shell script; what a shell would have to fill in is left out."""
-    for part in re.split(r"\n|;|&&|\|\|?", re.sub(r"\$\{\{.*?\}\}", " ", script)):
-        match = _CALL.search(part)
-        if match and not _NOT_CALLED.search(part):
-            yield tuple(word for word in _split(match[1]) if not re.search(r"[${}<>`*]", word))
-
-
-def _split(text: str) -> list[str]:
-    plain = re.sub(r"\$\{\{.*?\}\}|\{posargs:?[^}]*\}|\{[^}]*\}|\[\]", " ", text)
-    try:
-        return shlex.split(plain, comments=True)
-    except ValueError:
-        return plain.split()
+    """Arguments of every call of pytest in a shell script; words that a shell would have to expand are left out."""
+    for command in parse_shell(_PLACEHOLDER.sub(" ", script)):
+        texts = [word.text for word in command.words]
+        if texts and _SHELL.fullmatch(texts[0]) and any(re.fullmatch(r"-[a-z]*c", option) for option in texts[1:-1]):
+            yield from pytest_commands(texts[-1])
+        elif not _INSTALLS.search(" ".join(texts)):
+            place = next((n for n, text in enumerate(texts) if text.rpartition("/")[2] in {"pytest", "py.test"}), None)
+            if place is not None:
+                yield tuple(word.text for word in command.words[place + 1 :] if not word.is_expanded)

@@ -132,6 +132,11 @@ def test_broken_automation_says_nothing(tmp_path: Path, text: str) -> None:
         ("    pytest {posargs:tests} -k 'a and b'", [("-k", "a and b")]),
         ("pip install pytest pytest-cov", []),
         ("poetry run pytest; tox", [()]),
+        ("pip install -e . && pytest -m 'not slow' > log 2>&1", [("-m", "not slow")]),
+        ("bash -c 'cd kit && pytest tests -q' | tee log", [("tests", "-q")]),
+        ("pytest $OPTIONS tests/*.py -k 'a*' \"$(ls)\"", [("-k", "a*")]),
+        ("if ! FOO=1 sudo pytest -x; then\n  cat <<EOF\npytest failed\nEOF\nfi", [("-x",)]),
+        ("pytest \\\n  -x \\\n  tests # all of them", [("-x", "tests")]),
     ],
 )
 def test_calls_of_pytest(script: str, calls: list[tuple[str, ...]]) -> None:

@@ -1,4 +1,4 @@
-"""Patches are applied by git alone: the host's configuration changes no result, and a git that hangs decides nothing."""
+"""Patches are applied by git alone: the host's configuration changes no result, and a hang decides nothing."""
 
 from __future__ import annotations
 

@@ -7,20 +7,20 @@ from __future__ import annotations
 
 import ast
 import re
-import shlex
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-MAX_SCRIPT = 200_000
-_HEREDOC = re.compile(r"<<-?\s*(['\"]?)([A-Za-z_][A-Za-z0-9_]*)\1")
-_SEPARATORS = frozenset(
-    {";", "&&", "||", "|", "&", "(", ")", "{", "}", "\n", "|&", ";;", "do", "then", "else", "if", "!"}
-)
-_WRAPPERS = frozenset(
+from excise.system.shell_syntax import ShellCommand, parse_shell
+
+MAX_NESTED_SHELLS = 3
+"""Shells inside each other (``bash -c "sh -c …"``) that are taken apart."""
+_LAUNCHERS = frozenset(
     {"sudo", "env", "time", "nohup", "exec", "command", "xargs", "timeout", "nice", "stdbuf", "builtin"}
 )
-_SEARCHING = frozenset({"grep", "egrep", "fgrep", "rg", "ag", "sed", "awk", "gawk", "jq", "zipgrep"})
-_GIVES_PATTERN = re.compile(r"-[a-zA-Z]*[ef]$|--(?:regexp|file|expression)(?:=|$)")
+"""Programs that start the program named by their arguments."""
+_SEARCHERS = frozenset({"grep", "egrep", "fgrep", "rg", "ag", "sed", "awk", "gawk", "jq", "zipgrep"})
+"""Programs whose first argument is a pattern or a script, unless an option gives it."""
+_PATTERN_OPTION = re.compile(r"-[a-zA-Z]*[ef]$|--(?:regexp|file|expression)(?:=|$)")
 _ASSIGNMENT = re.compile(r"[A-Za-z_][A-Za-z0-9_]*=")
 _PYTHON = re.compile(r"(?:.*/)?(?:python[0-9.]*|pypy[0-9.]*|ipython)")
 _SHELL = re.compile(r"(?:.*/)?(?:ba|da|z)?sh")
@@ -31,7 +31,7 @@ class Program:
     """One simple command."""
 
     argv: tuple[str, ...]
-    """Name and arguments, wrappers such as ``sudo`` and assignments apart."""
+    """Name and arguments, without launchers such as ``sudo`` and assignments; empty for a redirection alone."""
     writes: tuple[str, ...] = ()
     """Files that its output is redirected into."""
 
@@ -42,19 +42,19 @@ class Program:
 
     @property
     def files(self) -> tuple[str, ...]:
-        """Arguments that are no options, and not the pattern or script that searching programs begin with."""
-        if self.name not in _SEARCHING:
+        """Arguments that are neither options nor the pattern or script of a searching program."""
+        if self.name not in _SEARCHERS:
             return tuple(word for word in self.argv[1:] if not word.startswith("-"))
         words: list[str] = []
-        given = skipped = False
+        has_pattern = takes_value = False
         for word in self.argv[1:]:
-            if not skipped and _GIVES_PATTERN.match(word):
-                given, skipped = True, "=" not in word
-            elif skipped or word.startswith("-"):
-                skipped = False
+            if not takes_value and _PATTERN_OPTION.match(word):
+                has_pattern, takes_value = True, "=" not in word
+            elif takes_value or word.startswith("-"):
+                takes_value = False
             else:
                 words.append(word)
-        return tuple(words if given else words[1:])
+        return tuple(words if has_pattern else words[1:])
 
 
 @dataclass(slots=True)
@@ -62,86 +62,36 @@ class Script:
     """A shell script, taken apart."""
 
     programs: list[Program] = field(default_factory=list)
-    """Simple commands, in order; those of nested shells, too."""
+    """Simple commands in order, including those of nested shells."""
     python: list[ast.Module] = field(default_factory=list)
-    """Code given to an interpreter with ``-c`` or on its standard input."""
+    """Python code given to an interpreter with ``-c`` or on its standard input."""
 
 
 def parsed(text: str, depth: int = 0) -> Script:
-    """Take a script apart."""
+    """Take a script apart; ``depth`` shells are around it."""
     script = Script()
-    text, bodies = _without_heredocs(text[:MAX_SCRIPT].replace("\\\n", " "))
-    for line in text.split("\n"):
-        for program in _programs(line):
-            script.programs.append(program)
-            code = _given_code(program)
-            if code is not None:
-                _add_python(script, code)
-            elif _SHELL.fullmatch(program.argv[0]) and "-c" in _options(program) and depth < 3:
-                words = [w for w in program.argv[1:] if not w.startswith("-")]
-                inner = parsed(words[0], depth + 1) if words else Script()
-                script.programs += inner.programs
-                script.python += inner.python
-    for reader, body in bodies:
-        if any(_PYTHON.fullmatch(word) for word in reader.split()):
-            _add_python(script, body)
-        elif any(_SHELL.fullmatch(word) for word in reader.split()) and depth < 3:
-            inner = parsed(body, depth + 1)
-            script.programs += inner.programs
-            script.python += inner.python
+    for command in parse_shell(text):
+        argv = _without_launchers([word.text for word in command.words])
+        writes = tuple(file for redirection in command.redirections if (file := redirection.written_file))
+        if not argv and not writes:
+            continue
+        program = Program(tuple(argv), writes)
+        script.programs.append(program)
+        for code in _python_code(program, command):
+            _add_python(script, code)
+        for inner in _inner_scripts(program, command) if depth < MAX_NESTED_SHELLS else ():
+            nested = parsed(inner, depth + 1)
+            script.programs += nested.programs
+            script.python += nested.python
     return script
 
 
-def _without_heredocs(text: str) -> tuple[str, list[tuple[str, str]]]:
-    """The script without the bodies of its here documents, and those with the line that reads them."""
-    kept: list[str] = []
-    bodies: list[tuple[str, str]] = []
-    lines = iter(text.split("\n"))
-    for line in lines:
-        kept.append(_HEREDOC.sub("", line))
-        for match in _HEREDOC.finditer(line):
-            body = []
-            for inner in lines:
-                if inner.strip() == match[2]:
-                    break
-                body.append(inner)
-            bodies.append((line[: match.start()], "\n".join(body)))
-    return "\n".join(kept), bodies
-
-
-def _programs(line: str) -> Iterator[Program]:
-    lexer = shlex.shlex(line, posix=True, punctuation_chars="();<>|&")
-    lexer.whitespace_split = True
-    lexer.commenters = "#"
-    try:
-        words = list(lexer)
-    except ValueError:  # an open quote: the line is part of a longer string
-        return
-    argv: list[str] = []
-    writes: list[str] = []
-    into = ""
-    for word in [*words, ";"]:
-        if into:
-            if into.startswith(">") and not (into == ">&" and word.isdigit()):
-                writes.append(word)
-            into = ""
-        elif word in _SEPARATORS or set(word) <= set("();|&"):
-            if stripped := _unwrapped(argv):
-                yield Program(tuple(stripped), tuple(writes))
-            argv, writes = [], []
-        elif word in {">", ">>", ">|", "<", "<<<", ">&", "&>"}:
-            into = word.replace("&>", ">")
-            argv = argv[:-1] if argv and argv[-1] in {"0", "1", "2"} else argv  # 2>&1: a descriptor, no argument
-        else:
-            argv.append(word)
-
-
-def _unwrapped(argv: list[str]) -> list[str]:
-    """Without assignments and programs that only start others."""
+def _without_launchers(argv: list[str]) -> list[str]:
+    """The words without assignments and launchers, whose options and durations go with them."""
     while argv:
         if _ASSIGNMENT.match(argv[0]):
             argv = argv[1:]
-        elif argv[0].rpartition("/")[2] in _WRAPPERS:
+        elif argv[0].rpartition("/")[2] in _LAUNCHERS:
             argv = argv[1:]
             while argv and (argv[0].startswith("-") or argv[0].replace(".", "").rstrip("smh").isdigit()):
                 argv = argv[1:]
@@ -150,19 +100,28 @@ def _unwrapped(argv: list[str]) -> list[str]:
     return argv
 
 
-def _options(program: Program) -> set[str]:
-    """Short options one by one: ``-lc`` is ``-l`` and ``-c``."""
-    short = [word for word in program.argv[1:] if re.fullmatch(r"-[a-zA-Z]+", word)]
-    return {f"-{letter}" for word in short for letter in word[1:]}
-
-
-def _given_code(program: Program) -> str | None:
-    if not _PYTHON.fullmatch(program.argv[0]):
-        return None
+def _python_code(program: Program, command: ShellCommand) -> Iterator[str]:
+    """Code that a command gives to a Python interpreter."""
+    if not program.argv or not _PYTHON.fullmatch(program.argv[0]):
+        return
     for place, word in enumerate(program.argv[1:-1], 1):
         if re.fullmatch(r"-[a-zA-Z]*c", word):
-            return program.argv[place + 1]
-    return None
+            yield program.argv[place + 1]
+            break
+    if command.stdin is not None:
+        yield command.stdin
+
+
+def _inner_scripts(program: Program, command: ShellCommand) -> Iterator[str]:
+    """Scripts that a command gives to a shell."""
+    if not program.argv or not _SHELL.fullmatch(program.argv[0]):
+        return
+    short_options = "".join(word[1:] for word in program.argv[1:] if re.fullmatch(r"-[a-zA-Z]+", word))
+    words = [word for word in program.argv[1:] if not word.startswith("-")]
+    if "c" in short_options and words:
+        yield words[0]
+    if command.stdin is not None:
+        yield command.stdin
 
 
 def _add_python(script: Script, code: str) -> None:
@@ -173,7 +132,7 @@ def _add_python(script: Script, code: str) -> None:
 
 
 def calls(tree: ast.AST) -> Iterator[tuple[str, ast.Call]]:
-    """(dotted name, call) of every call of a name that the code itself imports or that is built in."""
+    """(dotted name, call) for every call of a built-in, or of a name that the code imports."""
     names: dict[str, str] = {}
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
