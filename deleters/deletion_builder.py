@@ -1,8 +1,9 @@
-"""From planned files to a :class:`~excise.types.Deletion`."""
+"""Shared by all deleters: which symbols to delete, and the :class:`~excise.types.Deletion` made from edited files."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 
 from excise.deleters.edits.byte_edits import apply_edits
 from excise.deleters.edits.empty_bodies import (
@@ -32,18 +33,18 @@ _SAFE_DUNDERS = frozenset(
     )
     for name in line.split()
 )
-"""Special methods without which a class still works: only what the method itself offers is gone."""
+"""Special methods that can be deleted: without them, only the operation that they implement is missing."""
 
 
 def as_python(codebase: object) -> PythonCodebase:
-    """The codebase, if these deleters understand it."""
+    """The codebase as a Python codebase. Raises :class:`DeletionRefused` for other languages."""
     if not isinstance(codebase, PythonCodebase):
         raise DeletionRefused("this deleter understands Python codebases only", reason="unsupported_language")
     return codebase
 
 
 def wanted_symbols(codebase: PythonCodebase, feature: Feature, only: frozenset[str] | None) -> list[Symbol]:
-    """The symbols to delete, those inside of others left out. Raises :class:`DeletionRefused`."""
+    """The symbols to delete, without those that lie inside others. Raises :class:`DeletionRefused`."""
     ids = [s for s in feature.symbols if only is None or s in only]
     unknown = [s for s in ids if s not in codebase.symbols()]
     if unknown or not ids:
@@ -75,7 +76,7 @@ def _check(codebase: PythonCodebase, symbol: Symbol) -> None:
 
 # ------------------------------------------------------------------------------------------ patches
 def results(plans: Iterable[FilePlan]) -> dict[str, tuple[bytes, bytes | None]]:
-    """Path to (before, after) of every file that changes."""
+    """Path to content before and after (``None``: deleted) of every file that changes."""
     changed: dict[str, tuple[bytes, bytes | None]] = {}
     for plan in plans:
         after = plan.result() if plan.is_changed else plan.source
@@ -84,24 +85,34 @@ def results(plans: Iterable[FilePlan]) -> dict[str, tuple[bytes, bytes | None]]:
     return changed
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EditedFiles:
+    """The files that a deleter changed, and what it removed from them."""
+
+    changed: Mapping[str, tuple[bytes, bytes | None]]
+    """Path to content before and after; ``None`` for a deleted file."""
+    removed: Iterable[str]
+    """Ids of the removed or stubbed symbols."""
+    hidden: Iterable[str]
+    """Ids of the tests that are no longer visible."""
+    text: Iterable[tuple[str, str]]
+    """Symbol ids and their deleted source text."""
+    stubs_of: Iterable[str]
+    """Ids of the symbols whose bodies the stub patches empty."""
+
+
 def build_deletion(
-    codebase: PythonCodebase,
-    feature: Feature,
-    *,
-    name: str,
-    version: int,
-    changed: Mapping[str, tuple[bytes, bytes | None]],
-    removed: Iterable[str],
-    hidden: Iterable[str],
-    text: Iterable[tuple[str, str]],
-    stubs_of: Iterable[str],
+    codebase: PythonCodebase, feature: Feature, files: EditedFiles, *, name: str, version: int
 ) -> Deletion:
-    """The record with its patches. Raises :class:`DeletionRefused` for files that no text patch can carry."""
-    sources = {p: v for p, v in changed.items() if not codebase.is_test(p)}
-    tests = {p: v for p, v in changed.items() if codebase.is_test(p)}
+    """The deletion with its patches, by the deleter of this name and version.
+
+    Raises :class:`DeletionRefused` for files that a text patch cannot represent.
+    """
+    sources = {p: v for p, v in files.changed.items() if not codebase.is_test(p)}
+    tests = {p: v for p, v in files.changed.items() if codebase.is_test(p)}
     try:
         source_patch, hide_patch = _patch(codebase, sources), _patch(codebase, tests)
-        stubs = stub_patches(codebase, stubs_of)
+        stubs = stub_patches(codebase, files.stubs_of)
     except PatchError as error:
         raise DeletionRefused(str(error), reason=error.reason) from error
     if not source_patch:
@@ -113,9 +124,9 @@ def build_deletion(
         deleter_version=version,
         source_patch=source_patch,
         hide_patch=hide_patch,
-        removed=tuple(sorted(set(removed))),
-        hidden=tuple(sorted(set(hidden))),
-        text=tuple(dict.fromkeys(text)),
+        removed=tuple(sorted(set(files.removed))),
+        hidden=tuple(sorted(set(files.hidden))),
+        text=tuple(dict.fromkeys(files.text)),
         stub_patches=stubs,
     )
 
@@ -126,9 +137,9 @@ def _patch(codebase: PythonCodebase, changed: Mapping[str, tuple[bytes, bytes | 
 
 
 def stub_patches(codebase: PythonCodebase, symbol_ids: Iterable[str]) -> tuple[tuple[str, str], ...]:
-    """Patches from the base tree that leave only signatures: see :data:`EMPTY`.
+    """For each kind of empty body (:data:`EMPTY`), its name and a patch from the base tree that leaves only signatures.
 
-    A class without methods keeps its header only. A patch is empty where nothing is left to empty.
+    A class without methods keeps only its header. A patch is empty if there is no body to replace.
     """
     ids = list(symbol_ids)
     symbols = [f for f in functions_of(codebase, ids) if not is_overload(f)] + bare_classes(codebase, ids)
@@ -138,7 +149,7 @@ def stub_patches(codebase: PythonCodebase, symbol_ids: Iterable[str]) -> tuple[t
 def stubbed(
     codebase: PythonCodebase, symbols: Iterable[Symbol], kind: str, *, keep_docstring: bool
 ) -> dict[str, tuple[bytes, bytes | None]]:
-    """Path to (before, after) with the bodies of functions and of classes without methods emptied."""
+    """Path to content before and after replacing the bodies of functions, and of classes without methods."""
     by_path: dict[str, list[Symbol]] = {}
     for symbol in symbols:
         by_path.setdefault(symbol.path, []).append(symbol)
@@ -153,13 +164,13 @@ def stubbed(
 
 
 def source_text(codebase: PythonCodebase, symbol: Symbol) -> str:
-    """A definition as it stands in its file, decorators and docstring included."""
+    """Source text of a definition, with its decorators and docstring."""
     source = codebase.modules[symbol.path].source
     return source[symbol.start : symbol.end].decode("utf-8", "replace")
 
 
 def with_members(codebase: PythonCodebase, symbols: Iterable[Symbol], wanted: Iterable[str]) -> set[str]:
-    """Ids of removed symbols, of their groups, and of the wanted ones inside of them."""
+    """Ids of removed symbols, of all definitions with their names, and of the ``wanted`` symbols inside them."""
     found: set[str] = set()
     for symbol in symbols:
         found.update(codebase.group(symbol.symbol_id) if symbol.kind is not SymbolKind.MODULE else [symbol.symbol_id])

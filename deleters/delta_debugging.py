@@ -1,4 +1,4 @@
-"""Delta debugging: the largest part of a deletion that is still clean."""
+"""Delta debugging: find a large part of a deletion that breaks nothing else."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ T = TypeVar("T", bound=Hashable)
 def largest_clean(items: Sequence[T], is_clean: Callable[[frozenset[T]], bool], budget: int) -> frozenset[T]:
     """A large subset of ``items`` for which ``is_clean`` holds; empty if none was found.
 
-    Asks at most ``budget`` times and never twice about the same subset; never about the empty one.
-    Starts with everything; then takes out ever smaller pieces, as Zeller's ddmin does, until what is
-    left is clean (or a single piece is); at last tries to put back each item that was left out. If
-    every subset of a clean set is clean and the budget suffices, no single item can be added to the
-    answer. The order of the questions depends only on the order of ``items``.
+    ``is_clean`` is called at most ``budget`` times, never twice for one subset, and never for the empty set. The search
+    begins with all items; then it leaves out smaller and smaller chunks, as in Zeller's ddmin, until the rest (or one
+    chunk alone) is clean; at the end it tries to add each item that was left out. If every subset of a clean set is
+    clean and the budget suffices, no single item can be added to the result. The order of the calls depends only on the
+    order of ``items``.
     """
     search = _Search(is_clean, budget)
     ordered = list(dict.fromkeys(items))
     kept = _first_clean(ordered, search)
     for item in ordered:
-        if item not in kept and search.ask(kept | {item}):
+        if item not in kept and search.check(kept | {item}):
             kept = kept | {item}
     return kept
 
@@ -32,8 +32,8 @@ class _Search(Generic[T]):
         self._left = budget
         self._known: dict[frozenset[T], bool] = {}
 
-    def ask(self, subset: frozenset[T]) -> bool:
-        """Whether the subset is clean; ``False`` once the budget is spent."""
+    def check(self, subset: frozenset[T]) -> bool:
+        """Whether the subset is clean, cached; ``False`` once the budget is spent."""
         if subset not in self._known:
             if self._left <= 0 or not subset:
                 return False
@@ -48,7 +48,7 @@ def _first_clean(items: list[T], search: _Search[T]) -> frozenset[T]:
     while size:
         chunks = [frozenset(items[i : i + size]) for i in range(0, len(items), size)]
         for candidate in [*(everything - c for c in chunks), *chunks]:
-            if search.ask(candidate):
+            if search.check(candidate):
                 return candidate
         size = 0 if size == 1 else -(-size // 2)
     return frozenset()

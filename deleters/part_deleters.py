@@ -1,7 +1,8 @@
-"""The deleters ``line`` and ``expression``: the lowest rungs of the ladder, where next to nothing is missing.
+"""The deleters ``line`` and ``expression``, which remove parts of functions and make the easiest tasks.
 
-``line`` empties functions whose body is one statement. ``expression`` leaves the body: one of its ``return`` statements
-becomes one that raises. Both are made for tasks whose tests stay in sight, and work with hidden ones as well.
+``line`` replaces the body of functions that consist of one statement. ``expression`` keeps the body, but for one
+``return`` statement, which becomes one that raises. Both are meant for tasks with visible tests, and also work with
+hidden tests.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from collections.abc import Iterator, Sequence
 
 from tree_sitter import Node
 
-from excise.deleters.deletion_builder import as_python, build_deletion, wanted_symbols
+from excise.deleters.deletion_builder import EditedFiles, as_python, build_deletion, wanted_symbols
 from excise.deleters.edits.byte_edits import Edit, apply_edits
 from excise.deleters.edits.empty_bodies import functions_of, is_abstract, is_overload
 from excise.deleters.edits.file_plan import check_parses
@@ -21,16 +22,16 @@ from excise.extractors.python.analysis.grammar import DEFINITIONS, docstring_nod
 from excise.protocols import Codebase
 from excise.types import Deletion, Feature, Symbol
 
-STAND_IN = b"raise NotImplementedError"
-"""Not ``return ...``: that is true, and a test that asks for something true would pass."""
-PART = "#expression"
-"""Marks the id of a symbol of which only a part was deleted."""
+PLACEHOLDER = b"raise NotImplementedError"
+"""Replaces the deleted code. ``return ...`` would return a true value, with which some tests pass."""
+EXPRESSION_SUFFIX = "#expression"
+"""Suffix of the id of a symbol of which only an expression was deleted."""
 _SIMPLE = frozenset(
     {"return_statement", "expression_statement", "raise_statement", "assert_statement", "delete_statement"}
 )
 _EMPTY = frozenset({"...", "NotImplemented", "raise NotImplementedError", "raise NotImplementedError()"})
-_PLAIN = frozenset({"identifier", "none", "true", "false", "integer", "float", "string", "ellipsis"})
-"""What is returned so often that it says nothing."""
+_TRIVIAL = frozenset({"identifier", "none", "true", "false", "integer", "float", "string", "ellipsis"})
+"""Node types of return values that are too common to be worth a task."""
 
 
 class Line(Stub):
@@ -47,7 +48,7 @@ class Line(Stub):
         only: frozenset[str] | None = None,
         hide: frozenset[str] = frozenset(),
     ) -> Deletion:
-        """See :class:`excise.protocols.Deleter`; refuses functions with more in them than one statement."""
+        """See :class:`excise.protocols.Deleter`; refuses functions with more than one statement."""
         python = as_python(codebase)
         for function in _functions(python, feature, only):
             body = _body(python, function)
@@ -57,7 +58,7 @@ class Line(Stub):
 
 
 class Expression:
-    """Replaces a ``return`` by a statement that raises: of several, the one in which most is written."""
+    """Replaces the ``return`` with the longest expression of a function by a statement that raises."""
 
     name = "expression"
     version = 1
@@ -70,47 +71,44 @@ class Expression:
         only: frozenset[str] | None = None,
         hide: frozenset[str] = frozenset(),
     ) -> Deletion:
-        """See :class:`excise.protocols.Deleter`; refuses functions that return nothing of interest, or do no more."""
+        """See :class:`excise.protocols.Deleter`; refuses functions without such an expression, or with nothing else."""
         python = as_python(codebase)
         functions = _functions(python, feature, only)
         if len(functions) != 1:
             raise DeletionRefused("more than one function", reason="not_one_function")
         (function,) = functions
-        node, source = returned(python, function), _source(python, function)
+        node, source = returned_expression(python, function), _source(python, function)
         if node is None or node.parent is None:
             raise DeletionRefused(f"{function.symbol_id}: returns no expression", reason="no_expression")
         whole = node.parent
         if _body(python, function)[0].start_byte == whole.start_byte:
             raise DeletionRefused(f"{function.symbol_id}: returns, and does no more", reason="one_statement")
-        after = apply_edits(source, [Edit(whole.start_byte, whole.end_byte, STAND_IN)])
+        after = apply_edits(source, [Edit(whole.start_byte, whole.end_byte, PLACEHOLDER)])
         check_parses(function.path, source, after)
         tests, hidden = without_tests(python, feature, hide)
-        return build_deletion(
-            python,
-            feature,
-            name=self.name,
-            version=self.version,
+        files = EditedFiles(
             changed={function.path: (source, after), **tests},
             removed=[function.symbol_id],
             hidden=hidden,
-            text=[(f"{function.symbol_id}{PART}", text(node, source))],
+            text=[(f"{function.symbol_id}{EXPRESSION_SUFFIX}", text(node, source))],
             stubs_of=[function.symbol_id],
         )
+        return build_deletion(python, feature, files, name=self.name, version=self.version)
 
 
-def returned(codebase: PythonCodebase, function: Symbol) -> Node | None:
-    """The longest expression that a function returns, the last one of equals; ``None`` if all are trivial."""
+def returned_expression(codebase: PythonCodebase, function: Symbol) -> Node | None:
+    """The longest expression that a function returns (the last one of that length); ``None`` if all are trivial."""
     found = [
         value
-        for node in _own(_body(codebase, function))
+        for node in _nodes_below(_body(codebase, function))
         if node.type == "return_statement" and node.named_children
-        if (value := node.named_children[0]).type not in _PLAIN
+        if (value := node.named_children[0]).type not in _TRIVIAL
     ]
     return max(reversed(found), key=lambda node: node.end_byte - node.start_byte, default=None)
 
 
 def _functions(codebase: PythonCodebase, feature: Feature, only: frozenset[str] | None) -> list[Symbol]:
-    """The function that a feature is entered by. Raises :class:`DeletionRefused`."""
+    """The functions that are entries of a feature. Raises :class:`DeletionRefused`."""
     symbols = wanted_symbols(codebase, feature, only)
     entries = [symbol.symbol_id for symbol in symbols if symbol.symbol_id in feature.entry]
     if not all(codebase.symbols()[entry].is_callable for entry in entries):
@@ -126,7 +124,7 @@ def _source(codebase: PythonCodebase, function: Symbol) -> bytes:
 
 
 def _body(codebase: PythonCodebase, function: Symbol) -> list[Node]:
-    """Statements of a function behind its docstring."""
+    """Statements of a function after its docstring."""
     root = parse_tree(_source(codebase, function)).root_node
     node = root.descendant_for_byte_range(function.body_start, function.body_start)
     while node is not None and not (node.type == "function_definition" and node.end_byte == function.end):
@@ -138,8 +136,8 @@ def _body(codebase: PythonCodebase, function: Symbol) -> list[Node]:
     return body[1:] if docstring is not None else body
 
 
-def _own(nodes: Sequence[Node]) -> Iterator[Node]:
-    """Nodes below these in order of the source, what stands in functions and classes inside left out."""
+def _nodes_below(nodes: Sequence[Node]) -> Iterator[Node]:
+    """Nodes below ``nodes`` in the order of the source, without those of nested functions and classes."""
     stack = list(reversed(nodes))
     while stack:
         node = stack.pop()

@@ -1,8 +1,9 @@
-"""The deleter ``remove``: definitions go, with everything that would break without them at import time."""
+"""The deleter ``remove``: deletes definitions, and everything that could not be imported without them."""
 
 from __future__ import annotations
 
 from excise.deleters.deletion_builder import (
+    EditedFiles,
     as_python,
     build_deletion,
     results,
@@ -10,8 +11,8 @@ from excise.deleters.deletion_builder import (
     wanted_symbols,
     with_members,
 )
+from excise.deleters.references.dependent_removal import DependentRemover
 from excise.deleters.references.entry_points import without_entry_points
-from excise.deleters.references.follower import Follower
 from excise.deleters.references.hide_tests import TestHider
 from excise.deleters.references.unused_code import drop_unused_imports
 from excise.errors import DeletionRefused
@@ -21,7 +22,7 @@ from excise.types import Deletion, Feature, Symbol, SymbolKind
 
 
 class Remove:
-    """Deletes functions, methods, classes and modules; formatting elsewhere stays byte-identical."""
+    """Deletes functions, methods, classes and modules; all other bytes of the files stay the same."""
 
     name = "remove"
     version = 1
@@ -46,39 +47,36 @@ class _Removal:
         self.feature = feature
         self.hide = hide
         self.wanted = wanted_symbols(codebase, feature, only)
-        self.follower = Follower(codebase, on_test=lambda symbol: self.hider.note(symbol, hide))
-        self.hider = TestHider(codebase, self.follower)
+        self.remover = DependentRemover(codebase, on_test=lambda symbol: self.hider.record_removed(symbol, hide))
+        self.hider = TestHider(codebase, self.remover)
 
     def run(self) -> Deletion:
         self._check_packages()
         self.hider.hide(self.hide)
         for symbol in self.wanted:
-            self.follower.remove_symbol(symbol)
-        self.follower.run()
+            self.remover.remove_symbol(symbol)
+        self.remover.run()
         self.hider.clean_up()
-        for path in sorted(self.follower.plans):
+        for path in sorted(self.remover.plans):
             if not self.codebase.is_test(path):
-                drop_unused_imports(self.follower.plans[path], self.follower.uses)
-        changed = results(self.follower.plans.values())
-        gone = [*self.wanted, *(s for s in self.follower.trace.symbols if not self.codebase.is_test(s.path))]
-        aliases = [a for a in self.follower.trace.aliases if not self.codebase.is_test(a[0].partition("::")[0])]
+                drop_unused_imports(self.remover.plans[path], self.remover.uses)
+        changed = results(self.remover.plans.values())
+        gone = [*self.wanted, *(s for s in self.remover.removed.symbols if not self.codebase.is_test(s.path))]
+        aliases = [a for a in self.remover.removed.aliases if not self.codebase.is_test(a[0].partition("::")[0])]
         removed = with_members(self.codebase, gone, self.feature.symbols)
         for path, after in without_entry_points(self.codebase.manifests, *self._lost_names(gone)).items():
             changed[path] = (self.codebase.manifests[path], after)
-        return build_deletion(
-            self.codebase,
-            self.feature,
-            name=Remove.name,
-            version=Remove.version,
+        files = EditedFiles(
             changed=changed,
             removed=[*removed, *(a for a, _ in aliases)],
             hidden=[*self.hider.hidden, *self._hidden_doctests(gone)],
             text=[*self._texts(gone), *aliases],
             stubs_of=[s.symbol_id for s in gone],
         )
+        return build_deletion(self.codebase, self.feature, files, name=Remove.name, version=Remove.version)
 
     def _check_packages(self) -> None:
-        """The ``__init__`` of a package goes only with all of its modules."""
+        """Refuse to delete the ``__init__`` of a package some of whose modules stay."""
         whole = {s.path for s in self.wanted if s.kind is SymbolKind.MODULE}
         for path in sorted(whole):
             if path.endswith("__init__.py"):
@@ -97,7 +95,7 @@ class _Removal:
         return modules, {(name_of(s.path), s.name) for s in gone if s.qualname and "." not in s.qualname}
 
     def _hidden_doctests(self, gone: list[Symbol]) -> list[str]:
-        """Doctests that lie in a docstring that goes."""
+        """The hidden doctests in docstrings of removed symbols."""
         found: list[str] = []
         for test_id in self.hide:
             path, _, dotted = test_id.partition("::")

@@ -1,10 +1,10 @@
-"""The deleter ``stub``: bodies go, signatures and docstrings stay."""
+"""The deleter ``stub``: replaces bodies; signatures and docstrings stay."""
 
 from __future__ import annotations
 
-from excise.deleters.deletion_builder import as_python, build_deletion, results, stubbed, wanted_symbols
+from excise.deleters.deletion_builder import EditedFiles, as_python, build_deletion, results, stubbed, wanted_symbols
 from excise.deleters.edits.empty_bodies import functions_of, is_abstract, is_overload
-from excise.deleters.references.follower import Follower
+from excise.deleters.references.dependent_removal import DependentRemover
 from excise.deleters.references.hide_tests import TestHider
 from excise.errors import DeletionRefused
 from excise.extractors.python.analysis.codebase import PythonCodebase
@@ -33,32 +33,29 @@ class Stub:
         if not functions:
             raise DeletionRefused("no function with a body to empty", reason="nothing_to_stub")
         tests, hidden = without_tests(python, feature, hide)
-        return build_deletion(
-            python,
-            feature,
-            name=self.name,
-            version=self.version,
+        files = EditedFiles(
             changed={**stubbed(python, functions, "raise", keep_docstring=True), **tests},
             removed=[f.symbol_id for f in functions],
             hidden=hidden,
             text=[(f.symbol_id, body_of(python, f)) for f in functions],
             stubs_of=wanted,
         )
+        return build_deletion(python, feature, files, name=self.name, version=self.version)
 
 
 def without_tests(
     codebase: PythonCodebase, feature: Feature, hide: frozenset[str]
 ) -> tuple[dict[str, tuple[bytes, bytes | None]], set[str]]:
-    """Test files, before and after, and the ids that are hidden, where all names in the sources stay."""
-    follower = Follower(codebase, on_test=lambda _: None)
-    hider = TestHider(codebase, follower)
+    """Hide tests where no name in the sources is removed: test files before and after, and the ids of hidden tests."""
+    remover = DependentRemover(codebase, on_test=lambda _: None)
+    hider = TestHider(codebase, remover)
     hider.hide(hide or frozenset(feature.tests))
-    follower.run()
+    remover.run()
     hider.clean_up()
-    return {p: v for p, v in results(follower.plans.values()).items() if codebase.is_test(p)}, hider.hidden
+    return {p: v for p, v in results(remover.plans.values()).items() if codebase.is_test(p)}, hider.hidden
 
 
 def body_of(codebase: PythonCodebase, symbol: Symbol) -> str:
-    """The code of a function behind its docstring."""
+    """The code of a function after its docstring."""
     source = codebase.modules[symbol.path].source
     return source[symbol.code_start : symbol.end].decode("utf-8", "replace")

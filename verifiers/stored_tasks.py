@@ -6,7 +6,7 @@ import re
 from typing import cast
 
 from excise.deleters.deletion_builder import stub_patches
-from excise.deleters.part_deleters import PART, returned
+from excise.deleters.part_deleters import EXPRESSION_SUFFIX, returned_expression
 from excise.extractors.python.analysis.codebase import PythonCodebase
 from excise.types import Deletion, Feature, Symbol, Task
 from excise.verifiers.candidate import Candidate, DeletionTrees
@@ -28,7 +28,7 @@ def candidate_of(bench: Workbench, task: Task) -> Candidate:
     symbols = bench.codebase.symbols()
     text = [(symbol_id, _text_of(bench, task, symbols[symbol_id])) for symbol_id in removed if symbol_id in symbols]
     if task.deleter == "expression":
-        text = [(f"{symbol_id}{PART}", expression) for symbol_id, expression in text]
+        text = [(f"{symbol_id}{EXPRESSION_SUFFIX}", expression) for symbol_id, expression in text]
     deletion = Deletion(
         deletion_id=task.instance_id,
         feature=feature,
@@ -54,7 +54,7 @@ def _text_of(bench: Workbench, task: Task, symbol: Symbol) -> str:
     """The deleted text of a definition: for the deleter ``expression``, the returned expression alone."""
     source = bench.codebase.modules[symbol.path].source
     if task.deleter == "expression":
-        found = returned(cast(PythonCodebase, bench.codebase), symbol)
+        found = returned_expression(cast(PythonCodebase, bench.codebase), symbol)
         return source[found.start_byte : found.end_byte].decode() if found is not None else ""
     return source[symbol.start : symbol.end].decode()
 

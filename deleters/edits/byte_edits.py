@@ -17,10 +17,10 @@ class Edit(NamedTuple):
 
 
 def merged(edits: Iterable[Edit]) -> list[Edit]:
-    """Disjoint edits in order.
+    """The edits in order and disjoint.
 
-    An edit inside a larger one is dropped; overlapping removals become one. Raises
-    :class:`DeletionRefused` if two edits that overlap both put something in.
+    An edit inside a larger one is dropped, and overlapping removals are joined. Raises :class:`DeletionRefused` if two
+    overlapping edits both have a replacement.
     """
     result: list[Edit] = []
     for edit in sorted(set(edits), key=lambda e: (e.start, -e.end)):

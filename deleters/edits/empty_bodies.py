@@ -1,4 +1,4 @@
-"""Empty bodies: keeping the signature of a function and nothing of what it does."""
+"""Replace the bodies of functions by empty ones that keep only the signature."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from excise.types import Symbol, SymbolKind
 
 
 def functions_of(codebase: PythonCodebase, symbol_ids: Iterable[str]) -> list[Symbol]:
-    """The functions and methods that symbols stand for: of a class or a module all that it holds."""
+    """The functions and methods among the symbols; for a class or module, all of its functions."""
     found: dict[str, Symbol] = {}
     for symbol_id in symbol_ids:
         for group_id in codebase.group(symbol_id):
@@ -27,7 +27,7 @@ def _inside(codebase: PythonCodebase, symbol: Symbol) -> Iterator[Symbol]:
 
 
 def stub_edit(module: PythonModule, symbol: Symbol, body: tuple[str, ...], *, keep_docstring: bool) -> Edit:
-    """The edit that replaces a function's body, comments included, by the given statements."""
+    """The edit that replaces a function's body and the comments in it by the statements ``body``."""
     source = module.source
     ending = _newline(source)
     if keep_docstring and symbol.code_start == symbol.end:
@@ -43,7 +43,7 @@ def stub_edit(module: PythonModule, symbol: Symbol, body: tuple[str, ...], *, ke
 
 
 def _with_comments(source: bytes, start: int, floor: int) -> int:
-    """Start of the line of ``start``, or of the first of the comment lines directly above it."""
+    """Start of the line of ``start``, or of the first comment line directly above it."""
     line_start = first = source.rfind(b"\n", 0, start) + 1
     while line_start > floor:
         line_start = source.rfind(b"\n", 0, line_start - 1) + 1
@@ -56,7 +56,7 @@ def _with_comments(source: bytes, start: int, floor: int) -> int:
 
 
 def _indent_at(source: bytes, start: int) -> str | None:
-    """White space before a statement; ``None`` if something else shares its line."""
+    """White space before a statement; ``None`` if its line begins with something else."""
     line_start = source.rfind(b"\n", 0, start) + 1
     before = source[line_start:start]
     return before.decode() if not before.strip() else None
@@ -68,23 +68,25 @@ def _newline(source: bytes) -> str:
 
 
 def is_abstract(symbol: Symbol) -> bool:
-    """A method that subclasses must define."""
+    """Whether a method is abstract."""
     return any("abstract" in d.rpartition(".")[2] for d in symbol.decorators)
 
 
 def is_overload(symbol: Symbol) -> bool:
-    """A typing stub of an overloaded function."""
+    """Whether a function is only an overloaded signature for type checkers."""
     return any(d.rpartition(".")[2] == "overload" for d in symbol.decorators)
 
 
 EMPTY = ("none", "raise", "any")
-"""Kinds of empty bodies."""
+"""Kinds of empty bodies; see :func:`empty_body`."""
 _ANY = "NotImplementedError, AttributeError, IndexError, KeyError, TypeError, ValueError"
 
 
 def empty_body(symbol: Symbol, kind: str) -> tuple[str, ...]:
-    """Statements that do nothing (``none``; a generator that yields nothing), raise what says so (``raise``), or raise
-    what passes for any of the usual errors (``any``).
+    """Statements of an empty body.
+
+    ``none`` returns ``None``, or yields nothing in a generator; ``raise`` raises ``NotImplementedError``; ``any``
+    raises an exception that is an instance of many common ones.
     """
     if symbol.kind is SymbolKind.CLASS:
         return ("pass",)
@@ -96,7 +98,7 @@ def empty_body(symbol: Symbol, kind: str) -> tuple[str, ...]:
 
 
 def bare_classes(codebase: PythonCodebase, symbol_ids: Iterable[str]) -> list[Symbol]:
-    """The classes among the symbols, or inside of modules among them, that hold no function."""
+    """The classes without functions among the symbols, or in modules among them."""
     found: dict[str, Symbol] = {}
     for symbol_id in symbol_ids:
         for other in _inside(codebase, codebase.symbols()[symbol_id]):

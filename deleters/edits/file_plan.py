@@ -1,4 +1,4 @@
-"""What is to be taken out of one file, and the file that results."""
+"""Planned removals in one file, and the file that results."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Span = tuple[int, int]
 
 
 class FilePlan:
-    """Collects removals in one file; nothing happens before :meth:`result`."""
+    """Collects removals in one file; :meth:`result` applies them."""
 
     def __init__(self, module: PythonModule) -> None:
         self.module = module
@@ -37,21 +37,21 @@ class FilePlan:
         return parse_tree(self.source).root_node
 
     def is_removed(self, start: int, end: int) -> bool:
-        """Whether a span lies inside something that goes already."""
+        """Whether a span lies inside a planned removal."""
         if self.deleted or any(s <= start and end <= e for s, e in self.statements):
             return True
         return any(s <= start and end <= e for spans in self.elements.values() for s, e in spans)
 
     def remove_statement(self, node: Node) -> None:
-        """Take a whole statement out."""
+        """Remove a whole statement."""
         self.statements.add((node.start_byte, node.end_byte))
 
     def remove_span(self, start: int, end: int) -> None:
-        """Take out the statement with exactly this span."""
+        """Remove the statement with exactly this span."""
         self.statements.add((start, end))
 
     def remove_element(self, container: Node, element: Node) -> None:
-        """Take an element out of a list, tuple, set, dict or target list."""
+        """Remove an element of a list, tuple, set, dict or target list."""
         key = (container.start_byte, container.end_byte)
         self.elements.setdefault(key, set()).add((element.start_byte, element.end_byte))
 
@@ -61,7 +61,7 @@ class FilePlan:
         return all((e.start_byte, e.end_byte) in gone for e in elements_of(container))
 
     def remove_clause(self, record: Import) -> None:
-        """Take one imported name out; the statement goes with its last name."""
+        """Remove one imported name; the statement is removed with its last name."""
         self.clauses.add(record)
         siblings = [
             r for r in self.module.imports if (r.stmt_start, r.stmt_end) == (record.stmt_start, record.stmt_end)
@@ -80,14 +80,14 @@ class FilePlan:
         statements = StatementRemover(self.source, self.root, self.statements, self.lost_names).plan()
         return [*statements, *self._element_edits(), *self._clause_edits(), *self.replacements]
 
-    def _alive(self, span: Span) -> bool:
+    def _is_kept(self, span: Span) -> bool:
         return not any(s <= span[0] and span[1] <= e for s, e in self.statements)
 
     def _element_edits(self) -> list[Edit]:
         edits: list[Edit] = []
         for span, gone in self.elements.items():
             container = self.node_at(*span)
-            if self._alive(span):
+            if self._is_kept(span):
                 edits += remove_elements(self.source, container, gone)
         return edits
 
@@ -97,7 +97,7 @@ class FilePlan:
             by_statement.setdefault((record.stmt_start, record.stmt_end), set()).add((record.start, record.end))
         edits: list[Edit] = []
         for span, gone in by_statement.items():
-            if self._alive(span):
+            if self._is_kept(span):
                 edits += remove_elements(self.source, self.node_at(*span), gone)
         return edits
 
@@ -111,7 +111,7 @@ class FilePlan:
         return node
 
     def result(self) -> bytes | None:
-        """The file afterwards; ``None`` if it goes. Raises :class:`DeletionRefused` if it would not parse."""
+        """The new content; ``None`` if the file is deleted. Raises :class:`DeletionRefused` if it does not parse."""
         if self.deleted:
             return None
         after = apply_edits(self.source, self.edits())
@@ -120,14 +120,14 @@ class FilePlan:
 
 
 def check_parses(path: str, before: bytes, after: bytes) -> None:
-    """Refuse a result with a syntax error that the original did not have."""
+    """Raise :class:`DeletionRefused` if ``after`` has a syntax error that ``before`` did not have."""
     broken = parse_tree(after).root_node.has_error
     if broken or (not _compiles(after) and _compiled_before(before)):
         raise DeletionRefused(f"{path}: the file would no longer parse without this code", reason="would_not_parse")
 
 
 def _compiles(source: bytes) -> bool:
-    """Whether this interpreter takes the file (compiling is faster than building ``ast`` objects)."""
+    """Whether this interpreter compiles the file, which is faster than parsing it to an ``ast``."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")

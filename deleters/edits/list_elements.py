@@ -1,4 +1,4 @@
-"""Taking elements out of comma-separated lists: displays, import clauses, targets of ``del``."""
+"""Remove elements of comma-separated lists: displays, import clauses, targets of ``del``."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _IMPORTS = frozenset({"import_statement", "import_from_statement", "future_impor
 
 
 class _Run(NamedTuple):
-    """Consecutive elements that go, and their neighbours that stay."""
+    """Consecutive elements to remove, and the elements before and after them, which stay."""
 
     before: Node | None
     gone: list[Node]
@@ -34,7 +34,7 @@ def elements_of(container: Node) -> list[Node]:
 
 
 def remove_elements(source: bytes, container: Node, gone: Collection[Span]) -> list[Edit]:
-    """Edits that take the elements with the given spans out of a list, tuple, set, dict or import list."""
+    """Edits that remove the elements with the spans ``gone`` from a list, tuple, set, dict or import list."""
     elements = elements_of(container)
     kept = [e for e in elements if (e.start_byte, e.end_byte) not in gone]
     if not kept:
@@ -82,7 +82,7 @@ def _remove_run(source: bytes, run: _Run) -> list[Edit]:
 
 
 def _own_lines(source: bytes, element: Node) -> Edit | None:
-    """The whole lines of an element that shares them with nothing but its comma and comment."""
+    """The edit that removes an element with its lines, if nothing else but its comma and comment is on them."""
     line_start = source.rfind(b"\n", 0, element.start_byte) + 1
     after = _AFTER.match(source, element.end_byte)
     continued = source[:line_start].rstrip(b"\r\n").endswith(b"\\")
@@ -92,7 +92,7 @@ def _own_lines(source: bytes, element: Node) -> Edit | None:
 
 
 def _leading(source: bytes, run: _Run, first: Node, last: Node, after: Node) -> Edit:
-    """Elements before one that stays: its line break stays where elements before them share their line."""
+    """The edit that removes elements before one that stays, with the line break or the one before them."""
     gap = source[last.end_byte : after.start_byte]
     if b"\n" not in gap:
         return Edit(first.start_byte, after.start_byte)
@@ -108,12 +108,12 @@ def _past_comma(source: bytes, element: Node) -> int:
 
 
 def _with_comma(source: bytes, kept: Node, edits: list[Edit]) -> list[Edit]:
-    """A tuple of one keeps, or gets, its comma."""
+    """The edits, with a comma after the only element that a tuple keeps."""
     end = kept.end_byte
-    swallowing = next((e for e in edits if e.start == end < e.end), None)
-    comma = _COMMA.match(source, swallowing.end if swallowing else end)
+    overlapping = next((e for e in edits if e.start == end < e.end), None)
+    comma = _COMMA.match(source, overlapping.end if overlapping else end)
     if comma:
         return edits
-    if swallowing is None:
+    if overlapping is None:
         return [*edits, Edit(end, end, b",")]
-    return [*(e for e in edits if e is not swallowing), Edit(end, swallowing.end, b",")]
+    return [*(e for e in edits if e is not overlapping), Edit(end, overlapping.end, b",")]

@@ -1,8 +1,8 @@
-"""Taking whole statements out of a file so that what is left looks as if they had never been there.
+"""Remove whole statements of a file without traces in its layout.
 
-A removed definition takes along its decorators and the comment lines that stand directly above it.
-Of the blank lines above and below a gap the larger number stays. A block that loses its last
-statement gets ``pass``; an ``if`` or ``try`` of which nothing is left goes as a whole.
+With a definition, its decorators and the comment lines directly above it are removed. Of the blank lines above and
+below the removed lines, the larger number stays. A block that loses its last statement gets ``pass``; an ``if`` or
+``try`` that loses all its statements is removed as a whole.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ Span = tuple[int, int]
 
 _RULER = re.compile(rb"^#+\s*[-=#*~_]{3,}|^#{3,}|^#\s*(region|endregion|%%)")
 _DIRECTIVE = re.compile(rb"^#\s*(fmt|isort|yapf|mypy|ruff|flake8|pylint|pyright|type|noqa|pragma|coding|!|-\*-)\b|^#!")
-_VANISHING = frozenset({"if_statement", "try_statement"})
+_REMOVED_WHEN_EMPTY = frozenset({"if_statement", "try_statement"})
 
 
 class StatementRemover:
-    """Plans the edits that remove statements, given by their spans, from one parsed file."""
+    """Plans the edits that remove the statements with the given spans from one parsed file."""
 
     def __init__(self, source: bytes, root: Node, removed: Collection[Span], lost_names: Collection[str]) -> None:
         self.source = source
@@ -36,7 +36,7 @@ class StatementRemover:
         self.gaps: list[tuple[int, int, bool, bool]] = []
 
     def plan(self) -> list[Edit]:
-        """All edits."""
+        """All edits of the file."""
         self._prune(self.root)
         self._close_gaps()
         return self.edits
@@ -47,7 +47,7 @@ class StatementRemover:
 
     def _prune(self, block: Node) -> None:
         body = statements(block)
-        gone = [s for s in body if self._goes(s)]
+        gone = [s for s in body if self._is_removed(s)]
         if not gone:
             for statement in body:
                 self._descend(statement)
@@ -58,7 +58,9 @@ class StatementRemover:
             if statement.id not in going:
                 self._descend(statement)
             elif emptied and statement is gone[0]:
-                self.edits.append(Edit(self._lead(statement, body), self._end_with_comment(statement), b"pass"))
+                self.edits.append(
+                    Edit(self._start_with_comments(statement, body), self._end_with_comment(statement), b"pass")
+                )
             else:
                 self._remove(statement, body, block)
 
@@ -67,20 +69,20 @@ class StatementRemover:
             for block in _blocks(statement):
                 self._prune(block)
 
-    def _goes(self, statement: Node) -> bool:
-        """Whether a statement is removed, or nothing of it would be left."""
+    def _is_removed(self, statement: Node) -> bool:
+        """Whether a statement is removed, or all its parts are."""
         if (statement.start_byte, statement.end_byte) in self.removed:
             return True
-        if statement.type not in _VANISHING or not self._touches(statement):
+        if statement.type not in _REMOVED_WHEN_EMPTY or not self._touches(statement):
             return False
         bodies = [statements(b) for b in _blocks(statement)]
         main = bodies[0] if bodies else []
-        if not main or not all(self._goes(s) for s in main):
+        if not main or not all(self._is_removed(s) for s in main):
             return False
-        return all(self._goes(s) or self._only_binds_lost(s) for body in bodies[1:] for s in body)
+        return all(self._is_removed(s) or self._only_binds_removed_name(s) for body in bodies[1:] for s in body)
 
-    def _only_binds_lost(self, statement: Node) -> bool:
-        """``f = None`` in a handler or ``else`` that stands in for the name ``f`` that is gone anyway; ``pass``."""
+    def _only_binds_removed_name(self, statement: Node) -> bool:
+        """Whether a statement is ``pass``, or only binds a removed name, such as the fallback ``f = None``."""
         if statement.type == "pass_statement":
             return True
         inner = statement.named_children[0] if statement.named_child_count == 1 else statement
@@ -117,7 +119,7 @@ class StatementRemover:
             self.edits.append(self._inline(start, end, line_end))
             return
         index = body.index(statement)
-        lead_row = self._row(self._lead(statement, body))
+        lead_row = self._row(self._start_with_comments(statement, body))
         at_head = index == 0 and block.type != "module"
         at_tail = index == len(body) - 1 and block.type != "module"
         self.gaps.append((lead_row, last + 1, at_head, at_tail))
@@ -127,34 +129,34 @@ class StatementRemover:
         return rest.end() if rest else statement.end_byte
 
     def _inline(self, start: int, end: int, line_end: int) -> Edit:
-        """A statement that shares its line: it goes with one semicolon."""
+        """The edit that removes a statement that shares its line, with one semicolon."""
         following = re.compile(rb"\s*;[ \t]*").match(self.source, end, line_end)
         if following:
             return Edit(start, following.end())
         head = self.source[:start].rstrip(b" \t")
         return Edit(len(head) - 1 if head.endswith(b";") else start, end)
 
-    def _lead(self, statement: Node, body: list[Node]) -> int:
-        """First byte of the statement with the comment lines that belong to it."""
+    def _start_with_comments(self, statement: Node, body: list[Node]) -> int:
+        """First byte of the statement, or of the comment lines that belong to it."""
         row = statement.start_point[0]
         column = statement.start_byte - self.line_starts[row]
         first = row
-        while first > 0 and self._attached(first - 1, column):
+        while first > 0 and self._is_attached(first - 1, column):
             first -= 1
-        if first == row or self._is_general(first, row):
+        if first == row or self._is_heading(first, row):
             return statement.start_byte
         if not _is_definition(statement) and not self._stands_alone(statement, first, body):
             return statement.start_byte
         return self.line_starts[first] + column
 
-    def _attached(self, row: int, column: int) -> bool:
+    def _is_attached(self, row: int, column: int) -> bool:
         comment = self.comments.get(row)
         if comment is None or comment - self.line_starts[row] != column:
             return False
         return not _DIRECTIVE.match(self._line(row).strip())
 
-    def _is_general(self, first: int, row: int) -> bool:
-        """The comment is a heading of a section or of the file, not a remark on one definition."""
+    def _is_heading(self, first: int, row: int) -> bool:
+        """Whether a comment is a heading of a section or of the file, not about one definition."""
         tops_the_file = all(r in self.comments for r in range(first))
         return tops_the_file or any(_RULER.match(self._line(r).strip()) for r in range(first, row))
 
@@ -214,7 +216,7 @@ def _blocks(statement: Node) -> list[Node]:
 
 
 def _comment_rows(root: Node, source: bytes) -> dict[int, int]:
-    """Row to first byte of every comment that stands alone on its line."""
+    """Row to first byte of every comment that is alone on its line."""
     rows: dict[int, int] = {}
     for comment in comments(root):
         start = comment.start_byte

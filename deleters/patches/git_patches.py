@@ -1,8 +1,7 @@
-"""Patches in git's format: written and applied exactly, in both directions.
+"""Write and apply patches in git's format, exactly and in both directions.
 
-``unified`` writes what plain ``git apply`` and ``git apply -R`` take; ``apply_patch`` does the same in
-Python and raises :class:`PatchError` instead of guessing: no fuzz, no offsets, and the blob hashes of
-the ``index`` lines are checked.
+``git apply`` and ``git apply -R`` accept the patches of :func:`unified`. :func:`apply_patch` applies patches in Python
+without fuzz and offsets: it raises :class:`PatchError` if a line, or a blob hash of an ``index`` line, differs.
 """
 
 from __future__ import annotations
@@ -26,8 +25,8 @@ def unified(
 ) -> str:
     """A git-style patch from ``before`` to ``after`` (``None``: the file does not exist there).
 
-    Paths missing from one side count as absent there. ``modes`` gives ``0o100755`` for executables.
-    Raises :class:`PatchError` (``not_utf8``, ``binary_file``) for content that a text patch cannot carry.
+    A path that one side does not have is a file that does not exist there. ``modes`` has ``0o100755`` for executables.
+    Raises :class:`PatchError` (``not_utf8``, ``binary_file``) for content that a text patch cannot represent.
     """
     parts = []
     for path in sorted({*before, *after}):
@@ -40,14 +39,14 @@ def unified(
 
 
 def touched(patch: str) -> tuple[str, ...]:
-    """Paths that a patch changes, creates or deletes, sorted."""
+    """Sorted paths of the files that a patch changes, creates or deletes."""
     return tuple(sorted(p.path for p in parse_patch(patch)))
 
 
 def apply_patch(files: Mapping[str, bytes], patch: str, reverse: bool = False) -> dict[str, bytes | None]:
-    """The touched files after the patch (``None``: deleted); ``files`` must hold those that exist.
+    """Path to new content (``None``: deleted) of every file that the patch touches.
 
-    Raises :class:`PatchError` if anything does not match exactly.
+    ``files`` must have all touched files that exist. Raises :class:`PatchError` if anything does not match exactly.
     """
     result: dict[str, bytes | None] = {}
     for part in parse_patch(patch):
@@ -88,7 +87,7 @@ def _file_patch(path: str, old: bytes | None, new: bytes | None, mode: int) -> s
 
 
 def blob_id(data: bytes | None) -> str:
-    """git's hash of a file's content; forty zeros for an absent file."""
+    """git's hash of a file's content; forty zeros for a file that does not exist."""
     if data is None:
         return "0" * 40
     return hashlib.sha1(b"blob %d\0" % len(data) + data, usedforsecurity=False).hexdigest()
@@ -143,7 +142,7 @@ def _line(sign: str, line: bytes) -> str:
 
 
 # ---------------------------------------------------------------------------------------- applying
-class _Cursor(NamedTuple):
+class _FileLines(NamedTuple):
     lines: list[bytes]
     path: str
 
@@ -157,15 +156,15 @@ def _apply_file(part: FilePatch, data: bytes | None) -> bytes | None:
         state = "does not exist" if data is None else "exists already"
         raise PatchError(f"{part.path}: the file {state}")
     _check_blob(part.path, data, part.old_blob)
-    cursor = _Cursor(_lines(data or b""), part.path)
+    file_lines = _FileLines(_lines(data or b""), part.path)
     result: list[bytes] = []
     position = 0
     for hunk in part.hunks:
         if hunk.old_start < position:
             raise PatchError(f"{part.path}: hunks overlap")
-        result += cursor.lines[position : hunk.old_start]
-        position = _apply_hunk(hunk, cursor, result)
-    result += cursor.lines[position:]
+        result += file_lines.lines[position : hunk.old_start]
+        position = _apply_hunk(hunk, file_lines, result)
+    result += file_lines.lines[position:]
     new = b"".join(result)
     if part.deletes:
         if new:
@@ -175,11 +174,11 @@ def _apply_file(part: FilePatch, data: bytes | None) -> bytes | None:
     return new
 
 
-def _apply_hunk(hunk: Hunk, cursor: _Cursor, result: list[bytes]) -> int:
+def _apply_hunk(hunk: Hunk, file_lines: _FileLines, result: list[bytes]) -> int:
     position = hunk.old_start
     for sign, line in hunk.lines:
         if sign != "+":
-            cursor.expect(position, line)
+            file_lines.expect(position, line)
             position += 1
         if sign != "-":
             result.append(line)

@@ -1,4 +1,4 @@
-"""Reading patches in git's format."""
+"""Parse patches in git's format."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Hunk(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FilePatch:
-    """What a patch does to one file."""
+    """The part of a patch that changes one file."""
 
     path: str
     """Path inside the repository."""
@@ -40,9 +40,9 @@ class FilePatch:
     deletes: bool = False
     """The file does not exist afterwards."""
     old_blob: str = ""
-    """git's hash of the content before, possibly abbreviated; empty if not given."""
+    """git's hash of the old content, possibly abbreviated; empty if the patch has none."""
     new_blob: str = ""
-    """Likewise afterwards."""
+    """git's hash of the new content, in the same form."""
     hunks: tuple[Hunk, ...] = field(default=())
     """Hunks in order."""
 
@@ -71,7 +71,7 @@ def quote(path: str) -> str:
 
 
 def unquote(path: str) -> str:
-    """The path that :func:`quote` was given."""
+    """The inverse of :func:`quote`."""
     if not path.startswith('"'):
         return path
     inner = path[1:-1].encode("utf-8").decode("latin-1")
@@ -80,7 +80,7 @@ def unquote(path: str) -> str:
 
 
 def parse_patch(patch: str) -> list[FilePatch]:
-    """The files of a patch in order; of an empty one, none. Raises :class:`PatchError` for what is not understood."""
+    """The files of a patch, in order. Raises :class:`PatchError` for a patch that cannot be parsed."""
     lines = patch.split("\n")
     if lines.pop():
         raise PatchError("the patch does not end with a newline")

@@ -1,4 +1,4 @@
-"""Line differences for patches: patience diff, which stays fast and readable on large files."""
+"""Line differences by patience diff, which is fast and readable on large files, too."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from difflib import SequenceMatcher
 from typing import NamedTuple
 
 _SMALL = 250_000
-"""Product of the lengths up to which the exact but quadratic matcher is used."""
+"""Largest product of the two lengths for which the exact, quadratic matcher is used."""
 
 
 class Change(NamedTuple):
@@ -22,7 +22,7 @@ class Change(NamedTuple):
 
 
 def changes(a: Sequence[bytes], b: Sequence[bytes]) -> list[Change]:
-    """Non-overlapping changes in order; applying them to ``a`` gives ``b``."""
+    """Ordered, disjoint changes that turn ``a`` into ``b``."""
     found: list[Change] = []
     stack = [Change(0, len(a), 0, len(b))]
     while stack:
@@ -47,32 +47,32 @@ def _trim(a: Sequence[bytes], b: Sequence[bytes], part: Change) -> Change:
 
 
 def _anchors(a: Sequence[bytes], b: Sequence[bytes], part: Change) -> list[tuple[int, int]]:
-    """Lines that occur once on both sides, as the longest chain that rises on both."""
+    """Pairs of equal lines that are unique on both sides: the longest sequence that increases on both sides."""
     in_a = Counter(a[part.a1 : part.a2])
     in_b = Counter(b[part.b1 : part.b2])
     where = {b[j]: j for j in range(part.b1, part.b2) if in_b[b[j]] == 1}
     pairs = [(i, where[a[i]]) for i in range(part.a1, part.a2) if in_a[a[i]] == 1 and a[i] in where]
-    return _longest_rising(pairs)
+    return _longest_increasing(pairs)
 
 
-def _longest_rising(pairs: list[tuple[int, int]]) -> list[tuple[int, int]]:
+def _longest_increasing(pairs: list[tuple[int, int]]) -> list[tuple[int, int]]:
     tops: list[int] = []
     at: list[int] = []
     previous: list[int] = []
     for k, (_, j) in enumerate(pairs):
-        pile = bisect_left(tops, j)
-        previous.append(at[pile - 1] if pile else -1)
-        if pile == len(tops):
+        index = bisect_left(tops, j)
+        previous.append(at[index - 1] if index else -1)
+        if index == len(tops):
             tops.append(j)
             at.append(k)
         else:
-            tops[pile], at[pile] = j, k
-    chain: list[tuple[int, int]] = []
+            tops[index], at[index] = j, k
+    sequence: list[tuple[int, int]] = []
     k = at[-1] if at else -1
     while k >= 0:
-        chain.append(pairs[k])
+        sequence.append(pairs[k])
         k = previous[k]
-    return chain[::-1]
+    return sequence[::-1]
 
 
 def _between(part: Change, anchors: list[tuple[int, int]]) -> list[Change]:

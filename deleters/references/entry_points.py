@@ -1,4 +1,4 @@
-"""Entry points in ``pyproject.toml`` and ``setup.cfg`` that name removed code."""
+"""Remove entry points of deleted code from ``pyproject.toml`` and ``setup.cfg``."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ _LINE = re.compile(
 def without_entry_points(
     manifests: Mapping[str, bytes], modules: Iterable[str], names: Iterable[tuple[str, str]]
 ) -> dict[str, bytes]:
-    """The manifests that change, without the lines that name a removed module or ``(module, name)``.
+    """New contents of the manifests with lines that name a removed module or ``(module, name)``, without these lines.
 
-    A file that would not be valid any more is left as it is.
+    A manifest that would become invalid is not changed.
     """
     gone_modules, gone_names = set(modules), set(names)
     changed: dict[str, bytes] = {}

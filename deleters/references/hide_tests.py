@@ -1,4 +1,4 @@
-"""Taking tests out of the visible tree, by their pytest node ids."""
+"""Remove tests from the visible tree, by tsubclass pytest node ids."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from excise.deleters.edits.byte_edits import Edit
-from excise.deleters.references.follower import Follower
+from excise.deleters.references.dependent_removal import DependentRemover
 from excise.deleters.references.unused_code import drop_unused_helpers
 from excise.extractors.python.analysis.codebase import PythonCodebase, base_id
 from excise.extractors.python.analysis.name_resolution import Entity
@@ -14,37 +14,37 @@ from excise.types import Symbol, SymbolKind
 
 
 class NodeId(NamedTuple):
-    """A pytest node id in its parts."""
+    """The parts of a pytest node id."""
 
     path: str
     """File."""
     names: tuple[str, ...]
-    """Classes and function, or the dotted name of a doctest; parameters left out."""
+    """Classes and function without parameters, or the dotted name of a doctest."""
 
 
 def parse_node_id(test_id: str) -> NodeId:
-    """The parts of ``path::Class::func[param]``; the parameter may hold anything."""
+    """Parse ``path::Class::func[param]``; the parameter may contain any characters."""
     path, _, rest = test_id.partition("::")
     return NodeId(path, tuple(rest.partition("[")[0].split("::")) if rest else ())
 
 
 class TestHider:
-    """Removes test functions, and the classes and files that hold no test afterwards."""
+    """Removes test functions, and then the classes and files that have no tests left."""
 
     __test__ = False
 
-    def __init__(self, codebase: PythonCodebase, follower: Follower) -> None:
+    def __init__(self, codebase: PythonCodebase, remover: DependentRemover) -> None:
         self.codebase = codebase
-        self.follower = follower
-        self.uses = follower.uses
+        self.remover = remover
+        self.uses = remover.uses
         self.hidden: set[str] = set()
-        """Ids of hidden tests; the id of a class that goes stands for all of its tests."""
+        """Ids of hidden tests; for a removed class, its id instead of those of its tests."""
         self._paths: set[str] = set()
         self._wanted: frozenset[str] = frozenset()
 
     # -------------------------------------------------------------------------------------- tests
     def hide(self, test_ids: Iterable[str]) -> None:
-        """Take out the functions of the tests; ids that name no function of a test file are passed over."""
+        """Remove the functions of the tests; ids that name no function of a test file are ignored."""
         self._wanted = frozenset(test_id.partition("[")[0] for test_id in test_ids)
         for test_id in sorted(test_ids):
             node = parse_node_id(test_id)
@@ -58,9 +58,9 @@ class TestHider:
             return False
         symbol = self.codebase.symbols().get(entity.id)
         if symbol is not None and symbol.kind is not SymbolKind.CLASS:
-            if self._has_other_heirs(node, entity):
-                return self._hide_in_heir(node)
-            self.follower.remove_symbol(symbol)
+            if self._other_class_inherits(node, entity):
+                return self._hide_in_subclass(node)
+            self.remover.remove_symbol(symbol)
             self._paths.add(symbol.path)
             return True
         return self._hide_binding(node, entity)
@@ -72,8 +72,8 @@ class TestHider:
             entity = resolver.attribute(entity, name) if entity is not None else None
         return entity
 
-    def _has_other_heirs(self, node: NodeId, method: Entity) -> bool:
-        """The class inherits the test, and so does another one where it is not to be hidden."""
+    def _other_class_inherits(self, node: NodeId, method: Entity) -> bool:
+        """Whether the class inherits the test, and another class inherits it whose test is not to be hidden."""
         owner, base = Entity(node.path, ".".join(node.names[:-1])), _owner(method)
         if not owner.qualname or owner == base:
             return False
@@ -86,18 +86,18 @@ class TestHider:
         )
         name = node.names[-1]
         return any(
-            self.uses.resolver.attribute(heir, name) == method
+            self.uses.resolver.attribute(subclass, name) == method
             for symbol in classes
-            if (heir := Entity(symbol.path, symbol.qualname)) != base
+            if (subclass := Entity(symbol.path, symbol.qualname)) != base
             and "::".join([symbol.path, *symbol.qualname.split("."), name]) not in self._wanted
         )
 
-    def _hide_in_heir(self, node: NodeId) -> bool:
-        """Take an inherited test out of one class: with the class, or by a line that hides it where others stay."""
+    def _hide_in_subclass(self, node: NodeId) -> bool:
+        """Hide an inherited test in one class: by ``test = None`` if the class has other tests, else with the class."""
         owner = self.codebase.symbols().get(f"{node.path}::{'.'.join(node.names[:-1])}")
         if owner is None:
             return False
-        plan = self.follower.plan(node.path)
+        plan = self.remover.plan(node.path)
         self._paths.add(node.path)
         if plan.is_removed(owner.start, owner.end):
             return True
@@ -108,25 +108,25 @@ class TestHider:
             end = plan.source.find(b"\n", plan.source.rfind(b":", owner.start, owner.body_start))
             plan.replacements.append(Edit(end, end, b"\n" + indent + node.names[-1].encode() + b" = None"))
         else:
-            self.follower.remove_symbol(owner)
+            self.remover.remove_symbol(owner)
             self.hidden.add(prefix)
         return True
 
     def _hide_binding(self, node: NodeId, entity: Entity) -> bool:
-        """``test_x = make_test(…)``."""
+        """Remove a test that an assignment makes, such as ``test_x = make_test(…)``."""
         binding = self.uses.resolver.scope(entity.path).bindings.get((_owner(entity).qualname, node.names[-1]))
         if binding is None or not self.codebase.is_test(entity.path):
             return False
-        plan = self.follower.plan(entity.path)
+        plan = self.remover.plan(entity.path)
         if binding.target or plan.source[binding.start : binding.end].startswith(node.names[-1].encode()):
             plan.remove_span(binding.start, binding.end)
-            self.follower.lose(entity.path, entity.qualname)
+            self.remover.lose(entity.path, entity.qualname)
             self._paths.add(entity.path)
             return True
         return False
 
-    def note(self, symbol: Symbol, predicted: Iterable[str]) -> None:
-        """Record that a test definition went because it depends on removed code while it is collected."""
+    def record_removed(self, symbol: Symbol, predicted: Iterable[str]) -> None:
+        """Add a test definition that was removed because it could not be collected to the hidden tests."""
         self._paths.add(symbol.path)
         inside = [symbol, *(s for s in self._members(symbol))] if symbol.kind is SymbolKind.CLASS else [symbol]
         for part in inside:
@@ -135,21 +135,21 @@ class TestHider:
                 known = [t for t in predicted if t == bare or t.startswith(f"{bare}[")]
                 self.hidden.update(known or [bare])
 
-    # ------------------------------------------------------------------------------- what is left empty
+    # ------------------------------------------------------------------------------------ clean-up
     def clean_up(self) -> None:
-        """Drop helpers, classes and files that only the hidden tests needed."""
+        """Remove helpers, classes and files that only the hidden tests needed."""
         while True:
-            before = sum(len(p.statements) + p.deleted for p in self.follower.plans.values())
+            before = sum(len(p.statements) + p.deleted for p in self.remover.plans.values())
             for path in sorted(self._paths):
                 self._empty_classes(path)
-                drop_unused_helpers(self.follower.plan(path), self.uses)
+                drop_unused_helpers(self.remover.plan(path), self.uses)
                 self._empty_file(path)
-            self.follower.run()
-            if before == sum(len(p.statements) + p.deleted for p in self.follower.plans.values()):
+            self.remover.run()
+            if before == sum(len(p.statements) + p.deleted for p in self.remover.plans.values()):
                 return
 
     def _empty_classes(self, path: str) -> None:
-        plan = self.follower.plan(path)
+        plan = self.remover.plan(path)
         for symbol in plan.module.symbols:
             if symbol.kind is not SymbolKind.CLASS or plan.is_removed(symbol.start, symbol.end):
                 continue
@@ -158,17 +158,17 @@ class TestHider:
                 continue
             if not self._inherits_tests(symbol) and not self._is_used(symbol):
                 plan.remove_span(symbol.start, symbol.end)
-                self.follower.lose(path, symbol.qualname)
+                self.remover.lose(path, symbol.qualname)
 
     def _members(self, symbol: Symbol) -> list[Symbol]:
         prefix = symbol.qualname + "."
         return [s for s in self.codebase.modules[symbol.path].symbols if s.qualname.startswith(prefix)]
 
     def _inherits_tests(self, symbol: Symbol) -> bool:
-        """A base class of the repository still has tests, or a base class is unknown but for unittest's."""
+        """Whether a base class in the repository still has tests, or cannot be resolved to a class."""
         for base in self.uses.resolver.bases(Entity(symbol.path, symbol.qualname)):
             found = self.codebase.symbols().get(base.id)
-            plan = self.follower.plans.get(base.path)
+            plan = self.remover.plans.get(base.path)
             if found is None or self._inherits_tests(found):
                 return True
             for member in self._members(found):
@@ -177,17 +177,17 @@ class TestHider:
         return False
 
     def _is_used(self, symbol: Symbol) -> bool:
-        """Something that stays refers to the class."""
+        """Whether code that stays refers to the class."""
         callers = self.codebase.callers(base_id(symbol))
-        return any(not self._goes(c) for c in callers) or self.uses.is_named_from(symbol.path, symbol.name)
+        return any(not self._is_removed(c) for c in callers) or self.uses.is_named_from(symbol.path, symbol.name)
 
-    def _goes(self, symbol_id: str) -> bool:
+    def _is_removed(self, symbol_id: str) -> bool:
         symbol = self.codebase.symbols().get(symbol_id)
-        plan = self.follower.plans.get(symbol.path) if symbol else None
+        plan = self.remover.plans.get(symbol.path) if symbol else None
         return symbol is not None and plan is not None and plan.is_removed(symbol.start, symbol.end)
 
     def _empty_file(self, path: str) -> None:
-        plan = self.follower.plan(path)
+        plan = self.remover.plan(path)
         name = path.rpartition("/")[2]
         if plan.deleted or name in {"conftest.py", "__init__.py"} or path in self.uses.imported:
             return
@@ -210,5 +210,5 @@ def _is_test_function(symbol: Symbol) -> bool:
 
 
 def _owner(member: Entity) -> Entity:
-    """The class or module that a member stands in."""
+    """The class or module of a member."""
     return Entity(member.path, member.qualname.rpartition(".")[0])

@@ -1,4 +1,4 @@
-"""Where in a statement a name stands, and so what has to go if the name goes."""
+"""The syntactic position of a name, which decides what must be removed with the name."""
 
 from __future__ import annotations
 
@@ -18,29 +18,29 @@ _HEADERS = frozenset(
 )  # fmt: skip
 
 
-class Kind(Enum):
-    """What a use is part of."""
+class UseKind(Enum):
+    """The construct that a use is part of."""
 
     ELEMENT = auto()
-    """An element of a display: the element can go."""
+    """An element of a display: the element can be removed."""
     OPERAND = auto()
-    """An operand of ``+``: it can go with its sign."""
+    """An operand of ``+``: it can be removed with the sign."""
     STATEMENT = auto()
-    """A simple statement that can go."""
+    """A simple statement that can be removed."""
     ASSIGNMENT = auto()
-    """The value of an assignment: the statement can go, and the assigned names with it."""
+    """The value of an assignment: the statement can be removed, and the assigned names with it."""
     DECORATOR = auto()
     """A decorator of a definition."""
     DEPENDENT = auto()
     """A base class, default or annotation of a definition."""
     HEADER = auto()
-    """The condition or subject of a compound statement, or something else that cannot go alone."""
+    """The condition or subject of a compound statement, or another part that cannot be removed alone."""
 
 
 class Use(NamedTuple):
-    """A use of a name and its surroundings."""
+    """A use of a name, and the construct around it."""
 
-    kind: Kind
+    kind: UseKind
     node: Node
     """The element, operand, statement or (decorated) definition."""
     container: Node | None = None
@@ -48,7 +48,7 @@ class Use(NamedTuple):
 
 
 def use_at(root: Node, start: int, end: int) -> Use:
-    """What the name or attribute chain at a span is part of."""
+    """The use that the name or attribute chain at a span is part of."""
     node = root.descendant_for_byte_range(start, end) or root
     element = _element(node, root)
     if element is not None:
@@ -59,26 +59,26 @@ def use_at(root: Node, start: int, end: int) -> Use:
         if use is not None:
             return use
         child, parent = parent, parent.parent
-    return Use(Kind.HEADER, child)
+    return Use(UseKind.HEADER, child)
 
 
 def _use_in(parent: Node, child: Node) -> Use | None:
-    """What the surrounding node makes of a part of it; ``None`` to look further out."""
+    """The use that ``child`` is part of, if ``parent`` decides it; ``None`` if a node further out does."""
     kind = parent.type
     use: Use | None = None
     if kind == "binary_operator" and _is_sum_of_names(parent, child):
-        use = Use(Kind.OPERAND, child, parent)
+        use = Use(UseKind.OPERAND, child, parent)
     elif kind == "decorator":
-        use = Use(Kind.DECORATOR, parent.parent or parent)
+        use = Use(UseKind.DECORATOR, parent.parent or parent)
     elif kind in {"function_definition", "class_definition"}:
         around = parent.parent
-        use = Use(Kind.DEPENDENT, around if around is not None and around.type == "decorated_definition" else parent)
+        use = Use(UseKind.DEPENDENT, around if around is not None and around.type == "decorated_definition" else parent)
     elif kind in {"assignment", "augmented_assignment"}:
         use = _assignment_use(parent, child)
     elif kind == "expression_statement" or kind in _SIMPLE:
-        use = Use(Kind.STATEMENT, parent)
+        use = Use(UseKind.STATEMENT, parent)
     elif kind in _HEADERS or kind in {"block", "module"}:
-        use = Use(Kind.HEADER, parent)
+        use = Use(UseKind.HEADER, parent)
     return use
 
 
@@ -87,24 +87,24 @@ def _assignment_use(assignment: Node, child: Node) -> Use:
     while statement.parent is not None and statement.type != "expression_statement":
         statement = statement.parent
     if assignment.child_by_field_name("type") == child:
-        return Use(Kind.DEPENDENT, statement)
+        return Use(UseKind.DEPENDENT, statement)
     if assignment.type == "augmented_assignment" or assignment.child_by_field_name("left") == child:
-        return Use(Kind.STATEMENT, statement)
-    return Use(Kind.ASSIGNMENT, statement)
+        return Use(UseKind.STATEMENT, statement)
+    return Use(UseKind.ASSIGNMENT, statement)
 
 
 def _is_sum_of_names(parent: Node, child: Node) -> bool:
-    """``a.__all__ + b.__all__`` and ``xs + m.HANDLERS``: the name itself is an operand of a sum."""
+    """Whether the name itself is an operand of a sum, as in ``a.__all__ + b.__all__`` and ``xs + m.HANDLERS``."""
     operator = parent.child_by_field_name("operator")
     return child.type in {"identifier", "attribute"} and operator is not None and operator.type == "+"
 
 
 def _element(node: Node, root: Node) -> Use | None:
-    """The element that holds the node, if the nearest enclosing construct that matters is a display."""
+    """The element that contains the node, if the innermost construct around it that decides is a display."""
     child, parent = node, node.parent
     while parent is not None and parent != root:
         if parent.type in _DISPLAYS:
-            return Use(Kind.HEADER, parent) if _is_unpacked(parent) else _outermost(parent, child)
+            return Use(UseKind.HEADER, parent) if _is_unpacked(parent) else _outermost(parent, child)
         if _use_in(parent, child) is not None or parent.type.endswith("_comprehension") or parent.type == "lambda":
             return None
         child, parent = parent, parent.parent
@@ -112,7 +112,7 @@ def _element(node: Node, root: Node) -> Use | None:
 
 
 def _is_unpacked(display: Node) -> bool:
-    """``a, b = f, g`` and targets of assignments: elements have partners elsewhere."""
+    """Whether elements correspond to others elsewhere: targets of assignments, and ``f, g`` in ``a, b = f, g``."""
     parent = display.parent
     if parent is None or parent.type not in {"assignment", "for_statement"}:
         return False
@@ -123,7 +123,7 @@ def _is_unpacked(display: Node) -> bool:
 
 
 def _outermost(container: Node, element: Node) -> Use:
-    """``[(f, 1), (g, 2)]``: a tuple inside a display is a record, so it goes as a whole."""
+    """The element to remove: a tuple inside a display, as in ``[(f, 1), (g, 2)]``, is removed as a whole."""
     current, child = container, element
     while current.type in _TUPLES:
         outer, inner = current.parent, current
@@ -132,4 +132,4 @@ def _outermost(container: Node, element: Node) -> Use:
         if outer is None or outer.type not in _DISPLAYS or _is_unpacked(outer):
             break
         current, child = outer, inner
-    return Use(Kind.ELEMENT, child, current)
+    return Use(UseKind.ELEMENT, child, current)

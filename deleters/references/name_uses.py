@@ -1,4 +1,4 @@
-"""Where names are used at import time and by import statements: an index over a whole codebase."""
+"""Index of the uses of names in a codebase, by import statements and by code that runs at import."""
 
 from __future__ import annotations
 
@@ -15,20 +15,22 @@ from excise.extractors.python.analysis.parsed_file import Import, Phase, Referen
 from excise.types import SymbolKind
 
 
-class Lost(NamedTuple):
-    """A binding that no longer exists: a module-level name, ``Class.attr``, or a module (empty name)."""
+class LostBinding(NamedTuple):
+    """A binding that no longer exists: a module-level name, ``Class.attr``, or a module."""
 
     path: str
+    """File of the binding."""
     qualname: str
+    """Dotted name; empty for the module itself."""
 
     @property
     def name(self) -> str:
-        """The name under which it is looked up."""
+        """The last part of the dotted name."""
         return self.qualname.rpartition(".")[2]
 
 
 class UseIndex:
-    """Finds what depends on a binding while modules are imported."""
+    """Finds code that depends on a binding and runs while modules are imported."""
 
     def __init__(self, codebase: PythonCodebase) -> None:
         self.codebase = codebase
@@ -55,7 +57,7 @@ class UseIndex:
 
     @cached_property
     def imported(self) -> frozenset[str]:
-        """Paths that some other file imports, at any place."""
+        """Paths of the files that another file imports, also inside functions."""
         found: set[str] = set()
         for path, module in self.codebase.modules.items():
             for record in module.imports:
@@ -73,7 +75,7 @@ class UseIndex:
                 yield found
 
     def is_script(self, path: str) -> bool:
-        """A file that is run but never imported: set-up code, examples, benchmarks, build tools."""
+        """Whether a file is run but never imported: set-up code, examples, benchmarks, build tools."""
         return (
             path not in self.imported
             and not self.codebase.is_test(path)
@@ -81,19 +83,19 @@ class UseIndex:
         )
 
     def is_loose_test_file(self, path: str) -> bool:
-        """A file in a test folder that nothing imports and pytest does not collect by name (for type checkers)."""
+        """Whether a file of the tests is neither imported nor collected by pytest, such as tests of type checkers."""
         name = path.rpartition("/")[2]
         collected = name.startswith("test") or name.endswith(("_test.py", "_tests.py")) or name == "conftest.py"
         return self.codebase.is_test(path) and not collected and path not in self.imported
 
     # -------------------------------------------------------------------------------------- uses
-    def references_to(self, lost: Lost) -> Iterator[tuple[str, Reference]]:
-        """References outside of function bodies whose chain passes through the lost binding."""
+    def references_to(self, lost: LostBinding) -> Iterator[tuple[str, Reference]]:
+        """References outside function bodies whose chain contains the lost binding."""
         for path, ref in self._references.get(lost.name or self._module_name(lost.path), ()):
             if self._passes_through(path, ref, lost):
                 yield path, ref
 
-    def _passes_through(self, path: str, ref: Reference, lost: Lost) -> bool:
+    def _passes_through(self, path: str, ref: Reference, lost: LostBinding) -> bool:
         parts = ref.chain.split(".")
         inside = "." not in lost.qualname and bool(lost.qualname)
         if inside and path == lost.path and parts[0] == lost.qualname and not self._shadowed(path, ref, parts[0]):
@@ -110,8 +112,8 @@ class UseIndex:
     def _shadowed(self, path: str, ref: Reference, name: str) -> bool:
         return bool(ref.klass) and self.resolver.scope(path).has_member(ref.klass, name, ref.start)
 
-    def importers_of(self, lost: Lost) -> Iterator[tuple[str, Import]]:
-        """Import clauses outside of functions that need the lost binding."""
+    def importers_of(self, lost: LostBinding) -> Iterator[tuple[str, Import]]:
+        """Import clauses outside functions that need the lost binding."""
         if "." in lost.qualname:
             return
         module = Entity(lost.path, "")
@@ -125,10 +127,10 @@ class UseIndex:
                 yield path, record
 
     def _relative_to(self, path: str) -> list[tuple[str, Import]]:
-        """``from . import x``: clauses that do not spell the module's name."""
+        """Clauses such as ``from . import x``, which import a package without naming it."""
         return self._imports.get("", []) if path.endswith("__init__.py") else []
 
-    def _needs(self, path: str, record: Import, lost: Lost, module: Entity) -> bool:
+    def _needs(self, path: str, record: Import, lost: LostBinding, module: Entity) -> bool:
         source = self.resolver.module_of(path, record)
         if lost.qualname:
             return record.name == lost.qualname and source == module
@@ -137,17 +139,17 @@ class UseIndex:
         return record.name not in {"", "*"} and self.resolver.imported(path, record) == module
 
     def at_import(self, path: str, record: Import) -> bool:
-        """Whether an import clause stands outside of functions."""
+        """Whether an import clause is outside functions."""
         return not record.owner or self.resolver.scope(path).kinds.get(record.owner) is SymbolKind.CLASS
 
     def star_importers(self, path: str) -> Iterator[str]:
-        """Files that import everything from a file, other than from itself."""
+        """Other files with a star import of a file."""
         for importer, record in self._imports.get("*", ()):
             if self.resolver.module_of(importer, record) == Entity(path, "") and importer != path:
                 yield importer
 
     def is_named_from(self, path: str, name: str) -> bool:
-        """Whether some other file imports a name from a file, at any place."""
+        """Whether another file imports a name from a file, also inside functions."""
         module = Entity(path, "")
         return any(
             record.name == name and importer != path and self.resolver.module_of(importer, record) == module
@@ -155,7 +157,7 @@ class UseIndex:
         )
 
     def attribute_reads(self, path: str, name: str) -> Iterator[tuple[str, Reference]]:
-        """References of other files, inside functions too, that reach a name as ``module.name``."""
+        """References in other files, also inside functions, that use a name as ``module.name``."""
         module = Entity(path, "")
         for other, ref in self._attribute_uses.get(name, ()):
             if other != path:
@@ -183,7 +185,7 @@ _INDICES: WeakKeyDictionary[PythonCodebase, UseIndex] = WeakKeyDictionary()
 
 
 def use_index(codebase: PythonCodebase) -> UseIndex:
-    """The index of a codebase, made once."""
+    """The index of a codebase; cached as long as the codebase is alive."""
     if codebase not in _INDICES:
         _INDICES[codebase] = UseIndex(codebase)
     return _INDICES[codebase]

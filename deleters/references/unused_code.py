@@ -1,4 +1,4 @@
-"""What only the removed code used: its imports in sources, its helpers and data in test files."""
+"""Remove code that only removed code used: imports in sources, helpers and constants in test files."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ _WORD = re.compile(r"[^\W\d]\w*")
 _SPECIAL = re.compile(r"^(pytest_|pytestmark$|pytest_plugins$|setup|teardown|setUp|tearDown|load_tests$|__)")
 
 
-class Words:
-    """The words of a file before and after its planned edits, comments left out."""
+class WordCounts:
+    """The words of a file before and after its planned edits, without comments."""
 
     def __init__(self, plan: FilePlan) -> None:
         edits = merged(plan.edits())
@@ -26,7 +26,7 @@ class Words:
         self.removed = frozenset(_WORD.findall(removed.decode("utf-8", "replace")))
 
     def only_removed(self, name: str, own_uses: int = 1) -> bool:
-        """Whether the name occurs in what went, and in what stays only at its own definition."""
+        """Whether a name occurs in the removed code, and in the rest only ``own_uses`` times, by its definition."""
         return name in self.removed and self.kept.get(name, 0) <= own_uses
 
 
@@ -48,14 +48,14 @@ def _count(source: bytes) -> dict[str, int]:
 
 # ------------------------------------------------------------------------------------------- imports
 def drop_unused_imports(plan: FilePlan, uses: UseIndex) -> None:
-    """Take out the imports of a source file that only the removed code used.
+    """Remove the imports of a source file that only the removed code used.
 
-    Left alone: ``__init__.py``, names in ``__all__`` or imported from here elsewhere, imports that are
-    tried or conditional, star and ``__future__`` imports, ``noqa`` lines, plain submodule imports.
+    Not removed are imports in ``__init__.py``, names in ``__all__`` or imported from here by other files, imports in
+    ``try`` or ``if`` statements, star and ``__future__`` imports, lines with ``noqa``, and plain imports of submodules.
     """
     if plan.deleted or not plan.is_changed or plan.path.endswith("__init__.py"):
         return
-    words = Words(plan)
+    words = WordCounts(plan)
     exported = {e.name for e in plan.module.exports}
     for record in plan.module.imports:
         name = record.bound
@@ -80,7 +80,7 @@ def _is_special_import(plan: FilePlan, record: Import) -> bool:
 
 
 def _reached_from_elsewhere(path: str, name: str, uses: UseIndex) -> bool:
-    """Another file imports the name from here, imports everything, or reads it as an attribute."""
+    """Whether another file imports the name from here, has a star import, or uses the name as an attribute."""
     if any(True for _ in uses.star_importers(path)) or uses.is_named_from(path, name):
         return True
     return any(True for _ in uses.attribute_reads(path, name))
@@ -88,18 +88,18 @@ def _reached_from_elsewhere(path: str, name: str, uses: UseIndex) -> bool:
 
 # ------------------------------------------------------------------------------------------- helpers
 def drop_unused_helpers(plan: FilePlan, uses: UseIndex) -> tuple[Symbol, ...]:
-    """Take out helpers, fixtures and constants of a test file that only hidden tests used; again and again.
+    """Remove helpers, fixtures and constants of a test file that only hidden tests used, until there are no more.
 
-    Only names that occur nowhere else in the file, and in no import of another one, are taken.
+    Only names that occur nowhere else in the file, and that no other file imports, are removed.
     """
     if plan.deleted or not plan.is_changed or plan.path.rpartition("/")[2] in {"conftest.py", "__init__.py"}:
         return ()
     gone: list[Symbol] = []
     while True:
-        words = Words(plan)
+        words = WordCounts(plan)
         before = len(gone), len(plan.statements)
         for symbol in plan.module.symbols:
-            if _is_helper(symbol, plan) and words.only_removed(symbol.name) and _private(plan, symbol.name, uses):
+            if _is_helper(symbol, plan) and words.only_removed(symbol.name) and _is_private(plan, symbol.name, uses):
                 plan.remove_span(symbol.start, symbol.end)
                 gone.append(symbol)
         _drop_constants(plan, words, uses)
@@ -107,7 +107,7 @@ def drop_unused_helpers(plan: FilePlan, uses: UseIndex) -> tuple[Symbol, ...]:
             return tuple(gone)
 
 
-def _drop_constants(plan: FilePlan, words: Words, uses: UseIndex) -> None:
+def _drop_constants(plan: FilePlan, words: WordCounts, uses: UseIndex) -> None:
     names = [b.name for b in plan.module.bindings if not b.klass]
     for binding in plan.module.bindings:
         statement = plan.source[binding.start : binding.end].lstrip()
@@ -119,7 +119,7 @@ def _drop_constants(plan: FilePlan, words: Words, uses: UseIndex) -> None:
         top = node.parent.parent if at_top and node.parent is not None else None
         if top is None or top.type != "module":
             continue
-        if words.only_removed(binding.name) and _private(plan, binding.name, uses):
+        if words.only_removed(binding.name) and _is_private(plan, binding.name, uses):
             plan.remove_span(binding.start, binding.end)
 
 
@@ -132,5 +132,5 @@ def _is_helper(symbol: Symbol, plan: FilePlan) -> bool:
     return not automatic and not symbol.name.startswith(("test", "Test"))
 
 
-def _private(plan: FilePlan, name: str, uses: UseIndex) -> bool:
+def _is_private(plan: FilePlan, name: str, uses: UseIndex) -> bool:
     return not uses.is_named_from(plan.path, name) and not any(True for _ in uses.star_importers(plan.path))

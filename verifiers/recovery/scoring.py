@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from types import CodeType
 from typing import Any
 
-from excise.deleters.part_deleters import PART
+from excise.deleters.part_deleters import EXPRESSION_SUFFIX
 from excise.verifiers.recovery.inside.bytecode import functions, shape
 from excise.verifiers.recovery.recovery_attempt import RecoveredItem
 
@@ -84,7 +84,7 @@ def deleted_code(text: Iterable[tuple[str, str]], modules: Mapping[str, str]) ->
     shapes: dict[str, frozenset[str]] = {}
     for symbol, source in text:
         found |= distinctive_lines(_without_docstrings(source))
-        path, _, qualname = symbol.removesuffix(PART).partition("::")
+        path, _, qualname = symbol.removesuffix(EXPRESSION_SUFFIX).partition("::")
         for name, tokens in _code_shapes(modules.get(path, "")).items():
             if (not qualname or name == qualname or name.startswith(f"{qualname}.")) and len(tokens) >= MIN_CODE_NAMES:
                 shapes[f"{path}::{name}"] = tokens

@@ -1,8 +1,8 @@
-"""Following a deletion through a codebase: everything that would break while modules are imported.
+"""Remove everything in a codebase that would fail at import because it depends on deleted code.
 
-Starts from lost bindings and takes out import clauses, re-exports, ``__all__`` entries, aliases,
-elements of tables, registrations. What stays but cannot be imported any more makes it refuse. Uses
-inside function bodies are left to the execution gates.
+Starting from lost bindings, it removes import clauses, re-exports, ``__all__`` entries, aliases, elements of tables and
+registrations. It refuses the deletion if code that must stay could no longer be imported. Uses inside function bodies
+stay: running the tests shows whether they matter.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from tree_sitter import Node
 
 from excise.deleters.edits.byte_edits import Edit
 from excise.deleters.edits.file_plan import FilePlan
-from excise.deleters.references.name_positions import Kind, Use, use_at
-from excise.deleters.references.name_uses import Lost, use_index
+from excise.deleters.references.name_positions import Use, UseKind, use_at
+from excise.deleters.references.name_uses import LostBinding, use_index
 from excise.errors import DeletionRefused
 from excise.extractors.python.analysis.codebase import PythonCodebase
 from excise.extractors.python.analysis.grammar import inner_definition
@@ -24,31 +24,34 @@ from excise.extractors.python.analysis.parsed_file import Import, Phase, Referen
 from excise.types import Symbol, SymbolKind
 
 _BELONGING = frozenset({"register", "setter", "getter", "deleter"})
-"""Decorators ``f.register`` … whose functions are part of ``f``."""
+"""Decorators such as ``f.register``, whose functions are part of ``f``."""
 
 
 @dataclass(slots=True)
-class Trace:
-    """What was taken out beside what was asked for."""
+class RemovedDependents:
+    """What was removed in addition to the requested symbols."""
 
     symbols: list[Symbol] = field(default_factory=list)
-    """Definitions that went because they depend on a lost name."""
+    """Definitions that depend on a lost binding."""
     aliases: list[tuple[str, str]] = field(default_factory=list)
-    """(id, source text) of assigned names that went."""
+    """Ids and source texts of removed assignments."""
 
 
-class Follower:
-    """Removes what depends on lost bindings, until nothing is left to do."""
+class DependentRemover:
+    """Removes symbols, and then everything that depends on lost bindings, until there is no more.
+
+    ``on_test`` is called with every test definition that is removed because it depends on deleted code.
+    """
 
     def __init__(self, codebase: PythonCodebase, on_test: Callable[[Symbol], None]) -> None:
         self.codebase = codebase
         self.uses = use_index(codebase)
         self.plans: dict[str, FilePlan] = {}
-        self.trace = Trace()
+        self.removed = RemovedDependents()
         self._on_test = on_test
-        self._seen: set[Lost] = set()
+        self._seen: set[LostBinding] = set()
         self._defining: set[str] = set()
-        self._queue: list[Lost] = []
+        self._queue: list[LostBinding] = []
 
     def plan(self, path: str) -> FilePlan:
         """The plan of a file. Raises :class:`DeletionRefused` for files with syntax errors."""
@@ -60,19 +63,19 @@ class Follower:
         return self.plans[path]
 
     def _is_script(self, path: str) -> bool:
-        """Scripts that only use removed code are left as they are, like documentation."""
+        """Whether a file is a script that uses removed code but defines none: it is not changed, like documentation."""
         return path not in self._defining and self.uses.is_script(path)
 
-    # ------------------------------------------------------------------------------------- losses
+    # ------------------------------------------------------------------------------ lost bindings
     def lose(self, path: str, qualname: str) -> None:
-        """Note that a binding is gone; :meth:`run` follows it."""
-        lost = Lost(path, qualname)
+        """Queue a lost binding, whose dependents :meth:`run` removes."""
+        lost = LostBinding(path, qualname)
         if lost not in self._seen:
             self._seen.add(lost)
             self._queue.append(lost)
 
     def remove_symbol(self, symbol: Symbol) -> None:
-        """Take out a definition (or a whole file) with all definitions of the same name."""
+        """Remove a definition with all definitions of the same name, or a whole file."""
         self._defining.add(symbol.path)
         for symbol_id in self.codebase.group(symbol.symbol_id):
             part = self.codebase.symbols()[symbol_id]
@@ -81,7 +84,7 @@ class Follower:
                 self._remove_module(plan)
                 return
             plan.remove_span(part.start, part.end)
-        self.lose(symbol.path, _plain(symbol.qualname))
+        self.lose(symbol.path, _without_numbers(symbol.qualname))
 
     def _remove_module(self, plan: FilePlan) -> None:
         plan.deleted = True
@@ -93,7 +96,7 @@ class Follower:
         self.lose(plan.path, "")
 
     def run(self) -> None:
-        """Follow every loss. Raises :class:`DeletionRefused`."""
+        """Remove the dependents of all lost bindings. Raises :class:`DeletionRefused`."""
         while self._queue:
             lost = self._queue.pop(0)
             if lost.qualname and "." not in lost.qualname and lost.path in self.plans:
@@ -107,15 +110,15 @@ class Follower:
             for path, ref in list(self.uses.references_to(lost)):
                 self._reference(path, ref)
 
-    def _other_bindings(self, lost: Lost) -> None:
-        """``try: from ._c import f`` beside a lost ``def f``: one name, so it goes in all its forms."""
+    def _other_bindings(self, lost: LostBinding) -> None:
+        """Remove other bindings of a lost name, such as ``try: from ._c import f`` beside ``def f``."""
         if not lost.qualname or "." in lost.qualname or lost.path not in self.codebase.modules:
             return
         for record in self.uses.resolver.scope(lost.path).imports.get(lost.qualname, ()):
             if record.in_try and not self.plan(lost.path).is_removed(record.start, record.end):
                 self.plan(lost.path).remove_clause(record)
 
-    def _lost_through_star(self, path: str, lost: Lost) -> None:
+    def _lost_through_star(self, path: str, lost: LostBinding) -> None:
         scope = self.uses.resolver.scope(path)
         bound_otherwise = (
             lost.qualname in scope.symbols or lost.qualname in scope.imports or ("", lost.qualname) in scope.bindings
@@ -123,7 +126,7 @@ class Follower:
         if "." not in lost.qualname and not bound_otherwise and not self._is_script(path):
             self.lose(path, lost.qualname)
 
-    def _exports(self, lost: Lost) -> None:
+    def _exports(self, lost: LostBinding) -> None:
         module = self.codebase.modules.get(lost.path)
         if module is None or not lost.qualname:
             return
@@ -152,10 +155,10 @@ class Follower:
             scope = self.uses.resolver.scope(source.path)
             own = {n for n in scope.symbols if "." not in n} | set(scope.imports)
             for name in sorted(own | {name for klass, name in scope.bindings if not klass}):
-                self._lost_through_star(path, Lost(source.path, name))
+                self._lost_through_star(path, LostBinding(source.path, name))
 
     def _still_bound(self, plan: FilePlan, record: Import) -> bool:
-        """Whether the name keeps a meaning by another import or definition in the file."""
+        """Whether another import or definition in the file binds the name."""
         scope = self.uses.resolver.scope(plan.path)
         name = record.bound
         symbol_id = f"{plan.path}::{name}"
@@ -171,12 +174,12 @@ class Follower:
         return symbol.start, symbol.end
 
     def _shorten(self, plan: FilePlan, record: Import) -> bool:
-        """``import a.b`` of a lost ``a.b`` becomes ``import a`` while ``a`` is used for other things."""
+        """Replace ``import a.b`` of a lost module by ``import a`` if ``a`` has other uses; return whether it has."""
         top, dot, _ = record.module.partition(".")
         if record.name or record.alias or not dot or (found := self.uses.resolver.name(plan.path, top)) is None:
             return False
         others = [r for r in self.uses.resolver.scope(plan.path).imports.get(top, ()) if r is not record]
-        if others or Lost(found.path, "") in self._seen:
+        if others or LostBinding(found.path, "") in self._seen:
             return False
         used = any(
             ref.chain.partition(".")[0] == top and not ref.chain.startswith(record.module)
@@ -195,7 +198,7 @@ class Follower:
             plan.remove_element(parent, node)
         else:
             use = use_at(plan.root, start, end)
-            if use.kind is Kind.STATEMENT:
+            if use.kind is UseKind.STATEMENT:
                 plan.remove_statement(use.node)
 
     # --------------------------------------------------------------------------------- references
@@ -210,15 +213,15 @@ class Follower:
             return
         use = use_at(plan.root, ref.start, ref.end)
         match use.kind:
-            case Kind.ELEMENT if use.container is not None:
+            case UseKind.ELEMENT if use.container is not None:
                 self._element(plan, ref, use, use.container)
-            case Kind.OPERAND if use.container is not None:
+            case UseKind.OPERAND if use.container is not None:
                 _drop_operand(plan, use.node, use.container)
-            case Kind.STATEMENT:
+            case UseKind.STATEMENT:
                 plan.remove_statement(use.node)
-            case Kind.ASSIGNMENT:
+            case UseKind.ASSIGNMENT:
                 self._assignment(plan, ref, use.node)
-            case Kind.DECORATOR:
+            case UseKind.DECORATOR:
                 self._decorated(plan, ref, use.node)
             case _:
                 self._dependent(plan, ref, use.node)
@@ -238,7 +241,7 @@ class Follower:
             if binding.name == "__all__":
                 continue
             if binding.name != ref.chain:
-                self.trace.aliases.append((f"{plan.path}::{qualname}", text))
+                self.removed.aliases.append((f"{plan.path}::{qualname}", text))
             self.lose(plan.path, qualname)
 
     def _decorated(self, plan: FilePlan, ref: Reference, definition: Node) -> None:
@@ -259,7 +262,7 @@ class Follower:
             self._remove_dependent(symbol)
 
     def _remove_dependent(self, symbol: Symbol) -> None:
-        self.trace.symbols.append(symbol)
+        self.removed.symbols.append(symbol)
         if self.codebase.is_test(symbol.path):
             self._on_test(symbol)
         self.remove_symbol(symbol)
@@ -272,7 +275,7 @@ class Follower:
         return None
 
     def _main_statement(self, plan: FilePlan, ref: Reference) -> None:
-        """A use under ``if __name__ == "__main__":`` goes with its statement and the names it binds."""
+        """Remove the statement of a use under ``if __name__ == "__main__":``, and the names that it binds."""
         node = plan.root.descendant_for_byte_range(ref.start, ref.end) or plan.root
         while node.parent is not None and not _is_main_block(node.parent, plan.source):
             node = node.parent
@@ -320,5 +323,5 @@ def _is_main_block(block: Node, source: bytes) -> bool:
     return condition is not None and bool(_MAIN.search(source[condition.start_byte : condition.end_byte]))
 
 
-def _plain(qualname: str) -> str:
+def _without_numbers(qualname: str) -> str:
     return ".".join(part.partition("#")[0] for part in qualname.split("."))
