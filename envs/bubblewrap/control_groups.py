@@ -1,4 +1,7 @@
-"""Limits on a sandbox's processes: control groups, or a watch. Standard library only: the holder loads it by path."""
+"""Limits on a sandbox's processes by control groups, or by polling where there are none.
+
+Standard library only: the zygote imports it.
+"""
 
 from __future__ import annotations
 
@@ -9,27 +12,69 @@ import resource
 import signal
 import time
 from collections.abc import Iterable
+from functools import cache
+from pathlib import Path
 from typing import Any
 
+ROOT = Path("/sys/fs/cgroup")
 KILL_WITHIN_S = 5.0
+"""Seconds to wait for killed processes to disappear."""
 OWN_PIDS = 3
-"""Processes of ours that count in a sandbox's group: bubblewrap's two, and the one that starts them."""
+"""Processes of excise that count in a sandbox's group: bubblewrap's two, and the one that starts them."""
 CPU_PERIOD_US = 100_000
+"""Period of the CPU quota, in microseconds."""
 
 
-class Groups:
-    """The control groups of one sandbox; with none at all, every answer is zero."""
+@cache
+def writable_groups() -> dict[str, str]:
+    """Controller to the folder in which groups can be made; empty unless ``memory`` and ``pids`` are available.
+
+    Supports version 1, version 2 and hybrid hosts. ``cpu`` is included where CPU time can be limited, ``cpuacct`` where
+    a controller of its own counts it (version 1).
+    """
+    found = _version_1() or _version_2()
+    return found if {"memory", "pids"} <= set(found) else {}
+
+
+def _version_1() -> dict[str, str]:
+    return {
+        name: str(ROOT / name)
+        for name in ("memory", "pids", "cpu", "cpuacct")
+        if (ROOT / name / "cgroup.procs").exists() and os.access(ROOT / name, os.W_OK) and os.geteuid() == 0
+    }
+
+
+def _version_2() -> dict[str, str]:
+    if os.geteuid() != 0 or not (ROOT / "cgroup.subtree_control").exists():
+        return {}
+    parent = ROOT / "excise"
+    try:
+        parent.mkdir(exist_ok=True)
+        for folder in (ROOT, parent):
+            (folder / "cgroup.subtree_control").write_text("+memory +pids")
+    except OSError:
+        return {}
+    found = {"memory": str(parent), "pids": str(parent)}
+    with contextlib.suppress(OSError):  # a process with real-time priority prevents it
+        for folder in (ROOT, parent):
+            (folder / "cgroup.subtree_control").write_text("+cpu")
+        found["cpu"] = str(parent)
+    return found
+
+
+class ControlGroups:
+    """The control groups of one sandbox; without any, every counter is zero."""
 
     def __init__(self, zygote: int = 0) -> None:
         self.name = f"excise-{zygote}-{os.getpid()}"
         self.folders: list[str] = []
-        """Those that limit the sandbox."""
+        """Groups that limit the sandbox."""
         self.made: list[str] = []
-        """Those, and what was made before it was known which they are."""
+        """All groups that were made, some of them before the sandbox's limits were known."""
         self.joined: set[str] = set()
 
     def make(self, roots: Iterable[str]) -> None:
-        """A group in each of these folders; what is there stays."""
+        """Make a group in each of these folders; existing ones are kept."""
         self.folders = list(dict.fromkeys(f"{root}/{self.name}" for root in roots))
         for group in self.folders:
             if group not in self.made:
@@ -37,7 +82,7 @@ class Groups:
                 self.made.append(group)
 
     def limit(self, roots: dict[str, str], policy: dict[str, Any]) -> None:
-        """One group per controller, under the folders that the parent found writable, with the policy's limits.
+        """Make one group per controller under the given folders, and set the policy's limits.
 
         Raises ``OSError`` if a limit cannot be set, unless the policy is lenient.
         """
@@ -46,13 +91,13 @@ class Groups:
             group = f"{root}/{self.name}"
             wanted = limits(policy).get(name, {})
             done = [set_limit(group, file, value) for file, value in wanted.items()]
-            for file, value in other_limits(policy).items():
+            for file, value in optional_limits(policy).items():
                 set_limit(group, file, value)
             if wanted and not any(done) and not policy["lenient"]:
                 raise OSError(errno.EPERM, f"the control group {group} takes no limit for {name}")
 
     def join(self, folders: Iterable[str]) -> None:
-        """Put this process into those of the groups in which it is not yet."""
+        """Move this process into the groups that it has not joined yet."""
         for group in folders:
             if group not in self.joined:
                 with open(f"{group}/cgroup.procs", "w") as file:
@@ -60,7 +105,7 @@ class Groups:
                 self.joined.add(group)
 
     def counter(self, *names: str) -> int:
-        """First number found in the groups' files, by ``file`` or ``file:key``."""
+        """The first number found in the groups' files; a name is ``file`` or ``file:key``."""
         for group in self.folders:
             for name in names:
                 file, _, key = name.partition(":")
@@ -74,26 +119,26 @@ class Groups:
         return 0
 
     def ooms(self) -> int:
-        """How often the kernel killed for want of memory."""
+        """Number of processes that the kernel killed because memory ran out."""
         return self.counter("memory.events:oom_kill", "memory.oom_control:oom_kill")
 
     def peak_bytes(self) -> int:
-        """Most memory ever used."""
+        """Peak memory use in bytes."""
         return self.counter("memory.peak", "memory.max_usage_in_bytes")
 
     def cpu_s(self) -> float:
-        """CPU seconds of everything that ever ran in them."""
+        """CPU seconds of all processes that ever ran in the groups."""
         nanoseconds = self.counter("cpuacct.usage")
         return nanoseconds / 1e9 if nanoseconds else self.counter("cpu.stat:usage_usec") / 1e6
 
     def kill(self) -> None:
-        """Kill every process in them, and wait until they are gone."""
+        """Kill every process in the groups, and wait until they are gone."""
         for group in self.folders:
             kill_group(group)
 
 
 def limits(policy: dict[str, Any]) -> dict[str, dict[str, str]]:
-    """Controller to its file and value, of version 2 and of version 1: one of them has to be there."""
+    """Controller to its limit as file and value, for version 2 and version 1; one of the two files must exist."""
     found = {
         "memory": {"memory.max": f"{policy['memory_bytes']}", "memory.limit_in_bytes": f"{policy['memory_bytes']}"},
         "pids": {"pids.max": f"{policy['pids'] + OWN_PIDS}"},
@@ -104,8 +149,8 @@ def limits(policy: dict[str, Any]) -> dict[str, dict[str, str]]:
     return found
 
 
-def other_limits(policy: dict[str, Any]) -> dict[str, str]:
-    """What makes them stricter where the kernel has it: swap, and the period of version 1."""
+def optional_limits(policy: dict[str, Any]) -> dict[str, str]:
+    """Further limits, set where the kernel has their file: swap, and the CPU period of version 1."""
     return {
         "memory.swap.max": "0",
         "memory.memsw.limit_in_bytes": f"{policy['memory_bytes']}",
@@ -114,7 +159,7 @@ def other_limits(policy: dict[str, Any]) -> dict[str, str]:
 
 
 def set_limit(group: str, file: str, value: str) -> bool:
-    """Write one file of a group, if it has it; whether it took the value."""
+    """Write one file of a group; return whether the file exists and accepted the value."""
     try:
         with open(f"{group}/{file}", "r+") as handle:
             handle.write(value)
@@ -141,7 +186,7 @@ def kill_group(group: str) -> None:
 
 
 def remove_groups(folders: Iterable[str]) -> None:
-    """Kill what is left in control groups and remove them; the kernel may need a moment."""
+    """Kill the processes in control groups and remove the groups; retries while the kernel reports them as busy."""
     for group in folders:
         kill_group(group)
         for _ in range(1000):
@@ -154,9 +199,9 @@ def remove_groups(folders: Iterable[str]) -> None:
                 time.sleep(0.002)
 
 
-# ----------------------------------------------------------------- where there are no control groups
+# ------------------------------------------------------------------------------ without control groups
 def descendants(root: int) -> list[int]:
-    """Processes below ``root``, as they are now."""
+    """Pids of all current descendants of the process ``root``."""
     children: dict[int, list[int]] = {}
     for name in os.listdir("/proc"):
         if name.isdigit():
@@ -173,7 +218,7 @@ def descendants(root: int) -> list[int]:
 
 
 def resident_bytes(pids: Iterable[int]) -> dict[int, int]:
-    """Resident memory of processes."""
+    """Pid to resident memory in bytes."""
     sizes: dict[int, int] = {}
     for pid in pids:
         with contextlib.suppress(OSError, IndexError, ValueError), open(f"/proc/{pid}/statm") as file:
@@ -181,8 +226,8 @@ def resident_bytes(pids: Iterable[int]) -> dict[int, int]:
     return sizes
 
 
-def relieve(memory_bytes: int) -> bool:
-    """If all descendants together use too much, kill the largest, as the kernel does in a group; whether it did."""
+def kill_largest_if_over(memory_bytes: int) -> bool:
+    """If all descendants together use more memory than this, kill the largest one; return whether one was killed."""
     sizes = resident_bytes(descendants(os.getpid()))
     if sum(sizes.values()) <= memory_bytes:
         return False
@@ -192,10 +237,10 @@ def relieve(memory_bytes: int) -> bool:
     return True
 
 
-def reap() -> tuple[float, int]:
-    """Kill and collect every process that is left below this one; their CPU seconds and the largest one's memory.
+def kill_and_reap_all() -> tuple[float, int]:
+    """Kill and reap all descendants; return their CPU seconds, and the peak memory in bytes of the largest.
 
-    Needs a subreaper: what a command leaves behind then becomes this process's child.
+    This process must be a subreaper, so that orphans of a command become its children.
     """
     cpu_s, peak = 0.0, 0
     deadline = time.monotonic() + KILL_WITHIN_S

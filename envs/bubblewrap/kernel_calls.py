@@ -1,4 +1,4 @@
-"""Calls of the kernel that Python has no name for. Standard library only, since the holder loads it by path."""
+"""System calls for mounts and namespaces that Python's library lacks. Standard library only: the zygote imports it."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ MS_BIND, MS_REC, MS_PRIVATE, MNT_DETACH = 4096, 16384, 1 << 18, 2
 PR_SET_PDEATHSIG, PR_SET_CHILD_SUBREAPER = 1, 36
 _SYS_MOUNT_SETATTR, _AT_FDCWD, _AT_RECURSIVE = 442, -100, 0x8000
 _ATTRIBUTES = MS_RDONLY | MS_NOSUID | MS_NODEV
-"""``MOUNT_ATTR_RDONLY``, ``NOSUID``, ``NODEV`` and ``NOEXEC`` have the numbers of the flags."""
+"""``MOUNT_ATTR_RDONLY``, ``NOSUID``, ``NODEV`` and ``NOEXEC`` have the same numbers as the mount flags."""
 
 libc = ctypes.CDLL(None, use_errno=True)
 
 
 def check(result: int, what: str) -> None:
-    """Raise ``OSError`` for a failed C call."""
+    """Raise ``OSError`` with the current ``errno`` if a C call failed."""
     if result != 0:
         code = ctypes.get_errno()
         raise OSError(code, f"{what}: {os.strerror(code)}")
@@ -32,21 +32,21 @@ def mount(source: str, target: str, kind: str = "", flags: int = 0, options: str
 
 
 def umount(target: str) -> None:
-    """Let go of a mount and all below it, whoever still uses it."""
+    """Detach a mount and all mounts below it, even if they are in use."""
     libc.umount2(os.fsencode(target), MNT_DETACH)
 
 
 def bind(source: str, target: str, *, read_only: bool = True) -> None:
-    """Bind a folder with all mounts below it, or a file, without devices and set-id bits."""
+    """Bind-mount a file, or a folder with all mounts below it, with ``nodev`` and ``nosuid``."""
     mount(source, target, flags=MS_BIND | MS_REC)
     protect(target, _ATTRIBUTES if read_only else MS_NOSUID | MS_NODEV)
 
 
 def protect(target: str, attributes: int = _ATTRIBUTES) -> None:
-    """Set attributes on a mount and all below it (mount_setattr(2); before Linux 5.12 one by one)."""
-    wanted = (ctypes.c_uint64 * 4)(attributes, 0, 0, 0)
+    """Set attributes on a mount and all mounts below it: mount_setattr(2), or remounts before Linux 5.12."""
+    request = (ctypes.c_uint64 * 4)(attributes, 0, 0, 0)
     done = libc.syscall(
-        _SYS_MOUNT_SETATTR, _AT_FDCWD, os.fsencode(target), _AT_RECURSIVE, ctypes.byref(wanted), ctypes.sizeof(wanted)
+        _SYS_MOUNT_SETATTR, _AT_FDCWD, os.fsencode(target), _AT_RECURSIVE, ctypes.byref(request), ctypes.sizeof(request)
     )
     if done != 0:
         for point in mounts_below(target):
@@ -55,14 +55,14 @@ def protect(target: str, attributes: int = _ATTRIBUTES) -> None:
 
 
 def mounts_below(target: str) -> list[str]:
-    """Mount points at and below ``target`` in this namespace."""
+    """Mount points at and below ``target`` in this mount namespace."""
     with open("/proc/self/mountinfo", encoding="utf-8", errors="surrogateescape") as lines:
         points = [line.split()[4].replace("\\040", " ") for line in lines]
     return [point for point in dict.fromkeys(points) if point == target or point.startswith(target + "/")]
 
 
-def own_namespace(*, privileged: bool) -> None:
-    """A mount namespace of our own; for ordinary users inside a user namespace that maps only themselves."""
+def enter_private_namespace(*, privileged: bool) -> None:
+    """Enter a new private mount namespace; an ordinary user also enters a user namespace that maps only that user."""
     uid, gid = os.getuid(), os.getgid()
     check(libc.unshare(CLONE_NEWNS if privileged else CLONE_NEWNS | CLONE_NEWUSER), "unshare")
     if not privileged:
@@ -72,6 +72,6 @@ def own_namespace(*, privileged: bool) -> None:
     mount("none", "/", flags=MS_REC | MS_PRIVATE)
 
 
-def copy_namespace() -> None:
-    """A mount namespace of our own, as private as the one that it is a copy of."""
+def enter_copied_namespace() -> None:
+    """Enter a new mount namespace, a copy of the current one with the same propagation."""
     check(libc.unshare(CLONE_NEWNS), "unshare")

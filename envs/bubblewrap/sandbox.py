@@ -1,9 +1,9 @@
-"""The bubblewrap sandbox: no daemon, no image, a few milliseconds.
+"""The bubblewrap sandbox: needs no daemon and no image, and starts in a few milliseconds.
 
-A session is one :mod:`holder <excise.envs.bubblewrap.supervisor>` process that owns the mounts; every command is one
-``bwrap`` in it, with fresh process, network, IPC and user namespaces, no capabilities, a read-only root and a filter of
-system calls. Started by root, commands run under an unprivileged uid of the session's own (bubblewrap started by root
-alone would leave ``/proc/sys`` writable). The kernel is shared with the host: this is not a virtual machine.
+Each session has a supervisor process (:mod:`excise.envs.bubblewrap.supervisor`) that owns the mounts. Each command is
+one ``bwrap`` with new process, network, IPC and user namespaces, no capabilities, a read-only root and a filter of
+system calls. Where excise runs as root, commands run under an unprivileged uid, one per session (``bwrap`` started by
+root without this would leave ``/proc/sys`` writable). The kernel is shared with the host: this is no virtual machine.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from excise.envs.bubblewrap.cgroups import writable_groups
+from excise.envs.bubblewrap.control_groups import writable_groups
 from excise.envs.bubblewrap.session import BubblewrapSession
 from excise.envs.sandbox.limits import require_limits
 from excise.envs.sandbox.seccomp import filter_program
@@ -38,11 +38,11 @@ class BubblewrapSandbox:
         self.lenient = lenient
 
     def capabilities(self) -> Capabilities:
-        """What bubblewrap can enforce here; tried out once per process."""
+        """What bubblewrap can enforce here; tested once per process."""
         return _probe()
 
     def system(self) -> str:
-        """This host's own."""
+        """Empty: the root file system is the host's own."""
         return ""
 
     def open(
@@ -53,14 +53,14 @@ class BubblewrapSandbox:
         env: Mapping[str, str],
         cwd: str = "/testbed",
         edits: Mapping[str, bytes | None] | None = None,
-        system_packages: Sequence[str] = (),  # noqa: ARG002  # the host's own are all there is
+        system_packages: Sequence[str] = (),  # noqa: ARG002  # only the host's own are available
     ) -> Session:
         """Open a session; raises :class:`SandboxError` if a limit of ``policy`` cannot be enforced here."""
         bwrap, prlimit = shutil.which("bwrap"), shutil.which("prlimit")
         if bwrap is None or prlimit is None:
             raise SandboxError(f"bubblewrap is not installed. Install it: {INSTALL}")
         lenient = policy.lenient or self.lenient
-        require_limits(policy, how_limited(), self.name, ADVICE, lenient=lenient)
+        require_limits(policy, enforced_limits(), self.name, ADVICE, lenient=lenient)
         groups = writable_groups()
         config: dict[str, Any] = {
             "bwrap": bwrap,
@@ -73,12 +73,12 @@ class BubblewrapSandbox:
             "cgroups": {name: root for name, root in groups.items() if name != "cpu" or policy.cpus is not None},
         }
         session = BubblewrapSession(config, policy, edits or {})
-        session.begin_forking(mounts, functools.partial(self.open, policy=policy, env=env, cwd=cwd))
+        session.enable_forking(mounts, functools.partial(self.open, policy=policy, env=env, cwd=cwd))
         return session
 
 
-def how_limited() -> dict[str, str]:
-    """Each limit that this machine can give, and by what."""
+def enforced_limits() -> dict[str, str]:
+    """Limit to the mechanism that enforces it on this machine."""
     groups = writable_groups()
     found = {
         "network_off": "a network namespace",
@@ -99,14 +99,14 @@ def how_limited() -> dict[str, str]:
 def _probe() -> Capabilities:
     if shutil.which("bwrap") is None or shutil.which("prlimit") is None:
         return Capabilities(available=False, detail="bubblewrap is not installed", advice=INSTALL)
-    sweep()
+    remove_leftovers()
     try:
         mounts = [Mount(target="/testbed", layers=(), writable=True)]
         with BubblewrapSandbox().open(mounts, Policy(lenient=True), env={}) as session:
             done = session.exec(["/bin/sh", "-c", "touch /testbed/x && cat /proc/net/dev"], timeout_s=20)
     except SandboxError as error:
         return Capabilities(available=False, detail=str(error), advice=_NAMESPACES)
-    how = how_limited()
+    how = enforced_limits()
     lines = [line for line in done.stdout.decode().splitlines() if ":" in line and not line.strip().startswith("lo:")]
     if lines:
         del how["network_off"]
@@ -125,10 +125,10 @@ _NAMESPACES = (
 )
 
 
-def sweep() -> int:
-    """Remove what runs left behind whose every process was killed at once; returns how many folders and groups.
+def remove_leftovers() -> int:
+    """Remove folders and control groups of runs whose processes were all killed at once; return how many.
 
-    Their mounts and processes are gone already. Control groups are only removed, never emptied: a live one is not ours.
+    Their mounts are gone already. A control group that still has processes belongs to a live run and is kept.
     """
     count = 0
     for group in (g for root in {*writable_groups().values()} for g in Path(root).glob("excise-*-*")):

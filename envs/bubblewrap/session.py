@@ -1,4 +1,4 @@
-"""One open bubblewrap sandbox, seen from the worker: requests over a socket to the process that holds it."""
+"""One open bubblewrap sandbox, as the worker sees it: requests over a socket to its supervisor process."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import contextlib
 import json
 import os
 import select
+import selectors
 import signal
 import socket
 import threading
@@ -15,25 +16,26 @@ from pathlib import Path
 from typing import Any
 
 from excise.envs.bubblewrap.control_groups import remove_groups
-from excise.envs.bubblewrap.pump import Pump
-from excise.envs.bubblewrap.zygote_client import hand_over
-from excise.envs.sandbox.session_base import CommonSession
+from excise.envs.bubblewrap.zygote_client import request_supervisor
+from excise.envs.sandbox.session_base import SessionBase
 from excise.errors import SandboxError
 from excise.protocols import Completed, Policy
 from excise.system.deadline import time_limit
 from excise.types import Worker
 
 START_TIMEOUT_S = 60.0
+"""Seconds to wait for a supervisor to build the mounts."""
 GRACE_S = 10.0
+"""Seconds to wait for a supervisor after its command has ended or was killed."""
 
 
-class BubblewrapSession(CommonSession):
+class BubblewrapSession(SessionBase):
     """One open sandbox; see :class:`excise.protocols.Session`."""
 
     def __init__(self, config: dict[str, Any], policy: Policy, edits: Mapping[str, bytes | None]) -> None:
         self.policy = policy
         self.out = Path(os.devnull)
-        self.holder = 0
+        self.supervisor_pid = 0
         self.groups: list[str] = []
         self._fds: list[int] = []
         self._closed = False
@@ -41,7 +43,7 @@ class BubblewrapSession(CommonSession):
         self._control, theirs = socket.socketpair()
         try:
             with theirs:
-                hand_over(theirs)
+                request_supervisor(theirs)
             sizes = [(path, None if data is None else len(data)) for path, data in edits.items()]
             self._send(config | {"edits": sizes})
             for data in edits.values():
@@ -52,8 +54,8 @@ class BubblewrapSession(CommonSession):
             if isinstance(error, OSError):
                 raise SandboxError(f"The sandbox process is gone ({error}).") from error
             raise
-        self.holder, self.groups = int(ready["pid"]), list(ready["groups"])
-        self.out = Path(f"/proc/self/fd/{self._fds[0]}")  # it lies in the holder's namespace: no path leads there
+        self.supervisor_pid, self.groups = int(ready["pid"]), list(ready["groups"])
+        self.out = Path(f"/proc/self/fd/{self._fds[0]}")  # no other path leads into the supervisor's namespace
 
     def _send(self, message: Mapping[str, object], fds: Sequence[int] = ()) -> None:
         data = json.dumps(message).encode() + b"\n"
@@ -91,13 +93,13 @@ class BubblewrapSession(CommonSession):
         cwd: str | None = None,
         env: Mapping[str, str] | None = None,
     ) -> Completed:
-        """Run a command; everything it started is dead when this returns."""
+        """Run a command; all processes that it started have ended when this returns."""
         with time_limit(timeout_s) as limit_s, self._in_use():
             return self._run(argv, limit_s, stdin, {"cwd": cwd, "env": dict(env or {})})
 
     @contextlib.contextmanager
     def _in_use(self) -> Iterator[None]:
-        """Until its end, :meth:`close` in another thread leaves what is used here."""
+        """Keep :meth:`close` in another thread from closing the descriptors that the block uses."""
         with self._using:
             if self._closed:
                 raise SandboxError("The sandbox is closed.")
@@ -117,10 +119,10 @@ class BubblewrapSession(CommonSession):
         finally:
             for fd in theirs:
                 os.close(fd)
-        with Pump(ours, stdin, self.policy.output_bytes) as pump:
-            timed_out = self._wait(pump, began + timeout_s)
+        with StreamForwarder(ours, stdin, self.policy.output_bytes) as streams:
+            timed_out = self._wait(streams, began + timeout_s)
             reply = self._receive(GRACE_S)
-            stdout, stderr = pump.rest()
+            stdout, stderr = streams.outputs()
         worker = Worker.OK
         if timed_out:
             worker = Worker.TIMEOUT
@@ -144,10 +146,10 @@ class BubblewrapSession(CommonSession):
             peak_bytes=int(reply["peak_bytes"]),
         )
 
-    def _wait(self, pump: Pump, deadline: float) -> bool:
-        """Move the streams until the holder reports the end; whether the command had to be killed."""
+    def _wait(self, streams: StreamForwarder, deadline: float) -> bool:
+        """Forward the streams until the supervisor reports the end; return whether the command timed out."""
         timed_out = False
-        while not pump.turn(self._control, deadline - time.monotonic()):
+        while not streams.forward(self._control, deadline - time.monotonic()):
             if time.monotonic() < deadline:
                 continue
             if timed_out:
@@ -166,29 +168,97 @@ class BubblewrapSession(CommonSession):
             self._receive(600.0)
 
     def close(self) -> None:
-        """End the holder, and with it every process and mount."""
+        """End the supervisor, and with it all processes and mounts of the sandbox."""
         if self._closed:
             return
         self._closed = True
         self._wait_for_end()
-        ended = self._using.acquire(timeout=GRACE_S)  # whoever waits for a command in another thread wakes up first
+        ended = self._using.acquire(timeout=GRACE_S)  # another thread that waits for a command wakes up first
         self._control.close()
         if ended:
             self._using.release()
-        remove_groups(self.groups)  # gone already, unless somebody killed the holder
+        remove_groups(self.groups)  # left over only if the supervisor was killed
         for fd in self._fds:
             os.close(fd)
         super().close()
 
     def _wait_for_end(self) -> None:
-        """Tell the holder to go, and wait until it has: its end of the socket closes last."""
+        """Ask the supervisor to end, and wait until it has: its end of the socket closes last."""
         with contextlib.suppress(OSError):
             self._control.shutdown(socket.SHUT_WR)
             self._control.settimeout(GRACE_S)
             while self._control.recv(1 << 16):
                 pass
             return
-        if len(self._fds) > 1:  # known by its descriptor: its number may be somebody else's by now
+        if len(self._fds) > 1:  # a pidfd, since the pid may have been reused
             with contextlib.suppress(ProcessLookupError):
                 signal.pidfd_send_signal(self._fds[1], signal.SIGKILL)
             select.select([self._fds[1]], [], [], GRACE_S)
+
+
+class StreamForwarder:
+    """Forwards the three streams of one command: writes stdin, keeps the first bytes of each output, discards the rest.
+
+    ``fds`` are the worker's ends of stdin, stdout and stderr; ``keep`` is the number of bytes kept of each output.
+    """
+
+    def __init__(self, fds: Sequence[int], stdin: bytes, keep: int) -> None:
+        self._into, *self._outputs = fds
+        self._pending = memoryview(stdin)
+        self._keep = keep
+        self._kept = {fd: bytearray() for fd in self._outputs}
+        self._selector = selectors.DefaultSelector()
+        os.set_blocking(self._into, False)
+        self._selector.register(self._into, selectors.EVENT_WRITE)
+        for fd in self._outputs:
+            self._selector.register(fd, selectors.EVENT_READ)
+
+    def __enter__(self) -> StreamForwarder:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        for fd in [key.fd for key in self._selector.get_map().values()]:
+            self._drop(fd)
+        self._selector.close()
+
+    def forward(self, control: socket.socket, timeout_s: float) -> bool:
+        """Forward what can be forwarded within the timeout; return whether ``control`` is readable."""
+        self._selector.register(control, selectors.EVENT_READ)
+        try:
+            ready = self._selector.select(max(0.0, timeout_s))
+        finally:
+            self._selector.unregister(control)
+        readable = False
+        for key, _ in ready:
+            if key.fileobj is control:
+                readable = True
+            elif key.fd == self._into:
+                self._write()
+            elif not self._read(key.fd):
+                self._drop(key.fd)
+        return readable
+
+    def outputs(self) -> tuple[bytes, bytes]:
+        """Read the remaining output; return stdout and stderr. To be called when every writer has ended."""
+        for fd in self._outputs:
+            while fd in self._selector.get_map() and self._read(fd):
+                pass
+        first, second = (bytes(self._kept[fd]) for fd in self._outputs)
+        return first, second
+
+    def _write(self) -> None:
+        try:
+            self._pending = self._pending[os.write(self._into, self._pending[:65536]) if self._pending else 0 :]
+        except BrokenPipeError:
+            self._pending = self._pending[:0]
+        if not self._pending:
+            self._drop(self._into)
+
+    def _read(self, fd: int) -> bool:
+        data = os.read(fd, 1 << 16)
+        self._kept[fd] += data[: max(0, self._keep - len(self._kept[fd]))]
+        return bool(data)
+
+    def _drop(self, fd: int) -> None:
+        self._selector.unregister(fd)
+        os.close(fd)

@@ -1,7 +1,8 @@
-"""The mounts of one sandbox, in the holder's own namespace. Standard library only, since the holder loads it by path.
+"""The mounts of one sandbox, in its supervisor's mount namespace, with edits before and snapshots after commands.
 
-Everything that a sandbox writes goes to two sized tmpfs, one for the mounts and temporary folders, one for results,
-so that a full disk inside neither reaches the host nor silences the report.
+Everything that a sandbox writes goes to two tmpfs of limited size, one for mounts and temporary folders, one for
+results: a sandbox that fills its disk affects neither the host nor its own report. Standard library only: the zygote
+imports it.
 """
 
 from __future__ import annotations
@@ -15,28 +16,32 @@ from collections.abc import Callable
 from typing import Any
 
 from excise.envs.bubblewrap.kernel_calls import MS_BIND, MS_NODEV, MS_NOSUID, MS_RDONLY, MS_REMOUNT, bind, mount, umount
-from excise.envs.bubblewrap.shared_root import Root
+from excise.envs.bubblewrap.shared_root import SharedRoot
 
 BYTES_PER_FILE = 2048
-"""A tmpfs of n bytes may hold n / 2048 files: empty ones use the host's memory as well."""
+"""A tmpfs of n bytes may hold n / 2048 files, since empty files use the host's memory too."""
 
 
-def open_dir(path: str) -> str:
-    """Make a folder that the sandbox's user may write."""
+def make_writable_folder(path: str) -> str:
+    """Make a folder that the sandbox's user can write."""
     os.makedirs(path, exist_ok=True)
     os.chmod(path, 0o777)
     return path
 
 
-def escaped(path: str) -> str:
-    """A path as it stands in the options of an overlay, where commas end an option and colons a layer."""
+def escape_overlay_path(path: str) -> str:
+    """Escape a path for the options of an overlay mount, where commas separate options and colons layers."""
     return re.sub(r"([\\:,])", r"\\\1", path)
 
 
-class Mounts:
-    """The stage: ``root`` is what the sandbox sees, ``m0``, ``m1``, … hold what it writes, ``results`` comes out."""
+class SessionMounts:
+    """Builds the mounts below one folder, ``stage``.
 
-    def __init__(self, shared: Root, privileged: bool) -> None:
+    In it, ``root`` is the root of the sandbox, ``m0``, ``m1``, … hold what the sandbox writes to mounts, and
+    ``results`` what the host reads.
+    """
+
+    def __init__(self, shared: SharedRoot, privileged: bool) -> None:
         self.shared, self.privileged = shared, privileged
         self.entries: list[dict[str, Any]] = []
         self.disk_bytes, self.network = 0, False
@@ -50,74 +55,74 @@ class Mounts:
         self.disk_bytes, self.network = policy["disk_bytes"], policy["network"]
         self.tmpfs(self.stage, self.disk_bytes)
         os.mkdir(self.root)
-        mount(self.root, self.root, flags=MS_BIND)  # a mount of its own, which can be made read-only by itself
-        self.shared.put_into(self.root, network=self.network)
+        mount(self.root, self.root, flags=MS_BIND)  # a separate mount can be made read-only by itself
+        self.shared.bind_into(self.root, network=self.network)
         for number, entry in enumerate(self.entries):
             self.add(number, entry)
         os.mkdir(f"{self.stage}/results")
         self.tmpfs(f"{self.stage}/results", self.disk_bytes // 2)
-        places = {"tmp": "tmp", "home": "home/agent", "results/out": "excise/out", "shm": "dev/shm"}
-        for name, target in places.items():
-            mount(open_dir(f"{self.stage}/{name}"), f"{self.root}/{target}", flags=MS_BIND)
+        writable = {"tmp": "tmp", "home": "home/agent", "results/out": "excise/out", "shm": "dev/shm"}
+        for name, target in writable.items():
+            mount(make_writable_folder(f"{self.stage}/{name}"), f"{self.root}/{target}", flags=MS_BIND)
         mount("none", self.root, flags=MS_BIND | MS_REMOUNT | MS_RDONLY | MS_NOSUID | MS_NODEV)
 
     def arguments(self) -> list[str]:
-        """Arguments for bubblewrap: one bind brings everything but what only it can mount."""
+        """Arguments for bubblewrap: one bind of the root, and ``/proc``, which only bubblewrap can mount."""
         return ["--dev-bind", self.root, "/", "--proc", "/proc", "--ro-bind", "/proc/sys", "/proc/sys"]
 
     @staticmethod
     def tmpfs(target: str, size: int) -> None:
-        """A tmpfs with limits on bytes and on files."""
+        """Mount a tmpfs with limits on bytes and on files."""
         options = f"size={size},nr_inodes={max(4096, size // BYTES_PER_FILE)},mode=0711"
         mount("excise", target, "tmpfs", MS_NOSUID | MS_NODEV, options)
 
     def open_out(self) -> int:
-        """A descriptor of the results folder: the parent, in another namespace, reaches it by no path."""
+        """Open the results folder: the worker, in another namespace, has no path to it and reads it by descriptor."""
         return os.open(f"{self.stage}/results/out", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
 
     def add(self, number: int, entry: dict[str, Any]) -> None:
-        """One mount: a bind, an empty folder, or an overlay of layers."""
+        """Add one mount: a bind, an empty folder, or an overlay of layers."""
         base, layers, writable = f"{self.stage}/m{number}", entry["layers"], entry["writable"]
-        target = self.point(entry["target"], folder=not layers or os.path.isdir(layers[0]))
+        target = self.mount_point(entry["target"], folder=not layers or os.path.isdir(layers[0]))
         if len(layers) == 1 and not writable:
             bind(layers[0], target)
         elif not layers:
-            self.uppers[entry["target"]] = open_dir(base)
+            self.uppers[entry["target"]] = make_writable_folder(base)
             bind(base, target, read_only=not writable)
         else:
             os.mkdir(base)
             self.overlay(base, target, entry)
 
-    def point(self, target: str, *, folder: bool) -> str:
-        """The mount point of ``target``, made if it is not there."""
+    def mount_point(self, target: str, *, folder: bool) -> str:
+        """The mount point for ``target``, made if it does not exist."""
         here = self.root + target
         if not os.path.lexists(here):
             os.makedirs(here if folder else os.path.dirname(here), exist_ok=True)
             if not folder:
                 os.close(os.open(here, os.O_CREAT | os.O_WRONLY))
-        if os.path.realpath(here) != here:  # a link of a layer must not lead a mount elsewhere
+        if os.path.realpath(here) != here:  # a link in a layer must not redirect a mount
             raise ValueError(f"{target} is no plain place for a mount")
         return here
 
     def overlay(self, base: str, target: str, entry: dict[str, Any]) -> None:
-        """Layers, topmost first, with an upper one of the session's own if the mount is writable."""
-        lower = ":".join(escaped(layer) for layer in entry["layers"])
+        """Mount an overlay of layers, topmost first, with an upper layer for this session if the mount is writable."""
+        lower = ":".join(escape_overlay_path(layer) for layer in entry["layers"])
         options = [f"lowerdir={lower}"]
         if entry["writable"]:
-            upper = self.uppers[entry["target"]] = open_dir(f"{base}/upper")
+            upper = self.uppers[entry["target"]] = make_writable_folder(f"{base}/upper")
             os.mkdir(f"{base}/work")
-            options += [f"upperdir={escaped(upper)}", f"workdir={escaped(f'{base}/work')}"]
+            options += [f"upperdir={escape_overlay_path(upper)}", f"workdir={escape_overlay_path(f'{base}/work')}"]
         if not self.privileged:
             options.append("userxattr")
         mount("overlay", target, "overlay", MS_NOSUID | MS_NODEV, ",".join(options))
 
-    def clear(self) -> None:
-        """Let go of every mount; the namespace would take them along anyway."""
+    def unmount(self) -> None:
+        """Unmount everything; the end of the namespace would do so too."""
         umount(self.stage)
 
     # ------------------------------------------------------------------------------------- edits
-    def inside(self, path: str) -> str:
-        """Where a path of the sandbox lies in this namespace. Follows no link."""
+    def path_in_mount(self, path: str) -> str:
+        """Translate a path of the sandbox to one of this namespace. Follows no link; raises ``ValueError`` for one."""
         best = max(
             (t for t in self.entries if path.startswith(t["target"] + "/")),
             key=lambda t: len(t["target"]),
@@ -132,15 +137,18 @@ class Mounts:
         for part in parents:
             here = f"{here}/{part}"
             if not os.path.lexists(here):
-                open_dir(here)
+                make_writable_folder(here)
             if not stat.S_ISDIR(os.lstat(here).st_mode):
                 raise ValueError(f"{path}: {part!r} is not a plain folder")
         return f"{here}/{last}"
 
     def edit(self, path: str, size: int | None, read: Callable[[int], bytes]) -> None:
-        """Write (``size`` bytes that ``read`` gives), or delete, one file before anything of the project has run."""
+        """Write one file before anything of the project runs, or delete it if ``size`` is None.
+
+        ``read(size)`` returns the content.
+        """
         data = b"" if size is None else read(size)
-        where = self.inside(path)
+        where = self.path_in_mount(path)
         mode = 0o666
         if os.path.lexists(where):
             found = os.lstat(where).st_mode
@@ -155,7 +163,7 @@ class Mounts:
         os.chmod(where, mode)
 
     def remove_empty_parents(self, where: str) -> None:
-        """Folders that a deletion leaves empty do not exist for git."""
+        """Remove folders that a deletion left empty, since git has no empty folders."""
         points = {self.root + entry["target"] for entry in self.entries}
         parent = os.path.dirname(where)
         while parent not in points:
@@ -167,10 +175,10 @@ class Mounts:
 
     # --------------------------------------------------------------------------------- snapshot
     def snapshot(self, target: str, into: str) -> None:
-        """Copy what was written to a mount, whiteouts included, owned by us and open to all."""
+        """Copy what was written to a mount, whiteouts included; the copy is owned by this user and writable by all."""
         source = self.uppers[target]
         sizes = (os.lstat(os.path.join(folder, name)).st_size for folder, _, names in os.walk(source) for name in names)
-        if sum(sizes) > self.disk_bytes:  # holes cost nothing inside, and would be written out as zeros
+        if sum(sizes) > self.disk_bytes:  # sparse files use no space inside, but would be copied with all their zeros
             raise OSError(errno.EFBIG, f"{target} holds files that are larger than all that may be written")
         for folder, folders, files in os.walk(source):
             there = os.path.join(into, os.path.relpath(folder, source))
@@ -180,11 +188,11 @@ class Mounts:
                 if name.endswith("overlay.opaque"):
                     os.setxattr(there, name, os.getxattr(folder, name))
             for name in files + [d for d in folders if os.path.islink(os.path.join(folder, d))]:
-                copy(os.path.join(folder, name), os.path.join(there, name))
+                copy_entry(os.path.join(folder, name), os.path.join(there, name))
 
 
-def copy(source: str, there: str) -> None:
-    """Copy a link, a whiteout or a file; nothing else. No set-id bit survives: the copy is ours, the code is not."""
+def copy_entry(source: str, there: str) -> None:
+    """Copy a link, a whiteout or a regular file, and nothing else, without set-id bits."""
     found = os.lstat(source)
     if stat.S_ISLNK(found.st_mode):
         os.symlink(os.readlink(source), there)

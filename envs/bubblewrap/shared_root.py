@@ -1,7 +1,7 @@
-"""The parts of a root file system that all sandboxes of one worker share: ``/usr`` with its masks, and ``/etc``.
+"""The parts of a root file system that all sandboxes of one worker share: ``/usr`` with its masks, ``/etc``, ``/dev``.
 
-Made once, in the namespace of the process that starts the sandboxes' holders; each of them binds the parts with one
-call. Standard library only, since the holder loads it by path.
+They are built once, in the zygote's mount namespace; each sandbox's supervisor bind-mounts a part with one call.
+Standard library only: the zygote imports it.
 """
 
 from __future__ import annotations
@@ -35,8 +35,8 @@ DEVICE_LINKS = {
 _EMPTY = ("proc", "tmp", "run", "home/agent", "var/tmp", "excise/out")
 
 
-class Root:
-    """A plan of :func:`excise.envs.bubblewrap.rootfs.rootfs_plan`, carried out below the folder ``base``."""
+class SharedRoot:
+    """Builds a plan of :func:`excise.envs.sandbox.rootfs.rootfs_plan` below the folder ``base``."""
 
     def __init__(self, base: str, plan: dict[str, Any]) -> None:
         self.base, self.plan = base, plan
@@ -73,7 +73,7 @@ class Root:
 
     @staticmethod
     def _dev(dev: str) -> None:
-        """The devices that programs expect. bubblewrap would make them too, but anew for each command."""
+        """Make the device files that programs expect. bubblewrap would make them again for each command."""
         for name in ("", "/shm", "/pts"):
             os.mkdir(dev + name)
         for name in DEVICES:
@@ -85,8 +85,8 @@ class Root:
         mount(dev, dev, flags=MS_BIND | MS_REC)
         mount("none", dev, flags=MS_BIND | MS_REMOUNT | MS_RDONLY | MS_NOSUID | MS_NODEV)
 
-    def put_into(self, root: str, *, network: bool) -> None:
-        """A new root in the folder ``root``: empty but for the shared parts, the latter read-only."""
+    def bind_into(self, root: str, *, network: bool) -> None:
+        """Make a new root in the empty folder ``root``, with the shared parts bound read-only."""
         for name in _EMPTY:
             os.makedirs(f"{root}/{name}", exist_ok=True)
         for name, target in self.plan["links"].items():
@@ -105,7 +105,7 @@ class Root:
 
 
 def write(path: str, text: str) -> None:
-    """A small file that everybody may read."""
+    """Write a file that all users can read."""
     with open(path, "w", encoding="utf-8") as file:
         file.write(text)
     os.chmod(path, 0o644)

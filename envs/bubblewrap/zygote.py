@@ -1,4 +1,4 @@
-"""The process that a worker's sandboxes are forked from; run as a script with ``-I -S``, standard library only.
+"""The process that a worker's sandbox supervisors are forked from; a script run with ``-I -S``, standard library only.
 
 Starting an interpreter and mounting ``/usr`` with its masks is most of what a sandbox costs, so it is done once per
 worker. This process makes a mount namespace (for ordinary users inside a user namespace), builds the shared parts of
@@ -12,7 +12,7 @@ from __future__ import annotations
 import os
 import sys
 
-if __name__ == "__main__":  # a bare package: what its own code imports, no holder needs, and every fork would copy
+if __name__ == "__main__":  # a bare package: its own imports are not needed here, and every fork would copy them
     package = type(sys)("excise")
     package.__path__ = [sys.argv[2]]
     sys.modules["excise"] = package
@@ -24,21 +24,21 @@ import signal
 import socket
 
 from excise.envs.bubblewrap.control_groups import remove_groups
-from excise.envs.bubblewrap.kernel_calls import own_namespace, umount
-from excise.envs.bubblewrap.shared_root import Root
-from excise.envs.bubblewrap.supervisor import stand_by
+from excise.envs.bubblewrap.kernel_calls import enter_private_namespace, umount
+from excise.envs.bubblewrap.shared_root import SharedRoot
+from excise.envs.bubblewrap.supervisor import supervise
 from excise.system.process_identity import owned_temporary_folder
 
 
-def prepare(control: socket.socket) -> Root:
-    """The shared parts of all roots, in a folder whose name says whose it is."""
+def prepare(control: socket.socket) -> SharedRoot:
+    """Build the shared parts of all roots, in a temporary folder with the name of this process."""
     with control.makefile("rb") as lines:
         plan = json.loads(lines.readline())
     base = owned_temporary_folder("stage", plan["temporary"])
     os.chmod(base, 0o711)
-    shared = Root(base, plan)
+    shared = SharedRoot(base, plan)
     try:
-        own_namespace(privileged=os.geteuid() == 0)
+        enter_private_namespace(privileged=os.geteuid() == 0)
         shared.build()
     except OSError:
         os.rmdir(base)
@@ -46,28 +46,28 @@ def prepare(control: socket.socket) -> Root:
     return shared
 
 
-def fork_holders(control: socket.socket, shared: Root) -> None:
-    """A holder for every socket that comes over ``control``, until it closes."""
-    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # the kernel forgets holders that have ended
-    spare = fork_holder(control, shared)
+def serve_requests(control: socket.socket, shared: SharedRoot) -> None:
+    """Pass every socket received over ``control`` to a supervisor, until ``control`` closes."""
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # the kernel reaps supervisors that have ended
+    spare = fork_supervisor(control, shared)
     while True:
         data, fds, _, _ = socket.recv_fds(control, 1, 1)
         if not data:
             return
         try:
             socket.send_fds(spare, [b"+"], fds)
-        except OSError:  # somebody killed it
+        except OSError:  # it was killed
             spare.close()
-            spare = fork_holder(control, shared)
+            spare = fork_supervisor(control, shared)
             socket.send_fds(spare, [b"+"], fds)
         for fd in fds:
             os.close(fd)
         spare.close()
-        spare = fork_holder(control, shared)
+        spare = fork_supervisor(control, shared)
 
 
-def fork_holder(control: socket.socket, shared: Root) -> socket.socket:
-    """Fork a holder that gets ready and waits for its session; where to send that."""
+def fork_supervisor(control: socket.socket, shared: SharedRoot) -> socket.socket:
+    """Fork a supervisor that waits for its session; return the socket over which to send it the session's socket."""
     ours, theirs = socket.socketpair()
     if os.fork() == 0:
         try:
@@ -75,7 +75,7 @@ def fork_holder(control: socket.socket, shared: Root) -> socket.socket:
             control.close()
             ours.close()
             os.setsid()
-            stand_by(theirs, shared)
+            supervise(theirs, shared)
         except Exception as error:
             os.write(2, f"excise: a sandbox's process failed: {error!r}\n".encode())
         finally:
@@ -85,7 +85,7 @@ def fork_holder(control: socket.socket, shared: Root) -> socket.socket:
 
 
 def main() -> None:
-    """Serve the worker whose socket's number is the first argument."""
+    """Serve the worker; the first argument is the number of the socket to it."""
     control = socket.socket(fileno=int(sys.argv[1]))
     for name in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(name, signal.SIG_IGN)
@@ -97,8 +97,8 @@ def main() -> None:
         control.sendall(json.dumps({"error": str(error)}).encode() + b"\n")
         return
     control.sendall(json.dumps({"base": shared.base}).encode() + b"\n")
-    fork_holders(control, shared)
-    for root in set(shared.plan["cgroups"].values()):  # groups of holders that somebody killed together with the worker
+    serve_requests(control, shared)
+    for root in set(shared.plan["cgroups"].values()):  # of supervisors that were killed together with the worker
         remove_groups(glob.glob(f"{root}/excise-{os.getpid()}-*"))
     umount(shared.base)
     shutil.rmtree(shared.base, ignore_errors=True)

@@ -1,4 +1,4 @@
-"""The worker's side of the zygote: started when the first sandbox is opened, one per process and user."""
+"""Starts and addresses the zygote: one per worker process and user, started with the first sandbox."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import threading
 from pathlib import Path
 
 import excise
-from excise.envs.bubblewrap.cgroups import writable_groups
+from excise.envs.bubblewrap.control_groups import writable_groups
 from excise.envs.sandbox.rootfs import rootfs_plan
 from excise.errors import SandboxError
 
@@ -21,8 +21,8 @@ ZYGOTE = Path(__file__).resolve().parent / "zygote.py"
 START_TIMEOUT_S = 60.0
 
 
-class Spawner:
-    """One running zygote."""
+class Zygote:
+    """One running zygote process."""
 
     def __init__(self) -> None:
         self.owner = (os.getpid(), os.geteuid(), tempfile.gettempdir())
@@ -35,8 +35,8 @@ class Spawner:
             )
         self.base = ""
 
-    def begin(self) -> None:
-        """Tell it what to build, and wait until it has. Raises :class:`SandboxError`."""
+    def prepare(self) -> None:
+        """Send the plan of the root file system and wait until it is built. Raises :class:`SandboxError`."""
         plan = rootfs_plan() | {"temporary": tempfile.gettempdir(), "cgroups": writable_groups()}
         try:
             self.control.settimeout(START_TIMEOUT_S)
@@ -46,13 +46,13 @@ class Spawner:
         except OSError as error:
             reply = {"error": str(error)}
         if "error" in reply:
-            self.end()
+            self.stop()
             raise SandboxError(f"No sandbox can be made: {reply['error']}. Run `excise doctor`.")
         self.base = str(reply["base"])
         self.control.settimeout(None)
 
-    def end(self) -> None:
-        """Let it go. What still runs in open sandboxes may end with it."""
+    def stop(self) -> None:
+        """Stop the process. Commands in open sandboxes may be killed."""
         self.control.close()
         if self.owner[0] == os.getpid():
             try:
@@ -63,54 +63,54 @@ class Spawner:
 
 
 class _Current:
-    """The zygote of this process, if it has one."""
+    """The zygote of this process, if it has one, and the lock for its use."""
 
     lock = threading.Lock()
-    spawner: Spawner | None = None
+    zygote: Zygote | None = None
 
 
-def hand_over(theirs: socket.socket) -> None:
-    """Have a holder forked for the other end of ``theirs``. Raises :class:`SandboxError`."""
+def request_supervisor(theirs: socket.socket) -> None:
+    """Pass one end of a socket pair to a new supervisor. Raises :class:`SandboxError`."""
     with _Current.lock:
         for last in (False, True):
             try:
-                socket.send_fds(_living().control, [b"+"], [theirs.fileno()])
+                socket.send_fds(_running_zygote().control, [b"+"], [theirs.fileno()])
                 return
-            except OSError as error:  # somebody killed it: the next one is as good
+            except OSError as error:  # it was killed: start another one
                 stop()
                 if last:
                     raise SandboxError(f"The process that starts sandboxes is gone ({error}).") from error
 
 
-def _living() -> Spawner:
+def _running_zygote() -> Zygote:
     owner = (os.getpid(), os.geteuid(), tempfile.gettempdir())
-    if _Current.spawner is None or _Current.spawner.owner != owner:
+    if _Current.zygote is None or _Current.zygote.owner != owner:
         stop()
-        fresh = Spawner()
-        fresh.begin()
-        _Current.spawner = fresh
-    return _Current.spawner
+        fresh = Zygote()
+        fresh.prepare()
+        _Current.zygote = fresh
+    return _Current.zygote
 
 
 def base_folder() -> str:
-    """The folder of this process's zygote; empty if it has none."""
-    return _Current.spawner.base if _Current.spawner is not None else ""
+    """The temporary folder of this process's zygote; empty if it has none."""
+    return _Current.zygote.base if _Current.zygote is not None else ""
 
 
 def stop() -> None:
-    """End this process's zygote; the next sandbox starts another."""
-    if _Current.spawner is not None:
-        _Current.spawner.end()
-        _Current.spawner = None
+    """Stop this process's zygote; the next sandbox starts another one."""
+    if _Current.zygote is not None:
+        _Current.zygote.stop()
+        _Current.zygote = None
 
 
-def _forget() -> None:
-    """In a forked child: the zygote is the parent's, and must see the end of the parent alone."""
+def _release_after_fork() -> None:
+    """In a forked child, close the socket to the parent's zygote, which must notice when the parent ends."""
     _Current.lock = threading.Lock()
-    if _Current.spawner is not None:
-        _Current.spawner.control.close()
-        _Current.spawner = None
+    if _Current.zygote is not None:
+        _Current.zygote.control.close()
+        _Current.zygote = None
 
 
 atexit.register(stop)
-os.register_at_fork(after_in_child=_forget)
+os.register_at_fork(after_in_child=_release_after_fork)

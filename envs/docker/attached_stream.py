@@ -1,7 +1,7 @@
-"""Messages to and from a container's first process, over the stream that is attached to it.
+"""Messages to and from a container's first process, over the stream that the engine attaches to it.
 
-The engine sends what the process writes in frames of its own (a byte that says which stream, three of nothing, four
-with the length); ours lie in the first stream, and its words in distress in the second.
+The engine wraps what the process writes in frames: one byte for the stream number, three zero bytes, four bytes for the
+length. Messages are sent on stdout; stderr holds the error output of a process that crashed.
 """
 
 from __future__ import annotations
@@ -17,26 +17,27 @@ from typing import Any
 
 from excise.errors import SandboxError
 
-_MOST_LAST_WORDS = 4000
+_MAX_ERROR_BYTES = 4000
+"""Bytes that are kept of the end of stderr."""
 
 
-class Closed(SandboxError):
-    """The process at the other end is gone."""
+class StreamClosed(SandboxError):
+    """The process at the other end has ended."""
 
 
-class Channel:
-    """One attached stream."""
+class AttachedStream:
+    """The connection to one container's first process."""
 
     def __init__(self, attached: Any) -> None:
         self._owner = attached
         self._socket: Any = getattr(attached, "_sock", attached)
         self._raw = b""
         self._data = bytearray()
-        self.last_words = b""
+        self.error_output = b""
         self._sending, self._receiving = threading.Lock(), threading.Lock()
 
     def send(self, header: Mapping[str, object], *bodies: bytes) -> None:
-        """Send one message. Raises :class:`Closed`."""
+        """Send one message. Raises :class:`StreamClosed`."""
         text = json.dumps({**header, "sizes": [len(body) for body in bodies]}).encode()
         with self._sending:
             try:
@@ -45,10 +46,13 @@ class Channel:
                 for body in bodies:
                     self._socket.sendall(body)
             except OSError as error:
-                raise Closed(f"The sandbox's container is gone ({error}).") from error
+                raise StreamClosed(f"The sandbox's container is gone ({error}).") from error
 
     def receive(self, deadline: float) -> tuple[dict[str, Any], list[bytes]]:
-        """The next message. Raises :class:`Closed`, and ``TimeoutError`` at the (monotonic) deadline."""
+        """Return the next message (header, bodies).
+
+        Raises :class:`StreamClosed`, and ``TimeoutError`` at the deadline, a time of the monotonic clock.
+        """
         with self._receiving:
             length = struct.unpack("!I", self._exactly(4, deadline, keep=True))[0]
             self._exactly(4 + length, deadline, keep=True)
@@ -58,26 +62,28 @@ class Channel:
 
     def _exactly(self, count: int, deadline: float, *, keep: bool = False) -> bytes:
         while len(self._data) < count:
-            self._more(deadline)
+            self._receive_frame(deadline)
         data = bytes(self._data[:count])
         if not keep:
             del self._data[:count]
         return data
 
-    def _more(self, deadline: float) -> None:
-        """Read one piece of the stream, and take the engine's frames apart."""
-        left = deadline - time.monotonic()
-        if left <= 0:
+    def _receive_frame(self, deadline: float) -> None:
+        """Read once from the socket, and unwrap all frames that are complete."""
+        remaining_s = deadline - time.monotonic()
+        if remaining_s <= 0:
             raise TimeoutError
-        self._socket.settimeout(left)
+        self._socket.settimeout(remaining_s)
         try:
             data = self._socket.recv(1 << 20)
         except TimeoutError:
             raise
         except OSError as error:
-            raise Closed(f"The sandbox's container is gone ({error}).") from error
+            raise StreamClosed(f"The sandbox's container is gone ({error}).") from error
         if not data:
-            raise Closed(f"The sandbox's first process ended. {self.last_words.decode(errors='replace').strip()}")
+            raise StreamClosed(
+                f"The sandbox's first process ended. {self.error_output.decode(errors='replace').strip()}"
+            )
         self._raw += data
         while len(self._raw) >= 8:
             stream, size = self._raw[0], struct.unpack("!I", self._raw[4:8])[0]
@@ -85,15 +91,15 @@ class Channel:
                 return
             body, self._raw = self._raw[8 : 8 + size], self._raw[8 + size :]
             if stream == 2:
-                self.last_words = (self.last_words + body)[-_MOST_LAST_WORDS:]
+                self.error_output = (self.error_output + body)[-_MAX_ERROR_BYTES:]
             else:
                 self._data += body
 
     def close(self) -> None:
-        """Hang up: the process at the other end then ends, and its container with it."""
+        """Close the connection: the process at the other end then exits, and its container with it."""
         with contextlib.suppress(OSError):
             self._socket.shutdown(socket.SHUT_RDWR)
-        with self._receiving:  # whoever still waits has woken up: its descriptor's number must not be another's by then
+        with self._receiving:  # a waiting thread has woken up: its descriptor must not be reused before
             for it in (self._owner, self._socket):
                 with contextlib.suppress(OSError):
                     it.close()

@@ -1,4 +1,4 @@
-"""The root file system under every environment's image: this host's own, a bootstrapped one, or any image by name.
+"""The base of every environment's image: this host's root file system, a bootstrapped one, or an image by name.
 
 ``host`` holds what bubblewrap's sandboxes show: the allow-list of :mod:`excise.envs.sandbox.rootfs`. The interpreters
 of this machine then find the libraries that they were linked with. Nothing is fetched from a registry.
@@ -21,20 +21,26 @@ from typing import Any
 from excise.envs.docker.docker_engine import engine_errors
 from excise.envs.sandbox.rootfs import rootfs_plan
 from excise.errors import SandboxError
+from excise.system.commands import run_command
 from excise.system.locks import host_lock
 
 REPOSITORY = "excise-base"
 HOST, BOOTSTRAP = "host", "debootstrap"
+BOOTSTRAP_TIMEOUT_S = 3600.0
+"""Seconds for debootstrap, which downloads a system."""
 _VERSION = 2
 _EMPTY = ("proc", "sys", "dev", "tmp", "run", "home/agent", "var/tmp", "excise", "root")
 _MODES = {"tmp": 0o1777, "var/tmp": 0o1777, "home/agent": 0o777}
-"""podman gives what it mounts on a folder the mode of that."""
-_NEVER = ("/usr/share/man", "/usr/share/info", "/usr/share/locale", "/usr/src", "/usr/lib/debug")
-"""Parts of ``/usr`` that no test reads, and that would make the image larger by a tenth."""
+"""Modes of folders that are mounted over: podman gives the mount the mode of the folder below."""
+_LEFT_OUT = ("/usr/share/man", "/usr/share/info", "/usr/share/locale", "/usr/src", "/usr/lib/debug")
+"""Parts of ``/usr`` that no test reads; they are a tenth of its size."""
 
 
 def base_image(client: Any, name: str) -> str:
-    """Name of an image that the engine has; made first if it is one of ours. Raises :class:`SandboxError`."""
+    """Return the name of a base image in the engine; ``host`` and ``debootstrap`` are made if missing.
+
+    Raises :class:`SandboxError`.
+    """
     if name not in {HOST, BOOTSTRAP}:
         with engine_errors(f"The image {name} is not there; pull or load it first"):
             return str(client.images.get(name).id)
@@ -50,7 +56,7 @@ def base_image(client: Any, name: str) -> str:
 
 
 def has_image(client: Any, tag: str) -> bool:
-    """Whether the engine has an image of that name."""
+    """Whether the engine has an image with this name."""
     import docker
 
     try:
@@ -61,21 +67,24 @@ def has_image(client: Any, tag: str) -> bool:
 
 
 def _import(client: Any, tag: str, command: list[str]) -> None:
-    """Load the archive that a command writes as an image."""
-    with tempfile.TemporaryFile() as said, subprocess.Popen(command, stdout=subprocess.PIPE, stderr=said) as process:
+    """Import the archive that a command writes to its output as an image."""
+    with (
+        tempfile.TemporaryFile() as log,
+        subprocess.Popen(command, stdout=subprocess.PIPE, stderr=log) as process,
+    ):
         assert process.stdout is not None
-        labels = ["LABEL excise=base"]  # podman 4 takes no tag but in the name
+        labels = ["LABEL excise=base"]  # podman 4 accepts the tag only as part of the name
         client.api.import_image_from_stream(process.stdout, repository=tag, changes=labels)
         process.stdout.close()
-        said.seek(0)
+        log.seek(0)
         if process.wait() > 1:  # 1: files that this user may not read are left out, as in bubblewrap
-            raise SandboxError(f"The base image cannot be packed: {said.read()[-500:].decode(errors='replace')}")
+            raise SandboxError(f"The base image cannot be packed: {log.read()[-500:].decode(errors='replace')}")
 
 
 # ---------------------------------------------------------------------------------------------- host
 @cache
 def host_state() -> str:
-    """A name for the state of this host's system: its packages, and what was put beside them."""
+    """A hash of this host's system: its package databases and the times of its main folders."""
     digest = hashlib.sha256(f"{_VERSION}{os.geteuid()}".encode())
     for path in ("/etc/os-release", "/var/lib/dpkg/status", "/var/lib/rpm/rpmdb.sqlite", "/lib/apk/db/installed"):
         with contextlib.suppress(OSError):
@@ -87,7 +96,7 @@ def host_state() -> str:
 
 
 def host_archive(folder: Path) -> list[str]:
-    """The command that writes the host's root file system, as far as sandboxes may see it, as an archive."""
+    """The command that writes the host's root file system, limited to what sandboxes may see, as an archive."""
     plan = rootfs_plan()
     skeleton = folder / "skeleton.tar"
     with tarfile.open(skeleton, "w") as archive:
@@ -104,14 +113,14 @@ def host_archive(folder: Path) -> list[str]:
     parts = ["usr", *plan["folders"], *(f"etc/{n}" for n in plan["etc"] if Path("/etc", n).exists())]
     line = ["tar", "--create", "--directory=/", "--ignore-failed-read", "--owner=0", "--group=0"]
     line += ["--numeric-owner", "--sort=name", "--warning=none"]
-    line += [f"--exclude={path.lstrip('/')}/*" for path in (*plan["masks"], *_NEVER)]
-    skeleton.write_bytes(without_end(skeleton.read_bytes()))
+    line += [f"--exclude={path.lstrip('/')}/*" for path in (*plan["masks"], *_LEFT_OUT)]
+    skeleton.write_bytes(without_end_blocks(skeleton.read_bytes()))
     script = 'cat "$1"; shift; exec "$@"'
     return ["sh", "-c", script, "sh", str(skeleton), *line, *parts]
 
 
-def without_end(archive: bytes) -> bytes:
-    """An archive without the empty blocks that end it, so that another one can follow."""
+def without_end_blocks(archive: bytes) -> bytes:
+    """Remove the empty blocks at the end of an archive, so that another archive can be appended."""
     return archive.rstrip(b"\0") + bytes(-len(archive.rstrip(b"\0")) % 512)
 
 
@@ -123,17 +132,20 @@ def _add_folder(archive: tarfile.TarFile, name: str, mode: int) -> None:
 
 # ----------------------------------------------------------------------------------------- bootstrap
 def bootstrap_state() -> str:
-    """A name for what debootstrap makes here."""
-    return hashlib.sha256(f"debootstrap {_VERSION} {_suite()}".encode()).hexdigest()[:24]
+    """A hash that identifies what debootstrap makes on this host."""
+    return hashlib.sha256(f"debootstrap {_VERSION} {_distribution_suite()}".encode()).hexdigest()[:24]
 
 
-def _suite() -> str:
+def _distribution_suite() -> str:
     found = dict(line.split("=", 1) for line in Path("/etc/os-release").read_text().splitlines() if "=" in line)
     return found.get("VERSION_CODENAME", "").strip('"') or "stable"
 
 
 def bootstrapped(folder: Path) -> list[str]:
-    """Make a minimal system of this host's distribution; the command that writes it. Raises :class:`SandboxError`."""
+    """Make a minimal system of this host's distribution; return the command that writes it as an archive.
+
+    Raises :class:`SandboxError`.
+    """
     program = shutil.which("debootstrap") or shutil.which("debootstrap", path="/usr/sbin")
     if program is None or os.geteuid() != 0:
         raise SandboxError(
@@ -141,8 +153,8 @@ def bootstrapped(folder: Path) -> list[str]:
         )
     root = folder / "root"
     packages = "--include=python3,ca-certificates,build-essential"
-    done = subprocess.run(
-        [program, "--variant=minbase", packages, _suite(), str(root)], capture_output=True, check=False
+    done = run_command(
+        [program, "--variant=minbase", packages, _distribution_suite(), str(root)], timeout_s=BOOTSTRAP_TIMEOUT_S
     )
     if done.returncode != 0:
         raise SandboxError(f"debootstrap failed: {done.stdout[-500:].decode(errors='replace').strip()}")

@@ -1,8 +1,8 @@
-"""The Docker sandbox: the same sessions in containers, for machines whose engine is trusted more than bubblewrap.
+"""The Docker sandbox: sessions in containers, for machines whose container engine is preferred to bubblewrap.
 
-One image per environment, none per task; commands run under an unprivileged uid without capabilities, in a read-only
-root with sized places to write, without network, under the engine's filter of system calls and our own. podman serves
-the same interface (``podman system service``).
+There is one image per environment and none per task. Commands run under an unprivileged uid without capabilities and
+without network, in a read-only root with writable folders of limited size, under the engine's filter of system calls
+and excise's own. podman offers the same interface (``podman system service``).
 """
 
 from __future__ import annotations
@@ -13,7 +13,8 @@ from functools import cache
 from typing import Any
 
 from excise.config import DockerSettings
-from excise.envs.docker.docker_engine import INSTALL, connect, engine_errors, sweep
+from excise.envs.docker.container import ContainerRequest
+from excise.envs.docker.docker_engine import INSTALL, connect, engine_errors, remove_orphaned_containers
 from excise.envs.docker.images import environment_image
 from excise.envs.docker.session import DockerSession
 from excise.envs.sandbox.limits import require_limits
@@ -34,13 +35,13 @@ class DockerSandbox:
         self.settings, self.lenient = settings or DockerSettings(), lenient
 
     def capabilities(self) -> Capabilities:
-        """What the engine can enforce; asked, not tried out: the first session may have to make a large image."""
+        """What the engine reports that it can enforce. Not tested: a session may first have to make a large image."""
         try:
             info = engine_info()
-            sweep_all()
+            remove_leftovers()
         except SandboxError as error:
             return Capabilities(available=False, detail=str(error).removesuffix(INSTALL).strip(), advice=INSTALL)
-        how = how_limited(self.settings.runtime)
+        how = enforced_limits(self.settings.runtime)
         return Capabilities(
             available=True,
             detail=f"engine {info['ServerVersion']}, {info['Driver']}, base image {self.settings.base_image}",
@@ -51,7 +52,7 @@ class DockerSandbox:
         )
 
     def system(self) -> str:
-        """The base image, to which packages may have been added."""
+        """The base image, to which system packages may be added."""
         return f"docker:{self.settings.base_image}"
 
     def open(
@@ -67,49 +68,42 @@ class DockerSandbox:
         """Open a session in a container of its own; makes the environment's image if the engine lacks it."""
         client = connect()
         lenient = policy.lenient or self.lenient
-        require_limits(policy, how_limited(self.settings.runtime), self.name, ADVICE, lenient=lenient)
-        sweep_all()
+        require_limits(policy, enforced_limits(self.settings.runtime), self.name, ADVICE, lenient=lenient)
+        remove_leftovers()
         network = self.settings.network or network_of(client)
         image = environment_image(client, self.settings.base_image, mounts, system_packages, network)
-        session = DockerSession(
-            client,
-            image,
-            mounts,
-            policy,
-            env=env,
-            cwd=cwd,
-            edits=edits or {},
-            network=network,
-            runtime=self.settings.runtime,
+        container = ContainerRequest(
+            image=image, mounts=mounts, policy=policy, network=network, runtime=self.settings.runtime
         )
+        session = DockerSession(client, container, env=env, cwd=cwd, edits=edits or {})
         reopen = functools.partial(self.open, policy=policy, env=env, cwd=cwd, system_packages=system_packages)
-        session.begin_forking(mounts, reopen)
+        session.enable_forking(mounts, reopen)
         return session
 
 
 @cache
 def engine_info() -> dict[str, Any]:
-    """What the engine says of itself; asked once per process."""
+    """The engine's description of itself; queried once per process."""
     client = connect()
     with engine_errors("The Docker engine does not say what it can do"):
         return dict(client.info())
 
 
 @cache
-def sweep_all() -> int:
-    """Remove what dead processes left: containers, and folders with results. Once per process."""
-    return sweep() + remove_orphaned_folders("out")
+def remove_leftovers() -> int:
+    """Remove containers and result folders of processes that have ended; runs once per process. Return how many."""
+    return remove_orphaned_containers() + remove_orphaned_folders("out")
 
 
 def network_of(client: Any) -> str:
-    """The network of installations: the engine's own, or the host's where it has none."""
+    """The network for installations: the engine's own, or the host's if it has none."""
     with engine_errors("The engine does not list its networks"):
         names = {network["Name"] for network in client.api.networks()}
     return next((name for name in ("bridge", "podman") if name in names), "host")
 
 
-def how_limited(runtime: str) -> dict[str, str]:
-    """Each limit that the engine can give, and by what."""
+def enforced_limits(runtime: str) -> dict[str, str]:
+    """Limit to the mechanism by which the engine enforces it."""
     info = engine_info()
     found = {
         "network_off": "a network namespace",

@@ -1,4 +1,4 @@
-"""One open container, seen from the worker."""
+"""One open container, as the worker sees it."""
 
 from __future__ import annotations
 
@@ -9,56 +9,54 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from excise.envs.docker.attached_stream import Channel, Closed
-from excise.envs.docker.container import create_container
+from excise.envs.docker.attached_stream import AttachedStream, StreamClosed
+from excise.envs.docker.container import ContainerRequest, create_container
 from excise.envs.docker.docker_engine import engine_errors
-from excise.envs.docker.unpacking import LayerWriter, write_results
+from excise.envs.docker.layer_archives import LayerWriter, write_results
 from excise.envs.sandbox.seccomp import filter_program
-from excise.envs.sandbox.session_base import CommonSession
+from excise.envs.sandbox.session_base import SessionBase
 from excise.errors import SandboxError
-from excise.protocols import Completed, Mount, Policy
+from excise.protocols import Completed
 from excise.system.deadline import time_limit
 from excise.system.process_identity import owned_temporary_folder
 from excise.types import Worker
 
 START_TIMEOUT_S = 120.0
+"""Seconds to wait for the first process to fill the writable folders."""
 GRACE_S = 10.0
+"""Seconds to wait for the first process after its command was killed."""
 
 
-class DockerSession(CommonSession):
+class DockerSession(SessionBase):
     """One open sandbox; see :class:`excise.protocols.Session`."""
 
     def __init__(
         self,
         client: Any,
-        image: str,
-        mounts: Sequence[Mount],
-        policy: Policy,
+        request: ContainerRequest,
         *,
         env: Mapping[str, str],
         cwd: str,
         edits: Mapping[str, bytes | None],
-        network: str,
-        runtime: str,
     ) -> None:
-        self.client, self.policy, self.env, self.cwd = client, policy, dict(env), cwd
+        self.client, self.policy, self.env, self.cwd = client, request.policy, dict(env), cwd
         self._closed = False
-        self._channel: Channel | None = None
+        self._stream: AttachedStream | None = None
         self.container = ""
         self.out = Path(owned_temporary_folder("out"))
         try:
             with engine_errors("The sandbox's container cannot be started"):
-                self.container = create_container(client, image, mounts, policy, network=network, runtime=runtime)
-                stream = {"stdin": 1, "stdout": 1, "stderr": 1, "stream": 1}
-                self._channel = Channel(client.api.attach_socket(self.container, stream))
+                self.container = create_container(client, request)
+                parts = {"stdin": 1, "stdout": 1, "stderr": 1, "stream": 1}
+                self._stream = AttachedStream(client.api.attach_socket(self.container, parts))
                 client.api.start(self.container)
-            self._begin([mount.target for mount in mounts if mount.writable], edits)
+            self._begin(request.writable, edits)
         except BaseException:
             self.close()
             raise
 
     def _begin(self, writable: Sequence[str], edits: Mapping[str, bytes | None]) -> None:
-        """Hand over the settings, and make the edits."""
+        """Send the settings, and make the edits."""
         config = {"mounts": writable, "disk_bytes": self.policy.disk_bytes, "filter": filter_program().hex()}
         self._ask(config, timeout_s=START_TIMEOUT_S)
         for path, data in edits.items():
@@ -67,9 +65,9 @@ class DockerSession(CommonSession):
             self._ask({"edited": True}, timeout_s=START_TIMEOUT_S)
 
     def _send(self, header: Mapping[str, object], *bodies: bytes) -> None:
-        if self._closed or self._channel is None:
+        if self._closed or self._stream is None:
             raise SandboxError("The sandbox is closed.")
-        self._channel.send(header, *bodies)
+        self._stream.send(header, *bodies)
 
     def _ask(
         self, header: Mapping[str, object], *bodies: bytes, timeout_s: float
@@ -78,9 +76,9 @@ class DockerSession(CommonSession):
         return self._receive(time.monotonic() + timeout_s)
 
     def _receive(self, deadline: float) -> tuple[dict[str, Any], list[bytes]]:
-        assert self._channel is not None
+        assert self._stream is not None
         try:
-            header, bodies = self._channel.receive(deadline)
+            header, bodies = self._stream.receive(deadline)
         except TimeoutError:
             raise SandboxError("The sandbox's container does not answer.") from None
         if "error" in header:
@@ -96,7 +94,7 @@ class DockerSession(CommonSession):
         cwd: str | None = None,
         env: Mapping[str, str] | None = None,
     ) -> Completed:
-        """Run a command; everything it started is dead when this returns."""
+        """Run a command; all processes that it started have ended when this returns."""
         with time_limit(timeout_s) as limit_s:
             return self._run(argv, limit_s, stdin, cwd, env)
 
@@ -119,13 +117,13 @@ class DockerSession(CommonSession):
         self._send({"exec": request}, stdin)
         timed_out = False
         try:
-            reply, bodies = self._answer(began + timeout_s)
+            reply, bodies = self._wait_for_reply(began + timeout_s)
             if reply is None:
                 timed_out = True
                 self._send({"kill": True})
                 reply, bodies = self._receive(time.monotonic() + GRACE_S)
-        except Closed:
-            return self._dead(began)
+        except StreamClosed:
+            return self._completed_by_death(began)
         except SandboxError:
             self.close()
             raise
@@ -144,27 +142,27 @@ class DockerSession(CommonSession):
             peak_bytes=int(reply["peak_bytes"]),
         )
 
-    def _answer(self, deadline: float) -> tuple[dict[str, Any] | None, list[bytes]]:
-        """The command's end, or nothing if it did not come in time."""
-        assert self._channel is not None
+    def _wait_for_reply(self, deadline: float) -> tuple[dict[str, Any] | None, list[bytes]]:
+        """Wait for the report of the command's end; (None, []) at the deadline."""
+        assert self._stream is not None
         try:
-            header, bodies = self._channel.receive(deadline)
+            header, bodies = self._stream.receive(deadline)
         except TimeoutError:
             return None, []
         if "error" in header:
             raise SandboxError(f"The sandbox failed: {header['error']}.")
         return header, bodies
 
-    def _dead(self, began: float) -> Completed:
-        """The container ended below a command: for want of memory, or an infrastructure failure."""
+    def _completed_by_death(self, began: float) -> Completed:
+        """The result of a command whose container ended: out of memory, else an infrastructure failure."""
         state: dict[str, Any] = {}
         with contextlib.suppress(SandboxError), engine_errors("The container is gone"):
             state = self.client.api.inspect_container(self.container)["State"]
-        words = self._channel.last_words if self._channel is not None else b""
+        errors = self._stream.error_output if self._stream is not None else b""
         self.close()
         if not state.get("OOMKilled"):
             raise SandboxError(
-                f"The sandbox's container ended unexpectedly; was it killed? {words.decode(errors='replace').strip()}"
+                f"The sandbox's container ended unexpectedly; was it killed? {errors.decode(errors='replace').strip()}"
             )
         wall_s = time.monotonic() - began
         return Completed(worker=Worker.OOM, rc=-9, stdout=b"", stderr=b"", wall_s=wall_s, cpu_s=0.0)
@@ -182,19 +180,19 @@ class DockerSession(CommonSession):
         writer.hide(header["deleted"])
 
     def close(self) -> None:
-        """End the container, and with it everything in it."""
+        """End the container and everything in it."""
         if self._closed:
             return
         self._closed = True
-        if self._channel is not None:
-            self._channel.close()
+        if self._stream is not None:
+            self._stream.close()
         if self.container:
             self._remove()
         shutil.rmtree(self.out, ignore_errors=True)
         super().close()
 
     def _remove(self) -> None:
-        """Wait until the container is gone, which it may be already."""
+        """Remove the container if it still exists, and wait until it is gone."""
         import docker
 
         deadline = time.monotonic() + 3 * GRACE_S
@@ -203,5 +201,5 @@ class DockerSession(CommonSession):
                 self.client.api.remove_container(self.container, force=True, v=True)
             except docker.errors.NotFound:
                 return
-            except (docker.errors.APIError, OSError):  # the engine is at it already
+            except (docker.errors.APIError, OSError):  # the engine is removing it already
                 time.sleep(0.02)

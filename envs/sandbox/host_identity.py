@@ -1,4 +1,4 @@
-"""What the host gives to sandboxes: which system it is, and whether something was installed since."""
+"""Identity and state of the host's system, for cache keys."""
 
 from __future__ import annotations
 
@@ -27,12 +27,15 @@ def rootfs_identity() -> str:
 
 
 def system_identity(sandbox: Sandbox) -> tuple[str, str, str]:
-    """What an environment's binaries depend on beside the interpreter: the host's system, and the backend's."""
+    """What compiled files depend on besides the interpreter: the host's system, the backend and its system."""
     return rootfs_identity(), sandbox.name, sandbox.system()
 
 
 def host_state(databases: Sequence[str] = _DATABASES, folders: Sequence[str] = _FOLDERS) -> str:
-    """Changes when an interpreter, a library or a program is installed: what failed for want of it is tried again."""
+    """A hash that changes when an interpreter, a library or a program is installed.
+
+    A cached failure for which something was missing on the host is retried when this changes.
+    """
     digest = hashlib.sha256(repr([i.version for i in find_interpreters()]).encode())
     for name in (*databases, *folders):
         try:

@@ -1,4 +1,4 @@
-"""Limits are given or refused, never silently left out."""
+"""Checks that a backend can enforce every limit that a policy asks for; none is silently left out."""
 
 from __future__ import annotations
 
@@ -8,20 +8,20 @@ from excise.errors import SandboxError
 from excise.protocols import Policy
 
 ALWAYS = ("memory", "pids", "disk")
-"""Limits that every policy asks for."""
+"""Names of the limits that every policy asks for."""
 
 
-def wanted_limits(policy: Policy) -> tuple[str, ...]:
-    """Names of the limits that a policy asks for."""
+def requested_limits(policy: Policy) -> tuple[str, ...]:
+    """Return the names of the limits that a policy asks for."""
     return (*ALWAYS, *(() if policy.network else ("network_off",)), *(("cpus",) if policy.cpus is not None else ()))
 
 
-def require_limits(policy: Policy, how: Mapping[str, str], backend: str, advice: str, *, lenient: bool) -> None:
-    """Raise :class:`SandboxError` for a limit that this machine cannot give, unless ``lenient``.
+def require_limits(policy: Policy, enforced: Mapping[str, str], backend: str, advice: str, *, lenient: bool) -> None:
+    """Raise :class:`SandboxError` for a limit that this machine cannot enforce, unless ``lenient``.
 
-    ``how`` says of each limit that can be given by what; ``advice`` what would make the others possible.
+    ``enforced`` maps each limit that can be enforced to the mechanism; ``advice`` tells what would enable the others.
     """
-    missing = [name for name in wanted_limits(policy) if not how.get(name)]
+    missing = [name for name in requested_limits(policy) if not enforced.get(name)]
     if missing and not lenient:
         raise SandboxError(
             f"The sandbox {backend} cannot limit {' and '.join(missing)} on this machine. {advice} "

@@ -1,4 +1,4 @@
-"""Where things lie inside a sandbox, and the mounts that put them there."""
+"""Paths inside a sandbox, and the mounts and environment variables of a project's sandbox."""
 
 from __future__ import annotations
 
@@ -9,21 +9,21 @@ from typing import Protocol
 from excise.protocols import Mount
 
 REPO = "/testbed"
-"""The checkout; tests run from here."""
+"""The checkout; the working directory of tests."""
 ENV = "/opt/env"
 """The virtual environment."""
 OUT = "/excise/out"
-"""The one folder whose content the host reads."""
+"""Folder for results: the only one that the host reads."""
 HOME = "/home/agent"
-"""Home folder, empty at first."""
+"""Home folder; initially empty."""
 INSIDE = "/excise/inside"
-"""Programs of ours that run in the sandbox (the test runner's plugin)."""
+"""Folder of excise's own programs that run in the sandbox, such as the plugin of the test runner."""
 TOOLS = "/excise/tools"
-"""Packages that only our programs import (coverage), kept out of the project's environment."""
+"""Folder of packages that only excise's programs import (coverage), apart from the project's environment."""
 
 
 class InterpreterLike(Protocol):
-    """What the layout needs to know of an interpreter."""
+    """The facts about an interpreter that its mounts depend on."""
 
     @property
     def version(self) -> str:
@@ -41,24 +41,24 @@ class InterpreterLike(Protocol):
         ...
 
 
-def masked_in(library: Path) -> list[Path]:
-    """Folders of an interpreter's library that hold other projects' code: installed packages and bundled wheels."""
+def third_party_folders(library: Path) -> list[Path]:
+    """Folders of an interpreter's library with third-party code: installed packages and bundled wheels."""
     names = ("site-packages", "dist-packages", "ensurepip/_bundled", "test/wheeldata")
     return [library / name for name in names if (library / name).is_dir()]
 
 
 def library_of(interpreter: InterpreterLike) -> Path:
-    """The interpreter's standard library."""
+    """Folder of the interpreter's standard library."""
     return interpreter.prefix / "lib" / f"python{'.'.join(interpreter.version.split('.')[:2])}"
 
 
 def interpreter_mounts(interpreter: InterpreterLike) -> list[Mount]:
-    """The interpreter at its own path, read-only, without the packages installed in it."""
+    """Mount the interpreter at its own path, read-only and without third-party packages."""
     prefix = interpreter.prefix
     if prefix.is_relative_to("/usr"):
         return []
     mounts = [Mount(target=str(prefix), layers=(str(prefix),))]
-    mounts += [Mount(target=str(masked), layers=()) for masked in masked_in(library_of(interpreter))]
+    mounts += [Mount(target=str(masked), layers=()) for masked in third_party_folders(library_of(interpreter))]
     return mounts
 
 
@@ -73,8 +73,9 @@ def project_mounts(
 ) -> list[Mount]:
     """All mounts of a project's sandbox.
 
-    ``sources`` and ``environment`` are layers, topmost first. The checkout is writable (in the session's own
-    upper layer); the environment only while it is being made.
+    ``sources`` and ``environment`` are layers, topmost first. The checkout is writable (in the session's own upper
+    layer). ``writable_env`` makes the environment writable too, for installing. ``inside`` and ``tools`` are the host
+    folders for :data:`INSIDE` and :data:`TOOLS`.
     """
     mounts = interpreter_mounts(interpreter)
     mounts.append(Mount(target=REPO, layers=tuple(map(str, sources)), writable=True))
@@ -87,7 +88,7 @@ def project_mounts(
 
 
 def base_env() -> dict[str, str]:
-    """Environment variables of every sandbox: nothing of the host's, equal on every machine."""
+    """Environment variables of every sandbox: none of the host's, equal on every machine."""
     return {
         "PATH": f"{ENV}/bin:/usr/bin:/bin",
         "HOME": HOME,
@@ -112,14 +113,15 @@ def base_env() -> dict[str, str]:
 
 
 def open_to_all(root: Path) -> None:
-    """Make a layer readable and writable by the sandbox's uid: writes land in an upper layer, never here.
+    """Make a layer readable and writable by every user, since sandboxes run under uids of their own.
 
-    The layers' parent folder in the cache is closed to other users; git records none of these bits.
+    Writes go to an upper layer, never here. The parent folder in the cache keeps other users out; git does not record
+    these mode bits.
     """
     for path in (root, *root.rglob("*")):
         if path.is_symlink():
             continue
         mode = path.stat().st_mode & 0o777
-        wanted = 0o777 if path.is_dir() or mode & 0o100 else 0o666
-        if mode != wanted:
-            path.chmod(wanted)
+        target_mode = 0o777 if path.is_dir() or mode & 0o100 else 0o666
+        if mode != target_mode:
+            path.chmod(target_mode)

@@ -1,4 +1,4 @@
-"""The read-only system of every sandbox: the host's ``/usr`` without its Python packages, and a little of ``/etc``."""
+"""The read-only root file system of sandboxes: the host's ``/usr`` without Python packages, and parts of ``/etc``."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from excise.envs.sandbox.mount_points import masked_in
+from excise.envs.sandbox.mount_points import third_party_folders
+from excise.system.files import replace_file
 from excise.system.locks import host_folder
 
 _ETC = (
@@ -26,7 +27,10 @@ _TEXTS = {
 
 
 def rootfs_plan() -> dict[str, Any]:
-    """What :class:`holder_root.Root` builds. Python packages of the host, and wheels of interpreters, are masked."""
+    """Return the parts of the root file system: what is linked, bound, masked, and written anew.
+
+    The Python packages of the host and the wheels bundled with interpreters are masked.
+    """
     links, folders = {}, []
     for name in ("bin", "sbin", "lib", "lib32", "lib64", "libx32"):
         path = Path("/") / name
@@ -46,28 +50,28 @@ def rootfs_plan() -> dict[str, Any]:
 
 @cache
 def masked_folders() -> tuple[str, ...]:
-    """Folders under /usr that hold other projects' Python code, or that tell of the host.
+    """Folders under /usr with third-party Python code, or with documentation of the host's packages.
 
-    Besides the known places: every folder directly below ``lib`` or ``share`` that brings a ``site-packages`` of its
-    own (SDKs do), since anything may be vendored in there.
+    Besides the usual places, these are folders directly below ``lib`` or ``share`` with a ``site-packages`` of their
+    own (SDKs have one), since anything may be vendored in it.
     """
     found = [Path("/usr/lib/python3/dist-packages")]
     for base in (Path("/usr/lib"), Path("/usr/local/lib")):
         for python in sorted(base.glob("python3*")):
-            found += masked_in(python)
+            found += third_party_folders(python)
     found += [Path("/usr/share/python-wheels"), Path("/usr/share/doc")]
-    found += _bundles()
+    found += _bundled_environments()
     return tuple(str(folder) for folder in found if folder.is_dir() and not folder.is_symlink())
 
 
-def _bundles() -> list[Path]:
-    """Folders that carry a Python environment; looked for once, then remembered until a package is installed."""
+def _bundled_environments() -> list[Path]:
+    """Folders with a Python environment of their own; the search is cached until a package is installed."""
     bases = [Path(p) for p in ("/usr/lib", "/usr/libexec", "/usr/share", "/usr/local/lib", "/usr/local/share")]
     bases = [base for base in bases if base.is_dir() and not base.is_symlink()]
     stamp = ",".join(f"{base}:{base.stat().st_mtime_ns}" for base in bases)
-    memory = host_folder() / "bundles.json"
+    cached = host_folder() / "bundles.json"
     with contextlib.suppress(OSError, ValueError, KeyError):
-        known = json.loads(memory.read_text())
+        known = json.loads(cached.read_text())
         if known["stamp"] == stamp:
             return [Path(folder) for folder in known["folders"]]
     children = [
@@ -75,9 +79,7 @@ def _bundles() -> list[Path]:
     ]
     folders = [str(child) for child in children if not child.name.startswith("python3") and _has_packages(child)]
     with contextlib.suppress(OSError):
-        scratch = memory.with_name(f".bundles.{os.getpid()}")
-        scratch.write_text(json.dumps({"stamp": stamp, "folders": folders}))
-        scratch.rename(memory)
+        replace_file(cached, json.dumps({"stamp": stamp, "folders": folders}).encode())
     return [Path(folder) for folder in folders]
 
 

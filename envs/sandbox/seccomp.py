@@ -1,11 +1,11 @@
-"""A filter of system calls for every sandboxed program, as a small BPF program.
+"""A seccomp filter of system calls for every sandboxed program, as a BPF program.
 
-An exploit of the kernel begins with a system call; the fewer there are, the less there is to attack. The filter is a
-list of refusals: what is not named goes through, so ordinary test suites (threads, pools, asyncio, subprocesses) notice
-nothing. Where a program has another way, it is told so: ``clone3``, whose flags a filter cannot see, does not exist,
-and glibc then calls ``clone``; address families that are not for tests are not supported.
+Kernel exploits begin with a system call, so fewer calls mean less to attack. The filter is a deny list: every call that
+it does not name is allowed, and ordinary test suites (threads, pools, asyncio, subprocesses) are not affected. Where
+programs have a fallback, the error triggers it: ``clone3``, whose flags a filter cannot read, fails with ``ENOSYS``, so
+that glibc calls ``clone``; other address families fail with ``EAFNOSUPPORT``.
 
-The instructions are those of ``linux/bpf_common.h``, the answers those of ``linux/seccomp.h``.
+The instruction codes are those of ``linux/bpf_common.h``, the return values those of ``linux/seccomp.h``.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import platform
 import struct
 from functools import cache
 
-from excise.envs.sandbox.syscalls import AUDIT_ARCH, DENIED, LOOKED_AT
+from excise.envs.sandbox.syscalls import AUDIT_ARCH, DENIED, INSPECTED
 
 _LOAD, _JUMP_EQUAL, _JUMP_AT_LEAST, _JUMP_SET, _RETURN = 0x20, 0x15, 0x35, 0x45, 0x06
 _ALLOW, _ERRNO, _KILL = 0x7FFF0000, 0x00050000, 0x80000000
@@ -29,17 +29,17 @@ _NEW_TIME = 0x80
 _FAMILIES = (1, 2, 10)
 """``AF_UNIX``, ``AF_INET``, ``AF_INET6``."""
 _NETLINK, _ROUTE = 16, 0
-"""``AF_NETLINK`` and its one protocol that resolvers and process tools ask for interfaces."""
+"""``AF_NETLINK``, and its only allowed protocol, by which resolvers and process tools query interfaces."""
 _TIOCSTI, _TIOCLINUX = 0x5412, 0x541C
-"""Requests that type into somebody's terminal."""
+"""``ioctl`` requests that inject input into a terminal."""
 _PERSONALITIES = (0x0, 0x8, 0x20000, 0x20008, 0xFFFFFFFF)
-"""Plain Linux, its 32-bit name, and the question which one it is."""
+"""``PER_LINUX`` and ``PER_LINUX32``, with and without ``UNAME26``, and the query of the current one."""
 _INIT = 1
-"""The sandbox's first process: a program must not take its limits away."""
+"""Pid of the sandbox's first process, whose limits a program must not change."""
 
 
 class _Program:
-    """Instructions of classic BPF, one after the other."""
+    """A sequence of classic BPF instructions."""
 
     def __init__(self) -> None:
         self.code = b""
@@ -50,29 +50,29 @@ class _Program:
     def load(self, offset: int) -> None:
         self.add(_LOAD, offset)
 
-    def answer(self, value: int) -> None:
+    def ret(self, value: int) -> None:
         self.add(_RETURN, value)
 
     def deny(self, error: int = errno.EPERM) -> None:
-        self.answer(_ERRNO | error)
+        self.ret(_ERRNO | error)
 
     def deny_number(self, number: int, error: int = errno.EPERM) -> None:
-        """Refuse a call whatever its arguments are."""
+        """Refuse a call regardless of its arguments."""
         self.add(_JUMP_EQUAL, number, 0, 1)
         self.deny(error)
 
 
 def _rule(arguments: list[tuple[int, int, int]], otherwise: int) -> bytes:
-    """Judge one call: ``(argument, jump, value)`` rows, the first that is true decides.
+    """The rule for one call: ``(argument index, jump, value)`` rows, of which the first that holds decides.
 
-    A positive jump refuses with ``EPERM``, a negative one lets through; ``otherwise`` is the answer where none is true.
+    A positive jump refuses the call with ``EPERM``, a negative one allows it. ``otherwise`` applies if no row holds.
     """
     body = _Program()
     for argument, jump, value in arguments:
         body.load(16 + 8 * argument)  # the lower half: what the kernel itself looks at in an int
         body.add(abs(jump), value, 0, 1)
-        body.answer(_ERRNO | errno.EPERM if jump > 0 else _ALLOW)
-    body.answer(otherwise)
+        body.ret(_ERRNO | errno.EPERM if jump > 0 else _ALLOW)
+    body.ret(otherwise)
     return body.code
 
 
@@ -92,14 +92,14 @@ def _rules() -> dict[str, bytes]:
 
 
 def _netlink(otherwise: int) -> bytes:
-    """The end of the rule for sockets: netlink, but only to ask about routes and interfaces."""
+    """The end of the rule for ``socket``: netlink is allowed for queries of routes and interfaces only."""
     body = _Program()
     body.load(16)
     body.add(_JUMP_EQUAL, _NETLINK, 0, 3)
     body.load(16 + 8 * 2)
     body.add(_JUMP_EQUAL, _ROUTE, 0, 1)
-    body.answer(_ALLOW)
-    body.answer(otherwise)
+    body.ret(_ALLOW)
+    body.ret(otherwise)
     return body.code
 
 
@@ -115,7 +115,7 @@ def filter_program(machine: str = "") -> bytes:
     program = _Program()
     program.load(_ARCH)
     program.add(_JUMP_EQUAL, AUDIT_ARCH[machine], 1, 0)
-    program.answer(_KILL)
+    program.ret(_KILL)
     program.load(_NUMBER)
     if machine == "x86_64":
         program.add(_JUMP_AT_LEAST, _X32, 0, 1)
@@ -123,7 +123,7 @@ def filter_program(machine: str = "") -> bytes:
     for number in sorted(DENIED[machine].values()):
         program.deny_number(number)
     for name, body in _rules().items():
-        program.add(_JUMP_EQUAL, LOOKED_AT[machine][name], 0, len(body) // 8)
+        program.add(_JUMP_EQUAL, INSPECTED[machine][name], 0, len(body) // 8)
         program.code += body
-    program.answer(_ALLOW)
+    program.ret(_ALLOW)
     return program.code

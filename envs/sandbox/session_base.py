@@ -1,10 +1,9 @@
-"""What every session can do once it can run commands and be snapshotted: move files, go on twice, say what changed."""
+"""Operations of every session that need only ``exec`` and ``snapshot``: reading and writing files, forks, diffs."""
 
 from __future__ import annotations
 
 import os
 import shutil
-import subprocess
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -13,25 +12,23 @@ from pathlib import Path
 from excise.envs.sandbox.overlay_layers import changed_paths, find_in_layers
 from excise.errors import SandboxError
 from excise.protocols import Completed, Mount, Session
+from excise.system.git import GitError, run_git
 
 COMPARE_S = 300.0
-"""Seconds for a comparison."""
+"""Seconds for one comparison of files."""
 MAX_PATCH_BYTES = 32 << 20
-"""What is kept of a patch; no grader takes one that is as large."""
+"""Maximum size of a patch; a larger one is cut off, and no grader accepts one of this size."""
 
 
-class CommonSession:
-    """Files, forks and diffs in terms of ``exec`` and ``snapshot``; a backend's session inherits from it.
-
-    ``begin_forking`` is called once by the backend's ``open``.
-    """
+class SessionBase:
+    """Base class of the backends' sessions. A backend's ``open`` calls :meth:`enable_forking` once."""
 
     _mounts: Sequence[Mount] = ()
     _reopen: Callable[[Sequence[Mount]], Session] | None = None
     _scratch: Path | None = None
 
-    def begin_forking(self, mounts: Sequence[Mount], reopen: Callable[[Sequence[Mount]], Session]) -> None:
-        """Remember the mounts, and how to open a session like this one on others."""
+    def enable_forking(self, mounts: Sequence[Mount], reopen: Callable[[Sequence[Mount]], Session]) -> None:
+        """Store the mounts, and a function that opens a session like this one on other mounts."""
         self._mounts, self._reopen = mounts, reopen
 
     def __enter__(self) -> Session:
@@ -41,11 +38,11 @@ class CommonSession:
         self.close()
 
     def snapshot(self, target: str, into: Path) -> None:
-        """See :class:`excise.protocols.Session`; the backend's."""
+        """See :class:`excise.protocols.Session`; implemented by the backend."""
         raise NotImplementedError
 
     def close(self) -> None:
-        """Remove what forking left; the backend's own ``close`` calls it last."""
+        """Remove temporary layers of a fork; the backend's own ``close`` calls this last."""
         if self._scratch is not None:
             shutil.rmtree(self._scratch, ignore_errors=True)
             self._scratch = None
@@ -59,25 +56,25 @@ class CommonSession:
         cwd: str | None = None,
         env: Mapping[str, str] | None = None,
     ) -> Completed:
-        """See :class:`excise.protocols.Session`; the backend's."""
+        """See :class:`excise.protocols.Session`; implemented by the backend."""
         raise NotImplementedError
 
     def put(self, path: str, data: bytes | None) -> None:
-        """Write or delete a file, from inside, so that no link can lead out."""
+        """Write a file, or delete it if ``data`` is None. A command inside does so: no link can lead outside."""
         script = 'rm -f -- "$1"' if data is None else 'mkdir -p -- "$(dirname -- "$1")" && cat >"$1"'
         done = self.exec(["/bin/sh", "-c", script, "sh", path], timeout_s=60, stdin=data or b"", cwd="/")
         if done.rc != 0:
             raise SandboxError(f"{path} cannot be written: {done.stderr.decode(errors='replace').strip()}")
 
     def get(self, path: str) -> bytes:
-        """Read a file, from inside."""
+        """Read a file with a command inside the sandbox. Raises ``FileNotFoundError``."""
         done = self.exec(["/bin/cat", "--", path], timeout_s=60, cwd="/")
         if done.rc != 0:
             raise FileNotFoundError(path)
         return done.stdout
 
     def fork(self) -> Session:
-        """A second session that begins with everything that was written to this one's mounts so far."""
+        """Open a second session whose mounts start with everything that was written to this one's."""
         assert self._reopen is not None
         scratch = Path(tempfile.mkdtemp(prefix=f"excise-fork-{os.getpid()}-"))
         scratch.chmod(0o711)
@@ -110,11 +107,11 @@ class CommonSession:
             for path in changed_paths(layer, mount.layers):
                 _copy(find_in_layers(path, mount.layers), before / path)
                 _copy(layer / path, after / path)
-            return compare(Path(folder))
+            return diff_folders(Path(folder))
 
 
 def _copy(source: Path, target: Path) -> None:
-    """Copy a file or a link, if there is one."""
+    """Copy a regular file or a link; do nothing for any other path."""
     if not os.path.lexists(source) or not (source.is_symlink() or source.is_file()):
         return
     target.parent.mkdir(parents=True, exist_ok=True)
@@ -123,20 +120,14 @@ def _copy(source: Path, target: Path) -> None:
         target.chmod(0o755 if source.stat().st_mode & 0o100 else 0o644)
 
 
-def compare(folder: Path) -> bytes:
-    """The patch from ``a`` to ``b`` of a folder; a huge one is cut off. Raises :class:`SandboxError`."""
-    command = ["git", "diff", "--no-index", "--binary", "--no-color", "--no-ext-diff", "--no-textconv", "--no-renames"]
+def diff_folders(folder: Path) -> bytes:
+    """The patch from ``a`` to ``b``, two folders in ``folder``; a huge one is cut off. Raises :class:`SandboxError`."""
+    command = ["diff", "--no-index", "--binary", "--no-color", "--no-ext-diff", "--no-textconv", "--no-renames"]
     command += ["--src-prefix=", "--dst-prefix=", "a", "b"]
-    environment = {"PATH": os.environ.get("PATH", ""), "HOME": str(folder), "GIT_CONFIG_NOSYSTEM": "1"}
     with tempfile.TemporaryFile() as patch:
         try:
-            done = subprocess.run(
-                command, cwd=folder, env=environment, stdin=subprocess.DEVNULL, stdout=patch, stderr=subprocess.PIPE,
-                check=False, timeout=COMPARE_S,
-            )  # fmt: skip
-        except subprocess.TimeoutExpired:
-            raise SandboxError(f"git did not compare the files within {COMPARE_S:.0f} s.") from None
-        if done.returncode > 1:
-            raise SandboxError(f"git cannot compare the files: {done.stderr.decode(errors='replace').strip()}")
+            run_git(command, cwd=folder, stdout=patch, accepted=(0, 1), timeout_s=COMPARE_S)
+        except GitError as error:
+            raise SandboxError(f"The changed files cannot be compared: {error}") from error
         patch.seek(0)
         return patch.read(MAX_PATCH_BYTES)

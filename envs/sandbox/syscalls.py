@@ -1,14 +1,14 @@
-"""The system calls that no sandboxed program may make, and their numbers.
+"""Numbers of the system calls that the sandboxes' filter refuses or inspects.
 
-What stands here a test suite does without, and a way out of a sandbox mostly begins with: new namespaces, mounts,
-other processes' memory, kernel keys, programs and modules, and interfaces of the kernel with a long record of holes.
-Numbers are those of the kernel's own tables (``arch/x86/entry/syscalls/syscall_64.tbl``; ``scripts/syscall.tbl`` for
-aarch64); from 424 on they are the same everywhere.
+Refused are calls that test suites do not need and that sandbox escapes often start with: new namespaces, mounts, other
+processes' memory, kernel keys, programs and modules, and interfaces of the kernel with many past vulnerabilities.
+Sources: the kernel's tables ``arch/x86/entry/syscalls/syscall_64.tbl``, and ``scripts/syscall.tbl`` for aarch64. From
+424 on the numbers are the same on all architectures.
 """
 
 from __future__ import annotations
 
-_SAME = {
+_COMMON = {
     "io_uring_setup": 425,
     "io_uring_enter": 426,
     "io_uring_register": 427,
@@ -106,10 +106,10 @@ _AARCH64 = {
     "userfaultfd": 282,
     "kexec_file_load": 294,
 }
-DENIED = {"x86_64": {**_X86_64, **_SAME}, "aarch64": {**_AARCH64, **_SAME}}
-"""Machine to the calls that fail with ``EPERM`` whatever their arguments are."""
+DENIED = {"x86_64": {**_X86_64, **_COMMON}, "aarch64": {**_AARCH64, **_COMMON}}
+"""Machine to the calls that always fail with ``EPERM``."""
 
-LOOKED_AT = {
+INSPECTED = {
     "x86_64": {
         "ioctl": 16,
         "socket": 41,

@@ -327,7 +327,7 @@ for _ in range(2):
     os.fork()
 while time.time() - began < 1.5: pass
 """
-    how = bubblewrap.how_limited() if CHOSEN["backend"] == "bubblewrap" else sandbox().capabilities().how
+    how = bubblewrap.enforced_limits() if CHOSEN["backend"] == "bubblewrap" else sandbox().capabilities().how
     if "cpus" not in how:
         return {"given": False, "refused": refused(lambda: opened(Policy(cpus=0.5)))}
     with opened(Policy(cpus=0.5)) as session:

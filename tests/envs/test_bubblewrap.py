@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 import excise.envs.bubblewrap.sandbox as backend
-from excise.envs.bubblewrap import zygote_client as spawner
+from excise.envs.bubblewrap import zygote_client
 from excise.envs.bubblewrap.control_groups import remove_groups
 from excise.errors import SandboxError, StageTimeout
 from excise.protocols import Mount, Policy
@@ -44,8 +44,9 @@ session = promises.opened()
 work = lambda: promises.sh(session, "setsid sleep {marker} & sleep {marker}", timeout_s=60)
 threading.Thread(target=work, daemon=True).start()
 time.sleep(0.5)
-from excise.envs.bubblewrap import zygote_client as spawner
-print(json.dumps([session.holder, [spawner.base_folder(), *promises.session_folders(session)]]), flush=True)
+from excise.envs.bubblewrap import zygote_client
+folders = [zygote_client.base_folder(), *promises.session_folders(session)]
+print(json.dumps([session.supervisor_pid, folders]), flush=True)
 time.sleep(60)
 """
 
@@ -82,7 +83,7 @@ def test_temporary_folders_may_be_called_anything() -> None:
 
 
 @pytest.mark.parametrize("bare", [False, True], ids=["groups", "no groups"])
-@pytest.mark.parametrize("victims", ["parent", "holder", "both"])
+@pytest.mark.parametrize("victims", ["parent", "supervisor", "both"])
 def test_nothing_is_left_after_kill_9(victims: str, bare: bool) -> None:
     marker = f"99{os.getpid()}.5"
     script = SURVIVOR.format(folder=str(Path(__file__).parent), marker=marker, bare=bare)
@@ -94,16 +95,16 @@ def test_nothing_is_left_after_kill_9(victims: str, bare: bool) -> None:
     try:
         parent.stdin.write(script.encode())
         parent.stdin.close()
-        holder, folders = json.loads(parent.stdout.readline())
+        supervisor, folders = json.loads(parent.stdout.readline())
         assert promises.alive(marker) >= 2
-        if victims in {"holder", "both"}:
-            os.kill(holder, signal.SIGKILL)
+        if victims in {"supervisor", "both"}:
+            os.kill(supervisor, signal.SIGKILL)
         if victims in {"parent", "both"}:
             parent.kill()
         assert until(lambda: promises.alive(marker) == 0)
-        if victims != "holder":  # the parent removes the groups when it closes the session
+        if victims != "supervisor":  # the parent removes the groups when it closes the session
             assert until(lambda: not any(Path(f).exists() for f in folders))
-        assert until(lambda: not Path(f"/proc/{holder}").exists())
+        assert until(lambda: not Path(f"/proc/{supervisor}").exists())
         mounts = Path("/proc/self/mountinfo").read_text()
         assert not any(folder in mounts for folder in folders)
     finally:
@@ -113,10 +114,10 @@ def test_nothing_is_left_after_kill_9(victims: str, bare: bool) -> None:
         remove_groups(folders[1:])
 
 
-def test_a_killed_holder_is_an_infrastructure_failure_and_leaves_nothing() -> None:
+def test_a_killed_supervisor_is_an_infrastructure_failure_and_leaves_nothing() -> None:
     session = promises.opened()
     folders = promises.session_folders(session)
-    threading.Timer(0.5, lambda: os.kill(session.holder, signal.SIGKILL)).start()  # type: ignore[attr-defined]
+    threading.Timer(0.5, lambda: os.kill(session.supervisor_pid, signal.SIGKILL)).start()  # type: ignore[attr-defined]
     with pytest.raises(SandboxError, match="ended unexpectedly"):
         promises.sh(session, "sleep 30", timeout_s=60)
     session.close()
@@ -126,62 +127,62 @@ def test_a_killed_holder_is_an_infrastructure_failure_and_leaves_nothing() -> No
         promises.sh(session, "true")
 
 
-def test_sweep_removes_what_dead_processes_left(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_leftovers_of_dead_processes_are_removed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     mine = f"excise-stage-{own_process_name()}-x"
     same_pid = f"excise-stage-{os.getpid()}-1-x"
     for name in ("excise-stage-4194305-1-x", same_pid, mine, "excise-stage-odd", "somebody-else"):
         (tmp_path / name / "inside").mkdir(parents=True)
-    assert backend.sweep() >= 2
+    assert backend.remove_leftovers() >= 2
     assert sorted(p.name for p in tmp_path.iterdir()) == sorted([mine, "excise-stage-odd", "somebody-else"])
 
 
 def test_a_killed_zygote_is_replaced() -> None:
     with promises.opened() as session:
-        base = Path(spawner.base_folder())
+        base = Path(zygote_client.base_folder())
         os.kill(int(base.name.split("-")[2]), signal.SIGKILL)
         assert promises.sh(session, "echo lives on").stdout == b"lives on\n"
     with promises.opened() as session:
         assert promises.sh(session, "echo well").stdout == b"well\n"
-        assert spawner.base_folder() != str(base)
-    backend.sweep()
+        assert zygote_client.base_folder() != str(base)
+    backend.remove_leftovers()
     assert not base.exists()
 
 
-def test_a_killed_spare_holder_is_replaced() -> None:
+def test_a_killed_spare_supervisor_is_replaced() -> None:
     with promises.opened():
-        zygote = int(Path(spawner.base_folder()).name.split("-")[2])
+        zygote = int(Path(zygote_client.base_folder()).name.split("-")[2])
     assert until(lambda: len(promises.children(zygote)) == 1)
     spare = promises.children(zygote)[0]
     os.kill(spare, signal.SIGKILL)
     assert until(lambda: not Path(f"/proc/{spare}").exists())  # a signal takes a moment
     with promises.opened() as session:
         assert promises.sh(session, "echo lives on").stdout == b"lives on\n"
-    backend.sweep()
+    backend.remove_leftovers()
 
 
 def test_a_forked_process_has_a_zygote_of_its_own() -> None:
     with promises.opened() as session:
-        mine = spawner.base_folder()
+        mine = zygote_client.base_folder()
         child = os.fork()
         if child == 0:
             code = 1
             try:
                 with promises.opened() as other:
-                    code = 0 if promises.sh(other, "true").rc == 0 and spawner.base_folder() != mine else 2
-                spawner.stop()
+                    code = 0 if promises.sh(other, "true").rc == 0 and zygote_client.base_folder() != mine else 2
+                zygote_client.stop()
             finally:
                 os._exit(code)
         assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
         assert promises.sh(session, "echo well").stdout == b"well\n"
-    assert spawner.base_folder() == mine
+    assert zygote_client.base_folder() == mine
 
 
 def test_ending_the_zygote_leaves_nothing() -> None:
     with promises.opened():
-        base = Path(spawner.base_folder())
+        base = Path(zygote_client.base_folder())
         assert base.is_dir()
-    spawner.stop()
+    zygote_client.stop()
     assert not base.exists()
 
 

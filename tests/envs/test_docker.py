@@ -15,9 +15,9 @@ import pytest
 
 from excise.config import DockerSettings
 from excise.datasets.taskset import TaskSet
-from excise.envs.docker import docker_engine as engine
-from excise.envs.docker.layer_archives import Part
-from excise.envs.docker.sandbox import DockerSandbox, sweep_all
+from excise.envs.docker import docker_engine
+from excise.envs.docker.layer_archives import MountContent
+from excise.envs.docker.sandbox import DockerSandbox, remove_leftovers
 from excise.errors import EnvironmentFailure, SandboxError
 from excise.protocols import Mount, Policy
 
@@ -42,12 +42,12 @@ def until(condition: Callable[[], bool], seconds: float = 20.0) -> bool:
     return condition()
 
 
-def containers(owner: str = engine.OWNER) -> set[str]:
-    return {c["Id"] for c in engine.connect().api.containers(all=True, filters={"label": owner})}
+def containers(owner: str = docker_engine.OWNER) -> set[str]:
+    return {c["Id"] for c in docker_engine.connect().api.containers(all=True, filters={"label": owner})}
 
 
 def images() -> set[str]:
-    return {i["Id"] for i in engine.connect().api.images(filters={"label": "excise"})}
+    return {i["Id"] for i in docker_engine.connect().api.images(filters={"label": "excise"})}
 
 
 def test_all_tasks_of_an_environment_share_one_image() -> None:
@@ -71,7 +71,7 @@ def test_layers_are_merged_as_an_overlay_would(tmp_path: Path) -> None:
             session, "cd /testbed; rm b; echo -n top >a; rm d/x; echo -n new >n; rm e; mkdir e; echo -n in >e/f"
         )
         session.snapshot("/testbed", tmp_path / "top")
-    tree = Part((str(tmp_path / "top"), str(bottom)), "/testbed", "/testbed").tree()
+    tree = MountContent((str(tmp_path / "top"), str(bottom)), "/testbed", "/testbed").tree()
     found = {inside: path.read_text() for inside, path in tree.items() if path.is_file()}
     assert found == {"a": "top", "d/y": "bottom", "n": "new", "e/f": "in"}
 
@@ -116,8 +116,8 @@ def test_nothing_is_left_after_kill_9() -> None:
         assert until(lambda: promises.alive(marker) == 0)
         assert until(lambda: container not in containers())
         assert Path(out).exists()
-        sweep_all.cache_clear()
-        sweep_all()
+        remove_leftovers.cache_clear()
+        remove_leftovers()
         assert not Path(out).exists()
     finally:
         parent.kill()
@@ -129,7 +129,7 @@ def test_a_killed_container_is_an_infrastructure_failure_and_leaves_nothing() ->
 
     session = promises.opened()
     name: str = session.container  # type: ignore[attr-defined]
-    client = engine.connect()
+    client = docker_engine.connect()
     threading.Timer(0.5, lambda: client.api.kill(name)).start()
     with pytest.raises(SandboxError, match="ended unexpectedly"):
         promises.sh(session, "sleep 30", timeout_s=60)
@@ -140,18 +140,18 @@ def test_a_killed_container_is_an_infrastructure_failure_and_leaves_nothing() ->
 
 
 def test_containers_of_dead_processes_are_swept_and_others_are_not() -> None:
-    client = engine.connect()
-    mine = engine.owner()
+    client = docker_engine.connect()
+    mine = docker_engine.owner()
     dead = mine.rpartition("-")[0] + "-1"  # our pid, started at another time
     elsewhere = "another-machine/boot/1-1"
     with promises.opened() as session:
         image = client.api.inspect_container(session.container)["Image"]  # type: ignore[attr-defined]
         made = {
-            label: client.api.create_container(image, ["/bin/sleep", "60"], labels={engine.OWNER: label})["Id"]
+            label: client.api.create_container(image, ["/bin/sleep", "60"], labels={docker_engine.OWNER: label})["Id"]
             for label in (dead, elsewhere)
         }
         try:
-            assert engine.sweep() >= 1
+            assert docker_engine.remove_orphaned_containers() >= 1
             left = {c["Id"] for c in client.api.containers(all=True)}
             assert made[dead] not in left
             assert made[elsewhere] in left
@@ -165,7 +165,7 @@ def test_packages_that_cannot_be_had_are_named() -> None:
     with pytest.raises(EnvironmentFailure, match="excise-no-such-package") as caught:
         DockerSandbox().open(mounts, Policy(), env=promises.ENV, system_packages=("excise-no-such-package",))
     assert caught.value.reason == "missing_system_lib"
-    assert containers(f"{engine.OWNER}={engine.owner()}") == set()
+    assert containers(f"{docker_engine.OWNER}={docker_engine.owner()}") == set()
 
 
 def test_an_image_that_is_not_there_is_named() -> None:
@@ -200,5 +200,11 @@ def test_the_main_job_runs_in_containers(excise, tmp_path: Path) -> None:
     (task,) = taskset.ids()
     assert dict(taskset.certificate(task).tools)["sandbox"] == "docker"
     assert until(
-        lambda: not [c for c in engine.connect().api.containers() if not engine.alive(c["Labels"][engine.OWNER])]
+        lambda: (
+            not [
+                c
+                for c in docker_engine.connect().api.containers()
+                if not docker_engine.alive(c["Labels"][docker_engine.OWNER])
+            ]
+        )
     )

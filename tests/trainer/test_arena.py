@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from excise.datasets.taskset import TaskSet
-from excise.envs.sandbox import session_base as common_session
+from excise.envs.sandbox import session_base
 from excise.errors import SandboxError, StoreError
 from excise.pipeline.services import arena as arenas
 from excise.pipeline.services.arena import TaskArena
@@ -301,9 +301,9 @@ def test_a_comparison_has_an_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     for side in "ab":
         (tmp_path / side).mkdir()
         (tmp_path / side / "x").write_text(f"{side}\n" * 1000)
-    assert common_session.compare(tmp_path).count(b"+b\n") == 1000
-    monkeypatch.setattr(common_session, "MAX_PATCH_BYTES", 100)
-    assert len(common_session.compare(tmp_path)) == 100
-    monkeypatch.setattr(common_session, "COMPARE_S", 0.0)
+    assert session_base.diff_folders(tmp_path).count(b"+b\n") == 1000
+    monkeypatch.setattr(session_base, "MAX_PATCH_BYTES", 100)
+    assert len(session_base.diff_folders(tmp_path)) == 100
+    monkeypatch.setattr(session_base, "COMPARE_S", 0.0)
     with pytest.raises(SandboxError, match="within 0 s"):
-        common_session.compare(tmp_path)
+        session_base.diff_folders(tmp_path)

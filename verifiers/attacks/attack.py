@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from excise.deleters.patches.git_patches import touched
-from excise.envs.sandbox.session_base import compare
+from excise.envs.sandbox.session_base import diff_folders
 from excise.types import Task
 from excise.verifiers.stored_tasks import candidate_of
 from excise.verifiers.workbench import Workbench
@@ -108,7 +108,7 @@ def diff_of(shipped: Mapping[str, bytes], changed: Tree) -> str:
                 _write(Path(folder) / "a" / path, shipped[path])
             if data is not None:
                 _write(Path(folder) / "b" / path, data)
-        return compare(Path(folder)).decode("utf-8", "surrogateescape")
+        return diff_folders(Path(folder)).decode("utf-8", "surrogateescape")
 
 
 def _write(path: Path, data: bytes | str) -> None:

@@ -1,4 +1,4 @@
-"""Runs one command in a sandbox container, and ends whatever it started."""
+"""Runs one command in a sandbox container, and ends all processes that it started."""
 
 import ctypes
 import os
@@ -8,11 +8,11 @@ import signal
 import time
 from contextlib import suppress
 
-from excise_wire import receive
+from excise_messages import receive
 
 CHUNK = 1 << 16
 MAX_OPEN_FILES = 4096
-WATCH_S = 0.1
+DISK_POLL_S = 0.1
 PR_SET_DUMPABLE, PR_SET_SECCOMP, PR_SET_NO_NEW_PRIVS, SECCOMP_MODE_FILTER = 4, 22, 38, 2
 libc = ctypes.CDLL(None, use_errno=True)
 
@@ -30,56 +30,56 @@ class Command:
         ins, outs, errs = os.pipe(), os.pipe(), os.pipe()
         self.pid = os.fork()
         if self.pid == 0:
-            become(sandbox, request, (ins[0], outs[1], errs[1]))
+            execute_command(sandbox, request, (ins[0], outs[1], errs[1]))
         for fd in (ins[0], outs[1], errs[1]):
             os.close(fd)
-        self.into, self.outputs = ins[1], (outs[0], errs[0])
+        self.stdin_fd, self.outputs = ins[1], (outs[0], errs[0])
         self.selector = selectors.DefaultSelector()
         self.selector.register(0, selectors.EVENT_READ)
-        self.selector.register(sandbox.bell, selectors.EVENT_READ)
-        os.set_blocking(self.into, False)
-        self.selector.register(self.into, selectors.EVENT_WRITE)
+        self.selector.register(sandbox.child_signal, selectors.EVENT_READ)
+        os.set_blocking(self.stdin_fd, False)
+        self.selector.register(self.stdin_fd, selectors.EVENT_WRITE)
         for fd in self.outputs:
             os.set_blocking(fd, False)
             self.kept[fd] = bytearray()
             self.selector.register(fd, selectors.EVENT_READ)
 
     def run(self):
-        """Until it has ended, and nothing that it started is left."""
+        """Wait until the command and all processes that it started have ended; return stdout and stderr."""
         last = time.monotonic()
         while self.status is None:
-            for key, _ in self.selector.select(WATCH_S):
-                self.turn(key.fd)
-            if time.monotonic() - last > WATCH_S:
+            for key, _ in self.selector.select(DISK_POLL_S):
+                self.handle(key.fd)
+            if time.monotonic() - last > DISK_POLL_S:
                 last = time.monotonic()
-                self.watch()
-            self.look()
+                self.check_disk()
+            self.reap()
         end_everything()
-        self.watch()  # what was quick enough to end unseen
+        self.check_disk()  # what was written since the last check
         for fd in self.outputs:
             while fd in self.selector.get_map() and self.read(fd):
                 pass
         for key in list(self.selector.get_map().values()):
-            if key.fd not in (0, self.sandbox.bell):
+            if key.fd not in (0, self.sandbox.child_signal):
                 self.drop(key.fd)
         self.selector.close()
         return [bytes(self.kept[fd]) for fd in self.outputs]
 
-    def turn(self, fd):
+    def handle(self, fd):
         if fd == 0:
             header, _ = receive()
             if "kill" in header:
                 self.killed = True
                 kill_everything()
-        elif fd == self.sandbox.bell:
+        elif fd == self.sandbox.child_signal:
             os.read(fd, 4096)
-        elif fd == self.into:
+        elif fd == self.stdin_fd:
             self.write()
         else:
             self.read(fd)
 
-    def look(self):
-        """Collect what has ended; the command itself, or an orphan of it."""
+    def reap(self):
+        """Reap processes that have ended: the command itself, or orphans of it."""
         while True:
             try:
                 pid, status = os.waitpid(-1, os.WNOHANG)
@@ -90,24 +90,24 @@ class Command:
             if pid == self.pid:
                 self.status = status
 
-    def watch(self):
-        """All places together may hold as much as one of them."""
+    def check_disk(self):
+        """Kill the command if all writable folders together hold more than the limit."""
         if not self.killed and not self.full and self.sandbox.written() > self.sandbox.disk_bytes:
             self.full = True
             kill_everything()
 
     def write(self):
         try:
-            self.stdin = self.stdin[os.write(self.into, self.stdin[:CHUNK]) if self.stdin else 0 :]
+            self.stdin = self.stdin[os.write(self.stdin_fd, self.stdin[:CHUNK]) if self.stdin else 0 :]
         except BlockingIOError:
             return
         except OSError:
             self.stdin = self.stdin[:0]
         if not self.stdin:
-            self.drop(self.into)
+            self.drop(self.stdin_fd)
 
     def read(self, fd):
-        """Whether there may be more."""
+        """Read once; return whether there may be more to read."""
         try:
             data = os.read(fd, CHUNK)
         except BlockingIOError:
@@ -122,13 +122,13 @@ class Command:
         os.close(fd)
 
 
-def become(sandbox, request, fds):
-    """In the child: become the command; never returns."""
+def execute_command(sandbox, request, fds):
+    """In the child: execute the command; never returns."""
     try:
         os.setsid()
         signal.set_wakeup_fd(-1)
-        for wanted, fd in enumerate(fds):
-            os.dup2(fd, wanted)
+        for number, fd in enumerate(fds):
+            os.dup2(fd, number)
         os.closerange(3, MAX_OPEN_FILES)
         for number in range(1, signal.NSIG):
             if number not in (signal.SIGKILL, signal.SIGSTOP, 32, 33):
@@ -154,7 +154,7 @@ def become(sandbox, request, fds):
 
 
 def install_filter(program):
-    """Refuse the system calls that the filter refuses, on top of what the engine does."""
+    """Install the filter of system calls, in addition to the engine's own."""
 
     class Prog(ctypes.Structure):
         _fields_ = [("length", ctypes.c_ushort), ("code", ctypes.c_void_p)]
@@ -171,13 +171,13 @@ def install_filter(program):
 
 
 def kill_everything():
-    """Kill every process of the container but this one."""
+    """Kill all other processes of the container."""
     with suppress(ProcessLookupError):
         os.kill(-1, signal.SIGKILL)
 
 
 def end_everything():
-    """Kill and collect every process of the container but this one."""
+    """Kill and reap all other processes of the container."""
     while True:
         kill_everything()
         try:

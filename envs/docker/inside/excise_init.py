@@ -1,10 +1,10 @@
 """First process of a sandbox container: runs commands for the worker that is attached to its standard input.
 
-Whatever a command leaves behind becomes a child of this process, which kills all of it before it answers. When the
-worker goes away, however it ended, the input closes, this process exits, and the container is gone.
+Orphans of a command become children of this process, which kills them before it replies. When the worker ends in any
+way, the input closes, this process exits, and the container is removed.
 
-Standard library only, for any Python from 3.6 on; the programs of this folder are handed over as one argument
-(:func:`excise.envs.docker.container.first_program`).
+Standard library only, for Python 3.6 and later. The modules of this folder are passed to the container as one argument
+(see ``first_program`` in ``envs/docker/container.py``).
 """
 
 import os
@@ -12,8 +12,8 @@ import resource
 import signal
 
 from excise_command import PR_SET_DUMPABLE, Command, libc
-from excise_places import Sandbox
-from excise_wire import cpu_s, ooms, peak_bytes, receive, send
+from excise_folders import Sandbox
+from excise_messages import cpu_s, ooms, peak_bytes, receive, send
 
 
 def execute(sandbox, request, stdin):
@@ -49,8 +49,8 @@ def answer(sandbox, header, bodies):
 
 
 def main():
-    """Serve until the input closes."""
-    libc.prctl(PR_SET_DUMPABLE, 0, 0, 0, 0)  # nobody of the same uid reads or writes our memory
+    """Answer requests until the input closes."""
+    libc.prctl(PR_SET_DUMPABLE, 0, 0, 0, 0)  # processes of the same uid cannot read or write this one's memory
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGPIPE):
         signal.signal(number, signal.SIG_IGN)
     os.umask(0)

@@ -1,4 +1,4 @@
-"""The places of a sandbox container that may be written: their first content, edits, results, snapshots."""
+"""The writable folders of a sandbox container: initial content, edits, results, snapshots."""
 
 import os
 import shutil
@@ -6,41 +6,41 @@ import signal
 import stat
 import tarfile
 
-from excise_wire import send
+from excise_messages import send
 
 LOWER = "/excise/lower"
 OUT = "/excise/out"
 
 
 class Sandbox:
-    """The places that may be written, and what was there at first."""
+    """The writable folders, and what they held at first."""
 
     def __init__(self, config):
         self.mounts = config["mounts"]
         self.disk_bytes = config["disk_bytes"]
         self.filter = bytes.fromhex(config["filter"])
-        self.places = [*self.mounts, "/tmp", "/home/agent", "/dev/shm"]
-        self.seen = {}
-        self.bell, ring = os.pipe()
-        os.set_blocking(ring, False)
-        os.set_blocking(self.bell, False)
-        signal.set_wakeup_fd(ring)
+        self.folders = [*self.mounts, "/tmp", "/home/agent", "/dev/shm"]
+        self.sent = {}
+        self.child_signal, wakeup = os.pipe()
+        os.set_blocking(wakeup, False)
+        os.set_blocking(self.child_signal, False)
+        signal.set_wakeup_fd(wakeup)
         signal.signal(signal.SIGCHLD, lambda number, frame: None)
         for target in self.mounts:
             if os.path.isdir(LOWER + target):
                 fill(LOWER + target, target)
-        self.brought = self.used()
+        self.initial_bytes = self.used()
 
     def used(self):
-        found = (os.statvfs(place) for place in self.places)
+        found = (os.statvfs(folder) for folder in self.folders)
         return sum((it.f_blocks - it.f_bfree) * it.f_frsize for it in found)
 
     def written(self):
-        """Bytes that commands wrote, as far as they are still there."""
-        return self.used() - self.brought
+        """Bytes that commands wrote and that still exist."""
+        return self.used() - self.initial_bytes
 
     def edit(self, path, data):
-        """Write or delete a file before anything of the project has run. Follows no link."""
+        """Write a file, or delete it if ``data`` is None, before anything of the project runs. Follows no link."""
         mount = max((m for m in self.mounts if path.startswith(m + "/")), key=len, default=None)
         if mount is None:
             raise ValueError("%s lies in no writable mount" % path)
@@ -70,7 +70,7 @@ class Sandbox:
         os.chmod(where, mode)
 
     def results(self, budget):
-        """New and changed plain files of the results folder, as far as they fit into the budget."""
+        """New and changed plain files of the results folder, up to ``budget`` bytes."""
         found = []
         for name in sorted(os.listdir(OUT)):
             try:
@@ -79,26 +79,26 @@ class Sandbox:
                 continue
             info = os.fstat(fd)
             stamp = (info.st_ino, info.st_size, info.st_mtime_ns)
-            if not stat.S_ISREG(info.st_mode) or self.seen.get(name) == stamp or info.st_size > budget:
+            if not stat.S_ISREG(info.st_mode) or self.sent.get(name) == stamp or info.st_size > budget:
                 os.close(fd)
                 continue
             with os.fdopen(fd, "rb") as file:
                 data = file.read(budget)
             budget -= len(data)
-            self.seen[name] = stamp
+            self.sent[name] = stamp
             found.append((name, data))
         return found
 
     def snapshot(self, target):
-        """Send what was written to a mount: an archive, in pieces, and what was deleted."""
+        """Send what was written to a mount, as chunks of an archive; return the deleted paths."""
         if target not in self.mounts:
             raise ValueError("%s is no writable mount" % target)
         lower = LOWER + target
         total = sum(os.lstat(os.path.join(f, n)).st_size for f, _, names in os.walk(target) for n in names)
-        if total > self.disk_bytes + self.brought:
+        if total > self.disk_bytes + self.initial_bytes:
             raise ValueError("%s holds more than may be written" % target)
-        pieces = Pieces()
-        with tarfile.open(fileobj=pieces, mode="w|", format=tarfile.PAX_FORMAT) as archive:
+        chunks = ChunkSender()
+        with tarfile.open(fileobj=chunks, mode="w|", format=tarfile.PAX_FORMAT) as archive:
             for folder, folders, files in os.walk(target):
                 inside = os.path.relpath(folder, target)
                 if inside != ".":
@@ -108,13 +108,13 @@ class Sandbox:
                     mode = os.lstat(path).st_mode
                     plain = stat.S_ISREG(mode) or stat.S_ISLNK(mode)
                     if plain and not same(path, os.path.normpath(os.path.join(lower, inside, name))):
-                        archive.inodes = {}  # hard links would need each other
+                        archive.inodes = {}  # hard links would refer to each other
                         archive.add(path, os.path.normpath(os.path.join(inside, name)), recursive=False)
         return deleted(lower, target)
 
 
-class Pieces:
-    """A file that sends what is written to it."""
+class ChunkSender:
+    """A file-like object that sends what is written to it."""
 
     def write(self, data):
         if data:
@@ -123,7 +123,7 @@ class Pieces:
 
 
 def same(path, other):
-    """Whether the file is as it was."""
+    """Whether a file is unchanged."""
     try:
         was, now = os.lstat(other), os.lstat(path)
     except OSError:
@@ -144,7 +144,7 @@ def same(path, other):
 
 
 def deleted(lower, target):
-    """Topmost paths of the lower folder that are gone."""
+    """Topmost paths of the lower folder that no longer exist."""
     found = []
     for folder, folders, files in os.walk(lower):
         inside = os.path.relpath(folder, lower)
@@ -161,7 +161,7 @@ def is_folder(path):
 
 
 def fill(source, target):
-    """Copy a mount's first content into its place; times stay, since byte code is checked by them."""
+    """Copy a mount's initial content; times are kept, since byte code files refer to them."""
     for folder, folders, files in os.walk(source):
         there = os.path.normpath(os.path.join(target, os.path.relpath(folder, source)))
         if there != target:
@@ -171,5 +171,5 @@ def fill(source, target):
             shutil.copy2(os.path.join(folder, name), os.path.join(there, name), follow_symlinks=False)
     for folder, _, _ in os.walk(source, topdown=False):
         there = os.path.normpath(os.path.join(target, os.path.relpath(folder, source)))
-        if os.stat(there).st_uid == os.getuid():  # podman's places belong to root
+        if os.stat(there).st_uid == os.getuid():  # podman's folders belong to root
             shutil.copystat(folder, there)

@@ -1,6 +1,6 @@
-"""Messages between the worker and a sandbox container's first process, and what the container has used.
+"""Messages between the worker and a sandbox container's first process, and the container's resource counters.
 
-A message is four bytes with the length of a JSON header, the header, and as many bytes as its ``sizes`` add up to.
+A message is the length of a JSON header (four bytes, big endian), the header, and one body for each of its ``sizes``.
 """
 
 import json
@@ -9,7 +9,7 @@ import struct
 
 
 def read_exactly(count):
-    """Bytes of the input; the end of it is the end of this sandbox."""
+    """Read from the input; exit when it is closed."""
     parts = []
     while count:
         data = os.read(0, min(count, 1 << 20))
@@ -39,11 +39,11 @@ def send(header, *bodies):
         write_all(body)
 
 
-# ----------------------------------------------------------------------------------------- accounting
-def counter(*places):
-    """First number found in files of the container's control group, by ``file`` or ``file:key``."""
-    for place in places:
-        name, _, key = place.partition(":")
+# ------------------------------------------------------------------------------------------- counters
+def counter(*names):
+    """The first number found in files of the container's control group; a name is ``file`` or ``file:key``."""
+    for entry in names:
+        name, _, key = entry.partition(":")
         try:
             with open("/sys/fs/cgroup/" + name) as file:
                 for line in file:
