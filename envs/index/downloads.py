@@ -1,11 +1,9 @@
-"""Files and pages of package indexes, fetched by the host with its own credentials and kept by content."""
+"""Fetches pages and files of package indexes with the host's credentials, and caches them."""
 
 from __future__ import annotations
 
 import hashlib
 import json
-import os
-import tempfile
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -13,72 +11,74 @@ from pathlib import Path
 from typing import Any
 
 from excise.envs.index.index_pages import ACCEPT, File
+from excise.system.files import replace_file, replacement
 
 FRESH_S = 600.0
-"""A page is asked for again after this time, as package installers do by default."""
+"""Seconds for which a cached page is used without asking again; package installers use the same default."""
 TIMEOUT_S = 60.0
+"""Seconds for one request."""
 _CHUNK = 1 << 18
 
 
 class Unreachable(Exception):
-    """The index did not answer, and nothing of it is kept."""
+    """The index did not answer, and the cache has no copy."""
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
-    """What an index said."""
+class IndexResponse:
+    """The response of an index."""
 
     status: int
     """HTTP status."""
     body: bytes = b""
-    """The page."""
+    """Content of the page."""
     content_type: str = "text/html"
-    """Its type."""
+    """Content type of the page."""
     url: str = ""
-    """Where it was found in the end."""
+    """URL after redirects."""
 
 
 class Downloads:
-    """Asks indexes, and keeps what they say in a folder that no sandbox can write."""
+    """A client of package indexes, with a cache in a folder that no sandbox can write."""
 
     def __init__(self, folder: Path, index_urls: Sequence[str]) -> None:
         self.folder = folder
         self._client = _client(index_urls)
 
     def close(self) -> None:
-        """Let go of the connections."""
+        """Close the connections."""
         self._client.close()
 
-    def page(self, url: str) -> Answer:
-        """An index page; a kept one while it is fresh, and where the index does not answer.
+    def page(self, url: str) -> IndexResponse:
+        """An index page, from the cache while it is fresh or if the index does not answer.
 
         Raises :class:`Unreachable`.
         """
-        kept = self.folder / "pages" / hashlib.sha256(url.encode()).hexdigest()
-        known = _read_page(kept)
-        if known is not None and time.time() - kept.stat().st_mtime < FRESH_S:
-            return known
+        path = self.folder / "pages" / hashlib.sha256(url.encode()).hexdigest()
+        cached = _read_page(path)
+        if cached is not None and time.time() - path.stat().st_mtime < FRESH_S:
+            return cached
         try:
-            answer = self._ask(url)
+            response = self._request(url)
         except Unreachable:
-            if known is None:
+            if cached is None:
                 raise
-            return known
-        if answer.status == 200:
-            head = json.dumps({"content_type": answer.content_type, "url": answer.url}).encode()
-            _write(kept, head + b"\n" + answer.body)
-        return answer
+            return cached
+        if response.status == 200:
+            head = json.dumps({"content_type": response.content_type, "url": response.url}).encode()
+            replace_file(path, head + b"\n" + response.body)
+        return response
 
     def file(self, wanted: File) -> Path | int:
-        """A file, its hash checked against the page's; or the HTTP status that the index gave instead.
+        """A file, whose hash must match that of its index page; or the HTTP status of a failed request.
 
         Raises :class:`Unreachable`.
         """
         slot = wanted.sha256 or hashlib.sha256(wanted.url.encode()).hexdigest()
-        kept = self.folder / "files" / slot[:2] / slot
-        return kept if kept.is_file() else self._download(wanted, kept)
+        path = self.folder / "files" / slot[:2] / slot
+        return path if path.is_file() else self._download(wanted, path)
 
-    def _ask(self, url: str) -> Answer:
+    def _request(self, url: str) -> IndexResponse:
         import httpx2
 
         try:
@@ -87,34 +87,27 @@ class Downloads:
             raise Unreachable(f"{type(error).__name__}: {error}") from error
         if got.status_code >= 500 or got.status_code == 429:
             raise Unreachable(f"the index answers {got.status_code}")
-        return Answer(got.status_code, got.content, got.headers.get("content-type", ""), str(got.url))
+        return IndexResponse(got.status_code, got.content, got.headers.get("content-type", ""), str(got.url))
 
-    def _download(self, wanted: File, kept: Path) -> Path | int:
+    def _download(self, wanted: File, path: Path) -> Path | int:
         import httpx2
 
-        kept.parent.mkdir(parents=True, exist_ok=True)
         digest = hashlib.sha256()
-        with tempfile.NamedTemporaryFile(dir=kept.parent, delete=False) as partial:
-            try:
-                with self._client.stream("GET", wanted.url) as got:
-                    if got.status_code >= 500 or got.status_code == 429:
-                        raise Unreachable(f"the index answers {got.status_code}")
-                    if got.status_code != 200:
-                        os.unlink(partial.name)
-                        return int(got.status_code)
+        try:
+            with self._client.stream("GET", wanted.url) as got:
+                if got.status_code >= 500 or got.status_code == 429:
+                    raise Unreachable(f"the index answers {got.status_code}")
+                if got.status_code != 200:
+                    return int(got.status_code)
+                with replacement(path) as file:
                     for chunk in got.iter_bytes(_CHUNK):
                         digest.update(chunk)
-                        partial.write(chunk)
-                if wanted.sha256 and digest.hexdigest() != wanted.sha256:
-                    raise Unreachable(f"{wanted.name} is not the file that the index page describes")
-            except httpx2.HTTPError as error:
-                os.unlink(partial.name)
-                raise Unreachable(f"{type(error).__name__}: {error}") from error
-            except Unreachable:
-                os.unlink(partial.name)
-                raise
-        os.replace(partial.name, kept)
-        return kept
+                        file.write(chunk)
+                    if wanted.sha256 and digest.hexdigest() != wanted.sha256:
+                        raise Unreachable(f"{wanted.name} is not the file that the index page describes")
+        except httpx2.HTTPError as error:
+            raise Unreachable(f"{type(error).__name__}: {error}") from error
+        return path
 
 
 def _client(index_urls: Sequence[str]) -> Any:
@@ -125,17 +118,10 @@ def _client(index_urls: Sequence[str]) -> Any:
     return PyPIClient(timeout=TIMEOUT_S, auth=auth, follow_redirects=True)
 
 
-def _read_page(kept: Path) -> Answer | None:
+def _read_page(path: Path) -> IndexResponse | None:
     try:
-        head, _, body = kept.read_bytes().partition(b"\n")
+        head, _, body = path.read_bytes().partition(b"\n")
         facts: Mapping[str, str] = json.loads(head)
-        return Answer(200, body, facts["content_type"], facts["url"])
+        return IndexResponse(200, body, facts["content_type"], facts["url"])
     except (OSError, ValueError, KeyError):
         return None
-
-
-def _write(path: Path, data: bytes) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.NamedTemporaryFile(dir=path.parent, delete=False) as partial:
-        partial.write(data)
-    os.replace(partial.name, path)

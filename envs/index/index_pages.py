@@ -1,4 +1,4 @@
-"""Pages of a package index, rewritten so that every file they name is fetched through us."""
+"""Rewrites pages of a package index so that every file they list is downloaded through the relay."""
 
 from __future__ import annotations
 
@@ -13,44 +13,44 @@ from urllib.parse import urldefrag, urljoin
 JSON = "application/vnd.pypi.simple.v1+json"
 """Content type of PEP 691."""
 ACCEPT = f"{JSON}, application/vnd.pypi.simple.v1+html;q=0.2, text/html;q=0.1"
-"""What to ask an index for: JSON carries upload times, which dated resolution needs."""
+"""``Accept`` header: JSON is preferred because it has upload times, which ``--exclude-newer`` needs."""
 
 
 @dataclass(frozen=True, slots=True)
 class File:
-    """One file of an index page."""
+    """One file that an index page lists."""
 
     name: str
     """File name."""
     url: str
     """Absolute URL, without a fragment."""
     sha256: str = ""
-    """Its hash, where the page gives it."""
+    """Hash of the file; empty if the page gives none."""
 
 
-Address = Callable[[File], str]
-"""From a file to the address that the page shall give for it."""
+NewUrl = Callable[[File], str]
+"""Returns the URL that replaces a file's own on the rewritten page."""
 
 
-def rewrite(body: bytes, content_type: str, base: str, address: Address) -> bytes:
-    """The page with new addresses. Raises ``ValueError`` for what is no page of an index."""
+def rewrite(body: bytes, content_type: str, base: str, new_url: NewUrl) -> bytes:
+    """The page with new URLs; ``base`` is the URL of the page. Raises ``ValueError`` if it is no index page."""
     if "json" in content_type:
-        return _rewrite_json(body, base, address)
-    return _rewrite_html(body.decode("utf-8", errors="replace"), base, address)
+        return _rewrite_json(body, base, new_url)
+    return _rewrite_html(body.decode("utf-8", errors="replace"), base, new_url)
 
 
-def _rewrite_json(body: bytes, base: str, address: Address) -> bytes:
+def _rewrite_json(body: bytes, base: str, new_url: NewUrl) -> bytes:
     page: Any = json.loads(body)
     if not isinstance(page, dict) or not isinstance(page.get("files"), list):
         raise ValueError("the index page has no list of files")
     for entry in page["files"]:
         url, _ = urldefrag(urljoin(base, str(entry["url"])))
         digest = str((entry.get("hashes") or {}).get("sha256", ""))
-        entry["url"] = address(File(str(entry["filename"]), url, digest))
+        entry["url"] = new_url(File(str(entry["filename"]), url, digest))
     return json.dumps(page).encode()
 
 
-def _rewrite_html(text: str, base: str, address: Address) -> bytes:
+def _rewrite_html(text: str, base: str, new_url: NewUrl) -> bytes:
     parser = _Links(base)
     parser.feed(text)
     lines = ["<!DOCTYPE html><html><body>"]
@@ -60,7 +60,7 @@ def _rewrite_html(text: str, base: str, address: Address) -> bytes:
         if not url.startswith(("http://", "https://")) or not name:
             continue
         kind, _, digest = fragment.partition("=")
-        href = address(File(name, url, digest if kind == "sha256" else "")) + (f"#{fragment}" if fragment else "")
+        href = new_url(File(name, url, digest if kind == "sha256" else "")) + (f"#{fragment}" if fragment else "")
         rest = "".join(f' {key}="{html.escape(value or "")}"' for key, value in attributes.items())
         lines.append(f'<a href="{html.escape(href)}"{rest}>{html.escape(name)}</a>')
     return "\n".join([*lines, "</body></html>"]).encode()
@@ -75,8 +75,9 @@ class _Links(HTMLParser):
         self.links: list[dict[str, str | None]] = []
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        given = dict(attrs)
-        if tag == "base" and given.get("href"):
-            self.base = urljoin(self.base, given["href"] or "")
-        elif tag == "a" and given.get("href"):
-            self.links.append({key: value for key, value in given.items() if key == "href" or key.startswith("data-")})
+        attributes = dict(attrs)
+        if tag == "base" and attributes.get("href"):
+            self.base = urljoin(self.base, attributes["href"] or "")
+        elif tag == "a" and attributes.get("href"):
+            kept = {key: value for key, value in attributes.items() if key == "href" or key.startswith("data-")}
+            self.links.append(kept)

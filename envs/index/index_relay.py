@@ -1,8 +1,8 @@
-"""The package index, and nothing else, for sandboxes without a network.
+"""Serves the package indexes, and nothing else, to sandboxes without a network.
 
-An installing sandbox has no network. It is given a Unix socket, behind which this server asks the indexes that the
-machine is set up to use, with the machine's proxies, certificates and credentials, which never get inside. Only index
-pages can be asked for, and files that such a page named. What was fetched is kept by content and served again.
+An installing sandbox has no network but a Unix socket. On it, this server answers with pages and files of the indexes
+that the machine is configured to use. The machine's proxies, certificates and credentials stay outside. Only index
+pages can be requested, and files that such a page listed. Downloads are cached.
 """
 
 from __future__ import annotations
@@ -31,22 +31,22 @@ from excise.protocols import Mount
 PROGRAM = Path(__file__).resolve().parent / "inside" / "index_forwarder.py"
 INSIDE, SOCKET = "/excise/relay.py", "/excise/relay/index"
 PORT = 8640
-"""Port of the loopback inside; always the same, since uv's cache knows an index by its address."""
+"""Port of the loopback interface inside; fixed, since uv's cache identifies an index by its address."""
 ADDRESS = f"http://127.0.0.1:{PORT}"
 _PAGE = re.compile(r"/([il])(\d+)/(?:([A-Za-z0-9][A-Za-z0-9._-]*)/?)?")
 _FILE = re.compile(r"/f/([0-9a-f]{32})/[^/]+")
 
 
 class IndexRelay:
-    """Serves the machine's indexes on a Unix socket while it is open.
+    """Serves the machine's indexes on a Unix socket inside a ``with`` block.
 
-    ``cache``: where downloads are kept.
+    ``cache`` is the cache folder; downloads are kept in it.
     """
 
     def __init__(self, cache: Path, environ: Mapping[str, str] = os.environ) -> None:
         self.settings: IndexSettings = index_settings(environ)
         self.failures: list[str] = []
-        """What could not be had because an index did not answer."""
+        """``path: error`` of every request that failed because an index did not answer."""
         self._pages = {"i": self.settings.indexes, "l": self.settings.flat}
         self._files: dict[str, File] = {}
         self._downloads = Downloads(cache / "downloads", self.settings.indexes)
@@ -55,7 +55,7 @@ class IndexRelay:
         public.mkdir()
         public.chmod(0o755)
         self._server = _Server(str(public / "index"), self)
-        (public / "index").chmod(0o666)  # the sandbox's user is another one; nobody else gets into our folder
+        (public / "index").chmod(0o666)  # for the sandbox's user; the parent folder is closed to all others
         self._thread = threading.Thread(target=self._server.serve_forever, daemon=True)
 
     def __enter__(self) -> IndexRelay:
@@ -71,7 +71,7 @@ class IndexRelay:
         shutil.rmtree(self._folder, ignore_errors=True)
 
     def mounts(self) -> list[Mount]:
-        """What the sandbox needs to reach the relay."""
+        """Mounts that a sandbox needs to reach the relay: the socket and the forwarder program."""
         socket = str(self._folder / "socket")
         return [
             Mount(target=INSIDE, layers=(str(PROGRAM),)),
@@ -79,16 +79,16 @@ class IndexRelay:
         ]
 
     def variables(self) -> dict[str, str]:
-        """Variables that point uv and pip at the relay."""
+        """Environment variables that point uv and pip at the relay."""
         return self.settings.variables(ADDRESS)
 
     @staticmethod
     def command(python: str, argv: tuple[str, ...]) -> tuple[str, ...]:
-        """``argv`` with the relay around it; ``python`` is an interpreter inside."""
+        """The command line that runs ``argv`` with the forwarder; ``python`` is an interpreter inside the sandbox."""
         return (python, "-I", "-S", INSIDE, SOCKET, str(PORT), *argv)
 
     def answer(self, path: str) -> tuple[int, bytes | Path, str]:
-        """(status, body or file, content type) for a request from inside."""
+        """Answer a request from inside: (HTTP status, body or file, content type)."""
         try:
             if match := _PAGE.fullmatch(path):
                 return self._page(match[1], int(match[2]), match[3] or "")
@@ -104,13 +104,13 @@ class IndexRelay:
             return 404, b"no such index", "text/plain"
         base = self._pages[kind][number]
         url = f"{base.rstrip('/')}/{canonicalize_name(name)}/" if name else base
-        said = self._downloads.page(url)
-        if said.status != 200:
-            return said.status, b"", "text/plain"
-        page = rewrite(said.body, said.content_type, said.url or url, self._address)
-        return 200, page, JSON if "json" in said.content_type else "text/html"
+        response = self._downloads.page(url)
+        if response.status != 200:
+            return response.status, b"", "text/plain"
+        page = rewrite(response.body, response.content_type, response.url or url, self._new_url)
+        return 200, page, JSON if "json" in response.content_type else "text/html"
 
-    def _address(self, file: File) -> str:
+    def _new_url(self, file: File) -> str:
         token = hashlib.sha256(f"{file.url} {file.sha256}".encode()).hexdigest()[:32]
         self._files[token] = file
         return f"/f/{token}/{quote(file.name)}"
@@ -135,7 +135,7 @@ class _Server(socketserver.ThreadingMixIn, socketserver.UnixStreamServer):
         super().__init__(path, _Handler)
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """A client that hangs up (uv reads the beginning of a wheel) is nothing to tell the user about."""
+        """Ignore clients that close the connection early, as uv does after the beginning of a wheel."""
 
 
 class _Handler(BaseHTTPRequestHandler):
@@ -147,16 +147,16 @@ class _Handler(BaseHTTPRequestHandler):
         return "sandbox"
 
     def log_message(self, format: str, *args: Any) -> None:
-        """Nothing is logged: what a sandbox asks for is not for our terminal."""
+        """Log nothing: requests come from untrusted code."""
 
     def do_HEAD(self) -> None:
-        """Installers ask this before they read a wheel in parts, which is not offered: they take it as a whole."""
+        """Refuse: installers use it to read a wheel by ranges; without it they download the whole file."""
         self.send_response(405)
         self.send_header("Content-Length", "0")
         self.end_headers()
 
     def do_GET(self) -> None:
-        """Answer, and stream files."""
+        """Answer with a page, or stream a file."""
         status, body, kind = self.server.relay.answer(self.path)
         self.send_response(status)
         self.send_header("Content-Type", kind)

@@ -1,4 +1,4 @@
-"""Which package indexes the machine is set up to use, and how an installer inside is pointed at the relay instead."""
+"""The package indexes that this machine is configured to use, and variables that point installers at the relay."""
 
 from __future__ import annotations
 
@@ -15,26 +15,26 @@ from excise.package_index import index_url
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IndexSettings:
-    """Indexes and pages of links, first come first asked."""
+    """Package indexes and pages of links, in the order in which they are asked."""
 
     indexes: tuple[str, ...]
-    """URLs of simple indexes that are reached over the network, credentials included; never given to a sandbox."""
+    """URLs of simple indexes on the network, with credentials; never passed to a sandbox."""
     flat: tuple[str, ...] = ()
     """URLs of pages of links."""
     local: tuple[str, ...] = ()
-    """Folders and files of this machine that local indexes and links point to."""
+    """Local folders and files that indexes and links refer to."""
     entries: tuple[tuple[str, str], ...] = ()
-    """(variable of uv, value with ``{relay}``)."""
+    """(variable of uv, value in which ``{relay}`` stands for the relay's address)."""
 
     def variables(self, relay: str) -> dict[str, str]:
-        """Variables for uv and pip; ``relay`` is the address of the relay inside."""
+        """Variables for uv and pip; ``relay`` is the address of the relay inside the sandbox."""
         found = {name: value.replace("{relay}", relay) for name, value in self.entries}
         pip = {"PIP_INDEX_URL": found["UV_DEFAULT_INDEX"]} if "UV_DEFAULT_INDEX" in found else {}
         return found | pip
 
 
 def index_settings(environ: Mapping[str, str]) -> IndexSettings:
-    """What variables and files of pip and uv say; uv's own default where they say nothing."""
+    """Read the variables and configuration files of pip and uv; uv's default index if none is configured."""
     indexes: list[str] = []
     flat: list[str] = []
     local: list[str] = []
@@ -69,7 +69,7 @@ def index_settings(environ: Mapping[str, str]) -> IndexSettings:
 
 @cache
 def _public_index() -> str:
-    """Where installers look when nobody says anything else, as unearth knows it."""
+    """The default index of installers, as unearth defines it."""
     from unearth import PackageFinder
 
     finder: Any = PackageFinder()
@@ -93,7 +93,7 @@ def _local_path(url: str) -> str | None:
 
 
 def _with_credentials(name: str, url: str, environ: Mapping[str, str]) -> str:
-    """uv's way of giving the credentials of a named index: ``UV_INDEX_NAME_USERNAME`` and ``…_PASSWORD``."""
+    """Add credentials of a named index, which uv reads from ``UV_INDEX_NAME_USERNAME`` and ``…_PASSWORD``."""
     key = re.sub(r"\W", "_", name).upper()
     user, secret = environ.get(f"UV_INDEX_{key}_USERNAME"), environ.get(f"UV_INDEX_{key}_PASSWORD")
     parts = urlsplit(url)

@@ -15,8 +15,8 @@ import threading
 VARIABLES = ("UV_DEFAULT_INDEX", "UV_INDEX", "UV_FIND_LINKS", "PIP_INDEX_URL", "PIP_EXTRA_INDEX_URL", "PIP_FIND_LINKS")
 
 
-def pump(source, target):
-    """Copy one direction of a connection to its end."""
+def forward(source, target):
+    """Copy one direction of a connection until it ends."""
     with contextlib.suppress(OSError):
         while True:
             data = source.recv(1 << 16)
@@ -28,27 +28,27 @@ def pump(source, target):
 
 
 def connect(client, path):
-    """Pass one connection on, both ways, until both sides have ended."""
+    """Forward one connection in both directions until both have ended."""
     with client, socket.socket(socket.AF_UNIX) as host:
         try:
             host.connect(path)
         except OSError:
             return
-        back = threading.Thread(target=pump, args=(host, client), daemon=True)
+        back = threading.Thread(target=forward, args=(host, client), daemon=True)
         back.start()
-        pump(client, host)
+        forward(client, host)
         back.join()
 
 
 def serve(server, path):
-    """Accept connections for ever."""
+    """Accept and forward connections, for ever."""
     while True:
         client, _ = server.accept()
         threading.Thread(target=connect, args=(client, path), daemon=True).start()
 
 
 def listen(port):
-    """A listening socket on the port, or on a free one."""
+    """A listening socket on the port, or on a free port if it is taken."""
     server = socket.socket()
     server.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
@@ -60,7 +60,7 @@ def listen(port):
 
 
 def main():
-    """Start the relay, run the command, end as it ended."""
+    """Start forwarding, run the command, return its exit status."""
     path, port, command = sys.argv[1], int(sys.argv[2]), sys.argv[3:]
     server = listen(port)
     env = dict(os.environ)
