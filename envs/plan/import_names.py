@@ -1,4 +1,4 @@
-"""From the name that code imports to the distribution that provides it."""
+"""Tables from the import name of a module to the distribution that provides it."""
 
 from __future__ import annotations
 
@@ -81,243 +81,53 @@ DISTRIBUTIONS = {
     "pytest_cases": "pytest-cases",
     "time_machine": "time-machine",
 }
-"""Import name to distribution; empty for what no index has."""
+"""Import name to distribution; empty for modules that no index has."""
 
-_GONE = frozenset(
+_REMOVED = frozenset(
     ("imp", "asynchat", "asyncore", "smtpd", "cgi", "cgitb", "crypt", "nntplib", "telnetlib", "uu", "xdrlib")
 )
-STANDARD = (sys.stdlib_module_names | _GONE | {"__future__", "__main__"}) - {"distutils"}
-"""Modules of the standard library, also those that newer interpreters dropped."""
+STANDARD = (sys.stdlib_module_names | _REMOVED | {"__future__", "__main__"}) - {"distutils"}
+"""Modules of the standard library, including those that newer interpreters removed."""
 
 
-SAME_NAME = frozenset(
-    (
-        *(
-            "aiohttp",
-            "aiofiles",
-            "aiosqlite",
-            "alembic",
-            "anyio",
-            "arrow",
-            "asgiref",
-            "asynctest",
-            "babel",
-            "bcrypt",
-            "blinker",
-        ),
-        *(
-            "boto3",
-            "botocore",
-            "bottle",
-            "brotli",
-            "cachetools",
-            "cattrs",
-            "celery",
-            "certifi",
-            "cffi",
-            "chardet",
-            "cherrypy",
-        ),
-        *(
-            "click",
-            "cloudpickle",
-            "colorama",
-            "construct",
-            "contextlib2",
-            "cryptography",
-            "cython",
-            "dask",
-            "dataclasses_json",
-        ),
-        *(
-            "ddt",
-            "defusedxml",
-            "deepdiff",
-            "dill",
-            "distro",
-            "django",
-            "docopt",
-            "docutils",
-            "duckdb",
-            "ecdsa",
-            "elasticsearch",
-        ),
-        *(
-            "execnet",
-            "exceptiongroup",
-            "expecttest",
-            "factory_boy",
-            "falcon",
-            "fastapi",
-            "filelock",
-            "flaky",
-            "flask",
-            "freezegun",
-        ),
-        *("fsspec", "future", "genshi", "gevent", "greenlet", "gunicorn", "h11", "h2", "h5py", "hamcrest", "html5lib"),
-        *(
-            "httplib2",
-            "httpx",
-            "hypothesis",
-            "idna",
-            "igraph",
-            "imageio",
-            "iniconfig",
-            "isodate",
-            "itsdangerous",
-            "jinja2",
-        ),
-        *(
-            "jmespath",
-            "joblib",
-            "jsonpatch",
-            "jsonschema",
-            "kombu",
-            "lark",
-            "lxml",
-            "lz4",
-            "mako",
-            "markupsafe",
-            "marshmallow",
-        ),
-        *(
-            "matplotlib",
-            "mock",
-            "mongomock",
-            "moto",
-            "more_itertools",
-            "msgpack",
-            "multidict",
-            "networkx",
-            "nose",
-            "nose2",
-            "numba",
-        ),
-        *(
-            "numpy",
-            "oauthlib",
-            "openpyxl",
-            "orjson",
-            "outcome",
-            "packaging",
-            "pandas",
-            "parameterized",
-            "paramiko",
-            "passlib",
-        ),
-        *(
-            "peewee",
-            "pendulum",
-            "pexpect",
-            "pkginfo",
-            "platformdirs",
-            "pluggy",
-            "polars",
-            "portend",
-            "pretend",
-            "prettytable",
-        ),
-        *(
-            "psutil",
-            "ptyprocess",
-            "pyarrow",
-            "pyasn1",
-            "pycparser",
-            "pydantic",
-            "pydot",
-            "pyfakefs",
-            "pygments",
-            "pymongo",
-        ),
-        *(
-            "pymysql",
-            "pyparsing",
-            "pympler",
-            "pyrsistent",
-            "pytest",
-            "pytest_benchmark",
-            "pytz",
-            "redis",
-            "regex",
-            "requests",
-        ),
-        *("requests_mock", "requests_toolbelt", "responses", "respx", "rich", "rsa", "scipy", "setuptools", "shapely"),
-        *(
-            "simplejson",
-            "six",
-            "sniffio",
-            "sortedcontainers",
-            "soupsieve",
-            "sqlalchemy",
-            "starlette",
-            "structlog",
-            "sybil",
-        ),
-        *(
-            "sympy",
-            "syrupy",
-            "tabulate",
-            "tblib",
-            "tenacity",
-            "termcolor",
-            "testfixtures",
-            "testtools",
-            "tinycss2",
-            "toml",
-        ),
-        *(
-            "tomli",
-            "tomli_w",
-            "tomlkit",
-            "toolz",
-            "tornado",
-            "tqdm",
-            "trio",
-            "trustme",
-            "twisted",
-            "typeguard",
-            "tzdata",
-        ),
-        *(
-            "tzlocal",
-            "ujson",
-            "unittest2",
-            "uritemplate",
-            "urllib3",
-            "uvicorn",
-            "uvloop",
-            "vcrpy",
-            "virtualenv",
-            "wcwidth",
-        ),
-        *(
-            "webcolors",
-            "webob",
-            "websockets",
-            "webtest",
-            "werkzeug",
-            "wrapt",
-            "wtforms",
-            "xarray",
-            "xmltodict",
-            "yarl",
-            "zstandard",
-        ),
-    )
-)
-"""Well-known modules whose distribution is called alike (``_`` for ``-``). Names in neither table are not guessed:
-a stranger's distribution of the same name may be anything."""
+SAME_NAME = frozenset({
+    "aiofiles", "aiohttp", "aiosqlite", "alembic", "anyio", "arrow", "asgiref", "asynctest", "babel", "bcrypt",
+    "blinker", "boto3", "botocore", "bottle", "brotli", "cachetools", "cattrs", "celery", "certifi", "cffi",
+    "chardet", "cherrypy", "click", "cloudpickle", "colorama", "construct", "contextlib2", "cryptography", "cython",
+    "dask", "dataclasses_json", "ddt", "deepdiff", "defusedxml", "dill", "distro", "django", "docopt", "docutils",
+    "duckdb", "ecdsa", "elasticsearch", "exceptiongroup", "execnet", "expecttest", "factory_boy", "falcon",
+    "fastapi", "filelock", "flaky", "flask", "freezegun", "fsspec", "future", "genshi", "gevent", "greenlet",
+    "gunicorn", "h11", "h2", "h5py", "hamcrest", "html5lib", "httplib2", "httpx", "hypothesis", "idna", "igraph",
+    "imageio", "iniconfig", "isodate", "itsdangerous", "jinja2", "jmespath", "joblib", "jsonpatch", "jsonschema",
+    "kombu", "lark", "lxml", "lz4", "mako", "markupsafe", "marshmallow", "matplotlib", "mock", "mongomock",
+    "more_itertools", "moto", "msgpack", "multidict", "networkx", "nose", "nose2", "numba", "numpy", "oauthlib",
+    "openpyxl", "orjson", "outcome", "packaging", "pandas", "parameterized", "paramiko", "passlib", "peewee",
+    "pendulum", "pexpect", "pkginfo", "platformdirs", "pluggy", "polars", "portend", "pretend", "prettytable",
+    "psutil", "ptyprocess", "pyarrow", "pyasn1", "pycparser", "pydantic", "pydot", "pyfakefs", "pygments",
+    "pymongo", "pympler", "pymysql", "pyparsing", "pyrsistent", "pytest", "pytest_benchmark", "pytz", "redis",
+    "regex", "requests", "requests_mock", "requests_toolbelt", "responses", "respx", "rich", "rsa", "scipy",
+    "setuptools", "shapely", "simplejson", "six", "sniffio", "sortedcontainers", "soupsieve", "sqlalchemy",
+    "starlette", "structlog", "sybil", "sympy", "syrupy", "tabulate", "tblib", "tenacity", "termcolor",
+    "testfixtures", "testtools", "tinycss2", "toml", "tomli", "tomli_w", "tomlkit", "toolz", "tornado", "tqdm",
+    "trio", "trustme", "twisted", "typeguard", "tzdata", "tzlocal", "ujson", "unittest2", "uritemplate", "urllib3",
+    "uvicorn", "uvloop", "vcrpy", "virtualenv", "wcwidth", "webcolors", "webob", "websockets", "webtest",
+    "werkzeug", "wrapt", "wtforms", "xarray", "xmltodict", "yarl", "zstandard",
+})  # fmt: skip
+"""Well-known modules whose distribution has the same name (with ``_`` for ``-``).
+
+Modules in neither table are not guessed: an unknown distribution of the same name may hold anything.
+"""
 
 
 def known_distribution(module: str) -> str:
-    """Like :func:`distribution_of`, but empty for names that are not well known."""
+    """Like :func:`distribution_of`, but empty for modules that are not well known."""
     top = module.partition(".")[0]
     known = module in DISTRIBUTIONS or top in DISTRIBUTIONS or top.lower() in SAME_NAME or top.startswith("pytest_")
     return distribution_of(module) if known else ""
 
 
 def distribution_of(module: str) -> str:
-    """The distribution that provides the import name; empty for the standard library and for what nobody has."""
+    """The distribution that provides a module; empty for the standard library and for modules that no index has."""
     top = module.partition(".")[0]
     if top in STANDARD:
         return ""

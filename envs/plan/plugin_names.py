@@ -1,4 +1,4 @@
-"""From what tests use of pytest to the plugin that provides it: fixtures, markers, configuration keys."""
+"""Tables from fixtures, markers and configuration keys of pytest to the plugin that provides them."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ FIXTURES = {
 """Fixture to the plugin that provides it; used where no conftest of the project defines it."""
 
 AMBIGUOUS_FIXTURES = frozenset({"settings", "fs", "snapshot", "cases", "nursery", "regtest", "faker", "live_server"})
-"""Names so common that the plugin is only believed in when the manifests name it too."""
+"""Fixture names that projects also define themselves: the plugin is installed only if the manifests name it too."""
 
 MARKERS = {
     "anyio": "anyio",
@@ -72,38 +72,29 @@ MARKERS = {
     "parametrize_with_cases": "pytest-cases",
     "subprocess": "pytest-subprocess",
 }
-"""Marker to the plugin that gives it a meaning."""
+"""Marker to the plugin that implements it."""
 
 AMBIGUOUS_MARKERS = frozenset({"run", "order", "urls", "subprocess", "repeat", "flaky", "benchmark", "dependency"})
-"""Markers that projects also define for themselves: believed in only when the manifests name the plugin."""
+"""Markers that projects also define themselves: the plugin is installed only if the manifests name it too."""
 
 TOOL_MARKERS = frozenset(
     {"no_cover", "xdist_group", "flaky", "timeout", "benchmark", "forked", "memray", "limit_memory"}
 )
-"""Markers of plugins that excise leaves out: they must not be an error."""
+"""Markers of plugins that excise does not install; they must not be errors."""
 
-CORE_KEYS = frozenset(
-    (
-        *("addopts", "cache_dir", "collect_imported_tests", "confcutdir", "console_output_style"),
-        *("consider_namespace_packages", "disable_test_id_escaping_and_forfeit_all_rights_to_community_support"),
-        *("doctest_encoding", "doctest_optionflags", "empty_parameter_set_mark", "enable_assertion_pass_hook"),
-        *("faulthandler_exit_on_timeout", "faulthandler_timeout", "filterwarnings", "junit_duration_report"),
-        *("junit_family", "junit_log_passing_tests", "junit_logging", "junit_suite_name", "log_auto_indent", "log_cli"),
-        *(
-            "log_cli_date_format",
-            "log_cli_format",
-            "log_cli_level",
-            "log_date_format",
-            "log_file",
-            "log_file_date_format",
-        ),
-        *("log_file_format", "log_file_level", "log_file_mode", "log_format", "log_level", "markers", "minversion"),
-        *("norecursedirs", "python_classes", "python_files", "python_functions", "pythonpath", "required_plugins"),
-        *("strict", "strict_config", "strict_markers", "strict_parametrization_ids", "strict_xfail", "testpaths"),
-        *("tmp_path_retention_count", "tmp_path_retention_policy", "truncation_limit_chars", "truncation_limit_lines"),
-        *("usefixtures", "verbosity_assertions", "verbosity_subtests", "verbosity_test_cases", "xfail_strict"),
-    )
-)
+CORE_KEYS = frozenset({
+    "addopts", "cache_dir", "collect_imported_tests", "confcutdir", "consider_namespace_packages",
+    "console_output_style", "disable_test_id_escaping_and_forfeit_all_rights_to_community_support",
+    "doctest_encoding", "doctest_optionflags", "empty_parameter_set_mark", "enable_assertion_pass_hook",
+    "faulthandler_exit_on_timeout", "faulthandler_timeout", "filterwarnings", "junit_duration_report",
+    "junit_family", "junit_log_passing_tests", "junit_logging", "junit_suite_name", "log_auto_indent", "log_cli",
+    "log_cli_date_format", "log_cli_format", "log_cli_level", "log_date_format", "log_file", "log_file_date_format",
+    "log_file_format", "log_file_level", "log_file_mode", "log_format", "log_level", "markers", "minversion",
+    "norecursedirs", "python_classes", "python_files", "python_functions", "pythonpath", "required_plugins",
+    "strict", "strict_config", "strict_markers", "strict_parametrization_ids", "strict_xfail", "testpaths",
+    "tmp_path_retention_count", "tmp_path_retention_policy", "truncation_limit_chars", "truncation_limit_lines",
+    "usefixtures", "verbosity_assertions", "verbosity_subtests", "verbosity_test_cases", "xfail_strict",
+})  # fmt: skip
 """Configuration keys of pytest itself."""
 
 CONFIG_KEYS = {
@@ -119,4 +110,4 @@ CONFIG_KEYS = {
     "qt_api": "pytest-qt",
     "env_files": "pytest-dotenv",
 }
-"""Key of pytest's configuration to the plugin that reads it."""
+"""Configuration key to the plugin that reads it."""

@@ -1,4 +1,4 @@
-"""Where a project keeps its packages: import roots and top-level import names."""
+"""Finds a project's import roots and its top-level packages."""
 
 from __future__ import annotations
 
@@ -8,50 +8,37 @@ from pathlib import Path
 
 from excise.envs.manifests.manifest import Manifest
 
-NOT_PACKAGES = frozenset(
-    (
-        *("test", "tests", "testing", "doc", "docs", "example", "examples", "sample", "samples", "demo", "demos"),
-        *("bench", "benchmark", "benchmarks", "script", "scripts", "tool", "tools", "bin", "ci", "build", "dist"),
-        *("requirements", "setup", "conftest", "noxfile", "tasks", "fabfile", "conf", "versioneer", "changelog"),
-        *(
-            "release",
-            "packaging",
-            "vendor",
-            "third_party",
-            "site",
-            "perf",
-            "profiling",
-            "ci_tools",
-            "utils",
-            "__main__",
-        ),
-    )
-)
-"""Top-level names that are hardly ever what a project ships."""
+NOT_PACKAGES = frozenset({
+    "__main__", "bench", "benchmark", "benchmarks", "bin", "build", "changelog", "ci", "ci_tools", "conf",
+    "conftest", "demo", "demos", "dist", "doc", "docs", "example", "examples", "fabfile", "noxfile", "packaging",
+    "perf", "profiling", "release", "requirements", "sample", "samples", "script", "scripts", "setup", "site",
+    "tasks", "test", "testing", "tests", "third_party", "tool", "tools", "utils", "vendor", "versioneer",
+})  # fmt: skip
+"""Top-level names that are rarely packages of the project."""
 
 
 def find_layout(root: Path, manifest: Manifest) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """(import roots inside the repository, import names that must resolve into it; dotted inside namespaces).
+    """Return (import roots inside the repository, import names of its packages; dotted inside namespaces).
 
-    What the build backend is told counts first; else folders with ``__init__.py`` and modules, those that are
-    called like the project before all others.
+    Packages named in the build configuration come first; else folders with ``__init__.py`` and modules, preferably
+    those with the project's name.
     """
     roots = _roots(root, manifest)
-    named = [name for name in manifest.packages if _where(root, roots, name) and name not in NOT_PACKAGES]
+    named = [name for name in manifest.packages if _roots_with(root, roots, name) and name not in NOT_PACKAGES]
     if not named:
-        named = [name for name in manifest.packages if _where(root, roots, name)]
-    packages = named or _guess(root, roots, manifest.name)
-    if not packages and manifest.has_extensions:  # nothing but compiled modules, which only the build makes
+        named = [name for name in manifest.packages if _roots_with(root, roots, name)]
+    packages = named or _guess_packages(root, roots, manifest.name)
+    if not packages and manifest.has_extensions:  # only compiled modules, which the build makes
         packages = [name for name in manifest.packages if name not in NOT_PACKAGES]
-    used = tuple(dict.fromkeys(where for name in packages for where in _where(root, roots, name)[:1]))
+    used = tuple(dict.fromkeys(r for name in packages for r in _roots_with(root, roots, name)[:1]))
     whole = [inner for name in packages for inner in _without_namespaces(root, roots, name)]
     return used or roots, tuple(dict.fromkeys(whole))
 
 
 def _without_namespaces(root: Path, roots: Iterable[str], name: str) -> list[str]:
-    """The packages inside a namespace, which several distributions share; any other package itself."""
+    """The packages inside a namespace package, which distributions may share; any other package itself."""
     top, *below = name.split(".")
-    folder = next((root / where / top for where in _where(root, roots, top)), root).joinpath(*below)
+    folder = next((root / where / top for where in _roots_with(root, roots, top)), root).joinpath(*below)
     if not folder.is_dir() or folder == root or not _is_namespace(folder):
         return [name]
     inner = [
@@ -63,7 +50,7 @@ def _without_namespaces(root: Path, roots: Iterable[str], name: str) -> list[str
 
 
 def _is_namespace(folder: Path) -> bool:
-    """No ``__init__.py`` and no module, or one that only says so in one of the two old ways."""
+    """Whether this is a namespace package: no ``__init__.py`` and no module, or one of the two old declarations."""
     init = folder / "__init__.py"
     if init.is_file():
         text = init.read_text(encoding="utf-8", errors="replace")
@@ -72,27 +59,27 @@ def _is_namespace(folder: Path) -> bool:
 
 
 def _roots(root: Path, manifest: Manifest) -> tuple[str, ...]:
-    told = [Path(r).as_posix() for r in manifest.source_roots if (root / r).is_dir() and ".." not in Path(r).parts]
-    usual = [name for name in ("src", "lib") if _modules(root / name) or _packages(root / name)]
-    return tuple(dict.fromkeys([*told, *usual, "."]))
+    declared = [Path(r).as_posix() for r in manifest.source_roots if (root / r).is_dir() and ".." not in Path(r).parts]
+    common = [name for name in ("src", "lib") if _modules(root / name) or _packages(root / name)]
+    return tuple(dict.fromkeys([*declared, *common, "."]))
 
 
-def _where(root: Path, roots: Iterable[str], name: str) -> list[str]:
-    """The roots in which ``name`` can be imported from."""
+def _roots_with(root: Path, roots: Iterable[str], name: str) -> list[str]:
+    """The roots from which ``name`` can be imported."""
     return [r for r in roots if (root / r / name).is_dir() or any((root / r).glob(f"{name}.py"))]
 
 
-def _guess(root: Path, roots: tuple[str, ...], project: str) -> list[str]:
-    wanted = _folded(project)
+def _guess_packages(root: Path, roots: tuple[str, ...], project: str) -> list[str]:
+    folded = _folded(project)
     for where in roots:
         folder = root / where
         present = [*_packages(folder), *_modules(folder)]
-        shipped = [n for n in present if n.lower() not in NOT_PACKAGES]
-        alike = [n for n in present if wanted and _folded(n) in (wanted, wanted.removeprefix("py"), f"py{wanted}")]
-        if alike:
-            return alike
-        if where != "." and shipped:
-            return shipped
+        candidates = [n for n in present if n.lower() not in NOT_PACKAGES]
+        same_name = [n for n in present if folded and _folded(n) in (folded, folded.removeprefix("py"), f"py{folded}")]
+        if same_name:
+            return same_name
+        if where != "." and candidates:
+            return candidates
     packages = [n for n in _packages(root) if n.lower() not in NOT_PACKAGES]
     return packages or [n for n in _modules(root) if n.lower() not in NOT_PACKAGES and not _is_test(n)]
 

@@ -1,4 +1,4 @@
-"""How a project's own automation runs its tests, as far as that can be taken over."""
+"""Derives pytest arguments and paths from the calls of pytest in a project's automation."""
 
 from __future__ import annotations
 
@@ -10,39 +10,39 @@ from pathlib import Path
 from excise.envs.manifests.manifest import Manifest
 from excise.envs.plan.pytest_options import safe_addopts
 
-_ALONE = re.compile(
+_WITHOUT_VALUE = re.compile(
     r"-[vqxslra]+|-r\w+|--(verbose|quiet|exitfirst|showlocals|strict(-markers|-config)?|no-cov|full-trace|no-header"
     r"|no-summary|disable-warnings|doctest-modules|last-failed|failed-first|pyargs|noconftest)|[^=]+=.*"
 )
-"""Options after which the next word is one of its own."""
-_NOT_TAKEN = ("-W", "--pythonwarnings", "--import-mode")
-"""Only stricter, or a matter of how the project is installed."""
+"""Options without a value: the next word is separate."""
+_IGNORED_OPTIONS = ("-W", "--pythonwarnings", "--import-mode")
+"""Options that only make pytest stricter, or that depend on how the project is installed."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class TestCommand:
-    """What all calls of pytest agree in."""
-
-    __test__ = False
+class PytestCommand:
+    """The options and paths that all calls of pytest have in common."""
 
     arguments: tuple[str, ...] = ()
-    """Options that decide what is collected and what it means."""
+    """Options that decide what is collected and what a test means."""
     paths: tuple[str, ...] = ()
-    """Files and folders; empty if a call leaves them to pytest."""
+    """Files and folders; empty if any call leaves them to pytest's configuration."""
 
 
-def test_command(root: Path, manifest: Manifest) -> TestCommand:
-    """Options that every call gives, and the paths of all of them.
+def common_pytest_command(root: Path, manifest: Manifest) -> PytestCommand:
+    """Return the options that all calls share, and the paths of all calls together.
 
-    CI splits suites over jobs, by marks or folders: what only one of several calls selects is no rule for all.
+    CI splits suites over jobs by markers or folders, so an option of only one call is not used.
     """
     if not manifest.test_commands:
-        return TestCommand()
+        return PytestCommand()
     options = [_pairs(safe_addopts(words)) for words in manifest.test_commands]
-    common = [pair for pair in options[0] if pair[0] not in _NOT_TAKEN and all(pair in other for other in options)]
+    common = [
+        pair for pair in options[0] if pair[0] not in _IGNORED_OPTIONS and all(pair in other for other in options)
+    ]
     paths = [_paths(root, words) for words in manifest.test_commands]
-    told = dict.fromkeys(path for found in paths for path in found) if all(paths) else {}
-    return TestCommand(arguments=tuple(word for pair in common for word in pair), paths=tuple(told))
+    all_paths = dict.fromkeys(path for found in paths for path in found) if all(paths) else {}
+    return PytestCommand(arguments=tuple(word for pair in common for word in pair), paths=tuple(all_paths))
 
 
 def _pairs(arguments: Sequence[str]) -> list[tuple[str, ...]]:
@@ -57,10 +57,10 @@ def _pairs(arguments: Sequence[str]) -> list[tuple[str, ...]]:
 
 
 def _paths(root: Path, words: Sequence[str]) -> list[str]:
-    """Folders and Python files of the tree among the words, but for values of options."""
+    """Folders and Python files of the tree among the words, except values of options."""
     found = []
     for word, before in zip(words, ["", *words], strict=False):
-        value = before.startswith("-") and not _ALONE.fullmatch(before)
+        value = before.startswith("-") and not _WITHOUT_VALUE.fullmatch(before)
         path = word.partition("::")[0].removeprefix("./").rstrip("/")
         inside = path and not word.startswith(("-", "/")) and ".." not in Path(path).parts
         if inside and not value and ((root / path).is_dir() or (path.endswith(".py") and (root / path).is_file())):

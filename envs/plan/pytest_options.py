@@ -1,59 +1,40 @@
-"""Which of a project's ``addopts`` still matter when excise runs its tests."""
+"""Selects the ``addopts`` of a project that apply when excise runs its tests."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-_WITH_VALUE = (
-    *("-m", "-k", "-W", "--pythonwarnings", "--ignore", "--ignore-glob", "--deselect", "--import-mode"),
-    *("--doctest-glob", "--asyncio-mode", "--ds", "--dc", "--hypothesis-profile"),
-)
-"""Options that decide what is collected, how it is imported, or what a test means."""
-_FLAGS = (
-    *("--doctest-modules", "--doctest-ignore-import-errors", "--doctest-continue-on-failure"),
-    *("--noconftest", "--keep-duplicates", "--doctest-plus", "--doctest-rst", "--collect-in-virtualenv"),
-)
-_DROPPED_WITH_VALUE = (
-    *("-n", "--numprocesses", "--dist", "--maxfail", "--durations", "--durations-min", "--timeout", "--timeout-method"),
-    *(
-        "--tb",
-        "--color",
-        "--cov-report",
-        "--cov-config",
-        "--cov-fail-under",
-        "--cov-context",
-        "--junitxml",
-        "--junit-xml",
-    ),
-    *("--junit-prefix", "--html", "--log-level", "--log-cli-level", "--log-file", "--log-file-level", "--show-capture"),
-    *("--capture", "--basetemp", "--rootdir", "--confcutdir", "-c", "--verbosity", "-r", "--maxprocesses", "--reruns"),
-    *(
-        "--reruns-delay",
-        "--randomly-seed",
-        "--doctest-report",
-        "--assert",
-        "--code-highlight",
-        "--report-log",
-        "--cache-dir",
-    ),
-)
-_OVERRIDES = ("python_files", "python_classes", "python_functions", "doctest_optionflags", "asyncio_mode", "pythonpath")
+_KEPT_WITH_VALUE = frozenset({
+    "--asyncio-mode", "--dc", "--deselect", "--doctest-glob", "--ds", "--hypothesis-profile", "--ignore",
+    "--ignore-glob", "--import-mode", "--pythonwarnings", "-W", "-k", "-m",
+})  # fmt: skip
+"""Options with a value that decide what is collected, how it is imported, or what a test means."""
+_KEPT_FLAGS = frozenset({
+    "--collect-in-virtualenv", "--doctest-continue-on-failure", "--doctest-ignore-import-errors",
+    "--doctest-modules", "--doctest-plus", "--doctest-rst", "--keep-duplicates", "--noconftest",
+})  # fmt: skip
+"""Options without a value that do the same."""
+_DROPPED_WITH_VALUE = frozenset({
+    "--assert", "--basetemp", "--cache-dir", "--capture", "--code-highlight", "--color", "--confcutdir",
+    "--cov-config", "--cov-context", "--cov-fail-under", "--cov-report", "--dist", "--doctest-report",
+    "--durations", "--durations-min", "--html", "--junit-prefix", "--junit-xml", "--junitxml", "--log-cli-level",
+    "--log-file", "--log-file-level", "--log-level", "--maxfail", "--maxprocesses", "--numprocesses",
+    "--randomly-seed", "--report-log", "--reruns", "--reruns-delay", "--rootdir", "--show-capture", "--tb",
+    "--timeout", "--timeout-method", "--verbosity", "-c", "-n", "-r",
+})  # fmt: skip
+"""Options whose value, as a separate word, is dropped with them."""
+_KEPT_OVERRIDES = frozenset({
+    "asyncio_mode", "doctest_optionflags", "python_classes", "python_files", "python_functions", "pythonpath",
+})  # fmt: skip
+"""Settings that ``-o`` may override."""
 _PLUGINS_NOT_LOADED = (
-    "cov",
-    "xdist",
-    "sugar",
-    "randomly",
-    "random",
-    "benchmark",
-    "timeout",
-    "instafail",
-    "clarity",
-    "html",
-)
+    "cov", "xdist", "sugar", "randomly", "random", "benchmark", "timeout", "instafail", "clarity", "html",
+)  # fmt: skip
+"""Beginnings of the names of plugins that are not installed."""
 
 
 def safe_addopts(addopts: Sequence[str]) -> tuple[str, ...]:
-    """What to keep of ``addopts``.
+    """The part of ``addopts`` that is kept.
 
     Kept: selection, import mode, doctests, plugins by ``-p``. Dropped: coverage, parallel runs, stopping early,
     reports, verbosity, colour, time limits, reruns, paths, options of unknown plugins, and strictness about
@@ -69,10 +50,10 @@ def safe_addopts(addopts: Sequence[str]) -> tuple[str, ...]:
         if name in ("-p", "-o", "--override-ini"):
             value = value if attached else (rest.pop(0) if rest else "")
             kept += _plugin(value) if name == "-p" else _override(value)
-        elif name in _WITH_VALUE:
+        elif name in _KEPT_WITH_VALUE:
             value = value if attached else (rest.pop(0) if rest else "")
             kept += [f"{name}={value}"] if name.startswith("--") else [name, value]
-        elif option in _FLAGS:
+        elif option in _KEPT_FLAGS:
             kept.append(option)
         elif name in _DROPPED_WITH_VALUE and not attached and rest and not rest[0].startswith("-"):
             rest.pop(0)
@@ -85,4 +66,4 @@ def _plugin(name: str) -> list[str]:
 
 
 def _override(text: str) -> list[str]:
-    return ["-o", text] if text.partition("=")[0].strip() in _OVERRIDES else []
+    return ["-o", text] if text.partition("=")[0].strip() in _KEPT_OVERRIDES else []

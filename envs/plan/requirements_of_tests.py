@@ -1,4 +1,4 @@
-"""What has to be installed beside a project so that its tests can run."""
+"""Finds the requirements that must be installed beside a project so that its tests can run."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from packaging.utils import canonicalize_name
 from excise.envs.manifests.manifest import Manifest
 from excise.envs.plan.import_names import distribution_of, known_distribution
 from excise.envs.plan.plugin_names import AMBIGUOUS_FIXTURES, AMBIGUOUS_MARKERS, CONFIG_KEYS, FIXTURES, MARKERS
-from excise.envs.plan.scan_tests import TestUse
+from excise.envs.plan.scan_tests import TestUsage
 
 _TOOLS = re.compile(
     r"""
@@ -40,14 +40,16 @@ _TOOLS = re.compile(
 _TOOL_FAMILIES = ("flake8-", "types-", "sphinx-", "sphinxcontrib-", "mkdocs-", "pylint-", "mypy-", "mdformat")
 _TEST = re.compile(r"(unit-?)?tests?|testing|tests?-(deps|base|core|requirements|all|extras?)|pytest")
 _DEVELOP = re.compile(r"dev|develop|development|ci|all-dev|dev-dependencies")
-_ASIDE = re.compile(r"doc|lint|typ|mypy|bench|pre-?commit|release|publish|format|style|random|update|changelog|upload")
+_NOT_FOR_TESTS = re.compile(
+    r"doc|lint|typ|mypy|bench|pre-?commit|release|publish|format|style|random|update|changelog|upload"
+)
 
 
-class Wanted:
-    """Requirements by distribution, each taken from the source that is asked first."""
+class RequirementSet:
+    """Requirements by distribution; the first source that names a distribution determines its requirement."""
 
-    def __init__(self, manifest: Manifest, use: TestUse, local: frozenset[str], python: str) -> None:
-        self.manifest, self.use, self.local = manifest, use, local
+    def __init__(self, manifest: Manifest, usage: TestUsage, local: frozenset[str], python: str) -> None:
+        self.manifest, self.usage, self.local = manifest, usage, local
         self.by_name: dict[str, str] = {}
         self.extras: list[str] = []
         self.evidence: list[str] = []
@@ -55,12 +57,12 @@ class Wanted:
         minor = ".".join(python.split(".")[:2])
         self._target = {"python_version": minor, "python_full_version": python, "implementation_version": python}
         self._project = canonicalize_name(manifest.name) if manifest.name else ""
-        self._imported = {canonicalize_name(distribution_of(m)) for m in use.imports if distribution_of(m)}
+        self._imported = {canonicalize_name(distribution_of(m)) for m in usage.imports if distribution_of(m)}
         self._required = {_name(text) for text in manifest.required_plugins}
         self._plugins = {canonicalize_name(name) for name in self._used_plugins()}
 
     def take(self, source: str, requirements: Iterable[str]) -> None:
-        """Take over what is needed at run time; linters, coverage, documentation and release tools are not."""
+        """Add requirements of a source, except linters and tools for coverage, documentation and releases."""
         new: list[str] = []
         for text in requirements:
             new += self._take_one(text)
@@ -81,7 +83,7 @@ class Wanted:
             yield name
 
     def take_extra(self, name: str) -> list[str]:
-        """An extra of the project: its requirements where they are known, else the extra itself is installed."""
+        """Add the requirements of an extra of the project; if they are unknown, the extra itself is installed."""
         known = {canonicalize_name(key): value for key, value in self.manifest.extras.items()}
         key = canonicalize_name(name)
         if key in self._expanded:  # extras may name each other
@@ -93,10 +95,10 @@ class Wanted:
         return [new for text in known[key] for new in self._take_one(text)]
 
     def _applies(self, wanted: Requirement) -> bool:
-        """Whether the marker holds for the interpreter that was chosen."""
+        """Whether the requirement's marker holds for the chosen interpreter."""
         try:
             return wanted.marker is None or wanted.marker.evaluate({"extra": "", **self._target})
-        except (UndefinedComparison, UndefinedEnvironmentName):  # no installer could tell, either
+        except (UndefinedComparison, UndefinedEnvironmentName):  # an installer cannot evaluate it either
             return False
 
     def _is_tool(self, name: str) -> bool:
@@ -106,24 +108,24 @@ class Wanted:
 
     def _used_plugins(self) -> Iterator[str]:
         named = " ".join(_everything_named(self.manifest)).lower()
-        for fixture in sorted(self.use.fixtures & FIXTURES.keys()):
+        for fixture in sorted(self.usage.fixtures & FIXTURES.keys()):
             if fixture not in AMBIGUOUS_FIXTURES or FIXTURES[fixture].lower() in named:
                 yield FIXTURES[fixture]
-        for marker in sorted(self.use.markers & MARKERS.keys()):
+        for marker in sorted(self.usage.markers & MARKERS.keys()):
             if marker not in AMBIGUOUS_MARKERS or MARKERS[marker].lower() in named:
                 yield MARKERS[marker]
         for key in self.manifest.pytest_keys:
             if key in CONFIG_KEYS:
                 yield CONFIG_KEYS[key]
 
-    def take_what_is_used(self) -> None:
-        """Add what test files use and nothing provides yet: imports, plugins, required plugins."""
+    def take_used_by_tests(self) -> None:
+        """Add what test files use and no requirement provides yet: imports, plugins, required plugins."""
         provided = set(self.by_name) | {_name(r) for r in self.manifest.dependencies} | {self._project}
         self.take("pytest configuration: required_plugins", self.manifest.required_plugins)
         for plugin in sorted(self._plugins - provided):
             self.take("tests use a fixture, a marker or a setting of", [plugin])
         named = {_name(text) for text in _everything_named(self.manifest)}
-        for module in sorted(self.use.imports):
+        for module in sorted(self.usage.imports):
             top = module.partition(".")[0]
             distribution = known_distribution(module)
             if not distribution and canonicalize_name(distribution_of(module)) in named:
@@ -133,28 +135,30 @@ class Wanted:
                 provided.add(canonicalize_name(distribution))
 
 
-def requirements_of_tests(manifest: Manifest, use: TestUse, local: frozenset[str], python: str) -> Wanted:
-    """Everything to install beside the project, sources in falling order of how much they say about tests.
+def requirements_of_tests(manifest: Manifest, usage: TestUsage, local: frozenset[str], python: str) -> RequirementSet:
+    """Find everything to install beside the project, for an interpreter version.
 
-    Dependency groups and extras for tests, then those for development, tox and CI, requirements files,
-    ``tests_require``; the search ends with the first that brings a test runner. pytest is always there.
+    Sources are read in this order: dependency groups and extras for tests, those for development, tox and CI,
+    requirements files, ``tests_require``. The first source that names pytest is the last one read; then come the
+    requirements of what ``usage`` shows. ``local`` are import names that the repository itself provides. pytest is
+    always included.
     """
-    wanted = Wanted(manifest, use, local, python)
-    for source, requirements in _sources(manifest, wanted):
-        wanted.take(source, requirements)
-        if "pytest" in wanted.by_name:
+    found = RequirementSet(manifest, usage, local, python)
+    for source, requirements in _sources(manifest, found):
+        found.take(source, requirements)
+        if "pytest" in found.by_name:
             break
-    wanted.take("excise runs tests with", ["pytest"])
-    wanted.take_what_is_used()
-    return wanted
+    found.take("excise runs tests with", ["pytest"])
+    found.take_used_by_tests()
+    return found
 
 
-def _sources(manifest: Manifest, wanted: Wanted) -> Iterator[tuple[str, Iterable[str]]]:
+def _sources(manifest: Manifest, found: RequirementSet) -> Iterator[tuple[str, Iterable[str]]]:
+    """(source, requirements) in the order of :func:`requirements_of_tests`; extras without a list go to ``found``."""
     groups = {canonicalize_name(name): value for name, value in manifest.groups.items()}
     extras = {canonicalize_name(name) for name in manifest.extras}
-    named = [
-        canonicalize_name(n) for n in (*manifest.test_groups, *manifest.test_extras) if not _ASIDE.search(n.lower())
-    ]
+    declared = (*manifest.test_groups, *manifest.test_extras)
+    named = [canonicalize_name(name) for name in declared if not _NOT_FOR_TESTS.search(name.lower())]
     chosen = [n for n in (*groups, *extras) if _TEST.fullmatch(n)] + [n for n in named if n in groups or n in extras]
     for name in dict.fromkeys(sorted(chosen, key=lambda n: (not _TEST.fullmatch(n), n))):
         if name in groups:
@@ -162,8 +166,8 @@ def _sources(manifest: Manifest, wanted: Wanted) -> Iterator[tuple[str, Iterable
         if name in extras:
             yield f"extra {name}", [f"{manifest.name}[{name}]"]
     for extra in manifest.test_extras:
-        if canonicalize_name(extra) not in extras and not _ASIDE.search(extra.lower()):
-            wanted.take_extra(extra)
+        if canonicalize_name(extra) not in extras and not _NOT_FOR_TESTS.search(extra.lower()):
+            found.take_extra(extra)
     for name in sorted(n for n in {*groups, *extras} if _DEVELOP.fullmatch(n)):
         if name in groups:
             yield f"group {name}", groups[name]

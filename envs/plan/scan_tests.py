@@ -1,4 +1,4 @@
-"""Where the tests of a project are, and what they use: imports, fixtures, markers."""
+"""Finds a project's test files, and what they use: imports, fixtures, markers."""
 
 from __future__ import annotations
 
@@ -11,64 +11,66 @@ from pathlib import Path
 
 from excise.envs.manifests.manifest import Manifest
 
-PATTERNS = ("test_*.py", "*_test.py")
-"""pytest's own names of test files."""
+DEFAULT_PATTERNS = ("test_*.py", "*_test.py")
+"""pytest's default patterns for the names of test files."""
 MAX_FILES = 3000
-"""More test files than this are not read; the first ones tell enough."""
+"""Maximum number of test files that are read."""
 
-_ASIDE = frozenset(
+_NO_TEST_FOLDERS = frozenset(
     (
         *("doc", "docs", "example", "examples", "build", "dist", "node_modules", "bench", "benchmark", "benchmarks"),
         *("vendor", "third_party", "site-packages", "venv", "env"),
     )
 )
-_GUARDS = frozenset({"ImportError", "ModuleNotFoundError", "Exception", "BaseException"})
+_GUARD_EXCEPTIONS = frozenset({"ImportError", "ModuleNotFoundError", "Exception", "BaseException"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class TestUse:
-    """What the test files use; only names, not yet known where from."""
+class TestUsage:
+    """Names that test files use, before it is known what provides them."""
 
     __test__ = False
 
     imports: frozenset[str] = frozenset()
-    """Dotted modules imported where a failure would not be caught."""
+    """Dotted names of modules whose import must succeed."""
     optional: frozenset[str] = frozenset()
-    """Top-level modules imported where a failure is caught, or by ``importorskip``."""
+    """Top-level names of modules whose import may fail: inside ``try`` or ``if``, or by ``importorskip``."""
     fixtures: frozenset[str] = frozenset()
     """Parameters of test functions and fixtures that no file of the project defines as a fixture."""
     markers: frozenset[str] = frozenset()
-    """``pytest.mark.…``."""
+    """Names of ``pytest.mark`` markers."""
 
 
 def find_tests(root: Path, manifest: Manifest, called: Sequence[str] = ()) -> tuple[tuple[str, ...], tuple[Path, ...]]:
-    """(paths to give to the runner, test files and conftests). Both are empty if there are none.
+    """Return (paths to pass to the runner, test files and conftests); both are empty if there are none.
 
-    ``called``: paths with which the project's automation calls the runner; they count before its configuration.
+    ``called`` are paths that the project's automation passes to the runner; they precede the configuration.
     """
-    patterns = manifest.python_files or PATTERNS
-    told = _told(root, called or manifest.testpaths)
-    paths = told or _conventional(root, patterns)
+    patterns = manifest.python_files or DEFAULT_PATTERNS
+    configured = _configured_paths(root, called or manifest.testpaths)
+    paths = configured or _conventional(root, patterns)
     below = [f for path in paths for f in _python_files(root / path)]
     files = [f for f in below if _matches(f, patterns) or f.name == "conftest.py"]
     conftests = [p for p in (root / "conftest.py",) if p.is_file()]
-    if not told and not any(_matches(f, patterns) for f in files):
-        # under names that pytest does not collect by itself
-        files = [f for f in below if _looks_like_tests(f)] or [f for f in _shipped(root) if _looks_like_tests(f)]
+    if not configured and not any(_matches(f, patterns) for f in files):
+        # tests under names that pytest does not collect by itself
+        files = [f for f in below if _looks_like_tests(f)] or [
+            f for f in _python_files_outside_docs(root) if _looks_like_tests(f)
+        ]
         paths = [f.relative_to(root).as_posix() for f in files]
     return tuple(dict.fromkeys(paths)), tuple(dict.fromkeys([*conftests, *files]))[:MAX_FILES] if paths else ()
 
 
-def scan_tests(files: Iterable[Path]) -> TestUse:
-    """Read what ``files`` use. Files that cannot be parsed say nothing."""
-    found = _Finder()
+def scan_tests(files: Iterable[Path]) -> TestUsage:
+    """Return what ``files`` use. Files that cannot be parsed are skipped."""
+    found = _UsageVisitor()
     for path in files:
         try:
             tree = ast.parse(path.read_bytes())
         except (OSError, SyntaxError, ValueError, RecursionError):
             continue
         found.read(tree)
-    return TestUse(
+    return TestUsage(
         imports=frozenset(found.imports),
         optional=frozenset(found.optional),
         fixtures=frozenset(found.parameters - found.defined),
@@ -76,38 +78,37 @@ def scan_tests(files: Iterable[Path]) -> TestUse:
     )
 
 
-def _told(root: Path, patterns: Sequence[str]) -> list[str]:
-    """What ``testpaths`` match inside the tree; nothing if the root is among them: pytest takes that anyway."""
+def _configured_paths(root: Path, patterns: Sequence[str]) -> list[str]:
+    """Paths inside the tree that match the patterns; empty if the root is among them, which is pytest's default."""
     relative = [pattern.removeprefix("./").strip("/") for pattern in patterns]
     if any(pattern in ("", ".") for pattern in relative):
         return []
     found: list[str] = []
-    for given, pattern in zip(patterns, relative, strict=True):
-        if given.startswith("/") or ".." in Path(pattern).parts:
+    for original, pattern in zip(patterns, relative, strict=True):
+        if original.startswith("/") or ".." in Path(pattern).parts:
             continue
         try:
             found += [p.relative_to(root).as_posix() for p in sorted(root.glob(pattern)) if p.exists()]
         except (ValueError, IndexError, NotImplementedError):
-            continue  # not a pattern: pytest would not find anything, either
+            continue  # not a valid pattern
     return [] if "." in found else found
 
 
 def _conventional(root: Path, patterns: tuple[str, ...]) -> list[str]:
-    """``tests`` or ``test``, packages that hold tests, and test files in the root; else every folder with tests."""
+    """``tests`` or ``test``, other top-level folders with test files, and test files in the root."""
     found = [name for name in ("tests", "test", "testing") if any(_python_files(root / name))]
     for entry in sorted(root.iterdir()):
-        if not entry.is_dir() or entry.name.startswith(".") or entry.name.lower() in _ASIDE or entry.name in found:
-            continue
-        if any(_matches(f, patterns) for f in _python_files(entry)):
+        skipped = entry.name.startswith(".") or entry.name.lower() in _NO_TEST_FOLDERS or entry.name in found
+        if entry.is_dir() and not skipped and any(_matches(f, patterns) for f in _python_files(entry)):
             found.append(entry.name)
     found += sorted(p.name for p in root.glob("*.py") if _matches(p, patterns))
     return found
 
 
-def _shipped(root: Path) -> Iterator[Path]:
-    """Python files anywhere but in folders for documentation, examples and the like."""
+def _python_files_outside_docs(root: Path) -> Iterator[Path]:
+    """Python files except those in folders for documentation, examples and the like."""
     for entry in sorted(root.iterdir()):
-        if entry.name.lower() not in _ASIDE and not entry.name.startswith("."):
+        if entry.name.lower() not in _NO_TEST_FOLDERS and not entry.name.startswith("."):
             yield from (f for f in _python_files(entry) if f.suffix == ".py")
 
 
@@ -138,7 +139,7 @@ def _looks_like_tests(path: Path) -> bool:
     return bool(named and re.search(r"^\s*(async )?def test|\(\s*(unittest\.)?TestCase\s*\)", text, re.MULTILINE))
 
 
-class _Finder(ast.NodeVisitor):
+class _UsageVisitor(ast.NodeVisitor):
     """Collects what test files use."""
 
     def __init__(self) -> None:
@@ -150,8 +151,8 @@ class _Finder(ast.NodeVisitor):
         self._guarded = 0
 
     def read(self, tree: ast.Module) -> None:
-        """Add what one file uses; a module that it can do without anywhere, it can do without everywhere."""
-        one = _Finder()
+        """Add what one file uses. A module whose import may fail somewhere in the file is optional in all of it."""
+        one = _UsageVisitor()
         one.visit(tree)
         self.imports |= {name for name in one.imports if name.partition(".")[0] not in one.optional}
         self.optional |= one.optional
@@ -172,7 +173,7 @@ class _Finder(ast.NodeVisitor):
 
     def visit_Try(self, node: ast.Try) -> None:
         caught = {n.id for h in node.handlers if h.type for n in ast.walk(h.type) if isinstance(n, ast.Name)}
-        guards = bool(caught & _GUARDS) or any(h.type is None for h in node.handlers)
+        guards = bool(caught & _GUARD_EXCEPTIONS) or any(h.type is None for h in node.handlers)
         self._guarded += guards
         for part in (node.body, node.handlers, node.orelse, node.finalbody):
             for child in part:
@@ -180,7 +181,7 @@ class _Finder(ast.NodeVisitor):
         self._guarded -= guards
 
     def visit_If(self, node: ast.If) -> None:
-        # Whatever depends on a condition may never be needed here: TYPE_CHECKING, versions, platforms.
+        # A conditional import may never run here: TYPE_CHECKING, versions, platforms.
         self._guarded += 1
         self.generic_visit(node)
         self._guarded -= 1
@@ -191,8 +192,8 @@ class _Finder(ast.NodeVisitor):
         if is_fixture:
             self.defined.add(node.name)
         if is_fixture or node.name.startswith("test"):
-            given = {*re.findall(r"\w+", decorators)}  # parametrize and mock.patch name parameters, too
-            self.parameters |= {a.arg for a in (*node.args.args, *node.args.kwonlyargs)} - given
+            named = {*re.findall(r"\w+", decorators)}  # parametrize and mock.patch also name parameters
+            self.parameters |= {a.arg for a in (*node.args.args, *node.args.kwonlyargs)} - named
         self.generic_visit(node)
 
     visit_FunctionDef = _function

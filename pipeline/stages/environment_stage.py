@@ -15,7 +15,7 @@ from excise.envs.install.install import install
 from excise.envs.install.install_job import Installed, InstallRequest
 from excise.envs.interpreters import find_interpreters
 from excise.envs.model_driven.install_commands import install_commands
-from excise.envs.plan.plan_recipe import plan
+from excise.envs.plan.plan_recipe import plan_recipe
 from excise.envs.sandbox.mount_points import open_to_all
 from excise.envs.sandboxes import get_sandbox
 from excise.errors import EnvironmentFailure
@@ -173,7 +173,7 @@ def install_options(settings: Settings, spec: SourceSpec, repo: Repo) -> list[ob
 def stage0_recipe(settings: Settings, spec: SourceSpec, sourced: Sourced) -> Recipe:
     """What the manifests alone say. Raises :class:`EnvironmentFailure`."""
     layer, cutoff = Path(sourced.layer), cutoff_of(settings, sourced.repo)
-    return plan(layer, sourced.repo, spec, find_interpreters(), cutoff)
+    return plan_recipe(layer, sourced.repo, spec, find_interpreters(), cutoff)
 
 
 def known_environment(cache: StageCache, stage_name: str, key: str, repo: Repo) -> Prepared | None:

@@ -21,7 +21,7 @@ from excise.envs.install.install_job import Installed, InstallRequest
 from excise.envs.install.install_sandbox import install_environ
 from excise.envs.install.layer_contents import prune_built_layer
 from excise.envs.interpreters import choose, find_interpreters
-from excise.envs.plan.plan_recipe import plan
+from excise.envs.plan.plan_recipe import plan_recipe
 from excise.envs.sandbox.mount_points import ENV, base_env, project_mounts
 from excise.errors import EnvironmentFailure
 from excise.extractors.fetch.trees import git_tree_hash
@@ -44,7 +44,7 @@ def make(root: Path, files: dict[str, str]) -> tuple[Path, Repo]:
 
 def build(tmp_path: Path, files: dict[str, str], timeout_s: float = 300.0, **changes: object) -> Installed:
     root, repo = make(tmp_path / "src", files)
-    recipe = plan(root, repo, SourceSpec(spec="dir:kit", **changes), find_interpreters(), "")  # type: ignore[arg-type]
+    recipe = plan_recipe(root, repo, SourceSpec(spec="dir:kit", **changes), find_interpreters(), "")  # type: ignore[arg-type]
     return install_or_skip(recipe, root, repo, tmp_path, timeout_s)
 
 

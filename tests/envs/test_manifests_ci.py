@@ -11,8 +11,8 @@ from excise.envs.interpreters import find_interpreters
 from excise.envs.manifests.commands import pytest_commands
 from excise.envs.manifests.manifest import Manifest
 from excise.envs.manifests.read_manifest import read_manifest
-from excise.envs.plan.plan_recipe import plan
-from excise.envs.plan.pytest_command import test_command as command_of
+from excise.envs.plan.plan_recipe import plan_recipe
+from excise.envs.plan.pytest_command import common_pytest_command
 from excise.types import Recipe, Repo, SourceSpec
 
 
@@ -26,7 +26,7 @@ def manifest(root: Path, files: dict[str, str]) -> Manifest:
 def recipe(root: Path, files: dict[str, str]) -> Recipe:
     manifest(root, {"kit/__init__.py": "", "tests/test_kit.py": "import kit\ndef test_it(): pass\n", **files})
     repo = Repo(repo="kit", base_commit="", tree="", source="dir:kit")
-    return plan(root, repo, SourceSpec(spec="dir:kit"), find_interpreters(), "")
+    return plan_recipe(root, repo, SourceSpec(spec="dir:kit"), find_interpreters(), "")
 
 
 CI = {
@@ -162,7 +162,7 @@ def test_what_all_calls_agree_in(
     for name in ("kit/__init__.py", "kit.py", "setup.cfg", "tests/unit/test_a.py", "tests/more/test_b.py"):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text("")
-    found = command_of(tmp_path, Manifest(test_commands=tuple(calls)))
+    found = common_pytest_command(tmp_path, Manifest(test_commands=tuple(calls)))
     assert (found.arguments, found.paths) == (arguments, paths)
 
 

@@ -9,7 +9,7 @@ import pytest
 from excise.envs.interpreters import Interpreter, choose, find_interpreters, fits
 from excise.envs.manifests.manifest import Manifest
 from excise.envs.manifests.read_manifest import read_manifest
-from excise.envs.plan.plan_recipe import plan
+from excise.envs.plan.plan_recipe import plan_recipe
 from excise.envs.plan.project_layout import find_layout
 from excise.envs.plan.pytest_options import safe_addopts
 from excise.errors import EnvironmentFailure
@@ -27,7 +27,7 @@ def make(root: Path, files: dict[str, str], created_at: str = "", **spec: object
         (root / name).parent.mkdir(parents=True, exist_ok=True)
         (root / name).write_text(text)
     repo = Repo(repo="kit", base_commit="0" * 40, tree="0" * 40, source="dir:kit", created_at=created_at)
-    return plan(root, repo, SourceSpec(spec="dir:kit", **spec), PRESENT, created_at)  # type: ignore[arg-type]
+    return plan_recipe(root, repo, SourceSpec(spec="dir:kit", **spec), PRESENT, created_at)  # type: ignore[arg-type]
 
 
 def pyproject(text: str, head: str = "") -> dict[str, str]:
