@@ -22,9 +22,9 @@ def ordinary_command(base: Path) -> list[str]:
         return [sys.executable, str(Path(__file__).with_name("promises.py"))]
     shutil.rmtree(base, ignore_errors=True)
     shutil.copytree(ROOT / "envs", base / "excise" / "envs", ignore=shutil.ignore_patterns("__pycache__"))
-    for name in ("types", "system"):
+    for name in ("types", "protocols", "system"):
         shutil.copytree(ROOT / "src" / "excise" / name, base / "excise" / name)
-    for name in ("__init__", "errors", "protocols"):
+    for name in ("__init__", "errors"):
         shutil.copy(ROOT / "src" / "excise" / f"{name}.py", base / "excise")
     for name in PROGRAMS:
         shutil.copy(Path(__file__).with_name(name), base)
