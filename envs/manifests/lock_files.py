@@ -1,4 +1,4 @@
-"""Reader of lock files: which versions the project's own developers run its tests with."""
+"""Reader of lock files: the versions with which the project's developers run its tests."""
 
 from __future__ import annotations
 
@@ -11,15 +11,14 @@ from typing import Any
 from packaging.utils import canonicalize_name
 from packaging.version import InvalidVersion, Version
 
-from excise.envs.manifests.manifest import Manifest
-from excise.envs.manifests.read_text import read_text
+from excise.envs.manifests.manifest import Manifest, read_text
 
 FILES = ("uv.lock", "poetry.lock", "pdm.lock", "pylock.toml", "Pipfile.lock")
-"""In the order in which they are believed."""
+"""Lock files in order of precedence."""
 
 
 def read_locks(root: Path) -> Manifest:
-    """The first lock file that names versions; a distribution with several (for other systems) is left open."""
+    """Read the first lock file that names versions; distributions with several versions (per platform) are left out."""
     for name in FILES:
         if (root / name).is_file():
             versions: dict[str, set[str]] = {}
@@ -51,7 +50,7 @@ def _toml(path: Path) -> Iterator[tuple[str, str]]:
 
 
 def _from_index(entry: dict[str, Any]) -> bool:
-    """Not from git, a path, or the project itself."""
+    """Whether the entry comes from an index: not from git, a path, or the project itself."""
     source = entry.get("source")
     if isinstance(source, dict):
         elsewhere = {"git", "path", "directory", "editable", "virtual", "url"}

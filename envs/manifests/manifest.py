@@ -1,46 +1,47 @@
-"""The record of what a project's manifests say."""
+"""The record of what a project's manifests declare, and helpers of their readers."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from pathlib import Path
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Manifest:
-    """Facts from manifests; empty where nothing is said. Requirements are PEP 508 texts as written."""
+    """Facts from manifests; a field is empty if none declares it. Requirements are PEP 508 strings as written."""
 
     name: str = ""
     """Name of the distribution."""
     requires_python: str = ""
-    """Specifier of admitted interpreters."""
+    """Version specifier of supported interpreters."""
     classifier_pythons: tuple[str, ...] = ()
     """Minor versions in the trove classifiers."""
     tested_pythons: tuple[str, ...] = ()
-    """Minor versions that CI, tox, nox, Dockerfile or .python-version run."""
+    """Minor versions that CI, tox, nox, a Dockerfile or .python-version use."""
     dependencies: tuple[str, ...] = ()
-    """Run-time requirements, as far as they are written down literally."""
+    """Run-time requirements, where they are literal."""
     extras: dict[str, tuple[str, ...]] = field(default_factory=dict)
-    """Extra to its requirements, for those that are written down literally."""
+    """Extra to its requirements, where they are literal."""
     groups: dict[str, tuple[str, ...]] = field(default_factory=dict)
     """Dependency groups (PEP 735, poetry, pdm, hatch) to their requirements, includes resolved."""
     tests_require: tuple[str, ...] = ()
-    """setuptools' old ``tests_require``."""
+    """``tests_require`` of setuptools."""
     test_requirements: tuple[str, ...] = ()
-    """What tox, nox or CI install in order to test."""
+    """Requirements that tox, nox or CI install for tests."""
     test_extras: tuple[str, ...] = ()
-    """Extras that tox, nox or CI install in order to test."""
+    """Extras that tox, nox or CI install for tests."""
     test_groups: tuple[str, ...] = ()
-    """Groups that tox, nox or CI install in order to test."""
+    """Dependency groups that tox, nox or CI install for tests."""
     test_env: tuple[tuple[str, str], ...] = ()
     """Environment variables that tox sets, where they are literal."""
     requirement_files: dict[str, tuple[str, ...]] = field(default_factory=dict)
-    """Requirements file that speaks of tests or development, to its requirements."""
+    """Name of a requirements file for tests or development, to its requirements."""
     locked: dict[str, str] = field(default_factory=dict)
-    """Distribution to the version that the project's lock file gives; normalised names."""
+    """Distribution (normalised name) to its version in the project's lock file."""
     hints: tuple[str, ...] = ()
-    """Requirements that other tools' files name: believed in where the tests import them, never installed for it."""
+    """Requirements named in files of other tools, such as conda; used only for modules that tests import."""
     test_commands: tuple[tuple[str, ...], ...] = ()
-    """Arguments with which CI, tox or nox call pytest, most telling first."""
+    """Arguments with which CI, tox or nox call pytest, one tuple per call."""
     system_packages: tuple[str, ...] = ()
     """System packages that CI or a Dockerfile install."""
     addopts: tuple[str, ...] = ()
@@ -50,25 +51,25 @@ class Manifest:
     python_files: tuple[str, ...] = ()
     """pytest's ``python_files``, if given."""
     pytest_keys: tuple[str, ...] = ()
-    """All keys of pytest's configuration."""
+    """All keys in pytest's configuration."""
     required_plugins: tuple[str, ...] = ()
     """pytest's ``required_plugins``."""
     strict_warnings: bool = False
-    """pytest's ``filterwarnings`` turns warnings into errors."""
+    """Whether ``filterwarnings`` turns warnings into errors."""
     source_roots: tuple[str, ...] = ()
-    """Folders that the build backend is told to take packages from."""
+    """Folders from which the build backend takes packages."""
     packages: tuple[str, ...] = ()
-    """Top-level packages and modules that the build backend is told to take."""
+    """Top-level packages and modules that the build configuration names."""
     build_backend: str = ""
     """``build-backend`` of pyproject.toml; ``setuptools`` for a bare setup.py; empty without either."""
     has_extensions: bool = False
-    """The manifests speak of compiled extensions."""
+    """Whether the project has compiled extensions."""
     evidence: tuple[str, ...] = ()
-    """``file: what it said``, one line per fact that matters."""
+    """Sources of the facts, one line each: ``file: declaration``."""
 
 
 def words(value: object) -> tuple[str, ...]:
-    """A list of texts from a TOML list, or from the non-empty lines of an INI value."""
+    """The strings in a TOML list, or the non-empty lines of an INI value."""
     if isinstance(value, str):
         return tuple(line.strip() for line in value.splitlines() if line.strip() and not line.strip().startswith("#"))
     if isinstance(value, list):
@@ -77,7 +78,15 @@ def words(value: object) -> tuple[str, ...]:
 
 
 def table(value: object, *keys: str) -> dict[str, object]:
-    """The table below ``keys``; empty if anything on the way is missing or is no table."""
+    """The nested table at ``keys``; empty if any part is missing or not a table."""
     for key in keys:
         value = value.get(key) if isinstance(value, dict) else None
     return value if isinstance(value, dict) else {}
+
+
+def read_text(path: Path) -> str:
+    """The text of a file, with undecodable bytes replaced; empty if it cannot be read."""
+    try:
+        return path.read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return ""

@@ -1,4 +1,4 @@
-"""Reader of Pipfile and of conda's environment files; the latter only hint, since conda names other things."""
+"""Reader of Pipfile and of conda's environment files; the latter give hints only, since conda's names differ."""
 
 from __future__ import annotations
 
@@ -8,16 +8,15 @@ from pathlib import Path
 
 import yaml
 
-from excise.envs.manifests.manifest import Manifest, table
+from excise.envs.manifests.manifest import Manifest, read_text, table
 from excise.envs.manifests.pyproject import poetry_requirements
-from excise.envs.manifests.read_text import read_text
 from excise.envs.manifests.requirements import parse_line, valid_requirement
 
 _CONDA = ("environment*.y*ml", "conda*/environment*.y*ml", "ci/environment*.y*ml", "ci/requirements/*.y*ml")
 
 
 def read_other_tools(root: Path) -> Manifest:
-    """Both together."""
+    """Merge what both kinds of files declare."""
     pipfile, conda = _pipfile(root), _conda(root)
     return Manifest(
         tested_pythons=tuple(dict.fromkeys((*pipfile.tested_pythons, *conda.tested_pythons))),
@@ -29,7 +28,7 @@ def read_other_tools(root: Path) -> Manifest:
 
 
 def _pipfile(root: Path) -> Manifest:
-    """``[dev-packages]`` is a group for development; ``[packages]`` are the dependencies of an application."""
+    """``[dev-packages]`` becomes the group ``dev``; ``[packages]`` are the dependencies of an application."""
     try:
         data: dict[str, object] = tomllib.loads(read_text(root / "Pipfile"))
     except tomllib.TOMLDecodeError:

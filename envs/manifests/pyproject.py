@@ -15,7 +15,7 @@ _FILE = "pyproject.toml"
 
 
 def load_pyproject(root: Path) -> dict[str, object]:
-    """The parsed file; empty if there is none or it is no TOML."""
+    """The parsed pyproject.toml; empty if it is missing or invalid."""
     return _toml(root / _FILE)
 
 
@@ -27,7 +27,7 @@ def _toml(path: Path) -> dict[str, object]:
 
 
 def read_pyproject(root: Path) -> Manifest:
-    """Everything pyproject.toml says about installing (not about pytest and tox)."""
+    """Read what pyproject.toml declares about installing (but not about pytest and tox)."""
     data = load_pyproject(root)
     if not data:
         return Manifest()
@@ -77,7 +77,7 @@ def pythons_of(classifiers: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def poetry_specifier(version: str) -> str:
-    """A version constraint of poetry as a PEP 440 specifier (``^1.2`` is ``>=1.2,<2``); empty for any version."""
+    """Convert a version constraint of poetry to a PEP 440 specifier (``^1.2`` is ``>=1.2,<2``, ``*`` is empty)."""
     parts = [_constraint(part.strip()) for part in version.rpartition("||")[2].split(",")]
     return ",".join(part for part in parts if part)
 
@@ -97,7 +97,7 @@ def _constraint(text: str) -> str:
 
 
 def poetry_requirements(dependencies: Mapping[str, object], *, optional: bool = False) -> tuple[str, ...]:
-    """A table of poetry's (or a Pipfile's) as requirements; those from git or paths are left out."""
+    """Convert a dependency table of poetry or a Pipfile to requirements; those from git or paths are left out."""
     found = []
     for name, value in dependencies.items():
         if name.lower() == "python":
@@ -129,7 +129,7 @@ _HATCH_NAMES = {"default": "dev", "hatch-test": "test"}
 
 
 def hatch_environments(data: dict[str, object]) -> dict[str, object]:
-    """Environments of hatch, by name."""
+    """Tables of hatch's environments by name."""
     return table(data, "tool", "hatch", "envs")
 
 
@@ -159,7 +159,7 @@ def _groups(data: dict[str, object]) -> dict[str, tuple[str, ...]]:
 
 
 def _expand(name: str, raw: Mapping[str, object], seen: tuple[str, ...]) -> tuple[str, ...]:
-    """The requirements of a PEP 735 group with the groups that it includes."""
+    """The requirements of a PEP 735 group and of the groups that it includes."""
     by_name = {canonicalize_name(key): value for key, value in raw.items()}
     entries = by_name.get(canonicalize_name(name))
     if name in seen or not isinstance(entries, list):
@@ -174,7 +174,7 @@ def _expand(name: str, raw: Mapping[str, object], seen: tuple[str, ...]) -> tupl
 
 
 def _layout(data: dict[str, object]) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """(source roots, top-level names) that the backend is told."""
+    """(source roots, top-level names) in the build configuration."""
     roots: list[str] = []
     packages: list[str] = []
     setuptools = table(data, "tool", "setuptools")

@@ -1,4 +1,4 @@
-"""Reader of pytest's configuration, in the order in which pytest itself looks."""
+"""Reader of pytest's configuration, with pytest's own precedence of files."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from excise.envs.manifests.pyproject import load_pyproject
 
 
 def read_pytest(root: Path) -> Manifest:
-    """The first configuration that pytest would take: its own files, pyproject.toml, tox.ini, setup.cfg."""
+    """Read the configuration that pytest would use: its own files, pyproject.toml, tox.ini, setup.cfg."""
     for source, settings in _configurations(root):
         if settings is not None:
             return _manifest(source, settings)
@@ -49,7 +49,7 @@ def _manifest(source: str, settings: dict[str, object]) -> Manifest:
     addopts = _split(settings.get("addopts"))
     testpaths = _split(settings.get("testpaths"))
     filters = words(settings.get("filterwarnings"))
-    said = {"testpaths": testpaths, "addopts": addopts}
+    shown = {"testpaths": testpaths, "addopts": addopts}
     return Manifest(
         addopts=addopts,
         testpaths=testpaths,
@@ -57,7 +57,7 @@ def _manifest(source: str, settings: dict[str, object]) -> Manifest:
         pytest_keys=tuple(settings),
         required_plugins=_split(settings.get("required_plugins")),
         strict_warnings=any(f.split(":")[0].strip() == "error" for f in filters),
-        evidence=tuple(f"{source}: {key} = {' '.join(value)}" for key, value in said.items() if value),
+        evidence=tuple(f"{source}: {key} = {' '.join(value)}" for key, value in shown.items() if value),
     )
 
 

@@ -1,7 +1,7 @@
-"""What a project's own files say about installing and testing it; nothing is executed.
+"""Reads what a project's own files declare about installing and testing it; nothing of the project is executed.
 
-Each reader returns the part of a :class:`Manifest` that its files speak about; :func:`read_manifest` puts them
-together, the most telling first. To understand one more kind of file, add a reader and one line in ``READERS``.
+Each reader returns a :class:`Manifest` with the fields that its files declare; :func:`read_manifest` merges them. To
+support another kind of file, add a reader and one entry in ``READERS``.
 """
 
 from __future__ import annotations
@@ -32,18 +32,18 @@ READERS: tuple[Callable[[Path], Manifest], ...] = (
     read_requirement_files,
     read_other_tools,
 )
-"""All readers; where two speak of the same single fact, the first is believed."""
+"""All readers; for a single-valued field, the first that declares it wins."""
 
 
 def read_manifest(root: Path) -> Manifest:
-    """Everything that the manifests of ``root`` say."""
+    """Merge what all readers find in ``root``."""
     parts = [reader(root) for reader in READERS]
-    facts: dict[str, Any] = {f.name: _join([getattr(part, f.name) for part in parts]) for f in fields(Manifest)}
+    facts: dict[str, Any] = {f.name: _merge([getattr(part, f.name) for part in parts]) for f in fields(Manifest)}
     return Manifest(**facts)
 
 
-def _join(values: list[object]) -> object:
-    """Texts and numbers: the first that says something. Sequences: all, once each. Tables: by key, likewise."""
+def _merge(values: list[object]) -> object:
+    """Strings and flags: the first that is set. Tuples: all items without duplicates. Dicts: the first per key."""
     if isinstance(values[0], tuple):
         return tuple(dict.fromkeys(item for value in values if isinstance(value, tuple) for item in value))
     if isinstance(values[0], dict):

@@ -1,4 +1,4 @@
-"""Reader of requirements files: what they name, without options, hashes, paths and URLs."""
+"""Reader of requirements files: the requirements by name, without options, hashes, paths and URLs."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from packaging.requirements import InvalidRequirement, Requirement
 
 from excise.envs.manifests.manifest import Manifest
 
-_TESTING = re.compile(r"(^|[-_./])(tests?|testing|dev|develop|development|ci)([-_.\d/]|$)")
-_OTHER = re.compile(
+_TEST_FILE = re.compile(r"(^|[-_./])(tests?|testing|dev|develop|development|ci)([-_.\d/]|$)")
+_OTHER_FILE = re.compile(
     r"(^|[-_./])(docs?|documentation|lint|linting|mypy|typing|types|release|build|wheels|update|bench\w*)([-_./]|$)"
 )
 
@@ -22,12 +22,12 @@ _WITH_VALUE = frozenset(
         *("-i", "--index-url", "--extra-index-url", "-f", "--find-links"),
     )
 )
-"""Options of installers that take the next word."""
+"""Options of installers whose value is the next word."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Requirements:
-    """What a requirements file asks for."""
+    """The content of a requirements file."""
 
     requirements: tuple[str, ...] = ()
     """PEP 508 requirements by name."""
@@ -36,7 +36,7 @@ class Requirements:
 
 
 def read_requirement_files(root: Path) -> Manifest:
-    """Requirements files for tests, development or CI, in the root and in folders called like ``requirements``."""
+    """Read requirements files for tests, development or CI, in the root and in folders such as ``requirements``."""
     paths = [
         *root.glob("*req*.txt"),
         *root.glob("*req*.in"),
@@ -48,7 +48,7 @@ def read_requirement_files(root: Path) -> Manifest:
     extras: list[str] = []
     for path in sorted(paths):
         name = path.relative_to(root).as_posix()
-        if path.is_file() and _TESTING.search(name.lower()) and not _OTHER.search(name.lower()):
+        if path.is_file() and _TEST_FILE.search(name.lower()) and not _OTHER_FILE.search(name.lower()):
             parsed = parse_requirements(root, name)
             if parsed.requirements and not (path.suffix == ".in" and path.with_suffix(".txt").is_file()):
                 found[name] = parsed.requirements
@@ -57,7 +57,7 @@ def read_requirement_files(root: Path) -> Manifest:
 
 
 def parse_requirements(root: Path, name: str, seen: tuple[str, ...] = ()) -> Requirements:
-    """The requirements of one file, with those it includes by ``-r``. A missing file asks for nothing."""
+    """The requirements of one file and of those that it includes by ``-r``; empty for a missing file."""
     path = (root / name).resolve()
     if name in seen or not path.is_relative_to(root.resolve()):
         return Requirements()
@@ -77,7 +77,7 @@ def parse_requirements(root: Path, name: str, seen: tuple[str, ...] = ()) -> Req
 
 
 def parse_line(root: Path, line: str, folder: str = ".", seen: tuple[str, ...] = ()) -> Requirements:
-    """One line of a requirements file (or one word that a tool passes to an installer)."""
+    """Parse one line of a requirements file, or one word that a tool passes to an installer."""
     text = re.sub(r"(^|\s)#.*", "", line).strip()
     if match := re.match(r"(?:-r|--requirement)[\s=]*(\S+)", text):
         for candidate in (Path(folder, match[1]).as_posix(), match[1]):
@@ -95,7 +95,7 @@ def parse_line(root: Path, line: str, folder: str = ".", seen: tuple[str, ...] =
 
 
 def parse_install(root: Path, command: str) -> Requirements:
-    """What one ``pip install …`` (or ``uv pip install``) of a script asks for."""
+    """Parse the arguments of one ``pip install …`` or ``uv pip install …`` of a script."""
     try:
         arguments = shlex.split(command, comments=True)
     except ValueError:

@@ -1,4 +1,4 @@
-"""Reader of setup.cfg, setup.py (by its syntax tree) and the metadata that sdists carry."""
+"""Reader of setup.py (by its syntax tree), setup.cfg, and the metadata in sdists."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from excise.envs.manifests.requirements import parse_requirements
 
 
 def read_setuptools(root: Path) -> Manifest:
-    """What setup.py says (literals), else setup.cfg, else the metadata of the sdist."""
+    """Read setup.cfg, else literals in setup.py, else the metadata of the sdist."""
     parts = [_setup_cfg(root), _setup_py(root), _metadata(root)]
 
     def first(name: str) -> tuple[str, ...]:
@@ -78,23 +78,23 @@ def _setup_py(root: Path) -> Manifest:
         tree = ast.parse(text)
     except (OSError, SyntaxError, ValueError):
         return Manifest()
-    given = _keywords(tree, root)
-    extras = given.get("extras_require")
-    package_dir = given.get("package_dir")
+    keywords = _keywords(tree, root)
+    extras = keywords.get("extras_require")
+    package_dir = keywords.get("package_dir")
     compiled = re.findall(r"\bExtension\(\s*(?:name\s*=\s*)?['\"]([\w.]+)['\"]", text)
-    packages = [*_strings(given.get("packages")), *_strings(given.get("py_modules")), *compiled]
+    packages = [*_strings(keywords.get("packages")), *_strings(keywords.get("py_modules")), *compiled]
     base = package_dir.get("", "") if isinstance(package_dir, dict) else ""
     found_in = re.search(r"find_(?:namespace_)?packages\(\s*(?:where\s*=\s*)?['\"]([\w./]+)['\"]", text)
-    requires_python = given.get("python_requires")
+    requires_python = keywords.get("python_requires")
     return Manifest(
-        name=str(given.get("name") or "") if isinstance(given.get("name"), str) else "",
+        name=str(keywords.get("name") or "") if isinstance(keywords.get("name"), str) else "",
         requires_python=requires_python if isinstance(requires_python, str) else "",
         classifier_pythons=pythons_of(tuple(re.findall(r"Programming Language :: Python :: 3\.\d+", text))),
-        dependencies=_strings(given.get("install_requires")),
+        dependencies=_strings(keywords.get("install_requires")),
         extras={str(k): _strings(v) for k, v in extras.items() if ":" not in str(k)}
         if isinstance(extras, dict)
         else {},
-        tests_require=_strings(given.get("tests_require")),
+        tests_require=_strings(keywords.get("tests_require")),
         source_roots=tuple(dict.fromkeys(filter(None, (str(base), found_in[1] if found_in else "")))),
         packages=tuple(dict.fromkeys(name.split(".")[0] for name in packages if re.fullmatch(r"[\w.]+", name))),
         has_extensions=bool(re.search(r"\bext_modules\b|\bExtension\(|\bcythonize\(|\bcffi_modules\b", text)),
@@ -103,9 +103,9 @@ def _setup_py(root: Path) -> Manifest:
 
 
 def _keywords(tree: ast.Module, root: Path) -> dict[str, object]:
-    """Keyword arguments of ``setup(…)`` as far as they are literal, also through names and ``**dict``."""
+    """Literal keyword arguments of ``setup(…)``, including those given by variables and ``**dict``."""
     scope = _Scope(root)
-    given: dict[str, object] = {}
+    keywords: dict[str, object] = {}
     for node in ast.walk(tree):
         if isinstance(node, ast.Assign):
             value = scope.value(node.value)
@@ -116,14 +116,14 @@ def _keywords(tree: ast.Module, root: Path) -> dict[str, object]:
             for keyword in node.keywords:
                 value = scope.value(keyword.value)
                 if keyword.arg:
-                    given[keyword.arg] = value
+                    keywords[keyword.arg] = value
                 elif isinstance(value, dict):
-                    given.update(value)
-    return given
+                    keywords.update(value)
+    return keywords
 
 
 class _Scope:
-    """Evaluates literals, names bound to literals, and files read into lists of requirements."""
+    """Evaluates literals, variables with literal values, and calls that read a requirements file."""
 
     def __init__(self, root: Path) -> None:
         self.root = root
@@ -156,7 +156,7 @@ class _Scope:
         return value if isinstance(element, ast.Starred) and isinstance(value, list) else [value]
 
     def _file(self, node: ast.expr) -> object:
-        """A call that mentions a requirements file reads it, whatever it is called."""
+        """The requirements of a file that the expression mentions: a call with such a name is assumed to read it."""
         for inner in ast.walk(node):
             if (
                 isinstance(inner, ast.Constant)

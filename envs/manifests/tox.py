@@ -1,4 +1,4 @@
-"""Reader of tox.ini, ``[tool.tox]`` and noxfile.py: what is installed to run the tests, on which interpreters."""
+"""Reader of tox.ini, ``[tool.tox]`` and noxfile.py: what they install for tests, on which interpreters."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ from excise.envs.manifests.manifest import Manifest, table, words
 from excise.envs.manifests.pyproject import load_pyproject
 from excise.envs.manifests.requirements import parse_line, valid_requirement
 
-_NO_TESTS = re.compile(
+_NON_TEST_ENV = re.compile(
     r"lint|doc|mypy|typing|type|pre-?commit|style|format|release|publish|build|bench|cover|flake|pkg|package"
 )
 
-_TESTS = re.compile(r"\{?(py(thon)?-?\{?3|py\d|py$|tests?\b|unit|\d\.\d)")
+_TEST_ENV = re.compile(r"\{?(py(thon)?-?\{?3|py\d|py$|tests?\b|unit|\d\.\d)")
 
 
 def read_tox(root: Path) -> Manifest:
-    """tox (INI or TOML) and nox together."""
+    """Merge what tox (INI or TOML) and nox declare."""
     ini, toml, nox = _tox_ini(root), _tox_toml(root), _noxfile(root)
     parts = [part for part in (ini, toml, nox) if part]
     return Manifest(
@@ -60,7 +60,7 @@ def _tox_ini(root: Path) -> Manifest | None:
 
 
 def _follow(parser: configparser.ConfigParser, value: str) -> str:
-    """Replace ``{[section]key}`` by what it refers to, once."""
+    """Replace references ``{[section]key}`` by their values, without recursion."""
 
     def refer(match: re.Match[str]) -> str:
         return parser.get(match[1], match[2], fallback="")
@@ -94,14 +94,14 @@ def _tox_toml(root: Path) -> Manifest | None:
 
 
 def _lines(value: list[object]) -> list[str]:
-    """Texts of a list; a command is a list of words itself."""
+    """The strings of a list; a nested list is a command and joined to one string."""
     return [
         " ".join(words(item)) if isinstance(item, list) else item for item in value if isinstance(item, (str, list))
     ]
 
 
 def _is_test_env(name: str) -> bool:
-    return bool(_TESTS.match(name.lower())) and not _NO_TESTS.search(name.lower())
+    return bool(_TEST_ENV.match(name.lower())) and not _NON_TEST_ENV.search(name.lower())
 
 
 def _from_environments(root: Path, file: str, names: Iterable[str], tables: list[dict[str, str]]) -> Manifest:
@@ -121,7 +121,7 @@ def _from_environments(root: Path, file: str, names: Iterable[str], tables: list
     commands = [c for entry in tables for c in pytest_commands(entry.get("commands", ""))]
     for entry in tables[:1]:
         env += _literal_env(entry.get("setenv", "") or entry.get("set_env", ""))
-    said = [f"{file}: deps {', '.join(dict.fromkeys(wanted))}"] if wanted else []
+    evidence = [f"{file}: deps {', '.join(dict.fromkeys(wanted))}"] if wanted else []
     return Manifest(
         tested_pythons=tuple(dict.fromkeys(v for name in names if (v := _python_of(name)))),
         test_requirements=tuple(dict.fromkeys(wanted)),
@@ -129,12 +129,12 @@ def _from_environments(root: Path, file: str, names: Iterable[str], tables: list
         test_groups=tuple(filter(None, dict.fromkeys(groups))),
         test_env=tuple(dict.fromkeys(env)),
         test_commands=tuple(dict.fromkeys(commands)),
-        evidence=tuple(said),
+        evidence=tuple(evidence),
     )
 
 
 def _factor_lines(value: str) -> Iterator[str]:
-    """Lines of a tox value; those under a condition count only where it is about tests in general."""
+    """Lines of a tox value; conditional lines are included only if their condition is about tests in general."""
     for line in words(value):
         match = re.match(r"([!\w{},.-]+)\s*:\s+(.*)", line)
         if match is None:
@@ -153,7 +153,7 @@ def _literal_env(value: str) -> Iterator[tuple[str, str]]:
 
 
 def _envlist(text: str) -> list[str]:
-    """Names of an envlist, with ``py3{8,9}-{a,b}`` and ``py3{8-13}`` expanded."""
+    """Names of an envlist, with patterns such as ``py3{8,9}-{a,b}`` and ``py3{8-13}`` expanded."""
     names: list[str] = []
     for item in re.split(r"[,\s]+(?![^{]*\})", text):
         parts = [_alternatives(part) for part in re.split(r"(\{[^}]*\})", item.strip()) if part]
@@ -172,7 +172,7 @@ def _alternatives(part: str) -> list[str]:
 
 
 def _python_of(name: str) -> str:
-    """``3.9`` for ``py39``, ``py3.9-django``, ``python3.9``, ``test-3.9``; empty for others and for PyPy."""
+    """The Python version in a name: ``3.9`` for ``py39``, ``py3.9-django``, ``python3.9``, ``test-3.9``; else empty."""
     if "pypy" in name:
         return ""
     match = re.search(r"(?:^|-)(?:py|python)-?3\.?(\d{1,2})(?![\d.])", name) or re.search(
@@ -193,7 +193,7 @@ def _noxfile(root: Path) -> Manifest | None:
     commands: list[tuple[str, ...]] = []
     groups: list[str] = []
     for function in (node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)):
-        if not re.search("test|unit", function.name) or _NO_TESTS.search(function.name):
+        if not re.search("test|unit", function.name) or _NON_TEST_ENV.search(function.name):
             continue
         pythons += [v for d in function.decorator_list for v in _versions(d)]
         for call in (node for node in ast.walk(function) if isinstance(node, ast.Call)):
@@ -220,7 +220,7 @@ def _noxfile(root: Path) -> Manifest | None:
 
 
 def _named(line: list[str]) -> list[str]:
-    """What an installer is asked for, without its own name, its options and their values."""
+    """The requirements among an installer's arguments, without its name, its options and their values."""
     words = line[line.index("install") + 1 :] if "install" in line[:3] else line
     return [word for word, before in zip(words, ["", *words], strict=False) if word and not before.startswith("-")]
 
