@@ -1,10 +1,12 @@
-"""The leak scanner: recall by planting, and throughput against other ways of searching in the same run.
+"""Benchmark of the leak scanner: recall on planted functions, and throughput compared with plain text search.
 
 ``python benchmarks/leaks.py plant [FUNCTIONS]`` plants real functions in every kind of artefact and prints recall and
-false finds per kind (about 3 CPU seconds a function). ``python benchmarks/leaks.py speed FOLDER [FUNCTIONS]`` searches
-a folder (an environment, an interpreter) for functions: cold (everything decoded), warm by content (read, hashed,
-features from memory), warm by index (looked up), and with hyperscan, if that is installed, or ``re``: longest lines of
-the same functions as literals over the raw bytes, nothing decoded.
+false positives for each kind (about 3 CPU seconds for each function).
+
+``python benchmarks/leaks.py speed FOLDER [FUNCTIONS]`` searches a folder (an environment, an interpreter) for functions
+in four ways: cold (every file is decoded), warm by content (files are read and hashed, features are cached), warm by
+index (features are looked up), and by a literal search for the longest line of each function in the raw bytes, with
+hyperscan if it is installed, else with ``re``.
 """
 
 from __future__ import annotations
@@ -28,18 +30,18 @@ from excise.verifiers.leaks.scan import Rules, leaks_in
 
 
 def files_below(root: Path) -> list[Path]:
-    """Regular files."""
+    """The regular files below a folder, sorted."""
     return sorted(path for path in root.rglob("*") if path.is_file() and not path.is_symlink())
 
 
 def library() -> Index:
-    """Modules of the standard library: what is common in them counts for nothing."""
+    """Index of the standard library, whose features are too common to show a leak."""
     contents = Contents()
     return Index.build((str(p), 0, contents.of_file(p)) for p in sorted(Path(ast.__file__).parent.glob("*.py")))
 
 
 def plant(count: int) -> None:
-    """Recall and false finds."""
+    """Print recall and false positives for each kind of artefact."""
     with tempfile.TemporaryDirectory() as work:
         tallies = measure(subjects(count), WHOLE, Path(work), library())
     short = tallies.pop(SHORT)
@@ -56,7 +58,7 @@ def plant(count: int) -> None:
 
 
 def timed(what: str, size: int, work: Callable[[], object]) -> None:
-    """Print CPU seconds and rate of some work."""
+    """Print CPU seconds and throughput of ``work`` on ``size`` bytes."""
     began = time.process_time()
     work()
     took = max(time.process_time() - began, 1e-9)
@@ -64,7 +66,7 @@ def timed(what: str, size: int, work: Callable[[], object]) -> None:
 
 
 def speed(root: Path, count: int) -> None:
-    """Throughput over a folder."""
+    """Print the throughput of each way to search a folder."""
     files = files_below(root)
     size = sum(path.stat().st_size for path in files)
     chosen = subjects(count)

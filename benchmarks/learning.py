@@ -1,17 +1,17 @@
-"""Does a policy learn from real tasks? Pass rates on held-out tasks, before and after training, over several seeds.
+"""Benchmark of learning: pass rates on held-out tasks before and after training, over several seeds.
 
-The tasks are the lowest rungs, since the model is small: one line of a function of a real project is missing, and the
-model continues the file there. Source files are either trained on or held out, never both. Everything is done by the
-commands that users have: ``excise generate --request``, ``excise train``, ``excise eval``.
+The tasks are of the easiest kind, since the model is small: one line of a function in a real project is missing, and
+the model continues the file there. A source file is either trained on or held out. The benchmark uses the commands
+``excise generate --request``, ``excise train`` and ``excise eval``.
 
 Run one of
 
 ``python benchmarks/learning.py pass-rate MODEL``: held-out pass rates before and after, over seeds
-``python benchmarks/learning.py ablation MODEL``: the same for RL alone, with lessons, with a price on effort
-``python benchmarks/learning.py curriculum MODEL``: the pool begins with the easiest tasks and asks for others
+``python benchmarks/learning.py ablation MODEL``: the same for RL alone, with lessons, and with a cost for each token
+``python benchmarks/learning.py curriculum MODEL``: the pool begins with the easiest tasks and requests harder ones
 
-MODEL is a Hugging Face folder: ``.venv-vllm/smollm2`` after ``scripts/vllm.sh``. Tasks and runs are kept in ``--into``
-and not made again: what was interrupted goes on.
+MODEL is a Hugging Face folder, for example ``.venv-vllm/smollm2`` after ``scripts/vllm.sh``. Tasks and runs are kept in
+``--into`` and reused; interrupted ones are resumed.
 """
 
 from __future__ import annotations
@@ -32,18 +32,21 @@ SOURCES = (
     "pypi:toolz==1.2.0", "pypi:tinydb==4.9.0", "pypi:inflection==0.5.1", "pypi:voluptuous==0.16.0",
     "pypi:boltons==26.2.0", "pypi:jinja2==3.1.6", "pypi:python-slugify==9.2.0",
 )  # fmt: skip
-"""Projects whose tests are quick."""
+"""Projects with fast tests."""
 VARIANTS: dict[str, tuple[str, ...]] = {
     "rl": (),
     "lessons": ("learner.lessons.weight=0.5", "teacher.privileged=gold"),
     "effort": ("effort.scale=0.01", "effort.per_turn=0.0"),
 }
-"""What is compared, as settings that differ. Lessons: a teacher who reads the gold patch where a whole group failed,
-and a hint where an answer cannot be used. Effort: one hundredth of a reward for each token."""
+"""Variants to compare, by the settings that differ.
+
+``lessons``: a teacher reads the gold patch if a whole group failed, and a hint if an answer could not be used.
+``effort``: each token costs a hundredth of a reward.
+"""
 
 
 def excise(*words: object) -> str:
-    """Standard output of an excise command; its progress is shown. Ends the program if it fails."""
+    """Run an excise command and return its standard output; progress is shown. Exits if the command fails."""
     done = subprocess.run(
         [sys.executable, "-m", "excise.pipeline.cli", *map(str, words)],
         stdout=subprocess.PIPE,
@@ -56,12 +59,12 @@ def excise(*words: object) -> str:
 
 
 def settings(*items: str) -> list[str]:
-    """As options."""
+    """Settings as command-line options."""
     return [word for item in items for word in ("--set", item)]
 
 
 def make_tasks(out: Path, into: Path, count: int, levels: tuple[str, str]) -> None:
-    """Add tasks of the lowest rungs to a set, unless that was done."""
+    """Add tasks of the easiest levels to a set, unless that is done already."""
     asked = into / f"request-{'-'.join(levels)}.json"
     if asked.exists():
         return
@@ -73,7 +76,7 @@ def make_tasks(out: Path, into: Path, count: int, levels: tuple[str, str]) -> No
 
 
 def evaluated(model: Path, out: Path, into: Path, name: str) -> dict[str, Any]:
-    """What ``excise eval`` says of a policy on the held-out tasks; made once."""
+    """The result of ``excise eval`` for a policy on the held-out tasks; reused if it is there."""
     kept = into / "eval" / name / "eval.json"
     if not kept.exists():
         excise(
@@ -85,9 +88,9 @@ def evaluated(model: Path, out: Path, into: Path, name: str) -> dict[str, Any]:
 
 
 def trained(model: Path, out: Path, folder: Path, seed: int, steps: int, changes: Sequence[str]) -> Path:
-    """The policy of a run; one that was cut off goes on."""
+    """The folder of a trained policy; an interrupted run is resumed."""
     policy = folder / "policy"
-    if not policy.exists() or len(rows_of(folder)) < steps:  # one that was stopped has a policy, too
+    if not policy.exists() or len(rows_of(folder)) < steps:  # an interrupted run has a policy, too
         resume = ["--resume"] if folder.exists() else []
         excise(
             "train", CONFIG, "--quiet", *resume, *settings(
@@ -99,12 +102,12 @@ def trained(model: Path, out: Path, folder: Path, seed: int, steps: int, changes
 
 
 def rows_of(folder: Path) -> list[dict[str, float]]:
-    """A run's metrics, step by step."""
+    """The metrics of a run, a row for each step."""
     return [json.loads(line) for line in (folder / "metrics.jsonl").read_text().splitlines()]
 
 
 def spread(values: Sequence[float]) -> str:
-    """Mean and standard deviation."""
+    """Mean and standard deviation as text."""
     mean = math.fsum(values) / len(values)
     if len(values) == 1:
         return f"{mean:.3f}"
@@ -112,20 +115,23 @@ def spread(values: Sequence[float]) -> str:
     return f"{mean:.3f} ± {deviation:.3f}"
 
 
-def compare(variants: Sequence[str], given: argparse.Namespace) -> None:
-    """Train each variant with each seed and print the table."""
-    before = evaluated(given.model, given.out, given.into, "before")
+def compare(variants: Sequence[str], options: argparse.Namespace) -> None:
+    """Train each variant with each seed and print a table."""
+    before = evaluated(options.model, options.out, options.into, "before")
     num_tasks = len(before["tasks"])
-    print(f"{num_tasks} held-out tasks, {before['samples']} attempts at each; {given.steps} steps; seeds {given.seeds}")
+    print(
+        f"{num_tasks} held-out tasks, {before['samples']} attempts at each; {options.steps} steps, "
+        f"seeds {options.seeds}"
+    )
     heads = ("pass@1", "pass@4", "pass@16", "tokens")
     print(f"{'':10} " + " ".join(f"{head:>16}" for head in heads))
     show("before", [before])
     for variant in variants:
         found = []
-        for seed in given.seeds:
-            folder = given.into / f"{variant}-{given.steps}-{seed}"
-            policy = trained(given.model, given.out, folder, seed, given.steps, VARIANTS[variant])
-            found.append(evaluated(policy, given.out, given.into, folder.name))
+        for seed in options.seeds:
+            folder = options.into / f"{variant}-{options.steps}-{seed}"
+            policy = trained(options.model, options.out, folder, seed, options.steps, VARIANTS[variant])
+            found.append(evaluated(policy, options.out, options.into, folder.name))
             rates = [row["pass@1"] for row in rows_of(folder) if "pass@1" in row]
             few = max(1, len(rates) // 5)
             first, last = (math.fsum(part) / len(part) for part in (rates[:few], rates[-few:]))
@@ -134,20 +140,20 @@ def compare(variants: Sequence[str], given: argparse.Namespace) -> None:
 
 
 def show(name: str, found: Sequence[dict[str, Any]]) -> None:
-    """One line of the table."""
+    """Print one line of the table."""
     cells = [spread([one["pass_at"][k] for one in found]) for k in ("1", "4", "16")]
     cells.append(spread([one["mean_tokens"] for one in found]))
     print(f"{name:10} " + " ".join(f"{cell:>16}" for cell in cells), flush=True)
 
 
-def curriculum(given: argparse.Namespace) -> None:
-    """One run whose pool begins with the easiest tasks; what it asked for, and tier and pass rate over time."""
-    folder = given.into / f"curriculum-{given.steps}-{given.seeds[0]}"
+def curriculum(options: argparse.Namespace) -> None:
+    """Train with a pool that begins with the easiest tasks; print tiers, pass rates and requests over time."""
+    folder = options.into / f"curriculum-{options.steps}-{options.seeds[0]}"
     changes = (
         "curriculum.max_visits=4", "curriculum.ask.low_water=8", "curriculum.ask.set_point=0.15",
         "curriculum.ask.pass_rate=[0.03, 0.6]", "curriculum.ask.count=24",
     )  # fmt: skip
-    trained(given.model, given.out, folder, given.seeds[0], given.steps, changes)
+    trained(options.model, options.out, folder, options.seeds[0], options.steps, changes)
     for row in rows_of(folder):
         shown = {name: row[name] for name in ("step", "pass@1", "tier", "zero_variance") if name in row}
         print(" ".join(f"{name} {value:.3f}" for name, value in shown.items()))
@@ -159,7 +165,7 @@ def curriculum(given: argparse.Namespace) -> None:
 
 
 def main() -> None:
-    """Read the command line and do it."""
+    """Command line."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("what", choices=("pass-rate", "ablation", "curriculum"))
     parser.add_argument("model", type=lambda text: Path(text).absolute(), help="Hugging Face folder")
@@ -167,16 +173,16 @@ def main() -> None:
     parser.add_argument("--tasks", type=int, default=175, help="tasks to ask for")
     parser.add_argument("--steps", type=int, default=24)
     parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2])
-    given = parser.parse_args()
-    given.into.mkdir(parents=True, exist_ok=True)
-    if given.what == "curriculum":
-        given.out = given.into / "easiest"
-        make_tasks(given.out, given.into, given.tasks // 3, ("line", "line"))
-        curriculum(given)
+    options = parser.parse_args()
+    options.into.mkdir(parents=True, exist_ok=True)
+    if options.what == "curriculum":
+        options.out = options.into / "easiest"
+        make_tasks(options.out, options.into, options.tasks // 3, ("line", "line"))
+        curriculum(options)
     else:
-        given.out = given.into / "tasks"
-        make_tasks(given.out, given.into, given.tasks, ("line", "expression"))
-        compare(("rl",) if given.what == "pass-rate" else tuple(VARIANTS), given)
+        options.out = options.into / "tasks"
+        make_tasks(options.out, options.into, options.tasks, ("line", "expression"))
+        compare(("rl",) if options.what == "pass-rate" else tuple(VARIANTS), options)
 
 
 if __name__ == "__main__":

@@ -1,8 +1,8 @@
-"""Start-up of each sandbox backend against bare ``bwrap … true``, in turn, on this machine.
+"""Benchmark of the sandbox backends' start-up time, compared with bare ``bwrap … true`` on this machine.
 
-Run: ``python benchmarks/sandbox.py [ROUNDS] [BACKEND…]``. A round is: open a session with all limits and a writable
-mount, run ``true``, close it. Prints medians and 95th percentiles in milliseconds, where the time goes, and the
-ratio to bare bubblewrap. Goal: bubblewrap's whole round costs less than three bare ones.
+Run: ``python benchmarks/sandbox.py [ROUNDS] [BACKEND…]``. One round opens a session with all limits and a writable
+mount, runs ``true`` and closes it. Prints medians and 95th percentiles in milliseconds, the time of each part, and the
+ratio to bare bubblewrap. Goal: a round with the bubblewrap backend takes less time than three bare ones.
 """
 
 from __future__ import annotations
@@ -22,19 +22,19 @@ BARE = ["bwrap", "--unshare-all", "--ro-bind", "/usr", "/usr", "--symlink", "usr
 BARE += ["--symlink", "usr/lib64", "/lib64", "--symlink", "usr/bin", "/bin", "--proc", "/proc", "--dev", "/dev"]
 BARE += ["/bin/true"]
 WARM_UP = 3
-"""First rounds that do not count: they start what a worker starts once, or make an image."""
+"""First rounds that are not counted: they start processes or build images that later rounds share."""
 PARTS = ("open", "run", "close")
 
 
 def bare() -> tuple[float, ...]:
-    """bubblewrap alone: no limits, no writable mount, no separate user; seconds."""
+    """Seconds of bubblewrap alone: no limits, no writable mount, no separate user."""
     began = time.perf_counter()
     subprocess.run(BARE, check=True)
     return (time.perf_counter() - began,)
 
 
 def session(name: str) -> tuple[float, ...]:
-    """One round of a backend; seconds of each part."""
+    """Seconds of each part of one round with a backend."""
     mounts = [Mount(target="/testbed", layers=(), writable=True)]
     times = [time.perf_counter()]
     opened = get_sandbox(name).open(mounts, Policy(), env={"PATH": "/usr/bin:/bin"})
@@ -47,7 +47,7 @@ def session(name: str) -> tuple[float, ...]:
 
 
 def measure(rounds: int, backends: list[str]) -> dict[str, list[tuple[float, ...]]]:
-    """All rounds, one of each kind after the other, so that a busy moment hits them all alike."""
+    """Times of all rounds. Backends take turns, so that changes of the machine's load affect all of them."""
     found: dict[str, list[tuple[float, ...]]] = {"bare bwrap": [], **{name: [] for name in backends}}
     for number in range(rounds + WARM_UP):
         for name, times in found.items():
@@ -58,7 +58,7 @@ def measure(rounds: int, backends: list[str]) -> dict[str, list[tuple[float, ...
 
 
 def usable(names: list[str]) -> list[str]:
-    """The backends that work here."""
+    """The backends that work on this machine."""
     found = []
     for name in names:
         can = get_sandbox(name).capabilities()

@@ -1,10 +1,8 @@
-"""Deciding a candidate: only the tests that can be affected, against the naive way, on the same candidates.
+"""Benchmark of the decision on a candidate: tests selected by coverage, compared with the whole suite.
 
-Naive: the whole suite on a fresh copy of the deleted tree, as one does without a coverage map. Ours: the hidden tests
-alone, in a fresh sandbox over shared layers. Both run in the same sandbox backend, interleaved.
-
-Run: ``python benchmarks/search.py pypi:boltons==26.2.0 [candidates]`` (uses the usual cache). Prints CPU seconds per
-candidate of each, their ratio, and whether the sets of failing tests agree.
+Each candidate is decided twice, in the same sandbox backend: by the tests that coverage predicts to fail, and by the
+whole suite, as without a coverage map. Run: ``python benchmarks/search.py pypi:boltons==26.2.0 [CANDIDATES]`` (uses the
+usual cache). Prints CPU seconds for each candidate, their ratio, and whether the sets of failing tests are equal.
 """
 
 from __future__ import annotations
@@ -28,14 +26,14 @@ T = TypeVar("T")
 
 
 def done(answer: T | Rejection) -> T:
-    """The answer of a stage, or the end."""
+    """The result of a stage; exits if the stage rejected its input."""
     if isinstance(answer, Rejection):
         sys.exit(f"{answer.stage}: {answer.detail}")
     return answer
 
 
 def prepare(spec: SourceSpec, settings: Settings) -> tuple[Prepared, Proposed]:
-    """Every stage up to the features."""
+    """Run all stages up to the features."""
     name = spec.spec
     sourced = done(stages.fetch_stage(settings, name, spec))
     prepared = done(stages.environment_stage(settings, name, spec, sourced))
@@ -45,7 +43,7 @@ def prepare(spec: SourceSpec, settings: Settings) -> tuple[Prepared, Proposed]:
 
 
 def main() -> None:
-    """Measure on the first features that can be deleted."""
+    """Measure with the first features that can be deleted."""
     spec = SourceSpec(spec=sys.argv[1])
     wanted = int(sys.argv[2]) if len(sys.argv) > 2 else 10
     with tempfile.TemporaryDirectory() as out:
@@ -53,7 +51,7 @@ def main() -> None:
 
 
 def measure(spec: SourceSpec, wanted: int, settings: Settings) -> None:
-    """Both ways on the same candidates, in turn."""
+    """Decide the same candidates in both ways, in turn, and print the times."""
     prepared, proposed = prepare(spec, settings)
     bench = stages.workbench(settings, prepared)
     ratios: list[float] = []

@@ -1,9 +1,9 @@
-"""Tokens per second of reinforcement learning: excise's engine and learner against TRL's GRPOTrainer.
+"""Benchmark of reinforcement learning in tokens per second: excise's engine and learner, and TRL's GRPOTrainer.
 
-Both take the same model (a Hugging Face folder), the same prompts, the same number of answers to each, the same limits,
-one optimizer step (AdamW, no KL) for each batch, float32, the same threads, and a reward that costs nothing. A step is
-everything: sampling, log-probabilities, gradients, the optimizer, and handing the weights over. Steps of the two take
-turns, in processes of their own that sleep meanwhile; the first of each is not counted.
+Both use the same model (a Hugging Face folder), prompts, number of answers to each prompt, limits and threads, float32,
+one optimizer step (AdamW, no KL) for each batch, and a trivial reward. A step consists of sampling, log-probabilities,
+gradients, the optimizer and the transfer of weights to the engine. The two run in processes of their own, which take
+turns and sleep meanwhile; the first step of each is not counted.
 
 Run: ``pip install trl datasets``, then ``python benchmarks/throughput.py MODEL [--prompts 8] [--answers 8]
 [--prompt-tokens 300] [--answer-tokens 32] [--steps 3]``. Prints sampled tokens per second of each, and their ratio.
@@ -27,7 +27,7 @@ Ids = list[int]
 
 
 def prompts_of(model: Path, number: int, length: int) -> list[Ids]:
-    """Beginnings of modules of the standard library, as tokens."""
+    """Prompts: the first tokens of modules of the standard library."""
     from transformers import AutoTokenizer
 
     tokenizer: Any = AutoTokenizer.from_pretrained(model)
@@ -36,7 +36,7 @@ def prompts_of(model: Path, number: int, length: int) -> list[Ids]:
     for path in sources:
         ids = list(tokenizer.encode(path.read_text(encoding="utf-8"), add_special_tokens=False))[:length]
         text = tokenizer.decode(ids)
-        if len(tokenizer.encode(text, add_special_tokens=False)) == length:  # TRL is given text
+        if len(tokenizer.encode(text, add_special_tokens=False)) == length:  # TRL is options text
             found.append(ids)
         if len(found) == number:
             return found
@@ -44,23 +44,23 @@ def prompts_of(model: Path, number: int, length: int) -> list[Ids]:
 
 
 def reward(ids: Ids) -> float:
-    """Something that differs between answers."""
+    """A reward that differs between answers."""
     return float(sum(ids) % 7) / 7
 
 
 def turns() -> Iterator[None]:
-    """Each time that this process may go on."""
+    """Yields whenever this process is told to make a step."""
     for _ in sys.stdin:
         yield
 
 
-def tell(tokens: int, seconds: float) -> None:
-    """One step's numbers."""
+def report_step(tokens: int, seconds: float) -> None:
+    """Report tokens and seconds of one step to the parent process."""
     print(json.dumps({"tokens": tokens, "seconds": seconds}), flush=True)
 
 
-def ours(given: argparse.Namespace) -> None:
-    """Steps of excise."""
+def excise_steps(options: argparse.Namespace) -> None:
+    """Make steps with excise."""
     import torch
     from transformers import AutoModelForCausalLM
 
@@ -69,13 +69,13 @@ def ours(given: argparse.Namespace) -> None:
     from excise.trainer.objective.block_attention import attend_in_blocks
     from excise.trainer.rollout_types import Ending, Generation, Group, Rollout, Sampling, Segment, Turn
 
-    model = AutoModelForCausalLM.from_pretrained(given.model, dtype=torch.float32)
+    model = AutoModelForCausalLM.from_pretrained(options.model, dtype=torch.float32)
     attend_in_blocks(model)
-    engine = TransformersEngine.from_folder(given.model, context_length=2048)
+    engine = TransformersEngine.from_folder(options.model, context_length=2048)
     optimizer = torch.optim.AdamW(model.parameters(), lr=1e-6)
-    learner = Learner(model, optimizer, LearnerSettings(row_tokens=2048, reference_length=given.answer_tokens))
+    learner = Learner(model, optimizer, LearnerSettings(row_tokens=2048, reference_length=options.answer_tokens))
     stop = (int(model.config.eos_token_id),)
-    prompts = prompts_of(given.model, given.prompts, given.prompt_tokens)
+    prompts = prompts_of(options.model, options.prompts, options.prompt_tokens)
 
     def rollout(number: int, prompt: Ids, answer: Generation) -> Rollout:
         before = len(prompt)
@@ -96,67 +96,67 @@ def ours(given: argparse.Namespace) -> None:
     async def steps() -> None:
         for version, _ in enumerate(turns()):
             began = time.perf_counter()
-            sampling = Sampling(max_tokens=given.answer_tokens, stop_ids=stop)
-            asked = [prompt for prompt in prompts for _ in range(given.answers)]
-            answers = await engine.generate(asked, sampling)
-            made = [rollout(n, asked[n], answer) for n, answer in enumerate(answers)]
+            sampling = Sampling(max_tokens=options.answer_tokens, stop_ids=stop)
+            repeated = [prompt for prompt in prompts for _ in range(options.answers)]
+            answers = await engine.generate(repeated, sampling)
+            made = [rollout(n, repeated[n], answer) for n, answer in enumerate(answers)]
             groups = [
-                Group(group_id=str(n), instance_id="t", rollouts=tuple(made[n : n + given.answers]))
-                for n in range(0, len(made), given.answers)
+                Group(group_id=str(n), instance_id="t", rollouts=tuple(made[n : n + options.answers]))
+                for n in range(0, len(made), options.answers)
             ]
             learner.step(groups, version)
             await engine.load(learner.weights(), version + 1)
-            tell(sum(len(answer.ids) for answer in answers), time.perf_counter() - began)
+            report_step(sum(len(answer.ids) for answer in answers), time.perf_counter() - began)
         await engine.close()
 
     asyncio.run(steps())
 
 
-def theirs(given: argparse.Namespace) -> None:
-    """Steps of TRL."""
+def trl_steps(options: argparse.Namespace) -> None:
+    """Make steps with TRL."""
     import torch
     from datasets import Dataset
     from transformers import AutoModelForCausalLM, AutoTokenizer, TrainerCallback
     from trl import GRPOConfig, GRPOTrainer
 
-    tokenizer: Any = AutoTokenizer.from_pretrained(given.model)
-    texts = [tokenizer.decode(ids) for ids in prompts_of(given.model, given.prompts, given.prompt_tokens)]
+    tokenizer: Any = AutoTokenizer.from_pretrained(options.model)
+    texts = [tokenizer.decode(ids) for ids in prompts_of(options.model, options.prompts, options.prompt_tokens)]
     sampled: list[int] = []
-    may: Iterator[None] = turns()
+    step_signals: Iterator[None] = turns()
 
     def rewards(completion_ids: list[Ids], **_: Any) -> list[float]:
         sampled.append(sum(map(len, completion_ids)))
         return [reward(ids) for ids in completion_ids]
 
-    class Turns(TrainerCallback):
-        """Waits before each step, tells of it behind it."""
+    class StepTimer(TrainerCallback):
+        """Waits before each step and reports it afterwards."""
 
         def on_step_begin(self, *_: Any, **__: Any) -> None:
-            next(may)
+            next(step_signals)
             self.began = time.perf_counter()
 
         def on_step_end(self, *_: Any, **__: Any) -> None:
-            tell(sampled[-1], time.perf_counter() - self.began)
+            report_step(sampled[-1], time.perf_counter() - self.began)
 
     with tempfile.TemporaryDirectory() as folder:
         config = GRPOConfig(
             output_dir=folder, use_cpu=not torch.cuda.is_available(), bf16=False, report_to=[], save_strategy="no",
-            per_device_train_batch_size=given.answers, gradient_accumulation_steps=given.prompts,
-            num_generations=given.answers, max_completion_length=given.answer_tokens, max_steps=given.steps + 1,
+            per_device_train_batch_size=options.answers, gradient_accumulation_steps=options.prompts,
+            num_generations=options.answers, max_completion_length=options.answer_tokens, max_steps=options.steps + 1,
             learning_rate=1e-6, beta=0.0, loss_type="dr_grpo", scale_rewards="none", gradient_checkpointing=False,
             disable_tqdm=True, logging_strategy="no", temperature=1.0, top_k=0, top_p=1.0,
         )  # fmt: skip
-        model = AutoModelForCausalLM.from_pretrained(given.model, dtype=torch.float32)
-        repeated = texts * (given.steps + 2)
+        model = AutoModelForCausalLM.from_pretrained(options.model, dtype=torch.float32)
+        repeated = texts * (options.steps + 2)
         trainer = GRPOTrainer(
             model=model, reward_funcs=rewards, args=config, train_dataset=Dataset.from_dict({"prompt": repeated}),
-            processing_class=tokenizer, callbacks=[Turns()],
+            processing_class=tokenizer, callbacks=[StepTimer()],
         )  # fmt: skip
         trainer.train()
 
 
 def main() -> None:
-    """Let the two take turns, and print."""
+    """Command line."""
     parser = argparse.ArgumentParser()
     parser.add_argument("model", type=Path)
     parser.add_argument("--prompts", type=int, default=8)
@@ -165,23 +165,23 @@ def main() -> None:
     parser.add_argument("--answer-tokens", type=int, default=32)
     parser.add_argument("--steps", type=int, default=3)
     parser.add_argument("--side", choices=("excise", "trl"))
-    given = parser.parse_args()
-    sides: dict[str, Callable[[argparse.Namespace], None]] = {"excise": ours, "trl": theirs}
-    if given.side:
-        sides[given.side](given)
+    options = parser.parse_args()
+    sides: dict[str, Callable[[argparse.Namespace], None]] = {"excise": excise_steps, "trl": trl_steps}
+    if options.side:
+        sides[options.side](options)
     else:
-        take_turns(given, list(sides))
+        take_turns(options, list(sides))
 
 
-def take_turns(given: argparse.Namespace, sides: list[str]) -> None:
-    """One step of each after the other."""
+def take_turns(options: argparse.Namespace, sides: list[str]) -> None:
+    """Run both processes step by step, in turn, and print the rates."""
     again = [sys.executable, __file__, *sys.argv[1:], "--side"]
     running = {
         name: subprocess.Popen([*again, name], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
         for name in sides
     }
     rates: dict[str, list[float]] = {name: [] for name in sides}
-    for step in range(given.steps + 1):
+    for step in range(options.steps + 1):
         for name, process in running.items():
             assert process.stdin is not None
             assert process.stdout is not None
@@ -197,8 +197,8 @@ def take_turns(given: argparse.Namespace, sides: list[str]) -> None:
         assert process.stdin is not None
         process.stdin.close()
         process.wait()
-    ours_, theirs_ = (median(rates[name][1:]) for name in sides)
-    print(f"excise {ours_:.1f} tokens/s, TRL {theirs_:.1f} tokens/s, ratio {ours_ / theirs_:.2f}")
+    excise_rate, trl_rate = (median(rates[name][1:]) for name in sides)
+    print(f"excise {excise_rate:.1f} tokens/s, TRL {trl_rate:.1f} tokens/s, ratio {excise_rate / trl_rate:.2f}")
 
 
 if __name__ == "__main__":

@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import configparser
+import re
+import tomllib
+from collections.abc import Iterable, Mapping
+
 from excise.deleters.deletion_builder import (
     EditedFiles,
     as_python,
@@ -12,13 +17,18 @@ from excise.deleters.deletion_builder import (
     with_members,
 )
 from excise.deleters.references.dependent_removal import DependentRemover
-from excise.deleters.references.entry_points import without_entry_points
 from excise.deleters.references.hide_tests import TestHider
 from excise.deleters.references.unused_code import drop_unused_imports
 from excise.errors import DeletionRefused
 from excise.extractors.python.analysis.codebase import PythonCodebase
 from excise.protocols import Codebase
 from excise.types import Deletion, Feature, Symbol, SymbolKind
+
+_ENTRY_POINT = re.compile(
+    r"""^[ \t]*["']?[\w.\- ]+["']?[ \t]*=[ \t]*(["']?)(?P<module>[\w.]+)[ \t]*:[ \t]*(?P<name>[\w.]+)"""
+    r"""[ \t]*(\[[^\]]*\])?\1[ \t]*,?[ \t]*(\#.*)?$"""
+)
+"""A line of a manifest that names a module and an object in it."""
 
 
 class Remove:
@@ -64,7 +74,7 @@ class _Removal:
         gone = [*self.wanted, *(s for s in self.remover.removed.symbols if not self.codebase.is_test(s.path))]
         aliases = [a for a in self.remover.removed.aliases if not self.codebase.is_test(a[0].partition("::")[0])]
         removed = with_members(self.codebase, gone, self.feature.symbols)
-        for path, after in without_entry_points(self.codebase.manifests, *self._lost_names(gone)).items():
+        for path, after in _without_entry_points(self.codebase.manifests, *self._lost_names(gone)).items():
             changed[path] = (self.codebase.manifests[path], after)
         files = EditedFiles(
             changed=changed,
@@ -108,3 +118,40 @@ class _Removal:
                 if symbol.path == path and same:
                     found.append(test_id)
         return found
+
+
+def _without_entry_points(
+    manifests: Mapping[str, bytes], modules: Iterable[str], names: Iterable[tuple[str, str]]
+) -> dict[str, bytes]:
+    """New contents of the manifests with lines that name a removed module or ``(module, name)``, without these lines.
+
+    A manifest that would become invalid is not changed.
+    """
+    gone_modules, gone_names = set(modules), set(names)
+    changed: dict[str, bytes] = {}
+    for path, data in manifests.items():
+        lines = data.decode("utf-8", "surrogateescape").splitlines(keepends=True)
+        kept = [line for line in lines if not _names_removed(line, gone_modules, gone_names)]
+        if len(kept) != len(lines):
+            after = "".join(kept)
+            if _is_valid(path, after):
+                changed[path] = after.encode("utf-8", "surrogateescape")
+    return changed
+
+
+def _names_removed(line: str, modules: set[str], names: set[tuple[str, str]]) -> bool:
+    match = _ENTRY_POINT.match(line.rstrip("\r\n"))
+    if not match:
+        return False
+    return match["module"] in modules or (match["module"], match["name"].partition(".")[0]) in names
+
+
+def _is_valid(path: str, text: str) -> bool:
+    try:
+        if path.endswith(".toml"):
+            tomllib.loads(text.replace("\r\n", "\n"))
+        else:
+            configparser.ConfigParser(interpolation=None, strict=False).read_string(text)
+    except (tomllib.TOMLDecodeError, configparser.Error):
+        return False
+    return True

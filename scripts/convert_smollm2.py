@@ -1,6 +1,6 @@
-"""Makes a folder that vLLM loads from the quantised weights of SmolLM2-135M; run by the interpreter of .venv-vllm.
+"""Convert the quantised weights of SmolLM2-135M to a folder that vLLM can load; run by the Python of .venv-vllm.
 
-Arguments: the folder to make. Weights come from an installed distribution, nothing is downloaded.
+Argument: the folder to make. The weights come from an installed distribution; nothing is downloaded.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from pathlib import Path
 
 
 def main(into: Path) -> None:
-    """Dequantise, and save weights, configuration and tokenizer."""
+    """Dequantise the weights and save them with configuration and tokenizer to ``into``."""
     import torch
     from transformers import AutoModelForCausalLM, AutoTokenizer
 

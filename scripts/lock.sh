@@ -1,7 +1,7 @@
 #!/bin/sh
-# Writes constraints.txt and constraints-train.txt anew from pyproject.toml: hashed, for every supported Python, without
-# naming an index. The second has what the trainer needs beside the first, but for torch: its builds differ from index
-# to index, and so do their hashes.
+# Writes constraints.txt and constraints-train.txt from pyproject.toml: with hashes, for every supported Python, without
+# the name of an index. The second has the packages that only the trainer needs, without torch, whose builds and hashes
+# differ between indexes.
 set -eu
 cd "$(dirname "$0")/.."
 compile() {
@@ -12,7 +12,7 @@ compile --extra dev --extra view --extra agents --output-file constraints.txt "$
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 echo "torch; sys_platform == 'never'" >"$scratch/without"
-[ ! -e constraints-train.txt ] || cp constraints-train.txt "$scratch/all" # what is locked stays, unless told otherwise
+[ ! -e constraints-train.txt ] || cp constraints-train.txt "$scratch/all" # keeps locked versions
 compile --extra train-cpu --constraint constraints.txt --override "$scratch/without" --output-file "$scratch/all" "$@"
 awk '/^[^ ]/ { name = $0; sub(/[=; ].*/, "", name); wanted = !(name in known) && !/never/ }
      NR == FNR { known[name]; next } wanted' constraints.txt "$scratch/all" >constraints-train.txt

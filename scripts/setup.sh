@@ -1,9 +1,9 @@
-# Sourced by ./demo and ./check: makes everything they need, and is quick when it is there already.
+# Sourced by ./demo and ./check: installs everything they need, unless it is installed already.
 #
-# - system packages (bubblewrap, git) with apt-get, where they are missing and we may; else it says
-#   the one command to run and exits with 2;
+# - system packages (bubblewrap, git) with apt-get, if they are missing and we have the permission; without it,
+#   prints the command to run and exits with 2;
 # - a virtual environment in .venv with the locked dependencies, hashes checked; for ./check, the trainer's too;
-# - pip's index settings for uv too, which the tasks' environments are installed with.
+# - pip's index settings for uv, which installs the tasks' environments.
 #
 # POSIX sh. The caller has changed to the root of the checkout.
 
@@ -68,7 +68,7 @@ may_be_root() {
 }
 
 apt_install() {
-    # Lists are fetched only where installing fails without: that is quicker, and works offline.
+    # Package lists are updated only if installing fails without: that is faster, and works offline.
     as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends "$@" >&2 ||
         { as_root apt-get update >&2 &&
             as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends "$@" >&2; }
@@ -91,7 +91,7 @@ install_system_packages() {
     $by_hand"
 }
 
-# Only ./check calls this: the tests of the Docker backend start an engine where none answers; ./demo needs none.
+# Called by ./check only: the tests of the Docker backend start an engine if none answers. ./demo needs none.
 install_engine() {
     [ -z "${DOCKER_HOST:-}" ] && [ ! -S "${DOCKER_SOCKET:-/var/run/docker.sock}" ] || return 0
     ! have dockerd && [ ! -x "${SBIN:-/usr/sbin}/dockerd" ] || return 0
@@ -102,8 +102,8 @@ install_engine() {
     say "There is no Docker engine for the tests. To have one, run this once, as root: apt-get install -y docker.io"
 }
 
-# On a full disk tests fail one by one, and none of them says why. Only ./check calls this.
-say_if_there_is_little_room() {
+# Called by ./check only: on a full disk tests fail without saying why.
+warn_if_disk_is_full() {
     for folder in . "${TMPDIR:-/tmp}"; do
         free=$(df -Pk "$folder" 2>/dev/null | awk 'NR == 2 { print int($4 / 1048576) }') || free=""
         [ "${free:-$1}" -ge "$1" ] ||
@@ -116,7 +116,7 @@ make_venv() {
     if can_make_venv; then
         "$PYTHON" -m venv "$VENV"
     elif has_pip_for_others; then
-        # No ensurepip (Debian without python3-venv): the system's pip puts pip in.
+        # No ensurepip (Debian without python3-venv): the system's pip installs pip.
         "$PYTHON" -m venv --without-pip "$VENV" &&
             "$PYTHON" -m pip --python "$VENV/bin/python" install --quiet pip
     else
@@ -126,7 +126,7 @@ make_venv() {
 
 pip_setting() { "$VENV/bin/python" -m pip config get "global.$1" 2>/dev/null || true; }
 
-# uv does not read pip's configuration: what stands there holds for it too, unless uv has its own.
+# uv does not read pip's configuration: pass its settings on, unless uv has its own.
 share_index_settings() {
     if [ -z "${UV_DEFAULT_INDEX:-}${UV_INDEX_URL:-}" ]; then
         index=${PIP_INDEX_URL:-$(pip_setting index-url)}
@@ -160,8 +160,8 @@ install_python_packages() {
 
 trainer_stamp() { cat "$STAMP" constraints-train.txt | cksum; }
 
-# Only ./check calls this: the tests of the trainer, and mypy, want what training needs; ./demo does not. torch has builds
-# for the CPU and for GPUs, each with hashes of its own: the index decides which, so it alone comes without a check.
+# Called by ./check only: the tests of the trainer, and mypy, need the packages for training. torch has builds for the CPU
+# and for GPUs with different hashes, of which the index has one: it alone is installed without a hash.
 install_trainer() {
     [ "$(cat "$VENV/.excise-trainer" 2>/dev/null)" != "$(trainer_stamp)" ] || return 0
     say "Installing torch and the trainer's locked packages into $VENV (once, some minutes)"

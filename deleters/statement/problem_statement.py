@@ -1,7 +1,7 @@
-"""The problem statement, written from what is known: signatures, docstrings, docs, call sites. No model needed.
+"""Write problem statements from signatures, docstrings, documentation and call sites, without a model.
 
-It names everything that the hidden tests use and the visible tree no longer shows, and none of the deleted code.
-What else it says is the task's visibility:
+A statement names every name that the hidden tests use and the visible tree does not have, and none of the deleted code.
+What else it contains depends on the task's visibility:
 
 =============  ==========  ==========  ====
 level          signatures  docstrings  docs
@@ -12,7 +12,7 @@ level          signatures  docstrings  docs
 ``behaviour``  names only  yes         yes
 =============  ==========  ==========  ====
 
-With ``tests``, the tests that fail stay in the tree, and the statement says where they are.
+With ``tests``, the failing tests stay in the tree, and the statement says in which files they are.
 """
 
 from __future__ import annotations
@@ -29,10 +29,12 @@ from excise.protocols import Codebase
 from excise.types import Deletion, Repo, Symbol, SymbolKind, Visibility
 
 MAX_CALL_SITES = 6
+"""Most call sites in a statement."""
 MAX_DOC_CHARS = 4000
+"""Most characters of one docstring."""
 _BEFORE_PARAMETERS = re.compile(r"^(?:async )?(?:def|class) \w+ ?(?:\[.*?\])?(?=\(|$)")
 LEVELS = (Visibility.TESTS, Visibility.DOCSTRING, Visibility.SIGNATURE, Visibility.BEHAVIOUR)
-"""What can be written. To show some of the tests and hide others is not implemented."""
+"""The visibilities that are implemented: showing only some of the tests is not."""
 
 
 def write_statement(
@@ -44,7 +46,7 @@ def write_statement(
     *,
     documents: Mapping[str, str] | None = None,
 ) -> tuple[str, str]:
-    """The statement (Markdown) and the interface (one ``path: signature`` a line).
+    """The problem statement (Markdown) and the interface (one ``path: signature`` on each line).
 
     ``documents`` maps paths of the project's documentation to texts, see
     :func:`~excise.deleters.statement.project_docs.read_documents`.
@@ -69,7 +71,7 @@ def write_statement(
 
 
 def _interface(codebase: Codebase, removed: Sequence[Symbol], fail_to_pass: Sequence[str]) -> list[Symbol]:
-    """Public definitions, and private ones that the hidden tests name; members of removed classes included."""
+    """The removed public definitions, and the private ones that the hidden tests name; with members of classes."""
     files = {test.partition("::")[0] for test in fail_to_pass}
     tests = b"\n".join(codebase.modules[path].source for path in sorted(files) if path in codebase.modules)
     words = set(re.findall(rb"\w+", tests))
@@ -148,7 +150,7 @@ def _docstring(symbol: Symbol, visibility: Visibility) -> str:
 
 
 def _bare(symbol: Symbol) -> str:
-    """What a symbol is and what it is called, without its parameters."""
+    """Kind and name of a symbol, without its parameters."""
     if symbol.kind is SymbolKind.MODULE:
         return "module"
     name = re.sub(r"#\d+", "", symbol.qualname)
@@ -165,14 +167,14 @@ def _bare(symbol: Symbol) -> str:
 
 
 def _parameters(symbol: Symbol) -> str:
-    """``(a, b=1)`` of ``def f(a, b=1) -> int``; the bases of a class likewise."""
+    """The parameters of a function, such as ``(a, b=1)``, or the bases of a class."""
     rest = _BEFORE_PARAMETERS.sub("", symbol.signature)
     end = rest.rfind(" -> ") if " -> " in rest and symbol.is_callable else len(rest)
     return rest[: rest.rfind(")", 0, end) + 1]
 
 
 def _without_parameters(text: str, symbols: Iterable[Symbol]) -> str:
-    """A text in which no signature of ``symbols`` is spelled out, nor a docstring's first line in its place."""
+    """The text without the signatures of ``symbols``, and without a first line that repeats the signature."""
     for symbol in symbols:
         name, parameters = re.sub(r"#\d+", "", symbol.name), _parameters(symbol)
         if symbol.is_callable and len(parameters) > 2:
@@ -194,7 +196,7 @@ def _documented(
     visibility: Visibility,
     documents: Mapping[str, str],
 ) -> str:
-    """What the project's documentation says about what is missing."""
+    """The section with quotes of the project's documentation."""
     if visibility is Visibility.SIGNATURE:
         return ""
     found = quotes(documents, codebase, shown, [text for _, text in deletion.text])
@@ -204,7 +206,7 @@ def _documented(
 
 
 def _where_used(codebase: Codebase, removed: Sequence[Symbol]) -> str:
-    """Places in the code that stays which call what is missing: they show what is expected of it."""
+    """The section with call sites in the remaining code, which show how the removed code is used."""
     gone = {inner.symbol_id for symbol in removed for inner in _with_members(codebase, symbol)}
     lines: list[str] = []
     for symbol in removed:
@@ -226,7 +228,7 @@ def _line_naming(codebase: Codebase, caller: str, name: str) -> str:
 
 
 def _imports(codebase: Codebase, shown: Sequence[Symbol]) -> str:
-    """Other modules that offered the same names: re-exports and ``__all__``."""
+    """The section with packages that re-exported the removed names."""
     names = {s.name for s in shown if s.kind is not SymbolKind.MODULE and "." not in s.qualname and s.is_public}
     lines: list[str] = []
     for path, module in sorted(codebase.modules.items()):

@@ -1,4 +1,4 @@
-"""What the project's own documentation says about code: prose that names it, never code, never examples."""
+"""Quotes of a project's documentation about code: paragraphs of prose that name it, without code and examples."""
 
 from __future__ import annotations
 
@@ -18,27 +18,29 @@ from excise.protocols import Codebase
 from excise.types import Symbol
 
 MAX_PARAGRAPHS = 3
+"""Most paragraphs about one task."""
 MAX_CHARS = 1200
-"""Characters of all paragraphs together."""
+"""Most characters of all paragraphs together."""
 MIN_WORDS = 5
-"""Of prose; with fewer it is a heading, a list of names or code."""
+"""Fewest words of a paragraph: text with fewer is a heading, a list of names or code."""
 MIN_CODE_LINE = 12
-"""Shorter lines of code say nothing."""
+"""Shortest line of deleted code that no paragraph may contain: shorter lines also occur in prose."""
 MAX_FILE = 1 << 20
+"""Most bytes of a document."""
 _FOLDERS = frozenset({"doc", "docs", "documentation"})
 _SUFFIXES = (".md", ".rst", ".txt")
 _HISTORY = re.compile(
     r"chang|histor|news|release|^versions?\b|what_?s_?new|migrat|upgrad|licen[cs]e|authors|contribut|roadmap",
     re.IGNORECASE,
 )
-"""Files about versions and people: what they say of code need not hold today."""
+"""Names of files about versions and people, whose statements about code may be outdated."""
 _PROSE = frozenset(
     (
         "admonition", "attention", "caution", "danger", "deprecated", "hint", "important", "note", "seealso", "tip",
         "versionadded", "versionchanged", "warning",
     )
 )  # fmt: skip
-"""Directives of reStructuredText that hold prose; what is in others is not read."""
+"""Directives of reStructuredText with prose; others are not read."""
 _DIRECTIVE = re.compile(r"\.\.\s+([\w-]+)::\s*(.*)")
 _ITEM = re.compile(r"^\s*(?:[-*+•]|(?:\d+|#)[.)])\s+")
 _RULE = re.compile(r"[^\w\s]{3,}(?:\s+[^\w\s]{3,})*")
@@ -48,12 +50,12 @@ _NAMED = re.compile(
     r"(?P<role>:(?:\w+:)+)?`(?:[^`<]*<)?[@~!.]?(?P<quoted>[A-Za-z_][\w.]*)(?P<call>\()?(?:[`>]|(?<=\())"
     r"|(?<![\w.`~])(?P<called>[A-Za-z_][\w.]*)\("
 )
-"""A role or its target, a name in backticks, a call."""
+"""A name that is marked as code: by a role, in backticks, or as a call."""
 _MEMBER = re.compile(r"\b(?:methods?|propert(?:y|ies)|attributes?)\b")
 
 
 def read_documents(root: Path, paths: Iterable[str]) -> dict[str, str]:
-    """Texts of a repository's documentation: README files and everything readable in ``docs``; READMEs come first."""
+    """Path to text of the documents of a repository: README files first, then the text files in ``docs``."""
     chosen = sorted((path for path in paths if _is_document(path)), key=lambda path: ("/" in path, path))
     found = {}
     for path in chosen:
@@ -74,14 +76,14 @@ def _is_document(path: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Quote:
-    """A paragraph that names missing code."""
+    """A paragraph that names removed code."""
 
     path: str
-    """The document."""
+    """Path of the document."""
     text: str
-    """The paragraph on one line, markup kept."""
+    """The paragraph on one line, with its markup."""
     names: frozenset[str]
-    """Ids of the symbols that it names."""
+    """Ids of the symbols that the paragraph names."""
 
 
 def quotes(
@@ -89,18 +91,18 @@ def quotes(
 ) -> list[Quote]:
     """At most :data:`MAX_PARAGRAPHS` paragraphs about ``symbols``, in the order of the documents.
 
-    ``deleted`` are the texts that were taken out: no paragraph repeats one of their lines. Paragraphs that name
-    something that no earlier one does go first. Equal input gives equal output.
+    ``deleted`` are the deleted source texts, none of whose lines a paragraph may contain. Paragraphs that name symbols
+    which no chosen paragraph names are preferred. Equal arguments give equal results.
     """
-    names = _Names(codebase, symbols)
+    names = _NameMatcher(codebase, symbols)
     code = _code_lines(deleted, symbols)
     known = [_flat(symbol.docstring) for symbol in symbols if symbol.docstring]
     found: dict[str, Quote] = {}
     for path, text in documents.items():
         for paragraph in paragraphs(text) if any(word in text for word in names.words) else ():
             named = names.in_text(paragraph)
-            told = any(paragraph in docstring for docstring in known)
-            if named and not told and not any(line in paragraph for line in code):
+            is_known = any(paragraph in docstring for docstring in known)
+            if named and not is_known and not any(line in paragraph for line in code):
                 found.setdefault(paragraph, Quote(path, paragraph, named))
     return _chosen(list(found.values()))
 
@@ -109,16 +111,16 @@ def _chosen(found: list[Quote]) -> list[Quote]:
     chosen: list[Quote] = []
     for new_ones_only in (True, False):
         for quote in found:
-            room = MAX_CHARS - sum(len(other.text) for other in chosen)
-            told = frozenset[str]().union(*(other.names for other in chosen))
-            fits = len(chosen) < MAX_PARAGRAPHS and len(quote.text) <= room and quote not in chosen
-            if fits and (quote.names - told or not new_ones_only):
+            chars_left = MAX_CHARS - sum(len(other.text) for other in chosen)
+            named = frozenset[str]().union(*(other.names for other in chosen))
+            fits = len(chosen) < MAX_PARAGRAPHS and len(quote.text) <= chars_left and quote not in chosen
+            if fits and (quote.names - named or not new_ones_only):
                 chosen.append(quote)
     return sorted(chosen, key=found.index)
 
 
 def rendered(chosen: Sequence[Quote]) -> str:
-    """Quotes as Markdown."""
+    """The quotes as Markdown."""
     lines: list[str] = []
     for number, quote in enumerate(chosen):
         if not number or chosen[number - 1].path != quote.path:
@@ -139,8 +141,8 @@ def _code_lines(deleted: Iterable[str], symbols: Sequence[Symbol]) -> set[str]:
 
 
 # ------------------------------------------------------------------------------------------ names
-class _Names:
-    """Which symbols a text names as code."""
+class _NameMatcher:
+    """Finds the symbols that a text names as code."""
 
     def __init__(self, codebase: Codebase, symbols: Sequence[Symbol]) -> None:
         bare = Counter(
@@ -154,7 +156,7 @@ class _Names:
         self.words = {_dotted(s)[-1] for s in self.symbols}
 
     def in_text(self, text: str) -> frozenset[str]:
-        """Ids of the symbols that stand in roles, in backticks, or are called."""
+        """Ids of the symbols that the text has in roles, in backticks, or as calls."""
         members = _MEMBER.search(text) is not None
         spelled = {
             ((match["quoted"] or match["called"]).strip("."), bool(members or match["role"] or not match["quoted"]))
@@ -165,10 +167,10 @@ class _Names:
         )
 
     def _is(self, symbol: Symbol, spelled: str, certain: bool) -> bool:
-        """``halve`` if nothing else is called that, ``core.halve``, ``Box.open``, ``box.open``.
+        """Whether ``spelled`` names the symbol: ``halve`` if it is unique, ``core.halve``, ``Box.open``, ``box.open``.
 
-        ``open`` alone may as well be a parameter: it counts where it is called, has a role, or the text speaks of
-        methods or attributes.
+        The bare name of a member may be a parameter's: it counts only if it is ``certain``, that is, in a role, as a
+        call, or in a text about methods or attributes.
         """
         parts, own = spelled.split("."), _plain(symbol).split(".") if symbol.qualname else []
         place = _dotted(symbol)[: len(_dotted(symbol)) - len(own)]
@@ -189,7 +191,7 @@ def _plain(symbol: Symbol) -> str:
 
 
 def _dotted(symbol: Symbol) -> list[str]:
-    """Names from the outermost folder to the symbol itself."""
+    """Names of folders, file and symbol, the outermost first."""
     parts = symbol.path.removesuffix(".py").removesuffix("/__init__").split("/")
     return [*parts, *(_plain(symbol).split(".") if symbol.qualname else [])]
 
@@ -197,25 +199,25 @@ def _dotted(symbol: Symbol) -> list[str]:
 # ------------------------------------------------------------------------------------- paragraphs
 @lru_cache(maxsize=4096)
 def paragraphs(text: str) -> tuple[str, ...]:
-    """Paragraphs and items of lists that are prose, each on one line.
+    """Paragraphs and list items that are prose, each on one line.
 
-    Both Markdown and reStructuredText, as files are often neither exactly: fenced, indented and literal blocks,
-    directives, tables, headings and interactive examples are left out.
+    Markdown and reStructuredText are read by the same rules, as many files are a mixture. Fenced, indented and literal
+    blocks, directives, tables, headings and interactive examples are left out.
     """
     found: list[str] = []
     for block in _blocks(text):
         first = _ITEM.sub("", block[0], count=1)
         flat = _flat(" ".join([first, *block[1:]])).removesuffix("::").removesuffix(":")
         words = re.findall(r"[A-Za-z]{2,}", _CODE.sub(" ", flat))
-        torn = first == block[0] and flat[:1].islower()  # the end of a sentence whose beginning is no text
+        is_fragment = first == block[0] and flat[:1].islower()  # the rest of a sentence that begins in code
         code = ">>>" in flat or any(_is_code(line.strip()) for line in block)
-        if len(words) >= MIN_WORDS and not torn and not code:
+        if len(words) >= MIN_WORDS and not is_fragment and not code:
             found.append(flat)
     return tuple(found)
 
 
 def _blocks(text: str) -> Iterator[list[str]]:
-    """Lines that stand together; titles, tables and markup alone are nothing."""
+    """Groups of adjacent lines, without titles, tables and lines of markup."""
     block: list[str] = []
     for line in [*_outside_of_code(text), ""]:
         bare = line.strip()
@@ -225,15 +227,15 @@ def _blocks(text: str) -> Iterator[list[str]]:
         if bare and not markup and not rule and not item:
             block.append(line)
             continue
-        if block and not rule:  # a rule below text makes it a title
+        if block and not rule:  # text above a rule is a title
             yield block
         block = [line] if item else []
 
 
 def _outside_of_code(text: str) -> Iterator[str]:
-    """Lines of text; blank ones in place of code."""
+    """The lines of a text, with a blank line in place of each line of code."""
     fence = ""
-    owner: int | None = None  # indentation of what the present literal block or directive belongs to
+    owner: int | None = None  # indentation of the line to which the current literal block or directive belongs
     margin = 0  # indentation of text
     after_blank = True
     for line in text.expandtabs().splitlines():

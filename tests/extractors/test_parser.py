@@ -21,7 +21,7 @@ def parse(source: str | bytes) -> PythonModule:
 
 
 def symbol(module: PythonModule, qualname: str) -> Symbol:
-    return module.symbols[module.by_qualname[qualname]]
+    return next(symbol for symbol in reversed(module.symbols) if symbol.qualname == qualname)
 
 
 def text(module: PythonModule, s: Symbol) -> str:

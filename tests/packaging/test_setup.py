@@ -201,7 +201,7 @@ def test_a_disk_that_is_nearly_full_is_named(machine: Machine) -> None:
     machine.program(
         "df", 'echo Filesystem; case "$2" in .) echo "/dev/a 9 9 3145728 9% /";; *) echo "b 9 9 99999999 1% /";; esac'
     )
-    done = machine.run("say_if_there_is_little_room 12")
+    done = machine.run("warn_if_disk_is_full 12")
     assert done.returncode == 0
     assert done.stderr == "Only 3 GiB are free on the disk of .; the tests and what they need take up to 12 GiB.\n"
 
@@ -209,5 +209,5 @@ def test_a_disk_that_is_nearly_full_is_named(machine: Machine) -> None:
 def test_a_machine_that_cannot_tell_its_room_is_not_judged(machine: Machine) -> None:
     machine.link("awk")
     machine.program("df", "exit 1")
-    done = machine.run("say_if_there_is_little_room 12")
+    done = machine.run("warn_if_disk_is_full 12")
     assert (done.returncode, done.stderr) == (0, "")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
-from functools import cached_property
 from typing import NamedTuple
 
 from excise.protocols import Module
@@ -125,8 +124,3 @@ class PythonModule(Module):
     """Whether the module defines ``__all__``."""
     one_liners: frozenset[str] = frozenset()
     """Ids of functions whose body begins on the line of their ``def``, which importing the module executes."""
-
-    @cached_property
-    def by_qualname(self) -> dict[str, int]:
-        """Qualified name to index into ``symbols``."""
-        return {s.qualname: i for i, s in enumerate(self.symbols)}
