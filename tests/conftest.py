@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
 import hashlib
 import json
 import os
@@ -20,6 +19,7 @@ from excise.config import Settings, load
 from excise.datasets.taskset import TaskSet
 from excise.extractors.fetch.trees import copy_files, git_tree_hash, list_files
 from excise.pipeline.stages import environment_stage as stages
+from excise.system.locks import waiting_lock
 from excise.types import Rejection, SourceSpec
 from excise.verifiers.workbench import Prepared, Workbench
 
@@ -27,6 +27,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 import engine
 
 REPOS = Path(__file__).resolve().parent / "repos"
+SETS = Path(__file__).resolve().parent / "sets"
 CONFIG = """
 limit = 8
 workers = 2
@@ -40,20 +41,29 @@ disk_mb = 128
 """
 
 
-def run_excise(*arguments: str | Path, timeout: float = 600, **options: object) -> subprocess.CompletedProcess[str]:
+def run_excise(*arguments: str | Path, timeout: float = 2400, **options: object) -> subprocess.CompletedProcess[str]:
     """Run the command line of this checkout."""
     command = [sys.executable, "-m", "excise.pipeline.cli", *map(str, arguments)]
     return subprocess.run(command, capture_output=True, text=True, check=False, timeout=timeout, **options)  # type: ignore[call-overload, no-any-return]
 
 
 @dataclass(frozen=True)
-class Made:
-    """What one run of ``excise generate`` left."""
+class Run:
+    """The folders of ``excise generate`` on one project, and what it printed."""
 
     config: Path
     out: Path
     cache: Path
-    result: dict
+
+    @property
+    def answer(self) -> Path:
+        """The file with what the finished run printed."""
+        return self.config.with_name("result.json")
+
+    @property
+    def result(self) -> dict:
+        """What the finished run printed, parsed."""
+        return json.loads(self.answer.read_text())
 
     @property
     def settings(self) -> Settings:
@@ -64,6 +74,33 @@ class Made:
     def taskset(self) -> TaskSet:
         """The task set."""
         return TaskSet.open(self.out)
+
+
+MARKS = {"shapes": "slow", "docker_host": "docker", "engine_host": "docker"}
+"""Marks by fixture: who needs one of these waits for a whole run, or for a Docker engine."""
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark tests by what they need, keep those together that share a module's fixture, and begin with the long ones."""
+    for item in items:
+        names = getattr(item, "fixturenames", ())
+        for name in MARKS.keys() & set(names):
+            item.add_marker(MARKS[name])
+        definitions = getattr(getattr(item, "_fixtureinfo", None), "name2fixturedefs", {})
+        if any(found.scope == "module" for name in names for found in definitions.get(name, ())):
+            item.add_marker(pytest.mark.xdist_group(str(item.path)))
+    items.sort(key=_order)
+
+
+def _order(item: pytest.Item) -> int:
+    """Long tests first, so that no process is left alone with one at the end; then those that wait for a whole run."""
+    marks = {mark.name for mark in item.iter_markers()}
+    if marks & {"vllm", "docker"}:
+        return 0
+    if "shapes" in getattr(item, "fixturenames", ()):
+        return 1
+    return 2 if "slow" in marks else 3
 
 
 @pytest.fixture(scope="session")
@@ -107,33 +144,48 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
 
 
 @pytest.fixture(scope="session")
-def shapes(shared: Path) -> Made:
-    """A finished run on ``shapes``: eight tasks."""
+def shapes_run(shared: Path) -> Run:
+    """Where everything about ``shapes`` is made: one cache for all tests and all of their processes."""
     folder = shared / "shapes-run"
-    with open(shared / "shapes-run.lock", "w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        made = folder / "result.json"
-        if not made.exists():
-            shutil.rmtree(folder, ignore_errors=True)
-            folder.mkdir()
-            (folder / "excise.toml").write_text(CONFIG)
-            done = run_excise(
-                "generate", REPOS / "shapes", "--out", folder / "out", "--cache", folder / "cache",
-                "--config", folder / "excise.toml", "--json",
-            )  # fmt: skip
-            assert done.returncode == 0, done.stderr
-            made.write_text(done.stdout)
-    return Made(folder / "excise.toml", folder / "out", folder / "cache", json.loads(made.read_text()))
+    with waiting_lock(shared / "shapes-run.lock"):
+        folder.mkdir(exist_ok=True)
+        (folder / "excise.toml").write_text(CONFIG)
+    return Run(config=folder / "excise.toml", out=folder / "out", cache=folder / "cache")
 
 
 @pytest.fixture(scope="session")
-def prepared(shapes: Made) -> Prepared:
-    """``shapes`` with environment, baseline and coverage, all from the run's cache."""
-    settings, spec = shapes.settings, SourceSpec(spec=str(REPOS / "shapes"))
-    sourced = present(stages.fetch_stage(settings, spec.spec, spec))
-    installed = present(stages.environment_stage(settings, spec.spec, spec, sourced))
-    measured = present(stages.baseline_stage(settings, spec.spec, installed))
-    return present(stages.coverage_stage(settings, spec.spec, measured))
+def prepared(shapes_run: Run) -> Prepared:
+    """``shapes`` with environment, baseline and coverage: made by one process, read from the cache by the others."""
+    settings, spec = shapes_run.settings, SourceSpec(spec=str(REPOS / "shapes"))
+    with waiting_lock(shapes_run.config.with_name("prepared.lock")):
+        sourced = present(stages.fetch_stage(settings, spec.spec, spec))
+        installed = present(stages.environment_stage(settings, spec.spec, spec, sourced))
+        measured = present(stages.baseline_stage(settings, spec.spec, installed))
+        return present(stages.coverage_stage(settings, spec.spec, measured))
+
+
+@pytest.fixture(scope="session")
+def shapes(shapes_run: Run, prepared: Prepared) -> Run:
+    """A finished run of ``excise generate`` on ``shapes``: eight tasks."""
+    with waiting_lock(shapes_run.config.with_name("finished.lock")):
+        if not shapes_run.answer.exists():
+            done = run_excise(
+                "generate", REPOS / "shapes", "--out", shapes_run.out, "--cache", shapes_run.cache,
+                "--config", shapes_run.config, "--json",
+            )  # fmt: skip
+            assert done.returncode == 0, done.stderr
+            shapes_run.answer.write_text(done.stdout)
+    return shapes_run
+
+
+@pytest.fixture(scope="session")
+def stored(shapes_run: Run) -> Run:
+    """A task set of ``shapes`` that an earlier version of excise made (``tests/sets``): eight tasks, without a run."""
+    out = shapes_run.config.with_name("stored-set")
+    with waiting_lock(shapes_run.config.with_name("stored.lock")):
+        if not out.exists():
+            shutil.copytree(SETS / "shapes", out, symlinks=True)
+    return Run(config=shapes_run.config, out=out, cache=shapes_run.cache)
 
 
 def present(answer: Any) -> Any:
@@ -142,16 +194,16 @@ def present(answer: Any) -> Any:
 
 
 @pytest.fixture(scope="session")
-def bench(shapes: Made, prepared: Prepared) -> Workbench:
+def bench(shapes_run: Run, prepared: Prepared) -> Workbench:
     """A workbench on ``shapes``."""
-    return stages.workbench(shapes.settings, prepared)
+    return stages.workbench(shapes_run.settings, prepared)
 
 
 Vary = Callable[..., Workbench]
 
 
 @pytest.fixture
-def vary(shapes: Made, prepared: Prepared, tmp_path: Path) -> Vary:
+def vary(shapes_run: Run, prepared: Prepared, tmp_path: Path) -> Vary:
     """Makes workbenches on ``shapes`` with other files, in the same environment, with or without its baseline."""
 
     def make(
@@ -175,7 +227,7 @@ def vary(shapes: Made, prepared: Prepared, tmp_path: Path) -> Vary:
             baseline=prepared.baseline if baseline else None,
             coverage=prepared.coverage if baseline else None,
         )
-        settings = shapes.settings
+        settings = shapes_run.settings
         changed = settings.verdict.model_copy(update=verdict)
         return stages.workbench(settings.model_copy(update={"verdict": changed}), other)
 

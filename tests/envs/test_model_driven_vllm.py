@@ -88,7 +88,7 @@ def go(settings: Settings) -> Rejection:
     return answer
 
 
-@pytest.mark.slow
+@pytest.mark.vllm
 def test_a_job_with_a_real_model_ends_with_its_class_and_replays(url: str, tmp_path: Path) -> None:
     settings = settings_for(tmp_path, base_url=url)
     began = time.monotonic()
@@ -105,7 +105,7 @@ def test_a_job_with_a_real_model_ends_with_its_class_and_replays(url: str, tmp_p
     assert (again.reason, again.detail) == (refused.reason, refused.detail)
 
 
-@pytest.mark.slow
+@pytest.mark.vllm
 def test_the_server_takes_tools_as_the_protocol_has_them(url: str) -> None:
     settings = ModelSettings(base_url=url, model="smollm2")
     meter = Meter(budget_of(settings))

@@ -16,10 +16,14 @@ from packaging.utils import canonicalize_name
 from excise.config import load
 from excise.pipeline.cli.main import CODES, app
 from excise.pipeline.cli.options import FAILED, INFRA, INTERRUPTED, OK, PARTIAL, USAGE, settings_of
+from excise.pipeline.cli.reference import PAGES
 from excise.pipeline.run.progress import caps
 
 from .test_layout import ROOT
 
+FOLDERS = "src|pipeline|extractors|deleters|verifiers|envs|agents|datasets|trainer|tests|docs"
+DOCUMENTS = [ROOT / name for name in ("README.md", "ARCHITECTURE.md", "CONTRIBUTING.md")]
+DOCUMENTS += sorted(path for path in (ROOT / "docs").glob("*.md") if path.name != "lab-notes.md")
 LOCK = (ROOT / "constraints.txt").read_text(encoding="utf-8")
 
 
@@ -30,24 +34,61 @@ def test_the_readme_names_the_two_commands_on_its_first_screen() -> None:
         assert os.access(ROOT / command, os.X_OK)
 
 
-def test_the_readme_names_every_command_and_every_exit_code() -> None:
-    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+def test_the_manual_names_every_command_and_every_exit_code() -> None:
+    manual = (ROOT / "docs" / "commands.md").read_text(encoding="utf-8")
     commands = {command.name or command.callback.__name__ for command in app.registered_commands if command.callback}
-    assert commands == set(re.findall(r"^\| `excise (\w+)", readme, flags=re.MULTILINE))
-    codes = set(map(int, re.findall(r"^\| (\d+) \|", readme, flags=re.MULTILINE)))
+    assert commands == set(re.findall(r"^\| \[`excise (\w+)`", manual, flags=re.MULTILINE))
+    codes = set(map(int, re.findall(r"^\| (\d+) \|", manual, flags=re.MULTILINE)))
     assert codes == {OK, FAILED, USAGE, PARTIAL, INFRA, INTERRUPTED}
     assert codes - {INFRA} == set(map(int, re.findall(r"\b\d+\b", CODES)))
 
 
-@pytest.mark.parametrize("document", ["README.md", "docs/model.md"])
+@pytest.mark.parametrize("page", PAGES)
+def test_the_reference_pages_are_up_to_date(page: str) -> None:
+    written = (ROOT / "docs" / f"{page}.md").read_text(encoding="utf-8")
+    assert written == PAGES[page](), f"run python -m excise.pipeline.cli.reference {page} > docs/{page}.md"
+
+
+def test_every_setting_has_a_docstring() -> None:
+    pages = {name: PAGES[name]() for name in PAGES}
+    assert [line for page in pages.values() for line in page.splitlines() if line.endswith("|  |")] == []
+
+
+def test_the_documents_name_files_that_exist() -> None:
+    named = {
+        (document.name, path)
+        for document in DOCUMENTS
+        for path in re.findall(rf"`((?:{FOLDERS})/[\w/.-]*)`", document.read_text(encoding="utf-8"))
+    }
+    assert len(named) > 50
+    assert {(document, path) for document, path in named if not (ROOT / path).exists()} == set()
+
+
+def test_links_between_documents_lead_somewhere() -> None:
+    links = {
+        (document.name, link)
+        for document in DOCUMENTS
+        for link in re.findall(r"\]\(([^)#:\s]+)(?:#[^)]*)?\)", document.read_text(encoding="utf-8"))
+        if not (document.parent / link).exists()
+    }
+    assert links == set()
+
+
+def test_the_readme_is_short() -> None:
+    assert len((ROOT / "README.md").read_text(encoding="utf-8").split()) < 1000
+
+
+@pytest.mark.parametrize("document", ["docs/configuration.md", "docs/model.md"])
 def test_every_configuration_that_is_shown_is_valid(tmp_path: Path, document: str) -> None:
     examples = re.findall(r"```toml\n(.*?)```", (ROOT / document).read_text(encoding="utf-8"), flags=re.DOTALL)
     assert examples
     for number, example in enumerate(examples):
         (tmp_path / f"{number}.toml").write_text(example)
     settings = load([tmp_path / f"{number}.toml" for number in range(len(examples))], environ={})
-    assert settings.model.model == "some/model"
-    assert [source.limit for source in settings.sources] in ([None, 5], [])
+    if document == "docs/model.md":
+        assert settings.model.model == "some/model"
+    else:
+        assert [source.limit for source in settings.sources] == [None, 5]
 
 
 def test_ci_runs_the_command_of_the_readme() -> None:

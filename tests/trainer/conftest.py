@@ -81,8 +81,8 @@ def going() -> Callable[[Coroutine[Any, Any, Any]], Any]:
 
 
 @pytest.fixture(scope="session")
-def arena(shapes: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[TaskArena]:
+def arena(stored: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[TaskArena]:
     """The tasks of ``shapes``, with a folder for suspicious trajectories."""
-    made = TaskArena(shapes.taskset, shapes.settings, suspicious=tmp_path_factory.mktemp("suspicious"))
+    made = TaskArena(stored.taskset, stored.settings, suspicious=tmp_path_factory.mktemp("suspicious"))
     yield made
     made.close()

@@ -52,7 +52,7 @@ def test_sandboxes_of_one_task_know_nothing_of_each_other(arena: TaskArena) -> N
     assert b"inside" not in outside
 
 
-def test_tasks_that_there_are_not(arena: TaskArena, shapes: Any) -> None:
+def test_tasks_that_there_are_not(arena: TaskArena, stored: Any) -> None:
     async def go() -> None:
         with pytest.raises(SandboxError, match="no task"):
             async with arena.open("nothing"):
@@ -60,15 +60,15 @@ def test_tasks_that_there_are_not(arena: TaskArena, shapes: Any) -> None:
 
     asyncio.run(go())
     with pytest.raises(StoreError, match="nothing"):
-        TaskArena(shapes.taskset, shapes.settings, ids=["nothing"])
+        TaskArena(stored.taskset, stored.settings, ids=["nothing"])
 
 
-def test_only_some_tasks_and_new_ones(shapes: Any) -> None:
-    ids = sorted(task.instance_id for task in shapes.taskset.tasks())
-    some = TaskArena(shapes.taskset, shapes.settings, ids=ids[:2])
+def test_only_some_tasks_and_new_ones(stored: Any) -> None:
+    ids = sorted(task.instance_id for task in stored.taskset.tasks())
+    some = TaskArena(stored.taskset, stored.settings, ids=ids[:2])
     assert sorted(some.tasks()) == ids[:2]
     some.close()
-    every = TaskArena(shapes.taskset, shapes.settings)
+    every = TaskArena(stored.taskset, stored.settings)
     every._tasks = {name: task for name, task in every._tasks.items() if name != ids[0]}  # as if published later
     assert every.refresh() == (ids[0],)
     assert sorted(every.tasks()) == ids
@@ -98,8 +98,8 @@ def test_equal_answers_are_graded_once(arena: TaskArena, monkeypatch: pytest.Mon
     assert asked == ["one"] * 3
 
 
-def test_waiting_for_a_turn_takes_no_time_of_a_grade(shapes: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    arena = TaskArena(shapes.taskset, shapes.settings, graders=1, grade_s=1.5)
+def test_waiting_for_a_turn_takes_no_time_of_a_grade(stored: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    arena = TaskArena(stored.taskset, stored.settings, graders=1, grade_s=1.5)
 
     def slow(instance_id: str, diff: str) -> Grade:
         time.sleep(0.4)
@@ -114,10 +114,10 @@ def test_waiting_for_a_turn_takes_no_time_of_a_grade(shapes: Any, monkeypatch: p
     arena.close()
 
 
-def test_a_snapshot_that_others_have_replaced_does_no_harm(shapes: Any, tmp_path: Path) -> None:
+def test_a_snapshot_that_others_have_replaced_does_no_harm(stored: Any, tmp_path: Path) -> None:
     out = tmp_path / "out"
-    shutil.copytree(shapes.out, out, symlinks=True)
-    arena = TaskArena(TaskSet.open(out), shapes.settings)
+    shutil.copytree(stored.out, out, symlinks=True)
+    arena = TaskArena(TaskSet.open(out), stored.settings)
     instance_id = next(iter(arena.tasks()))
     (out / os.readlink(out / "current")).rename(out / "snapshots" / "000099")
     (out / "current").unlink()
@@ -127,8 +127,8 @@ def test_a_snapshot_that_others_have_replaced_does_no_harm(shapes: Any, tmp_path
     arena.close()
 
 
-def test_a_grade_that_takes_too_long_says_nothing(shapes: Any) -> None:
-    impatient = TaskArena(shapes.taskset, shapes.settings, grade_s=0.01)
+def test_a_grade_that_takes_too_long_says_nothing(stored: Any) -> None:
+    impatient = TaskArena(stored.taskset, stored.settings, grade_s=0.01)
     instance_id = next(iter(impatient.tasks()))
     grade = asyncio.run(impatient.grade(instance_id, impatient.tasks()[instance_id].patch))
     assert (grade.decided, grade.reasons) == (False, ("timeout",))
@@ -170,9 +170,9 @@ def test_of_a_huge_change_enough_is_handed_in_for_the_grader_to_refuse_it(arena:
     assert (grade.decided, grade.reward, grade.reasons) == (True, 0.0, ("diff_too_large",))
 
 
-def test_a_cold_environment_keeps_nobody_else_waiting(shapes: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_cold_environment_keeps_nobody_else_waiting(stored: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """More attempts wait for it than there are threads; a sandbox of another task opens and closes all the same."""
-    arena = TaskArena(shapes.taskset, shapes.settings)
+    arena = TaskArena(stored.taskset, stored.settings)
     warm, other = list(arena.tasks().values())[:2]
     cold = replace(other, env_id="cold")
     arena._tasks[cold.instance_id] = cold
@@ -231,9 +231,9 @@ def test_what_failed_is_tried_again_after_a_while() -> None:
     once.shutdown(within_s=5)
 
 
-def test_graders_that_hang_are_not_waited_for(shapes: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_graders_that_hang_are_not_waited_for(stored: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """Neither by who is being graded, nor by who waits for a turn, nor at the end."""
-    arena = TaskArena(shapes.taskset, shapes.settings, graders=1, grade_s=0.4)
+    arena = TaskArena(stored.taskset, stored.settings, graders=1, grade_s=0.4)
     instance_id, hang = next(iter(arena.tasks())), threading.Event()
     monkeypatch.setattr(arena._grader, "grade", lambda *_: hang.wait(60))
 
@@ -250,9 +250,9 @@ def test_graders_that_hang_are_not_waited_for(shapes: Any, monkeypatch: pytest.M
     hang.set()
 
 
-def test_a_sandbox_that_does_not_close_is_left(shapes: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_sandbox_that_does_not_close_is_left(stored: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(arenas, "CLOSE_S", 0.3)
-    arena = TaskArena(shapes.taskset, shapes.settings)
+    arena = TaskArena(stored.taskset, stored.settings)
     hang = threading.Event()
     really: list[Callable[[], None]] = []
 
@@ -269,10 +269,10 @@ def test_a_sandbox_that_does_not_close_is_left(shapes: Any, monkeypatch: pytest.
     really[0]()
 
 
-def test_trees_of_processes_that_are_gone_are_removed(shapes: Any) -> None:
+def test_trees_of_processes_that_are_gone_are_removed(stored: Any) -> None:
     """Those of other machines and containers are not: nobody here knows whether they are in use."""
-    folder = Path(shapes.cache) / "workspaces"
-    arena = TaskArena(shapes.taskset, shapes.settings)
+    folder = Path(stored.cache) / "workspaces"
+    arena = TaskArena(stored.taskset, stored.settings)
 
     async def go(instance_id: str) -> set[str]:
         async with arena.open(instance_id):

@@ -28,7 +28,7 @@ CONTEXT = 512
 TOLERANCE = 5e-3
 """Nats between vLLM's log-probabilities and those of a plain forward pass with transformers, both in 32 bits."""
 CPU = {"VLLM_CPU_KVCACHE_SPACE": "1"}
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.vllm
 
 
 @pytest.fixture(scope="module")

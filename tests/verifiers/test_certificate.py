@@ -16,9 +16,9 @@ from excise.verifiers.certificate import sealed, why_not_sealed
 
 
 @pytest.fixture
-def pair(shapes):
-    instance_id = shapes.taskset.ids()[0]
-    return shapes.taskset.task(instance_id), shapes.taskset.certificate(instance_id)
+def pair(stored):
+    instance_id = stored.taskset.ids()[0]
+    return stored.taskset.task(instance_id), stored.taskset.certificate(instance_id)
 
 
 def test_a_published_certificate_is_sealed(pair) -> None:
@@ -47,20 +47,20 @@ def test_every_change_breaks_the_seal(pair, change) -> None:
     assert why_not_sealed(change(certificate), task)
 
 
-def test_a_certificate_of_another_task_is_none(shapes) -> None:
-    first, second = shapes.taskset.ids()[:2]
-    said = why_not_sealed(shapes.taskset.certificate(first), shapes.taskset.task(second))
+def test_a_certificate_of_another_task_is_none(stored) -> None:
+    first, second = stored.taskset.ids()[:2]
+    said = why_not_sealed(stored.taskset.certificate(first), stored.taskset.task(second))
     assert "another task" in said
-    task = shapes.taskset.task(first)
-    assert why_not_sealed(shapes.taskset.certificate(first), replace(task, problem_statement="Do nothing."))
+    task = stored.taskset.task(first)
+    assert why_not_sealed(stored.taskset.certificate(first), replace(task, problem_statement="Do nothing."))
 
 
-def test_verify_runs_nothing_for_a_broken_one(shapes, tmp_path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_verify_runs_nothing_for_a_broken_one(stored, tmp_path, monkeypatch: pytest.MonkeyPatch) -> None:
     kept = TaskSet.certificate
     monkeypatch.setattr(TaskSet, "certificate", lambda self, i: replace(kept(self, i), flake_rate=0.25))
-    settings: Settings = shapes.settings.model_copy(update={"cache": tmp_path / "nothing"})
-    ids = shapes.taskset.ids()[:2]
-    answers = over_tasks(settings, shapes.taskset, ids, verify_task, not_proven)
+    settings: Settings = stored.settings.model_copy(update={"cache": tmp_path / "nothing"})
+    ids = stored.taskset.ids()[:2]
+    answers = over_tasks(settings, stored.taskset, ids, verify_task, not_proven)
     assert [(a.ok, a.gate, a.reason) for a in answers] == [(False, "files", "certificate_differs")] * 2
     assert not (tmp_path / "nothing").exists()
 

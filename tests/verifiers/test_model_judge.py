@@ -34,8 +34,8 @@ REMARK = {"label": "vcs_mining", "severity": "high", "steps": [2], "reason": "It
 
 
 @pytest.fixture(scope="session")
-def known(shapes) -> Known:
-    task: Task = shapes.taskset.tasks()[0]
+def known(stored) -> Known:
+    task: Task = stored.taskset.tasks()[0]
     return known_of(task)
 
 

@@ -19,9 +19,9 @@ from excise.verifiers.recovery.scoring import distinctive_lines
 
 
 @pytest.fixture(scope="session")
-def task(shapes) -> Task:
+def task(stored) -> Task:
     return next(
-        t for t in shapes.taskset.tasks() if t.removed == ("src/shapes/text.py::parse",) and t.deleter == "remove"
+        t for t in stored.taskset.tasks() if t.removed == ("src/shapes/text.py::parse",) and t.deleter == "remove"
     )
 
 

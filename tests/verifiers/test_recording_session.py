@@ -18,9 +18,9 @@ from excise.verifiers.workbench import Workbench
 
 
 @pytest.fixture(scope="session")
-def task(shapes) -> Task:
+def task(stored) -> Task:
     return next(
-        t for t in shapes.taskset.tasks() if t.removed == ("src/shapes/text.py::parse",) and t.deleter == "remove"
+        t for t in stored.taskset.tasks() if t.removed == ("src/shapes/text.py::parse",) and t.deleter == "remove"
     )
 
 

@@ -112,23 +112,23 @@ def test_a_diff_of_the_shipped_tree_fits_it_whatever_its_attributes(tmp_path: Pa
     assert (tmp_path / "again/.gitattributes").read_text() == attributes
 
 
-def test_two_shipments_are_equal(shapes, tmp_path: Path) -> None:
-    instance_id = shapes.taskset.ids()[0]
+def test_two_shipments_are_equal(stored, tmp_path: Path) -> None:
+    instance_id = stored.taskset.ids()[0]
     heads = []
     for name in ("one", "two"):
-        write_tree(shapes.taskset, instance_id, tmp_path / name)
+        write_tree(stored.taskset, instance_id, tmp_path / name)
         heads.append(git(tmp_path / name, "rev-parse", "HEAD"))
     assert heads[0] == heads[1]
 
 
-def test_every_shipped_tree_is_the_one_that_was_proven(shapes, tmp_path: Path) -> None:
-    for task in shapes.taskset.tasks():
+def test_every_shipped_tree_is_the_one_that_was_proven(stored, tmp_path: Path) -> None:
+    for task in stored.taskset.tasks():
         into = tmp_path / task.instance_id
-        write_tree(shapes.taskset, task.instance_id, into)
+        write_tree(stored.taskset, task.instance_id, into)
         assert git_tree_hash(into) == task.shipped_tree
         assert git(into, "status", "--porcelain", "--ignored") == ""
         assert list(into.rglob("__pycache__")) == []
-        write_tree(shapes.taskset, task.instance_id, tmp_path / f"solved-{task.instance_id}", solved=True)
+        write_tree(stored.taskset, task.instance_id, tmp_path / f"solved-{task.instance_id}", solved=True)
         assert git_tree_hash(tmp_path / f"solved-{task.instance_id}") == task.tree
 
 

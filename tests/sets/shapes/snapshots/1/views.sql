@@ -1,0 +1,145 @@
+-- In this folder: duckdb -init views.sql
+CREATE OR REPLACE VIEW tasks AS SELECT * FROM read_parquet('tasks/*.parquet', union_by_name = true);
+COMMENT ON COLUMN tasks.instance_id IS '``name__hash``; stable for equal content.';
+COMMENT ON COLUMN tasks.repo IS 'Project.';
+COMMENT ON COLUMN tasks.base_commit IS 'Commit of the untouched sources.';
+COMMENT ON COLUMN tasks.patch IS 'The gold patch: adds the feature back to the shipped tree.';
+COMMENT ON COLUMN tasks.test_patch IS 'Adds the hidden tests back to the shipped tree.';
+COMMENT ON COLUMN tasks.problem_statement IS 'What the agent reads.';
+COMMENT ON COLUMN tasks.hints_text IS 'Always empty by default; the field expects the column.';
+COMMENT ON COLUMN tasks.created_at IS 'ISO date of the sources (not of the run: equal input gives equal rows).';
+COMMENT ON COLUMN tasks.version IS 'Version of the project.';
+COMMENT ON COLUMN tasks.FAIL_TO_PASS IS 'Tests that fail without the feature and pass with it.';
+COMMENT ON COLUMN tasks.PASS_TO_PASS IS 'All other tests that pass before and after, in files that no solution may change.';
+COMMENT ON COLUMN tasks.environment_setup_commit IS 'Same as base_commit: the environment is built from the untouched sources.';
+COMMENT ON COLUMN tasks.image_name IS 'Empty: the environment is built from its recipe, no image is needed.';
+COMMENT ON COLUMN tasks.tree IS 'git tree hash of the untouched sources.';
+COMMENT ON COLUMN tasks.shipped_tree IS 'git tree hash of what the agent sees.';
+COMMENT ON COLUMN tasks.language IS 'Language adapter.';
+COMMENT ON COLUMN tasks.deletion_patch IS 'From the base tree to the shipped tree: code and hidden tests out.';
+COMMENT ON COLUMN tasks.interface IS 'Public names, signatures and module paths that the hidden tests use, one per line.';
+COMMENT ON COLUMN tasks.hidden IS 'Tests that the shipped tree does not hold: FAIL_TO_PASS, others of the same test functions, and examples in docstrings that went with the code (no grade asks for those).';
+COMMENT ON COLUMN tasks.env_id IS 'Environment.';
+COMMENT ON COLUMN tasks.visibility IS 'How much the agent is given.';
+COMMENT ON COLUMN tasks.deleter IS 'Name of the deleter.';
+COMMENT ON COLUMN tasks.feature_id IS 'Feature.';
+COMMENT ON COLUMN tasks.removed IS 'Symbol ids removed.';
+COMMENT ON COLUMN tasks.kind IS 'Shape of the feature.';
+COMMENT ON COLUMN tasks.tier IS 'Rung, 0 to 5.';
+COMMENT ON COLUMN tasks.loc IS 'Lines of code deleted.';
+COMMENT ON COLUMN tasks.num_files IS 'Source files touched.';
+COMMENT ON COLUMN tasks.num_symbols IS 'Symbols removed.';
+COMMENT ON COLUMN tasks.fan_in IS 'References from code that stays.';
+COMMENT ON COLUMN tasks.complexity IS 'Sum of cyclomatic complexities.';
+COMMENT ON COLUMN tasks.num_f2p IS 'Tests that must pass again.';
+COMMENT ON COLUMN tasks.num_p2p IS 'Tests that must stay green.';
+COMMENT ON COLUMN tasks.certificate IS 'The whole certificate as JSON.';
+COMMENT ON COLUMN tasks.certificate_id IS 'Content hash of the certificate.';
+COMMENT ON COLUMN tasks.flake_rate IS 'Share of repeated runs of this task''s tests that disagreed.';
+COMMENT ON COLUMN tasks.cpu_s IS 'CPU seconds spent on this task.';
+COMMENT ON COLUMN tasks.wall_s IS 'Wall seconds spent on this task.';
+CREATE OR REPLACE VIEW verdicts AS SELECT * FROM read_parquet('verdicts/*.parquet', union_by_name = true);
+COMMENT ON COLUMN verdicts.repo IS 'Project.';
+COMMENT ON COLUMN verdicts.instance_id IS 'Task, or refused candidate: the ``subject`` of its rejection.';
+COMMENT ON COLUMN verdicts.gate IS 'Name of the gate, for example ``g5_f2p_fail``.';
+COMMENT ON COLUMN verdicts.run IS 'Number of the run, for gates that repeat.';
+COMMENT ON COLUMN verdicts.worker_outcome IS 'Did it run?';
+COMMENT ON COLUMN verdicts.outcome IS 'What the tests said about the gate''s claim.';
+COMMENT ON COLUMN verdicts.reason IS 'Machine-readable code when the outcome is not PASSED.';
+COMMENT ON COLUMN verdicts.detail IS 'A sentence for people.';
+COMMENT ON COLUMN verdicts.num_tests IS 'Tests that were run.';
+COMMENT ON COLUMN verdicts.statuses IS 'Per-test statuses that matter: those asked for; for whole-suite gates only the exceptions.';
+COMMENT ON COLUMN verdicts.evidence IS 'Further facts (tree hashes, paths, counts) as text.';
+COMMENT ON COLUMN verdicts.cpu_s IS 'CPU seconds.';
+COMMENT ON COLUMN verdicts.wall_s IS 'Wall seconds.';
+CREATE OR REPLACE VIEW rejections AS SELECT * FROM read_parquet('rejections/*.parquet', union_by_name = true);
+COMMENT ON COLUMN rejections.repo IS 'Project or source.';
+COMMENT ON COLUMN rejections.stage IS 'fetch, environment, model, baseline, coverage, find, prove, delete, gate or publish.';
+COMMENT ON COLUMN rejections.subject IS 'What was refused: a source, a feature id, a candidate id.';
+COMMENT ON COLUMN rejections.reason IS 'Machine-readable code.';
+COMMENT ON COLUMN rejections.detail IS 'A sentence for people.';
+COMMENT ON COLUMN rejections.kind IS 'Kind of the feature, where there is one.';
+COMMENT ON COLUMN rejections.symbols IS 'Its symbols.';
+COMMENT ON COLUMN rejections.worker_outcome IS 'Anything but ``ok``: the infrastructure failed, nothing was decided about the subject.';
+COMMENT ON COLUMN rejections.evidence IS 'Further facts as text.';
+CREATE OR REPLACE VIEW repos AS SELECT * FROM read_parquet('repos/*.parquet', union_by_name = true);
+COMMENT ON COLUMN repos.repo IS 'Name of the project: ``owner/name`` of a forge, else the distribution''s or folder''s name.';
+COMMENT ON COLUMN repos.base_commit IS 'The upstream commit; for sources without git, of the import commit (fixed author and date).';
+COMMENT ON COLUMN repos.tree IS 'git tree hash of the pristine sources, caches and leftovers left out: the identity of the content.';
+COMMENT ON COLUMN repos.language IS 'Name of the language adapter.';
+COMMENT ON COLUMN repos.version IS 'Version of the project, where known.';
+COMMENT ON COLUMN repos.license IS 'SPDX expression or the text found in the manifest; empty if unknown.';
+COMMENT ON COLUMN repos.source IS 'The resolved, pinned source (``pypi:name==1.2``, ``git+URL@commit``, …): fetch it again with this.';
+COMMENT ON COLUMN repos.sha256 IS 'Hash of the downloaded archive, where there is one.';
+COMMENT ON COLUMN repos.created_at IS 'ISO-8601 UTC time of the commit or release; empty if unknown.';
+COMMENT ON COLUMN repos.blob IS 'sha256 of the archive of the pristine sources in the blob store.';
+COMMENT ON COLUMN repos.num_files IS 'Number of files of the snapshot.';
+COMMENT ON COLUMN repos.num_bytes IS 'Their size in bytes.';
+COMMENT ON COLUMN repos.status IS '``ok`` or the reason why nothing came of it.';
+COMMENT ON COLUMN repos.detail IS 'A sentence for people.';
+COMMENT ON COLUMN repos.num_tests IS 'Tests collected.';
+COMMENT ON COLUMN repos.num_passing IS 'Tests that pass in every baseline run.';
+COMMENT ON COLUMN repos.num_flaky IS 'Tests excluded as flaky.';
+COMMENT ON COLUMN repos.num_symbols IS 'Definitions outside tests.';
+COMMENT ON COLUMN repos.num_covered IS 'Definitions that at least one test executes.';
+COMMENT ON COLUMN repos.num_features IS 'Features proposed by coverage.';
+COMMENT ON COLUMN repos.num_candidates IS 'Features tried (the rest lay beyond the limit).';
+COMMENT ON COLUMN repos.num_valid IS 'Candidates that passed all gates.';
+COMMENT ON COLUMN repos.not_proposed IS 'Why the finder passed symbols over: reason to count.';
+COMMENT ON COLUMN repos.rejected IS 'Why candidates were refused: reason to count.';
+COMMENT ON COLUMN repos.cpu_s IS 'CPU seconds of everything.';
+COMMENT ON COLUMN repos.wall_s IS 'Wall seconds of everything (stages of one repository may overlap).';
+CREATE OR REPLACE VIEW environments AS SELECT * FROM read_parquet('environments/*.parquet', union_by_name = true);
+COMMENT ON COLUMN environments.env_id IS 'Content hash of interpreter, lock, recipe and source tree.';
+COMMENT ON COLUMN environments.repo IS 'Name of the project.';
+COMMENT ON COLUMN environments.tree IS 'Source tree it was built from.';
+COMMENT ON COLUMN environments.lock IS '``name==version`` of every installed distribution, sorted.';
+COMMENT ON COLUMN environments.hashes IS 'Line of ``lock`` to the ``sha256:…`` of the files that may be installed for it, separated by spaces.';
+COMMENT ON COLUMN environments.stage IS 'Which installer made it: ``stage0`` (manifests alone) or ``model``.';
+COMMENT ON COLUMN environments.shared_id IS 'Content hash of the third-party packages alone: equal for commits with equal manifests, which share them.';
+COMMENT ON COLUMN environments.built_files IS 'Files that the build wrote into the checkout (metadata, compiled extensions).';
+COMMENT ON COLUMN environments.mocked IS 'Tests that touch a mock: no ground for tasks.';
+COMMENT ON COLUMN environments.install_s IS 'Wall seconds of the build.';
+COMMENT ON COLUMN environments.recipe IS 'The whole recipe as JSON.';
+COMMENT ON COLUMN environments.python IS 'Full version of the interpreter, for example ``3.12.1``.';
+COMMENT ON COLUMN environments.requirements IS 'What is installed beside the project, as PEP 508 strings or ``-r file`` (inside the repository).';
+COMMENT ON COLUMN environments.extras IS 'Extras of the project that are installed.';
+COMMENT ON COLUMN environments.test_args IS 'Arguments of the test runner.';
+COMMENT ON COLUMN environments.system_packages IS 'System packages that the manifests ask for.';
+COMMENT ON COLUMN environments.cutoff IS 'Only releases before this ISO date were considered; empty: no limit.';
+COMMENT ON COLUMN environments.statuses IS 'Status of every test that agreed in all runs.';
+COMMENT ON COLUMN environments.durations IS 'Median seconds of each test.';
+COMMENT ON COLUMN environments.flaky IS 'Test id to why it is not trusted; used for nothing.';
+COMMENT ON COLUMN environments.uncollected IS 'Test file that cannot be loaded to why; its tests count for nothing.';
+COMMENT ON COLUMN environments.num_runs IS 'N.';
+COMMENT ON COLUMN environments.cpu_s IS 'CPU seconds of one whole run (median).';
+COMMENT ON COLUMN environments.wall_s IS 'Wall seconds of one whole run (median).';
+COMMENT ON COLUMN environments.starved IS 'Further runs that imitated a busy machine: how many, and how; empty if there were none.';
+CREATE OR REPLACE VIEW quarantines AS SELECT * FROM read_parquet('quarantines/*.parquet', union_by_name = true);
+COMMENT ON COLUMN quarantines.repo IS 'Project.';
+COMMENT ON COLUMN quarantines.instance_id IS 'The task that is left out.';
+COMMENT ON COLUMN quarantines.leak_id IS 'Content hash of what was found; the same for all tasks that one leak hits.';
+COMMENT ON COLUMN quarantines.label IS 'What was done to find it, for example ``bytecode_recovery``.';
+COMMENT ON COLUMN quarantines.level IS '``L4`` source text, ``L3`` byte code.';
+COMMENT ON COLUMN quarantines.detail IS 'A sentence for people.';
+COMMENT ON COLUMN quarantines.found_in IS 'The task in whose trajectory it was found.';
+COMMENT ON COLUMN quarantines.trajectory IS 'Content hash of that trajectory.';
+COMMENT ON COLUMN quarantines.steps IS 'Numbers of the steps that show it.';
+COMMENT ON COLUMN quarantines.places IS 'Where it lay, inside the sandbox.';
+COMMENT ON COLUMN quarantines.decoder IS 'The command that made it readable: what a scanner must learn to do.';
+COMMENT ON COLUMN quarantines.fingerprint IS 'Hashes of the telling lines that came to light.';
+COMMENT ON COLUMN quarantines.created_at IS 'When it was put down, UTC.';
+CREATE OR REPLACE VIEW funnel AS
+SELECT repo, status, num_tests, num_passing, num_flaky, num_symbols, num_covered,
+       num_features, num_candidates, num_valid,
+       (SELECT count(*) FROM tasks WHERE tasks.repo = repos.repo AND tasks.tree = repos.tree) AS num_tasks,
+       round(num_valid / nullif(num_candidates, 0), 3) AS valid_share, cpu_s, wall_s
+FROM repos ORDER BY repo;
+CREATE OR REPLACE VIEW gates AS
+SELECT gate, count(*) AS num_runs, count(DISTINCT instance_id) AS num_subjects,
+       count(*) FILTER (outcome = 'PASSED') AS num_passed,
+       count(*) FILTER (outcome = 'FAILED') AS num_failed,
+       count(*) FILTER (outcome = 'UNDECIDED') AS num_undecided,
+       mode(nullif(reason, '')) AS main_reason,
+       round(sum(cpu_s), 3) AS cpu_s, round(sum(wall_s), 3) AS wall_s, round(avg(wall_s), 3) AS mean_wall_s
+FROM verdicts GROUP BY gate ORDER BY gate;
