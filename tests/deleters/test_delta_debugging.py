@@ -1,4 +1,4 @@
-"""Delta debugging finds the largest clean part."""
+"""Delta debugging finds a largest clean subset."""
 
 from __future__ import annotations
 

@@ -96,7 +96,7 @@ def test_executable_files(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("data", "reason"), [(b"\xff\n", "not_utf8"), (b"\0\n", "binary_file")])
-def test_what_a_text_patch_cannot_carry(data: bytes, reason: str) -> None:
+def test_content_that_a_text_patch_cannot_represent(data: bytes, reason: str) -> None:
     with pytest.raises(PatchError) as caught:
         unified({"a": data}, {"a": b""})
     assert caught.value.reason == reason
@@ -107,14 +107,14 @@ def test_what_a_text_patch_cannot_carry(data: bytes, reason: str) -> None:
     [{}, {"a": b"1\n2\n4\n"}, {"a": b"0\n1\n2\n3\n"}, {"a": b"1\n2\n3"}, {"a": b"1\n2\n3\n4\n"}],
     ids=["missing", "other line", "shifted", "no newline", "longer"],
 )
-def test_a_patch_that_does_not_fit_is_an_error(files: dict[str, bytes]) -> None:
+def test_a_patch_that_does_not_apply_is_an_error(files: dict[str, bytes]) -> None:
     patch = unified({"a": b"1\n2\n3\n"}, {"a": b"1\n3\n"})
     with pytest.raises(PatchError):
         apply_patch(files, patch)
 
 
 @pytest.mark.parametrize("patch", ["x", "x\n", "diff --git a/x b/y\n", "diff --git a/x b/x\nGIT binary patch\n"])
-def test_nonsense_is_an_error(patch: str) -> None:
+def test_malformed_patches_are_errors(patch: str) -> None:
     with pytest.raises(PatchError):
         apply_patch({"x": b""}, patch)
 

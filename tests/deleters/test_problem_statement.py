@@ -54,7 +54,7 @@ BOX, BOX_TESTS = "pkg/core.py::Box", ("tests/test_core.py::test_box",)
 DOCS = {"docs/use.md": "Numbers are halved by `halve(number, *, exact=False)`, which rounds towards zero.\n"}
 
 
-def take_out(codebase: PythonCodebase, symbol: str, tests: tuple[str, ...], deleter: str = "remove") -> Deletion:
+def delete_symbol(codebase: PythonCodebase, symbol: str, tests: tuple[str, ...], deleter: str = "remove") -> Deletion:
     feature = Feature(
         feature_id="f", kind=FeatureKind.FUNCTION, tier=1, entry=(symbol,), symbols=(symbol,), tests=tests
     )
@@ -69,17 +69,17 @@ def statement(
     **options: object,
 ) -> tuple[str, str]:
     codebase = PythonCodebase.from_texts(files)
-    deletion = take_out(codebase, symbol, tests, deleter)
+    deletion = delete_symbol(codebase, symbol, tests, deleter)
     return write_statement(codebase, deletion, REPO, tests, **options)  # type: ignore[arg-type]
 
 
-def judged(symbol: str, tests: tuple[str, ...], text: str) -> Verdict:
-    """What gate 10 says about a statement."""
+def gate_verdict(symbol: str, tests: tuple[str, ...], text: str) -> Verdict:
+    """The verdict of gate 10 on a statement."""
     codebase = PythonCodebase.from_texts(FILES)
     candidate = Candidate(
         trees=DeletionTrees(
             bench=SimpleNamespace(codebase=codebase),  # type: ignore[arg-type]
-            deletion=take_out(codebase, symbol, tests),
+            deletion=delete_symbol(codebase, symbol, tests),
         ),
         trusted=frozenset(tests),
         fail_to_pass=tests,
@@ -90,7 +90,7 @@ def judged(symbol: str, tests: tuple[str, ...], text: str) -> Verdict:
     return verdict
 
 
-def test_a_function_is_named_with_signature_place_docstring_and_callers() -> None:
+def test_a_function_has_signature_file_docstring_and_callers() -> None:
     text, interface = statement("pkg/core.py::halve", ("tests/test_core.py::test_halve",))
     assert text.startswith("# Bring back `halve`\n\npkg 1.2 used to offer")
     assert "### `pkg/core.py`" in text
@@ -102,7 +102,7 @@ def test_a_function_is_named_with_signature_place_docstring_and_callers() -> Non
     assert interface == "pkg/core.py: def halve(number, *, exact=False)"
 
 
-def test_the_code_is_not_in_it() -> None:
+def test_a_statement_does_not_contain_the_code() -> None:
     text, _ = statement("pkg/core.py::halve", ("tests/test_core.py::test_halve",))
     assert "secret_recipe" not in text
 
@@ -114,7 +114,7 @@ def test_a_class_comes_with_its_public_members_and_private_ones_that_tests_use()
     assert "def _shake(self)" in interface
 
 
-def test_a_stub_is_called_one() -> None:
+def test_the_title_says_that_code_is_a_stub() -> None:
     text, _ = statement("pkg/core.py::halve", ("tests/test_core.py::test_halve",), deleter="stub")
     assert text.startswith("# Implement `halve`")
 
@@ -195,11 +195,11 @@ def test_behaviour_says_what_kind_of_thing_it_is() -> None:
 @pytest.mark.parametrize(("symbol", "tests"), [(HALVE, HALVE_TESTS), (BOX, BOX_TESTS)])
 def test_every_level_passes_gate_10(visibility: Visibility, symbol: str, tests: tuple[str, ...]) -> None:
     text, _ = statement(symbol, tests, visibility=visibility, documents=DOCS)
-    assert judged(symbol, tests, text).outcome is Outcome.PASSED
+    assert gate_verdict(symbol, tests, text).outcome is Outcome.PASSED
 
 
 # ------------------------------------------------------------------------------------------- docs
-def test_docs_are_quoted_with_their_place() -> None:
+def test_docs_are_quoted_with_their_path() -> None:
     text, _ = statement(HALVE, HALVE_TESTS, documents=DOCS)
     assert (
         "## What the documentation says\n\nFrom `docs/use.md`:\n\n"
@@ -218,7 +218,7 @@ def test_docs_that_repeat_the_code_are_not_quoted() -> None:
 # ---------------------------------------------------------------------------------------- gate 10
 def test_gate_10_looks_at_members_of_classes() -> None:
     text, _ = statement(BOX, BOX_TESTS)
-    verdict = judged(BOX, BOX_TESTS, text.replace("_shake", "_other").replace("open", "close"))
+    verdict = gate_verdict(BOX, BOX_TESTS, text.replace("_shake", "_other").replace("open", "close"))
     assert verdict.reason == "statement_incomplete"
     assert "_shake" in verdict.detail
     assert "open" in verdict.detail
@@ -228,7 +228,7 @@ def test_gate_10_looks_at_members_of_classes() -> None:
 def test_gate_10_finds_quoted_code_of_members(mark: str) -> None:
     codebase = PythonCodebase.from_texts({**FILES, "pkg/core.py": LONG_BOX})
     tests = BOX_TESTS
-    deletion = take_out(codebase, BOX, tests)
+    deletion = delete_symbol(codebase, BOX, tests)
     text, _ = write_statement(codebase, deletion, REPO, tests)
     candidate = Candidate(
         trees=DeletionTrees(bench=SimpleNamespace(codebase=codebase), deletion=deletion),  # type: ignore[arg-type]

@@ -1,4 +1,4 @@
-"""Which paragraphs of a project's documentation are about a symbol."""
+"""Selection of the paragraphs of a project's documentation that are about a symbol."""
 
 from __future__ import annotations
 
@@ -115,7 +115,7 @@ def test_prose_around_code_is_kept() -> None:
     )
 
 
-def test_the_ends_of_sentences_that_code_tore_apart_are_left_out() -> None:
+def test_fragments_of_sentences_after_code_are_left_out() -> None:
     assert paragraphs("Call\n\n```\nhalve(4)\n```\n\nand see what becomes of the number.\n") == ()
 
 
@@ -125,7 +125,7 @@ def test_lines_of_the_deleted_code_are_not_quoted() -> None:
     assert found(text, "halve", deleted="def halve(number):\n    return   number // 2\n") == []
 
 
-def test_what_a_docstring_says_already_is_not_said_again() -> None:
+def test_paragraphs_that_repeat_a_docstring_are_left_out() -> None:
     codebase = PythonCodebase.from_texts(
         {"a.py": 'def f():\n    """Half of it, says\n    `f()`, or so I think.\n    """\n'}
     )
@@ -133,7 +133,7 @@ def test_what_a_docstring_says_already_is_not_said_again() -> None:
     assert quotes(documents, codebase, [codebase.symbols()["a.py::f"]], []) == []
 
 
-def test_quotes_are_few_and_prefer_what_no_other_names() -> None:
+def test_quotes_are_few_and_prefer_symbols_not_yet_named() -> None:
     about = [f"Number {n} of the things that `halve` does for us." for n in range(9)]
     text = "\n\n".join([*about, "And the `Box` is made for all of them.", "x" * 2000])
     chosen = found(text, "halve", "Box")

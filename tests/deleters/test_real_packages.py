@@ -1,4 +1,4 @@
-"""The deleters on the source of installed packages: whatever they accept is exact and parses."""
+"""The deleters on the source of installed packages: every deletion that they accept is exact and parses."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ EXPECTED_REFUSALS = {
     "one_statement",
 }
 LEAST_ACCEPTED = {"remove": 0.5, "stub": 0.5, "expression": 0.12, "line": 0.08}
-"""Share of the definitions that each deleter has something to do with."""
+"""Least share of the sampled definitions that each deleter must accept."""
 
 
 @cache
@@ -93,7 +93,7 @@ def test_every_accepted_deletion_is_exact(deleter: Deleter, package: str, tmp_pa
 
 
 def check_file(deleter: Deleter, before: bytes, after: bytes | None, what: str) -> None:
-    """The result compiles, and every line stood there before, in that order, or is a shortened or empty one."""
+    """Assert that the result compiles, and that its lines are lines of the original, in order, maybe shortened."""
     assert after is not None
     compile(after, what, "exec", dont_inherit=True)
     lines = before.split(b"\n")
@@ -109,7 +109,7 @@ def check_file(deleter: Deleter, before: bytes, after: bytes | None, what: str) 
 
 
 def is_shortened(line: bytes, before: bytes) -> bool:
-    """All words of the line occur in this order: elements of a list were taken out."""
+    """Whether the line results from another one by removing elements of a list: its words are in the same order."""
     position = 0
     for word in line.split():
         position = before.find(word.rstrip(b",)]}"), position)

@@ -67,7 +67,7 @@ F = "def f():\n    return 1\n"
         (f"__all__ = [\n    'e', 'f',\n    'g',\n]\n{F}x = 1\n", "__all__ = [\n    'e',\n    'g',\n]\nx = 1\n"),
     ],
 )  # fmt: skip
-def test_what_is_left(before: str, expected: str) -> None:
+def test_remaining_text(before: str, expected: str) -> None:
     files = {"m.py": before}
     assert after(files, delete(files, "m.py::f"))["m.py"] == expected
 
@@ -193,7 +193,7 @@ def test_node_ids() -> None:
     assert parse_node_id("a.txt") == ("a.txt", ())
 
 
-def test_inherited_tests_go_from_their_base() -> None:
+def test_inherited_tests_are_removed_from_their_base() -> None:
     files = {
         "m.py": F + "x = 1\n",
         "tests/base.py": (
@@ -208,7 +208,7 @@ def test_inherited_tests_go_from_their_base() -> None:
     assert deletion.hidden == ("tests/test_m.py::TestF::test_f",)
 
 
-def test_a_test_that_others_inherit_too_goes_from_one_class_alone() -> None:
+def test_a_test_that_others_inherit_is_hidden_in_one_class() -> None:
     mixin = "class Mixin:\n    def test_a(self):\n        self.make()\n\n    def test_b(self):\n        pass\n\n\n"
     files = {
         "m.py": F + "def g():\n    return 2\n",

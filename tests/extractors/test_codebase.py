@@ -1,4 +1,4 @@
-"""Names across files, the call graph, tests and lines."""
+"""Name resolution across files, the reference graph, and the lookup of test files and lines."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which test runs which symbol: each test on its own, imports apart."""
+"""Coverage maps: each test is measured on its own, and imports separately."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ MEMO = {f"{SQUARES}test_diagonal", f"{SQUARES}test_corner_distance", f"{SQUARES}
 DIAGONAL = "src/shapes/squares.py::diagonal"
 
 
-def runners(coverage: CoverageMap, symbol: str) -> set[str]:
+def tests_of(coverage: CoverageMap, symbol: str) -> set[str]:
     return {coverage.tests[n] for n in coverage.by_symbol.get(symbol, ())}
 
 
-def mapped(bench: Workbench, *, ids=None, **options) -> tuple[CoverageMap, dict[str, Status]]:
+def map_tests(bench: Workbench, *, ids=None, **options) -> tuple[CoverageMap, dict[str, Status]]:
     with bench.open({}) as session:
         request = CoverageRequest(env_id="env", timeout_s=120.0, ids=ids, **options)
         return bench.language.map_coverage(session, bench.recipe, bench.codebase, request)
@@ -27,26 +27,26 @@ def mapped(bench: Workbench, *, ids=None, **options) -> tuple[CoverageMap, dict[
 
 def test_the_map_of_shapes(prepared) -> None:
     coverage = prepared.coverage
-    assert runners(coverage, DIAGONAL) == MEMO, "a memoised function is seen by all its tests"
-    assert runners(coverage, "src/shapes/walk.py::spiral") == {
+    assert tests_of(coverage, DIAGONAL) == MEMO, "a memoised function is seen by all its tests"
+    assert tests_of(coverage, "src/shapes/walk.py::spiral") == {
         f"tests/test_walk.py::{name}" for name in ("test_start", "test_first_turn", "test_no_field_twice")
     }
-    assert runners(coverage, "src/shapes/round.py::_disc") == runners(coverage, "src/shapes/round.py::ring_area")
-    assert runners(coverage, "src/shapes/base.py::registered") >= {
+    assert tests_of(coverage, "src/shapes/round.py::_disc") == tests_of(coverage, "src/shapes/round.py::ring_area")
+    assert tests_of(coverage, "src/shapes/base.py::registered") >= {
         "src/shapes/base.py::shapes.base.registered", "tests/test_base.py::test_lookup_unknown"
     }  # fmt: skip
-    assert runners(coverage, "src/shapes/base.py::Shape.area") == set()
+    assert tests_of(coverage, "src/shapes/base.py::Shape.area") == set()
     assert not any(symbol.startswith("tests/") for symbol in coverage.by_symbol)
 
 
-def test_what_importing_runs_is_kept_apart(prepared) -> None:
+def test_lines_run_by_imports_are_separate(prepared) -> None:
     at_import = set(prepared.coverage.at_import)
     assert at_import >= {
         "src/shapes/base.py::register", "src/shapes/tables.py::make_table", "src/shapes/round.py::Circle.area",
         "src/shapes/round.py::Circle.__init__",
     }  # fmt: skip
     assert not at_import & {DIAGONAL, "src/shapes/text.py::parse", "src/shapes/walk.py::spiral"}
-    assert runners(prepared.coverage, "src/shapes/tables.py::make_table") == {"tests/test_tables.py::test_make_table"}
+    assert tests_of(prepared.coverage, "src/shapes/tables.py::make_table") == {"tests/test_tables.py::test_make_table"}
 
 
 def test_tests_that_depend_on_others_are_unstable(prepared) -> None:
@@ -54,21 +54,21 @@ def test_tests_that_depend_on_others_are_unstable(prepared) -> None:
 
 
 def test_without_forks_memoised_functions_hide(bench: Workbench) -> None:
-    together, _ = mapped(bench, ids=sorted(MEMO), fork=False)
-    assert len(runners(together, DIAGONAL)) == 1
-    apart, alone = mapped(bench, ids=sorted(MEMO))
-    assert runners(apart, DIAGONAL) == MEMO
+    together, _ = map_tests(bench, ids=sorted(MEMO), fork=False)
+    assert len(tests_of(together, DIAGONAL)) == 1
+    apart, alone = map_tests(bench, ids=sorted(MEMO))
+    assert tests_of(apart, DIAGONAL) == MEMO
     assert set(alone.values()) == {Status.PASSED}
 
 
-def test_long_tests_are_measured_alike(bench: Workbench) -> None:
+def test_slow_tests_have_the_same_coverage(bench: Workbench) -> None:
     ids = sorted(MEMO)
-    usual, _ = mapped(bench, ids=ids)
-    slow, _ = mapped(bench, ids=ids, slow=ids)
-    assert {s: runners(usual, s) for s in usual.by_symbol} == {s: runners(slow, s) for s in slow.by_symbol}
+    usual, _ = map_tests(bench, ids=ids)
+    slow, _ = map_tests(bench, ids=ids, slow=ids)
+    assert {s: tests_of(usual, s) for s in usual.by_symbol} == {s: tests_of(slow, s) for s in slow.by_symbol}
 
 
-def test_tests_that_hang_crash_or_fork_cost_only_themselves(vary) -> None:
+def test_tests_that_hang_crash_or_fork_fail_alone(vary) -> None:
     bench = vary(
         {
             "tests/test_odd.py": (
@@ -82,11 +82,11 @@ def test_tests_that_hang_crash_or_fork_cost_only_themselves(vary) -> None:
         }
     )
     names = ("test_sleeps", "test_dies", "test_forks", "test_good")
-    coverage, alone = mapped(bench, ids=[f"tests/test_odd.py::{name}" for name in names], test_timeout_s=1.0)
+    coverage, alone = map_tests(bench, ids=[f"tests/test_odd.py::{name}" for name in names], test_timeout_s=1.0)
     assert {t.rpartition("::")[2]: str(s) for t, s in alone.items()} == {
         "test_sleeps": "FAILED", "test_forks": "PASSED", "test_good": "PASSED"
     }  # fmt: skip
-    assert {t.rpartition("::")[2] for t in runners(coverage, "src/shapes/walk.py::spiral")} == {
+    assert {t.rpartition("::")[2] for t in tests_of(coverage, "src/shapes/walk.py::spiral")} == {
         "test_sleeps", "test_forks", "test_good"
     }  # fmt: skip
 

@@ -1,4 +1,4 @@
-"""Features from coverage: what is proposed, what is passed over and why, and that the answer is always the same."""
+"""Features from coverage: proposals, reasons for passing symbols over, determinism."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def test_functions_methods_classes_and_modules_are_features() -> None:
     assert found.num_covered == 4
 
 
-def test_helpers_that_nothing_else_needs_go_along() -> None:
+def test_private_helpers_belong_to_the_feature() -> None:
     texts = {
         "m.py": function("_helper")
         + function("_shared")
@@ -96,13 +96,13 @@ def test_helpers_in_other_files_make_it_cross_file() -> None:
     assert feature.tier == 5
 
 
-def test_what_one_group_of_tests_has_to_itself_is_one_feature() -> None:
+def test_symbols_of_one_group_of_tests_are_one_feature() -> None:
     texts = {"m.py": function("one") + function("two") + function("wide")}
     hits = {"m.py::one": "0", "m.py::two": "2", "m.py::wide": "0 1"}
     assert named(find(texts, hits))["multi one two"].tests == ("tests/test_a.py::test_0", "tests/test_a.py::test_2")
 
 
-def test_a_function_and_what_it_calls_are_one_feature() -> None:
+def test_a_function_and_its_callees_are_one_feature() -> None:
     texts = {"m.py": function("outer", "inner"), "n.py": ""}
     texts["m.py"] += function("inner")
     hits = {"m.py::outer": "0 1", "m.py::inner": "0 1"}
@@ -128,7 +128,7 @@ def test_reasons_for_passing_over() -> None:
     assert entries <= {"m.py::fine", "m.py::C"}
 
 
-def test_tests_that_are_not_trusted_count_for_nothing() -> None:
+def test_untrusted_tests_are_ignored() -> None:
     texts = {"m.py": function("shaky") + function("fine")}
     found = find(texts, {"m.py::shaky": "0", "m.py::fine": "0 2"}, untrusted=("0",))
     assert named(found)["function fine"].tests == ("tests/test_a.py::test_2",)
@@ -160,7 +160,7 @@ def test_the_order_mixes_kinds_and_depends_on_the_seed_alone() -> None:
     assert all(feature.kind in FeatureKind for feature in first)
 
 
-def test_code_that_stands_in_the_repository_twice_is_no_task() -> None:
+def test_code_with_a_copy_in_the_repository_is_no_feature() -> None:
     body = "".join(f"    total_{number} = sum(range({number}, {number} + 10))\n" for number in range(4))
     texts = {
         "m.py": f"def one():\n{body}\n\ndef fine():\n{body.replace('sum', 'max')}",
@@ -172,7 +172,7 @@ def test_code_that_stands_in_the_repository_twice_is_no_task() -> None:
     assert "function one" not in named(found)
 
 
-def test_small_functions_are_features_where_they_are_asked_for() -> None:
+def test_small_functions_are_features_if_requested() -> None:
     texts = {"m.py": "def tiny():\n    return 1\n\n\n" + function("alone")}
     hits = {"m.py::tiny": "0", "m.py::alone": "1"}
     assert "function tiny" not in named(find(texts, hits))

@@ -1,4 +1,4 @@
-"""Reports are read whatever is in them; tests that misbehave cost only themselves."""
+"""Any report can be read, and tests that hang or kill their process fail alone."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def test_a_missing_test_is_missing_not_passed() -> None:
 
 
 @pytest.mark.parametrize(("code", "finished"), [(0, True), (1, True), (5, True), (2, False), (3, False), (4, False)])
-def test_a_run_that_pytest_gave_up_is_not_finished(code: int, finished: bool) -> None:
+def test_a_run_that_pytest_aborted_is_not_finished(code: int, finished: bool) -> None:
     assert to_test_run(completed(), iter([line("a", "PASSED"), {"t": "end", "exit": code}]), None).finished is finished
 
 
@@ -48,7 +48,7 @@ def test_a_test_that_reports_twice_counts_by_its_worse_status() -> None:
     ("rc", "worker", "expected"),
     [(0, Worker.OK, Worker.OK), (-9, Worker.OK, Worker.KILLED), (-9, Worker.TIMEOUT, Worker.TIMEOUT)],
 )
-def test_what_became_of_the_worker(rc: int, worker: Worker, expected: Worker) -> None:
+def test_worker_outcomes(rc: int, worker: Worker, expected: Worker) -> None:
     assert to_test_run(completed(rc, worker), iter([]), None).worker is expected
 
 
@@ -64,7 +64,7 @@ def test_a_forged_report_is_no_crash() -> None:
     assert (run.finished, run.cpu_s) == (False, 0.5)
 
 
-def test_reading_stops_at_what_is_no_line(tmp_path: Path) -> None:
+def test_reading_stops_at_a_broken_line(tmp_path: Path) -> None:
     report = tmp_path / "report"
     good = b'{"t": "test", "id": "a"}\n'
     for rest in (b'{"t": "te', b"not json\n", b"\xff\xfe\n", b'"' + b"x" * (17 << 20) + b'"\n'):
@@ -104,7 +104,7 @@ def passing(run: TestRun) -> set[str]:
     return {r.test_id.rpartition("::")[2] for r in run.results if r.status is Status.PASSED}
 
 
-def test_tests_that_hang_or_die_cost_only_themselves(vary) -> None:
+def test_tests_that_hang_or_die_fail_alone(vary) -> None:
     run = hostile(vary, "hangs").run({}, shuffle_seed=3)
     assert failures(run) == {
         "test_sleeps_for_ever": "Failed: ran for more than 1 s",
@@ -117,7 +117,7 @@ def test_tests_that_hang_or_die_cost_only_themselves(vary) -> None:
     assert len(passing(run)) == 14
 
 
-def test_an_alarm_that_rings_again_loses_no_result(vary) -> None:
+def test_a_repeated_timeout_loses_no_result(vary) -> None:
     files = {
         "tests/conftest.py": "import time\n\ndef pytest_runtest_logreport(report): time.sleep(1.2 * report.failed)\n",
         "tests/test_slow.py": "import time\n\ndef test_hangs():\n    time.sleep(60)\n\ndef test_goes_on():\n    pass\n",
@@ -159,7 +159,7 @@ def test_nothing_escapes(vary, seed: int | None) -> None:
     assert len(passing(run)) == 14
 
 
-def test_exactly_the_asked_for_tests_run(bench: Workbench) -> None:
+def test_exactly_the_requested_tests_run(bench: Workbench) -> None:
     ids = ["tests/test_walk.py::test_start", "tests/test_round.py::test_ring[1-1-0]", "tests/gone.py::test_x"]
     run = bench.run({}, ids=ids)
     assert {t: str(s) for t, s in run.statuses().items()} == dict(

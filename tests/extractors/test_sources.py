@@ -1,4 +1,4 @@
-"""Folders, archives and sdists as sources; an own package index served from files."""
+"""Folders, archives and source distributions, the latter from a package index in files."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def write(root: Path, files: dict[str, str]) -> Path:
 
 @pytest.mark.parametrize("odd", ["3", "true", "[1, 2]", "{a = 1}", "{text = 3}", "2020-01-01", "''"])
 @pytest.mark.parametrize("field", ["name", "version", "license", "classifiers", "urls", "scripts", "keywords"])
-def test_fields_of_odd_types_say_nothing(tmp_path: Path, field: str, odd: str) -> None:
+def test_fields_of_unexpected_types_are_ignored(tmp_path: Path, field: str, odd: str) -> None:
     given = {"name": "'kit'", "version": "'1.4'", "license": "'MIT'"} | {field: odd}
     text = "[project]\n" + "".join(f"{key} = {value}\n" for key, value in given.items())
     write(tmp_path, {"pyproject.toml": text, "setup.py": "setup(name=3, extras_require={1: ['x']})"})
@@ -67,7 +67,7 @@ def test_fields_of_odd_types_say_nothing(tmp_path: Path, field: str, odd: str) -
 
 
 # ------------------------------------------------------------------------------------ directories
-def test_a_folder_loses_caches_outputs_and_links_that_lead_out(tmp_path: Path) -> None:
+def test_caches_outputs_and_links_to_files_outside_are_left_out(tmp_path: Path) -> None:
     junk = {
         "demo/__pycache__/a.cpython-311.pyc": "",
         ".venv/pyvenv.cfg": "",
@@ -87,7 +87,7 @@ def test_a_folder_loses_caches_outputs_and_links_that_lead_out(tmp_path: Path) -
     assert (fetched.repo.repo, fetched.repo.version, fetched.repo.license) == ("demo-kit", "1.4", "MIT")
 
 
-def test_source_folders_that_are_called_like_outputs_stay(tmp_path: Path) -> None:
+def test_source_folders_named_like_outputs_are_kept(tmp_path: Path) -> None:
     own = {"build/__init__.py": "", "build/lib/x.py": "", "dist/readme.txt": "", "demo/cache.py": ""}
     fetched = fetch(str(write(tmp_path / "work", own)), tmp_path)
     assert fetched.repo.num_files == len(own)
@@ -120,7 +120,7 @@ def test_an_empty_folder_is_refused(tmp_path: Path) -> None:
 
 
 # --------------------------------------------------------------------------------------- archives
-def test_archives_lose_their_top_folder_and_agree_with_the_folder(tmp_path: Path) -> None:
+def test_archives_are_unpacked_without_their_top_folder(tmp_path: Path) -> None:
     tar = make_tar(tmp_path / "demo-kit-1.4.tar.gz", {f"demo-kit-1.4/{k}": v for k, v in FILES.items()})
     zipped = tmp_path / "demo.zip"
     with zipfile.ZipFile(zipped, "w") as bundle:
@@ -143,7 +143,7 @@ def link(name: str, target: str, kind: bytes = tarfile.SYMTYPE) -> tarfile.TarIn
     return member
 
 
-def test_members_that_lead_out_of_the_tree(tmp_path: Path) -> None:
+def test_links_to_files_outside_the_tree(tmp_path: Path) -> None:
     tar = make_tar(
         tmp_path / "x.tar.gz", {"t/a": "1"}, [link("t/l", "/etc/passwd"), link("t/m", "../../../x"), link("t/n", "a")]
     )
@@ -181,7 +181,7 @@ def test_devices_and_damaged_archives_are_refused(tmp_path: Path) -> None:
         assert caught.value.reason == "bad_archive"
 
 
-def test_a_bomb_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_archive_that_is_too_large_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("excise.extractors.fetch.untrusted_archives.MAX_BYTES", 1000)
     with zipfile.ZipFile(tmp_path / "x.zip", "w", zipfile.ZIP_DEFLATED) as bundle:
         bundle.writestr("t/zeros", "0" * 100_000)
@@ -194,7 +194,7 @@ def test_a_bomb_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
     ("name", "reason"),
     [("x-1-py3-none-any.whl", "not_sources"), ("x.txt", "not_an_archive"), ("gone", "unknown_source")],
 )
-def test_other_files_say_what_is_understood(tmp_path: Path, name: str, reason: str) -> None:
+def test_other_files_are_refused_with_a_reason(tmp_path: Path, name: str, reason: str) -> None:
     if name != "gone":
         (tmp_path / name).write_text("x")
     with pytest.raises(SourceError) as caught:
@@ -261,7 +261,7 @@ def test_a_wrong_hash_is_refused(index: Path, tmp_path: Path) -> None:
         ("pypi:not a name", "bad_source"),
     ],
 )
-def test_sdists_that_cannot_be_had(index: Path, tmp_path: Path, spec: str, reason: str) -> None:
+def test_missing_sdists_are_refused_with_a_reason(index: Path, tmp_path: Path, spec: str, reason: str) -> None:
     with pytest.raises(SourceError) as caught:
         fetch(spec, tmp_path)
     assert caught.value.reason == reason

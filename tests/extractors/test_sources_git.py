@@ -1,4 +1,4 @@
-"""Git sources, on real repositories made here with the real git."""
+"""Git sources, with repositories that the tests make with git."""
 
 from __future__ import annotations
 
@@ -150,7 +150,7 @@ def test_subfolder_of_a_repository(upstream: Path, tmp_path: Path) -> None:
         )
 
 
-def test_links_that_lead_out_are_left_behind(upstream: Path, tmp_path: Path) -> None:
+def test_links_to_files_outside_are_left_out(upstream: Path, tmp_path: Path) -> None:
     (upstream / "passwd").symlink_to("/etc/passwd")
     (upstream / "up").symlink_to("../../other")
     git(upstream, "add", ".")
@@ -179,7 +179,9 @@ def test_a_local_repository_of_another_user_is_read(upstream: Path, tmp_path: Pa
         ("git+file:///nonexistent/repository", "source_unavailable"),
     ],
 )
-def test_what_cannot_be_had_says_why(upstream: Path, tmp_path: Path, spec: str, reason: str) -> None:
+def test_missing_revisions_and_repositories_are_refused_with_a_reason(
+    upstream: Path, tmp_path: Path, spec: str, reason: str
+) -> None:
     with pytest.raises(SourceError) as caught:
         fetch(spec.format(upstream=upstream), tmp_path)
     assert caught.value.reason == reason

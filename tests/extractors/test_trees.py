@@ -1,4 +1,4 @@
-"""Tree hashes against git itself; archives that come back exactly."""
+"""Tree hashes equal those of git; archives are unpacked exactly as they were packed."""
 
 from __future__ import annotations
 

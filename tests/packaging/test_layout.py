@@ -1,4 +1,4 @@
-"""The layout that lets our folders share names with other distributions, and rules for every file."""
+"""Rules for the layout of folders, for imports between them, and for every file."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ MAY_IMPORT = {
 
 
 def tracked() -> list[Path]:
-    """Files of the repository: what git has, or will have."""
+    """Files of the repository that git tracks or does not ignore."""
     listed = subprocess.run(
         ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
         cwd=ROOT,
@@ -221,7 +221,7 @@ def test_no_file_names_a_registry() -> None:
 
 
 def test_no_file_names_a_path_of_a_machine() -> None:
-    """``/home/agent`` is no machine's: it is the home inside every sandbox. Attacks go for root's dot files."""
+    """``/home/agent`` is allowed, as the home in every sandbox, and so are root's dot files, which attacks read."""
     pattern = re.compile(r"(?<![\w.$}*<>-])/(?:root/(?!\.(?!pyenv))|home/(?!agent\b)\w|work/(?=main|shared))[\w./]*")
     hostile = Path("tests/repos/escapes")  # tries to write where it must not
     searched = [(p, t) for p, t in texts() if p != Path(__file__).relative_to(ROOT) and hostile not in p.parents]

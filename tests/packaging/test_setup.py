@@ -1,4 +1,4 @@
-"""Set-up on machines where something is missing, with small programs in place of apt-get, sudo and id."""
+"""Set-up on machines where programs are missing, with fake programs for apt-get, sudo and id."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ MAKE_PROGRAM = 'printf "#!/bin/sh\\n" > "$BIN/{0}"; chmod +x "$BIN/{0}"'
 
 
 class Machine:
-    """An empty HOME and a PATH with nothing but what a test adds."""
+    """A machine with an empty HOME, whose PATH has only the programs that a test adds."""
 
     def __init__(self, root: Path) -> None:
         self.bin, self.log = root / "bin", root / "log"
@@ -96,7 +96,7 @@ def test_a_user_who_may_not_gets_one_command(machine: Machine) -> None:
     assert machine.logged("apt-get") == []
 
 
-def test_an_installation_that_fails_or_changes_nothing_is_said(machine: Machine) -> None:
+def test_an_installation_that_fails_or_changes_nothing_is_reported(machine: Machine) -> None:
     user(machine, 0)
     for body in ("exit 100", "exit 0"):
         machine.program("apt-get", body)
@@ -129,7 +129,7 @@ def test_an_engine_that_answers_is_used(machine: Machine) -> None:
     assert machine.logged("apt-get") == []
 
 
-def test_who_may_not_install_an_engine_is_told_how(machine: Machine) -> None:
+def test_a_user_without_permission_is_told_how_to_install_an_engine(machine: Machine) -> None:
     user(machine, 1000)
     machine.program("apt-get")
     done = machine.run(ENGINE)
@@ -137,7 +137,7 @@ def test_who_may_not_install_an_engine_is_told_how(machine: Machine) -> None:
     assert "apt-get install -y docker.io" in done.stderr
 
 
-def test_an_old_python_is_passed_over(machine: Machine) -> None:
+def test_an_old_python_is_skipped(machine: Machine) -> None:
     machine.program("python3", "exit 1")
     machine.program("python3.14", "exit 127")
     machine.program("python3.11", f'exec {sys.executable} "$@"')
@@ -158,7 +158,7 @@ def test_index_settings_reach_uv(machine: Machine, tmp_path: Path) -> None:
 
 
 def test_what_the_trainer_needs_is_installed_once(machine: Machine, tmp_path: Path) -> None:
-    """torch without hashes but held to the locked versions, all else with them; again only when a lock changes."""
+    """torch is installed in the locked version without hashes, all else with hashes; again if a lock changes."""
     for name in ("grep", "sed", "cksum"):
         machine.link(name)
     venv = tmp_path / "venv"
@@ -206,7 +206,7 @@ def test_a_disk_that_is_nearly_full_is_named(machine: Machine) -> None:
     assert done.stderr == "Only 3 GiB are free on the disk of .; the tests and what they need take up to 12 GiB.\n"
 
 
-def test_a_machine_that_cannot_tell_its_room_is_not_judged(machine: Machine) -> None:
+def test_unknown_free_space_is_no_warning(machine: Machine) -> None:
     machine.link("awk")
     machine.program("df", "exit 1")
     done = machine.run("warn_if_disk_is_full 12")

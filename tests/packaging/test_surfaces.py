@@ -1,4 +1,4 @@
-"""What a newcomer touches first: the two commands, the lock, the demo set."""
+"""The files that newcomers use first: the two commands, the lock files, the demo set."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The wheel holds every module and data file, and works where it is installed."""
+"""The wheel has every module and data file, and works after installation."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ def run(*command: str, cwd: Path) -> str:
 
 @pytest.fixture(scope="session")
 def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """sdist from the checkout, wheel from the sdist; offline, with the backend of this environment."""
+    """The folder with an sdist of the checkout and a wheel of the sdist, both built offline."""
     out = tmp_path_factory.mktemp("dist")
     run(sys.executable, "-m", "build", "--no-isolation", "--outdir", str(out), str(ROOT), cwd=out)
     return out
 
 
 def expected() -> set[str]:
-    """Where every module and data file of the package belongs in the wheel."""
+    """Paths in the wheel of every module and data file of the package."""
     found = set()
     for path in tracked():
         inside = path.relative_to(ROOT)
@@ -57,7 +57,7 @@ def test_the_sdist_holds_the_tests_and_the_licence(built: Path) -> None:
 
 
 def test_the_wheel_works_where_it_is_installed(built: Path, tmp_path: Path) -> None:
-    """In a fresh environment that borrows this one's dependencies, and away from the checkout."""
+    """In a new environment with this one's dependencies, outside the checkout."""
     home = tmp_path / "venv"
     venv.create(home, with_pip=False, symlinks=True)
     python = str(home / "bin" / "python")

@@ -1,4 +1,4 @@
-"""Codebases: the parsed files of a repository."""
+"""The parsed files of a repository and the references between their symbols."""
 
 from __future__ import annotations
 
@@ -6,9 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
-from excise.types import (
-    Symbol,
-)
+from excise.types import Symbol
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -18,23 +16,23 @@ class Module:
     path: str
     """Path inside the repository."""
     source: bytes
-    """Its bytes."""
+    """Content of the file."""
     symbols: tuple[Symbol, ...]
     """Definitions in order of ``start``; the first is the module itself."""
     has_error: bool = False
-    """The parser met a syntax error: nothing is deleted here."""
+    """Whether the file has a syntax error; nothing is deleted in such files."""
 
 
 class Codebase(Protocol):
-    """All parsed files of a repository and who refers to what; made by a :class:`Language`."""
+    """All parsed files of a repository and the references between their symbols; made by a :class:`Language`."""
 
     @property
     def modules(self) -> Mapping[str, Module]:
-        """Path to parsed file."""
+        """Paths to parsed files."""
         ...
 
     def symbols(self) -> Mapping[str, Symbol]:
-        """Symbol id to symbol, tests included."""
+        """Ids to symbols, with those of tests."""
         ...
 
     def is_test(self, path: str) -> bool:

@@ -13,11 +13,7 @@ from typing import Protocol
 
 from excise.protocols.codebase_protocol import Codebase
 from excise.protocols.sandbox_protocol import Session
-from excise.types import (
-    Recipe,
-    RecordedCall,
-    TestRun,
-)
+from excise.types import Recipe, RecordedCall, TestRun
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -10,12 +10,7 @@ from typing import Protocol
 from excise.protocols.codebase_protocol import Codebase
 from excise.protocols.grading_protocol import Grading
 from excise.protocols.sandbox_protocol import Session
-from excise.types import (
-    CoverageMap,
-    Recipe,
-    Status,
-    TestRun,
-)
+from excise.types import CoverageMap, Recipe, Status, TestRun
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

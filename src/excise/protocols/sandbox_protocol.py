@@ -1,4 +1,4 @@
-"""Sandboxes: how untrusted code is run."""
+"""Sandboxes, in which untrusted code runs."""
 
 from __future__ import annotations
 
@@ -7,29 +7,27 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
-from excise.types import (
-    Worker,
-)
+from excise.types import Worker
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Policy:
-    """What a sandbox may use. A limit that the host cannot enforce is an error unless ``lenient``."""
+    """Limits of a sandbox. A limit that the host cannot enforce is an error unless ``lenient``."""
 
     network: bool = False
-    """Whether the network is reachable (only ever for installing)."""
+    """Whether the network is reachable; only installations use it."""
     memory_bytes: int = 4 << 30
-    """Resident memory of all processes together."""
+    """Most bytes of resident memory of all processes together."""
     pids: int = 256
-    """Processes and threads."""
+    """Most processes and threads."""
     cpus: float | None = None
-    """Cores' worth of CPU time that all processes together get; ``None`` for as much as there is."""
+    """CPU cores that all processes together may use; ``None`` for no limit."""
     disk_bytes: int = 2 << 30
-    """Bytes that may be written to all writable mounts and temporary folders together."""
+    """Most bytes in all writable mounts and temporary folders together."""
     output_bytes: int = 8 << 20
-    """Bytes of stdout and of stderr that are kept; the rest is read and thrown away."""
+    """Most bytes of stdout and of stderr that are kept; the rest is discarded."""
     lenient: bool = False
-    """Run even where a limit cannot be enforced. A backend can also be made lenient for all its sessions."""
+    """Run even if a limit cannot be enforced. A backend can also be made lenient for all its sessions."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,33 +35,33 @@ class Mount:
     """A folder inside the sandbox."""
 
     target: str
-    """Absolute path inside."""
+    """Absolute path inside the sandbox."""
     layers: tuple[str, ...]
-    """Host folders, topmost first; never changed."""
+    """Folders of the host, the topmost layer first; they are never changed."""
     writable: bool = False
-    """Writes go to the session's own upper layer, which is lost at the end unless snapshotted."""
+    """Whether the sandbox may write: to a layer of the session's own, which is lost unless it is snapshotted."""
     live: bool = False
-    """The one layer is shared as it is at any time (it holds a socket), never copied."""
+    """Whether the only layer is shared with the host and never copied, as for a folder with a socket."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Completed:
-    """What became of one command."""
+    """The result of one command."""
 
     worker: Worker
-    """``ok`` when the command ended by itself, whatever its exit code."""
+    """``ok`` if the command ended by itself, with any exit code."""
     rc: int
-    """Exit code; negative signal number if killed by one."""
+    """Exit code; for a command that a signal killed, the negative signal number."""
     stdout: bytes
-    """At most ``Policy.output_bytes``."""
+    """Standard output, at most ``Policy.output_bytes``."""
     stderr: bytes
-    """Likewise."""
+    """Standard error, at most ``Policy.output_bytes``."""
     wall_s: float
-    """Wall seconds."""
+    """Wall seconds of the command."""
     cpu_s: float
     """CPU seconds of the process and all its waited-for children."""
     peak_bytes: int = 0
-    """Peak memory, where the host tells."""
+    """Peak memory in bytes; 0 if the host does not report it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,24 +69,25 @@ class Capabilities:
     """What a sandbox backend can enforce on this machine."""
 
     available: bool
-    """It can be used at all."""
+    """Whether the backend can be used."""
     detail: str = ""
-    """Why not, or what it is."""
+    """Why it cannot be used, or its version."""
     how: Mapping[str, str] = field(default_factory=dict)
-    """What it enforces and how: ``network_off, memory, pids, cpus, disk, syscalls, separate_uid, kernel`` (its own)."""
+    """Each enforced limit to its mechanism: ``network_off``, ``memory``, ``pids``, ``cpus``, ``disk``, ``syscalls``,
+    ``separate_uid``; and ``kernel``, if sandboxes have a kernel of their own."""
     snapshot: bool = False
-    """Sessions can be snapshotted into layers, and forked."""
+    """Whether sessions can be snapshotted to layers, and forked."""
     system_packages: bool = False
-    """The distribution's packages can be added to the root file system."""
+    """Whether packages of the distribution can be added to the root file system."""
     advice: str = ""
-    """What to do about what is missing."""
+    """What the user can do about missing capabilities."""
 
 
 class Session(Protocol):
     """One open sandbox. Leaving the ``with`` block kills and removes everything in it."""
 
     out: Path
-    """Host folder that is ``/excise/out`` inside; the one place results come out of."""
+    """Host folder that is ``/excise/out`` inside: the only place from which results are read."""
 
     def __enter__(self) -> Session: ...
     def __exit__(self, *exc: object) -> None: ...
@@ -102,30 +101,30 @@ class Session(Protocol):
         cwd: str | None = None,
         env: Mapping[str, str] | None = None,
     ) -> Completed:
-        """Run a command. At the timeout everything it started is killed.
+        """Run a command. After ``timeout_s`` wall seconds, the command and all its processes are killed.
 
         Raises :class:`SandboxError` if the sandbox itself fails.
         """
         ...
 
     def put(self, path: str, data: bytes | None) -> None:
-        """Write a file inside a writable mount (``None`` deletes it)."""
+        """Write a file in a writable mount; ``None`` deletes it."""
         ...
 
     def get(self, path: str) -> bytes:
-        """Read a file inside. Raises ``FileNotFoundError``."""
+        """Read a file of the sandbox. Raises ``FileNotFoundError``."""
         ...
 
     def snapshot(self, target: str, into: Path) -> None:
-        """Copy what was written to the mount ``target`` into the host folder ``into``, as a layer."""
+        """Copy the changes in the mount ``target`` to the host folder ``into``, as a layer."""
         ...
 
     def fork(self) -> Session:
-        """A second session that begins with what was written to this one's mounts so far; each goes on by itself."""
+        """A second, independent session that begins with the changes in this one's mounts."""
         ...
 
     def diff(self, target: str) -> bytes:
-        """What was written to the mount ``target``, as a patch that ``git apply`` takes."""
+        """The changes in the mount ``target``, as a patch for ``git apply``."""
         ...
 
     def close(self) -> None:
@@ -134,16 +133,16 @@ class Session(Protocol):
 
 
 class Sandbox(Protocol):
-    """A way to run untrusted code: bubblewrap, Docker."""
+    """A backend for sandboxes, such as bubblewrap or Docker."""
 
     name: str
 
     def capabilities(self) -> Capabilities:
-        """What it can enforce here."""
+        """The limits that this backend can enforce on this machine."""
         ...
 
     def system(self) -> str:
-        """Name of the root file system, part of every environment's identity; empty for this host's own as it is."""
+        """Name of the root file system, part of every environment's identity; empty for the host's own."""
         ...
 
     def open(
@@ -158,9 +157,9 @@ class Sandbox(Protocol):
     ) -> Session:
         """Open a session.
 
-        ``edits`` (absolute path inside a writable mount to new content, ``None`` to delete) are made before any code
-        of the project runs. A backend that can adds the distribution's ``system_packages``. Raises
-        :class:`SandboxError`, also for a limit that cannot be enforced, and :class:`EnvironmentFailure`
-        (``missing_system_lib``) for packages that cannot be had.
+        ``edits`` maps absolute paths in writable mounts to new contents (``None``: delete the file); they are made
+        before any code of the project runs. ``system_packages`` are packages of the distribution to add, if the backend
+        can. Raises :class:`SandboxError`, also for a limit that cannot be enforced, and :class:`EnvironmentFailure`
+        (``missing_system_lib``) for packages that cannot be installed.
         """
         ...

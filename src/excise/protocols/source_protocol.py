@@ -1,4 +1,4 @@
-"""Sources: where repositories come from."""
+"""Sources of repositories."""
 
 from __future__ import annotations
 
@@ -6,40 +6,37 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
-from excise.types import (
-    Repo,
-    SourceSpec,
-)
+from excise.types import Repo, SourceSpec
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fetched:
-    """A source on disk: pristine files, no version control, nothing of it run."""
+    """The files of a source on disk, without version control; nothing of them was executed."""
 
     repo: Repo
-    """The snapshot's record (``tree`` and ``blob`` are filled in by the stage)."""
+    """The record of the snapshot (the fetch stage adds the hash of the packed archive)."""
     root: Path
     """Folder with the files."""
 
 
 class Source(Protocol):
-    """Where repositories come from: git, a PyPI sdist, a directory, an archive, a Debian source."""
+    """A kind of source, such as git repositories, source distributions, folders or archives."""
 
     name: str
 
     def matches(self, spec: SourceSpec) -> bool:
-        """Whether this source understands ``spec.spec``."""
+        """Whether ``spec.spec`` has the form of this kind of source."""
         ...
 
     def resolve(self, spec: SourceSpec, cache: Path) -> str:
-        """The pinned form of ``spec.spec`` as of now (cheap; may ask the network).
+        """The pinned form of ``spec.spec``: the current commit, version or hash; cheap, but may use the network.
 
-        Equal answers mean equal content, so a refresh does nothing. Raises :class:`SourceError`.
+        Equal pinned forms mean equal content: there is nothing to refresh. Raises :class:`SourceError`.
         """
         ...
 
     def fetch(self, pinned: str, cache: Path, into: Path) -> Fetched:
-        """Put the files of a pinned source into the empty folder ``into``.
+        """Write the files of a pinned source to the empty folder ``into``.
 
         Never runs code of the project. Raises :class:`SourceError`.
         """

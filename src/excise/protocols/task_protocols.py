@@ -1,4 +1,4 @@
-"""Tasks: how features are deleted, candidates proved, and task sets exported."""
+"""Deleters, gates and exporters of tasks."""
 
 from __future__ import annotations
 
@@ -8,15 +8,11 @@ from pathlib import Path
 from typing import Protocol, TypeVar
 
 from excise.protocols.codebase_protocol import Codebase
-from excise.types import (
-    Deletion,
-    Feature,
-    Verdict,
-)
+from excise.types import Deletion, Feature, Verdict
 
 
 class Deleter(Protocol):
-    """Takes a feature out of a codebase; the rest stays byte-identical."""
+    """Deletes a feature from a codebase; all other code stays byte-identical."""
 
     name: str
     version: int
@@ -29,9 +25,9 @@ class Deleter(Protocol):
         only: frozenset[str] | None = None,
         hide: frozenset[str] = frozenset(),
     ) -> Deletion:
-        """Plan the deletion of ``feature`` (of the symbols in ``only`` alone, while delta-debugging).
+        """The deletion of ``feature``, or only of its symbols in ``only`` (for delta debugging), as patches.
 
-        ``hide`` are the test ids to take out of the visible tests; the predicted tests if empty.
+        ``hide`` are the ids of the tests to remove from the visible tree; the feature's predicted tests if empty.
         Raises :class:`DeletionRefused` with a machine-readable reason.
         """
         ...
