@@ -1,7 +1,7 @@
-"""Gate 1's ground: the untouched project, run N times, once shuffled; flaky tests are found and used for nothing.
+"""The baseline: the tests of the untouched project, run several times, once shuffled, to find flaky tests.
 
-Tests that wait for a clock fail on a busy machine, and would refute a sound task there. So further runs are starved:
-their process is paused again and again, and gets half a core where the sandbox can limit that.
+Tests that depend on timing fail on a busy machine, and would make sound tasks fail there. Load-stress runs find them:
+the process of the tests is paused again and again, and gets half a CPU core if the sandbox can limit that.
 """
 
 from __future__ import annotations
@@ -22,11 +22,12 @@ from excise.verifiers.baseline_acceptance import require_enough, too_slow, uncol
 from excise.verifiers.workbench import Workbench
 
 SHUFFLE_SEED = 20250518
-STARVED_CPUS = 0.5
-STARVED_SUITE_S = 30.0
-"""A suite that takes more CPU or wall seconds than this is not starved."""
-STARVED_SLOWER = 10.0
-"""What a starved run or test may take: so many times its usual time, and the usual limit besides."""
+LOAD_STRESS_CPUS = 0.5
+"""CPU cores of a load-stress run, where the sandbox can limit them."""
+LOAD_STRESS_SUITE_S = 30.0
+"""Most CPU or wall seconds of a suite for which load-stress runs are made: for longer ones they take too long."""
+LOAD_STRESS_FACTOR = 10.0
+"""A load-stress run, and each test in it, may take this many times its usual time longer than the usual limit."""
 _NO_MODULE = re.compile(r"No module named '([\w.]+)'")
 
 
@@ -45,7 +46,7 @@ def run_baseline(bench: Workbench, warm: Path | None = None) -> Baseline:
         runs.append(run)
     idle = agree(bench.prepared.environment.env_id, runs)
     require_enough(bench.settings, idle, runs[0])
-    baseline = starve(bench, idle)
+    baseline = with_load_stress(bench, idle)
     require_enough(bench.settings, baseline, runs[0])
     return baseline
 
@@ -95,20 +96,20 @@ def agree(env_id: str, runs: Sequence[TestRun]) -> Baseline:
     )
 
 
-def starve(bench: Workbench, baseline: Baseline) -> Baseline:
-    """The baseline without tests that pass on an idle machine only, and with what was done to find them.
+def with_load_stress(bench: Workbench, baseline: Baseline) -> Baseline:
+    """Make the load-stress runs: the baseline without the tests that fail in them, which become flaky.
 
-    The runs are made side by side, since they mostly wait. One that comes to nothing as a whole says nothing.
+    The runs are made in parallel, since they mostly wait. Runs that do not finish are ignored.
     """
     wanted = bench.settings.starved_runs
-    if not wanted or max(baseline.cpu_s, baseline.wall_s) > STARVED_SUITE_S:
+    if not wanted or max(baseline.cpu_s, baseline.wall_s) > LOAD_STRESS_SUITE_S:
         return baseline
     policy = bench.policy
     if limited := "cpus" in bench.sandbox.capabilities().how:
-        policy = replace(policy, cpus=min(policy.cpus or STARVED_CPUS, STARVED_CPUS))
-    run_starved = with_deadline_of_caller(_run_starved)
+        policy = replace(policy, cpus=min(policy.cpus or LOAD_STRESS_CPUS, LOAD_STRESS_CPUS))
+    run_once = with_deadline_of_caller(_load_stress_run)
     with ThreadPoolExecutor(wanted) as pool:
-        made = list(pool.map(lambda _: run_starved(bench, baseline, policy), range(wanted)))
+        made = list(pool.map(lambda _: run_once(bench, baseline, policy), range(wanted)))
     runs = [run.statuses() for run in made if run.worker is Worker.OK and run.finished]
     statuses, flaky = dict(baseline.statuses), dict(baseline.flaky)
     for test in baseline.passing():
@@ -123,16 +124,16 @@ def starve(bench: Workbench, baseline: Baseline) -> Baseline:
 
 def longest_s(settings: VerdictSettings) -> float:
     """Wall seconds that all runs may take together."""
-    return (settings.baseline_runs + 1) * settings.suite_timeout_s + STARVED_SLOWER * STARVED_SUITE_S
+    return (settings.baseline_runs + 1) * settings.suite_timeout_s + LOAD_STRESS_FACTOR * LOAD_STRESS_SUITE_S
 
 
-def _run_starved(bench: Workbench, baseline: Baseline, policy: Policy) -> TestRun:
+def _load_stress_run(bench: Workbench, baseline: Baseline, policy: Policy) -> TestRun:
     slowest = max((baseline.durations[test] for test in baseline.passing()), default=0.0)
     request = TestRunRequest(
         shuffle_seed=SHUFFLE_SEED,
         load_stress=True,
-        timeout_s=bench.settings.suite_timeout_s + STARVED_SLOWER * baseline.wall_s,
-        test_timeout_s=bench.settings.test_timeout_s + STARVED_SLOWER * slowest,
+        timeout_s=bench.settings.suite_timeout_s + LOAD_STRESS_FACTOR * baseline.wall_s,
+        test_timeout_s=bench.settings.test_timeout_s + LOAD_STRESS_FACTOR * slowest,
     )
     with bench.open({}, policy) as session:
         return bench.language.run_tests(session, bench.recipe, request)

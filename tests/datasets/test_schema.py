@@ -8,7 +8,8 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from excise.datasets.schema import HISTORY, SWE_BENCH_NAMES, TABLES, VERSION_KEY, arrow_schema, render_docs
+from excise.datasets.schema import HISTORY, SWE_BENCH_NAMES, TABLES, VERSION_KEY, arrow_schema
+from excise.datasets.schema_docs import render_docs
 from excise.types import (
     SCHEMA_VERSION,
     Baseline,
@@ -73,4 +74,4 @@ def test_the_history_ends_with_this_version() -> None:
 
 
 def test_the_documentation_is_up_to_date() -> None:
-    assert DOCS.read_text(encoding="utf-8") == render_docs(), "python -m excise.datasets.schema > docs/schema.md"
+    assert DOCS.read_text(encoding="utf-8") == render_docs(), "python -m excise.datasets.schema_docs > docs/schema.md"

@@ -11,7 +11,7 @@ import excise.verifiers.baseline as module
 from excise.errors import EnvironmentFailure
 from excise.protocols import TestRunRequest
 from excise.types import Baseline, Status, TestResult, TestRun, Worker
-from excise.verifiers.baseline import agree, longest_s, missing_modules, run_baseline, starve
+from excise.verifiers.baseline import agree, longest_s, missing_modules, run_baseline, with_load_stress
 from excise.verifiers.baseline_acceptance import too_slow
 from excise.verifiers.workbench import Workbench
 
@@ -217,11 +217,11 @@ def test_what_passes_on_an_idle_machine_only_is_flaky(vary) -> None:
 
 @pytest.fixture
 def idle(bench: Workbench) -> Baseline:
-    """What ``shapes`` says where nothing was starved."""
+    """The baseline of ``shapes`` without load-stress runs."""
     return replace(bench.baseline, starved="")
 
 
-def test_a_starved_run_gets_longer_and_less(vary, idle: Baseline, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_load_stress_run_gets_more_time_and_less_cpu(vary, idle: Baseline, monkeypatch: pytest.MonkeyPatch) -> None:
     bench = vary({}, starved_runs=2)
     test = idle.passing()[0]
     idle = replace(idle, durations=idle.durations | {test: 7.0}, wall_s=9.0)
@@ -241,7 +241,7 @@ def test_a_starved_run_gets_longer_and_less(vary, idle: Baseline, monkeypatch: p
     fake = SimpleNamespace(run_tests=run_tests, inside=bench.language.inside)
     monkeypatch.setattr(bench, "language", fake)
     monkeypatch.setattr(bench, "open", opening)
-    seen = starve(bench, idle)
+    seen = with_load_stress(bench, idle)
     limits = [(r.load_stress, r.timeout_s, r.test_timeout_s) for r in requests]
     assert limits == 2 * [(True, bench.settings.suite_timeout_s + 90, bench.settings.test_timeout_s + 70)]
     assert seen.flaky == idle.flaky | {test: "PASSED 3 times, then FAILED when starved"}
@@ -251,20 +251,18 @@ def test_a_starved_run_gets_longer_and_less(vary, idle: Baseline, monkeypatch: p
         assert (seen.starved, cpus) == ("2 runs with pauses on 0.5 CPUs", [0.5, 0.5])
     without = replace(can, how={name: how for name, how in can.how.items() if name != "cpus"})
     monkeypatch.setattr(bench.sandbox, "capabilities", lambda: without)
-    assert starve(bench, idle).starved == "2 runs with pauses"
+    assert with_load_stress(bench, idle).starved == "2 runs with pauses"
     assert cpus[2:] == [bench.policy.cpus] * 2
     assert longest_s(bench.settings) > 3 * bench.settings.suite_timeout_s + 90
 
 
-def test_a_suite_that_takes_long_is_not_starved(vary, idle: Baseline) -> None:
+def test_slow_suites_have_no_load_stress_runs(vary, idle: Baseline) -> None:
     bench = vary({}, starved_runs=2)
     for slow in (replace(idle, cpu_s=31.0), replace(idle, wall_s=31.0)):
-        assert starve(bench, slow) == slow
-    assert starve(vary({}, starved_runs=0), idle) == idle
+        assert with_load_stress(bench, slow) == slow
+    assert with_load_stress(vary({}, starved_runs=0), idle) == idle
 
 
-def test_a_starved_run_that_comes_to_nothing_says_nothing(
-    vary, idle: Baseline, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(module, "_run_starved", lambda *_: TestRun(worker=Worker.TIMEOUT))
-    assert starve(vary({}, starved_runs=2), idle) == idle
+def test_load_stress_runs_that_do_not_finish_are_ignored(vary, idle: Baseline, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "_load_stress_run", lambda *_: TestRun(worker=Worker.TIMEOUT))
+    assert with_load_stress(vary({}, starved_runs=2), idle) == idle
