@@ -15,7 +15,7 @@ MEMO = {f"{SQUARES}test_diagonal", f"{SQUARES}test_corner_distance", f"{SQUARES}
 DIAGONAL = "src/shapes/squares.py::diagonal"
 
 
-def tests_of(coverage: CoverageMap, symbol: str) -> set[str]:
+def executing_tests(coverage: CoverageMap, symbol: str) -> set[str]:
     return {coverage.tests[n] for n in coverage.by_symbol.get(symbol, ())}
 
 
@@ -27,15 +27,17 @@ def map_tests(bench: Workbench, *, ids=None, **options) -> tuple[CoverageMap, di
 
 def test_the_map_of_shapes(prepared) -> None:
     coverage = prepared.coverage
-    assert tests_of(coverage, DIAGONAL) == MEMO, "a memoised function is seen by all its tests"
-    assert tests_of(coverage, "src/shapes/walk.py::spiral") == {
+    assert executing_tests(coverage, DIAGONAL) == MEMO, "a memoised function is seen by all its tests"
+    assert executing_tests(coverage, "src/shapes/walk.py::spiral") == {
         f"tests/test_walk.py::{name}" for name in ("test_start", "test_first_turn", "test_no_field_twice")
     }
-    assert tests_of(coverage, "src/shapes/round.py::_disc") == tests_of(coverage, "src/shapes/round.py::ring_area")
-    assert tests_of(coverage, "src/shapes/base.py::registered") >= {
+    assert executing_tests(coverage, "src/shapes/round.py::_disc") == executing_tests(
+        coverage, "src/shapes/round.py::ring_area"
+    )
+    assert executing_tests(coverage, "src/shapes/base.py::registered") >= {
         "src/shapes/base.py::shapes.base.registered", "tests/test_base.py::test_lookup_unknown"
     }  # fmt: skip
-    assert tests_of(coverage, "src/shapes/base.py::Shape.area") == set()
+    assert executing_tests(coverage, "src/shapes/base.py::Shape.area") == set()
     assert not any(symbol.startswith("tests/") for symbol in coverage.by_symbol)
 
 
@@ -46,7 +48,9 @@ def test_lines_run_by_imports_are_separate(prepared) -> None:
         "src/shapes/round.py::Circle.__init__",
     }  # fmt: skip
     assert not at_import & {DIAGONAL, "src/shapes/text.py::parse", "src/shapes/walk.py::spiral"}
-    assert tests_of(prepared.coverage, "src/shapes/tables.py::make_table") == {"tests/test_tables.py::test_make_table"}
+    assert executing_tests(prepared.coverage, "src/shapes/tables.py::make_table") == {
+        "tests/test_tables.py::test_make_table"
+    }
 
 
 def test_tests_that_depend_on_others_are_unstable(prepared) -> None:
@@ -55,9 +59,9 @@ def test_tests_that_depend_on_others_are_unstable(prepared) -> None:
 
 def test_without_forks_memoised_functions_hide(bench: Workbench) -> None:
     together, _ = map_tests(bench, ids=sorted(MEMO), fork=False)
-    assert len(tests_of(together, DIAGONAL)) == 1
+    assert len(executing_tests(together, DIAGONAL)) == 1
     apart, alone = map_tests(bench, ids=sorted(MEMO))
-    assert tests_of(apart, DIAGONAL) == MEMO
+    assert executing_tests(apart, DIAGONAL) == MEMO
     assert set(alone.values()) == {Status.PASSED}
 
 
@@ -65,7 +69,9 @@ def test_slow_tests_have_the_same_coverage(bench: Workbench) -> None:
     ids = sorted(MEMO)
     usual, _ = map_tests(bench, ids=ids)
     slow, _ = map_tests(bench, ids=ids, slow=ids)
-    assert {s: tests_of(usual, s) for s in usual.by_symbol} == {s: tests_of(slow, s) for s in slow.by_symbol}
+    assert {s: executing_tests(usual, s) for s in usual.by_symbol} == {
+        s: executing_tests(slow, s) for s in slow.by_symbol
+    }
 
 
 def test_tests_that_hang_crash_or_fork_fail_alone(vary) -> None:
@@ -86,7 +92,7 @@ def test_tests_that_hang_crash_or_fork_fail_alone(vary) -> None:
     assert {t.rpartition("::")[2]: str(s) for t, s in alone.items()} == {
         "test_sleeps": "FAILED", "test_forks": "PASSED", "test_good": "PASSED"
     }  # fmt: skip
-    assert {t.rpartition("::")[2] for t in tests_of(coverage, "src/shapes/walk.py::spiral")} == {
+    assert {t.rpartition("::")[2] for t in executing_tests(coverage, "src/shapes/walk.py::spiral")} == {
         "test_sleeps", "test_forks", "test_good"
     }  # fmt: skip
 
