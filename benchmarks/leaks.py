@@ -23,10 +23,10 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "verifiers"))
 from planting.measure import SHORT, WHOLE, measure
 from planting.subjects import Subject, subjects
 
-from excise.verifiers.leaks.content_cache import Contents
+from excise.verifiers.leaks.content_cache import ContentCache
 from excise.verifiers.leaks.decoding import read_file
-from excise.verifiers.leaks.feature_index import Index
-from excise.verifiers.leaks.scan import Rules, leaks_in
+from excise.verifiers.leaks.feature_index import FeatureIndex
+from excise.verifiers.leaks.scan import PlaceRules, leaks_in
 
 
 def files_below(root: Path) -> list[Path]:
@@ -34,10 +34,10 @@ def files_below(root: Path) -> list[Path]:
     return sorted(path for path in root.rglob("*") if path.is_file() and not path.is_symlink())
 
 
-def library() -> Index:
+def library() -> FeatureIndex:
     """Index of the standard library, whose features are too common to show a leak."""
-    contents = Contents()
-    return Index.build((str(p), 0, contents.of_file(p)) for p in sorted(Path(ast.__file__).parent.glob("*.py")))
+    contents = ContentCache()
+    return FeatureIndex.build((str(p), 0, contents.of_file(p)) for p in sorted(Path(ast.__file__).parent.glob("*.py")))
 
 
 def plant(count: int) -> None:
@@ -72,22 +72,22 @@ def speed(root: Path, count: int) -> None:
     chosen = subjects(count)
     targets = [target for subject in chosen for target in subject.targets]
     print(f"{len(files)} files, {size / 1e6:.1f} MB, {len(targets)} definitions")
-    contents = Contents()
+    contents = ContentCache()
 
     def read() -> Iterator[tuple[str, int, object]]:
         return ((str(path), 0, contents.of_file(path)) for path in files)
 
     timed("cold, decoded", size, lambda: list(read()))
     timed("warm, by content", size, lambda: list(read()))
-    index = Index.build(read())  # type: ignore[arg-type]
+    index = FeatureIndex.build(read())  # type: ignore[arg-type]
     timed("warm, by index, all definitions one by one", size * len(targets), lambda: _each(index, chosen))
     lines = sorted({_longest(subject) for subject in chosen})
     timed(f"{_other()} for {len(lines)} lines, raw bytes", size, _scan(files, lines))
 
 
-def _each(index: Index, chosen: list[Subject]) -> None:
+def _each(index: FeatureIndex, chosen: list[Subject]) -> None:
     for subject in chosen:
-        leaks_in(index, subject.targets, Rules())
+        leaks_in(index, subject.targets, PlaceRules())
 
 
 def _longest(subject: Subject) -> bytes:

@@ -1,23 +1,23 @@
-"""The evidence of one task, put together and sealed: a digest binds it to the task that it speaks of."""
+"""Certificates: the evidence of one task, sealed by a digest that binds it to the task."""
 
 from __future__ import annotations
 
 import hashlib
 import json
 import platform
-import subprocess
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cache
 
 import excise
+from excise.system.commands import CommandTimeout, run_command
 from excise.types import Certificate, Task, Verdict, to_dict
 from excise.verifiers.candidate import Candidate
 from excise.verifiers.workbench import Cost
 
 
 def certify(candidate: Candidate, verdicts: Sequence[Verdict], cost: Cost) -> Certificate:
-    """A certificate from the verdicts of all gates."""
+    """The sealed certificate of a candidate that passed every gate, with all verdict rows."""
     bench, task = candidate.bench, candidate.task
     repeated = [v for v in verdicts if v.gate == "g7_gold"]
     disagreeing = sum(1 for v in repeated if v.statuses)
@@ -49,7 +49,7 @@ def sealed(certificate: Certificate, task: Task) -> Certificate:
 
 
 def why_not_sealed(certificate: Certificate, task: Task) -> str:
-    """What is wrong with the seal, as a sentence; empty if nothing is."""
+    """Why the seal does not hold, as a sentence; empty if it does."""
     if not certificate.digest:
         return "The certificate has no digest; make the set again with the same command."
     if certificate.digest != _digest(certificate):
@@ -71,7 +71,7 @@ def _sha256(record: Mapping[str, object]) -> str:
 @cache
 def _git_version() -> str:
     try:
-        said = subprocess.run(["git", "--version"], capture_output=True, text=True, check=False, timeout=20).stdout
-    except (OSError, subprocess.SubprocessError):
+        output = run_command(["git", "--version"], timeout_s=20).stdout.decode(errors="replace")
+    except (OSError, CommandTimeout):
         return ""
-    return said.strip().rpartition(" ")[2]
+    return output.strip().rpartition(" ")[2]

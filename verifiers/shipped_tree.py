@@ -1,4 +1,4 @@
-"""The tree that an agent gets: rebuilt from the shipped sources, scrubbed, with a git history of one commit.
+"""The tree that an agent gets: written from the shipped sources, scrubbed, with a git history of one commit.
 
 Sources are scrubbed once, when they are fetched, so that gates and graders run the same tree as agents.
 """
@@ -6,12 +6,12 @@ Sources are scrubbed once, when they are fetched, so that gates and graders run 
 from __future__ import annotations
 
 import shutil
-import subprocess
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from excise.errors import SandboxError
 from excise.extractors.fetch.trees import list_files
+from excise.system.git import GitError, run_git
 
 SCRUBBED_FOLDERS = frozenset(
     {
@@ -20,22 +20,35 @@ SCRUBBED_FOLDERS = frozenset(
         "__pypackages__",
     }
 )  # fmt: skip
-"""Caches, histories and what was installed; those that can be imported only where they are no package."""
+"""Folders of caches, histories and installed packages. A name that can be imported is scrubbed only where the folder is
+no package."""
 ENVIRONMENTS = frozenset({".venv", "venv", "env"})
-"""Where they hold a ``pyvenv.cfg``: projects have packages of these names."""
+"""Virtual environments, if they hold a ``pyvenv.cfg``: projects have packages of these names."""
 SCRUBBED_SUFFIXES = frozenset(
     {".pyc", ".pyo", ".orig", ".rej", ".swp", ".swo", ".bak", ".cover", ".prof", ".whl", ".egg", ".class", ".gcda"}
 )
 """Byte code, leftovers of editors and merges, profiles, built packages."""
 SCRUBBED_NAMES = frozenset({".coverage", "coverage.xml", "tags", "TAGS", ".dmypy.json", "lcov.info", ".python_history"})
 ATTRIBUTES = "* -text -filter -ident !working-tree-encoding !diff\n"
-"""For ``.git/info/attributes``, which git believes before any ``.gitattributes`` of the tree: what is committed, and
-what ``git diff`` shows, are the bytes of the files, so that an agent's diff fits the tree that it is graded on."""
+"""The content of ``.git/info/attributes``, which outranks any ``.gitattributes`` of the tree: commits and diffs hold the
+bytes of the files, so that an agent's diff applies to the tree that it is graded on."""
 GIT_DATE = "2000-01-01T00:00:00+0000"
+GIT_AUTHOR = {
+    "GIT_AUTHOR_NAME": "excise",
+    "GIT_AUTHOR_EMAIL": "excise@localhost",
+    "GIT_COMMITTER_NAME": "excise",
+    "GIT_COMMITTER_EMAIL": "excise@localhost",
+    "GIT_AUTHOR_DATE": GIT_DATE,
+    "GIT_COMMITTER_DATE": GIT_DATE,
+}
+"""Author and date of the one commit: equal trees have equal commits."""
+GIT_OPTIONS = {"core.logAllRefUpdates": "false"}
+GIT_TIMEOUT_S = 300.0
+"""Seconds for one git command: adding a large tree takes tens of seconds on a busy machine."""
 
 
 def scrubbed(paths: Iterable[str]) -> frozenset[str]:
-    """Those of a tree's files that are artefacts: code that was deleted could be found in them."""
+    """Those of a tree's files that are artefacts, in which deleted code could be found."""
     present = frozenset(paths)
     return frozenset(path for path in present if _is_artefact(path, present))
 
@@ -51,7 +64,7 @@ def _is_artefact(path: str, present: frozenset[str]) -> bool:
 
 
 def _is_made(folder: str, present: frozenset[str]) -> bool:
-    """A folder that a tool made, as its name says and its files do not deny."""
+    """Whether a tool made the folder: its name says so, and its files do not contradict."""
     name = folder.rpartition("/")[2]
     if name in ENVIRONMENTS:
         return f"{folder}/pyvenv.cfg" in present
@@ -60,7 +73,7 @@ def _is_made(folder: str, present: frozenset[str]) -> bool:
 
 
 def scrub(root: Path) -> None:
-    """Delete the artefacts among the files below ``root``, and folders that are empty then."""
+    """Delete the artefacts among the files below ``root``, and folders that become empty."""
     for path in scrubbed(list_files(root)):
         (root / path).unlink()
         for folder in (root / path).parents:
@@ -97,22 +110,7 @@ def materialise(sources: Path, built: Path, files: list[str], edits: Mapping[str
 
 
 def commit(root: Path) -> None:
-    """``git init`` and one commit by a fixed author at a fixed date."""
-    env = {
-        "PATH": "/usr/local/bin:/usr/bin:/bin",
-        "HOME": "/nonexistent",
-        "GIT_CONFIG_NOSYSTEM": "1",
-        "GIT_CONFIG_GLOBAL": "/dev/null",
-        "GIT_AUTHOR_NAME": "excise",
-        "GIT_AUTHOR_EMAIL": "excise@localhost",
-        "GIT_COMMITTER_NAME": "excise",
-        "GIT_COMMITTER_EMAIL": "excise@localhost",
-        "GIT_AUTHOR_DATE": GIT_DATE,
-        "GIT_COMMITTER_DATE": GIT_DATE,
-        "GIT_TEMPLATE_DIR": "",
-    }
-    safe = ["git", "-c", "core.hooksPath=/dev/null", "-c", "core.fsmonitor=false", "-c", "core.autocrlf=false"]
-    safe += ["-c", "core.attributesFile=/dev/null", "-c", "gc.auto=0", "-c", "core.logAllRefUpdates=false"]
+    """``git init`` and one commit of all files, by a fixed author at a fixed date. Raises :class:`SandboxError`."""
     info = root / ".git" / "info"
     info.mkdir(parents=True)
     (info / "attributes").write_text(ATTRIBUTES)
@@ -121,21 +119,14 @@ def commit(root: Path) -> None:
         ["add", "--all", "--force"],
         ["commit", "--quiet", "--allow-empty", "--no-verify", "--message=Import"],
     ):
-        done = subprocess.run(
-            [*safe, *arguments],
-            cwd=root,
-            env=env,
-            capture_output=True,
-            stdin=subprocess.DEVNULL,
-            check=False,
-            timeout=300,
-        )
-        if done.returncode != 0:
-            raise SandboxError(f"git {arguments[0]} failed: {done.stderr.decode(errors='replace').strip()}")
+        try:
+            run_git(arguments, cwd=root, options=GIT_OPTIONS, variables=GIT_AUTHOR, timeout_s=GIT_TIMEOUT_S)
+        except GitError as error:
+            raise SandboxError(str(error), reason=error.reason) from error
 
 
 def copy_built(built: Path, into: Path) -> None:
-    """Copy the installation's files that are not in the tree already; caches and build folders stay behind."""
+    """Copy the installation's files that are not in the tree already, without artefacts."""
     paths = [path for path in list_files(built) if not (built / path).is_symlink()] if built.is_dir() else []
     for path in sorted(set(paths) - scrubbed(paths)):
         source, target = built / path, into / path

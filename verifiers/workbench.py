@@ -1,9 +1,7 @@
-"""One prepared repository on which candidates are tried: layers, environment, baseline, coverage."""
+"""One prepared repository on which candidates are tried: its layers, environment, baseline and coverage."""
 
 from __future__ import annotations
 
-import shutil
-import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -18,6 +16,7 @@ from excise.envs.sandbox.mount_points import REPO, base_env, project_mounts
 from excise.extractors.fetch.trees import git_tree_hash, list_files
 from excise.extractors.languages import get_language
 from excise.protocols import Codebase, Mount, Policy, Sandbox, Session, TestRunRequest
+from excise.system.folders import publish_folder, temporary_folder_beside
 from excise.types import Baseline, CoverageMap, Environment, Repo, TestRun, Worker
 
 Edits = Mapping[str, bytes | None]
@@ -35,7 +34,7 @@ SUITE_ENDED = frozenset({Worker.OK, Worker.TIMEOUT, Worker.OOM})
 
 @dataclass(frozen=True, kw_only=True)
 class Layers:
-    """Folders of the cache that make up a repository's sandbox."""
+    """Cache folders that are mounted in a repository's sandboxes, read-only."""
 
     sources: str
     """Pristine sources."""
@@ -51,7 +50,7 @@ class Layers:
 
 @dataclass(frozen=True, kw_only=True)
 class Prepared:
-    """Everything that trying candidates of one repository needs; travels between workers."""
+    """Everything needed to try candidates of one repository; sent between workers."""
 
     repo: Repo
     """The snapshot."""
@@ -66,19 +65,18 @@ class Prepared:
 
 
 def keep_layer(session: Session, target: str, layer: Path) -> None:
-    """Keep what a session wrote to a mount as a layer, atomically; the first of several workers wins."""
-    scratch = layer.with_name(f".{layer.name}-{uuid.uuid4().hex[:8]}")
-    session.snapshot(target, scratch)
-    try:
-        scratch.rename(layer)
-    except OSError:
-        shutil.rmtree(scratch, ignore_errors=True)
-        if not layer.is_dir():
-            raise
+    """Keep what a session wrote to a mount as a layer, in one step; where several workers do, the first one's stays."""
+    with temporary_folder_beside(layer) as work:
+        session.snapshot(target, work / "layer")
+        try:
+            publish_folder(work / "layer", layer)
+        except OSError:
+            if not layer.is_dir():
+                raise
 
 
 class Cost(NamedTuple):
-    """What test runs took."""
+    """CPU and wall time of test runs."""
 
     cpu_s: float = 0.0
     """CPU seconds."""
@@ -86,11 +84,11 @@ class Cost(NamedTuple):
     """Wall seconds."""
 
     def since(self, earlier: Cost) -> Cost:
-        """What was added after ``earlier``."""
+        """The difference to ``earlier``, rounded to milliseconds."""
         return Cost(round(self.cpu_s - earlier.cpu_s, 3), round(self.wall_s - earlier.wall_s, 3))
 
     def plus(self, cpu_s: float, wall_s: float) -> Cost:
-        """With more on top."""
+        """The sum with further seconds."""
         return Cost(self.cpu_s + cpu_s, self.wall_s + wall_s)
 
 
@@ -144,7 +142,7 @@ class Workbench:
 
     @cached_property
     def left_out(self) -> tuple[str, ...]:
-        """Tests that hang or fail slowly untouched: not run once that is known."""
+        """Tests that hang or fail slowly on the untouched project; they are not run again."""
         return self.prepared.baseline.left_out() if self.prepared.baseline else ()
 
     def read(self, paths: Sequence[str]) -> dict[str, bytes]:
@@ -152,7 +150,7 @@ class Workbench:
         return {p: (self.root / p).read_bytes() for p in paths if (self.root / p).is_file()}
 
     def edits_of(self, *patches: str) -> dict[str, bytes | None]:
-        """Edits that patches make to the base tree. Raises :class:`PatchError`."""
+        """The edits that patches make to the base tree, one after the other. Raises :class:`PatchError`."""
         edits: dict[str, bytes | None] = {}
         for patch in patches:
             if patch:

@@ -17,7 +17,7 @@ from excise.deleters.all_deleters import get
 from excise.types import Feature, FeatureKind, Verdict
 from excise.verifiers.candidate import Candidate, DeletionTrees
 from excise.verifiers.gates.no_leaks import NoLeaks, copies_of
-from excise.verifiers.leaks.scan import CODE_SHARE, OUTSIDE_SHARE, RARE_SHARE, TREE_SHARE
+from excise.verifiers.leaks.scan import THRESHOLDS
 from excise.verifiers.workbench import Workbench
 
 PARSE = "src/shapes/text.py::parse"
@@ -139,5 +139,6 @@ def test_a_twin_in_the_standard_library_needs_no_run(vary) -> None:
 
 
 def test_the_claim_says_what_is_checked() -> None:
-    for share in (CODE_SHARE, OUTSIDE_SHARE, RARE_SHARE, TREE_SHARE):
+    limits = THRESHOLDS
+    for share in (limits.code_share, limits.outside_share, limits.rare_share, limits.tree_share):
         assert f"{share:.0%}" in NoLeaks.claim

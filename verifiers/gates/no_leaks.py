@@ -13,10 +13,11 @@ from excise.verifiers.candidate import Candidate, PlannedDeletion
 from excise.verifiers.gates.verdict_rows import CheckResult, verdict_row
 from excise.verifiers.leaks.deletion_scan import decoders_of, leaks_in_sources, leaks_in_tree, leaks_outside, subject_of
 from excise.verifiers.leaks.features import FORMAT
-from excise.verifiers.leaks.scan import CODE_SHARE, OUTSIDE_SHARE, RARE_SHARE, SHORTEST, TREE_SHARE, Leak, Level
+from excise.verifiers.leaks.scan import THRESHOLDS, Leak, Level
 from excise.verifiers.leaks.surface import surface_of
 
 _LEAKS_SHOWN = 5
+_LIMITS = THRESHOLDS
 
 
 class NoLeaks:
@@ -26,9 +27,10 @@ class NoLeaks:
     claim = (
         "Where the deleted code is long enough to be told from idioms, no file that the agent can read (tree and "
         "history, environment, interpreter, system, processes), decoded, holds "
-        f"{OUTSIDE_SHARE:.0%} of the source text of it or of a large part of it ({TREE_SHARE:.0%} in the project's own "
-        f"sources), byte code with {CODE_SHARE:.0%} of a definition's names, or {RARE_SHARE:.0%} of the names that "
-        "nothing else holds; and no signature or docstring that the statement does not give"
+        f"{_LIMITS.outside_share:.0%} of the source text of it or of a large part of it ({_LIMITS.tree_share:.0%} in "
+        f"the project's own sources), byte code with {_LIMITS.code_share:.0%} of a definition's names, or "
+        f"{_LIMITS.rare_share:.0%} of the names that nothing else holds; and no signature or docstring that the "
+        "statement does not give"
     )
 
     def check(self, candidate: Candidate) -> GateReport:
@@ -47,7 +49,7 @@ class NoLeaks:
             "format": str(FORMAT),
             "fingerprints": str(sum(len(target.everything()) for target in subject.targets)),
             "definitions": str(len(subject.targets)),
-            "too_short_to_tell": str(sum(len(target.body) < SHORTEST for target in subject.targets)),
+            "too_short_to_tell": str(sum(len(target.body) < _LIMITS.min_windows for target in subject.targets)),
             "files_of_the_tree": str(len(files)),
             "partly_read": str(sum(content.partial for content in contents) + len(files) - len(contents)),
             "decoders": " ".join(sorted(used)),

@@ -1,6 +1,6 @@
-"""Features of files by content: each content is decoded once, in whatever folder, environment or task it turns up.
+"""A cache of features by content: equal files are decoded once, in whatever folder, environment or task they are.
 
-Keyed by BLAKE3 (three times as fast here as SHA-256, which Python brings), kept in one SQLite file for all workers.
+Keyed by BLAKE3 (three times as fast as ``hashlib``'s SHA-256); one SQLite file serves all workers.
 """
 
 from __future__ import annotations
@@ -14,51 +14,51 @@ import numpy as np
 from blake3 import blake3
 
 from excise.system.deadline import check_deadline
-from excise.verifiers.leaks.decoding import pieces, read_file
+from excise.verifiers.leaks.decoding import fragments, read_file
 from excise.verifiers.leaks.features import FORMAT, Hashes, features, unique
-from excise.verifiers.leaks.fragments import Kind, Limits
+from excise.verifiers.leaks.fragments import DecodingLimits, FragmentKind
 
-_KINDS = tuple(Kind)
-_MEMORY = 512 << 20
+_KINDS = tuple(FragmentKind)
+_MAX_MEMORY_BYTES = 512 << 20
 """Bytes of features that one process keeps in memory."""
 
 
 @dataclass(frozen=True, slots=True)
 class Content:
-    """What was found in one file's bytes."""
+    """The features of one file's bytes."""
 
-    pieces: tuple[tuple[Kind, Hashes], ...]
-    """Features of each piece; all code objects of a file make one."""
+    fragments: tuple[tuple[FragmentKind, Hashes], ...]
+    """Kind and features of each fragment; all code objects of a file make one."""
     decoders: tuple[str, ...] = ()
-    """Names of the decoders that had something to do."""
+    """Names of the decoders that found something."""
     partial: bool = False
     """Not all of it was read."""
 
     @property
     def size(self) -> int:
         """Number of features."""
-        return sum(len(found) for _, found in self.pieces)
+        return sum(len(found) for _, found in self.fragments)
 
 
 def read_content(data: bytes, *, only_python: bool = False) -> Content:
-    """Decode a file's bytes; ``only_python``: texts without any word that is typical of Python are passed over."""
-    limits = Limits(only_python=only_python)
-    found: list[tuple[Kind, Hashes]] = []
+    """Decode a file's bytes. With ``only_python``, texts without any word that is typical of Python are skipped."""
+    limits = DecodingLimits(only_python=only_python)
+    found: list[tuple[FragmentKind, Hashes]] = []
     codes: list[Hashes] = []
-    for piece in pieces(data, limits):
+    for fragment in fragments(data, limits):
         check_deadline()
-        numbers = features(piece)
-        if piece.kind is Kind.CODE:
+        numbers = features(fragment)
+        if fragment.kind is FragmentKind.CODE:
             codes.append(numbers)
         elif len(numbers):
-            found.append((piece.kind, numbers))
+            found.append((fragment.kind, numbers))
     if codes:
-        found.append((Kind.CODE, unique(np.concatenate(codes))))
+        found.append((FragmentKind.CODE, unique(np.concatenate(codes))))
     return Content(tuple(found), tuple(sorted(limits.used)), limits.partial)
 
 
-class Contents:
-    """Features by content; on disk if there is a folder to keep them in."""
+class ContentCache:
+    """Features by content, in memory and, with a ``folder``, on disk."""
 
     def __init__(self, folder: Path | None = None) -> None:
         self._known: dict[bytes, Content] = {}
@@ -82,7 +82,7 @@ class Contents:
         if content is None:
             content = read_content(data)
             self._save(digest, content)
-        if self._bytes > _MEMORY:
+        if self._bytes > _MAX_MEMORY_BYTES:
             self._known.clear()
             self._bytes = 0
         self._known[digest] = content
@@ -106,9 +106,9 @@ class Contents:
     def _save(self, digest: bytes, content: Content) -> None:
         if self._base is None:
             return
-        sizes = [(_KINDS.index(kind), len(numbers)) for kind, numbers in content.pieces]
+        sizes = [(_KINDS.index(kind), len(numbers)) for kind, numbers in content.fragments]
         facts = json.dumps({"pieces": sizes, "decoders": content.decoders, "partial": content.partial})
-        data = b"".join(numbers.tobytes() for _, numbers in content.pieces)
+        data = b"".join(numbers.tobytes() for _, numbers in content.fragments)
         self._base.execute("INSERT OR IGNORE INTO contents VALUES (?, ?, ?)", (digest, facts, data))
 
 

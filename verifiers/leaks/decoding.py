@@ -1,7 +1,7 @@
-"""Reading a file to its pieces: every decoder that fits takes it apart, and what comes out is read likewise.
+"""Decoding a file into fragments: every decoder that fits takes it apart, and its parts are decoded in turn.
 
-Strangers wrote all of it. Nothing is unpacked whole to disk, nothing is run, unpickled or unmarshalled, sizes and depth
-are limited, and no damage is an error: what cannot be read is noted in :class:`Limits`.
+All input is untrusted. Nothing is unpacked to disk, run, unpickled or unmarshalled; sizes and depth are limited;
+damaged input is no error but sets :attr:`DecodingLimits.partial`.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ from excise.verifiers.leaks.decoders.strings import (
     strings_of,
     text_of,
 )
-from excise.verifiers.leaks.fragments import MAX_DEPTH, MAX_PART, Code, Kind, Limits, Piece
+from excise.verifiers.leaks.fragments import MAX_DEPTH, MAX_PART, CodeShape, DecodingLimits, Fragment, FragmentKind
 
 
 def read_file(path: Path) -> bytes | None:
-    """A regular file's bytes: the first and last of one that is too large; ``None`` if it cannot be read."""
+    """A regular file's bytes, or the first and last :data:`MAX_PART` / 2 of a larger one; ``None`` if unreadable."""
     try:
         with open(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOFOLLOW), "rb") as file:
             status = os.fstat(file.fileno())
@@ -40,8 +40,8 @@ def read_file(path: Path) -> bytes | None:
         return None
 
 
-def pieces(data: bytes, limits: Limits, depth: int = 0) -> Iterator[Piece]:
-    """Everything that can be read in ``data``."""
+def fragments(data: bytes, limits: DecodingLimits, depth: int = 0) -> Iterator[Fragment]:
+    """Every fragment that can be decoded from ``data``; ``depth`` decoders are around it."""
     if not data:
         return
     if depth > MAX_DEPTH:
@@ -58,44 +58,44 @@ def pieces(data: bytes, limits: Limits, depth: int = 0) -> Iterator[Piece]:
     text = text_of(data)
     plain = not limits.only_python or is_pythonic(text)
     if plain:
-        yield Piece(Kind.TEXT, text)
+        yield Fragment(FragmentKind.TEXT, text)
     for decoder in WRAPPINGS if plain or b"</span>" in text else HIDING:
         if decoder.fits(text):
             yield from _inside(decoder, text, limits, depth)
 
 
-def _binary(data: bytes, limits: Limits, depth: int) -> Iterator[Piece]:
-    """Strings, what lies behind them in base64 or JSON, and compressed streams anywhere in it."""
+def _binary(data: bytes, limits: DecodingLimits, depth: int) -> Iterator[Fragment]:
+    """The printable strings, what is encoded in them in base64 or JSON, and compressed streams anywhere in ``data``."""
     native = is_native(data)
     pythonic = holds_python(data) if native else is_pythonic(data)
     if native and not pythonic and limits.only_python:
         return
     strings = strings_of(data) if pythonic or not (limits.only_python or native) else b""
     if strings:
-        yield Piece(Kind.STRINGS, strings)
+        yield Fragment(FragmentKind.STRINGS, strings)
         for decoder in WRAPPINGS:
             if decoder.fits(strings):
                 yield from _inside(decoder, strings, limits, depth)
     for stream in carved(data, limits):
         limits.used.add("carving")
-        yield from pieces(stream, limits, depth + 1)
+        yield from fragments(stream, limits, depth + 1)
 
 
-def _inside(decoder: Decoder, data: bytes, limits: Limits, depth: int) -> Generator[Piece, None, bool]:
-    """What a decoder makes of ``data``, read further; whether it made anything of it."""
+def _inside(decoder: Decoder, data: bytes, limits: DecodingLimits, depth: int) -> Generator[Fragment, None, bool]:
+    """The fragments of a decoder's parts; returns whether the decoder found any part."""
     parts, apart = decoder.parts(data, limits), False
     while True:
         try:
             part = next(parts)
         except StopIteration:
             return apart
-        except Exception:  # there is hardly an exception that parsers do not raise for what strangers broke
+        except Exception:  # parsers raise nearly anything for damaged input
             limits.partial = True
             return apart
         apart = True
         limits.used.add(decoder.name)
-        if isinstance(part, Code):
+        if isinstance(part, CodeShape):
             if limits.take(64 + sum(map(len, part.words))):
-                yield Piece(Kind.CODE, code=part)
+                yield Fragment(FragmentKind.CODE, code=part)
         elif limits.take(len(part)):
-            yield from pieces(part, limits, depth + 1)
+            yield from fragments(part, limits, depth + 1)

@@ -15,9 +15,17 @@ from excise.types import Symbol
 from excise.verifiers.candidate import PlannedDeletion
 from excise.verifiers.leaks.content_cache import Content
 from excise.verifiers.leaks.features import EMPTY, Hashes, unique
-from excise.verifiers.leaks.fragments import Kind
-from excise.verifiers.leaks.scan import OUTSIDE_SHARE, TREE_SHARE, Leak, Pile, Rules, is_in, leaks_in, telling
-from excise.verifiers.leaks.surface import PROCESSES, Surface, contents_of, surface_of
+from excise.verifiers.leaks.fragments import FragmentKind
+from excise.verifiers.leaks.scan import (
+    THRESHOLDS,
+    Leak,
+    PlaceRules,
+    ScannedFiles,
+    is_in,
+    keep_distinctive,
+    leaks_in,
+)
+from excise.verifiers.leaks.surface import PROCESSES, Surface, content_cache_of, surface_of
 from excise.verifiers.leaks.targets import Target, code_pairs, definitions_in, targets_of
 from excise.verifiers.workbench import Workbench
 
@@ -42,15 +50,15 @@ def _legitimate(plan: PlannedDeletion, targets: Sequence[Target]) -> Hashes:
     """Which of their features the shipped sources hold: texts as they are, and the names in what is defined in them."""
     bench = plan.bench
     edits = plan.edits("shipped")
-    contents = contents_of(bench)
+    contents = content_cache_of(bench)
     removed = {target.symbol for target in targets}
     wanted = unique(np.concatenate([EMPTY, *(target.everything() for target in targets)]))
     held = np.zeros(len(wanted), dtype=bool)
     for path, module in bench.codebase.modules.items():
         check_deadline()
         data = edits.get(path, module.source)
-        for kind, numbers in contents.of(data).pieces if data is not None else ():
-            if kind is Kind.TEXT:
+        for kind, numbers in contents.of(data).fragments if data is not None else ():
+            if kind is FragmentKind.TEXT:
                 held |= is_in(wanted, numbers)
     for symbol, numbers in _pairs_by_symbol(bench).items():
         if symbol not in removed:
@@ -79,8 +87,8 @@ _pairs: dict[str, dict[str, Hashes]] = {}
 def leaks_outside(plan: PlannedDeletion, subject: Subject) -> list[Leak]:
     """What of a deletion the environment, the interpreter, the system or a process shows; needs no run of tests."""
     surface = surface_of(plan.bench)
-    targets = telling(subject.targets, surface.library, subject.legitimate, keep_bodies=False)
-    return [leak for index in surface.indexes() for leak in leaks_in(index, targets, Rules())]
+    targets = keep_distinctive(subject.targets, surface.library, subject.legitimate, keep_bodies=False)
+    return [leak for index in surface.indexes() for leak in leaks_in(index, targets, PlaceRules())]
 
 
 File = tuple[str, Content | None]
@@ -90,7 +98,7 @@ File = tuple[str, Content | None]
 def leaks_in_sources(plan: PlannedDeletion, subject: Subject) -> list[Leak]:
     """What of a deletion the files that stay hold, looked at where they lie; needs no tree and no run of tests."""
     bench = plan.bench
-    contents, edits = contents_of(bench), plan.edits("shipped")
+    contents, edits = content_cache_of(bench), plan.edits("shipped")
     kept = [path for path in bench.paths if path not in edits and not (bench.root / path).is_symlink()]
     files: list[File] = [(f"{REPO}/{path}", contents.of_file(bench.root / path)) for path in kept]
     files += [(f"{REPO}/{path}", contents.of(data)) for path, data in edits.items() if data is not None]
@@ -99,7 +107,7 @@ def leaks_in_sources(plan: PlannedDeletion, subject: Subject) -> list[Leak]:
 
 def leaks_in_tree(plan: PlannedDeletion, subject: Subject, tree: Path) -> tuple[list[Leak], list[File]]:
     """What of a deletion the shipped tree shows, its history included; and every file that was read."""
-    contents = contents_of(plan.bench)
+    contents = content_cache_of(plan.bench)
     files: list[File] = [
         (f"{REPO}/{path.relative_to(tree).as_posix()}", contents.of_file(path)) for path in _files(tree)
     ]
@@ -115,9 +123,12 @@ def leaks_in_files(plan: PlannedDeletion, subject: Subject, files: Sequence[File
     def is_source(name: str) -> bool:
         return name in sources or name.startswith(history)
 
-    rules = Rules(share=lambda name: TREE_SHARE if is_source(name) else OUTSIDE_SHARE, ordinary=is_source)
-    targets = telling(subject.targets, surface_of(bench).library, subject.legitimate, keep_bodies=True)
-    return leaks_in(Pile((name, content) for name, content in files if content is not None), targets, rules)
+    rules = PlaceRules(
+        share=lambda name: THRESHOLDS.tree_share if is_source(name) else THRESHOLDS.outside_share,
+        is_project_source=is_source,
+    )
+    targets = keep_distinctive(subject.targets, surface_of(bench).library, subject.legitimate, keep_bodies=True)
+    return leaks_in(ScannedFiles((name, content) for name, content in files if content is not None), targets, rules)
 
 
 def _files(tree: Path) -> list[Path]:

@@ -1,10 +1,8 @@
-"""An inverted index of many files: which piece of which file has a feature. Made once, looked up by all tasks."""
+"""An inverted index of many files: which fragments have a feature. Built once, searched for all tasks."""
 
 from __future__ import annotations
 
 import json
-import os
-import uuid
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -12,51 +10,52 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from excise.system.folders import temporary_folder_beside
 from excise.verifiers.leaks.content_cache import Content
 from excise.verifiers.leaks.features import EMPTY, Hashes
-from excise.verifiers.leaks.fragments import Kind
+from excise.verifiers.leaks.fragments import FragmentKind
 
-_KINDS = tuple(Kind)
+_KINDS = tuple(FragmentKind)
 
 
 @dataclass(frozen=True, slots=True)
-class Hits:
-    """Which of the wanted features are in which piece."""
+class FeatureHits:
+    """The matches of a search: wanted features and the fragments that have them."""
 
     features: NDArray[np.int64]
-    """Places among the wanted features."""
+    """Positions among the wanted features, ascending."""
     owners: NDArray[np.int64]
-    """Numbers of the pieces, one for each of ``features``."""
+    """The number of the fragment, for each of ``features``."""
 
 
 @dataclass(slots=True)
-class Index:
-    """Features, sorted, with the pieces that have them."""
+class FeatureIndex:
+    """Features, sorted, with the fragments that have them."""
 
     hashes: Hashes = field(default_factory=lambda: EMPTY)
-    """Features; one that several pieces have stands there as often."""
+    """All features, sorted; one that several fragments have is repeated."""
     owners: NDArray[np.uint32] = field(default_factory=lambda: np.zeros(0, dtype=np.uint32))
-    """The piece of each of ``hashes``."""
+    """The fragment of each of ``hashes``."""
     files: Sequence[str] = ()
     """Names of the files."""
     file_of: Sequence[int] = ()
-    """The file of each piece, as its place in ``files``."""
+    """The file of each fragment, as its place in ``files``."""
     kind_of: Sequence[int] = ()
-    """The kind of each piece, as its place in :class:`Kind`."""
+    """The kind of each fragment, as its place in :class:`FragmentKind`."""
     decoders: Sequence[str] = ()
-    """Decoders that had something to do."""
+    """Names of the decoders that found something."""
     num_files: int = 0
     """Files read."""
     num_bytes: int = 0
     """Their bytes."""
     partial: Sequence[str] = ()
-    """The first files of which not all was read."""
+    """Files that were not read completely: the first fifty."""
     num_partial: int = 0
-    """How many there are."""
+    """Number of such files."""
 
     @classmethod
-    def build(cls, contents: Iterable[tuple[str, int, Content | None]]) -> Index:
-        """From (name, bytes, features) of each file; ``None`` for what could not be read."""
+    def build(cls, contents: Iterable[tuple[str, int, Content | None]]) -> FeatureIndex:
+        """Build it from (name, size in bytes, features) of each file; ``None`` for a file that could not be read."""
         files: list[str] = []
         file_of, kind_of = [], []
         arrays: list[Hashes] = []
@@ -71,7 +70,7 @@ class Index:
             if content is None:
                 continue
             used.update(content.decoders)
-            for kind, numbers in content.pieces:
+            for kind, numbers in content.fragments:
                 file_of.append(len(files) - 1)
                 kind_of.append(_KINDS.index(kind))
                 arrays.append(numbers)
@@ -92,50 +91,45 @@ class Index:
             num_partial=len(partial),
         )
 
-    def lookup(self, wanted: Hashes) -> Hits:
+    def lookup(self, wanted: Hashes) -> FeatureHits:
         """Where the wanted features (sorted) are."""
         low = np.searchsorted(self.hashes, wanted, side="left")
         high = np.searchsorted(self.hashes, wanted, side="right")
         counts = high - low
         features = np.repeat(np.arange(len(wanted)), counts)
         places = np.repeat(low - np.cumsum(counts) + counts, counts) + np.arange(int(counts.sum()))
-        return Hits(features, self.owners[places].astype(np.int64))
+        return FeatureHits(features, self.owners[places].astype(np.int64))
 
     def frequency(self, wanted: Hashes) -> NDArray[np.int64]:
-        """How many pieces have each of the wanted features."""
+        """How many fragments have each of the wanted features."""
         found = np.searchsorted(self.hashes, wanted, side="right") - np.searchsorted(self.hashes, wanted, side="left")
         return found.astype(np.int64)
 
     def name_of(self, owner: int) -> str:
-        """The file of a piece."""
+        """The file of a fragment."""
         return self.files[self.file_of[owner]]
 
-    def kind(self, owner: int) -> Kind:
-        """The kind of a piece."""
+    def kind(self, owner: int) -> FragmentKind:
+        """The kind of a fragment."""
         return _KINDS[self.kind_of[owner]]
 
     # ------------------------------------------------------------------------------------- disk
     def save(self, folder: Path) -> None:
-        """Write as a folder, atomically; the first of several workers wins."""
-        folder.parent.mkdir(parents=True, exist_ok=True)
-        scratch = folder.with_name(f".{folder.name}.{uuid.uuid4().hex[:8]}")
-        scratch.mkdir()
-        np.save(scratch / "hashes.npy", self.hashes)
-        np.save(scratch / "owners.npy", self.owners)
-        names = ("files", "file_of", "kind_of", "decoders", "num_files", "num_bytes", "partial", "num_partial")
-        (scratch / "facts.json").write_text(json.dumps({name: getattr(self, name) for name in names}))
-        try:
-            scratch.rename(folder)
-        except OSError:
-            for name in os.listdir(scratch):
-                (scratch / name).unlink()
-            scratch.rmdir()
-            if not folder.is_dir():
-                raise
+        """Write the index as a folder, in one step; where several workers do, the first one's stays."""
+        with temporary_folder_beside(folder) as work:
+            np.save(work / "hashes.npy", self.hashes)
+            np.save(work / "owners.npy", self.owners)
+            names = ("files", "file_of", "kind_of", "decoders", "num_files", "num_bytes", "partial", "num_partial")
+            (work / "facts.json").write_text(json.dumps({name: getattr(self, name) for name in names}))
+            try:
+                work.rename(folder)
+            except OSError:
+                if not folder.is_dir():
+                    raise
 
     @classmethod
-    def load(cls, folder: Path) -> Index:
-        """What :meth:`save` wrote; the arrays stay on disk until they are looked at."""
+    def load(cls, folder: Path) -> FeatureIndex:
+        """The index that :meth:`save` wrote; its arrays are memory-mapped."""
         facts = json.loads((folder / "facts.json").read_text())
         hashes = np.load(folder / "hashes.npy", mmap_mode="r")
         return cls(hashes=hashes, owners=np.load(folder / "owners.npy", mmap_mode="r"), **facts)

@@ -1,4 +1,4 @@
-"""Fingerprints as numbers: what a piece of anything has in common with the code that it was made of.
+"""Fingerprints as numbers: features that a fragment shares with the code that it was made from.
 
 Every feature is a 64-bit hash, of one of five channels:
 
@@ -25,10 +25,10 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from excise.verifiers.leaks.fragments import Code, Kind, Piece
+from excise.verifiers.leaks.fragments import CodeShape, Fragment, FragmentKind
 
 FORMAT = 9
-"""Version of what is hashed and of what the decoders find; part of the names of everything kept."""
+"""Version of the features and decoders; part of the name of every cached index."""
 WINDOW = 5
 Hashes = NDArray[np.uint64]
 _WORD = re.compile(rb"[0-9A-Za-z_\x80-\xff]+")
@@ -46,7 +46,7 @@ EMPTY: Hashes = np.zeros(0, dtype=np.uint64)
 
 
 class _Memo(dict[bytes, int]):
-    """Words and their hashes; forgets all when it is full."""
+    """A cache of words and their hashes; emptied when it is full."""
 
     def __missing__(self, word: bytes) -> int:
         value = int.from_bytes(hashlib.blake2b(word[:_LONGEST], digest_size=8).digest(), "little")
@@ -61,7 +61,7 @@ _memo = _Memo()
 
 
 def unique(hashes: Hashes) -> Hashes:
-    """Sorted, each once. numpy's own ``unique`` builds a hash table since 2.3, ten times as slow on hashes."""
+    """The hashes sorted, without duplicates. numpy's own ``unique`` builds a hash table since 2.3: ten times slower."""
     ordered = np.sort(hashes)
     if not len(ordered):
         return ordered
@@ -105,12 +105,12 @@ def pairs(channel: str, name: bytes, words: Iterable[bytes]) -> Hashes:
         return salted(channel, hashes_of(words) + np.uint64(_memo[name]) * _MIX)
 
 
-def features(piece: Piece) -> Hashes:
-    """All features of a piece, sorted, each once."""
-    if piece.kind is Kind.CODE:
-        assert piece.code is not None
-        return unique(_code_features(piece.code))
-    found = [_text_features(block) for block in _blocks(piece.data)]
+def features(fragment: Fragment) -> Hashes:
+    """All features of a fragment, sorted, each once."""
+    if fragment.kind is FragmentKind.CODE:
+        assert fragment.code is not None
+        return unique(_code_features(fragment.code))
+    found = [_text_features(block) for block in _blocks(fragment.data)]
     return unique(np.concatenate(found)) if found else EMPTY
 
 
@@ -122,7 +122,7 @@ def _text_features(block: bytes) -> Hashes:
     return np.concatenate(found)
 
 
-def _code_features(code: Code) -> Hashes:
+def _code_features(code: CodeShape) -> Hashes:
     words = [word.encode(errors="replace") for word in code.words]
     name = code.name.encode(errors="replace")
     parameters = [word.encode(errors="replace") for word in code.parameters]
@@ -137,7 +137,7 @@ def _code_features(code: Code) -> Hashes:
 
 
 def _blocks(text: bytes) -> Sequence[bytes]:
-    """Parts of a large text that overlap by more than a window, so that memory is limited."""
+    """A large text in blocks that overlap by more than a window, to limit memory."""
     if len(text) <= _BLOCK:
         return [text]
     starts = range(0, len(text), _BLOCK)

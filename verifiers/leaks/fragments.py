@@ -1,4 +1,4 @@
-"""What reading a file yields: texts, strings of binaries and code objects; and how much of a file is read at all."""
+"""What decoding a file yields (texts, strings of binaries, code objects), and the limits of decoding."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ MAX_TOTAL = 256 << 20
 MAX_PARTS = 50_000
 """Members, streams and strings that one file may have."""
 MAX_DEPTH = 6
-"""Decoders in each other: a base64 string in a JSON file in a zip in a tar.gz has five."""
+"""Decoders inside each other: a base64 string in a JSON file in a zip in a tar.gz takes five."""
 
 
-class Kind(StrEnum):
-    """What a piece is; it decides which matches mean anything."""
+class FragmentKind(StrEnum):
+    """What a fragment is: it decides which matches count."""
 
     TEXT = "text"
     """Text as people or tools wrote it."""
@@ -27,7 +27,7 @@ class Kind(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Code:
+class CodeShape:
     """One code object: byte code that was read, never run."""
 
     name: str
@@ -35,40 +35,40 @@ class Code:
     parameters: tuple[str, ...]
     """Names of its parameters."""
     words: frozenset[str]
-    """Names of variables, attributes and globals, and string constants that look like names, of what is inside too."""
+    """Names of variables, attributes and globals, and string constants that look like names; nested code included."""
     holder: str = ""
-    """Name of the code object that it is in, ``<module>`` for a module's; empty where that is not known."""
+    """Name of the enclosing code object, ``<module>`` for a module; empty where it is not known."""
 
 
 @dataclass(frozen=True, slots=True)
-class Piece:
-    """Something that a reader found in a file."""
+class Fragment:
+    """One text, set of strings or code object that a decoder found in a file."""
 
-    kind: Kind
+    kind: FragmentKind
     """What it is."""
     data: bytes = b""
     """UTF-8 text, or strings one to a line."""
-    code: Code | None = None
-    """For :attr:`Kind.CODE`."""
+    code: CodeShape | None = None
+    """For :attr:`FragmentKind.CODE`."""
 
 
 @dataclass(slots=True)
-class Limits:
-    """How much may still be decoded of the present file, and what was left unread."""
+class DecodingLimits:
+    """What may still be decoded of the current file, and whether something was left out."""
 
     bytes_left: int = MAX_TOTAL
     """Decoded bytes."""
     parts_left: int = MAX_PARTS
     """Parts."""
     only_python: bool = False
-    """Texts without the words that Python code hardly does without are passed over, as are programs without them."""
+    """Skip texts and programs without any of the words that Python code nearly always has."""
     partial: bool = False
-    """Something was too large, too deep or damaged, so that not all of it was read."""
+    """Something was too large, too deep or damaged: not all of the file was decoded."""
     used: set[str] = field(default_factory=set)
     """Names of the decoders that found something to decode."""
 
     def take(self, size: int) -> bool:
-        """Account for a part of ``size`` bytes; false, and noted, if there is no room for it."""
+        """Count a part of ``size`` bytes. False, and :attr:`partial` is set, if the limits leave no room for it."""
         if self.parts_left <= 0 or size > self.bytes_left:
             self.partial = True
             return False

@@ -1,8 +1,8 @@
-"""Which files an agent can read, as the sandbox itself says; and where their bytes are on this side.
+"""Which files an agent can read, and their content.
 
-A program of ours lists the sandbox from inside, so that no mount, mask or image is guessed at. Files of layers, and of
-the host's own system, are then read here, where they lie; whatever is not found here with the same size and time of
-change is handed out by the sandbox.
+A program lists the files from inside the sandbox, so that mounts, masks and images need not be modelled. Files of
+layers and of the host's system are then read directly on the host; a file that is not found there with the same size
+and modification time is read through the sandbox.
 """
 
 from __future__ import annotations
@@ -23,32 +23,32 @@ _TIMEOUT_S = 600.0
 _MAX_LISTING = 512 << 20
 _MAX_FILES = 5_000_000
 _BATCH = 64 << 20
-"""Bytes of files that the sandbox hands out at once."""
+"""Bytes of files that are read through the sandbox in one archive."""
 
 
 @dataclass(frozen=True, slots=True)
-class Readable:
+class ReadableFile:
     """One file that can be read in the sandbox."""
 
     path: str
-    """Where it is there."""
+    """Absolute path in the sandbox."""
     size: int
     """Bytes."""
     changed_ns: int
-    """Time of its last change."""
+    """Modification time in nanoseconds."""
 
 
-def list_readable(session: Session) -> tuple[list[Readable], bytes]:
-    """All files that can be read in a session, and what its processes show of themselves.
+def list_readable(session: Session) -> tuple[list[ReadableFile], bytes]:
+    """All files that can be read in a session, and the text that its processes show in ``/proc``.
 
-    Raises :class:`SandboxError` if the listing does not come to its end.
+    Raises :class:`SandboxError` if the listing is incomplete.
     """
     _run(session, "list")
     rows = []
     with _result(session, "listing", _MAX_LISTING) as file:
         for line in file:
             path, size, changed = json.loads(line)
-            rows.append(Readable(str(path), int(size), int(changed)))
+            rows.append(ReadableFile(str(path), int(size), int(changed)))
             if len(rows) > _MAX_FILES:
                 raise SandboxError(f"A sandbox shows more than {_MAX_FILES} files.")
     with _result(session, "processes", _MAX_LISTING) as file:
@@ -66,15 +66,15 @@ def _run(session: Session, what: str, names: Sequence[str] = ()) -> None:
 
 
 def _result(session: Session, name: str, most: int) -> BinaryIO:
-    """A file that the program left for us."""
+    """A result file of the program, open for reading. Raises :class:`SandboxError` if it is missing or too large."""
     path = session.out / name
     if path.is_symlink() or not path.is_file() or path.stat().st_size > most:
         raise SandboxError(f"The sandbox left no sound {OUT}/{name}.")
     return open(path, "rb")
 
 
-def on_this_side(path: str, mounts: Sequence[Mount]) -> Path | None:
-    """The file of a layer, or of this host's own system, that a path in the sandbox may show; see :func:`is_same`."""
+def host_file(path: str, mounts: Sequence[Mount]) -> Path | None:
+    """The file on the host that a sandbox path probably shows (in a layer, or the same path); see :func:`is_same`."""
     fitting = [m for m in mounts if path.startswith(f"{m.target}/")]
     if not fitting:
         return Path(path)
@@ -83,8 +83,8 @@ def on_this_side(path: str, mounts: Sequence[Mount]) -> Path | None:
     return next((found for layer in mount.layers if (found := Path(layer, inside)).is_file()), None)
 
 
-def is_same(row: Readable, path: Path) -> bool:
-    """The same size and time of change: the file that the sandbox showed."""
+def is_same(row: ReadableFile, path: Path) -> bool:
+    """Whether ``path`` has the size and modification time that the sandbox listed."""
     try:
         status = path.lstat()
     except OSError:
@@ -92,18 +92,20 @@ def is_same(row: Readable, path: Path) -> bool:
     return status.st_size == row.size and status.st_mtime_ns == row.changed_ns
 
 
-def handed_out(session: Session, rows: Sequence[Readable], most: int) -> Iterator[tuple[Readable, bytes]]:
-    """Contents of files as the sandbox gives them, those longer than ``most`` bytes left out."""
-    batch: list[Readable] = []
+def read_through_sandbox(
+    session: Session, rows: Sequence[ReadableFile], most: int
+) -> Iterator[tuple[ReadableFile, bytes]]:
+    """ContentCache of files as the sandbox gives them, those longer than ``most`` bytes left out."""
+    batch: list[ReadableFile] = []
     for row in [*rows, None]:
         if batch and (row is None or sum(r.size for r in batch) + row.size > _BATCH):
-            yield from _handed_out(session, batch)
+            yield from _read_batch(session, batch)
             batch = []
         if row is not None and row.size <= most:
             batch.append(row)
 
 
-def _handed_out(session: Session, batch: Sequence[Readable]) -> Iterator[tuple[Readable, bytes]]:
+def _read_batch(session: Session, batch: Sequence[ReadableFile]) -> Iterator[tuple[ReadableFile, bytes]]:
     _run(session, "pack", [row.path for row in batch])
     wanted = {row.path.lstrip("/"): row for row in batch}
     with _result(session, "files.tar", 2 * _BATCH + 4096 * len(batch)) as file, tarfile.open(fileobj=file) as archive:

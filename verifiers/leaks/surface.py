@@ -1,7 +1,7 @@
-"""Everything outside of the tree that agents of one environment can read: indexes of environment, interpreter, system.
+"""The readable surface: indexes of everything outside the tree that agents of one environment can read.
 
-Made once for all tasks of an environment, and parts of it for all environments that share them: an index is named after
-the paths, sizes and times of change of what it holds, as the sandbox listed them.
+Built once for all tasks of an environment. Parts are shared between environments: an index is named after the paths,
+sizes and modification times of its files, as the sandbox listed them.
 """
 
 from __future__ import annotations
@@ -21,41 +21,42 @@ from excise.protocols import Mount, Session
 from excise.system.deadline import check_deadline
 from excise.system.locks import host_folder, host_lock
 from excise.verifiers.agent_workspace import Workspace
-from excise.verifiers.leaks.content_cache import Content, Contents, read_content
+from excise.verifiers.leaks.content_cache import Content, ContentCache, read_content
 from excise.verifiers.leaks.decoding import read_file
-from excise.verifiers.leaks.feature_index import Index
+from excise.verifiers.leaks.feature_index import FeatureIndex
 from excise.verifiers.leaks.features import FORMAT
 from excise.verifiers.leaks.fragments import MAX_PART
-from excise.verifiers.leaks.readable_files import Readable, handed_out, is_same, list_readable, on_this_side
+from excise.verifiers.leaks.readable_files import ReadableFile, host_file, is_same, list_readable, read_through_sandbox
 from excise.verifiers.workbench import Workbench
 
 LIBRARY, ENVIRONMENT, SYSTEM, PROCESSES = "the standard library", "the environment", "the system", "processes"
 SANDBOX = "the sandbox's own files"
 _MADE_ANEW = ("/etc/", "/home/", "/run/", "/tmp/", "/var/", "/excise/")
-"""Where each sandbox, or the process that makes them, writes files of its own; few, but never those of another."""
+"""Folders where each sandbox has files of its own, which are never in a shared index."""
 
 _PARTS = 8
-"""Indexes of the system's files."""
+"""Number of indexes that the system's files are divided into."""
 _MAX_AGE_S = 30 * 86_400
-_MAX_KEPT = 3 << 30
-"""Bytes of indexes that are kept on this machine. Those of its system are most of it: up to 1 GiB for a full one."""
+"""Seconds without use after which an index is evicted."""
+_MAX_CACHE_BYTES = 3 << 30
+"""Bytes of indexes that are kept on this machine; those of a full system take up to 1 GiB."""
 _IN_USE_S = 600
-"""So long after its last use an index is not dropped for its size: others may be about to read it."""
+"""Seconds after its last use in which an index is not evicted for its size: a reader may still need it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Surface:
     """Indexes by root."""
 
-    roots: dict[str, tuple[Index, ...]]
+    roots: dict[str, tuple[FeatureIndex, ...]]
     """:data:`ENVIRONMENT`, :data:`LIBRARY`, :data:`SYSTEM`, :data:`SANDBOX` and :data:`PROCESSES`."""
 
     @property
-    def library(self) -> Index:
-        """The interpreter's own files: what is common there is an idiom."""
+    def library(self) -> FeatureIndex:
+        """The interpreter's own files, which say what is an idiom."""
         return self.roots[LIBRARY][0]
 
-    def indexes(self) -> Iterator[Index]:
+    def indexes(self) -> Iterator[FeatureIndex]:
         """All of them."""
         for indexes in self.roots.values():
             yield from indexes
@@ -77,15 +78,15 @@ def surface_of(bench: Workbench) -> Surface:
     return _known[key]
 
 
-def contents_of(bench: Workbench) -> Contents:
+def content_cache_of(bench: Workbench) -> ContentCache:
     """Features by content, shared by all that use the same cache folder; one object per process."""
     folder = Path(bench.prepared.layers.env).parent.parent / "leaks"
     if folder not in _contents:
-        _contents[folder] = Contents(folder)
+        _contents[folder] = ContentCache(folder)
     return _contents[folder]
 
 
-_contents: dict[Path, Contents] = {}
+_contents: dict[Path, ContentCache] = {}
 
 
 def _surface(bench: Workbench) -> Surface:
@@ -96,19 +97,19 @@ def _surface(bench: Workbench) -> Surface:
     with space.open() as session:
         listed, shown = list_readable(session)
         groups = _grouped(bench, listed)
-        reader = _Reader(session, mounts, contents_of(bench))
-        roots: dict[str, tuple[Index, ...]] = {
+        reader = _Reader(session, mounts, content_cache_of(bench))
+        roots: dict[str, tuple[FeatureIndex, ...]] = {
             name: (reader.index(name, groups[name]),) for name in (LIBRARY, ENVIRONMENT)
         }
         roots[SYSTEM] = reader.system(groups[SYSTEM])
-        roots[SANDBOX] = (Index.build(reader.read(groups[SANDBOX], SANDBOX)),)
-    roots[PROCESSES] = (Index.build([("/proc", len(shown), read_content(shown))]),)
+        roots[SANDBOX] = (FeatureIndex.build(reader.read(groups[SANDBOX], SANDBOX)),)
+    roots[PROCESSES] = (FeatureIndex.build([("/proc", len(shown), read_content(shown))]),)
     return Surface(roots)
 
 
-def _grouped(bench: Workbench, listed: Sequence[Readable]) -> dict[str, list[Readable]]:
+def _grouped(bench: Workbench, listed: Sequence[ReadableFile]) -> dict[str, list[ReadableFile]]:
     library = f"{library_of(bench.interpreter)}/"
-    groups: dict[str, list[Readable]] = {LIBRARY: [], ENVIRONMENT: [], SYSTEM: [], SANDBOX: []}
+    groups: dict[str, list[ReadableFile]] = {LIBRARY: [], ENVIRONMENT: [], SYSTEM: [], SANDBOX: []}
     for row in listed:
         if row.path.startswith(f"{REPO}/"):
             continue
@@ -124,46 +125,46 @@ def _grouped(bench: Workbench, listed: Sequence[Readable]) -> dict[str, list[Rea
 
 @dataclass(frozen=True, slots=True)
 class _Reader:
-    """Makes indexes of files that a session showed."""
+    """Builds indexes of files that a session listed."""
 
     session: Session
     mounts: Sequence[Mount]
-    contents: Contents
+    contents: ContentCache
 
-    def index(self, name: str, rows: Sequence[Readable]) -> Index:
-        """The index of some files, as it was kept or made now."""
+    def index(self, name: str, rows: Sequence[ReadableFile]) -> FeatureIndex:
+        """The index of some files: the cached one, or a new one."""
         stamp = hashlib.sha256(repr((FORMAT, name)).encode())
         for row in rows:
             check_deadline()
             stamp.update(f"{row.path}\0{row.size}\0{row.changed_ns}\n".encode(errors="surrogateescape"))
         folder = host_folder() / "leaks" / stamp.hexdigest()[:32]
-        if not _used(folder):
+        if not _mark_used(folder):
             with host_lock(f"leaks {folder.name}"):
-                if not _used(folder):
-                    Index.build(self.read(rows, name)).save(folder)
-                    forget_old(folder.parent, _MAX_KEPT)
-        return Index.load(folder)
+                if not _mark_used(folder):
+                    FeatureIndex.build(self.read(rows, name)).save(folder)
+                    evict_old(folder.parent, _MAX_CACHE_BYTES)
+        return FeatureIndex.load(folder)
 
-    def system(self, rows: Sequence[Readable]) -> tuple[Index, ...]:
-        """Indexes of the system by folders: other interpreters share most of them, and workers share the work."""
-        parts: list[list[Readable]] = [[] for _ in range(_PARTS)]
+    def system(self, rows: Sequence[ReadableFile]) -> tuple[FeatureIndex, ...]:
+        """Indexes of the system's files, divided by folder: interpreters share most, workers build in parallel."""
+        parts: list[list[ReadableFile]] = [[] for _ in range(_PARTS)]
         for row in rows:
             parts[zlib.crc32("/".join(row.path.split("/")[:4]).encode(errors="replace")) % _PARTS].append(row)
         first = os.getpid() % _PARTS
         made = {place % _PARTS: self.index(SYSTEM, parts[place % _PARTS]) for place in range(first, first + _PARTS)}
         return tuple(made[place] for place in range(_PARTS))
 
-    def read(self, rows: Sequence[Readable], name: str) -> Iterator[tuple[str, int, Content | None]]:
+    def read(self, rows: Sequence[ReadableFile], name: str) -> Iterator[tuple[str, int, Content | None]]:
         """Features of each file."""
         elsewhere = []
         for row in rows:
-            path = on_this_side(row.path, self.mounts)
+            path = host_file(row.path, self.mounts)
             if path is None or not is_same(row, path):
                 elsewhere.append(row)
                 continue
             yield row.path, row.size, self._content(read_file(path), name)
         given = set()
-        for row, data in handed_out(self.session, elsewhere, MAX_PART):
+        for row, data in read_through_sandbox(self.session, elsewhere, MAX_PART):
             given.add(row.path)
             yield row.path, row.size, self._content(data, name)
         for row in elsewhere:
@@ -171,15 +172,15 @@ class _Reader:
                 yield row.path, row.size, None
 
     def _content(self, data: bytes | None, name: str) -> Content | None:
-        """Features of a file. Those of environments are kept, since others have the same packages; of the system's
-        files only those texts count that may be Python."""
+        """Features of a file. Those of environments are cached, because other environments have the same packages; of
+        the system's files, only texts that may be Python are decoded."""
         if data is None:
             return None
         return self.contents.of(data) if name == ENVIRONMENT else read_content(data, only_python=name == SYSTEM)
 
 
-def _used(folder: Path) -> bool:
-    """Whether an index is there; if so, it counts as used now, and :func:`forget_old` leaves it to its reader."""
+def _mark_used(folder: Path) -> bool:
+    """Whether an index exists; its time of last use becomes now, so that :func:`evict_old` keeps it for its reader."""
     try:
         os.utime(folder)
     except FileNotFoundError:
@@ -187,13 +188,15 @@ def _used(folder: Path) -> bool:
     return True
 
 
-def forget_old(kept: Path, max_bytes: int) -> None:
-    """Drop indexes that nobody has used for a month, and those used longest ago until all take ``max_bytes`` at most:
-    they are of environments and states of the host that are gone."""
+def evict_old(kept: Path, max_bytes: int) -> None:
+    """Evict indexes unused for :data:`_MAX_AGE_S`, and the least recently used ones until all take ``max_bytes``.
+
+    They belong to environments and states of the host that no longer exist.
+    """
     now, total = time.time(), 0
     found = []
     for folder in kept.iterdir():
-        with contextlib.suppress(OSError):  # another process has renamed or dropped it
+        with contextlib.suppress(OSError):  # another process renamed or evicted it
             size = sum(file.stat().st_size for file in folder.iterdir())
             found.append((now - folder.stat().st_mtime, size, folder))
     for unused_s, size, folder in sorted(found):

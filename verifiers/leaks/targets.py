@@ -167,7 +167,7 @@ def code_words(body: bytes) -> frozenset[bytes]:
 
 
 def without_comments(body: bytes) -> bytes:
-    """Code with its strings, and no comments."""
+    """CodeShape with its strings, and no comments."""
     return _STRING.sub(lambda found: b"" if found[0].startswith(b"#") else found[0], body)
 
 

@@ -22,10 +22,10 @@ from pathlib import Path
 import pytest
 
 from excise.verifiers.leaks import decoding
-from excise.verifiers.leaks.content_cache import Contents, read_content
-from excise.verifiers.leaks.decoding import pieces, read_file
+from excise.verifiers.leaks.content_cache import ContentCache, read_content
+from excise.verifiers.leaks.decoding import fragments, read_file
 from excise.verifiers.leaks.features import hashes_of, windows, words_of
-from excise.verifiers.leaks.fragments import MAX_DEPTH, Kind, Limits
+from excise.verifiers.leaks.fragments import MAX_DEPTH, DecodingLimits, FragmentKind
 from excise.verifiers.leaks.marshal_reader import CodeObject, MarshalReader, Unreadable
 
 CODE = b"""\
@@ -37,8 +37,8 @@ def total(prices, tax):
 """
 
 
-def texts(data: bytes, limits: Limits | None = None) -> bytes:
-    return b"\n".join(piece.data for piece in pieces(data, limits or Limits()))
+def texts(data: bytes, limits: DecodingLimits | None = None) -> bytes:
+    return b"\n".join(fragment.data for fragment in fragments(data, limits or DecodingLimits()))
 
 
 def zipped(members: dict[str, bytes], how: int = zipfile.ZIP_DEFLATED) -> bytes:
@@ -114,9 +114,9 @@ def test_bombs_are_not_unpacked(kind: str, monkeypatch: pytest.MonkeyPatch) -> N
     for module in ("archives", "compressed", "strings", "git"):
         monkeypatch.setattr(f"excise.verifiers.leaks.decoders.{module}.MAX_PART", 1 << 20)
     bomb = MAKERS[kind](bytes(48 << 20))
-    limits = Limits(bytes_left=4 << 20)
+    limits = DecodingLimits(bytes_left=4 << 20)
     tracemalloc.start()
-    list(pieces(bomb, limits))
+    list(fragments(bomb, limits))
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert peak < 24 << 20
@@ -127,7 +127,7 @@ def test_a_file_that_holds_itself_ends() -> None:
     data = CODE
     for _ in range(MAX_DEPTH + 3):
         data = gzip.compress(data)
-    limits = Limits()
+    limits = DecodingLimits()
     assert texts(data, limits) == b""
     assert limits.partial
 
@@ -188,11 +188,13 @@ def test_large_files_are_read_at_both_ends(tmp_path: Path, monkeypatch: pytest.M
 
 
 def test_contents_are_kept(tmp_path: Path) -> None:
-    made = Contents(tmp_path).of(zipped({"a.py": CODE}))
-    again = Contents(tmp_path).of(zipped({"a.py": CODE}))
+    made = ContentCache(tmp_path).of(zipped({"a.py": CODE}))
+    again = ContentCache(tmp_path).of(zipped({"a.py": CODE}))
     assert made.decoders == again.decoders == ("zip",)
-    assert [(kind, list(found)) for kind, found in made.pieces] == [(kind, list(found)) for kind, found in again.pieces]
-    assert Kind.TEXT in {kind for kind, _ in made.pieces}
+    assert [(kind, list(found)) for kind, found in made.fragments] == [
+        (kind, list(found)) for kind, found in again.fragments
+    ]
+    assert FragmentKind.TEXT in {kind for kind, _ in made.fragments}
 
 
 def test_line_numbers_marks_and_layout_do_not_count() -> None:
@@ -212,6 +214,6 @@ def test_what_looks_like_byte_code_hides_nothing_else() -> None:
 def test_bare_code_objects_are_found_in_anything() -> None:
     code = marshal.dumps(compile(CODE, "x", "exec"))
     data = b"\x7fELF" + random.Random(1).randbytes(5000) + code + bytes(100) + code[:60]
-    found = [piece.code for piece in pieces(data, Limits(only_python=True)) if piece.code]
+    found = [fragment.code for fragment in fragments(data, DecodingLimits(only_python=True)) if fragment.code]
     assert [code.name for code in found] == ["total", "<module>"]
     assert {"prices", "tax"} <= found[0].words

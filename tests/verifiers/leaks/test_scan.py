@@ -11,11 +11,11 @@ from pathlib import Path
 
 import pytest
 
-from excise.verifiers.leaks.content_cache import Contents, read_content
-from excise.verifiers.leaks.feature_index import Index
+from excise.verifiers.leaks.content_cache import ContentCache, read_content
+from excise.verifiers.leaks.feature_index import FeatureIndex
 from excise.verifiers.leaks.features import EMPTY
-from excise.verifiers.leaks.fragments import Kind
-from excise.verifiers.leaks.scan import Leak, Level, Pile, Rules, leaks_in, telling
+from excise.verifiers.leaks.fragments import FragmentKind
+from excise.verifiers.leaks.scan import Leak, Level, PlaceRules, ScannedFiles, keep_distinctive, leaks_in
 from excise.verifiers.leaks.targets import Target, target
 
 LARGE = b"""
@@ -42,14 +42,14 @@ NAMESAKE = SMALL.replace(b"item", b"key")
 @pytest.fixture(scope="module")
 def targets() -> list[Target]:
     """Both definitions, without what a part of the standard library has, too."""
-    contents = Contents()
+    contents = ContentCache()
     files = [Path(str(module.__file__)) for module in (_collections_abc, mailbox, weakref)]
-    library = Index.build((str(path), 0, contents.of_file(path)) for path in files)
+    library = FeatureIndex.build((str(path), 0, contents.of_file(path)) for path in files)
     found = [
         target("m.py::merge_runs", "merge_runs", LARGE, ["runs", "weights", "limit"]),
         target("m.py::discard", "discard", SMALL, ["self", "item"]),
     ]
-    return telling(found, library, EMPTY, keep_bodies=False)
+    return keep_distinctive(found, library, EMPTY, keep_bodies=False)
 
 
 def compiled(source: bytes) -> bytes:
@@ -57,7 +57,7 @@ def compiled(source: bytes) -> bytes:
 
 
 def found(data: bytes, wanted: list[Target]) -> dict[str, Leak]:
-    leaks = leaks_in(Pile([("/x", read_content(data))]), wanted, Rules())
+    leaks = leaks_in(ScannedFiles([("/x", read_content(data))]), wanted, PlaceRules())
     return {leak.symbol.rpartition("::")[2]: leak for leak in leaks if leak.level >= Level.L3}
 
 
@@ -90,8 +90,8 @@ def test_methods_are_told_from_namesakes_of_sibling_classes() -> None:
     body = b"    def remove(self, value):\n        if value in self.kept:\n            self.kept.discard(value)\n"
     gone, stays = b"class Sorted:\n" + body, b"class Keyed:\n" + body
     ours = [target("m.py::Sorted.remove", "remove", body, ["self", "value"], holder="Sorted")]
-    (piece,) = [numbers for kind, numbers in read_content(compiled(stays)).pieces if kind is Kind.CODE]
-    wanted = telling(ours, Index.build([]), piece, keep_bodies=False)
+    (fragment,) = [numbers for kind, numbers in read_content(compiled(stays)).fragments if kind is FragmentKind.CODE]
+    wanted = keep_distinctive(ours, FeatureIndex.build([]), fragment, keep_bodies=False)
     assert not found(compiled(stays), wanted)
     assert found(compiled(gone + stays), wanted)["Sorted.remove"].what == "byte code"
 

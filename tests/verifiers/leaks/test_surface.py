@@ -4,7 +4,7 @@ import os
 import time
 from pathlib import Path
 
-from excise.verifiers.leaks.surface import forget_old
+from excise.verifiers.leaks.surface import evict_old
 
 DAY_S = 86_400
 
@@ -21,19 +21,19 @@ def _index(kept: Path, name: str, *, unused_s: float, size: int = 1000) -> Path:
 def test_indexes_that_nobody_used_for_a_month_are_dropped(tmp_path: Path) -> None:
     old = _index(tmp_path, "old", unused_s=31 * DAY_S)
     young = _index(tmp_path, "young", unused_s=29 * DAY_S)
-    forget_old(tmp_path, max_bytes=10_000)
+    evict_old(tmp_path, max_bytes=10_000)
     assert not old.exists()
     assert young.exists()
 
 
 def test_those_used_longest_ago_are_dropped_until_the_rest_fits(tmp_path: Path) -> None:
     folders = [_index(tmp_path, name, unused_s=(1 + place) * 3600) for place, name in enumerate("abcde")]
-    forget_old(tmp_path, max_bytes=2500)
+    evict_old(tmp_path, max_bytes=2500)
     assert [folder.exists() for folder in folders] == [True, True, False, False, False]
 
 
 def test_an_index_that_may_be_about_to_be_read_stays(tmp_path: Path) -> None:
     fresh = [_index(tmp_path, name, unused_s=place) for place, name in enumerate("abc")]
     _index(tmp_path, "old", unused_s=3600)
-    forget_old(tmp_path, max_bytes=0)
+    evict_old(tmp_path, max_bytes=0)
     assert sorted(tmp_path.iterdir()) == fresh

@@ -10,11 +10,11 @@ from pathlib import Path
 
 import numpy as np
 
-from excise.verifiers.leaks.content_cache import Contents
-from excise.verifiers.leaks.feature_index import Index
+from excise.verifiers.leaks.content_cache import ContentCache
+from excise.verifiers.leaks.feature_index import FeatureIndex
 from excise.verifiers.leaks.features import unique
-from excise.verifiers.leaks.fragments import Kind
-from excise.verifiers.leaks.scan import SHORTEST, Leak, Level, Rules, leaks_in, telling
+from excise.verifiers.leaks.fragments import FragmentKind
+from excise.verifiers.leaks.scan import THRESHOLDS, Leak, Level, PlaceRules, keep_distinctive, leaks_in
 
 from .archives import ARCHIVES
 from .compiled import COMPILED
@@ -53,19 +53,19 @@ class Tally:
 
 
 def measure(
-    subjects: Sequence[Subject], kinds: dict[Level, tuple[Plant, ...]], work: Path, library: Index
+    subjects: Sequence[Subject], kinds: dict[Level, tuple[Plant, ...]], work: Path, library: FeatureIndex
 ) -> dict[str, Tally]:
     """Every subject in every kind. The module without the function, in the same kind, must not be taken for it."""
     tallies: dict[str, Tally] = defaultdict(Tally)
     tallies[SHORT] = Tally()
-    contents = Contents()
+    contents = ContentCache()
     for number, subject in enumerate(subjects):
-        found = contents.of(subject.shipped).pieces
+        found = contents.of(subject.shipped).fragments
         legitimate = unique(
-            np.concatenate([subject.siblings(), *(numbers for kind, numbers in found if kind is Kind.TEXT)])
+            np.concatenate([subject.siblings(), *(numbers for kind, numbers in found if kind is FragmentKind.TEXT)])
         )
-        targets = telling(subject.targets, library, legitimate, keep_bodies=False)
-        if any(len(target.body) < SHORTEST for target in targets):
+        targets = keep_distinctive(subject.targets, library, legitimate, keep_bodies=False)
+        if any(len(target.body) < THRESHOLDS.min_windows for target in targets):
             tallies[SHORT].missed.append(subject.symbol.symbol_id)
             continue
         for level, plants in kinds.items():
@@ -91,13 +91,13 @@ def measure(
     return tallies
 
 
-def _worst(plant: Plant, source: bytes, folder: Path, targets, contents: Contents) -> Leak | None:  # type: ignore[no-untyped-def]
+def _worst(plant: Plant, source: bytes, folder: Path, targets, contents: ContentCache) -> Leak | None:  # type: ignore[no-untyped-def]
     folder.mkdir(parents=True)
     plant(source, folder)
     files = sorted(path for path in folder.rglob("*") if path.is_file())
     if not files:
         raise NothingMade(plant.__name__)
-    leaks = leaks_in(Index.build((str(p), 0, contents.of_file(p)) for p in files), targets, Rules())
+    leaks = leaks_in(FeatureIndex.build((str(p), 0, contents.of_file(p)) for p in files), targets, PlaceRules())
     for made in folder.parent.glob(f"{folder.name}*"):
         shutil.rmtree(made) if made.is_dir() else made.unlink()
     return leaks[0] if leaks else None

@@ -16,7 +16,7 @@ from excise.verifiers.leaks.decoders.pickles import Pickle
 from excise.verifiers.leaks.decoders.pyc import ByteCode, EmbeddedByteCode
 from excise.verifiers.leaks.decoders.sqlite import Sqlite
 from excise.verifiers.leaks.decoders.vim import VimSwap
-from excise.verifiers.leaks.fragments import Code, Limits
+from excise.verifiers.leaks.fragments import CodeShape, DecodingLimits
 
 
 class Decoder(Protocol):
@@ -30,7 +30,7 @@ class Decoder(Protocol):
         """Whether this looks like its artefact, by content; cheap."""
         ...
 
-    def parts(self, data: bytes, limits: Limits, /) -> Iterator[bytes | Code]:
+    def parts(self, data: bytes, limits: DecodingLimits, /) -> Iterator[bytes | CodeShape]:
         """What is in it."""
         ...
 

@@ -10,7 +10,7 @@ import zlib
 from collections.abc import Iterator
 from typing import Any
 
-from excise.verifiers.leaks.fragments import MAX_PART, Limits
+from excise.verifiers.leaks.fragments import MAX_PART, DecodingLimits
 
 _TAIL = 1 << 17
 _CHUNK = 1 << 16
@@ -26,7 +26,7 @@ class Zip:
         """A header in front, or a directory at the end behind something binary (a program, an installer)."""
         return data.startswith(b"PK\x03\x04") or (b"PK\x05\x06" in data[-_TAIL:] and b"PK\x01\x02" in data)
 
-    def parts(self, data: bytes, limits: Limits, /) -> Iterator[bytes]:
+    def parts(self, data: bytes, limits: DecodingLimits, /) -> Iterator[bytes]:
         """Names and contents of the members, and what stands in front of them."""
         first = data.find(b"PK\x03\x04")
         try:
@@ -86,7 +86,7 @@ class Tar:
             return False
         return True
 
-    def parts(self, data: bytes, limits: Limits, /) -> Iterator[bytes]:
+    def parts(self, data: bytes, limits: DecodingLimits, /) -> Iterator[bytes]:
         """Names and contents."""
         with tarfile.open(fileobj=io.BytesIO(data), mode="r:", ignore_zeros=True) as archive:
             while limits.parts_left > 0 and limits.bytes_left > 0:
@@ -100,7 +100,7 @@ class Tar:
         limits.partial = True
 
 
-def _bounded(stream: Any, limits: Limits) -> bytes:
+def _bounded(stream: Any, limits: DecodingLimits) -> bytes:
     """A member, or what can be read of it; one that is too large is left out after its beginning."""
     out = bytearray()
     room = min(MAX_PART, limits.bytes_left)

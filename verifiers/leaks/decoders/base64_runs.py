@@ -7,7 +7,7 @@ import binascii
 import re
 from collections.abc import Iterator
 
-from excise.verifiers.leaks.fragments import Limits
+from excise.verifiers.leaks.fragments import DecodingLimits
 
 _LINE = rb"[A-Za-z0-9+/_-]"
 _RUN = re.compile(_LINE + rb"{60,}(?:(?:\r?\n|\\n|\\r\\n)[ \t>#]*" + _LINE + rb"{4,}|={1,2})*")
@@ -26,7 +26,7 @@ class Base64:
         """There is a long word of nothing but its letters."""
         return _SHORTEST in data.translate(_LETTERS)
 
-    def parts(self, data: bytes, _limits: Limits, /) -> Iterator[bytes]:
+    def parts(self, data: bytes, _limits: DecodingLimits, /) -> Iterator[bytes]:
         """What the runs mean."""
         for found in _RUN.finditer(data):
             letters = _BREAKS.sub(b"", found[0]).replace(b"-", b"+").replace(b"_", b"/")

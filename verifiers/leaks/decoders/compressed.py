@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterator
 
 from excise.verifiers.leaks.decoders.strings import inflated
-from excise.verifiers.leaks.fragments import MAX_PART, Limits
+from excise.verifiers.leaks.fragments import MAX_PART, DecodingLimits
 
 _ZSTD = b"\x28\xb5\x2f\xfd"
 _ALONE = re.compile(rb"\x5d\0\0[\0-\xff]{2}(?:\xff{8}|[\0-\xff]{5}\0{3})")
@@ -27,7 +27,7 @@ class Compressed:
         """By its first bytes."""
         return _MAGIC.match(data) is not None or _ALONE.match(data) is not None
 
-    def parts(self, data: bytes, limits: Limits, /) -> Iterator[bytes]:
+    def parts(self, data: bytes, limits: DecodingLimits, /) -> Iterator[bytes]:
         """What was compressed; the beginning of what is too large or torn."""
         if data.startswith(_ZSTD):
             yield _zstd(data, limits)
@@ -43,7 +43,7 @@ class Compressed:
         yield bytes(out)
 
 
-def _zstd(data: bytes, limits: Limits) -> bytes:
+def _zstd(data: bytes, limits: DecodingLimits) -> bytes:
     import pyarrow
 
     out = bytearray()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from excise.verifiers.leaks.fragments import Code, Limits
+from excise.verifiers.leaks.fragments import CodeShape, DecodingLimits
 
 _BEGIN = re.compile(rb"(?:Disassembly of |code object )<?(?:code object )?(\w+)[^\n]*")
 _OPERAND = re.compile(rb"\b[A-Z][A-Z_]{3,}\s+\d+\s+\(([^\n]*)\)")
@@ -26,7 +26,7 @@ class Disassembly:
         """Instructions are named in it."""
         return b"LOAD_" in data and b"RETURN_" in data
 
-    def parts(self, data: bytes, _limits: Limits, /) -> Iterator[Code]:
+    def parts(self, data: bytes, _limits: DecodingLimits, /) -> Iterator[CodeShape]:
         """One code object for each heading, with what is listed below for comprehensions and lambdas in it."""
         starts = [(found.start(), found[1]) for found in _BEGIN.finditer(data)] or [(0, b"")]
         ends = [start for start, _ in starts[1:]] + [len(data)]
@@ -37,7 +37,7 @@ class Disassembly:
             words_by_name.setdefault(holder, set()).update(w for o in operands for w in _NAME.findall(o))
         for name, words in words_by_name.items():
             if words - _NOISE:
-                yield Code(name.decode(), (), frozenset(word.decode() for word in words - _NOISE))
+                yield CodeShape(name.decode(), (), frozenset(word.decode() for word in words - _NOISE))
 
 
 class AstDump:
@@ -50,10 +50,10 @@ class AstDump:
         """The names of node types are there."""
         return b"FunctionDef(" in data or b"ClassDef(" in data
 
-    def parts(self, data: bytes, _limits: Limits, /) -> Iterator[Code]:
+    def parts(self, data: bytes, _limits: DecodingLimits, /) -> Iterator[CodeShape]:
         """One code object for each definition, up to the next one."""
         starts = [(found.start(), found[1] or found[2]) for found in _DEFINED.finditer(data)]
         ends = [start for start, _ in starts[1:]] + [len(data)]
         for (start, name), end in zip(starts, ends, strict=True):
             words = frozenset(word.decode() for word in _QUOTED.findall(data, start, end))
-            yield Code(name.decode(), (), words)
+            yield CodeShape(name.decode(), (), words)

@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator
 
 from excise.verifiers.leaks.decoders.strings import touched
-from excise.verifiers.leaks.fragments import Limits
+from excise.verifiers.leaks.fragments import DecodingLimits
 
 _ESCAPE = re.compile(rb"\\(u[0-9a-fA-F]{4}|x[0-9a-fA-F]{2}|.)|\"", re.DOTALL)
 _MEANS = {b"n": b"\n", b"r": b"\n", b"t": b" ", b"b": b" ", b"f": b" "}
@@ -31,7 +31,7 @@ class Escapes:
         """Line breaks are written as escapes, or blanks as in URLs."""
         return any(mark in data for mark in _MARKS) or data.count(b"%20", 0, 1 << 20) > 8
 
-    def parts(self, data: bytes, _limits: Limits, /) -> Iterator[bytes]:
+    def parts(self, data: bytes, _limits: DecodingLimits, /) -> Iterator[bytes]:
         """The text without escapes: once where they are an exception, again for strings in strings."""
         if data.count(b"%20", 0, 1 << 20) > 8:
             yield _URL.sub(lambda found: bytes([int(found[1], 16)]), data)

@@ -6,7 +6,7 @@ import hashlib
 import zlib
 from collections.abc import Iterator
 
-from excise.verifiers.leaks.fragments import MAX_PART, Limits
+from excise.verifiers.leaks.fragments import MAX_PART, DecodingLimits
 
 _TYPES = {1: b"commit", 2: b"tree", 3: b"blob", 4: b"tag"}
 _OFS, _REF = 6, 7
@@ -30,7 +30,7 @@ class LooseObject:
             return False
         return head.startswith((b"blob ", b"tree ", b"commit ", b"tag "))
 
-    def parts(self, data: bytes, limits: Limits, /) -> Iterator[bytes]:
+    def parts(self, data: bytes, limits: DecodingLimits, /) -> Iterator[bytes]:
         """The object without its header."""
         engine = zlib.decompressobj()
         out = engine.decompress(data, min(MAX_PART, limits.bytes_left))
@@ -48,7 +48,7 @@ class Pack:
         """A pack, or one behind the header of a bundle."""
         return data.startswith(b"PACK\0\0\0") or (data.startswith(b"# v") and b"bundle\n" in data[:40])
 
-    def parts(self, data: bytes, limits: Limits, /) -> Iterator[bytes]:
+    def parts(self, data: bytes, limits: DecodingLimits, /) -> Iterator[bytes]:
         """Every object; of a delta without its base, what it adds."""
         start = data.find(b"PACK\0\0\0")
         if start < 0:

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 
 from excise.verifiers.leaks.decoders.strings import touched
-from excise.verifiers.leaks.fragments import Limits
+from excise.verifiers.leaks.fragments import DecodingLimits
 
 _TAG = re.compile(rb"<(/?)([a-zA-Z][a-zA-Z0-9:-]*)(?:\s[^<>]{0,4000})?/?>|<!--")
 _INLINE = frozenset(b"a abbr b code em font i kbd mark s samp small span strong sub sup tspan tt u var".split())
@@ -24,7 +24,7 @@ class Html:
         """There is an end tag or an entity."""
         return _PROBE.search(data) is not None
 
-    def parts(self, data: bytes, _limits: Limits, /) -> Iterator[bytes]:
+    def parts(self, data: bytes, _limits: DecodingLimits, /) -> Iterator[bytes]:
         """The text."""
         data = touched(data, lambda line: b"<" in line or b"&" in line)
         plain = _TAG.sub(lambda tag: b"" if (tag[2] or b"").lower() in _INLINE else b"\n", data)

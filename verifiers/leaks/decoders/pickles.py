@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from excise.verifiers.leaks.decoders.pyc import codes_of
-from excise.verifiers.leaks.fragments import Code, Limits
+from excise.verifiers.leaks.fragments import CodeShape, DecodingLimits
 from excise.verifiers.leaks.marshal_reader import CodeObject
 
 _MAX_OPCODES = 3_000_000
@@ -37,7 +37,7 @@ class Pickle:
         """The mark of protocol 2 or later, or what protocol 0 begins with."""
         return (data[:1] == b"\x80" and len(data) > 4 and 2 <= data[1] <= 5) or _OLD.match(data[:200]) is not None
 
-    def parts(self, data: bytes, limits: Limits, /) -> Iterator[bytes | Code]:
+    def parts(self, data: bytes, limits: DecodingLimits, /) -> Iterator[bytes | CodeShape]:
         """What is in it, as far as it is sound."""
         machine = _Machine()
         try:

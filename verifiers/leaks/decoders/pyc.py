@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from excise.verifiers.leaks.fragments import Code, Limits
+from excise.verifiers.leaks.fragments import CodeShape, DecodingLimits
 from excise.verifiers.leaks.marshal_reader import CodeObject, MarshalReader, Unreadable
 
 _HEADER = 16
@@ -32,8 +32,8 @@ class ByteCode:
         """A magic number and a code object behind it."""
         return len(data) >= _HEADER + 8 and bool(_MAGIC.match(data)) and _CODE & {data[_HEADER], data[12]} != set()
 
-    def parts(self, data: bytes, limits: Limits, /) -> Iterator[bytes | Code]:
-        """Code objects; nothing if it is damaged, and is searched as anything else then."""
+    def parts(self, data: bytes, limits: DecodingLimits, /) -> Iterator[bytes | CodeShape]:
+        """CodeShape objects; nothing if it is damaged, and is searched as anything else then."""
         try:
             top = MarshalReader(data, _HEADER if data[_HEADER] in _CODE else 12).read()
         except _BROKEN:
@@ -52,8 +52,8 @@ class EmbeddedByteCode:
         """Somewhere is what code objects begin with."""
         return len(beginnings(data)) > 0
 
-    def parts(self, data: bytes, limits: Limits, /) -> Iterator[bytes | Code]:
-        """Code objects; what is inside of one is not looked for again."""
+    def parts(self, data: bytes, limits: DecodingLimits, /) -> Iterator[bytes | CodeShape]:
+        """CodeShape objects; what is inside of one is not looked for again."""
         found = beginnings(data)
         limits.partial |= len(found) > _MAX_EMBEDDED
         place = 0
@@ -83,7 +83,7 @@ def beginnings(data: bytes) -> NDArray[np.int64]:
     return places
 
 
-def _walk(top: Any) -> Iterator[bytes | Code]:
+def _walk(top: Any) -> Iterator[bytes | CodeShape]:
     if not isinstance(top, CodeObject):
         return
     texts: list[bytes] = []
@@ -92,14 +92,14 @@ def _walk(top: Any) -> Iterator[bytes | Code]:
         yield b"\n".join(texts)
 
 
-def codes_of(code: CodeObject, texts: list[bytes]) -> list[Code]:
+def codes_of(code: CodeObject, texts: list[bytes]) -> list[CodeShape]:
     """A code object and all inside of it, each with the words of what it holds; long strings go to ``texts``."""
-    found: list[Code] = []
+    found: list[CodeShape] = []
     _collect(code, texts, found, "")
     return found
 
 
-def _collect(code: CodeObject, texts: list[bytes], found: list[Code], holder: str) -> set[str]:
+def _collect(code: CodeObject, texts: list[bytes], found: list[CodeShape], holder: str) -> set[str]:
     words = {w for name in code.names for w in _NAME.findall(name)}
     for value in _flat(code.consts):
         if isinstance(value, CodeObject):
@@ -114,7 +114,7 @@ def _collect(code: CodeObject, texts: list[bytes], found: list[Code], holder: st
         elif isinstance(value, bytes) and len(value) > 40:
             texts.append(value)
     if not _SYNTHETIC.match(code.name) or code.name == "<module>":
-        found.append(Code(code.name, code.parameters, frozenset(words), holder))
+        found.append(CodeShape(code.name, code.parameters, frozenset(words), holder))
     return words
 
 

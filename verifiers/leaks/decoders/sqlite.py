@@ -7,7 +7,7 @@ import sqlite3
 from collections.abc import Iterator
 
 from excise.verifiers.leaks.decoders.strings import strings_of
-from excise.verifiers.leaks.fragments import Limits
+from excise.verifiers.leaks.fragments import DecodingLimits
 
 _MAX_ROWS = 200_000
 _MAX_VALUE = 16 << 20
@@ -27,7 +27,7 @@ class Sqlite:
         """By its first bytes (a write-ahead log's too)."""
         return data.startswith((b"SQLite format 3\0", b"7\x7f\x06\x82", b"7\x7f\x06\x83"))
 
-    def parts(self, data: bytes, limits: Limits, /) -> Iterator[bytes]:
+    def parts(self, data: bytes, limits: DecodingLimits, /) -> Iterator[bytes]:
         """Rows, then the file's strings."""
         yield strings_of(data)
         if not data.startswith(b"SQLite"):
@@ -40,7 +40,7 @@ class Sqlite:
             limits.partial = True
 
 
-def _rows(data: bytes, limits: Limits) -> Iterator[bytes]:
+def _rows(data: bytes, limits: DecodingLimits) -> Iterator[bytes]:
     base = sqlite3.connect(":memory:")
     try:
         base.deserialize(data)

@@ -10,7 +10,7 @@ import zlib
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from excise.verifiers.leaks.fragments import MAX_PART, Limits
+from excise.verifiers.leaks.fragments import MAX_PART, DecodingLimits
 
 _WIDE = (
     (codecs.BOM_UTF32_LE, "utf-32"),
@@ -106,7 +106,7 @@ def touched(text: bytes, concerned: Callable[[bytes], bool]) -> bytes:
     return text if 4 * len(chosen) >= len(lines) else b"".join(chosen)
 
 
-def carved(data: bytes, limits: Limits) -> Iterator[bytes]:
+def carved(data: bytes, limits: DecodingLimits) -> Iterator[bytes]:
     """Compressed streams wherever they begin, as far as they can be read; nothing is looked for inside of one."""
     place, tries = 0, 0
     while tries < _MAX_TRIES and (found := _STREAMS.search(data, place)):
@@ -128,7 +128,7 @@ def _decompressor(data: bytes, start: int) -> Any:
     return bz2.BZ2Decompressor() if first == 0x42 else lzma.LZMADecompressor(memlimit=256 << 20)
 
 
-def inflated(data: bytes, start: int, limits: Limits) -> tuple[bytes, int, bool]:
+def inflated(data: bytes, start: int, limits: DecodingLimits) -> tuple[bytes, int, bool]:
     """The stream that begins at ``start``, how many bytes of ``data`` it took (at least one), and whether it ended."""
     engine = _decompressor(data, start)
     room = max(0, min(MAX_PART, limits.bytes_left))

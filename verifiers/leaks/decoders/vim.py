@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from excise.verifiers.leaks.fragments import Limits
+from excise.verifiers.leaks.fragments import DecodingLimits
 
 _HEADER = 22
 _MAX_LINES = 100_000
@@ -20,7 +20,7 @@ class VimSwap:
         """By its first bytes."""
         return data.startswith(b"b0VIM ")
 
-    def parts(self, data: bytes, _limits: Limits, /) -> Iterator[bytes]:
+    def parts(self, data: bytes, _limits: DecodingLimits, /) -> Iterator[bytes]:
         """One part for all blocks together, in the order of their line numbers as far as that is the order on disk."""
         size = int.from_bytes(data[12:16], "little")
         size = size if 1024 <= size <= 1 << 20 else 4096
