@@ -30,8 +30,8 @@ SCRUBBED_SUFFIXES = frozenset(
 """Byte code, leftovers of editors and merges, profiles, built packages."""
 SCRUBBED_NAMES = frozenset({".coverage", "coverage.xml", "tags", "TAGS", ".dmypy.json", "lcov.info", ".python_history"})
 ATTRIBUTES = "* -text -filter -ident !working-tree-encoding !diff\n"
-"""The content of ``.git/info/attributes``, which outranks any ``.gitattributes`` of the tree: commits and diffs hold the
-bytes of the files, so that an agent's diff applies to the tree that it is graded on."""
+"""The content of ``.git/info/attributes``, which outranks any ``.gitattributes`` of the tree: commits and diffs hold
+the bytes of the files, so that an agent's diff applies to the tree that it is graded on."""
 GIT_DATE = "2000-01-01T00:00:00+0000"
 GIT_AUTHOR = {
     "GIT_AUTHOR_NAME": "excise",

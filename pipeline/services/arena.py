@@ -30,7 +30,7 @@ from excise.trainer.concurrency import Threads
 from excise.trainer.interfaces import Desk
 from excise.types import Grade, Task
 from excise.verifiers.agent_workspace import Workspace, workspace
-from excise.verifiers.grading.grader import Conditions, ungraded
+from excise.verifiers.grading.grader import GradingConditions, ungraded
 from excise.verifiers.grading.intake import MAX_DIFF_BYTES
 from excise.verifiers.monitor.monitored_task import Known, known_of
 from excise.verifiers.monitor.recording_session import Recorder
@@ -108,7 +108,7 @@ class TaskArena:
         self._made = ExitStack()
         self._grades: dict[tuple[str, str], asyncio.Task[Grade]] = {}
         self._grade_began = 0.0
-        self._benches: Once[tuple[Workbench, Conditions]] = Once(MAKE_AT_ONCE, "excise-environment", FAILED_S)
+        self._benches: Once[tuple[Workbench, GradingConditions]] = Once(MAKE_AT_ONCE, "excise-environment", FAILED_S)
         self._spaces: Once[Workspace] = Once(MAKE_AT_ONCE, "excise-tree", FAILED_S)
         self._openers = Threads(OPEN_AT_ONCE, "excise-open")
         self._closers = Threads(OPEN_AT_ONCE, "excise-close")
@@ -218,7 +218,7 @@ class TaskArena:
             session.close()
             raise
 
-    def _bench(self, task: Task) -> tuple[Workbench, Conditions]:
+    def _bench(self, task: Task) -> tuple[Workbench, GradingConditions]:
         """The task's environment, made if need be."""
         with _as_sandbox_errors(task):
             ready = self._grader.ready(task)

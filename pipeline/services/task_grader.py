@@ -15,7 +15,14 @@ from excise.pipeline.services.stored_tasks import Trouble, prepared_of
 from excise.pipeline.stages.environment_stage import workbench
 from excise.pipeline.stages.stage_cache import StageCache, stage_key
 from excise.types import Grade, GradingKit, Task
-from excise.verifiers.grading.grader import Conditions, bears_brief, conditions, grade, ungraded
+from excise.verifiers.grading.grader import (
+    GradeRequest,
+    GradingConditions,
+    find_conditions,
+    grade,
+    supports_fail_fast,
+    ungraded,
+)
 from excise.verifiers.grading.kit import KIT_FORMAT, make_kit
 from excise.verifiers.stored_tasks import candidate_of
 from excise.verifiers.workbench import Workbench
@@ -47,7 +54,7 @@ class Grader:
         self.settings = settings.model_copy(update={"out": taskset.root})
         self._lock = threading.Lock()
         self._locks: dict[str, threading.Lock] = {}
-        self._ready: dict[str, tuple[Workbench, Conditions] | Trouble] = {}
+        self._ready: dict[str, tuple[Workbench, GradingConditions] | Trouble] = {}
         self._kits: dict[str, GradingKit] = {}
 
     def grade(self, instance_id: str, diff: str) -> Grade:
@@ -80,7 +87,7 @@ class Grader:
         """The diff of a known solution: ``gold``, or ``noop``."""
         return self.taskset.task(instance_id).patch if name == "gold" else ""
 
-    def ready(self, task: Task) -> tuple[Workbench, Conditions] | Trouble:
+    def ready(self, task: Task) -> tuple[Workbench, GradingConditions] | Trouble:
         """The task's environment, made if need be; one thread makes it, the others wait."""
         with self._lock_of(task.env_id):
             if task.env_id not in self._ready:
@@ -105,20 +112,23 @@ class Grader:
                 self._kits[task.instance_id] = kit
             return self._kits[task.instance_id]
 
-    def _grade(self, bench: Workbench, terms: Conditions, task: Task, diff: str, *, brief: bool = False) -> Grade:
-        return grade(bench, task, self.kit(bench, task), diff, terms, brief=brief)
+    def _grade(
+        self, bench: Workbench, conditions: GradingConditions, task: Task, diff: str, *, brief: bool = False
+    ) -> Grade:
+        kit = self.kit(bench, task)
+        return grade(bench, GradeRequest(task=task, kit=kit, diff=diff, conditions=conditions, fail_fast=brief))
 
-    def _brief(self, bench: Workbench, terms: Conditions, task: Task, diff: str) -> Grade:
+    def _brief(self, bench: Workbench, conditions: GradingConditions, task: Task, diff: str) -> Grade:
         with self._lock_of(task.instance_id):
             bears = self._kept(
-                _Brief, "brief", (task.instance_id,), lambda: _Brief(holds=bears_brief(bench, task, terms))
+                _Brief, "brief", (task.instance_id,), lambda: _Brief(holds=supports_fail_fast(bench, task, conditions))
             )
         subject = task.instance_id, hashlib.sha256(diff.encode("utf-8", "surrogateescape")).hexdigest()
         return self._kept(
             Grade,
             "grade",
             subject,
-            lambda: self._grade(bench, terms, task, diff, brief=bears.holds),
+            lambda: self._grade(bench, conditions, task, diff, brief=bears.holds),
             worth=lambda found: found.decided,
         )
 
@@ -126,17 +136,17 @@ class Grader:
         with self._lock:
             return self._locks.setdefault(name, threading.Lock())
 
-    def _make(self, task: Task) -> tuple[Workbench, Conditions] | Trouble:
+    def _make(self, task: Task) -> tuple[Workbench, GradingConditions] | Trouble:
         verdict = self.settings.verdict.of(self.taskset.certificate(task.instance_id).settings)
         settings = self.settings.model_copy(update={"verdict": verdict})
         prepared = prepared_of(settings, self.taskset, task, measure=False)
         if isinstance(prepared, Trouble):
             return prepared
         bench = workbench(settings, prepared)
-        terms = self._kept(
-            Conditions, "conditions", (task.env_id,), lambda: conditions(bench, bench.baseline.passing())
+        conditions = self._kept(
+            GradingConditions, "conditions", (task.env_id,), lambda: find_conditions(bench, bench.baseline.passing())
         )
-        return bench, terms
+        return bench, conditions
 
     def _kept(
         self,

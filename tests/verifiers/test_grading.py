@@ -258,10 +258,10 @@ def test_hidden_tests_are_in_no_file(graders: Grader, ready: Workbench, task: Ta
 
 
 def test_what_the_untouched_tests_do_not_bear_is_loosened(ready: Workbench, task: Task) -> None:
-    terms = grading.conditions(ready, [*task.fail_to_pass, *task.pass_to_pass])
-    assert (terms.mode.safe_path, terms.mode.sealed, terms.unfit) == (True, True, ())
+    conditions = grading.find_conditions(ready, [*task.fail_to_pass, *task.pass_to_pass])
+    assert (conditions.mode.safe_path, conditions.mode.sealed, conditions.unfit) == (True, True, ())
     missing = "tests/test_walk.py::test_that_is_not_there"
-    assert grading.conditions(ready, [*task.fail_to_pass, missing]).unfit == (missing,)
+    assert grading.find_conditions(ready, [*task.fail_to_pass, missing]).unfit == (missing,)
 
 
 def test_few_calls_are_not_asked(graders: Grader, ready: Workbench, task: Task) -> None:
@@ -313,11 +313,11 @@ def test_tests_that_need_others_before_them_are_not_run_alone(
     shapes: Any, task: Task, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     settings = shapes.settings.model_copy(update={"cache": tmp_path})
-    monkeypatch.setattr("excise.pipeline.services.task_grader.bears_brief", lambda *_: False)
+    monkeypatch.setattr("excise.pipeline.services.task_grader.supports_fail_fast", lambda *_: False)
     made = Grader(shapes.taskset, shapes.settings, brief=True)
-    bench, terms = made.ready(task)  # type: ignore[misc]
+    bench, conditions = made.ready(task)  # type: ignore[misc]
     made.settings = settings
-    assert made._brief(bench, terms, task, "").num_tests == len(task.fail_to_pass) + len(task.pass_to_pass)
+    assert made._brief(bench, conditions, task, "").num_tests == len(task.fail_to_pass) + len(task.pass_to_pass)
 
 
 @pytest.mark.parametrize(("number", "times", "reward"), [(3, 1, 1.0), (4, 1, 0.0), (1, 2, 0.0)])

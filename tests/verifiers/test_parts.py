@@ -11,7 +11,7 @@ import pytest
 from excise.deleters.patches.git_patches import unified
 from excise.types import Feature, FeatureKind, GradingKit, Outcome, Task, Visibility
 from excise.verifiers.gates.all_gates import CLAIMS, GATES
-from excise.verifiers.grading.grader import conditions, grade
+from excise.verifiers.grading.grader import GradeRequest, find_conditions, grade
 from excise.verifiers.prove import Proof, prove
 from excise.verifiers.stored_tasks import candidate_of
 from excise.verifiers.workbench import Workbench
@@ -77,11 +77,11 @@ def test_with_tests_in_sight(vary: Vary, deleter: str, symbol: str, gone: list[s
     assert task.fail_to_pass
     assert "in this checkout (in `tests/test_squares.py`), failing now, must pass" in task.problem_statement
     assert ("`raise NotImplementedError` stands in its place" in task.problem_statement) is (deleter == "expression")
-    terms = conditions(bench, [*task.fail_to_pass, *task.pass_to_pass])
-    gold = grade(bench, task, kit, task.patch, terms)
+    conditions = find_conditions(bench, [*task.fail_to_pass, *task.pass_to_pass])
+    gold = grade(bench, GradeRequest(task=task, kit=kit, diff=task.patch, conditions=conditions))
     assert (gold.reward, gold.partial, gold.decided) == (1, 1, True), gold
-    assert (grade(bench, task, kit, "", terms).reward) == 0
-    edited = grade(bench, task, kit, without_tests(bench), terms)
+    assert (grade(bench, GradeRequest(task=task, kit=kit, diff="", conditions=conditions)).reward) == 0
+    edited = grade(bench, GradeRequest(task=task, kit=kit, diff=without_tests(bench), conditions=conditions))
     assert edited.reward == 0, "tests in sight are restored before they are run"
     assert "tests/test_squares.py" in edited.ignored
     for report in (gate.check(candidate_of(bench, task)) for gate in GATES):

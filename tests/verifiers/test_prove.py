@@ -13,7 +13,7 @@ from excise.pipeline.stages.prove_stage import prove_shard
 from excise.types import Feature, FeatureKind, Outcome, Task, Visibility, Worker
 from excise.verifiers.gates.all_gates import CLAIMS
 from excise.verifiers.gates.fail_to_pass_fails import FailToPassFails
-from excise.verifiers.grading.grader import conditions, grade
+from excise.verifiers.grading.grader import GradeRequest, find_conditions, grade
 from excise.verifiers.prove import Proof, prove
 from excise.verifiers.stored_tasks import candidate_of
 from excise.verifiers.workbench import Workbench
@@ -169,8 +169,8 @@ def test_examples_in_files_of_the_solution_are_not_asked_for(bench: Workbench, d
     solved = {path: data.replace(example, b"") for path, data in base.items()}
     assert solved != base
     shipped = {path: data for path, data in bench.edits_of(task.deletion_patch).items() if path in base}
-    terms = conditions(bench, [*task.fail_to_pass, *task.pass_to_pass])
-    found = grade(bench, task, proof.kit, unified(shipped, solved), terms)
+    conditions = find_conditions(bench, [*task.fail_to_pass, *task.pass_to_pass])
+    found = grade(bench, GradeRequest(task=task, kit=proof.kit, diff=unified(shipped, solved), conditions=conditions))
     assert (found.reward, found.ignored) == (1, {}), found
     asking = replace(task, fail_to_pass=(*task.fail_to_pass, DOCTEST))
     (refuted,) = FailToPassFails().check(candidate_of(bench, asking)).verdicts

@@ -1,8 +1,8 @@
 """The only way to a reward: a solution's diff, graded in fresh sandboxes.
 
-Three runs, none of which is told which it is or what the others said. The tests, hidden ones restored, with tests that
-must fail in between. The same hidden tests once more, expecting what is wrong: who passes them passes whatever is
-asked. And the recorded calls, in a process that knows their inputs alone.
+Three runs, none of which knows which one it is or what the others returned: the tests, with hidden ones restored and
+canaries (tests that must fail) among them; the hidden tests with wrong expectations (mirrored), which only a solution
+that passes everything passes; and the recorded calls, in a process that knows their inputs alone.
 """
 
 from __future__ import annotations
@@ -19,32 +19,51 @@ from excise.errors import PatchError, SandboxError
 from excise.protocols import GradedRun, GradingMode
 from excise.types import Grade, GradingKit, Status, Task, Worker
 from excise.verifiers.grading.intake import Intake, storable, take_in
-from excise.verifiers.grading.kit import book_of, graded_run, mode_of, replay, turned_around
+from excise.verifiers.grading.kit import call_book, graded_run, mirrored_files, mode_of, replay
 from excise.verifiers.workbench import Edits, Workbench
 
-PLACES = (0.0, 1.0, 0.5, 0.25, 0.75, 0.9)
-"""Where the canaries stand among the tests: the first is the very first, the second the very last."""
-FEW = 3
-"""So many tests may be run again that passed before and fail with a solution."""
+CANARY_PLACES = (0.0, 1.0, 0.5, 0.25, 0.75, 0.9)
+"""Positions of the canaries among the tests: 0 is before all others, 1 after them."""
+MAX_RERUN = 3
+"""PASS_TO_PASS tests that are run once more if they fail with a solution."""
 TAMPERED = frozenset({"canary_passed", "mirror_passed", "runner_changed"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Conditions:
-    """How an environment's tests are run for a grade, and what its untouched tests showed about that."""
+class GradingConditions:
+    """How an environment's tests are run for a grade, as found by running its untouched tests."""
 
     mode: GradingMode
-    """The strictest mode that the untouched tests bear."""
+    """The strictest mode in which the untouched tests pass."""
     unfit: tuple[str, ...] = ()
-    """Tests that pass untouched, but not so: they do not count."""
+    """Tests that pass untouched, but not in this mode: they do not count."""
     changed: tuple[str, ...] = ()
-    """Parts of the runner that the untouched project changes itself."""
+    """Parts of the test runner that the untouched project changes itself."""
 
 
-def conditions(bench: Workbench, ids: Sequence[str]) -> Conditions:
-    """Try the untouched tests, strictly first. Raises :class:`SandboxError` if they cannot be run."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GradeRequest:
+    """A solution to grade."""
+
+    task: Task
+    """The task."""
+    kit: GradingKit | None
+    """Its grading kit; without one, recorded calls and mirrored tests are left out."""
+    diff: str
+    """The solution: a diff against the shipped tree."""
+    conditions: GradingConditions
+    """How the environment's tests are run."""
+    seed: str = ""
+    """Makes names and positions of canaries repeatable; by default nobody can know them."""
+    fail_fast: bool = False
+    """Run the FAIL_TO_PASS tests alone first; if one fails, that is the whole grade, and nothing is known of the other
+    tests and the calls. A solution that passes them is graded as usual."""
+
+
+def find_conditions(bench: Workbench, ids: Sequence[str]) -> GradingConditions:
+    """Run the untouched tests, in the strictest mode first. Raises :class:`SandboxError` if they cannot be run."""
     strict = mode_of(bench)
-    best: Conditions | None = None
+    best: GradingConditions | None = None
     for safe_path, sealed_files in ((True, True), (False, True), (True, False), (False, False)):
         mode = replace(strict, safe_path=safe_path, sealed=sealed_files)
         sealed = _sealed(bench, ids, mode)
@@ -53,51 +72,39 @@ def conditions(bench: Workbench, ids: Sequence[str]) -> Conditions:
             raise SandboxError(f"The untouched tests cannot be graded: {done.run.worker} {done.run.detail}")
         failing = _not_passed(done, ids)
         if best is None or len(failing) < len(best.unfit):
-            best = Conditions(mode=mode, unfit=tuple(failing), changed=done.changed)
+            best = GradingConditions(mode=mode, unfit=tuple(failing), changed=done.changed)
         if not failing:
             break
     assert best is not None
     return best
 
 
-def grade(
-    bench: Workbench,
-    task: Task,
-    kit: GradingKit | None,
-    diff: str,
-    terms: Conditions,
-    *,
-    seed: str = "",
-    brief: bool = False,
-) -> Grade:
-    """Grade a diff against the shipped tree of ``task``. Never raises for what a solution does.
-
-    ``seed`` makes names and places of canaries repeatable; by default nobody can know them. With ``brief``, the tests
-    that must come to pass are run alone first, and where one does not, that is the whole grade: nothing is known of
-    the other tests and the calls then. What earns something is graded as ever.
-    """
+def grade(bench: Workbench, request: GradeRequest) -> Grade:
+    """Grade a solution. Never raises for what a solution does."""
     began = time.monotonic()
+    task = request.task
     try:
         shipped = bench.edits_of(task.deletion_patch)
-        intake = take_in(bench, task, diff, shipped)
+        intake = take_in(bench, task, request.diff, shipped)
     except PatchError as error:
         return ungraded(task, error.reason, str(error), decided=True, wall_s=time.monotonic() - began)
     try:
-        found = _Grading(bench, task, kit, terms, {**shipped, **intake.edits}, seed or secrets.token_hex(16)).run(brief)
+        graded = _GradingRun(bench, request, {**shipped, **intake.edits}).grade()
     except (SandboxError, OSError, MemoryError) as error:
         return ungraded(task, "infra_error", str(error), wall_s=time.monotonic() - began)
-    return replace(found, ignored=_told(intake), wall_s=round(time.monotonic() - began, 3))
+    return replace(graded, ignored=_storable_paths(intake), wall_s=round(time.monotonic() - began, 3))
 
 
-def bears_brief(bench: Workbench, task: Task, terms: Conditions) -> bool:
-    """Whether the tests that the gold patch makes pass do so without all others before them."""
+def supports_fail_fast(bench: Workbench, task: Task, conditions: GradingConditions) -> bool:
+    """Whether the FAIL_TO_PASS tests pass with the gold patch when no other tests run before them."""
     shipped = bench.edits_of(task.deletion_patch)
     solution = {**shipped, **take_in(bench, task, task.patch, shipped).edits}
-    return not _Grading(bench, task, None, terms, solution, secrets.token_hex(16)).failing_alone()
+    request = GradeRequest(task=task, kit=None, diff=task.patch, conditions=conditions)
+    return not _GradingRun(bench, request, solution).failing_alone()
 
 
 def ungraded(task: Task, reason: str, detail: str, *, decided: bool = False, wall_s: float = 0.0) -> Grade:
-    """The grade of what could not even be tried: ``decided`` if that is the diff's fault, else the infrastructure's."""
+    """The grade of a diff that could not be run; ``decided`` if the diff is the cause, not the infrastructure."""
     return Grade(
         instance_id=task.instance_id,
         worker_outcome=Worker.OK if decided else Worker.INFRA_ERROR,
@@ -112,7 +119,8 @@ def ungraded(task: Task, reason: str, detail: str, *, decided: bool = False, wal
     )
 
 
-def _told(intake: Intake) -> dict[str, str]:
+def _storable_paths(intake: Intake) -> dict[str, str]:
+    """Path to reason for the changes that do not count: the first 200, as UTF-8."""
     return {storable(path): reason for path, reason in sorted(intake.ignored.items())[:200]}
 
 
@@ -122,18 +130,18 @@ def _not_passed(done: GradedRun, ids: Sequence[str]) -> list[str]:
 
 
 def _canary_passed(done: GradedRun, canaries: Collection[str]) -> bool:
-    """Whether a test that must fail does not."""
+    """Whether a test that must fail did not."""
     statuses = done.run.statuses()
     return any(statuses.get(test) in {Status.PASSED, Status.XFAIL, Status.SKIPPED} for test in canaries)
 
 
 def _sound(done: GradedRun, canaries: Collection[str]) -> bool:
-    """Whether a run came to its end, and its canaries with it."""
+    """Whether a run finished, and all of its canaries failed."""
     return done.run.worker is Worker.OK and done.run.finished and not _canary_passed(done, canaries)
 
 
 def _sealed(bench: Workbench, ids: Sequence[str], mode: GradingMode) -> dict[str, str]:
-    """Test files that are given from memory."""
+    """Path to text of the test files that are loaded from memory instead of from the tree."""
     if not mode.sealed:
         return {}
     paths = sorted({test.partition("::")[0] for test in ids})
@@ -147,48 +155,48 @@ def _sealed(bench: Workbench, ids: Sequence[str], mode: GradingMode) -> dict[str
     return found
 
 
-class _Grading:
-    """One solution on its way to a grade."""
+class _GradingRun:
+    """The runs of one solution, and the grade that they make."""
 
-    def __init__(
-        self, bench: Workbench, task: Task, kit: GradingKit | None, terms: Conditions, solution: Edits, seed: str
-    ) -> None:
+    def __init__(self, bench: Workbench, request: GradeRequest, solution: Edits) -> None:
         self.bench = bench
-        self.task = task
-        self.kit = kit or GradingKit(instance_id=task.instance_id)
-        self.terms = terms
+        self.task = request.task
+        self.kit = request.kit or GradingKit(instance_id=request.task.instance_id)
+        self.conditions = request.conditions
+        self.fail_fast = request.fail_fast
         self.solution = solution
-        self.rng = random.Random(seed)
+        self.rng = random.Random(request.seed or secrets.token_hex(16))
         self.cpu_s = 0.0
         self.reasons: list[str] = []
         self.evidence: dict[str, str] = {}
 
     def failing_alone(self) -> list[str]:
-        """The tests that must come to pass and do not when they are run without others."""
-        ids = [test for test in self.task.fail_to_pass if test not in self.terms.unfit]
+        """FAIL_TO_PASS tests that do not pass when they are run without others."""
+        ids = [test for test in self.task.fail_to_pass if test not in self.conditions.unfit]
         return _not_passed(self._tests(ids)[0], ids)
 
-    def run(self, brief: bool = False) -> Grade:
-        """All runs, put together; ``brief`` ends with the tests that must come to pass if one does not."""
-        unfit = set(self.terms.unfit)
+    def grade(self) -> Grade:
+        """Make all runs, and the grade from their results."""
+        fail_fast = self.fail_fast
+        unfit = set(self.conditions.unfit)
         fail_to_pass = [test for test in self.task.fail_to_pass if test not in unfit]
         pass_to_pass = [test for test in self.task.pass_to_pass if test not in unfit]
-        ids = fail_to_pass if brief and fail_to_pass else [*fail_to_pass, *pass_to_pass]
+        ids = fail_to_pass if fail_fast and fail_to_pass else [*fail_to_pass, *pass_to_pass]
         tests, canaries = self._tests(ids)
-        if brief and not _not_passed(tests, ids):
-            brief, ids = False, [*fail_to_pass, *pass_to_pass]
+        if fail_fast and not _not_passed(tests, ids):
+            fail_fast, ids = False, [*fail_to_pass, *pass_to_pass]
             tests, canaries = self._tests(ids)
         worker = tests.run.worker
         statuses = tests.run.statuses()
         failed = _not_passed(tests, fail_to_pass)
-        broken = [] if brief else self._broken(tests, canaries, pass_to_pass)
-        earned = len(failed) < len(fail_to_pass) and not brief and not broken
-        mirror = self._mirror(failed) if earned else _Mirror(Worker.OK, 0, ())  # who gets nothing needs no proof
+        broken = [] if fail_fast else self._broken(tests, canaries, pass_to_pass)
+        earned = len(failed) < len(fail_to_pass) and not fail_fast and not broken
+        mirror = self._mirror(failed) if earned else _Mirror(Worker.OK, 0, ())  # a reward of 0 needs no further check
         decided = bool(fail_to_pass) and not {worker, mirror.worker} & {Worker.INFRA_ERROR, Worker.KILLED}
-        self._judge_tests(tests, failed, broken, canaries, mirror)
+        self._add_reasons(tests, failed, broken, canaries, mirror)
         tampered = bool(TAMPERED & set(self.reasons))
         good = decided and not failed and not broken and not tampered and tests.run.finished
-        calls = _Calls(None, 0, 0) if brief else self._calls()
+        calls = _Calls(None, 0, 0) if fail_fast else self._calls()
         if not fail_to_pass:
             self.reasons.append("nothing_to_grade")
         if unfit:
@@ -218,31 +226,34 @@ class _Grading:
 
     # -------------------------------------------------------------------------------------- runs
     def _tests(self, ids: Sequence[str]) -> tuple[GradedRun, dict[str, float]]:
-        """The task's tests with canaries among them."""
-        return self._with_canaries(ids, {}, _sealed(self.bench, ids, self.terms.mode))
+        """A run of the task's tests ``ids`` with canaries among them; see :meth:`_with_canaries`."""
+        return self._with_canaries(ids, {}, _sealed(self.bench, ids, self.conditions.mode))
 
     def _with_canaries(
         self, ids: Sequence[str], files: Edits, sealed: dict[str, str]
     ) -> tuple[GradedRun, dict[str, float]]:
-        """A run of ``ids`` with canaries among them, all files of tests as ``files`` and ``sealed`` say."""
+        """A run of ``ids`` with canaries among them, and the canaries' ids with their positions.
+
+        ``files`` replace test files in the tree, ``sealed`` those that are loaded from memory.
+        """
         name, canaries = self.bench.language.grading.canaries(self.rng.randbytes(8).hex())
         folder = PurePosixPath(self.task.fail_to_pass[0].partition("::")[0]).parent
         path = name if str(folder) == "." else f"{folder}/{name}"
         order = list(canaries.tests)
         self.rng.shuffle(order)
-        places = {f"{path}::{test}": place for test, place in zip(order, PLACES, strict=False)}
+        places = {f"{path}::{test}": place for test, place in zip(order, CANARY_PLACES, strict=False)}
         edits = {**self._restored(), **files, **dict.fromkeys(sealed, b""), path: canaries.text.encode()}
-        if self.terms.mode.sealed:
+        if self.conditions.mode.sealed:
             sealed[path], edits[path] = canaries.text, b""
-        done = graded_run(self.bench, edits, ids, self.terms.mode, canaries=places, sealed=sealed)
+        done = graded_run(self.bench, edits, ids, self.conditions.mode, canaries=places, sealed=sealed)
         self.cpu_s += done.run.cpu_s
         return done, places
 
     def _broken(self, tests: GradedRun, canaries: Collection[str], pass_to_pass: Sequence[str]) -> list[str]:
-        """Tests that passed before and do not now. Few of them are run once more, alone: what waits for a clock fails
-        now and then on a busy machine, whoever wrote the solution."""
+        """PASS_TO_PASS tests that fail. Up to :data:`MAX_RERUN` are run once more, alone: tests with time limits fail
+        now and then on a busy machine, whatever the solution."""
         broken = _not_passed(tests, pass_to_pass)
-        if not 0 < len(broken) <= FEW or not _sound(tests, canaries):
+        if not 0 < len(broken) <= MAX_RERUN or not _sound(tests, canaries):
             return broken
         again, others = self._tests(broken)
         still = _not_passed(again, broken) if _sound(again, others) else broken
@@ -251,13 +262,13 @@ class _Grading:
         return still
 
     def _mirror(self, failed: Sequence[str]) -> _Mirror:
-        """The hidden tests that passed, with wrong expectations; with canaries, so that their absence tells nothing."""
-        ids = [test for test in self.kit.mirrored if test not in {*self.terms.unfit, *failed}]
-        files = turned_around(self.bench, ids)
+        """Run the hidden tests that passed with wrong expectations; canaries are among them as in the other run."""
+        ids = [test for test in self.kit.mirrored if test not in {*self.conditions.unfit, *failed}]
+        files = mirrored_files(self.bench, ids)
         if not ids:
             return _Mirror(Worker.OK, 0, ())
         sealed = {}
-        if self.terms.mode.sealed:
+        if self.conditions.mode.sealed:
             sealed = {path: data.decode() for path, data in files.items()}
         done, _ = self._with_canaries(ids, dict(files), sealed)
         statuses = done.run.statuses()
@@ -265,18 +276,18 @@ class _Grading:
         return _Mirror(done.run.worker, len(ids), passed)
 
     def _restored(self) -> dict[str, bytes | None]:
-        """The solution with every test and all configuration as they are untouched."""
+        """The solution with the test files of the test patch as they are in the base tree."""
         restored: dict[str, bytes | None] = dict(self.solution)
         for path in touched(self.task.test_patch):
             restored.pop(path, None)
         return restored
 
     def _calls(self) -> _Calls:
-        """The recorded calls on the solution."""
+        """Replay the recorded calls on the solution, and compare their outcomes."""
         kit = self.kit
         if not kit.calls:
             return _Calls(None, 0, 0)
-        answers = replay(self.bench, book_of(kit), self.solution)
+        answers = replay(self.bench, call_book(kit), self.solution)
         grading = self.bench.language.grading
         differing = [
             call.call
@@ -290,10 +301,10 @@ class _Grading:
         return _Calls(reward, len(kit.calls), len(kit.calls) - len(differing))
 
     # ----------------------------------------------------------------------------------- verdicts
-    def _judge_tests(
+    def _add_reasons(
         self, tests: GradedRun, failed: list[str], broken: list[str], canaries: Mapping[str, float], mirror: _Mirror
     ) -> None:
-        changed = sorted(set(tests.changed) - set(self.terms.changed))
+        changed = sorted(set(tests.changed) - set(self.conditions.changed))
         found = {
             "fail_to_pass": bool(failed),
             "pass_to_pass": bool(broken),
@@ -311,7 +322,7 @@ class _Grading:
 
 @dataclass(frozen=True, slots=True)
 class _Mirror:
-    """What tests said that expect what is wrong."""
+    """Result of the tests with wrong expectations."""
 
     worker: Worker
     count: int
@@ -320,7 +331,7 @@ class _Mirror:
 
 @dataclass(frozen=True, slots=True)
 class _Calls:
-    """What the recorded calls said."""
+    """Result of the recorded calls."""
 
     reward: float | None
     count: int

@@ -1,11 +1,10 @@
-"""What a grader needs beside the task, found out on the original code: recorded calls, and tests turned around."""
+"""The grading kit of a task, made from the original code: recorded calls, and tests with wrong expectations."""
 
 from __future__ import annotations
 
 import hashlib
 import os
 import shutil
-import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -13,19 +12,21 @@ from pathlib import Path
 from excise.deleters.patches.git_patches import touched
 from excise.envs.sandbox.mount_points import REPO, base_env, project_mounts
 from excise.protocols import CallBook, GradedRun, GradedRunRequest, GradingMode, Mount, Session
+from excise.system.folders import make_folder_once
 from excise.types import GradingKit, RecordedCall, Status, Task
 from excise.verifiers.shipped_tree import scrubbed
 from excise.verifiers.workbench import PYC, Edits, Workbench
 
 CALLS_TIMEOUT_S = 120.0
+"""Seconds for one replay of all recorded calls."""
 KIT_FORMAT = 3
-"""Of kits; raised when calls or outcomes are written in another way."""
-CONDITIONS = ((0, 0.0), (4711, 500 * 86400.0))
-"""Hash seed, and seconds by which the clock is ahead. What differs between them is not used."""
+"""Version of the kit's format; incremented when calls or outcomes are written differently."""
+REPLAY_CONDITIONS = ((0, 0.0), (4711, 500 * 86400.0))
+"""Hash seed, and seconds by which the clock is ahead. Calls whose outcomes differ between them are not used."""
 
 
 def grading_mounts(bench: Workbench) -> list[Mount]:
-    """Mounts of a grader's sandbox: no byte code of the project, none that can be written; nothing but the pristine."""
+    """Mounts of a grader's sandbox: untouched sources and no byte code of the project, nor a place to write any."""
     layers = bench.prepared.layers
     sources = [Path(layers.built), bench.root]
     mounts = project_mounts(bench.interpreter, sources, [Path(layers.env)], inside=bench.language.inside)
@@ -33,7 +34,10 @@ def grading_mounts(bench: Workbench) -> list[Mount]:
 
 
 def _foreign_byte_code(bench: Workbench) -> Path:
-    """Warm byte code of all but the project, whose own would give the deleted code away; made once per environment."""
+    """A layer with the byte code of all imported code but the project's own, which would give the deleted code away.
+
+    Made once per environment.
+    """
     folder = Path(bench.prepared.layers.env).parent / "grading-pyc"
     if folder.is_dir():
         return folder
@@ -41,34 +45,32 @@ def _foreign_byte_code(bench: Workbench) -> Path:
     if not any(warm.iterdir()):
         warm = folder.with_name("grading-pyc-warm")
         bench.run({}, keep_pyc=warm)
-    scratch = folder.with_name(f".grading-pyc-{uuid.uuid4().hex[:8]}")
-    mine = str(warm / REPO.strip("/"))
-    if warm.is_dir():
-        shutil.copytree(
-            warm, scratch, copy_function=os.link, ignore=lambda where, names: set(names) if where == mine else set()
-        )
-    else:
-        scratch.mkdir(mode=0o755)
-    try:
-        scratch.rename(folder)
-    except OSError:
-        shutil.rmtree(scratch, ignore_errors=True)
-        if not folder.is_dir():
-            raise
-    return folder
+    own = str(warm / REPO.strip("/"))
+
+    def link_foreign(work: Path) -> None:
+        if warm.is_dir():
+            shutil.copytree(
+                warm,
+                work,
+                copy_function=os.link,
+                ignore=lambda where, names: set(names) if where == own else set(),
+                dirs_exist_ok=True,
+            )
+
+    return make_folder_once(folder, link_foreign)
 
 
 def open_grading(bench: Workbench, edits: Edits) -> Session:
     """A fresh sandbox for a graded run of the base tree with ``edits``."""
-    inside = {f"{REPO}/{path}": data for path, data in {**_stale(bench), **edits}.items()}
+    inside = {f"{REPO}/{path}": data for path, data in {**_without_build_outputs(bench), **edits}.items()}
     packages = bench.recipe.system_packages
     return bench.sandbox.open(
         grading_mounts(bench), bench.policy, env=base_env(), edits=inside, system_packages=packages
     )
 
 
-def _stale(bench: Workbench) -> Edits:
-    """What the installation built and no agent gets: copies of the untouched sources may be among it."""
+def _without_build_outputs(bench: Workbench) -> Edits:
+    """Edits that delete build outputs that no agent gets: copies of the untouched sources may be among them."""
     built = Path(bench.prepared.layers.built)
     files = [path.relative_to(built).as_posix() for path in built.rglob("*") if path.is_file()]
     artefacts = scrubbed(files)
@@ -76,19 +78,19 @@ def _stale(bench: Workbench) -> Edits:
 
 
 def mode_of(bench: Workbench) -> GradingMode:
-    """How this project's tests are held."""
+    """The strictest grading mode that the language has for this project."""
     return bench.language.grading.mode(bench.root, Path(bench.prepared.layers.env))
 
 
 def make_kit(bench: Workbench, task: Task, empty: Edits) -> GradingKit:
-    """Record, replay, and turn around, all on the original code. Raises :class:`ExciseError`.
+    """Record calls, replay them, and mirror tests, all on the original code. Raises :class:`ExciseError`.
 
-    ``empty``: from the base tree to one in which nothing but stubs is left of the feature.
+    ``empty`` are the edits that replace the feature by stubs in the base tree.
     """
     book = _recorded(bench, task)
     grading = bench.language.grading
     tree = without_hidden_tests(bench, task)
-    answers = [replay(bench, book, tree, *how) for how in CONDITIONS] if book.calls else [[], []]
+    answers = [replay(bench, book, tree, *how) for how in REPLAY_CONDITIONS] if book.calls else [[], []]
     calls: list[RecordedCall] = []
     refused = dict(book.refused)
     for call, first, second in zip(book.calls, *answers, strict=True):
@@ -115,8 +117,8 @@ def make_kit(bench: Workbench, task: Task, empty: Edits) -> GradingKit:
     )
 
 
-def book_of(kit: GradingKit) -> CallBook:
-    """The calls of a kit, without what they came to."""
+def call_book(kit: GradingKit) -> CallBook:
+    """The calls of a kit, without their outcomes."""
     return CallBook(
         calls=tuple(call.call for call in kit.calls),
         modules=kit.modules,
@@ -140,21 +142,24 @@ def _recorded(bench: Workbench, task: Task) -> CallBook:
 
 
 def without_hidden_tests(bench: Workbench, task: Task) -> Edits:
-    """The tree that an agent with the gold patch would leave."""
+    """Edits to the tree that an agent would leave with the gold patch: sources restored, hidden tests absent."""
     restored = set(touched(task.patch))
     return {path: data for path, data in bench.edits_of(task.deletion_patch).items() if path not in restored}
 
 
 def replay(bench: Workbench, book: CallBook, edits: Edits, hash_seed: int = 0, later_s: float = 0.0) -> list[str]:
-    """What the calls of a book come to on the base tree with ``edits``, in a fresh sandbox without the tests."""
+    """Outcomes of the calls of a book on the base tree with ``edits``, in a fresh sandbox without the tests.
+
+    ``later_s`` are seconds by which the clock is ahead.
+    """
     with open_grading(bench, edits) as session:
         return bench.language.grading.replay_calls(
             session, bench.recipe, book, timeout_s=CALLS_TIMEOUT_S, hash_seed=hash_seed, later_s=later_s
         )
 
 
-def turned_around(bench: Workbench, ids: Sequence[str]) -> dict[str, bytes]:
-    """Test files in which the tests ``ids`` expect what is wrong."""
+def mirrored_files(bench: Workbench, ids: Sequence[str]) -> dict[str, bytes]:
+    """Path to content of the test files, with the tests ``ids`` changed to expect wrong results."""
     by_file: dict[str, set[str]] = {}
     for test in ids:
         path, _, name = test.partition("::")
@@ -168,7 +173,8 @@ def turned_around(bench: Workbench, ids: Sequence[str]) -> dict[str, bytes]:
 
 
 def _failing_mirror(bench: Workbench, task: Task) -> tuple[str, ...]:
-    files = turned_around(bench, task.fail_to_pass)
+    """FAIL_TO_PASS tests that fail on the original code once they expect wrong results: only these are of use."""
+    files = mirrored_files(bench, task.fail_to_pass)
     ids = [test for test in task.fail_to_pass if test.partition("::")[0] in files]
     if not ids:
         return ()
@@ -199,5 +205,5 @@ def graded_run(
 
 
 def kit_hash(data: bytes) -> str:
-    """Name of a stored kit."""
+    """The sha256 of a stored kit, which is its name in the set."""
     return hashlib.sha256(data).hexdigest()

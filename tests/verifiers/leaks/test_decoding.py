@@ -111,7 +111,7 @@ def test_damaged_byte_code_is_survived() -> None:
 
 @pytest.mark.parametrize("kind", ["zip", "tar.gz", "gz", "bz2", "xz"])
 def test_bombs_are_not_unpacked(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    for module in ("archives", "compressed", "strings", "git"):
+    for module in ("archives", "compressed", "strings", "git_objects"):
         monkeypatch.setattr(f"excise.verifiers.leaks.decoders.{module}.MAX_PART", 1 << 20)
     bomb = MAKERS[kind](bytes(48 << 20))
     limits = DecodingLimits(bytes_left=4 << 20)
