@@ -1,4 +1,4 @@
-"""The Python interpreters of this machine, found by looking and asked once for what they are."""
+"""Finds the Python interpreters of this machine, and queries each of them once."""
 
 from __future__ import annotations
 
@@ -19,31 +19,31 @@ from packaging.version import Version
 from excise.errors import EnvironmentFailure
 
 OLDEST, NEWEST = (3, 8), (3, 14)
-"""Range of minor versions that excise can work with."""
+"""Range of minor versions that excise supports."""
 
 _NAME = re.compile(r"python3(\.\d+)?")
-_QUESTION = """
+_QUERY = """
 import json, platform, sys, sysconfig
 print(json.dumps({
     "version": platform.python_version(),
     "implementation": platform.python_implementation(),
     "executable": getattr(sys, "_base_executable", "") or sys.executable,
     "prefix": sys.base_prefix,
-    "odd": bool(sysconfig.get_config_var("Py_GIL_DISABLED") or sysconfig.get_config_var("Py_DEBUG")),
+    "unusual": bool(sysconfig.get_config_var("Py_GIL_DISABLED") or sysconfig.get_config_var("Py_DEBUG")),
 }))
 """
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Interpreter:
-    """One CPython that is no virtual environment."""
+    """One CPython installation that is not a virtual environment."""
 
     version: str
     """Full version, for example ``3.12.1``."""
     executable: Path
-    """The real executable, no shim and no link."""
+    """The real executable, not a shim or a link."""
     prefix: Path
-    """``sys.base_prefix``: what has to be mounted to run it."""
+    """``sys.base_prefix``, which a sandbox must mount to run it."""
 
     @property
     def minor(self) -> tuple[int, int]:
@@ -54,13 +54,13 @@ class Interpreter:
 
 @cache
 def find_interpreters() -> tuple[Interpreter, ...]:
-    """Every usable CPython, oldest first; one per full version. Looked for once per process.
+    """All usable CPython installations, oldest first, one per full version; searched once per process.
 
-    Looks at ``PATH``, pyenv's and uv's folders, the usual places, and at what runs excise itself.
+    Searches ``PATH``, the folders of pyenv and uv, the usual folders, and the interpreter that runs excise.
     """
     executables = sorted({os.path.realpath(path) for path in _candidates()} | {os.path.realpath(sys.executable)})
     with ThreadPoolExecutor(4) as pool:
-        answers = [found for found in pool.map(_ask, executables) if found]
+        answers = [found for found in pool.map(_query, executables) if found]
     by_version: dict[str, Interpreter] = {}
     for found in sorted(answers, key=lambda i: (i.prefix.is_relative_to("/usr"), str(i.executable))):
         by_version.setdefault(found.version, found)
@@ -70,7 +70,7 @@ def find_interpreters() -> tuple[Interpreter, ...]:
 def choose(requirement: str, interpreters: Sequence[Interpreter] | None = None) -> Interpreter:
     """The newest interpreter that fits ``requirement``: ``3.11``, ``3.11.7`` or a specifier (``>=3.9,<3.13``).
 
-    Raises :class:`EnvironmentFailure` (``python_unavailable``) that names what is there and how to get more.
+    Raises :class:`EnvironmentFailure` (``python_unavailable``) that lists the existing ones and how to install more.
     """
     present = find_interpreters() if interpreters is None else interpreters
     fitting = [i for i in present if fits(requirement, i.version)]
@@ -85,7 +85,7 @@ def choose(requirement: str, interpreters: Sequence[Interpreter] | None = None) 
 
 
 def interpreter_of(version: str) -> Interpreter:
-    """The interpreter of a recipe: this version, else another of the same minor version.
+    """The interpreter of a recipe: the exact version, else the newest of the same minor version.
 
     Raises :class:`EnvironmentFailure` (``python_unavailable``).
     """
@@ -96,7 +96,7 @@ def interpreter_of(version: str) -> Interpreter:
 
 
 def fits(requirement: str, version: str) -> bool:
-    """Whether a full version fits a plain version (``3.11`` means any 3.11) or a specifier."""
+    """Whether a full version fits a plain version (``3.11`` admits any 3.11.x) or a specifier."""
     text = requirement.strip()
     if re.fullmatch(r"\d+(\.\d+)*", text):
         return version == text or version.startswith(f"{text}.")
@@ -127,7 +127,7 @@ def _candidates() -> Iterator[Path]:
 
 
 def _below(root: Path, pattern: str) -> list[Path]:
-    """What is there; nothing where this user may not look."""
+    """Paths that match; empty if this user may not read the folder."""
     try:
         return list(root.glob(pattern))
     except OSError:
@@ -138,19 +138,19 @@ def _data_home(home: Path) -> Path:
     return Path(os.environ.get("XDG_DATA_HOME") or home / ".local" / "share")
 
 
-def _ask(executable: str, *, again: bool = True) -> Interpreter | None:
+def _query(executable: str, *, follow: bool = True) -> Interpreter | None:
     try:
         answer = subprocess.run(
-            [executable, "-I", "-S", "-c", _QUESTION], capture_output=True, timeout=20, check=True, text=True
+            [executable, "-I", "-S", "-c", _QUERY], capture_output=True, timeout=20, check=True, text=True
         )
         facts = json.loads(answer.stdout)
     except (OSError, subprocess.SubprocessError, ValueError):
         return None
     real = os.path.realpath(facts["executable"])
     if not Path(executable).is_relative_to(facts["prefix"]) and real != executable:
-        return _ask(real, again=False) if again else None  # a virtual environment with a copied executable
+        return _query(real, follow=False) if follow else None  # a virtual environment with a copied executable
     version = Version(facts["version"])
-    usable = facts["implementation"] == "CPython" and not facts["odd"] and not version.is_prerelease
+    usable = facts["implementation"] == "CPython" and not facts["unusual"] and not version.is_prerelease
     if not usable or not OLDEST <= version.release[:2] <= NEWEST:
         return None
     return Interpreter(

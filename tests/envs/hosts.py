@@ -1,4 +1,4 @@
-"""The hosts that the sandboxes' promises are tried out on: backends, users, and a machine without control groups."""
+"""Runs the probes of sandboxes as an ordinary user."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from excise.envs.interpreters import find_interpreters
 ROOT = Path(__file__).resolve().parents[2]
 NOBODY = 65534
 DROPPED = ["--reuid", str(NOBODY), "--regid", str(NOBODY), "--clear-groups"]
-PROGRAMS = ("promises.py", "attacks.py")
+PROGRAMS = ("sandbox_probes.py", "escape_probes.py")
 
 
 def ordinary_command(base: Path) -> list[str]:
-    """A command line that runs ``promises.py`` as a user without rights, from a copy that this user can read."""
+    """A command line that runs ``sandbox_probes.py`` as a user without rights, from a copy that this user can read."""
     if os.geteuid() != 0:
-        return [sys.executable, str(Path(__file__).with_name("promises.py"))]
+        return [sys.executable, str(Path(__file__).with_name("sandbox_probes.py"))]
     shutil.rmtree(base, ignore_errors=True)
     shutil.copytree(ROOT / "envs", base / "excise" / "envs", ignore=shutil.ignore_patterns("__pycache__"))
     for name in ("types", "protocols", "system"):
@@ -30,7 +30,7 @@ def ordinary_command(base: Path) -> list[str]:
         shutil.copy(Path(__file__).with_name(name), base)
     subprocess.run(["chmod", "-R", "a+rX", str(base)], check=True)
     environment = ["env", f"PYTHONPATH={base}", "PYTHONDONTWRITEBYTECODE=1"]
-    return ["setpriv", *DROPPED, *environment, readable_python(base), str(base / "promises.py")]
+    return ["setpriv", *DROPPED, *environment, readable_python(base), str(base / "sandbox_probes.py")]
 
 
 def readable_python(base: Path) -> str:

@@ -23,7 +23,7 @@ from excise.system.deadline import deadline
 from excise.system.process_identity import own_process_name
 
 sys.path.insert(0, str(Path(__file__).parent))
-import promises
+import sandbox_probes
 
 
 def until(condition: Callable[[], bool], seconds: float = 10.0) -> bool:
@@ -38,14 +38,14 @@ def until(condition: Callable[[], bool], seconds: float = 10.0) -> bool:
 SURVIVOR = """
 import json, os, sys, threading, time
 sys.path.insert(0, {folder!r})
-import promises
-if {bare}: promises.without_groups()
-session = promises.opened()
-work = lambda: promises.sh(session, "setsid sleep {marker} & sleep {marker}", timeout_s=60)
+import sandbox_probes
+if {bare}: sandbox_probes.without_groups()
+session = sandbox_probes.opened()
+work = lambda: sandbox_probes.sh(session, "setsid sleep {marker} & sleep {marker}", timeout_s=60)
 threading.Thread(target=work, daemon=True).start()
 time.sleep(0.5)
 from excise.envs.bubblewrap import zygote_client
-folders = [zygote_client.base_folder(), *promises.session_folders(session)]
+folders = [zygote_client.base_folder(), *sandbox_probes.session_folders(session)]
 print(json.dumps([session.supervisor_pid, folders]), flush=True)
 time.sleep(60)
 """
@@ -53,27 +53,29 @@ time.sleep(60)
 
 @pytest.mark.parametrize("name", ["a,b", "a:b", "a\\b", "a b", "a\\,:b,"])
 def test_layers_may_be_called_anything(name: str) -> None:
-    first, second = promises.layer({"a.txt": "first\n"}), promises.layer({"b.txt": "second\n"})
-    layers = tuple(str(one.rename(promises.scratch() / name)) for one in (first, second))
+    first, second = sandbox_probes.layer({"a.txt": "first\n"}), sandbox_probes.layer({"b.txt": "second\n"})
+    layers = tuple(str(one.rename(sandbox_probes.scratch() / name)) for one in (first, second))
     for one in layers:
         Path(one).parent.chmod(0o755)
     mounts = [Mount(target=target, layers=layers, writable=target == "/testbed") for target in ("/testbed", "/fixed")]
-    with promises.sandbox().open(mounts, Policy(), env=promises.ENV) as session:
-        done = promises.sh(session, "cat /fixed/a.txt /testbed/b.txt; echo more > /testbed/a.txt; cat /testbed/a.txt")
+    with sandbox_probes.sandbox().open(mounts, Policy(), env=sandbox_probes.ENV) as session:
+        done = sandbox_probes.sh(
+            session, "cat /fixed/a.txt /testbed/b.txt; echo more > /testbed/a.txt; cat /testbed/a.txt"
+        )
     assert done.stdout == b"first\nsecond\nmore\n", done.stderr
 
 
 OTHER_TMP = """
 import sys
 sys.path.insert(0, {folder!r})
-import promises
-with promises.opened() as session:
-    print(promises.sh(session, "cat a.txt; echo x > b.txt && cat b.txt").stdout.decode())
+import sandbox_probes
+with sandbox_probes.opened() as session:
+    print(sandbox_probes.sh(session, "cat a.txt; echo x > b.txt && cat b.txt").stdout.decode())
 """
 
 
 def test_temporary_folders_may_be_called_anything() -> None:
-    odd = promises.scratch() / "t,m:p"
+    odd = sandbox_probes.scratch() / "t,m:p"
     odd.mkdir()
     odd.parent.chmod(0o755)
     script = OTHER_TMP.format(folder=str(Path(__file__).parent))
@@ -96,12 +98,12 @@ def test_nothing_is_left_after_kill_9(victims: str, bare: bool) -> None:
         parent.stdin.write(script.encode())
         parent.stdin.close()
         supervisor, folders = json.loads(parent.stdout.readline())
-        assert promises.alive(marker) >= 2
+        assert sandbox_probes.alive(marker) >= 2
         if victims in {"supervisor", "both"}:
             os.kill(supervisor, signal.SIGKILL)
         if victims in {"parent", "both"}:
             parent.kill()
-        assert until(lambda: promises.alive(marker) == 0)
+        assert until(lambda: sandbox_probes.alive(marker) == 0)
         if victims != "supervisor":  # the parent removes the groups when it closes the session
             assert until(lambda: not any(Path(f).exists() for f in folders))
         assert until(lambda: not Path(f"/proc/{supervisor}").exists())
@@ -115,16 +117,16 @@ def test_nothing_is_left_after_kill_9(victims: str, bare: bool) -> None:
 
 
 def test_a_killed_supervisor_is_an_infrastructure_failure_and_leaves_nothing() -> None:
-    session = promises.opened()
-    folders = promises.session_folders(session)
+    session = sandbox_probes.opened()
+    folders = sandbox_probes.session_folders(session)
     threading.Timer(0.5, lambda: os.kill(session.supervisor_pid, signal.SIGKILL)).start()  # type: ignore[attr-defined]
     with pytest.raises(SandboxError, match="ended unexpectedly"):
-        promises.sh(session, "sleep 30", timeout_s=60)
+        sandbox_probes.sh(session, "sleep 30", timeout_s=60)
     session.close()
     session.close()
     assert not any(Path(folder).exists() for folder in folders)
     with pytest.raises(SandboxError, match="closed"):
-        promises.sh(session, "true")
+        sandbox_probes.sh(session, "true")
 
 
 def test_leftovers_of_dead_processes_are_removed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -138,48 +140,48 @@ def test_leftovers_of_dead_processes_are_removed(tmp_path: Path, monkeypatch: py
 
 
 def test_a_killed_zygote_is_replaced() -> None:
-    with promises.opened() as session:
+    with sandbox_probes.opened() as session:
         base = Path(zygote_client.base_folder())
         os.kill(int(base.name.split("-")[2]), signal.SIGKILL)
-        assert promises.sh(session, "echo lives on").stdout == b"lives on\n"
-    with promises.opened() as session:
-        assert promises.sh(session, "echo well").stdout == b"well\n"
+        assert sandbox_probes.sh(session, "echo lives on").stdout == b"lives on\n"
+    with sandbox_probes.opened() as session:
+        assert sandbox_probes.sh(session, "echo well").stdout == b"well\n"
         assert zygote_client.base_folder() != str(base)
     backend.remove_leftovers()
     assert not base.exists()
 
 
 def test_a_killed_spare_supervisor_is_replaced() -> None:
-    with promises.opened():
+    with sandbox_probes.opened():
         zygote = int(Path(zygote_client.base_folder()).name.split("-")[2])
-    assert until(lambda: len(promises.children(zygote)) == 1)
-    spare = promises.children(zygote)[0]
+    assert until(lambda: len(sandbox_probes.children(zygote)) == 1)
+    spare = sandbox_probes.children(zygote)[0]
     os.kill(spare, signal.SIGKILL)
     assert until(lambda: not Path(f"/proc/{spare}").exists())  # a signal takes a moment
-    with promises.opened() as session:
-        assert promises.sh(session, "echo lives on").stdout == b"lives on\n"
+    with sandbox_probes.opened() as session:
+        assert sandbox_probes.sh(session, "echo lives on").stdout == b"lives on\n"
     backend.remove_leftovers()
 
 
 def test_a_forked_process_has_a_zygote_of_its_own() -> None:
-    with promises.opened() as session:
+    with sandbox_probes.opened() as session:
         mine = zygote_client.base_folder()
         child = os.fork()
         if child == 0:
             code = 1
             try:
-                with promises.opened() as other:
-                    code = 0 if promises.sh(other, "true").rc == 0 and zygote_client.base_folder() != mine else 2
+                with sandbox_probes.opened() as other:
+                    code = 0 if sandbox_probes.sh(other, "true").rc == 0 and zygote_client.base_folder() != mine else 2
                 zygote_client.stop()
             finally:
                 os._exit(code)
         assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
-        assert promises.sh(session, "echo well").stdout == b"well\n"
+        assert sandbox_probes.sh(session, "echo well").stdout == b"well\n"
     assert zygote_client.base_folder() == mine
 
 
 def test_ending_the_zygote_leaves_nothing() -> None:
-    with promises.opened():
+    with sandbox_probes.opened():
         base = Path(zygote_client.base_folder())
         assert base.is_dir()
     zygote_client.stop()
@@ -189,20 +191,20 @@ def test_ending_the_zygote_leaves_nothing() -> None:
 def test_a_limit_that_cannot_be_given_is_an_error_that_names_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(backend, "writable_groups", dict)
     with pytest.raises(SandboxError, match=r"cannot limit cpus on this machine.*lenient_sandbox=true"):
-        promises.opened(Policy(cpus=1.0))
-    with promises.opened(Policy(cpus=1.0, lenient=True)) as session:
-        assert promises.sh(session, "true").rc == 0
+        sandbox_probes.opened(Policy(cpus=1.0))
+    with sandbox_probes.opened(Policy(cpus=1.0, lenient=True)) as session:
+        assert sandbox_probes.sh(session, "true").rc == 0
     mounts = [Mount(target="/testbed", layers=(), writable=True)]
     everywhere = backend.BubblewrapSandbox(lenient=True)
-    with everywhere.open(mounts, Policy(cpus=1.0), env=promises.ENV) as session:
-        assert promises.sh(session, "true").rc == 0
+    with everywhere.open(mounts, Policy(cpus=1.0), env=sandbox_probes.ENV) as session:
+        assert sandbox_probes.sh(session, "true").rc == 0
 
 
 def test_a_group_that_takes_no_limit_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A folder without the controller's files stands for a controller that is not there after all."""
     monkeypatch.setattr(backend, "writable_groups", lambda: {"memory": str(tmp_path), "pids": str(tmp_path)})
     with pytest.raises(SandboxError, match="takes no limit for memory"):
-        promises.opened()
+        sandbox_probes.opened()
 
 
 def test_capabilities_say_how_each_limit_is_given() -> None:
@@ -215,35 +217,35 @@ def test_capabilities_say_how_each_limit_is_given() -> None:
 def test_a_missing_bubblewrap_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", "/nonexistent")
     with pytest.raises(SandboxError, match="apt-get install bubblewrap"):
-        promises.opened(root=Path("/nonexistent"))
+        sandbox_probes.opened(root=Path("/nonexistent"))
 
 
 def test_a_layer_that_is_gone_is_said() -> None:
     with pytest.raises(SandboxError, match="The sandbox failed"):
-        promises.opened(root=Path("/nonexistent"))
+        sandbox_probes.opened(root=Path("/nonexistent"))
 
 
 def test_a_snapshot_that_fails_is_an_error_and_the_session_lives(tmp_path: Path) -> None:
     (tmp_path / "x").mkdir()
-    with promises.opened() as session:
-        promises.sh(session, "echo x >/testbed/x")
+    with sandbox_probes.opened() as session:
+        sandbox_probes.sh(session, "echo x >/testbed/x")
         with pytest.raises(SandboxError, match="no snapshot of /testbed"):
             session.snapshot("/testbed", tmp_path)
         with pytest.raises(SandboxError, match="no snapshot of /fixed"):
             session.snapshot("/fixed", tmp_path / "other")
-        assert promises.sh(session, "echo well").stdout == b"well\n"
+        assert sandbox_probes.sh(session, "echo well").stdout == b"well\n"
 
 
 def test_programs_that_cannot_start() -> None:
-    with promises.opened() as session:
+    with sandbox_probes.opened() as session:
         done = session.exec(["/no/such/program"], timeout_s=10)
         assert done.rc == 127
         assert b"No such file" in done.stderr
-        assert promises.sh(session, "echo 'bwrap: mine' >&2; exit 2").rc == 2
+        assert sandbox_probes.sh(session, "echo 'bwrap: mine' >&2; exit 2").rc == 2
 
 
 def test_many_sessions_do_not_disturb_each_other() -> None:
-    sessions = [promises.opened(Policy(disk_bytes=16 << 20)) for _ in range(4)]
+    sessions = [sandbox_probes.opened(Policy(disk_bytes=16 << 20)) for _ in range(4)]
     try:
         for number, session in enumerate(sessions):
             session.put("/testbed/me", str(number).encode())
@@ -255,8 +257,8 @@ def test_many_sessions_do_not_disturb_each_other() -> None:
 
 def test_a_command_that_hangs_ends_with_the_deadline_of_its_stage() -> None:
     began = time.monotonic()
-    with promises.opened() as session:
+    with sandbox_probes.opened() as session:
         with pytest.raises(StageTimeout, match="Hanging took longer"), deadline(1.0, "Hanging"):
-            promises.sh(session, "sleep 60", timeout_s=60)
-        assert promises.sh(session, "echo alive").stdout == b"alive\n"
+            sandbox_probes.sh(session, "sleep 60", timeout_s=60)
+        assert sandbox_probes.sh(session, "echo alive").stdout == b"alive\n"
     assert time.monotonic() - began < 30

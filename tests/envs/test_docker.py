@@ -22,7 +22,7 @@ from excise.errors import EnvironmentFailure, SandboxError
 from excise.protocols import Mount, Policy
 
 sys.path.insert(0, str(Path(__file__).parent))
-import promises
+import sandbox_probes
 
 pytestmark = pytest.mark.usefixtures("docker_host")
 SHAPES = Path(__file__).resolve().parents[1] / "repos" / "shapes"
@@ -30,7 +30,7 @@ SHAPES = Path(__file__).resolve().parents[1] / "repos" / "shapes"
 
 @pytest.fixture(autouse=True)
 def chosen(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(promises.CHOSEN, "backend", "docker")
+    monkeypatch.setitem(sandbox_probes.SELECTED, "backend", "docker")
 
 
 def until(condition: Callable[[], bool], seconds: float = 20.0) -> bool:
@@ -51,23 +51,23 @@ def images() -> set[str]:
 
 
 def test_all_tasks_of_an_environment_share_one_image() -> None:
-    root = promises.layer({"a.txt": "same\n"})
-    with promises.opened(root=root):
+    root = sandbox_probes.layer({"a.txt": "same\n"})
+    with sandbox_probes.opened(root=root):
         before = images()
     for number in range(3):
-        with promises.opened(root=root, edits={"/testbed/a.txt": b"%d" % number}) as session:
+        with sandbox_probes.opened(root=root, edits={"/testbed/a.txt": b"%d" % number}) as session:
             assert session.get("/testbed/a.txt") == b"%d" % number
-    twin = promises.layer({"a.txt": "same\n"})
-    with promises.opened(root=twin):
+    twin = sandbox_probes.layer({"a.txt": "same\n"})
+    with sandbox_probes.opened(root=twin):
         assert images() == before, "an image is named after its content"
-    with promises.opened(root=promises.layer({"a.txt": "other\n"})):
+    with sandbox_probes.opened(root=sandbox_probes.layer({"a.txt": "other\n"})):
         assert images() > before
 
 
 def test_layers_are_merged_as_an_overlay_would(tmp_path: Path) -> None:
-    bottom = promises.layer({"a": "bottom", "b": "bottom", "d/x": "bottom", "d/y": "bottom", "e": "file"})
-    with promises.opened(root=bottom) as session:
-        promises.sh(
+    bottom = sandbox_probes.layer({"a": "bottom", "b": "bottom", "d/x": "bottom", "d/y": "bottom", "e": "file"})
+    with sandbox_probes.opened(root=bottom) as session:
+        sandbox_probes.sh(
             session, "cd /testbed; rm b; echo -n top >a; rm d/x; echo -n new >n; rm e; mkdir e; echo -n in >e/f"
         )
         session.snapshot("/testbed", tmp_path / "top")
@@ -77,24 +77,24 @@ def test_layers_are_merged_as_an_overlay_would(tmp_path: Path) -> None:
 
 
 def test_what_is_hidden_is_in_no_image() -> None:
-    root = promises.layer({"lib/site-packages/other.py": "secret", "lib/os.py": "ours"})
+    root = sandbox_probes.layer({"lib/site-packages/other.py": "secret", "lib/os.py": "ours"})
     mounts = [
         Mount(target="/opt/python", layers=(str(root),)),
         Mount(target="/opt/python/lib/site-packages", layers=()),
         Mount(target="/testbed", layers=(), writable=True),
     ]
-    with DockerSandbox().open(mounts, Policy(), env=promises.ENV) as session:
-        done = promises.sh(session, "cd /opt/python; find . -type f; ls lib")
+    with DockerSandbox().open(mounts, Policy(), env=sandbox_probes.ENV) as session:
+        done = sandbox_probes.sh(session, "cd /opt/python; find . -type f; ls lib")
     assert done.stdout.split() == [b"./lib/os.py", b"os.py", b"site-packages"]
 
 
 SURVIVOR = """
 import os, sys, threading, time
 sys.path.insert(0, {folder!r})
-import promises
-promises.CHOSEN["backend"] = "docker"
-session = promises.opened()
-work = lambda: promises.sh(session, "setsid sleep {marker} & sleep {marker}", timeout_s=60)
+import sandbox_probes
+sandbox_probes.SELECTED["backend"] = "docker"
+session = sandbox_probes.opened()
+work = lambda: sandbox_probes.sh(session, "setsid sleep {marker} & sleep {marker}", timeout_s=60)
 threading.Thread(target=work, daemon=True).start()
 time.sleep(1)
 print(session.container, session.out, flush=True)
@@ -110,10 +110,10 @@ def test_nothing_is_left_after_kill_9() -> None:
         assert parent.stdout is not None
         container, out = parent.stdout.readline().split()
         assert container in containers()
-        assert promises.alive(marker) >= 2
+        assert sandbox_probes.alive(marker) >= 2
         os.kill(parent.pid, signal.SIGKILL)
         parent.wait()
-        assert until(lambda: promises.alive(marker) == 0)
+        assert until(lambda: sandbox_probes.alive(marker) == 0)
         assert until(lambda: container not in containers())
         assert Path(out).exists()
         remove_leftovers.cache_clear()
@@ -127,14 +127,14 @@ def test_nothing_is_left_after_kill_9() -> None:
 def test_a_killed_container_is_an_infrastructure_failure_and_leaves_nothing() -> None:
     import threading
 
-    session = promises.opened()
+    session = sandbox_probes.opened()
     name: str = session.container  # type: ignore[attr-defined]
     client = docker_engine.connect()
     threading.Timer(0.5, lambda: client.api.kill(name)).start()
     with pytest.raises(SandboxError, match="ended unexpectedly"):
-        promises.sh(session, "sleep 30", timeout_s=60)
+        sandbox_probes.sh(session, "sleep 30", timeout_s=60)
     with pytest.raises(SandboxError, match="closed"):
-        promises.sh(session, "true")
+        sandbox_probes.sh(session, "true")
     assert until(lambda: name not in containers())
     assert not session.out.exists()
 
@@ -144,7 +144,7 @@ def test_containers_of_dead_processes_are_swept_and_others_are_not() -> None:
     mine = docker_engine.owner()
     dead = mine.rpartition("-")[0] + "-1"  # our pid, started at another time
     elsewhere = "another-machine/boot/1-1"
-    with promises.opened() as session:
+    with sandbox_probes.opened() as session:
         image = client.api.inspect_container(session.container)["Image"]  # type: ignore[attr-defined]
         made = {
             label: client.api.create_container(image, ["/bin/sleep", "60"], labels={docker_engine.OWNER: label})["Id"]
@@ -155,7 +155,7 @@ def test_containers_of_dead_processes_are_swept_and_others_are_not() -> None:
             left = {c["Id"] for c in client.api.containers(all=True)}
             assert made[dead] not in left
             assert made[elsewhere] in left
-            assert promises.sh(session, "echo well").stdout == b"well\n"
+            assert sandbox_probes.sh(session, "echo well").stdout == b"well\n"
         finally:
             client.api.remove_container(made[elsewhere], force=True)
 
@@ -163,7 +163,7 @@ def test_containers_of_dead_processes_are_swept_and_others_are_not() -> None:
 def test_packages_that_cannot_be_had_are_named() -> None:
     mounts = [Mount(target="/testbed", layers=(), writable=True)]
     with pytest.raises(EnvironmentFailure, match="excise-no-such-package") as caught:
-        DockerSandbox().open(mounts, Policy(), env=promises.ENV, system_packages=("excise-no-such-package",))
+        DockerSandbox().open(mounts, Policy(), env=sandbox_probes.ENV, system_packages=("excise-no-such-package",))
     assert caught.value.reason == "missing_system_lib"
     assert containers(f"{docker_engine.OWNER}={docker_engine.owner()}") == set()
 
@@ -184,7 +184,7 @@ def test_no_engine_is_said(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> N
 
 def test_a_layer_that_is_gone_is_said() -> None:
     with pytest.raises(SandboxError, match="gone"):
-        promises.opened(root=Path("/nonexistent"))
+        sandbox_probes.opened(root=Path("/nonexistent"))
 
 
 @pytest.mark.slow

@@ -1,5 +1,4 @@
-"""The promises of every sandbox, run for real: bubblewrap as the caller, without control groups and as an ordinary
-user, and Docker."""
+"""What every sandbox guarantees: bubblewrap as this user, without control groups, as an ordinary user; and Docker."""
 
 from __future__ import annotations
 
@@ -16,8 +15,8 @@ import pytest
 import excise.envs.bubblewrap.sandbox as bubblewrap
 
 sys.path.insert(0, str(Path(__file__).parent))
-import attacks
-import promises
+import escape_probes
+import sandbox_probes
 from hosts import ordinary_command
 
 Ask = Callable[[str], dict]
@@ -39,7 +38,7 @@ def host(request: pytest.FixtureRequest) -> str:
 
 @pytest.fixture
 def ask(host: str, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Ask:
-    """Tries a promise, or an attack, out on one of the hosts."""
+    """Runs a probe on one of the hosts, by its name."""
     if host == "bubblewrap as an ordinary user":
         ordinary = request.getfixturevalue("ordinary")
 
@@ -51,10 +50,10 @@ def ask(host: str, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPat
         return run
     if host == "docker":
         request.getfixturevalue("docker_host")
-        monkeypatch.setitem(promises.CHOSEN, "backend", "docker")
+        monkeypatch.setitem(sandbox_probes.SELECTED, "backend", "docker")
     if host == "bubblewrap without groups":
         monkeypatch.setattr(bubblewrap, "writable_groups", dict)
-    return lambda name: json.loads(json.dumps((promises.PROMISES | attacks.ATTACKS)[name]()))
+    return lambda name: json.loads(json.dumps((sandbox_probes.PROBES | escape_probes.ESCAPES)[name]()))
 
 
 def test_nothing_of_the_caller_is_inside(ask: Ask) -> None:
@@ -188,7 +187,7 @@ def test_cpu_time_is_limited_or_the_limit_is_refused(ask: Ask) -> None:
         assert found["cpu_s"] < 0.75 * found["wall_s"]
 
 
-# ------------------------------------------------------------------------------------ the attacks
+# ------------------------------------------------------------------------------------ escape attempts
 UNSUPPORTED = {"vsock", "packet", "alg", "netfilter", "xfrm", "vsock pair"}
 
 

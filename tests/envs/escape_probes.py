@@ -1,6 +1,6 @@
-"""Ways out of a sandbox, each tried for real; the answers are plain facts for a test to judge.
+"""Probes that try to escape from a sandbox; each returns plain facts for a test to check.
 
-Like :mod:`promises`, which they share everything with, for any backend and any user.
+They run on any backend and for any user, like those of :mod:`sandbox_probes`.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import socket
 import threading
 from collections.abc import Callable
 
-from promises import MB, PYTHON, facts, layer, opened, py, refused, scratch, sh
+from sandbox_probes import MB, PYTHON, facts, layer, opened, py, refused, scratch, sh
 
 from excise.protocols import Policy
 
@@ -325,7 +325,7 @@ def closed_twice() -> dict[str, object]:
     return {"ended": not runner.is_alive(), "closed": refused(lambda: sh(session, "true"))}
 
 
-ATTACKS: dict[str, Callable[[], dict[str, object]]] = {
+ESCAPES: dict[str, Callable[[], dict[str, object]]] = {
     function.__name__: function
     for function in (
         syscalls, other_architecture, first_process, others_signalled, hard_links, core_dumps, set_id,

@@ -1,7 +1,7 @@
-"""What every sandbox promises, tried out by real commands; the answers are plain facts for a test to judge.
+"""Probes of what every sandbox guarantees: each runs real commands and returns plain facts for a test to check.
 
 Standard library and excise only, so that it can run as a script for another user:
-``python promises.py BACKEND NAME``.
+``python sandbox_probes.py BACKEND NAME``.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ from excise.protocols import Completed, Mount, Policy, Sandbox, Session
 ENV = {"PATH": "/usr/bin:/bin", "HOME": "/home/agent", "LC_ALL": "C.UTF-8"}
 PYTHON = "/usr/bin/python3"
 MB = 1 << 20
-CHOSEN = {"backend": "bubblewrap"}
-"""What is tried out."""
+SELECTED = {"backend": "bubblewrap"}
+"""The backend that the probes use."""
 
 
 def sandbox() -> Sandbox:
-    """The backend that is tried out."""
-    if CHOSEN["backend"] == "bubblewrap":
+    """An instance of that backend."""
+    if SELECTED["backend"] == "bubblewrap":
         return BubblewrapSandbox()
     from excise.envs.docker.sandbox import DockerSandbox
 
@@ -37,14 +37,14 @@ def sandbox() -> Sandbox:
 
 
 def scratch() -> Path:
-    """A new folder that goes when this process ends."""
-    folder = Path(tempfile.mkdtemp(prefix="promise-"))
+    """A new folder that is removed when this process ends."""
+    folder = Path(tempfile.mkdtemp(prefix="probe-"))
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     return folder
 
 
 def layer(files: dict[str, str]) -> Path:
-    """A folder with files that every user may read and write, as the cache's layers are."""
+    """A folder with files that every user can read and write, like a layer of the cache."""
     root = scratch()
     for path, text in files.items():
         (root / path).parent.mkdir(parents=True, exist_ok=True)
@@ -86,7 +86,7 @@ def facts(done: Completed) -> dict[str, object]:
 
 
 def children(pid: int) -> list[int]:
-    """Its child processes."""
+    """Pids of child processes."""
     return [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
 
 
@@ -102,7 +102,7 @@ def alive(marker: str) -> int:
     return count
 
 
-# ------------------------------------------------------------------------------------ the promises
+# -------------------------------------------------------------------------------------- the probes
 def identity() -> dict[str, object]:
     with opened() as session:
         return facts(sh(session, "id -u; cat /proc/self/status | grep -E '^(CapEff|NoNewPrivs)'; hostname; env | sort"))
@@ -304,7 +304,7 @@ def snapshots() -> dict[str, object]:
 
 
 def forks() -> dict[str, object]:
-    """A session goes on twice, and each says what it changed."""
+    """A session is forked; each of the two reports its own changes."""
     root = layer({"a.txt": "first\n", "deep/b.txt": "second\n", "bin.dat": "\0\1"})
     with opened(root=root) as session:
         sh(session, "cd /testbed; echo more >>a.txt; rm deep/b.txt; printf '\\0\\2' >bin.dat; echo n >new.txt")
@@ -319,7 +319,7 @@ def forks() -> dict[str, object]:
 
 
 def cpu_hog() -> dict[str, object]:
-    """Four processes that compute for a second get half a core together, if the machine can say so."""
+    """Four processes that compute for a second share half a core, if the machine can enforce that."""
     script = """
 import os, time
 began = time.time()
@@ -327,7 +327,7 @@ for _ in range(2):
     os.fork()
 while time.time() - began < 1.5: pass
 """
-    how = bubblewrap.enforced_limits() if CHOSEN["backend"] == "bubblewrap" else sandbox().capabilities().how
+    how = bubblewrap.enforced_limits() if SELECTED["backend"] == "bubblewrap" else sandbox().capabilities().how
     if "cpus" not in how:
         return {"given": False, "refused": refused(lambda: opened(Policy(cpus=0.5)))}
     with opened(Policy(cpus=0.5)) as session:
@@ -346,7 +346,7 @@ def traces() -> dict[str, object]:
 
 def session_folders(session: Session) -> list[str]:
     """Folders of the host that belong to a session: its control groups, or where its results are kept."""
-    if CHOSEN["backend"] == "bubblewrap":
+    if SELECTED["backend"] == "bubblewrap":
         return list(session.groups)  # type: ignore[attr-defined]
     return [str(session.out)]
 
@@ -359,13 +359,13 @@ def accounting() -> dict[str, object]:
 
 
 def signals() -> dict[str, object]:
-    """Which signals a command ignores or blocks from birth; a shell is looked at, since Python changes some."""
+    """The signals that a new command ignores or blocks; read in a shell, since Python changes some."""
     with opened() as session:
         done = sh(session, "grep -E '^Sig(Ign|Blk)' /proc/self/status")
     return {"masks": done.stdout.decode().split()}
 
 
-PROMISES: dict[str, Callable[[], dict[str, object]]] = {
+PROBES: dict[str, Callable[[], dict[str, object]]] = {
     function.__name__: function
     for function in (
         identity, network, host_files, writes, proc_sys, fork_bomb, memory_hog, disk_filler, log_flood, daemons,
@@ -375,18 +375,18 @@ PROMISES: dict[str, Callable[[], dict[str, object]]] = {
 
 
 def without_groups() -> None:
-    """As on a machine where no control group can be made."""
+    """Act as on a machine without control groups."""
     bubblewrap.writable_groups = dict
 
 
 def main() -> None:
-    """Try one promise out, and print what was found."""
-    import attacks
+    """Run one probe and print its facts."""
+    import escape_probes
 
-    CHOSEN["backend"] = sys.argv[1]
-    print(json.dumps((PROMISES | attacks.ATTACKS)[sys.argv[2]]()))
+    SELECTED["backend"] = sys.argv[1]
+    print(json.dumps((PROBES | escape_probes.ESCAPES)[sys.argv[2]]()))
 
 
 if __name__ == "__main__":
-    sys.modules["promises"] = sys.modules["__main__"]
+    sys.modules["sandbox_probes"] = sys.modules["__main__"]
     main()
