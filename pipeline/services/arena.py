@@ -32,8 +32,8 @@ from excise.types import Grade, Task
 from excise.verifiers.agent_workspace import Workspace, workspace
 from excise.verifiers.grading.grader import GradingConditions, ungraded
 from excise.verifiers.grading.intake import MAX_DIFF_BYTES
-from excise.verifiers.monitor.monitored_task import Known, known_of
-from excise.verifiers.monitor.recording_session import Recorder
+from excise.verifiers.monitor.monitored_task import MonitoredTask, monitored_task_of
+from excise.verifiers.monitor.recording_session import RecordingSession
 from excise.verifiers.monitor.review import review
 from excise.verifiers.monitor.trajectory import Trajectory, write_events
 from excise.verifiers.recovery.scoring import distinctive_lines
@@ -54,9 +54,9 @@ CLOSE_S = 60.0
 class RecordedDesk:
     """See :class:`excise.trainer.interfaces.Desk`; safe for one thread at a time."""
 
-    def __init__(self, task: Task, session: Session, known: Callable[[], Known], keep: Path | None) -> None:
+    def __init__(self, task: Task, session: Session, known: Callable[[], MonitoredTask], keep: Path | None) -> None:
         self.task = task
-        self.session: Session = Recorder(session, task.instance_id)
+        self.session: Session = RecordingSession(session, task.instance_id)
         self._known, self._keep = known, keep
 
     def diff(self) -> str:
@@ -65,7 +65,7 @@ class RecordedDesk:
 
     def flags(self) -> tuple[str, ...]:
         """The monitor's label, where what was done is worth a person's time; it is then kept for ``excise audit``."""
-        assert isinstance(self.session, Recorder)
+        assert isinstance(self.session, RecordingSession)
         trajectory = self.session.finished()
         seen = review(trajectory, self._known())
         if seen.flagged and self._keep is not None:
@@ -75,7 +75,7 @@ class RecordedDesk:
 
     def trajectory(self) -> Trajectory:
         """What was done so far."""
-        assert isinstance(self.session, Recorder)
+        assert isinstance(self.session, RecordingSession)
         return self.session.finished()
 
 
@@ -102,7 +102,7 @@ class TaskArena:
         self._root, self._suspicious, self._grade_s = taskset.root, suspicious, grade_s
         self._wanted = None if ids is None else frozenset(ids)
         self._tasks: dict[str, Task] = {}
-        self._known: dict[str, Known] = {}
+        self._known: dict[str, MonitoredTask] = {}
         self._locks: dict[str, threading.Lock] = {}
         self._lock = threading.Lock()
         self._made = ExitStack()
@@ -235,12 +235,12 @@ class TaskArena:
                 self._made.push(made)
             return space
 
-    def _knowledge(self, task: Task, space: Workspace) -> Known:
+    def _knowledge(self, task: Task, space: Workspace) -> MonitoredTask:
         with self._lock:
             lock = self._locks.setdefault(task.instance_id, threading.Lock())
         with lock:
             if task.instance_id not in self._known:
-                self._known[task.instance_id] = known_of(task, _lines(space.tree))
+                self._known[task.instance_id] = monitored_task_of(task, _lines(space.tree))
             return self._known[task.instance_id]
 
 

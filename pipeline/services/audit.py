@@ -21,15 +21,15 @@ from excise.pipeline.services.stored_tasks import over_tasks
 from excise.pipeline.stages.error_boundary import rejection_of
 from excise.types import Quarantine, Task
 from excise.verifiers.monitor.findings import Finding, Review
-from excise.verifiers.monitor.monitored_task import Known, known_of
-from excise.verifiers.monitor.rescan import Leak, Rescanned, leak_of, quarantine, rescan
+from excise.verifiers.monitor.monitored_task import MonitoredTask, monitored_task_of
+from excise.verifiers.monitor.rescan import Leak, RescanResult, leak_of, quarantine, rescan
 from excise.verifiers.monitor.review import confirmed, review
 from excise.verifiers.monitor.trajectory import Trajectory
 from excise.verifiers.recovery.scoring import distinctive_lines
 from excise.verifiers.stored_tasks import candidate_of
 from excise.verifiers.workbench import Workbench
 
-Judge = Callable[[Trajectory, Known], Sequence[Finding]]
+Judge = Callable[[Trajectory, MonitoredTask], Sequence[Finding]]
 """A further opinion about a trajectory; it decides nothing."""
 
 
@@ -43,7 +43,7 @@ class Audit:
     """Trajectories of tasks that the set does not have, by instance id."""
     leaks: tuple[Leak, ...] = ()
     """Confirmed."""
-    rescanned: tuple[Rescanned, ...] = ()
+    rescanned: tuple[RescanResult, ...] = ()
     """Tasks beside those with a leak."""
     quarantined: tuple[Quarantine, ...] = ()
     """What was put down."""
@@ -58,7 +58,7 @@ def audit(
     *,
     judge: Judge | None = None,
     dry_run: bool = False,
-    listener: Callable[[Review | Rescanned], None] = lambda _: None,
+    listener: Callable[[Review | RescanResult], None] = lambda _: None,
 ) -> Audit:
     """Review the trajectories; rescan what lies beside a confirmed leak; publish the quarantine in one step.
 
@@ -72,7 +72,7 @@ def audit(
             if trajectory.instance_id not in ids:
                 continue
             task = taskset.task(trajectory.instance_id)
-            known = known_of(task, given.lines(task))
+            known = monitored_task_of(task, given.lines(task))
             seen = review(trajectory, known, judge(trajectory, known) if judge else ())
             reviews.append(seen)
             listener(seen)
@@ -102,7 +102,7 @@ def siblings(taskset: TaskSet, instance_id: str) -> list[str]:
     return [other.instance_id for other in every if task.repo == other.repo or task.env_id == other.env_id]
 
 
-def rescan_task(_settings: Settings, bench: Workbench, task: Task, leaks: tuple[Leak, ...]) -> Rescanned:
+def rescan_task(_settings: Settings, bench: Workbench, task: Task, leaks: tuple[Leak, ...]) -> RescanResult:
     """One task, on a worker."""
     try:
         return rescan(candidate_of(bench, task), leaks)
@@ -112,9 +112,9 @@ def rescan_task(_settings: Settings, bench: Workbench, task: Task, leaks: tuple[
 
 
 def _rescan(
-    settings: Settings, taskset: TaskSet, leaks: tuple[Leak, ...], listener: Callable[[Rescanned], None]
-) -> list[Rescanned]:
-    found: list[Rescanned] = []
+    settings: Settings, taskset: TaskSet, leaks: tuple[Leak, ...], listener: Callable[[RescanResult], None]
+) -> list[RescanResult]:
+    found: list[RescanResult] = []
     by_tasks: dict[tuple[str, ...], list[Leak]] = {}
     for leak in leaks:
         by_tasks.setdefault(tuple(siblings(taskset, leak.instance_id)), []).append(leak)
@@ -124,11 +124,11 @@ def _rescan(
     return found
 
 
-def _not_rescanned(task: Task, where: str, reason: str, detail: str) -> Rescanned:
-    return Rescanned(instance_id=task.instance_id, problem=f"{where}: {reason}: {detail}")
+def _not_rescanned(task: Task, where: str, reason: str, detail: str) -> RescanResult:
+    return RescanResult(instance_id=task.instance_id, problem=f"{where}: {reason}: {detail}")
 
 
-def _rows(leaks: Sequence[Leak], rescanned: Sequence[Rescanned]) -> list[Quarantine]:
+def _rows(leaks: Sequence[Leak], rescanned: Sequence[RescanResult]) -> list[Quarantine]:
     """The tasks of the trajectories and those beside; what the recovery agent got alone goes with the first leak."""
     now = datetime.now(UTC).isoformat("T", "seconds")
     by_id = {leak.leak_id: leak for leak in leaks}

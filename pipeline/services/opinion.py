@@ -11,7 +11,7 @@ from excise.errors import AgentError
 from excise.pipeline.services.audit import Judge
 from excise.verifiers.monitor.findings import Finding
 from excise.verifiers.monitor.model_judge import opinion
-from excise.verifiers.monitor.monitored_task import Known
+from excise.verifiers.monitor.monitored_task import MonitoredTask
 from excise.verifiers.monitor.trajectory import Trajectory
 
 
@@ -23,7 +23,7 @@ def judge_of(settings: Settings) -> Judge:
         raise AgentError("The openai package is missing. Install excise with its extra: excise[agents].") from error
     client = OpenAIClient(settings.model, Meter(budget_of(settings.model)))
 
-    def ask(trajectory: Trajectory, known: Known) -> Sequence[Finding]:
+    def ask(trajectory: Trajectory, known: MonitoredTask) -> Sequence[Finding]:
         path = settings.cache / "transcripts" / f"judge-{trajectory.trajectory_id}.jsonl"
         with Transcript(path) as transcript:
             return opinion(trajectory, known, client, settings.model.model, transcript)

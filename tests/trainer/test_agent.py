@@ -250,7 +250,7 @@ def test_tampering_is_flagged_and_kept(arena: TaskArena, task: Task) -> None:
     assert folder is not None
     kept = [t for path in folder.iterdir() for t in read_trajectories(path)]
     assert [t.instance_id for t in kept] == [task.instance_id]
-    assert "pytest_runtest_makereport" in kept[0].steps[0].said
+    assert "pytest_runtest_makereport" in kept[0].steps[0].agent_text
 
 
 def test_many_at_once(arena: TaskArena, task: Task) -> None:

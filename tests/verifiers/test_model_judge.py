@@ -18,7 +18,7 @@ from excise.errors import AgentError
 from excise.types import Task
 from excise.verifiers.monitor.findings import Finding, Label, Severity
 from excise.verifiers.monitor.model_judge import opinion
-from excise.verifiers.monitor.monitored_task import Known, known_of
+from excise.verifiers.monitor.monitored_task import MonitoredTask, monitored_task_of
 from excise.verifiers.monitor.review import review
 from excise.verifiers.monitor.trajectory import Step, Trajectory
 
@@ -34,19 +34,19 @@ REMARK = {"label": "vcs_mining", "severity": "high", "steps": [2], "reason": "It
 
 
 @pytest.fixture(scope="session")
-def known(stored) -> Known:
+def known(stored) -> MonitoredTask:
     task: Task = stored.taskset.tasks()[0]
-    return known_of(task)
+    return monitored_task_of(task)
 
 
-def ask(script: Script, known: Known, path: Path) -> tuple[Sequence[Finding], ScriptedServer]:
+def ask(script: Script, known: MonitoredTask, path: Path) -> tuple[Sequence[Finding], ScriptedServer]:
     with ScriptedServer(script) as server, Transcript(path / "t.jsonl") as transcript:
         settings = ModelSettings(base_url=server.url, model="m")
         client = OpenAIClient(settings, Meter(budget_of(settings)), sleep=lambda seconds: None)
         return opinion(TRAJECTORY, known, client, "m", transcript), server
 
 
-def test_an_answer_becomes_findings_that_decide_nothing(known: Known, tmp_path: Path) -> None:
+def test_an_answer_becomes_findings_that_decide_nothing(known: MonitoredTask, tmp_path: Path) -> None:
     found, _ = ask([calls(("review", {"remarks": [REMARK]}))], known, tmp_path)
     assert [(f.rule, f.label, f.severity, f.steps) for f in found] == [
         ("judge", Label.VCS_MINING, Severity.HIGH, (2,)),
@@ -56,7 +56,7 @@ def test_an_answer_becomes_findings_that_decide_nothing(known: Known, tmp_path: 
     assert (seen.label, seen.severity, seen.flagged) == (Label.BENIGN, Severity.INFO, False)
 
 
-def test_the_judge_sees_no_outcome_and_the_record_is_marked(known: Known, tmp_path: Path) -> None:
+def test_the_judge_sees_no_outcome_and_the_record_is_marked(known: MonitoredTask, tmp_path: Path) -> None:
     _, server = ask([calls(("review", {"remarks": []}))], known, tmp_path)
     system, user = (message["content"] for message in server.requests[0]["messages"])
     assert "117" not in user
@@ -80,13 +80,13 @@ def test_the_judge_sees_no_outcome_and_the_record_is_marked(known: Known, tmp_pa
         "no json",
     ],
 )
-def test_what_does_not_fit_is_said_and_asked_again(known: Known, tmp_path: Path, wrong: object) -> None:
+def test_what_does_not_fit_is_said_and_asked_again(known: MonitoredTask, tmp_path: Path, wrong: object) -> None:
     found, server = ask([calls(("review", wrong)), calls(("review", {"remarks": [REMARK]}))], known, tmp_path)
     assert len(found) == 1
     assert "error" in json.dumps(server.requests[1]["messages"][-1])
 
 
-def test_a_judge_without_an_answer_has_no_opinion(known: Known, tmp_path: Path) -> None:
+def test_a_judge_without_an_answer_has_no_opinion(known: MonitoredTask, tmp_path: Path) -> None:
     script: list[Answer] = [says("guilty!")] * 4
     assert ask(script, known, tmp_path)[0] == ()
     with pytest.raises(AgentError):

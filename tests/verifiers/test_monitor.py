@@ -11,7 +11,7 @@ import pytest
 
 from excise.types import Task
 from excise.verifiers.monitor.findings import Label, Review, Severity
-from excise.verifiers.monitor.monitored_task import Known, added, known_of
+from excise.verifiers.monitor.monitored_task import MonitoredTask, added, monitored_task_of
 from excise.verifiers.monitor.review import RULES, confirmed, review
 from excise.verifiers.monitor.shell_commands import calls, parsed
 from excise.verifiers.monitor.trajectory import Step, Trajectory
@@ -26,8 +26,8 @@ def task(stored) -> Task:
 
 
 @pytest.fixture(scope="session")
-def known(task: Task) -> Known:
-    return known_of(task)
+def known(task: Task) -> MonitoredTask:
+    return monitored_task_of(task)
 
 
 @pytest.fixture(scope="session")
@@ -38,7 +38,7 @@ def code(task: Task) -> str:
 
 
 @pytest.fixture
-def see(known: Known) -> Callable[..., Review]:
+def see(known: MonitoredTask) -> Callable[..., Review]:
     def run(steps: Iterable[tuple[str, str] | Step], diff: str = "", **more: object) -> Review:
         made = [s if isinstance(s, Step) else Step(number=n, command=s[0], output=s[1]) for n, s in enumerate(steps, 1)]
         return review(Trajectory(instance_id="x", source="excise", steps=tuple(made), diff=diff, **more), known)  # type: ignore[arg-type]
@@ -152,7 +152,7 @@ def collate(records, weights):
 
 
 def test_a_disassembly_of_the_deleted_code_is_a_leak(task: Task) -> None:
-    known = known_of(replace(task, patch=diff("src/shapes/x.py", BIGGER)))
+    known = monitored_task_of(replace(task, patch=diff("src/shapes/x.py", BIGGER)))
     namespace: dict[str, object] = {}
     exec(compile(BIGGER, "x.py", "exec"), namespace)
     listing = io.StringIO()

@@ -1,10 +1,10 @@
-"""Records what is done in a sandbox, from outside of it: nothing that runs inside can forge or skip an event.
+"""Records what is done in a sandbox, from outside: nothing that runs inside can forge or skip an event.
 
-Seen: every command that is given to the sandbox with its folder, exit code, duration and output; at the end the change
-of the checkout, files in the home and temporary folders, and processes that are left. Not seen: files that a program
-opens without showing them, and network attempts, which fail in there (the sandbox refuses ptrace, so that nothing can
-trace what runs inside; events of the layers' file systems do not say whose they are). What an agent learned it was
-shown, and output is what the rules of :mod:`excise.verifiers.monitor.content_rules` judge.
+Recorded: every command with its folder, exit code, duration and output; at the end the change of the checkout, files
+in the home and temporary folders, and processes still running. Not recorded: files that a program opens without
+printing them, and network attempts, which fail (the sandbox refuses ptrace, and events of the layers' file systems do
+not say which process caused them). An agent learns only what is printed, and the output is what the rules of
+:mod:`excise.verifiers.monitor.content_rules` compare.
 """
 
 from __future__ import annotations
@@ -20,21 +20,22 @@ from excise.protocols import Completed, Session
 from excise.verifiers.monitor.trajectory import Step, Trajectory, clipped
 
 MAX_LISTED = 1000
-_LEFT = f"find {HOME} /tmp /var/tmp /dev/shm -xdev -type f 2>/dev/null | head -{MAX_LISTED}"
-_RUNNING = """for p in /proc/[0-9]*; do
+"""Files and processes that are listed at the end."""
+_LIST_FILES = f"find {HOME} /tmp /var/tmp /dev/shm -xdev -type f 2>/dev/null | head -{MAX_LISTED}"
+_LIST_PROCESSES = """for p in /proc/[0-9]*; do
 [ "${p#/proc/}" = "$$" ] || { tr '\\0' ' ' < "$p/cmdline" 2>/dev/null && echo; }
 done"""
-_SHELLS = frozenset({"sh", "bash", "/bin/sh", "/bin/bash", "/usr/bin/bash"})
+_SHELL_PROGRAMS = frozenset({"sh", "bash", "/bin/sh", "/bin/bash", "/usr/bin/bash"})
 
 
-class Recorder:
-    """A session that keeps what is done in it; :meth:`finished` is the trajectory."""
+class RecordingSession:
+    """A session that records what is done in it; :meth:`finished` returns the trajectory."""
 
     def __init__(self, session: Session, instance_id: str) -> None:
         self.session, self.instance_id = session, instance_id
         self.out = session.out
         self.steps: list[Step] = []
-        self._running_before = frozenset(self._lines(_RUNNING))
+        self._running_before = frozenset(self._lines(_LIST_PROCESSES))
 
     def exec(
         self,
@@ -45,7 +46,7 @@ class Recorder:
         cwd: str | None = None,
         env: Mapping[str, str] | None = None,
     ) -> Completed:
-        """As :meth:`excise.protocols.Session.exec`. A command that does not come to its end is a step, too."""
+        """As :meth:`excise.protocols.Session.exec`. A command that raises is a step, too."""
         began = time.monotonic()
         done: Completed | None = None
         try:
@@ -62,7 +63,7 @@ class Recorder:
         return done
 
     def put(self, path: str, data: bytes | None) -> None:
-        """As :meth:`excise.protocols.Session.put`. Lines that stood in the file before are not the writer's own."""
+        """As :meth:`excise.protocols.Session.put`. Only lines that the file did not have before are recorded."""
         began = time.monotonic()
         try:
             before = set(self.session.get(path).splitlines())
@@ -112,8 +113,8 @@ class Recorder:
         self.steps.append(Step(number=len(self.steps) + 1, duration_s=took, **what))
 
     def finished(self) -> Trajectory:
-        """What was done, with the final change, files outside the checkout, and processes that are left."""
-        running = [line for line in self._lines(_RUNNING) if line not in self._running_before]
+        """The trajectory so far, with the final change, files outside the checkout, and processes still running."""
+        running = [line for line in self._lines(_LIST_PROCESSES) if line not in self._running_before]
         return Trajectory(
             instance_id=self.instance_id,
             source="excise",
@@ -121,7 +122,7 @@ class Recorder:
             diff=self.session.diff(REPO).decode(errors="replace"),
             cwd=REPO,
             processes=tuple(running[:MAX_LISTED]),
-            changed=tuple(self._lines(_LEFT)),
+            changed=tuple(self._lines(_LIST_FILES)),
         )
 
     def _lines(self, script: str) -> list[str]:
@@ -130,8 +131,8 @@ class Recorder:
 
 
 def _command(argv: Sequence[str], stdin: bytes) -> str:
-    """The command as a shell would read it; a shell's own script as it is."""
-    text = argv[2] if len(argv) == 3 and argv[0] in _SHELLS and argv[1] in {"-c", "-lc"} else shlex.join(argv)
+    """The command as shell text; for a shell with ``-c``, its script."""
+    text = argv[2] if len(argv) == 3 and argv[0] in _SHELL_PROGRAMS and argv[1] in {"-c", "-lc"} else shlex.join(argv)
     if stdin:
         text += f" <<'EXCISE_STDIN'\n{stdin[:200_000].decode(errors='replace')}\nEXCISE_STDIN"
     return text

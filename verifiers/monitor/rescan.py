@@ -1,7 +1,7 @@
-"""A leak that was found in one task is looked for in the tasks beside it, the way it was found.
+"""Rescanning: a leak that was found in one task is looked for in related tasks, in the way it was found.
 
-The agent's own command is the decoder: it is run again in a fresh workspace of each task, and what it prints, what
-lies at the places that it read, and what the recovery agent gets are judged against that task's deleted code.
+The agent's own command is run again in a fresh workspace of each task. Its output, the files that it read, and what
+the recovery agent finds are compared with that task's deleted code.
 """
 
 from __future__ import annotations
@@ -23,30 +23,32 @@ from excise.verifiers.recovery.recover import deleted_code_of, recover, shipped_
 from excise.verifiers.recovery.recovery_attempt import RecoveredItem
 from excise.verifiers.recovery.scoring import score
 
-DECODER_S = 60.0
-MAX_BYTES = 8 << 20
+COMMAND_TIMEOUT_S = 60.0
+"""Seconds for the agent's command."""
+MAX_FILE_BYTES = 8 << 20
+"""Bytes of each file that are compared."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Leak:
-    """One confirmed leak: deleted code that a trajectory brought to light."""
+    """One confirmed leak: deleted code that the output of a trajectory's step held."""
 
     instance_id: str
     """Task of the trajectory."""
     trajectory: str
     """Content hash of the trajectory."""
     label: Label
-    """What was done."""
+    """Kind of leak."""
     steps: tuple[int, ...]
-    """Where."""
+    """Numbers of the steps."""
     places: tuple[str, ...]
     """Files that the step read."""
     decoder: str
-    """Its command; empty for a tool that is no shell."""
+    """The step's shell command; empty for another tool."""
     output: str
-    """What it printed."""
+    """Its output."""
     text: str
-    """The deleted code that came to light."""
+    """The deleted code in it."""
     detail: str
     """A sentence for people."""
 
@@ -57,20 +59,20 @@ class Leak:
 
     @property
     def leak_id(self) -> str:
-        """Content hash of what was done and what came to light: the same from whatever trajectory."""
+        """Content hash of command, files and code: the same for equal leaks of different trajectories."""
         return content_id("leak", self.instance_id, self.decoder, self.places, self.text)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Rescanned:
-    """What rescanning one task said."""
+class RescanResult:
+    """The result of rescanning one task."""
 
     instance_id: str
     """Task."""
     hits: tuple[tuple[str, str, tuple[str, ...]], ...] = ()
-    """(id of the leak, level, places) of those that hit this task; the id is empty for what needed no leak."""
+    """(leak id, level, places) of each leak that this task has; the id is empty for a find of the recovery agent."""
     problem: str = ""
-    """Why it could not be tried."""
+    """Why it could not be rescanned."""
 
 
 def leak_of(trajectory: Trajectory, instance_id: str, finding: Finding) -> Leak:
@@ -90,8 +92,8 @@ def leak_of(trajectory: Trajectory, instance_id: str, finding: Finding) -> Leak:
     )
 
 
-def rescan(candidate: Candidate, leaks: Sequence[Leak]) -> Rescanned:
-    """Whether any of the leaks, or the recovery agent, brings code of this task. Raises :class:`SandboxError`."""
+def rescan(candidate: Candidate, leaks: Sequence[Leak]) -> RescanResult:
+    """Look for each leak, and run the recovery agent, in one task. Raises :class:`SandboxError`."""
     code, shipped = deleted_code_of(candidate), shipped_lines(candidate)
     hits: list[tuple[str, str, tuple[str, ...]]] = []
     own = recover(candidate)
@@ -103,11 +105,11 @@ def rescan(candidate: Candidate, leaks: Sequence[Leak]) -> Rescanned:
         found = score(code, items, lambda: shipped)
         if found.leaks:
             hits.append((leak.leak_id, found.level, found.where))
-    return Rescanned(instance_id=candidate.task.instance_id, hits=tuple(hits))
+    return RescanResult(instance_id=candidate.task.instance_id, hits=tuple(hits))
 
 
 def quarantine(leak: Leak, instance_id: str, level: str, places: Sequence[str], now: str) -> Quarantine:
-    """The row that leaves a task out because of a leak."""
+    """The quarantine row that excludes a task because of a leak."""
     own = instance_id == leak.instance_id
     prints = (hashlib.sha256(line.encode()).hexdigest()[:16] for line in leak.text.splitlines())
     return Quarantine(
@@ -127,17 +129,17 @@ def quarantine(leak: Leak, instance_id: str, level: str, places: Sequence[str], 
 
 
 def _read_again(session: Session, leak: Leak) -> list[RecoveredItem]:
-    """What the decoder prints in this workspace, and what lies at the places it read."""
+    """The output of the leak's command in this workspace, and the files that it read."""
     items = []
     if leak.decoder:
         argv = ["/bin/sh", "-c", 'command -v bash >/dev/null && exec bash -c "$0"; exec sh -c "$0"', leak.decoder]
-        done = session.exec(argv, timeout_s=DECODER_S, cwd=REPO)
+        done = session.exec(argv, timeout_s=COMMAND_TIMEOUT_S, cwd=REPO)
         items.append(_item("its command", (done.stdout + b"\n" + done.stderr).decode(errors="replace")))
     for path in leak.places:
         if path.startswith("/"):
             try:
-                data = session.get(path)[:MAX_BYTES]
-            except (OSError, SandboxError):  # not there, or no file
+                data = session.get(path)[:MAX_FILE_BYTES]
+            except (OSError, SandboxError):  # missing, or not a file
                 continue
             items.append(_item(path, printable(data) if b"\0" in data else data.decode(errors="replace")))
     return items

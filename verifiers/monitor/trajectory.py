@@ -1,7 +1,7 @@
-"""What an agent did, step by step: the record that rules and judges read, and its JSON lines.
+"""Trajectories: what an agent did, step by step, and their JSON lines.
 
 One event a line. ``trajectory`` begins (``version``, ``instance_id``, ``source``, ``cwd``); ``step`` is one command or
-one call of a tool; ``end`` has the final diff, the processes that were left, and what was written outside the
+one call of a tool; ``end`` has the final diff, the processes still running, and the files written outside the
 checkout. Fields are those of :class:`Trajectory` and :class:`Step`; unknown ones are ignored.
 """
 
@@ -19,14 +19,16 @@ from excise.types import content_id, from_dict, to_dict
 VERSION = 1
 """Version of the events; a reader refuses newer ones."""
 MAX_FILE = 256 << 20
+"""Bytes of a trajectory file that is read."""
 MAX_STEPS = 20_000
+"""Steps of one trajectory that are read."""
 MAX_OUTPUT = 1 << 20
 """Characters of one step's output that are kept."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Step:
-    """One thing that an agent did, and what it was shown for it."""
+    """One action of an agent, and its output."""
 
     number: int
     """From 1, in order."""
@@ -52,14 +54,14 @@ class Step:
     """Files that were written, where that was recorded."""
 
     @property
-    def said(self) -> str:
-        """All that the agent wrote in this step."""
+    def agent_text(self) -> str:
+        """Everything that the agent wrote in this step."""
         return "\n".join([self.command, *self.arguments.values()])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Trajectory:
-    """One agent's whole way through one task."""
+    """Everything that one agent did on one task."""
 
     instance_id: str
     """Task; empty if the file does not say."""
@@ -83,7 +85,7 @@ class Trajectory:
 
 
 def clipped(text: str) -> str:
-    """As much of an output as is kept."""
+    """The first :data:`MAX_OUTPUT` characters."""
     return text if len(text) <= MAX_OUTPUT else text[:MAX_OUTPUT]
 
 
@@ -138,6 +140,6 @@ def step_from(values: Mapping[str, Any], number: int, name: str) -> Step:
         raise bad(name, f"has a step that does not fit: {error}") from error
 
 
-def bad(name: str, what: str) -> AgentError:
+def bad(name: str, problem: str) -> AgentError:
     """The error for a file that is no trajectory."""
-    return AgentError(f"{name}: {what}.", reason="bad_trajectory")
+    return AgentError(f"{name}: {problem}.", reason="bad_trajectory")

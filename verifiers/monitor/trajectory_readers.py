@@ -1,7 +1,7 @@
-"""Trajectories from files: our own event log, transcripts of our agent loop, mini-swe-agent, and Harbor's ATIF.
+"""Readers of trajectory files: excise's events and transcripts, mini-swe-agent, and Harbor's ATIF.
 
-A reader recognises its format by content, never by the file's name. What a format does not record (exit codes,
-opened files) stays empty; nothing is guessed.
+Formats are recognised by content, not by file name. What a format does not record (exit codes, opened files) stays
+empty.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _SHELL_KEYS = ("command", "cmd", "commands", "keystrokes", "script", "argv")
 def read_trajectories(path: Path) -> list[Trajectory]:
     """All trajectories of a file, or of the files below a folder.
 
-    Raises :class:`AgentError` (``bad_trajectory``) for a file that is none of the known formats; in a folder, files
+    Raises :class:`AgentError` (``bad_trajectory``) for a file that is none of the monitored formats; in a folder, files
     that are neither JSON nor JSON lines are passed over.
     """
     if path.is_dir():
@@ -85,21 +85,21 @@ def from_transcript(events: Sequence[Mapping[str, Any]]) -> list[Trajectory]:
 def from_mini_swe(value: Mapping[str, Any], name: str) -> Trajectory:
     """A ``.traj.json``: commands in fenced blocks (version 1) or as calls of a tool (version 2)."""
     steps: list[Step] = []
-    waiting: list[tuple[str, str]] = []
+    unanswered: list[tuple[str, str]] = []
     for message in _objects(value["messages"]):
         role, content = str(message.get("role")), _text(message.get("content"))
         if role == "assistant":
-            waiting = list(_commands(message, content))
-        elif role in {"user", "tool"} and waiting and len(steps) < MAX_STEPS:
+            unanswered = list(_commands(message, content))
+        elif role in {"user", "tool"} and unanswered and len(steps) < MAX_STEPS:
             wanted = message.get("tool_call_id")
-            place = next((n for n, (call, _) in enumerate(waiting) if wanted and call == wanted), 0)
-            _, command = waiting.pop(place)
+            place = next((n for n, (call, _) in enumerate(unanswered) if wanted and call == wanted), 0)
+            _, command = unanswered.pop(place)
             extra = _object(message.get("extra"))
             output = _text(extra.get("raw_output")) or content
             code = extra.get("returncode", _number(_RETURN.search(content)))
             exit_code = code if isinstance(code, int) else None
             steps.append(Step(number=len(steps) + 1, command=command, exit_code=exit_code, output=clipped(output)))
-    steps += [Step(number=len(steps) + n, command=command) for n, (_, command) in enumerate(waiting, 1)]
+    steps += [Step(number=len(steps) + n, command=command) for n, (_, command) in enumerate(unanswered, 1)]
     info = _object(value.get("info"))
     config = _object(info.get("config"))
     environment = _object(config.get("environment"))
@@ -113,7 +113,7 @@ def from_mini_swe(value: Mapping[str, Any], name: str) -> Trajectory:
 
 
 def _task_of(name: str) -> str:
-    """The task that a file is called after; ids may hold dots."""
+    """The task id in a file's name; ids may hold dots."""
     return re.sub(r"(\.traj)?\.json$|\.(traj|jsonl)$", "", Path(name).name)
 
 
