@@ -1,4 +1,4 @@
-"""Remove tests from the visible tree, by tsubclass pytest node ids."""
+"""Remove tests from the visible tree, by their pytest node ids."""
 
 from __future__ import annotations
 
