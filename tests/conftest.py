@@ -82,15 +82,23 @@ MARKS = {"shapes": "slow", "docker_host": "docker", "engine_host": "docker"}
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark tests by what they need, keep those together that share a module's fixture, and begin with the long ones."""
+    """Mark tests by their fixtures, group those that must not run side by side, and begin with the long ones."""
     for item in items:
-        names = getattr(item, "fixturenames", ())
-        for name in MARKS.keys() & set(names):
+        for name in MARKS.keys() & set(getattr(item, "fixturenames", ())):
             item.add_marker(MARKS[name])
-        definitions = getattr(getattr(item, "_fixtureinfo", None), "name2fixturedefs", {})
-        if any(found.scope == "module" for name in names for found in definitions.get(name, ())):
-            item.add_marker(pytest.mark.xdist_group(str(item.path)))
+        if group := _group(item):
+            item.add_marker(pytest.mark.xdist_group(group))
     items.sort(key=_order)
+
+
+def _group(item: pytest.Item) -> str:
+    """The tests that share one process: those of one Docker engine, of one vLLM, of one module's fixture."""
+    for service in ("docker", "vllm"):
+        if item.get_closest_marker(service):
+            return service
+    definitions = getattr(getattr(item, "_fixtureinfo", None), "name2fixturedefs", {})
+    shared = any(found.scope == "module" for name in item.fixturenames for found in definitions.get(name, ()))  # type: ignore[attr-defined]
+    return str(item.path) if shared else ""
 
 
 def _order(item: pytest.Item) -> int:

@@ -20,7 +20,12 @@ import sandbox_probes
 from hosts import ordinary_command
 
 Ask = Callable[[str], dict]
-HOSTS = ["bubblewrap", "bubblewrap without groups", "bubblewrap as an ordinary user", "docker"]
+HOSTS = [
+    "bubblewrap",
+    "bubblewrap without groups",
+    "bubblewrap as an ordinary user",
+    pytest.param("docker", marks=pytest.mark.docker),
+]
 
 
 @pytest.fixture(scope="session")
