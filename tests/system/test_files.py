@@ -141,5 +141,12 @@ def test_a_waiting_lock_is_held_by_one_at_a_time(tmp_path: Path, kind: str) -> N
     assert held == ["begin", "end"] * 3
 
 
+def test_a_lock_that_is_taken_is_left_where_nobody_waits(tmp_path: Path) -> None:
+    with host_lock(str(tmp_path)) as held, host_lock(str(tmp_path), wait=False) as again:
+        assert (held, again) == (True, False)
+    with host_lock(str(tmp_path), wait=False) as free:
+        assert free
+
+
 def test_the_folder_of_this_machine_is_closed_to_others() -> None:
     assert host_folder().stat().st_mode & 0o777 == 0o700

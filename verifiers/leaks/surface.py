@@ -98,10 +98,10 @@ def _surface(bench: Workbench) -> Surface:
         listed, shown = list_readable(session)
         groups = _grouped(bench, listed)
         reader = _Reader(session, mounts, content_cache_of(bench))
-        roots: dict[str, tuple[FeatureIndex, ...]] = {
-            name: (reader.index(name, groups[name]),) for name in (LIBRARY, ENVIRONMENT)
-        }
-        roots[SYSTEM] = reader.system(groups[SYSTEM])
+        library, environment, *system = reader.indexes(
+            [(LIBRARY, groups[LIBRARY]), (ENVIRONMENT, groups[ENVIRONMENT]), *_system_parts(groups[SYSTEM])]
+        )
+        roots = {LIBRARY: (library,), ENVIRONMENT: (environment,), SYSTEM: tuple(system)}
         roots[SANDBOX] = (FeatureIndex.build(reader.read(groups[SANDBOX], SANDBOX)),)
     roots[PROCESSES] = (FeatureIndex.build([("/proc", len(shown), read_content(shown))]),)
     return Surface(roots)
@@ -131,28 +131,21 @@ class _Reader:
     mounts: Sequence[Mount]
     contents: ContentCache
 
-    def index(self, name: str, rows: Sequence[ReadableFile]) -> FeatureIndex:
-        """The index of some files: the cached one, or a new one."""
-        stamp = hashlib.sha256(repr((FORMAT, name)).encode())
-        for row in rows:
-            check_deadline()
-            stamp.update(f"{row.path}\0{row.size}\0{row.changed_ns}\n".encode(errors="surrogateescape"))
-        folder = host_folder() / "leaks" / stamp.hexdigest()[:32]
-        if not _mark_used(folder):
-            with host_lock(f"leaks {folder.name}"):
-                if not _mark_used(folder):
-                    FeatureIndex.build(self.read(rows, name)).save(folder)
-                    evict_old(folder.parent, _MAX_CACHE_BYTES)
-        return FeatureIndex.load(folder)
+    def indexes(self, units: Sequence[tuple[str, Sequence[ReadableFile]]]) -> list[FeatureIndex]:
+        """The index of each unit (a root and files of it): the cached one, or a new one.
 
-    def system(self, rows: Sequence[ReadableFile]) -> tuple[FeatureIndex, ...]:
-        """Indexes of the system's files, divided by folder: interpreters share most, workers build in parallel."""
-        parts: list[list[ReadableFile]] = [[] for _ in range(_PARTS)]
-        for row in rows:
-            parts[zlib.crc32("/".join(row.path.split("/")[:4]).encode(errors="replace")) % _PARTS].append(row)
-        first = os.getpid() % _PARTS
-        made = {place % _PARTS: self.index(SYSTEM, parts[place % _PARTS]) for place in range(first, first + _PARTS)}
-        return tuple(made[place] for place in range(_PARTS))
+        Workers that need the same indexes divide the work: each builds those that no other one is building, and then
+        waits for the rest.
+        """
+        folders = [_index_folder(name, rows) for name, rows in units]
+        for wait in (False, True):
+            for (name, rows), folder in zip(units, folders, strict=True):
+                if not _mark_used(folder):
+                    with host_lock(f"leaks {folder.name}", wait=wait) as held:
+                        if held and not _mark_used(folder):
+                            FeatureIndex.build(self.read(rows, name)).save(folder)
+                            evict_old(folder.parent, _MAX_CACHE_BYTES)
+        return [FeatureIndex.load(folder) for folder in folders]
 
     def read(self, rows: Sequence[ReadableFile], name: str) -> Iterator[tuple[str, int, Content | None]]:
         """Features of each file."""
@@ -177,6 +170,23 @@ class _Reader:
         if data is None:
             return None
         return self.contents.of(data) if name == ENVIRONMENT else read_content(data, only_python=name == SYSTEM)
+
+
+def _index_folder(name: str, rows: Sequence[ReadableFile]) -> Path:
+    """Where the index of some files is cached: the name is a hash of their paths, sizes and modification times."""
+    stamp = hashlib.sha256(repr((FORMAT, name)).encode())
+    for row in rows:
+        check_deadline()
+        stamp.update(f"{row.path}\0{row.size}\0{row.changed_ns}\n".encode(errors="surrogateescape"))
+    return host_folder() / "leaks" / stamp.hexdigest()[:32]
+
+
+def _system_parts(rows: Sequence[ReadableFile]) -> list[tuple[str, Sequence[ReadableFile]]]:
+    """The system's files, divided by folder: environments with other interpreters share most of the parts."""
+    parts: list[list[ReadableFile]] = [[] for _ in range(_PARTS)]
+    for row in rows:
+        parts[zlib.crc32("/".join(row.path.split("/")[:4]).encode(errors="replace")) % _PARTS].append(row)
+    return [(SYSTEM, part) for part in parts]
 
 
 def _mark_used(folder: Path) -> bool:

@@ -68,11 +68,15 @@ def is_locked(path: Path) -> bool:
 
 
 @contextmanager
-def waiting_lock(path: Path) -> Iterator[None]:
-    """Hold the lock file ``path``; waits until it is free."""
+def waiting_lock(path: Path, *, wait: bool = True) -> Iterator[bool]:
+    """Hold the lock file ``path``, and yield whether it is held: always, unless ``wait`` is false and it is taken."""
     with open(path, "w") as file:
-        fcntl.flock(file, fcntl.LOCK_EX)
-        yield
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX if wait else fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            yield False
+        else:
+            yield True
 
 
 @contextmanager
@@ -98,10 +102,10 @@ def host_folder() -> Path:
 
 
 @contextmanager
-def host_lock(name: str) -> Iterator[None]:
-    """Hold the lock of this name among all processes of this user on this machine; waits until it is free."""
-    with waiting_lock(host_folder() / f"{hashlib.sha256(name.encode()).hexdigest()[:24]}.lock"):
-        yield
+def host_lock(name: str, *, wait: bool = True) -> Iterator[bool]:
+    """Hold the lock of this name among all processes of this user on this machine; see :func:`waiting_lock`."""
+    with waiting_lock(host_folder() / f"{hashlib.sha256(name.encode()).hexdigest()[:24]}.lock", wait=wait) as held:
+        yield held
 
 
 def _owner(descriptor: int) -> str:
