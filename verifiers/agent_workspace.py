@@ -1,7 +1,7 @@
-"""What an agent gets for a task: the shipped tree with a history of one commit, and the environment. Nothing else.
+"""The workspace of an agent: the shipped tree with a history of one commit, the environment, and nothing else.
 
-Everything that may read like an agent (rollouts, the recovery agent, the leak scan) opens its sandbox here, so what is
-scanned and attacked is what is given away.
+Rollouts, the recovery agent and the leak scan open their sandboxes here, so that what is scanned and attacked is what
+agents get.
 """
 
 from __future__ import annotations
@@ -23,15 +23,15 @@ from excise.verifiers.workbench import Edits, Workbench
 
 @dataclass(frozen=True, slots=True)
 class Workspace:
-    """One task's tree on disk and the environment it goes with."""
+    """One task's tree on disk, and its environment."""
 
     bench: Workbench
     """The repository."""
     tree: Path
-    """Layer with the shipped tree, ``.git`` included."""
+    """Folder with the shipped tree, ``.git`` included; mounted as a layer."""
 
     def mounts(self) -> list[Mount]:
-        """Mounts of the agent's sandbox: tree (writable), environment, interpreter; none of our own programs."""
+        """Mounts of the agent's sandbox: tree (writable), environment, interpreter; none of excise's programs."""
         layers = self.bench.prepared.layers
         return project_mounts(self.bench.interpreter, [self.tree], [Path(layers.env)])
 
@@ -45,13 +45,13 @@ class Workspace:
 
 @contextmanager
 def workspace(bench: Workbench, shipped: Edits) -> Iterator[Workspace]:
-    """The workspace of the task whose shipped tree is the base tree with ``shipped`` edits; gone afterwards.
+    """The workspace of the task whose shipped tree is the base tree with ``shipped`` edits; removed afterwards.
 
-    What processes left that were killed goes first. Raises :class:`SandboxError` if git fails.
+    Workspaces of killed processes are removed first. Raises :class:`SandboxError` if git fails.
     """
     parent = Path(bench.prepared.layers.env).parent.parent.parent / "workspaces"
     parent.mkdir(mode=0o711, exist_ok=True)
-    kind = f"workspace-{_here()}"
+    kind = f"workspace-{_pid_namespace()}"
     remove_orphaned_folders(kind, str(parent))
     folder = Path(owned_temporary_folder(kind, str(parent)))
     try:
@@ -64,7 +64,7 @@ def workspace(bench: Workbench, shipped: Edits) -> Iterator[Workspace]:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def _here() -> str:
-    """The processes among which a pid means something: a cache may be shared with other machines and containers."""
+def _pid_namespace() -> str:
+    """An id of this machine and pid namespace: a cache may be shared with other machines and containers."""
     boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
     return hashlib.sha256(f"{boot} {os.readlink('/proc/self/ns/pid')}".encode()).hexdigest()[:16]

@@ -22,6 +22,7 @@ from excise.verifiers.baseline_acceptance import require_enough, too_slow, uncol
 from excise.verifiers.workbench import Workbench
 
 SHUFFLE_SEED = 20250518
+"""Seed of the shuffled run; any constant would do."""
 LOAD_STRESS_CPUS = 0.5
 """CPU cores of a load-stress run, where the sandbox can limit them."""
 LOAD_STRESS_SUITE_S = 30.0
@@ -52,7 +53,7 @@ def run_baseline(bench: Workbench, warm: Path | None = None) -> Baseline:
 
 
 def missing_modules(bench: Workbench) -> tuple[str, ...]:
-    """Import names that collecting the tests does not find; asked once, before the first real run."""
+    """Import names that collecting the tests does not find; called once, before the first run."""
     run = collect_only(bench)
     messages = [message for _, message in run.collect_errors] or [run.detail]  # a conftest that fails has only output
     found = (_NO_MODULE.search(message) for message in messages)
@@ -68,7 +69,7 @@ def collect_only(bench: Workbench) -> TestRun:
 
 
 def agree(env_id: str, runs: Sequence[TestRun]) -> Baseline:
-    """What several runs say together."""
+    """The baseline of several runs: tests whose status differs between them are flaky."""
     statuses = [run.statuses() for run in runs]
     every = sorted(set().union(*statuses))
     flaky: dict[str, str] = {}

@@ -1,4 +1,4 @@
-"""Whether enough of a project's tests pass for it to be worth anything; if not, what they lack."""
+"""Acceptance of a baseline: whether enough of a project's tests pass; if not, what they are missing."""
 
 from __future__ import annotations
 
@@ -16,10 +16,11 @@ _SHOWN = 3
 
 
 def require_enough(settings: VerdictSettings, baseline: Baseline, first: TestRun) -> None:
-    """Enough tests pass, of those that ran, in every run, and most of the test files can be loaded at all.
+    """Accept a baseline in which enough tests pass in every run, and most test files can be collected.
 
-    Raises :class:`EnvironmentFailure`: what most of the failures want, if without them enough would pass; ``flaky`` if
-    single runs were good enough; ``collect_error``, ``low_pass``, ``no_tests``.
+    Raises :class:`EnvironmentFailure` otherwise, with the common cause of most failures as reason, if there is one and
+    enough would pass without it; else ``flaky`` (single runs were good enough), ``collect_error``, ``low_pass`` or
+    ``no_tests``.
     """
     counts = Counter(baseline.statuses.values())
     passed, bad = counts[Status.PASSED], counts[Status.FAILED] + counts[Status.ERROR]
@@ -46,33 +47,33 @@ def require_enough(settings: VerdictSettings, baseline: Baseline, first: TestRun
 
 
 def too_slow(run: TestRun, limit_s: float) -> EnvironmentFailure:
-    """The failure of a run that had to be ended: what the tests want that took most of its time."""
+    """The failure for a run that timed out; its reason is what the tests were missing that took most of the time."""
     failures = {r.test_id: r.message for r in run.results if r.status in _BAD}
     cause = main_cause(failures)
-    said = f"The tests did not end within {limit_s:.0f} s."
+    summary = f"The tests did not end within {limit_s:.0f} s."
     waited = sum(r.duration_s for r in run.results if cause is not None and cause_of(r.message) == cause.reason)
     spent = sum(r.duration_s for r in run.results)
     if cause is not None and (2 * cause.count >= len(run.results) or 2 * waited >= spent):
-        text = f"{said} {cause.count} of the {len(run.results)} that ran fail for one cause, after {waited:.0f} s:\n"
+        text = f"{summary} {cause.count} of the {len(run.results)} that ran fail for one cause, after {waited:.0f} s:\n"
         return EnvironmentFailure(text + "\n".join(cause.examples), reason=cause.reason)
     return EnvironmentFailure(
-        f"{said} Raise verdict.suite_timeout_s, or lower verdict.test_timeout_s so that hanging tests end sooner. "
+        f"{summary} Raise verdict.suite_timeout_s, or lower verdict.test_timeout_s so that hanging tests end sooner. "
         f"Last output: {run.detail[-300:]}",
         reason="timeout",
     )
 
 
 def uncollectable(errors: Mapping[str, str]) -> EnvironmentFailure:
-    """The failure of a project of which no test can be loaded; ``errors``: file to message."""
+    """The failure for a project of which no test can be collected; ``errors`` maps file to message."""
     cause = main_cause(errors)
-    told = {reason for message in errors.values() if (reason := cause_of(message))}
-    reason = cause.reason if cause is not None and len(told) == 1 and cause.count == len(errors) else "collect_error"
+    reasons = {reason for message in errors.values() if (reason := cause_of(message))}
+    reason = cause.reason if cause is not None and len(reasons) == 1 and cause.count == len(errors) else "collect_error"
     shown = "\n".join(f"{path}: {message}".lstrip(": ") for path, message in list(errors.items())[:_SHOWN])
     return EnvironmentFailure(f"{len(errors)} test files cannot be collected; first {shown}", reason=reason)
 
 
 def _shortfall(settings: VerdictSettings, passed: int, bad: int, baseline: Baseline) -> str:
-    """What is not enough, as a sentence; empty if it is."""
+    """What is insufficient, as a sentence; empty for nothing."""
     if passed < settings.min_passing:
         return f"Only {passed} tests pass; at least {settings.min_passing} are needed."
     if passed < settings.min_pass_rate * (passed + bad):
@@ -87,7 +88,7 @@ def _shortfall(settings: VerdictSettings, passed: int, bad: int, baseline: Basel
 def _explains(
     settings: VerdictSettings, cause: Cause, passed: int, failures: Mapping[str, str], uncollected: Mapping[str, str]
 ) -> bool:
-    """It is behind most of the failures, or without them the rest would be good enough."""
+    """Whether a cause explains the shortfall: most failures have it, or the other tests alone would suffice."""
     total = len(failures) + len(uncollected)
     rest = len([t for t, message in failures.items() if cause_of(message) != cause.reason])
     good_without = passed >= settings.min_passing and passed >= settings.min_pass_rate * (passed + rest)

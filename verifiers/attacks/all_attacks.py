@@ -1,4 +1,4 @@
-"""All attacks by name. A new one is one entry in a file beside this one."""
+"""The table of all attacks by name. A new attack is one entry in one of the files that this one imports."""
 
 from __future__ import annotations
 

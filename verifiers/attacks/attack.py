@@ -1,4 +1,4 @@
-"""What an attack is: a diff that does not implement the feature and wants the reward all the same."""
+"""Attacks: diffs that do not implement the feature and try to earn the reward nevertheless."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ LINK = "symlink -> "
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Target:
-    """What an attacker knows of a task: the shipped tree, the names that are missing, and how such tests look."""
+    """What an attacker knows of a task: the shipped tree, the missing names, the hidden tests' ids."""
 
     task: Task
     """The task."""
     shipped: dict[str, bytes]
-    """Files of the shipped tree that attacks change, and all that lie at its top."""
+    """Files of the shipped tree that attacks change, and all files at its top."""
     stubbed: dict[str, bytes]
-    """Files of the feature with empty stand-ins: every name is there, and nothing works."""
+    """The feature's files with empty stubs: every name exists, and nothing works."""
     module: str
     """The file of the feature in which an attack puts its code."""
     names: tuple[str, ...]
@@ -58,13 +58,13 @@ class Target:
         return next((root for root in sorted(found, reverse=True) if self.module.startswith(root)), "")
 
     def with_code(self, code: str, *, first: bool = False) -> dict[str, bytes | str | None]:
-        """The stubbed files, with code at the end (or before anything else) of the feature's file."""
+        """The stubbed files, with ``code`` at the end (``first``: at the beginning) of the feature's file."""
         stub = self.stubbed[self.module].decode()
         text = f"{code}\n{stub}" if first else f"{stub}\n\n{code}\n"
         return {**self.stubbed, self.module: text}
 
     def bound(self, function: str, code: str) -> dict[str, bytes | str | None]:
-        """The same, with every missing name bound to ``function``, which ``code`` defines."""
+        """The stubbed files, with every missing name bound to ``function``, which ``code`` defines."""
         lines = [code]
         for name in self.names:
             chosen = f"lambda *a, **k: {function}(*a, wanted={name!r}, **k)" if "wanted=" in code else function
@@ -79,12 +79,12 @@ class Attack:
     name: str
     """Its name."""
     vector: str
-    """What it goes for; the rows of the catalogue of attacks."""
+    """The part of grading that it attacks; attacks are grouped by it in reports."""
     make: Callable[[Target], Tree]
     """The files that it changes in the shipped tree."""
 
     def diff(self, target: Target) -> str:
-        """The attack as the diff that an agent would hand in."""
+        """The attack as the diff that an agent would submit."""
         return diff_of(target.shipped, self.make(target))
 
 
@@ -99,7 +99,7 @@ def on_call(name: str, vector: str, code: str) -> Attack:
 
 
 def diff_of(shipped: Mapping[str, bytes], changed: Tree) -> str:
-    """git's own diff, with binaries and links."""
+    """The diff from ``shipped`` to ``changed`` as git writes it, with binary files and links."""
     with tempfile.TemporaryDirectory(prefix="excise-attack-") as folder:
         for side in ("a", "b"):
             (Path(folder) / side).mkdir()
@@ -120,7 +120,7 @@ def _write(path: Path, data: bytes | str) -> None:
 
 
 def target_of(bench: Workbench, task: Task) -> Target:
-    """What an attacker of ``task`` knows. Raises :class:`ExciseError`."""
+    """The attacker's knowledge of ``task``. Raises :class:`ExciseError`."""
     edits = bench.edits_of(task.deletion_patch)
     paths = {*edits, *(path for path in bench.paths if "/" not in path or path.endswith("conftest.py"))}
     paths |= {test.partition("::")[0] for test in (*task.fail_to_pass, *task.pass_to_pass)}
@@ -154,7 +154,7 @@ def _module(task: Task, stubbed: Mapping[str, bytes]) -> str:
 
 
 def _missing(bench: Workbench, task: Task, module: str) -> tuple[str, ...]:
-    """Functions and methods that went with the feature."""
+    """Functions and methods of ``module`` that the deletion removed."""
     names: dict[str, None] = {}
     removed = [symbol.partition("::")[2] for symbol in task.removed if symbol.partition("::")[0] == module]
     for symbol in bench.codebase.modules[module].symbols:

@@ -1,4 +1,4 @@
-"""Attacks that end the run early, skip, or write a verdict of their own, from the code under test as it is loaded."""
+"""Attacks that end the run early, skip tests, or write a verdict, when the code under test is imported."""
 
 from __future__ import annotations
 
@@ -166,4 +166,4 @@ p.Function.runtest = _run
 }
 
 ENDING: tuple[Attack, ...] = tuple(at_import(name, vector, code) for name, (vector, code) in _CODE.items())
-"""Each acts when the file of the feature is loaded."""
+"""Each runs when the feature's file is imported."""

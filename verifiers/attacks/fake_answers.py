@@ -1,4 +1,4 @@
-"""Attacks by what the missing functions give back, or do when they are called."""
+"""Attacks by what the missing functions return, or do when they are called."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def caller(depth=2):
         frame = frame.f_back
     return frame
 """
-"""The frame of the test that asks."""
+"""The frame of the test that calls."""
 _SOURCE = (
     _CALLER
     + """
@@ -49,7 +49,7 @@ def expected_of(frame, lines):
                 return None
 """
 )
-"""What the test compares with, read off its source."""
+"""The value that the test compares with, read from its source."""
 
 _CODE = {
     "os-exit": (
@@ -369,4 +369,4 @@ def answer(*a, wanted='', **k):
 }
 
 ANSWERS: tuple[Attack, ...] = tuple(on_call(name, vector, code) for name, (vector, code) in _CODE.items())
-"""Each acts when a missing function is called; its code defines ``answer``."""
+"""Each runs when a missing function is called; its code defines ``answer``."""

@@ -1,4 +1,4 @@
-"""Attacks that take the assertions out of tests, or speak in the place of the runner."""
+"""Attacks that remove assertions from tests, or forge the test runner's reports."""
 
 from __future__ import annotations
 
@@ -264,4 +264,4 @@ go()
 }
 
 CHANNEL: tuple[Attack, ...] = tuple(at_import(name, vector, code) for name, (vector, code) in _CODE.items())
-"""Each acts when the file of the feature is loaded."""
+"""Each runs when the feature's file is imported."""

@@ -1,4 +1,4 @@
-"""Attacks that patch the test runner: the code under test is loaded into the runner's own process."""
+"""Attacks that patch the test runner, in whose process the code under test is imported."""
 
 from __future__ import annotations
 
@@ -232,4 +232,4 @@ for o in gc.get_objects():
 }
 
 RUNNER: tuple[Attack, ...] = tuple(at_import(name, vector, code) for name, (vector, code) in _CODE.items())
-"""Each acts when the file of the feature is loaded."""
+"""Each runs when the feature's file is imported."""

@@ -1,4 +1,4 @@
-"""Attacks by files beside the feature: configuration, tests, start-up hooks, shadows, byte code, paths."""
+"""Attacks by files beside the feature: configuration, tests, start-up hooks, shadowing modules, byte code, paths."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ def _ini(name: str, text: str) -> Callable[[Target], Tree]:
 
 
 def _without_table(target: Target) -> str:
-    """The project's own configuration without that of pytest, which would come first."""
+    """The project's configuration without its pytest table, which would take precedence."""
     old = target.shipped.get("pyproject.toml", b"").decode()
     return re.sub(r"(?ms)^\[tool\.pytest[^\n]*\n.*?(?=^\[|\Z)", "", old)
 
@@ -112,7 +112,7 @@ def _pyproject(option: str) -> Callable[[Target], Tree]:
 
 
 def _tests_of(target: Target, body: str, prefix: str = "") -> str:
-    """A file with the hidden tests' names and bodies of the attacker's."""
+    """A test file with the hidden tests' names and the attacker's bodies."""
     here = [test for test in target.tests if test.startswith(target.test_file + "::")]
     functions = dict.fromkeys(test.split("::", 1)[1].partition("[")[0] for test in here)
     lines = [prefix]
@@ -130,7 +130,7 @@ def _hidden(body: str, prefix: str = "") -> Callable[[Target], Tree]:
 
 
 def _at(*paths: str, text: str) -> Callable[[Target], Tree]:
-    """Stubs, and a file at paths in which ``{root}``, ``{tests}`` and ``{package}`` stand for the task's."""
+    """Stubs, and a file at each path; ``{root}``, ``{tests}`` and ``{package}`` in paths are the task's."""
 
     def make(target: Target) -> Tree:
         put = {"root": target.root, "tests": target.test_folder, "package": target.package}
@@ -168,7 +168,7 @@ sys.stdout.buffer.write(tag + b" " + header + _imp.source_hash(importlib.util._R
 
 
 def _byte_code(flags: int, where: str) -> Callable[[Target], Tree]:
-    """Byte code of the feature's file that patches the runner, made by the environment's own interpreter."""
+    """Byte code for the feature's file that patches the runner, compiled by the environment's interpreter."""
 
     def make(target: Target) -> Tree:
         folder, _, name = target.module.rpartition("/")
@@ -245,4 +245,4 @@ FILES: tuple[Attack, ...] = (
     Attack(name="pyc-checked-hash", vector="byte-code", make=_byte_code(3, "cache")),
     Attack(name="pyc-beside-source", vector="byte-code", make=_byte_code(1, "beside")),
 )
-"""Every attack by files."""
+"""All attacks by files."""

@@ -1,7 +1,7 @@
-"""What of a solution's diff counts: files of the sources, and nothing that could speak to the grader.
+"""The intake of a solution's diff: which of its changes count.
 
-The diff is applied by plain ``git apply`` to the shipped tree, in a folder of its own; then the two trees are compared,
-so that nothing is believed that a patch says about itself. Only regular files at allowed paths come out.
+The diff is applied by ``git apply`` to the shipped tree, in a folder of its own, and the two trees are compared, so
+that no statement of the patch about itself is trusted. Only regular source files at allowed paths count.
 """
 
 from __future__ import annotations
@@ -23,8 +23,9 @@ from excise.verifiers.git_apply import apply_in_folder
 from excise.verifiers.workbench import Edits, Workbench
 
 MAX_DIFF_BYTES = 4 << 20
-"""A larger one is refused."""
+"""Bytes of a diff; a larger one is refused."""
 MAX_FILES = 2000
+"""Files that a diff may change."""
 MAX_FILE_BYTES = 8 << 20
 _LINES = re.compile(r"^(?:--- |\+\+\+ |rename from |rename to |copy from |copy to )(.*)$")
 _UNSAFE = frozenset({"..", ".", ""})
@@ -32,16 +33,16 @@ _UNSAFE = frozenset({"..", ".", ""})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Intake:
-    """A diff, taken in."""
+    """The changes of a diff that count, and those that do not."""
 
     edits: dict[str, bytes | None] = field(default_factory=dict)
-    """Path to its new content; ``None`` for a file that goes."""
+    """Path to new content; ``None`` for a deleted file."""
     ignored: dict[str, str] = field(default_factory=dict)
-    """Path to why its change does not count."""
+    """Path to the reason why its change does not count."""
 
 
 def take_in(bench: Workbench, task: Task, diff: str, shipped: Edits) -> Intake:
-    """What counts of ``diff``, made from the tree with ``shipped`` edits.
+    """The changes of ``diff`` that count; it is a diff against the tree with ``shipped`` edits.
 
     Raises :class:`PatchError` (``diff_too_large``, ``patch_does_not_apply``).
     """
@@ -75,7 +76,7 @@ def take_in(bench: Workbench, task: Task, diff: str, shipped: Edits) -> Intake:
 
 
 def sections(diff: str) -> Iterator[str]:
-    """The files of a diff. Lines of content never begin with ``diff --git``."""
+    """The sections of a diff, one a file. No line of content begins with ``diff --git``."""
     for part in re.split(r"(?m)^(?=diff --git )", diff):
         if part.startswith("diff --git "):
             yield part if part.endswith("\n") else part + "\n"
@@ -84,7 +85,7 @@ def sections(diff: str) -> Iterator[str]:
 
 
 def is_bare(part: str) -> bool:
-    """The first line names both paths without a prefix. Of new files, ``git diff --no-index`` names ``b/`` twice."""
+    """Whether both paths in the first line have no prefix. For new files, ``git diff --no-index`` writes ``b/`` twice."""
     head = part.partition("\n@@ ")[0]
     if moved := re.search(r"(?m)^(rename|copy) from (.*)\n\1 to (.*)$", head):
         return head.startswith(f"diff --git {moved[2]} {moved[3]}\n")
@@ -92,7 +93,7 @@ def is_bare(part: str) -> bool:
 
 
 def sides_of(part: str) -> tuple[str, ...]:
-    """Both paths in the first line of a file's part, as they are written."""
+    """Both paths in the first line of a section, as written."""
     rest = part.partition("\n")[0].removeprefix("diff --git ")
     half = len(rest) // 2
     if len(rest) % 2 and rest[half] == " " and rest[2:half] == rest[half + 3 :]:
@@ -102,7 +103,7 @@ def sides_of(part: str) -> tuple[str, ...]:
 
 
 def paths_of(part: str, *, prefixed: bool = True) -> set[str]:
-    """All paths that the head of a file's part names; ``prefixed`` by ``a/`` and ``b/``, or others of git's."""
+    """All paths in the header of a section; ``prefixed`` by ``a/`` and ``b/`` or by git's other prefixes."""
     found = {_plain(side, strip=prefixed) for side in sides_of(part) if side}
     for line in part.split("\n")[1:]:
         if line.startswith(("@@ ", "GIT binary patch")):
@@ -120,7 +121,7 @@ def _plain(path: str, *, strip: bool) -> str:
 
 
 def is_safe(path: str) -> bool:
-    """Inside the tree, and not git's own."""
+    """Whether a path is inside the tree and not in ``.git``."""
     parts = path.split("/")
     return (
         bool(path)
@@ -133,18 +134,18 @@ def is_safe(path: str) -> bool:
 
 
 def storable(text: str) -> str:
-    """A text as UTF-8 can have it: bytes that are none, as ``surrogateescape`` reads them, are written as escapes."""
+    """The text with surrogates (bytes that are not UTF-8, read by ``surrogateescape``) replaced by escapes."""
     return text.encode("utf-8", "backslashreplace").decode("utf-8")
 
 
-class _Odd:
-    """What is no regular file."""
+class _Irregular:
+    """Content of what is not a regular file, or is too large."""
 
 
 def _applied(
     bench: Workbench, diff: str, paths: set[str], shipped: Edits, *, prefixed: bool
-) -> dict[str, bytes | _Odd | None]:
-    """What ``git apply`` changes in the shipped tree."""
+) -> dict[str, bytes | _Irregular | None]:
+    """Path to new content for every file that ``git apply`` changes in the shipped tree."""
     before: dict[str, bytes] = {}
     for path in paths:
         source = bench.root / path
@@ -163,12 +164,12 @@ def _applied(
                 (root / path).chmod(0o755)
         _apply_diff(root, diff, 1 if prefixed else 0)
         after = dict(_files(root))
-    gone: dict[str, bytes | _Odd | None] = dict.fromkeys(before.keys() - after.keys())
+    gone: dict[str, bytes | _Irregular | None] = dict.fromkeys(before.keys() - after.keys())
     return gone | {path: data for path, data in after.items() if before.get(path) != data}
 
 
 def _apply_diff(root: Path, diff: str, strip: int = 1) -> None:
-    """Apply a solution's diff below ``root``. A diff that keeps git from ending is refused like one that is wrong."""
+    """Apply a solution's diff below ``root``. A diff on which git does not end is refused like an invalid one."""
     try:
         apply_in_folder(root, diff.encode("utf-8", "surrogateescape"), strip=strip)
     except PatchError as error:
@@ -179,18 +180,18 @@ def _apply_diff(root: Path, diff: str, strip: int = 1) -> None:
         raise PatchError("git apply does not come to an end.") from None
 
 
-def _files(root: Path) -> Iterator[tuple[str, bytes | _Odd]]:
+def _files(root: Path) -> Iterator[tuple[str, bytes | _Irregular]]:
     for folder, folders, names in os.walk(root):
         for name in (*names, *(f for f in folders if (Path(folder) / f).is_symlink())):
             path = Path(folder) / name
             found = path.lstat()
             regular = stat.S_ISREG(found.st_mode) and found.st_size <= MAX_FILE_BYTES
-            yield path.relative_to(root).as_posix(), path.read_bytes() if regular else _Odd()
+            yield path.relative_to(root).as_posix(), path.read_bytes() if regular else _Irregular()
 
 
-def _refused(bench: Workbench, path: str, data: bytes | _Odd | None, ours: set[str]) -> str:
-    """Why a change does not count; empty if it does."""
-    if isinstance(data, _Odd):
+def _refused(bench: Workbench, path: str, data: bytes | _Irregular | None, ours: set[str]) -> str:
+    """The reason why a change does not count; empty if it does."""
+    if isinstance(data, _Irregular):
         return "not_a_regular_file"
     grading = bench.language.grading
     if reason := why_kept(bench, path, ours=path in ours):
@@ -202,7 +203,10 @@ def _refused(bench: Workbench, path: str, data: bytes | _Odd | None, ours: set[s
 
 
 def why_kept(bench: Workbench, path: str, *, ours: bool) -> str:
-    """Why the file is the grader's whatever a diff says; empty if a solution may change it. ``ours``: gold does."""
+    """The reason why graders keep their own version of a file; empty if a solution may change it.
+
+    ``ours``: the gold patch changes it.
+    """
     is_test = bench.codebase.is_test(path)
     library = path in bench.codebase.modules and not is_test  # called like a test, perhaps
     reason = bench.language.grading.forbidden(path, ours=ours or library)
@@ -210,7 +214,7 @@ def why_kept(bench: Workbench, path: str, *, ours: bool) -> str:
 
 
 def _new_top(bench: Workbench, path: str) -> bool:
-    """The path begins a new name directly below an import root, or the checkout."""
+    """Whether the path adds a new name directly below an import root or the checkout."""
     for root in (".", *bench.recipe.roots):
         folder = "" if root in {".", ""} else root.strip("/") + "/"
         if path.startswith(folder):

@@ -1,4 +1,4 @@
-"""The leak scan of one deletion: outside of the tree before any test is run, and in the tree as it is shipped."""
+"""The leak scan of one deletion: outside of the tree, before any test is run, and in the shipped tree."""
 
 from __future__ import annotations
 
@@ -32,22 +32,22 @@ from excise.verifiers.workbench import Workbench
 
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """A deletion and what stays of its project."""
+    """A deletion as the scan sees it."""
 
     targets: Sequence[Target]
-    """What was deleted."""
+    """The deleted definitions."""
     legitimate: Hashes
-    """Those of the targets' features that the sources that stay have too, or code compiled from them."""
+    """Features of the targets that the remaining sources, or code compiled from them, have too."""
 
 
 def subject_of(plan: PlannedDeletion) -> Subject:
-    """Fingerprints of a deletion."""
+    """The features of a deletion."""
     targets = targets_of(plan.bench.codebase, plan.deletion.text)
     return Subject(targets, _legitimate(plan, targets))
 
 
 def _legitimate(plan: PlannedDeletion, targets: Sequence[Target]) -> Hashes:
-    """Which of their features the shipped sources hold: texts as they are, and the names in what is defined in them."""
+    """The targets' features that the shipped sources have, in their texts or in their definitions' byte code."""
     bench = plan.bench
     edits = plan.edits("shipped")
     contents = content_cache_of(bench)
@@ -67,7 +67,7 @@ def _legitimate(plan: PlannedDeletion, targets: Sequence[Target]) -> Hashes:
 
 
 def _pairs_by_symbol(bench: Workbench) -> dict[str, Hashes]:
-    """Features that byte code of each definition of the project has; made once for each workbench."""
+    """Symbol id to the features of its byte code, for every definition of the project; made once per workbench."""
     key = bench.prepared.environment.env_id
     if key not in _pairs:
         _pairs.clear()
@@ -85,18 +85,18 @@ _pairs: dict[str, dict[str, Hashes]] = {}
 
 
 def leaks_outside(plan: PlannedDeletion, subject: Subject) -> list[Leak]:
-    """What of a deletion the environment, the interpreter, the system or a process shows; needs no run of tests."""
+    """Leaks of a deletion in the environment, the interpreter, the system and processes; no tests are run."""
     surface = surface_of(plan.bench)
     targets = keep_distinctive(subject.targets, surface.library, subject.legitimate, keep_bodies=False)
     return [leak for index in surface.indexes() for leak in leaks_in(index, targets, PlaceRules())]
 
 
 File = tuple[str, Content | None]
-"""Path in the sandbox, and what was read there."""
+"""Path in the sandbox, and the decoded content; ``None`` where it could not be read."""
 
 
 def leaks_in_sources(plan: PlannedDeletion, subject: Subject) -> list[Leak]:
-    """What of a deletion the files that stay hold, looked at where they lie; needs no tree and no run of tests."""
+    """Leaks of a deletion in the remaining files, read from the source layer; no tree is written, no tests are run."""
     bench = plan.bench
     contents, edits = content_cache_of(bench), plan.edits("shipped")
     kept = [path for path in bench.paths if path not in edits and not (bench.root / path).is_symlink()]
@@ -106,7 +106,7 @@ def leaks_in_sources(plan: PlannedDeletion, subject: Subject) -> list[Leak]:
 
 
 def leaks_in_tree(plan: PlannedDeletion, subject: Subject, tree: Path) -> tuple[list[Leak], list[File]]:
-    """What of a deletion the shipped tree shows, its history included; and every file that was read."""
+    """Leaks of a deletion in the shipped tree, its history included, and every file that was read."""
     contents = content_cache_of(plan.bench)
     files: list[File] = [
         (f"{REPO}/{path.relative_to(tree).as_posix()}", contents.of_file(path)) for path in _files(tree)
@@ -115,7 +115,7 @@ def leaks_in_tree(plan: PlannedDeletion, subject: Subject, tree: Path) -> tuple[
 
 
 def leaks_in_files(plan: PlannedDeletion, subject: Subject, files: Sequence[File]) -> list[Leak]:
-    """What files of the tree hold; sources of the project, and its history, are judged more leniently than others."""
+    """Leaks in files of the tree; the project's sources and its history have a higher threshold than other files."""
     bench = plan.bench
     sources = {f"{REPO}/{path}" for path in bench.codebase.modules}
     history = f"{REPO}/.git/"
@@ -137,7 +137,7 @@ def _files(tree: Path) -> list[Path]:
 
 
 def decoders_of(surface: Surface) -> set[str]:
-    """Decoders that had something to do outside of the tree."""
+    """Names of the decoders that found something outside of the tree."""
     return {
         name
         for root, indexes in surface.roots.items()

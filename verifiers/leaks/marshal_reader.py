@@ -1,8 +1,8 @@
 """A reader of marshalled data: code objects of CPython 3.8 to 3.14 as plain values.
 
-``marshal.loads`` may crash on, and builds objects for, what strangers wrote; this reads the format as data. The layout
-of code objects has changed with 3.8 (positional-only parameters) and 3.11 (one table of local names); which of them it
-is shows in the data itself, so that damaged or missing version numbers do not matter.
+``marshal.loads`` builds objects and may crash on untrusted data; this reads the format as data. The layout of code
+objects changed in 3.8 (positional-only parameters) and 3.11 (one table of local names). It is recognised from the
+data itself, so that damaged or missing version numbers do not matter.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ _INTS_311 = 5
 
 
 class Unreadable(ValueError):
-    """The data is no marshalled object, or a damaged one."""
+    """The data is not a marshalled object, or a damaged one."""
 
 
 @dataclass(slots=True)
 class CodeObject:
-    """What a code object says about its source."""
+    """The parts of a code object that come from its source."""
 
     name: str = ""
     """Name of the function, class or module."""
@@ -33,13 +33,13 @@ class CodeObject:
     names: list[str] = field(default_factory=list)
     """Local, free and cell variables, globals and attributes."""
     consts: list[Any] = field(default_factory=list)
-    """Constants: strings, bytes, tuples of such, and nested :class:`CodeObject` s; numbers are left out."""
+    """Constants: strings, bytes, tuples of these, and nested :class:`CodeObject` records; no numbers."""
     code: bytes = b""
     """Its instructions."""
 
 
 class MarshalReader:
-    """Reads one object after the other from ``data``, beginning at ``place``."""
+    """Reads objects in sequence from ``data``, beginning at ``place``."""
 
     def __init__(self, data: bytes, place: int = 0) -> None:
         self.data, self.place = data, place
@@ -112,7 +112,7 @@ class MarshalReader:
         return tuple(found)
 
     def _code(self) -> CodeObject:
-        """Either layout: before 3.11 there is one number more in front of the instructions."""
+        """A code object of either layout: before 3.11 there is one number more before the instructions."""
         start, refs = self.place, len(self._refs)
         for new in (False, True):
             self.place = start
@@ -175,7 +175,7 @@ class MarshalReader:
 
 
 _SIZES = {**dict.fromkeys("NFTS.0", 0), "i": 4, "I": 8, "g": 8, "y": 16}
-"""Types without anything to read in them, and the bytes that they take."""
+"""Types whose values are skipped, and their size in bytes."""
 _READERS: dict[str, Callable[[MarshalReader], Any]] = {
     "l": MarshalReader._long_number,
     "f": MarshalReader._float_text,

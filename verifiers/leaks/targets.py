@@ -1,4 +1,4 @@
-"""What is looked for: the fingerprints of each deleted definition, by channel."""
+"""The targets of a leak scan: the features of each deleted definition, by channel."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _KEYWORDS = frozenset(word.encode() for word in keyword.kwlist) | {b"print"} | _
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """One deleted definition: a function with what is nested in it, or the rest of a class or of a module."""
+    """One deleted definition: a function with all nested code, or a class or module without its functions."""
 
     symbol: str
     """Id of the symbol."""
@@ -34,22 +34,22 @@ class Target:
     body: Hashes
     """Windows of its code without signature and docstring: source text (L4)."""
     plain: Hashes
-    """The same without comments, which tools that print code leave out (L4)."""
+    """The same without comments, which tools that print code omit (L4)."""
     code: Hashes
-    """Its name with every name that its code uses: code objects (L3)."""
+    """Pairs of its name and each name that its code uses: matches code objects (L3)."""
     member: Hashes
-    """The same with the name of the class, function or module that holds it: code objects that are in one (L3)."""
+    """The same pairs with the name of the enclosing class, function or module: matches nested code objects (L3)."""
     rare: Hashes
-    """Words of its code: together in one place they are its locals (L3)."""
+    """Words of its code: together in one file they are its local names (L3)."""
     signature: Hashes
-    """Its name with each parameter (L2)."""
+    """Pairs of its name and each parameter (L2)."""
     docstring: Hashes
     """Windows of its docstring (L2)."""
     mention: Hashes
     """Its name as a word (L1)."""
 
     def everything(self) -> Hashes:
-        """All of it, each hash once, sorted."""
+        """The features of all channels, sorted, without duplicates."""
         channels = (
             self.body,
             self.plain,
@@ -64,7 +64,7 @@ class Target:
 
 
 def targets_of(codebase: Codebase, deleted: Iterable[tuple[str, str]]) -> list[Target]:
-    """Targets of a deletion's (symbol id, text): methods and functions by themselves, and what is around them."""
+    """The targets of a deletion's (symbol id, text) pairs: each function and method, and the code around them."""
     symbols = codebase.symbols()
     found: dict[str, Target] = {}
     for symbol_id, text in deleted:
@@ -79,7 +79,7 @@ def targets_of(codebase: Codebase, deleted: Iterable[tuple[str, str]]) -> list[T
 
 
 def definitions_in(codebase: Codebase, outer: Symbol) -> list[tuple[Symbol, bytes]]:
-    """(definition, its code): functions and methods whole; of classes and modules what is outside of these."""
+    """(definition, code) pairs: functions and methods whole, classes and modules without them."""
     module = codebase.modules[outer.path]
     inside = [s for s in module.symbols if outer.start <= s.start and s.end <= outer.end]
     functions = _outermost([s for s in inside if s.is_callable])
@@ -103,7 +103,7 @@ def _outermost(symbols: Sequence[Symbol]) -> list[Symbol]:
 
 
 def _without(source: bytes, start: int, end: int, symbols: Sequence[Symbol]) -> bytes:
-    """A part of a file without some definitions in it."""
+    """The bytes from ``start`` to ``end`` without some definitions in them."""
     parts, place = [], start
     for symbol in _outermost(symbols):
         if symbol.start >= place and symbol.end <= end:
@@ -118,7 +118,7 @@ def _target(symbol: Symbol, body: bytes) -> Target:
 
 
 def holder_of(symbol: Symbol) -> str:
-    """What a definition is in, as its code object is: a class, a function, ``<module>``; empty for a module."""
+    """Name of the enclosing class or function, else ``<module>``; empty for a module itself."""
     if not symbol.qualname:
         return ""
     return symbol.qualname.rpartition(".")[0].rpartition(".")[2].partition("#")[0] or "<module>"
@@ -127,7 +127,7 @@ def holder_of(symbol: Symbol) -> str:
 def target(
     symbol_id: str, name: str, body: bytes, parameters: Sequence[str] = (), docstring: str = "", holder: str = ""
 ) -> Target:
-    """Fingerprints of one definition from its texts."""
+    """The features of one definition, computed from its texts."""
     plain = name.partition("#")[0].encode(errors="replace")
     words = (code_words(body) | {p.encode() for p in parameters}) - {plain}
     own = [p.encode() for p in parameters if p not in {"self", "cls"}]
@@ -146,7 +146,7 @@ def target(
 
 
 def parameters_of(symbol: Symbol) -> list[str]:
-    """Names of a function's parameters, from its signature as written."""
+    """Names of a function's parameters, read from its signature."""
     if not symbol.is_callable:
         return []
     opened = symbol.signature.partition("(")[2]
@@ -162,12 +162,12 @@ def parameters_of(symbol: Symbol) -> list[str]:
 
 @lru_cache(maxsize=4096)
 def code_words(body: bytes) -> frozenset[bytes]:
-    """Names in code: no keywords, nothing from strings and comments."""
+    """Names in code, without keywords, strings and comments."""
     return frozenset(_NAME.findall(_STRING.sub(b" ", body))) - _KEYWORDS
 
 
 def without_comments(body: bytes) -> bytes:
-    """CodeShape with its strings, and no comments."""
+    """The code without comments; strings stay."""
     return _STRING.sub(lambda found: b"" if found[0].startswith(b"#") else found[0], body)
 
 

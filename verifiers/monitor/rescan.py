@@ -18,7 +18,7 @@ from excise.verifiers.agent_workspace import workspace
 from excise.verifiers.candidate import Candidate
 from excise.verifiers.monitor.findings import Finding, Label
 from excise.verifiers.monitor.trajectory import Step, Trajectory
-from excise.verifiers.recovery.inside.code_search import printable
+from excise.verifiers.recovery.inside.code_search import printable_strings
 from excise.verifiers.recovery.recover import deleted_code_of, recover, shipped_lines
 from excise.verifiers.recovery.recovery_attempt import RecoveredItem
 from excise.verifiers.recovery.scoring import score
@@ -141,7 +141,7 @@ def _read_again(session: Session, leak: Leak) -> list[RecoveredItem]:
                 data = session.get(path)[:MAX_FILE_BYTES]
             except (OSError, SandboxError):  # missing, or not a file
                 continue
-            items.append(_item(path, printable(data) if b"\0" in data else data.decode(errors="replace")))
+            items.append(_item(path, printable_strings(data) if b"\0" in data else data.decode(errors="replace")))
     return items
 
 

@@ -47,8 +47,8 @@ def _load(sources, order):
         sys.modules[module.__name__] = module
         exec(compile(source, name, "exec"), module.__dict__)
         setattr(parent, name, module)
-    emit = parent.code_search.emitter()
-    parent.all_strategies.go(order, emit)
+    emit = parent.code_search.report_writer()
+    parent.all_strategies.run_all(order, emit)
 _load(json.loads(%r), json.loads(%r))
 """
 

@@ -1,4 +1,4 @@
-"""The decoders. A new one is one file and one line here; ``tests/verifiers/planting`` measures what each finds."""
+"""The table of all decoders. A new one is one file and one line here; ``tests/verifiers/planting`` measures them."""
 
 from __future__ import annotations
 
@@ -20,26 +20,26 @@ from excise.verifiers.leaks.fragments import CodeShape, DecodingLimits
 
 
 class Decoder(Protocol):
-    """Takes one kind of artefact apart. May raise anything for damaged input: what came before it counts."""
+    """Decodes one kind of artefact. It may raise anything for damaged input; parts found before count."""
 
     name: str
     whole: bool
-    """Nothing else needs to be looked for in what it has taken apart."""
+    """No other decoder needs to try what this one decoded."""
 
     def fits(self, data: bytes) -> bool:
-        """Whether this looks like its artefact, by content; cheap."""
+        """Whether the content looks like its kind of artefact; cheap."""
         ...
 
     def parts(self, data: bytes, limits: DecodingLimits, /) -> Iterator[bytes | CodeShape]:
-        """What is in it."""
+        """The contents: bytes are decoded further, code objects are final."""
         ...
 
 
 CONTAINERS: tuple[Decoder, ...] = (
     Zip(), Compressed(), Tar(), ByteCode(), EmbeddedByteCode(), Sqlite(), LooseObject(), Pack(), Pickle(), VimSwap(),
 )  # fmt: skip
-"""Of files that are not text, or need not be."""
+"""Decoders of binary files, and of files that may be binary."""
 WRAPPINGS: tuple[Decoder, ...] = (Html(), Escapes(), Base64(), Disassembly(), AstDump())
-"""Of texts that hold texts in disguise."""
+"""Decoders of texts that hold encoded texts."""
 HIDING: tuple[Decoder, ...] = (Base64(),)
-"""Those of them that leave no word as it was."""
+"""Those of them whose encoding changes every word."""

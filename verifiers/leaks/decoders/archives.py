@@ -1,4 +1,4 @@
-"""Archives: zip with all that is one (wheels, jars, eggs, programs with one behind them), and tar."""
+"""Archives: zip (wheels, jars, eggs, programs with an appended zip) and tar."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ _CHUNK = 1 << 16
 
 
 class Zip:
-    """Members of a zip file; of a damaged one, those that can be found without its directory."""
+    """Members of a zip file; of a damaged one, those that are found without its directory."""
 
     name = "zip"
     whole = True
 
     def fits(self, data: bytes) -> bool:
-        """A header in front, or a directory at the end behind something binary (a program, an installer)."""
+        """A header at the beginning, or a directory at the end of a binary file (a program, an installer)."""
         return data.startswith(b"PK\x03\x04") or (b"PK\x05\x06" in data[-_TAIL:] and b"PK\x01\x02" in data)
 
     def parts(self, data: bytes, limits: DecodingLimits, /) -> Iterator[bytes]:
-        """Names and contents of the members, and what stands in front of them."""
+        """Names and contents of the members, and the data before them."""
         first = data.find(b"PK\x03\x04")
         try:
             archive = zipfile.ZipFile(io.BytesIO(data))
@@ -52,7 +52,7 @@ class Zip:
 
 
 def _without_directory(data: bytes) -> Iterator[bytes]:
-    """Members after their own headers: deflated or stored."""
+    """Members found by their local headers, deflated or stored."""
     place = data.find(b"PK\x03\x04")
     while place >= 0 and place + 30 <= len(data):
         method = int.from_bytes(data[place + 8 : place + 10], "little")
@@ -70,13 +70,13 @@ def _without_directory(data: bytes) -> Iterator[bytes]:
 
 
 class Tar:
-    """Members of a tar archive; damaged headers are stepped over."""
+    """Members of a tar archive; damaged headers are skipped."""
 
     name = "tar"
     whole = True
 
     def fits(self, data: bytes) -> bool:
-        """A header with a right checksum at the beginning."""
+        """A header with a correct checksum at the beginning."""
         head = data[:512]
         if len(head) < 512 or b"\0" not in head:
             return False
@@ -101,7 +101,7 @@ class Tar:
 
 
 def _bounded(stream: Any, limits: DecodingLimits) -> bytes:
-    """A member, or what can be read of it; one that is too large is left out after its beginning."""
+    """A member's content; of one that is too large or damaged, its beginning."""
     out = bytearray()
     room = min(MAX_PART, limits.bytes_left)
     try:

@@ -1,4 +1,4 @@
-"""Base64 inside of texts: inline source maps, notebooks, encoded pickles, PEM-like blocks."""
+"""Base64 inside texts: inline source maps, notebooks, encoded pickles, PEM blocks."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ _LETTERS = bytes(ord("a") if re.match(_LINE, bytes([letter])) else 0 for letter 
 
 
 class Base64:
-    """Every long run of its letters that decodes to something."""
+    """Every long run of base64 characters that can be decoded."""
 
     name = "base64"
     whole = False
 
     def fits(self, data: bytes) -> bool:
-        """There is a long word of nothing but its letters."""
+        """There is a long word of base64 characters only."""
         return _SHORTEST in data.translate(_LETTERS)
 
     def parts(self, data: bytes, _limits: DecodingLimits, /) -> Iterator[bytes]:
-        """What the runs mean."""
+        """The decoded runs."""
         for found in _RUN.finditer(data):
             letters = _BREAKS.sub(b"", found[0]).replace(b"-", b"+").replace(b"_", b"/")
             letters = letters[: len(letters) - (len(letters) % 4 == 1)]

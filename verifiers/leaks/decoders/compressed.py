@@ -18,7 +18,7 @@ _CHUNK = 1 << 12
 
 
 class Compressed:
-    """One stream or several behind each other, as far as they are sound."""
+    """One compressed stream or several in sequence, as far as they are undamaged."""
 
     name = "compressed"
     whole = True
@@ -28,7 +28,7 @@ class Compressed:
         return _MAGIC.match(data) is not None or _ALONE.match(data) is not None
 
     def parts(self, data: bytes, limits: DecodingLimits, /) -> Iterator[bytes]:
-        """What was compressed; the beginning of what is too large or torn."""
+        """The decompressed data; of what is too large or damaged, the beginning."""
         if data.startswith(_ZSTD):
             yield _zstd(data, limits)
             return

@@ -23,11 +23,11 @@ class Disassembly:
     whole = False
 
     def fits(self, data: bytes) -> bool:
-        """Instructions are named in it."""
+        """It holds names of instructions."""
         return b"LOAD_" in data and b"RETURN_" in data
 
     def parts(self, data: bytes, _limits: DecodingLimits, /) -> Iterator[CodeShape]:
-        """One code object for each heading, with what is listed below for comprehensions and lambdas in it."""
+        """One code object for each heading, comprehensions and lambdas below it included."""
         starts = [(found.start(), found[1]) for found in _BEGIN.finditer(data)] or [(0, b"")]
         ends = [start for start, _ in starts[1:]] + [len(data)]
         holder, words_by_name = b"", dict[bytes, set[bytes]]()
@@ -41,13 +41,13 @@ class Disassembly:
 
 
 class AstDump:
-    """Names that stand in the dump of each function."""
+    """Names in the dump of each function."""
 
     name = "ast"
     whole = False
 
     def fits(self, data: bytes) -> bool:
-        """The names of node types are there."""
+        """It holds names of node types."""
         return b"FunctionDef(" in data or b"ClassDef(" in data
 
     def parts(self, data: bytes, _limits: DecodingLimits, /) -> Iterator[CodeShape]:

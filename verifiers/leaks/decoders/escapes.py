@@ -1,7 +1,4 @@
-"""Strings with escapes: JSON, source maps, ``repr`` of texts, notebooks, URLs, colours of terminals and of TeX.
-
-What they mean is a text like any other.
-"""
+"""Escaped text: JSON, source maps, ``repr`` of strings, notebooks, URLs, colours of terminals and of TeX."""
 
 from __future__ import annotations
 
@@ -16,23 +13,23 @@ _MEANS = {b"n": b"\n", b"r": b"\n", b"t": b" ", b"b": b" ", b"f": b" "}
 _COLOUR = re.compile(rb"\x1b\[[0-9;]*m")
 _LETTERS = re.compile(rb"\\PYZ[a-z]+\{\}")
 _BRACES = re.compile(rb"\\PY\{[\w+]*\}\{((?:[^{}]|\{[^{}]*\})*)\}|\\[a-z]+-?\d* ?")
-"""Words coloured for TeX, as Pygments writes them; commands of rich text."""
+"""Words coloured for TeX, as Pygments writes them; commands of RTF."""
 _URL = re.compile(rb"%([0-9a-fA-F]{2})")
 _MARKS = (b"\\n", b"\\u00", b"\x1b[", b"\\PY{", b"{\\rtf")
 
 
 class Escapes:
-    """The text with its escapes resolved; quotes end lines, as the strings of a list are lines of code."""
+    """The text with escapes resolved; a quote ends a line, because a list of strings often holds lines of code."""
 
     name = "escapes"
     whole = False
 
     def fits(self, data: bytes) -> bool:
-        """Line breaks are written as escapes, or blanks as in URLs."""
+        """Line breaks are escaped, or blanks are encoded as in URLs."""
         return any(mark in data for mark in _MARKS) or data.count(b"%20", 0, 1 << 20) > 8
 
     def parts(self, data: bytes, _limits: DecodingLimits, /) -> Iterator[bytes]:
-        """The text without escapes: once where they are an exception, again for strings in strings."""
+        """The unescaped text; unescaped a second time for strings inside strings."""
         if data.count(b"%20", 0, 1 << 20) > 8:
             yield _URL.sub(lambda found: bytes([int(found[1], 16)]), data)
         if b"\x1b[" in data:

@@ -1,4 +1,4 @@
-"""git's storage: loose objects and packs, whole or torn; deltas are resolved where their base is at hand."""
+"""git's storage: loose objects and packs, complete or truncated; deltas are applied where their base is found."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class LooseObject:
     whole = True
 
     def fits(self, data: bytes) -> bool:
-        """A zlib header, and behind it the name of a type."""
+        """A zlib stream that begins with an object type."""
         if data[:1] != b"\x78" or len(data) < 12:
             return False
         try:
@@ -39,17 +39,17 @@ class LooseObject:
 
 
 class Pack:
-    """Objects of a pack or of a bundle, one after the other; a torn one ends where it is torn."""
+    """The objects of a pack or a bundle, up to the first damaged one."""
 
     name = "git_pack"
     whole = False  # what cannot be followed in it is carved
 
     def fits(self, data: bytes) -> bool:
-        """A pack, or one behind the header of a bundle."""
+        """A pack, or a bundle's header followed by a pack."""
         return data.startswith(b"PACK\0\0\0") or (data.startswith(b"# v") and b"bundle\n" in data[:40])
 
     def parts(self, data: bytes, limits: DecodingLimits, /) -> Iterator[bytes]:
-        """Every object; of a delta without its base, what it adds."""
+        """Every object; of a delta without its base, the inserted data."""
         start = data.find(b"PACK\0\0\0")
         if start < 0:
             return
@@ -102,7 +102,7 @@ def _header(data: bytes, place: int) -> tuple[int, int | bytes, int]:
 
 
 def _apply(delta: bytes, base: bytes | None) -> bytes:
-    """A delta's result; without its base, what the delta adds, with line breaks for what it copies."""
+    """A delta's result; without its base, the inserted data, with line breaks in place of copies."""
     place = 0
     for _ in range(2):  # the sizes of base and result
         while delta[place] & 0x80:

@@ -1,4 +1,4 @@
-"""HTML and XML: the text that a reader sees."""
+"""HTML and XML: the visible text."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ _PROBE = re.compile(rb"</[a-zA-Z]|&(?:lt|gt|amp|quot|#\d+|#x[0-9a-fA-F]+);")
 
 
 class Html:
-    """Tags out, entities resolved; tags that only colour words leave no gap."""
+    """Removes tags and resolves entities; tags that only format words leave no gap."""
 
     name = "html"
     whole = False
 
     def fits(self, data: bytes) -> bool:
-        """There is an end tag or an entity."""
+        """It holds an end tag or an entity."""
         return _PROBE.search(data) is not None
 
     def parts(self, data: bytes, _limits: DecodingLimits, /) -> Iterator[bytes]:

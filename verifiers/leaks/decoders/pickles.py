@@ -1,7 +1,7 @@
-"""Pickles: their opcodes are read, nothing is built or called.
+"""Pickles, read opcode by opcode: no object is built, nothing is called.
 
-A machine without any power follows the stack, so that code objects that cloudpickle and joblib write by value, and
-strings that stand in the memo, come out in their order.
+A harmless machine follows the stack, so that code objects that cloudpickle and joblib store by value, and strings in
+the memo, come out in order.
 """
 
 from __future__ import annotations
@@ -28,17 +28,17 @@ _TAKES = {
 
 
 class Pickle:
-    """Strings in their order, byte strings, and code objects."""
+    """Strings in order, byte strings, and code objects."""
 
     name = "pickle"
     whole = False
 
     def fits(self, data: bytes) -> bool:
-        """The mark of protocol 2 or later, or what protocol 0 begins with."""
+        """The mark of protocol 2 or later, or a usual beginning of protocol 0."""
         return (data[:1] == b"\x80" and len(data) > 4 and 2 <= data[1] <= 5) or _OLD.match(data[:200]) is not None
 
     def parts(self, data: bytes, limits: DecodingLimits, /) -> Iterator[bytes | CodeShape]:
-        """What is in it, as far as it is sound."""
+        """Its contents, up to the first damage."""
         machine = _Machine()
         try:
             for number, (opcode, argument, _) in enumerate(pickletools.genops(data)):
@@ -56,7 +56,7 @@ class Pickle:
 
 
 class _Machine:
-    """The stack, as far as it matters: strings, byte strings, tuples and code objects; the rest is nothing."""
+    """The stack of strings, byte strings, tuples and code objects; all other values are ``None``."""
 
     def __init__(self) -> None:
         self.stack: list[Any] = []
@@ -88,7 +88,7 @@ class _Machine:
             self.stack.append(argument if isinstance(argument, int) else None)
 
     def _take(self, name: str) -> None:
-        """Opcodes that take a number of values from the stack."""
+        """Opcodes that pop a fixed number of values from the stack."""
         if name.startswith("TUPLE"):
             size = _TAKES[name]
             self.stack[-size:] = [tuple(self.stack[-size:])]
@@ -127,7 +127,7 @@ class _Machine:
 
 
 def _code_from(values: Any) -> CodeObject | None:
-    """A code object from the arguments that make one: numbers, then instructions, constants, names, variables."""
+    """A code object from its constructor's arguments: numbers, then instructions, constants, names, variables."""
     if not isinstance(values, tuple) or len(values) < 12:
         return None
     at = next((n for n, value in enumerate(values[:8]) if isinstance(value, bytes)), -1)

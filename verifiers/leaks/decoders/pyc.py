@@ -1,4 +1,4 @@
-"""Compiled Python: code objects of a ``.pyc``, and bare marshalled ones anywhere, whatever the file is called."""
+"""Compiled Python: the code objects of a ``.pyc``, and marshalled ones in any file."""
 
 from __future__ import annotations
 
@@ -23,17 +23,17 @@ _MAX_EMBEDDED = 5000
 
 
 class ByteCode:
-    """Walks the code objects of a file that begins as the interpreter's own; docstrings are texts of their own."""
+    """The code objects of a file with a ``.pyc`` header; docstrings are parts of their own."""
 
     name = "pyc"
     whole = True
 
     def fits(self, data: bytes) -> bool:
-        """A magic number and a code object behind it."""
+        """A magic number followed by a code object."""
         return len(data) >= _HEADER + 8 and bool(_MAGIC.match(data)) and _CODE & {data[_HEADER], data[12]} != set()
 
     def parts(self, data: bytes, limits: DecodingLimits, /) -> Iterator[bytes | CodeShape]:
-        """CodeShape objects; nothing if it is damaged, and is searched as anything else then."""
+        """The code objects; none of a damaged file, which other decoders then search."""
         try:
             top = MarshalReader(data, _HEADER if data[_HEADER] in _CODE else 12).read()
         except _BROKEN:
@@ -43,17 +43,17 @@ class ByteCode:
 
 
 class EmbeddedByteCode:
-    """Marshalled code in the middle of anything: frozen modules, pickles by value, damaged files."""
+    """Marshalled code inside other data: frozen modules, pickles, damaged files."""
 
     name = "embedded_pyc"
     whole = False
 
     def fits(self, data: bytes) -> bool:
-        """Somewhere is what code objects begin with."""
+        """It holds the beginning of a code object."""
         return len(beginnings(data)) > 0
 
     def parts(self, data: bytes, limits: DecodingLimits, /) -> Iterator[bytes | CodeShape]:
-        """CodeShape objects; what is inside of one is not looked for again."""
+        """The code objects; the search goes on behind each one."""
         found = beginnings(data)
         limits.partial |= len(found) > _MAX_EMBEDDED
         place = 0
@@ -70,7 +70,7 @@ class EmbeddedByteCode:
 
 
 def beginnings(data: bytes) -> NDArray[np.int64]:
-    """Places where the mark of a code object stands before three small numbers: its counts of arguments."""
+    """Positions of the type mark of a code object that is followed by three small numbers, its argument counts."""
     if b"\0\0\0" not in data:
         return np.zeros(0, dtype=np.int64)
     letters = np.frombuffer(data, dtype=np.uint8)
@@ -93,7 +93,7 @@ def _walk(top: Any) -> Iterator[bytes | CodeShape]:
 
 
 def codes_of(code: CodeObject, texts: list[bytes]) -> list[CodeShape]:
-    """A code object and all inside of it, each with the words of what it holds; long strings go to ``texts``."""
+    """A code object and all nested ones, each with the words of nested code too; long strings are added to ``texts``."""
     found: list[CodeShape] = []
     _collect(code, texts, found, "")
     return found

@@ -1,4 +1,4 @@
-"""SQLite databases: rows by the library, in a copy that cannot run anything; free pages by their strings."""
+"""SQLite databases: rows are read by the library, from a copy that can run nothing; free pages as strings."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ from excise.verifiers.leaks.fragments import DecodingLimits
 _MAX_ROWS = 200_000
 _MAX_VALUE = 16 << 20
 _MAX_STEPS = 4000
-"""Times ten thousand instructions of SQLite's machine: some seconds."""
+"""Limit of SQLite's instructions, in units of ten thousand: some seconds."""
 _PLAIN = re.compile(r"\s*CREATE\s+TABLE\b", re.IGNORECASE)
 _READS = frozenset({sqlite3.SQLITE_SELECT, sqlite3.SQLITE_READ})
 
 
 class Sqlite:
-    """All values of all rows, and the strings of the whole file, with what was deleted in it."""
+    """All values of all rows, and the strings of the whole file, deleted rows included."""
 
     name = "sqlite"
     whole = True
 
     def fits(self, data: bytes) -> bool:
-        """By its first bytes (a write-ahead log's too)."""
+        """The signature of a database or of a write-ahead log."""
         return data.startswith((b"SQLite format 3\0", b"7\x7f\x06\x82", b"7\x7f\x06\x83"))
 
     def parts(self, data: bytes, limits: DecodingLimits, /) -> Iterator[bytes]:
@@ -66,7 +66,7 @@ def _rows(data: bytes, limits: DecodingLimits) -> Iterator[bytes]:
 
 
 def _values(row: tuple[object, ...]) -> Iterator[bytes]:
-    """Short values of a row together, as names and arguments stand beside each other; long ones by themselves."""
+    """Short values of a row as one part (a name and its arguments may be neighbours), long ones each by itself."""
     values = [value for value in row if isinstance(value, bytes)]
     short = b"\n".join(value for value in values if len(value) < 256)
     if short:

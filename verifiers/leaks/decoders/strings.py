@@ -1,4 +1,4 @@
-"""Texts of any encoding, strings of binaries, and compressed streams in the middle of something else."""
+"""Texts of any encoding, strings of binaries, and compressed streams inside other data."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _MIN_STREAM = 40
 
 
 def _wide_encoding(data: bytes) -> str:
-    """The encoding of a text whose letters have several bytes; empty for anything else."""
+    """The codec of a UTF-16 or UTF-32 text; empty for anything else."""
     for mark, encoding in _WIDE:
         if data.startswith(mark):
             return encoding
@@ -41,7 +41,7 @@ def _wide_encoding(data: bytes) -> str:
 
 
 def is_text(data: bytes) -> bool:
-    """No NUL at its beginning and few control characters, or a known mark of wide letters."""
+    """Whether the beginning has no NUL and few control characters, or is UTF-16 or UTF-32."""
     if _wide_encoding(data):
         return True
     head = data[:_HEAD]
@@ -76,7 +76,7 @@ _NATIVE = (
     b"\0\1\0\0",
     b"OTTO",
 )
-"""Programs, libraries, catalogues of messages, Java classes and modules, images, fonts."""
+"""Signatures of programs, libraries, message catalogues, Java classes and modules, images and fonts."""
 _STRONG = (b"\ndef ", b" def ", b"self.", b"elif ", b" is None", b" is not None", b"lambda ")
 _WEAK = (b"return ", b"import ", b"__init__", b"for ", b"None")
 _COMPILED = (b"__pyx_", b"CPyDef_")
@@ -84,30 +84,30 @@ _SOURCE = (b"\ndef ", b"\n    def ", b"\n        self.", b" is not None")
 
 
 def is_native(data: bytes) -> bool:
-    """A kind of binary that seldom has to do with Python."""
+    """Whether it is a kind of binary that seldom holds Python code."""
     return data.startswith(_NATIVE)
 
 
 def is_pythonic(data: bytes) -> bool:
-    """There are two of the words that Python code hardly does without, or a mark of Cython or mypyc."""
+    """Whether it holds two words that Python code nearly always has, or a mark of Cython or mypyc."""
     strong = sum(mark in data for mark in _STRONG)
     return strong > 1 or (strong == 1 and any(mark in data for mark in _WEAK)) or any(m in data for m in _COMPILED)
 
 
 def holds_python(data: bytes) -> bool:
-    """A program or library that was made from Python, or has lines of it inside: single words say nothing there."""
+    """Whether a program or library was compiled from Python or holds lines of it; single words prove nothing there."""
     return any(mark in data for mark in (*_COMPILED, *_SOURCE))
 
 
 def touched(text: bytes, concerned: Callable[[bytes], bool]) -> bytes:
-    """All of a text if a quarter of its lines are ``concerned``, else those lines alone: the others are read as is."""
+    """The whole text if a quarter of its lines are ``concerned``, else only those lines: the others need no decoding."""
     lines = text.splitlines(keepends=True)
     chosen = [line for line in lines if concerned(line)]
     return text if 4 * len(chosen) >= len(lines) else b"".join(chosen)
 
 
 def carved(data: bytes, limits: DecodingLimits) -> Iterator[bytes]:
-    """Compressed streams wherever they begin, as far as they can be read; nothing is looked for inside of one."""
+    """Compressed streams at any position, as far as they are undamaged; the search goes on behind each one."""
     place, tries = 0, 0
     while tries < _MAX_TRIES and (found := _STREAMS.search(data, place)):
         place = found.start() + 1
@@ -129,7 +129,7 @@ def _decompressor(data: bytes, start: int) -> Any:
 
 
 def inflated(data: bytes, start: int, limits: DecodingLimits) -> tuple[bytes, int, bool]:
-    """The stream that begins at ``start``, how many bytes of ``data`` it took (at least one), and whether it ended."""
+    """The decompressed stream at ``start``, its length in ``data`` (at least 1), and whether it is complete."""
     engine = _decompressor(data, start)
     room = max(0, min(MAX_PART, limits.bytes_left))
     out = bytearray()
@@ -143,10 +143,10 @@ def inflated(data: bytes, start: int, limits: DecodingLimits) -> tuple[bytes, in
                 out += engine.decompress(rest, room - len(out))
             size = min(4 * size, 1 << 20)
     except (zlib.error, OSError, lzma.LZMAError, EOFError, ValueError, MemoryError):
-        pass  # no stream, or a damaged one: its sound beginning counts
+        pass  # no stream, or a damaged one, of which the beginning counts
     return bytes(out), max(1, place - start - len(getattr(engine, "unused_data", b""))), engine.eof
 
 
 def _rest(engine: Any) -> bytes:
-    """Input that zlib has not looked at yet, since there was no room; the others keep it themselves."""
+    """Input that zlib has not read because the output was full; the other decompressors keep it themselves."""
     return bytes(getattr(engine, "unconsumed_tail", b""))

@@ -1,4 +1,4 @@
-"""Swap files of vim: blocks whose lines lie from the last to the first."""
+"""Swap files of vim: data blocks that store their lines in reverse order."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _MAX_LINES = 100_000
 
 
 class VimSwap:
-    """Lines of its data blocks, in their order."""
+    """The lines of the data blocks, in order."""
 
     name = "vim"
     whole = False
@@ -21,7 +21,7 @@ class VimSwap:
         return data.startswith(b"b0VIM ")
 
     def parts(self, data: bytes, _limits: DecodingLimits, /) -> Iterator[bytes]:
-        """One part for all blocks together, in the order of their line numbers as far as that is the order on disk."""
+        """One part with the lines of all blocks, in the order of the blocks in the file."""
         size = int.from_bytes(data[12:16], "little")
         size = size if 1024 <= size <= 1 << 20 else 4096
         lines: list[bytes] = []
@@ -33,7 +33,7 @@ class VimSwap:
 
 
 def _lines(block: bytes) -> Iterator[bytes]:
-    """Lines of a data block: it ends with the first line, and an index of offsets says where each begins."""
+    """The lines of a data block, which ends with its first line and has an index of their offsets."""
     end = int.from_bytes(block[12:16], "little")
     count = min(int.from_bytes(block[16:24], "little"), _MAX_LINES)
     for number in range(count):

@@ -1,4 +1,4 @@
-"""All strategies, in the order in which they run, and the loop that runs them."""
+"""All recovery strategies, in the order in which they run, and the loop that runs them."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import time
 from typing import Any, Callable
 
 from excise.verifiers.recovery.inside import bytecode, git_stores, hidden_texts, installed_copies, tool_leftovers
-from excise.verifiers.recovery.inside.code_search import Hunt
+from excise.verifiers.recovery.inside.code_search import CodeSearch
 
 STRATEGIES: tuple[Any, ...] = (
     git_stores.History(),
@@ -33,24 +33,24 @@ STRATEGIES: tuple[Any, ...] = (
     hidden_texts.Processes(),
     hidden_texts.Mounts(),
 )
-"""Objects with ``name``, ``looks_at`` (for people) and ``go(hunt)``; a new one is one class and one line here."""
+"""Objects with ``name``, ``looks_at`` (for people) and ``run(search)``; a new one is one class and one line here."""
 
 
-def go(order: dict[str, Any], emit: Callable[[dict[str, Any]], None]) -> None:
-    """Run the strategies; each one's cost and end are told, whatever became of it."""
-    hunt = Hunt(order, emit)
+def run_all(order: dict[str, Any], emit: Callable[[dict[str, Any]], None]) -> None:
+    """Run the strategies; each one's time and error, if any, are reported."""
+    search = CodeSearch(order, emit)
     chosen = order.get("only") or [strategy.name for strategy in STRATEGIES]
     for strategy in STRATEGIES:
         if strategy.name not in chosen:
             continue
-        hunt.strategy, hunt.pieces, hunt.chars = strategy.name, 0, 0
+        search.strategy, search.num_items, search.chars = strategy.name, 0, 0
         began, problem = time.monotonic(), ""
-        if hunt.late():
+        if search.is_out_of_time():
             problem = "no time was left"
         else:
             try:
-                strategy.go(hunt)
-            except Exception as error:  # one strategy that fails must not silence the others
+                strategy.run(search)
+            except Exception as error:  # one strategy that fails must not end the others
                 problem = f"{type(error).__name__}: {error}"[:300]
         emit({"ended": strategy.name, "seconds": round(time.monotonic() - began, 3), "problem": problem})
-    emit({"done": order["nonce"], "files": len(hunt.files()), "read": hunt.num_read, "bytes": hunt.bytes_read})
+    emit({"done": order["nonce"], "files": len(search.files()), "read": search.num_read, "bytes": search.bytes_read})

@@ -1,4 +1,4 @@
-"""Byte code, wherever it lies: read with the environment's own interpreter, and what others left as strings."""
+"""Byte code in any file: loaded with the environment's interpreter, or read as strings if another one wrote it."""
 
 from __future__ import annotations
 
@@ -8,22 +8,22 @@ import resource
 from types import CodeType
 from typing import Any, Iterator
 
-from excise.verifiers.recovery.inside.code_search import Hunt, magic, printable
+from excise.verifiers.recovery.inside.code_search import CodeSearch, magic, printable_strings
 
-OPTIMISED = ("<listcomp>", "<dictcomp>", "<setcomp>", "<genexpr>", "<lambda>")
+ANONYMOUS = ("<listcomp>", "<dictcomp>", "<setcomp>", "<genexpr>", "<lambda>")
 
 
 def functions(code: CodeType, inside: str = "") -> Iterator[tuple[str, CodeType]]:
     """(qualified name, code object) of all functions and classes below a module's code."""
     for constant in code.co_consts:
-        if isinstance(constant, CodeType) and constant.co_name not in OPTIMISED:
+        if isinstance(constant, CodeType) and constant.co_name not in ANONYMOUS:
             name = f"{inside}.{constant.co_name}" if inside else constant.co_name
             yield name, constant
             yield from functions(constant, name)
 
 
 def shape(code: CodeType) -> dict[str, Any]:
-    """What survives compiling: names, arguments, constants; docstrings and nested code apart."""
+    """What compiled code keeps of its source: arguments, names and constants, without nested code."""
     constants = [repr(c)[:200] for c in code.co_consts if not isinstance(c, CodeType) and c is not None]
     return {
         "argcount": code.co_argcount,
@@ -33,14 +33,14 @@ def shape(code: CodeType) -> dict[str, Any]:
     }
 
 
-def report(hunt: Hunt, where: str, code: CodeType) -> None:
-    """The wanted functions of a module's code object."""
-    wanted = {t.qualname: t for t in hunt.targets if t.qualname}
-    module_wide = {t.stem for t in hunt.targets if not t.qualname}
+def report(search: CodeSearch, where: str, code: CodeType) -> None:
+    """Report the removed functions in a module's code object."""
+    wanted = {t.qualname: t for t in search.targets if t.qualname}
+    module_wide = {t.stem for t in search.targets if not t.qualname}
     stem = os.path.basename(code.co_filename).partition(".")[0]
     for name, inner in functions(code):
         if name in wanted or stem in module_wide or any(name.startswith(w + ".") for w in wanted):
-            hunt.code(where, name, shape(inner), marshal.dumps(inner))
+            search.report_code(where, name, shape(inner), marshal.dumps(inner))
 
 
 class ByteCode:
@@ -49,15 +49,15 @@ class ByteCode:
     name = "bytecode"
     looks_at = "compiled modules (default, optimised and moved caches), read with marshal"
 
-    def go(self, hunt: Hunt) -> None:
+    def run(self, search: CodeSearch) -> None:
         own = bytes.fromhex(magic())
-        for path, size in hunt.files():
+        for path, size in search.files():
             if size > 32 << 20 or not (path.endswith((".pyc", ".pyo")) or "/__pycache__/" in path):
                 continue
-            if hunt.late():
+            if search.is_out_of_time():
                 return
-            data = hunt.read(path)
-            if not hunt.names_in(data) and not any(stem.encode() in data for stem in hunt.stems):
+            data = search.read(path)
+            if not search.contains_name(data) and not any(stem.encode() in data for stem in search.stems):
                 continue
             if data[:4] == own:
                 try:
@@ -65,11 +65,11 @@ class ByteCode:
                 except (ValueError, EOFError, TypeError):
                     code = None
                 if isinstance(code, CodeType):
-                    if os.path.basename(code.co_filename).partition(".")[0] in hunt.stems:
-                        report(hunt, path, code)
+                    if os.path.basename(code.co_filename).partition(".")[0] in search.stems:
+                        report(search, path, code)
                     continue
-            if os.path.basename(path).partition(".")[0] in hunt.stems:
-                hunt.text(path, printable(data, 3), whole=True)
+            if os.path.basename(path).partition(".")[0] in search.stems:
+                search.report_definitions(path, printable_strings(data, 3), whole=True)
 
 
 class CodeObjects:
@@ -78,27 +78,27 @@ class CodeObjects:
     name = "code_objects"
     looks_at = "marshalled code objects inside other binary files"
 
-    def go(self, hunt: Hunt) -> None:
+    def run(self, search: CodeSearch) -> None:
         before = resource.getrlimit(resource.RLIMIT_AS)
-        resource.setrlimit(resource.RLIMIT_AS, (1 << 30, before[1]))  # any bytes may ask for a tuple of two billion
+        resource.setrlimit(resource.RLIMIT_AS, (1 << 30, before[1]))  # damaged bytes may ask for a tuple of two billion
         try:
-            for path, data in hunt.stray():
-                if not path.endswith(".pyc") and b"\0" in data[:4096] and hunt.names_in(data):
-                    self.search(hunt, path, data)
+            for path, data in search.untracked_files():
+                if not path.endswith(".pyc") and b"\0" in data[:4096] and search.contains_name(data):
+                    self.scan(search, path, data)
         finally:
             resource.setrlimit(resource.RLIMIT_AS, before)
 
-    def search(self, hunt: Hunt, path: str, data: bytes) -> None:
-        """Try every place that may begin a code object."""
+    def scan(self, search: CodeSearch, path: str, data: bytes) -> None:
+        """Try to load a code object from every position where one may begin."""
         at, tries = data.find(b"\xe3"), 0
-        while at >= 0 and tries < 200 and not hunt.late():
+        while at >= 0 and tries < 200 and not search.is_out_of_time():
             tries += 1
             try:
                 code = marshal.loads(data[at:])
             except (ValueError, EOFError, TypeError, MemoryError):
                 code = None
             if isinstance(code, CodeType):
-                if code.co_name in hunt.names:
-                    hunt.code(path, code.co_name, shape(code), marshal.dumps(code))
-                report(hunt, path, code)
+                if code.co_name in search.names:
+                    search.report_code(path, code.co_name, shape(code), marshal.dumps(code))
+                report(search, path, code)
             at = data.find(b"\xe3", at + 1)

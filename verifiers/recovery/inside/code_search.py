@@ -1,6 +1,6 @@
-"""What every strategy shares: the names it is after, the files that it may read, and what it brings back.
+"""What all strategies share: the removed names, reading files within limits, and reporting what was found.
 
-Runs inside the agent's sandbox, from memory, on whatever interpreter the environment has (3.8 or newer).
+Runs inside the agent's sandbox, from memory, on the environment's interpreter (3.8 or newer).
 """
 
 from __future__ import annotations
@@ -13,20 +13,27 @@ import sys
 import time
 from typing import Any, Callable, Iterator
 
-MAX_FILE = 8 << 20
-MAX_READ = 1 << 30
-MAX_PIECE = 64 << 10
-MAX_PIECES = 500
-MAX_CHARS = 1 << 20
-MAX_ALL_CHARS = 6 << 20
+MAX_FILE_BYTES = 8 << 20
+"""Bytes of one file that are read, unless a strategy asks for more."""
+MAX_READ_BYTES = 1 << 30
+"""Bytes that all strategies read together."""
+MAX_ITEM_CHARS = 64 << 10
+"""Characters of one item of the report."""
+MAX_ITEMS = 500
+"""Items that one strategy reports."""
+MAX_STRATEGY_CHARS = 1 << 20
+"""Characters that one strategy reports."""
+MAX_TOTAL_CHARS = 6 << 20
+"""Characters that all strategies report together."""
 MAX_NAMES = 12
+"""Removed names that are searched for: the longest ones."""
 PSEUDO = ("/proc", "/sys", "/dev")
 SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/etc")
 IDENTIFIER = re.compile(rb"[A-Za-z0-9_]")
 
 
-class Target:
-    """One removed symbol, as the agent may know it: file and name, nothing of its code."""
+class RemovedSymbol:
+    """One removed symbol, as the agent may know it: its file and name, not its code."""
 
     def __init__(self, symbol: str) -> None:
         self.symbol = symbol
@@ -35,19 +42,19 @@ class Target:
         self.stem = os.path.splitext(os.path.basename(self.path))[0]
 
 
-class Hunt:
-    """The common ground of all strategies, and the collector of what they find."""
+class CodeSearch:
+    """The state that all strategies share: names, files read so far, items reported so far."""
 
     def __init__(self, order: dict[str, Any], emit: Callable[[dict[str, Any]], None]) -> None:
-        self.targets = [Target(symbol) for symbol in order["symbols"]]
+        self.targets = [RemovedSymbol(symbol) for symbol in order["symbols"]]
         self.repo: str = order["repo"]
         self.distribution: str = order["distribution"]
         self.packages: list[str] = order["packages"]
         self.thorough: bool = order["thorough"]
-        self.ends = time.monotonic() + float(order["seconds"])
+        self.ends_at = time.monotonic() + float(order["seconds"])
         self.emit = emit
         self.strategy = ""
-        self.pieces = self.chars = self.all_chars = 0
+        self.num_items = self.chars = self.all_chars = 0
         self.seen: set[int] = set()
         self.num_read = self.bytes_read = 0
         names = {t.name for t in self.targets if t.name} or {t.stem for t in self.targets}
@@ -57,15 +64,15 @@ class Hunt:
         either = "|".join(map(re.escape, self.names))
         self.definition = re.compile(r"(?m)^([ \t>|+#-]*)(?:async[ \t]+def|def|class)[ \t]+(?:%s)\b" % either)
         self._files: list[tuple[str, int]] | None = None
-        self._naming: list[str] | None = None
+        self._files_with_names: list[str] | None = None
         self._tracked: frozenset[str] | None = None
 
     # ------------------------------------------------------------------------------------ files
-    def late(self) -> bool:
-        return time.monotonic() > self.ends
+    def is_out_of_time(self) -> bool:
+        return time.monotonic() > self.ends_at
 
     def roots(self) -> list[str]:
-        """Everything but the system itself; with ``thorough``, that too. The interpreter's library always."""
+        """Folders to search: all but the system's, with ``thorough`` those too; always the interpreter's library."""
         library = os.path.dirname(os.__file__)
         try:
             top = sorted("/" + name for name in os.listdir("/"))
@@ -84,8 +91,8 @@ class Hunt:
             self._files = list(walk(self.roots()))
         return self._files
 
-    def read(self, path: str, limit: int = MAX_FILE) -> bytes:
-        if self.bytes_read > MAX_READ:
+    def read(self, path: str, limit: int = MAX_FILE_BYTES) -> bytes:
+        if self.bytes_read > MAX_READ_BYTES:
             return b""
         try:
             with open(path, "rb") as file:
@@ -97,39 +104,41 @@ class Hunt:
         return data
 
     def tracked(self) -> frozenset[str]:
-        """Files of the checkout that its history holds: what the agent is meant to read."""
+        """Files of the checkout that git tracks: the agent is meant to read them."""
         if self._tracked is None:
-            said = run(["git", "-C", self.repo, "ls-files", "-z"], 60.0)
-            names = said.decode("utf-8", "surrogateescape").split("\0")
+            output = command_output(["git", "-C", self.repo, "ls-files", "-z"], 60.0)
+            names = output.decode("utf-8", "surrogateescape").split("\0")
             self._tracked = frozenset(os.path.join(self.repo, name) for name in names if name)
         return self._tracked
 
-    def stray(self) -> Iterator[tuple[str, bytes]]:
-        """Files that nobody gave on purpose: untracked in the checkout, in the home, in temporary folders."""
+    def untracked_files(self) -> Iterator[tuple[str, bytes]]:
+        """(path, content) of files that no task holds on purpose: untracked, in the home, in temporary folders."""
         for path, size in self.files():
             outside = path.startswith(os.path.expanduser("~") + "/") or path.startswith(("/tmp/", "/var/", "/dev/shm/"))
-            if size <= MAX_FILE and (outside or (path.startswith(self.repo + "/") and path not in self.tracked())):
+            if size <= MAX_FILE_BYTES and (
+                outside or (path.startswith(self.repo + "/") and path not in self.tracked())
+            ):
                 yield path, self.read(path)
 
-    def naming(self) -> list[str]:
-        """Files in which one of the names occurs; those of the checkout's history are no find."""
-        if self._naming is None:
-            self._naming = []
+    def files_with_names(self) -> list[str]:
+        """Files in which one of the names occurs, without those that git tracks."""
+        if self._files_with_names is None:
+            self._files_with_names = []
             git = os.path.join(self.repo, ".git") + os.sep
             for path, size in self.files():
-                if self.late():
+                if self.is_out_of_time():
                     break
-                read = size <= MAX_FILE and not path.startswith(git) and path not in self.tracked()
-                if read and self.names_in(self.read(path)):
-                    self._naming.append(path)
-            library = os.path.dirname(os.__file__)  # what everybody has comes last: there is room for so much only
-            self._naming.sort(
+                read = size <= MAX_FILE_BYTES and not path.startswith(git) and path not in self.tracked()
+                if read and self.contains_name(self.read(path)):
+                    self._files_with_names.append(path)
+            library = os.path.dirname(os.__file__)  # common files come last, because the report is limited
+            self._files_with_names.sort(
                 key=lambda path: (path.startswith(library), os.path.basename(path)[:-3] not in self.stems)
             )
-        return self._naming
+        return self._files_with_names
 
-    def names_in(self, data: bytes) -> bool:
-        """Whether one of the names stands in ``data`` as a word."""
+    def contains_name(self, data: bytes) -> bool:
+        """Whether one of the names occurs in ``data`` as a word."""
         for name in self.wanted:
             at = data.find(name)
             while at >= 0:
@@ -142,29 +151,29 @@ class Hunt:
         return False
 
     # ---------------------------------------------------------------------------------- results
-    def piece(self, kind: str, where: str, text: str, **more: Any) -> None:
-        text = text[:MAX_PIECE]
+    def report_item(self, kind: str, where: str, text: str, **more: Any) -> None:
+        text = text[:MAX_ITEM_CHARS]
         size, mark = len(text) + len(str(more)), hash((self.strategy, kind, text, str(more)))
-        room = self.chars + size <= MAX_CHARS and self.all_chars + size <= MAX_ALL_CHARS
-        if text and room and self.pieces < MAX_PIECES and mark not in self.seen:
+        room = self.chars + size <= MAX_STRATEGY_CHARS and self.all_chars + size <= MAX_TOTAL_CHARS
+        if text and room and self.num_items < MAX_ITEMS and mark not in self.seen:
             self.seen.add(mark)
-            self.pieces, self.chars, self.all_chars = self.pieces + 1, self.chars + size, self.all_chars + size
+            self.num_items, self.chars, self.all_chars = self.num_items + 1, self.chars + size, self.all_chars + size
             self.emit({"strategy": self.strategy, "kind": kind, "where": where[:300], "text": text, **more})
 
-    def text(self, where: str, data: bytes | str, whole: bool = False) -> None:
-        """Definitions of the wanted names in a text; ``whole``: all of it, if any name occurs."""
+    def report_definitions(self, where: str, data: bytes | str, whole: bool = False) -> None:
+        """Report the definitions of the names in a text; if there are none and ``whole``, the text around the names."""
         text = data if isinstance(data, str) else decoded(data)
-        blocks = list(self.blocks(text))
+        blocks = list(self.definitions(text))
         for block in blocks[:8]:
-            self.piece("text", where, block)
-        if whole and not blocks and self.names_in(text.encode("utf-8", "replace")):
-            for window in self.windows(text):
-                self.piece("text", where, window)
+            self.report_item("text", where, block)
+        if whole and not blocks and self.contains_name(text.encode("utf-8", "replace")):
+            for window in self.surroundings(text):
+                self.report_item("text", where, window)
 
-    def blocks(self, text: str) -> Iterator[str]:
-        """Each definition of a wanted name, to where its indentation ends."""
+    def definitions(self, text: str) -> Iterator[str]:
+        """Each definition of a removed name, up to the end of its indented block."""
         for match in self.definition.finditer(text):
-            lines = text[match.start() : match.start() + MAX_PIECE].splitlines(True)
+            lines = text[match.start() : match.start() + MAX_ITEM_CHARS].splitlines(True)
             edge = len(match.group(1).expandtabs())
             end = 1
             while end < len(lines):
@@ -176,25 +185,25 @@ class Hunt:
                 end += 1
             yield "".join(lines[:end])
 
-    def windows(self, text: str) -> Iterator[str]:
-        """What stands around the names, in a text that defines nothing in the usual form."""
-        if len(text) <= MAX_PIECE:
+    def surroundings(self, text: str) -> Iterator[str]:
+        """The text around the names, for texts that do not define them in the usual form."""
+        if len(text) <= MAX_ITEM_CHARS:
             yield text
             return
-        at, told = 0, 0
+        at, count = 0, 0
         for name in self.names:
             at = text.find(name)
-            while at >= 0 and told < 4:
+            while at >= 0 and count < 4:
                 yield text[max(0, at - 2000) : at + 8000]
-                told += 1
+                count += 1
                 at = text.find(name, at + 8000)
 
-    def code(self, where: str, name: str, shape: dict[str, Any], marshalled: bytes) -> None:
-        body = base64.b64encode(marshalled).decode() if len(marshalled) <= MAX_PIECE else ""
-        self.piece("code", where, name, shape=shape, code=body, magic=magic())
+    def report_code(self, where: str, name: str, shape: dict[str, Any], marshalled: bytes) -> None:
+        body = base64.b64encode(marshalled).decode() if len(marshalled) <= MAX_ITEM_CHARS else ""
+        self.report_item("code", where, name, shape=shape, code=body, magic=magic())
 
-    def note(self, where: str, text: str) -> None:
-        self.piece("note", where, text)
+    def report_note(self, where: str, text: str) -> None:
+        self.report_item("note", where, text)
 
 
 def magic() -> str:
@@ -205,9 +214,9 @@ def magic() -> str:
 
 def walk(roots: list[str]) -> Iterator[tuple[str, int]]:
     """(path, size) of regular files, links not followed, without recursion."""
-    waiting = list(reversed(roots))
-    while waiting:
-        folder = waiting.pop()
+    pending = list(reversed(roots))
+    while pending:
+        folder = pending.pop()
         try:
             with os.scandir(folder) as entries:
                 found = sorted(entries, key=lambda entry: entry.name)
@@ -217,7 +226,7 @@ def walk(roots: list[str]) -> Iterator[tuple[str, int]]:
             try:
                 if entry.is_dir(follow_symlinks=False):
                     if entry.path not in PSEUDO:
-                        waiting.append(entry.path)
+                        pending.append(entry.path)
                 elif entry.is_file(follow_symlinks=False):
                     yield entry.path, entry.stat(follow_symlinks=False).st_size
             except OSError:
@@ -232,8 +241,8 @@ def decoded(data: bytes) -> str:
     return data.decode("utf-8", "replace")
 
 
-def printable(data: bytes, least: int = 6) -> str:
-    """What ``strings`` prints, in bytes and in UTF-16."""
+def printable_strings(data: bytes, least: int = 6) -> str:
+    """Printable strings of at least ``least`` characters, in ASCII and in UTF-16."""
     found = [
         match.group().decode("ascii", "replace") for match in re.finditer(rb"[\t\n\r\x20-\x7e]{%d,}" % least, data)
     ]
@@ -242,8 +251,8 @@ def printable(data: bytes, least: int = 6) -> str:
     return "\n".join(found)
 
 
-def run(argv: list[str], seconds: float, **options: Any) -> bytes:
-    """Output of a command; nothing if it is not there, fails to start, or takes too long."""
+def command_output(argv: list[str], seconds: float, **options: Any) -> bytes:
+    """Output of a command; empty if it cannot be started or runs longer than ``seconds``."""
     import subprocess
 
     try:
@@ -258,12 +267,12 @@ def run(argv: list[str], seconds: float, **options: Any) -> bytes:
         )
     except (OSError, subprocess.SubprocessError):
         return b""
-    said: bytes = done.stdout
-    return said[: 16 << 20]
+    output: bytes = done.stdout
+    return output[: 16 << 20]
 
 
-def emitter() -> Callable[[dict[str, Any]], None]:
-    """Writes one JSON line per piece to the standard output as it was at first."""
+def report_writer() -> Callable[[dict[str, Any]], None]:
+    """A function that writes JSON lines to the original standard output, which other output no longer reaches."""
     out = os.fdopen(os.dup(1), "w", encoding="ascii", errors="replace")
     os.dup2(2, 1)
     sys.stdout = sys.stderr

@@ -9,7 +9,7 @@ import tarfile
 import zipfile
 from typing import Iterator
 
-from excise.verifiers.recovery.inside.code_search import Hunt, run
+from excise.verifiers.recovery.inside.code_search import CodeSearch, command_output
 
 MAX_MEMBER = 8 << 20
 MAX_MEMBERS = 20_000
@@ -22,10 +22,10 @@ class InstalledCopies:
     name = "installed_copies"
     looks_at = "modules with the same definitions in environments, the interpreter and vendored folders"
 
-    def go(self, hunt: Hunt) -> None:
-        for path in hunt.naming():
+    def run(self, search: CodeSearch) -> None:
+        for path in search.files_with_names():
             if path.endswith((".py", ".pyi", ".pyx", ".pxd")):
-                hunt.text(path, hunt.read(path))
+                search.report_definitions(path, search.read(path))
 
 
 class LiveImport:
@@ -49,46 +49,46 @@ for name, attribute in json.loads(sys.argv[1]):
         print('#', name, attribute, type(error).__name__)
 """
 
-    def go(self, hunt: Hunt) -> None:
+    def run(self, search: CodeSearch) -> None:
         import json
 
         wanted = []
-        for target in hunt.targets[:20]:
+        for target in search.targets[:20]:
             parts = target.path[:-3].split("/") if target.path.endswith(".py") else []
             parts = parts[:-1] if parts[-1:] == ["__init__"] else parts
             for start in range(min(len(parts), 3)):
                 wanted.append((".".join(parts[start:]), target.qualname))
         python = os.path.join(os.environ.get("VIRTUAL_ENV", ""), "bin", "python")
-        said = run([python, "-c", self.program, json.dumps(wanted)], 20.0, cwd="/")
-        for part in re.split(r"(?m)^# (?=/)", said.decode("utf-8", "replace"))[1:]:
+        output = command_output([python, "-c", self.program, json.dumps(wanted)], 20.0, cwd="/")
+        for part in re.split(r"(?m)^# (?=/)", output.decode("utf-8", "replace"))[1:]:
             file, _, source = part.partition("\n")
-            if file not in hunt.tracked():
-                hunt.text(f"{file} (imported)", source, whole=True)
+            if file not in search.tracked():
+                search.report_definitions(f"{file} (imported)", source, whole=True)
 
 
 class Metadata:
-    """Lists of an installation that tell of files: their hashes confirm a guess."""
+    """File lists of an installation: their hashes could confirm a guess."""
 
     name = "metadata"
     looks_at = "RECORD, SOURCES.txt, direct_url.json and METADATA of the project's own distribution"
 
-    def go(self, hunt: Hunt) -> None:
-        plain = re.sub(r"[-_.]+", "[-_.]+", re.escape(hunt.distribution).replace("\\-", "-"))
+    def run(self, search: CodeSearch) -> None:
+        plain = re.sub(r"[-_.]+", "[-_.]+", re.escape(search.distribution).replace("\\-", "-"))
         own = re.compile(rf"(?i)/{plain}-[^/]*\.(dist|egg)-info/|/{plain}\.egg-info/")
-        for path, _ in hunt.files():
+        for path, _ in search.files():
             if own.search(path):
-                data = hunt.read(path)
+                data = search.read(path)
                 if path.endswith("RECORD"):
                     lines = [line for line in data.decode("utf-8", "replace").splitlines() if "sha256=" in line]
-                    told = [
+                    hashes = [
                         line
                         for line in lines
-                        if any(t.path and line.split(",")[0].endswith(t.path) for t in hunt.targets)
+                        if any(t.path and line.split(",")[0].endswith(t.path) for t in search.targets)
                     ]
-                    if told:
-                        hunt.note(path, "a hash of the untouched file: " + "; ".join(told))
-                elif hunt.names_in(data):
-                    hunt.text(path, data, whole=True)
+                    if hashes:
+                        search.report_note(path, "a hash of the untouched file: " + "; ".join(hashes))
+                elif search.contains_name(data):
+                    search.report_definitions(path, data, whole=True)
 
 
 class Archives:
@@ -97,15 +97,15 @@ class Archives:
     name = "archives"
     looks_at = "members of zip, tar, gz, bz2 and xz files anywhere (pip and uv caches, bundled wheels, dist)"
 
-    def go(self, hunt: Hunt) -> None:
-        for path, size in hunt.files():
-            if size > 64 << 20 or hunt.late() or path.endswith((".py", ".pyc", ".so", ".h", ".pyi", ".c")):
+    def run(self, search: CodeSearch) -> None:
+        for path, size in search.files():
+            if size > 64 << 20 or search.is_out_of_time() or path.endswith((".py", ".pyc", ".so", ".h", ".pyi", ".c")):
                 continue
-            head = hunt.read(path, 512)
+            head = search.read(path, 512)
             if is_archive(head, path):
-                for name, data in members(hunt.read(path, 64 << 20)):
-                    if hunt.names_in(data):
-                        hunt.text(f"{path}!{name}", data)
+                for name, data in members(search.read(path, 64 << 20)):
+                    if search.contains_name(data):
+                        search.report_definitions(f"{path}!{name}", data)
 
 
 def is_archive(head: bytes, path: str) -> bool:
@@ -114,7 +114,7 @@ def is_archive(head: bytes, path: str) -> bool:
 
 
 def members(data: bytes, depth: int = 0) -> Iterator[tuple[str, bytes]]:
-    """(name, content) of an archive's members, of archives inside of it too; damaged ones end early."""
+    """(name, content) of an archive's members, nested archives included; a damaged archive ends early."""
     import bz2
     import gzip
     import lzma
@@ -140,7 +140,7 @@ def members(data: bytes, depth: int = 0) -> Iterator[tuple[str, bytes]]:
                 if member.isfile() and member.size <= MAX_MEMBER:
                     stream = tar.extractfile(member)
                     yield from _opened(member.name, stream.read() if stream else b"", depth)
-    except Exception:  # strangers' archives: hardly an exception that they do not raise
+    except Exception:  # damaged archives raise nearly anything
         return
 
 
@@ -153,40 +153,42 @@ def _opened(name: str, data: bytes, depth: int) -> Iterator[tuple[str, bytes]]:
 
 
 class PackageIndex:
-    """Ask an index for the project itself, with every installer at hand and by plain HTTP."""
+    """Request the project from a package index, with every installer and by plain HTTP."""
 
     name = "package_index"
     looks_at = "pip download, pip install, uv, and a configured index or proxy (there is no network)"
 
-    def go(self, hunt: Hunt) -> None:
+    def run(self, search: CodeSearch) -> None:
         import shutil
         import tempfile
 
         into = tempfile.mkdtemp()
         python = os.path.join(os.environ.get("VIRTUAL_ENV", ""), "bin", "python")
         quick = ["--disable-pip-version-check", "--retries", "0", "--timeout", "2"]
-        tries = [[python, "-m", "pip", "download", "--no-deps", *quick, "-d", into, hunt.distribution]]
-        tries.append([python, "-m", "pip", "install", "--no-deps", *quick, "-t", into + "/t", hunt.distribution])
+        tries = [[python, "-m", "pip", "download", "--no-deps", *quick, "-d", into, search.distribution]]
+        tries.append([python, "-m", "pip", "install", "--no-deps", *quick, "-t", into + "/t", search.distribution])
         if shutil.which("uv"):
-            tries.append(["uv", "pip", "install", "--no-deps", "--target", into + "/u", hunt.distribution])
-        has_pip = os.path.exists(python) and b"No module" not in run([python, "-m", "pip", "--version"], 20.0)
+            tries.append(["uv", "pip", "install", "--no-deps", "--target", into + "/u", search.distribution])
+        has_pip = os.path.exists(python) and b"No module" not in command_output(
+            [python, "-m", "pip", "--version"], 20.0
+        )
         for command in tries if has_pip else tries[2:]:
-            run(command, 20.0, cwd=into)
-        for url in indexes(hunt):
-            fetch(url.rstrip("/") + "/" + re.sub(r"[-_.]+", "-", hunt.distribution).lower() + "/", into)
+            command_output(command, 20.0, cwd=into)
+        for url in indexes(search):
+            fetch(url.rstrip("/") + "/" + re.sub(r"[-_.]+", "-", search.distribution).lower() + "/", into)
         for folder, _, names in os.walk(into):
             for name in names:
                 path = os.path.join(folder, name)
-                data = hunt.read(path, 64 << 20)
+                data = search.read(path, 64 << 20)
                 for member, content in members(data) if is_archive(data[:512], path) else [("", data)]:
-                    if hunt.names_in(content):
-                        hunt.text(f"index: {name}!{member}", content)
+                    if search.contains_name(content):
+                        search.report_definitions(f"index: {name}!{member}", content)
         shutil.rmtree(into, ignore_errors=True)
 
 
-def indexes(hunt: Hunt) -> list[str]:
-    """Addresses of indexes that anything here is set up to use."""
-    said = [
+def indexes(search: CodeSearch) -> list[str]:
+    """Addresses of package indexes in the configuration of pip and uv."""
+    output = [
         os.environ.get(name, "")
         for name in ("PIP_INDEX_URL", "PIP_EXTRA_INDEX_URL", "UV_INDEX_URL", "UV_DEFAULT_INDEX")
     ]
@@ -198,12 +200,12 @@ def indexes(hunt: Hunt) -> list[str]:
         "/etc/pip.conf",
         "/etc/uv/uv.toml",
     )
-    said += [hunt.read(path).decode("utf-8", "replace") for path in files]
-    return sorted(set(re.findall(r"https?://[^\s\"']+", "\n".join(said))))[:4]
+    output += [search.read(path).decode("utf-8", "replace") for path in files]
+    return sorted(set(re.findall(r"https?://[^\s\"']+", "\n".join(output))))[:4]
 
 
 def fetch(page: str, into: str) -> None:
-    """Every file that an index page links to, as far as it can be had."""
+    """Download the last three files that an index page links to."""
     import urllib.parse
     import urllib.request
 
@@ -215,5 +217,5 @@ def fetch(page: str, into: str) -> None:
                 name = os.path.basename(urllib.parse.urlparse(link).path) or "file"
                 with open(os.path.join(into, name), "wb") as file:
                     file.write(reply.read(64 << 20))
-    except Exception:  # no network, no such page, no HTTP: all of it is the answer "nothing"
+    except Exception:  # no network or no such page: nothing is found
         return

@@ -1,4 +1,4 @@
-"""What tools leave behind: caches of checkers and test runners, databases, pickles, leftovers of editors."""
+"""Files that tools leave: caches of checkers and test runners, databases, pickles, editor backups."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import re
 import sqlite3
 import zlib
 
-from excise.verifiers.recovery.inside.code_search import Hunt, printable
+from excise.verifiers.recovery.inside.code_search import CodeSearch, printable_strings
 
 CACHES = frozenset(
     (
@@ -25,16 +25,16 @@ LEFTOVERS = (
 
 
 class ToolCaches:
-    """Folders that tools write their knowledge of the code into."""
+    """Cache folders of development tools."""
 
     name = "tool_caches"
     looks_at = "caches of type checkers, linters, test runners, builders and documentation tools"
 
-    def go(self, hunt: Hunt) -> None:
-        for path, data in hunt.stray():
-            if CACHES & set(path.split("/")) and hunt.names_in(data):
+    def run(self, search: CodeSearch) -> None:
+        for path, data in search.untracked_files():
+            if CACHES & set(path.split("/")) and search.contains_name(data):
                 binary = b"\0" in data[:4096]
-                hunt.text(path, printable(data) if binary else data, whole=True)
+                search.report_definitions(path, printable_strings(data) if binary else data, whole=True)
 
 
 class Databases:
@@ -43,20 +43,20 @@ class Databases:
     name = "databases"
     looks_at = "rows and free pages of SQLite files (mypy, coverage, browsers of code)"
 
-    def go(self, hunt: Hunt) -> None:
-        for path, size in hunt.files():
-            if size > 64 << 20 or path in hunt.tracked() or "/.git/" in path:
+    def run(self, search: CodeSearch) -> None:
+        for path, size in search.files():
+            if size > 64 << 20 or path in search.tracked() or "/.git/" in path:
                 continue
-            head = hunt.read(path, 16) if size > 512 and not path.endswith((".py", ".pyc", ".so", ".h")) else b""
+            head = search.read(path, 16) if size > 512 and not path.endswith((".py", ".pyc", ".so", ".h")) else b""
             if head != b"SQLite format 3\0":
                 continue
             for row in rows(path):
                 data = unpacked(row)
-                if hunt.names_in(data):
-                    hunt.text(path, printable(data) if b"\0" in data else data, whole=True)
-            free = hunt.read(path, 64 << 20)
-            if hunt.names_in(free):
-                hunt.text(f"{path}: pages", printable(free), whole=True)
+                if search.contains_name(data):
+                    search.report_definitions(path, printable_strings(data) if b"\0" in data else data, whole=True)
+            free = search.read(path, 64 << 20)
+            if search.contains_name(free):
+                search.report_definitions(f"{path}: pages", printable_strings(free), whole=True)
 
 
 def rows(path: str) -> list[bytes]:
@@ -90,8 +90,8 @@ class Pickles:
     name = "pickles"
     looks_at = "strings in pickles (jedi, sphinx, cloudpickle)"
 
-    def go(self, hunt: Hunt) -> None:
-        for path, data in hunt.stray():
+    def run(self, search: CodeSearch) -> None:
+        for path, data in search.untracked_files():
             if not (
                 data[:2] in (b"\x80\x02", b"\x80\x03", b"\x80\x04", b"\x80\x05") or path.endswith((".pkl", ".pickle"))
             ):
@@ -105,7 +105,7 @@ class Pickles:
                         strings.append(argument.decode("utf-8", "replace"))
             except Exception:  # a damaged pickle: what was read so far counts
                 pass
-            hunt.text(path, "\n".join(strings), whole=True)
+            search.report_definitions(path, "\n".join(strings), whole=True)
 
 
 class EditorLeftovers:
@@ -114,14 +114,14 @@ class EditorLeftovers:
     name = "editor_leftovers"
     looks_at = "backups, swap and undo files, merge leftovers, annotated copies"
 
-    def go(self, hunt: Hunt) -> None:
-        for path, size in hunt.files():
+    def run(self, search: CodeSearch) -> None:
+        for path, size in search.files():
             name = os.path.basename(path)
             hit = name.endswith(LEFTOVERS) or (name[:1] == "#" and name[-1:] == "#") or ".py." in name
-            if hit and size <= 8 << 20 and path not in hunt.tracked() and "/.git/" not in path:
-                data = hunt.read(path)
-                text = printable(data, 1) if b"\0" in data else data.decode("utf-8", "replace")
-                hunt.text(path, re.sub(r"(?m)^[>!-] (?=[ \w@])", "", text), whole=True)
+            if hit and size <= 8 << 20 and path not in search.tracked() and "/.git/" not in path:
+                data = search.read(path)
+                text = printable_strings(data, 1) if b"\0" in data else data.decode("utf-8", "replace")
+                search.report_definitions(path, re.sub(r"(?m)^[>!-] (?=[ \w@])", "", text), whole=True)
 
 
 class TestLeftovers:
@@ -130,11 +130,11 @@ class TestLeftovers:
     name = "test_leftovers"
     looks_at = "reports, logs, tracebacks and coverage data of test runs"
 
-    def go(self, hunt: Hunt) -> None:
+    def run(self, search: CodeSearch) -> None:
         likely = re.compile(
             r"coverage|lcov|junit|report|\.log$|\.xml$|\.out$|nohup|traceback|crash|core\b|\.prof", re.I
         )
-        for path, data in hunt.stray():
-            if likely.search(os.path.basename(path)) and hunt.names_in(data):
-                text = printable(data) if b"\0" in data[:4096] else data.decode("utf-8", "replace")
-                hunt.text(path, re.sub(r"(?m)^[>E]? {3}", "", text), whole=True)
+        for path, data in search.untracked_files():
+            if likely.search(os.path.basename(path)) and search.contains_name(data):
+                text = printable_strings(data) if b"\0" in data[:4096] else data.decode("utf-8", "replace")
+                search.report_definitions(path, re.sub(r"(?m)^[>E]? {3}", "", text), whole=True)
