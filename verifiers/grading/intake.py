@@ -85,7 +85,7 @@ def sections(diff: str) -> Iterator[str]:
 
 
 def is_bare(part: str) -> bool:
-    """Whether both paths in the first line have no prefix. For new files, ``git diff --no-index`` writes ``b/`` twice."""
+    """Whether both paths in the first line have no prefix. Of new files, ``git diff --no-index`` has ``b/`` twice."""
     head = part.partition("\n@@ ")[0]
     if moved := re.search(r"(?m)^(rename|copy) from (.*)\n\1 to (.*)$", head):
         return head.startswith(f"diff --git {moved[2]} {moved[3]}\n")

@@ -93,7 +93,7 @@ def _walk(top: Any) -> Iterator[bytes | CodeShape]:
 
 
 def codes_of(code: CodeObject, texts: list[bytes]) -> list[CodeShape]:
-    """A code object and all nested ones, each with the words of nested code too; long strings are added to ``texts``."""
+    """A code object and all nested ones, each with the words of nested code too; long strings go to ``texts``."""
     found: list[CodeShape] = []
     _collect(code, texts, found, "")
     return found

@@ -100,7 +100,7 @@ def holds_python(data: bytes) -> bool:
 
 
 def touched(text: bytes, concerned: Callable[[bytes], bool]) -> bytes:
-    """The whole text if a quarter of its lines are ``concerned``, else only those lines: the others need no decoding."""
+    """The whole text if a quarter of its lines are ``concerned``, else only those lines: the rest needs no decoding."""
     lines = text.splitlines(keepends=True)
     chosen = [line for line in lines if concerned(line)]
     return text if 4 * len(chosen) >= len(lines) else b"".join(chosen)
