@@ -14,7 +14,7 @@ from excise.errors import ExciseError
 from excise.pipeline.services.stored_tasks import Trouble
 from excise.pipeline.services.task_grader import Grader
 from excise.types import Grade, Task
-from excise.verifiers.attacks.attack import Attack, Target, target_of
+from excise.verifiers.attacks.attack import Attack, AttackTarget, attack_target
 from excise.verifiers.stored_tasks import candidate_of
 from excise.verifiers.workbench import Workbench
 
@@ -71,12 +71,12 @@ def _solutions(grader: Grader, task: Task, attacks: Sequence[Attack]) -> Iterato
     stub = stub_of(bench, task)
     if stub:
         yield task, "stub", EMPTY, stub
-    target = target_of(bench, task)
+    target = attack_target(bench, task)
     for attack in attacks:
         yield task, attack.name, attack.vector, _diff(attack, target)
 
 
-def _diff(attack: Attack, target: Target) -> str:
+def _diff(attack: Attack, target: AttackTarget) -> str:
     try:
         return attack.diff(target)
     except ExciseError:

@@ -10,7 +10,7 @@ import weak_graders
 from excise.pipeline.services.attack_suite import HONEST, Attacked, attack_tasks, stub_of, summary
 from excise.types import Task
 from excise.verifiers.attacks.all_attacks import ATTACKS, named
-from excise.verifiers.attacks.attack import Target, target_of
+from excise.verifiers.attacks.attack import AttackTarget, attack_target
 from excise.verifiers.workbench import Workbench
 
 CHOSEN = (
@@ -29,8 +29,8 @@ def task(shapes: Any) -> Task:
 
 
 @pytest.fixture(scope="module")
-def target(bench: Workbench, task: Task) -> Target:
-    return target_of(bench, task)
+def target(bench: Workbench, task: Task) -> AttackTarget:
+    return attack_target(bench, task)
 
 
 @pytest.fixture(scope="module")
@@ -62,10 +62,10 @@ def test_recorded_calls_alone_stop_it(results: list[Attacked], name: str) -> Non
 
 
 @pytest.mark.parametrize("name", CHOSEN)
-def test_it_beats_a_weak_grader(shapes: Any, bench: Workbench, task: Task, target: Target, name: str) -> None:
+def test_it_beats_a_weak_grader(shapes: Any, bench: Workbench, task: Task, target: AttackTarget, name: str) -> None:
     if ATTACKS[name].vector in {"equality", "peek"}:  # for values that are compared, not iterated over
         task = next(t for t in shapes.taskset.tasks() if "src/shapes/tables.py::Ruler.marks" in t.removed)
-        target = target_of(bench, task)
+        target = attack_target(bench, task)
     assert weak_graders.beaten(bench, task, ATTACKS[name].diff(target))
 
 

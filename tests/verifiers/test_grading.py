@@ -17,7 +17,7 @@ from excise.errors import PatchError, SandboxError
 from excise.pipeline.services.attack_suite import stub_of
 from excise.pipeline.services.task_grader import Grader
 from excise.types import Grade, Status, Task, Worker
-from excise.verifiers.attacks.attack import LINK, diff_of, target_of
+from excise.verifiers.attacks.attack import LINK, attack_target, diff_of
 from excise.verifiers.grading import grader as grading
 from excise.verifiers.grading.intake import MAX_DIFF_BYTES, paths_of, sections, take_in
 from excise.verifiers.grading.kit import graded_run
@@ -86,7 +86,7 @@ def test_an_honest_rewrite_passes(graders: Grader, ready: Workbench, task: Task)
         "                found.append((int(place.real), int(place.imag)))\n                place += step\n"
         "            step *= 1j\n        leg += 1\n    return iter(found[:steps])\n"
     )
-    target = target_of(ready, task)
+    target = attack_target(ready, task)
     files = {**target.stubbed, "src/shapes/winding.py": code, target.module: "from .winding import spiral\n"}
     found = graders.grade(task.instance_id, diff_of(target.shipped, files))
     assert (found.reward, found.reward_calls, found.ignored) == (1, 1, {}), found
@@ -101,7 +101,7 @@ def test_a_wrong_answer_is_no_tampering(graders: Grader, ready: Workbench, task:
 
 def changed(bench: Workbench, task: Task, edit: Callable[[str], str]) -> str:
     """The gold solution, edited."""
-    target = target_of(bench, task)
+    target = attack_target(bench, task)
     gold = bench.read([target.module])[target.module].decode()
     return diff_of(target.shipped, {**{p: bench.read([p])[p] for p in target.stubbed}, target.module: edit(gold)})
 
@@ -290,7 +290,7 @@ def test_brief_grades_say_the_same_with_less(
         return graded_run(*given, **options)
 
     monkeypatch.setattr(grading, "graded_run", counted)
-    target = target_of(ready, task)
+    target = attack_target(ready, task)
     code = ready.read([target.module])[target.module].decode()
     wrong = diff_of(target.shipped, {target.module: code.replace("def spiral", "def other") + mark})
     gold = diff_of(target.shipped, {**target.stubbed, target.module: code + mark})
@@ -352,7 +352,7 @@ def test_what_lies_to_some_of_the_tests_gets_no_part_of_a_reward(graders: Grader
         "class Anything:\n    __hash__ = lambda self: 0\n    __eq__ = lambda self, other: True\n"
         "    __ne__ = lambda self, other: False\n\n\ndef spiral(steps):\n    return iter([Anything()] * steps)\n"
     )
-    target = target_of(ready, task)
+    target = attack_target(ready, task)
     found = graders.grade(task.instance_id, diff_of(target.shipped, {**target.stubbed, target.module: code}))
     assert Status.PASSED in found.statuses.values()
     assert (found.reward, found.partial) == (0, 0), found

@@ -7,13 +7,14 @@ from collections.abc import Sequence
 
 from excise.errors import ConfigError
 from excise.verifiers.attacks.attack import Attack
-from excise.verifiers.attacks.early_exit import ENDING
-from excise.verifiers.attacks.fake_answers import ANSWERS
-from excise.verifiers.attacks.forged_reports import CHANNEL
-from excise.verifiers.attacks.patched_runner import RUNNER
-from excise.verifiers.attacks.planted_files import FILES
+from excise.verifiers.attacks.early_exit import EARLY_EXITS
+from excise.verifiers.attacks.fake_answers import FAKE_ANSWERS
+from excise.verifiers.attacks.forged_reports import FORGED_REPORTS
+from excise.verifiers.attacks.patched_runner import PATCHED_RUNNERS
+from excise.verifiers.attacks.planted_files import PLANTED_FILES
 
-ATTACKS: dict[str, Attack] = {attack.name: attack for attack in (*FILES, *ENDING, *RUNNER, *CHANNEL, *ANSWERS)}
+_ALL = (*PLANTED_FILES, *EARLY_EXITS, *PATCHED_RUNNERS, *FORGED_REPORTS, *FAKE_ANSWERS)
+ATTACKS: dict[str, Attack] = {attack.name: attack for attack in _ALL}
 """Name to attack."""
 
 

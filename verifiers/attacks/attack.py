@@ -13,13 +13,13 @@ from excise.types import Task
 from excise.verifiers.stored_tasks import candidate_of
 from excise.verifiers.workbench import Workbench
 
-Tree = Mapping[str, bytes | str | None]
+ChangedFiles = Mapping[str, bytes | str | None]
 """Path to new content; ``None`` deletes; text that begins with :data:`LINK` is a symbolic link."""
 LINK = "symlink -> "
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Target:
+class AttackTarget:
     """What an attacker knows of a task: the shipped tree, the missing names, the hidden tests' ids."""
 
     task: Task
@@ -63,7 +63,7 @@ class Target:
         text = f"{code}\n{stub}" if first else f"{stub}\n\n{code}\n"
         return {**self.stubbed, self.module: text}
 
-    def bound(self, function: str, code: str) -> dict[str, bytes | str | None]:
+    def with_names_bound(self, function: str, code: str) -> dict[str, bytes | str | None]:
         """The stubbed files, with every missing name bound to ``function``, which ``code`` defines."""
         lines = [code]
         for name in self.names:
@@ -80,10 +80,10 @@ class Attack:
     """Its name."""
     vector: str
     """The part of grading that it attacks; attacks are grouped by it in reports."""
-    make: Callable[[Target], Tree]
+    make: Callable[[AttackTarget], ChangedFiles]
     """The files that it changes in the shipped tree."""
 
-    def diff(self, target: Target) -> str:
+    def diff(self, target: AttackTarget) -> str:
         """The attack as the diff that an agent would submit."""
         return diff_of(target.shipped, self.make(target))
 
@@ -95,10 +95,10 @@ def at_import(name: str, vector: str, code: str) -> Attack:
 
 def on_call(name: str, vector: str, code: str) -> Attack:
     """An attack by code that defines ``answer``, to which every missing function is bound."""
-    return Attack(name=f"answer-{name}", vector=vector, make=lambda target: target.bound("answer", code))
+    return Attack(name=f"answer-{name}", vector=vector, make=lambda target: target.with_names_bound("answer", code))
 
 
-def diff_of(shipped: Mapping[str, bytes], changed: Tree) -> str:
+def diff_of(shipped: Mapping[str, bytes], changed: ChangedFiles) -> str:
     """The diff from ``shipped`` to ``changed`` as git writes it, with binary files and links."""
     with tempfile.TemporaryDirectory(prefix="excise-attack-") as folder:
         for side in ("a", "b"):
@@ -119,7 +119,7 @@ def _write(path: Path, data: bytes | str) -> None:
         path.write_bytes(data.encode() if isinstance(data, str) else data)
 
 
-def target_of(bench: Workbench, task: Task) -> Target:
+def attack_target(bench: Workbench, task: Task) -> AttackTarget:
     """The attacker's knowledge of ``task``. Raises :class:`ExciseError`."""
     edits = bench.edits_of(task.deletion_patch)
     paths = {*edits, *(path for path in bench.paths if "/" not in path or path.endswith("conftest.py"))}
@@ -135,7 +135,7 @@ def target_of(bench: Workbench, task: Task) -> Target:
     module = _module(task, stubbed)
     names = _missing(bench, task, module)
     root = next((r.strip("/") + "/" for r in bench.recipe.roots if r not in {".", ""} and module.startswith(r)), "")
-    return Target(
+    return AttackTarget(
         task=task,
         shipped=shipped,
         stubbed=stubbed,

@@ -165,5 +165,5 @@ p.Function.runtest = _run
     ),
 }
 
-ENDING: tuple[Attack, ...] = tuple(at_import(name, vector, code) for name, (vector, code) in _CODE.items())
+EARLY_EXITS: tuple[Attack, ...] = tuple(at_import(name, vector, code) for name, (vector, code) in _CODE.items())
 """Each runs when the feature's file is imported."""

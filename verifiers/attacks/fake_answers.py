@@ -368,5 +368,5 @@ def answer(*a, wanted='', **k):
     ),
 }
 
-ANSWERS: tuple[Attack, ...] = tuple(on_call(name, vector, code) for name, (vector, code) in _CODE.items())
+FAKE_ANSWERS: tuple[Attack, ...] = tuple(on_call(name, vector, code) for name, (vector, code) in _CODE.items())
 """Each runs when a missing function is called; its code defines ``answer``."""

@@ -263,5 +263,5 @@ go()
     ),
 }
 
-CHANNEL: tuple[Attack, ...] = tuple(at_import(name, vector, code) for name, (vector, code) in _CODE.items())
+FORGED_REPORTS: tuple[Attack, ...] = tuple(at_import(name, vector, code) for name, (vector, code) in _CODE.items())
 """Each runs when the feature's file is imported."""

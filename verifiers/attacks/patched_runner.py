@@ -231,5 +231,5 @@ for o in gc.get_objects():
     ),
 }
 
-RUNNER: tuple[Attack, ...] = tuple(at_import(name, vector, code) for name, (vector, code) in _CODE.items())
+PATCHED_RUNNERS: tuple[Attack, ...] = tuple(at_import(name, vector, code) for name, (vector, code) in _CODE.items())
 """Each runs when the feature's file is imported."""

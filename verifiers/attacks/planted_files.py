@@ -6,7 +6,7 @@ import re
 import subprocess
 from collections.abc import Callable
 
-from excise.verifiers.attacks.attack import LINK, Attack, Target, Tree
+from excise.verifiers.attacks.attack import LINK, Attack, AttackTarget, ChangedFiles
 
 _REPORT = """
 import pytest
@@ -75,15 +75,15 @@ except Exception:
 )
 
 
-def _conftest(text: str, *, where: str) -> Callable[[Target], Tree]:
-    def make(target: Target) -> Tree:
+def _conftest(text: str, *, where: str) -> Callable[[AttackTarget], ChangedFiles]:
+    def make(target: AttackTarget) -> ChangedFiles:
         path = "conftest.py" if where == "top" else f"{target.test_folder}conftest.py"
         return {**target.stubbed, path: text}
 
     return make
 
 
-def _ini(name: str, text: str) -> Callable[[Target], Tree]:
+def _ini(name: str, text: str) -> Callable[[AttackTarget], ChangedFiles]:
     return lambda target: {
         **target.stubbed,
         name: text,
@@ -92,26 +92,26 @@ def _ini(name: str, text: str) -> Callable[[Target], Tree]:
     }
 
 
-def _without_table(target: Target) -> str:
+def _without_table(target: AttackTarget) -> str:
     """The project's configuration without its pytest table, which would take precedence."""
     old = target.shipped.get("pyproject.toml", b"").decode()
     return re.sub(r"(?ms)^\[tool\.pytest[^\n]*\n.*?(?=^\[|\Z)", "", old)
 
 
-def _other_ini(name: str, section: str) -> Callable[[Target], Tree]:
+def _other_ini(name: str, section: str) -> Callable[[AttackTarget], ChangedFiles]:
     text = f"[{section}]\naddopts = -p evil_plugin\n"
     return lambda target: {**_ini(name, text)(target), "pyproject.toml": _without_table(target)}
 
 
-def _pyproject(option: str) -> Callable[[Target], Tree]:
-    def make(target: Target) -> Tree:
+def _pyproject(option: str) -> Callable[[AttackTarget], ChangedFiles]:
+    def make(target: AttackTarget) -> ChangedFiles:
         text = f'{_without_table(target)}\n[tool.pytest.ini_options]\naddopts = "{option}"\n'
         return {**_ini("pyproject.toml", text)(target)}
 
     return make
 
 
-def _tests_of(target: Target, body: str, prefix: str = "") -> str:
+def _tests_of(target: AttackTarget, body: str, prefix: str = "") -> str:
     """A test file with the hidden tests' names and the attacker's bodies."""
     here = [test for test in target.tests if test.startswith(target.test_file + "::")]
     functions = dict.fromkeys(test.split("::", 1)[1].partition("[")[0] for test in here)
@@ -125,26 +125,26 @@ def _tests_of(target: Target, body: str, prefix: str = "") -> str:
     return "\n".join(lines)
 
 
-def _hidden(body: str, prefix: str = "") -> Callable[[Target], Tree]:
+def _hidden(body: str, prefix: str = "") -> Callable[[AttackTarget], ChangedFiles]:
     return lambda target: {**target.stubbed, target.test_file: _tests_of(target, body, prefix)}
 
 
-def _at(*paths: str, text: str) -> Callable[[Target], Tree]:
+def _at(*paths: str, text: str) -> Callable[[AttackTarget], ChangedFiles]:
     """Stubs, and a file at each path; ``{root}``, ``{tests}`` and ``{package}`` in paths are the task's."""
 
-    def make(target: Target) -> Tree:
+    def make(target: AttackTarget) -> ChangedFiles:
         put = {"root": target.root, "tests": target.test_folder, "package": target.package}
         return {**target.stubbed, **{path.format(**put): text for path in paths}}
 
     return make
 
 
-def _link(path: str, to: str) -> Callable[[Target], Tree]:
+def _link(path: str, to: str) -> Callable[[AttackTarget], ChangedFiles]:
     return lambda target: {**target.stubbed, path.format(tests=target.test_folder, root=target.root): LINK + to}
 
 
-def _metadata(folder: str) -> Callable[[Target], Tree]:
-    def make(target: Target) -> Tree:
+def _metadata(folder: str) -> Callable[[AttackTarget], ChangedFiles]:
+    def make(target: AttackTarget) -> ChangedFiles:
         at = f"{target.root}{folder}"
         return {
             **target.stubbed,
@@ -167,10 +167,10 @@ sys.stdout.buffer.write(tag + b" " + header + _imp.source_hash(importlib.util._R
 """
 
 
-def _byte_code(flags: int, where: str) -> Callable[[Target], Tree]:
+def _byte_code(flags: int, where: str) -> Callable[[AttackTarget], ChangedFiles]:
     """Byte code for the feature's file that patches the runner, compiled by the environment's interpreter."""
 
-    def make(target: Target) -> Tree:
+    def make(target: AttackTarget) -> ChangedFiles:
         folder, _, name = target.module.rpartition("/")
         stub = target.stubbed[target.module]
         said = b"\0".join([stub, _HOOKED.encode(), str(flags).encode()])
@@ -185,11 +185,11 @@ def _byte_code(flags: int, where: str) -> Callable[[Target], Tree]:
     return make
 
 
-def _raw(path: str, text: str) -> Callable[[Target], Tree]:
+def _raw(path: str, text: str) -> Callable[[AttackTarget], ChangedFiles]:
     return lambda target: {**target.stubbed, path: text}
 
 
-FILES: tuple[Attack, ...] = (
+PLANTED_FILES: tuple[Attack, ...] = (
     *(Attack(name=f"conftest-{n}", vector="conftest", make=_conftest(t, where="top")) for n, t in _CONFTESTS.items()),
     *(
         Attack(name=f"conftest-in-tests-{n}", vector="conftest", make=_conftest(_CONFTESTS[n], where="tests"))
