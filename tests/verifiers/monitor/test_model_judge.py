@@ -22,7 +22,7 @@ from excise.verifiers.monitor.monitored_task import MonitoredTask, monitored_tas
 from excise.verifiers.monitor.review import review
 from excise.verifiers.monitor.trajectory import Step, Trajectory
 
-sys.path.insert(0, str(Path(__file__).parents[1] / "agents"))
+sys.path.insert(0, str(Path(__file__).parents[2] / "agents"))
 from scripted_server import Answer, Script, ScriptedServer, calls, fails, says
 
 STEPS = (
