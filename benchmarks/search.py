@@ -16,8 +16,11 @@ from typing import TypeVar
 from excise.config import Settings, load
 from excise.deleters.all_deleters import get
 from excise.errors import DeletionRefused
-from excise.pipeline.stages import environment_stage as stages
-from excise.pipeline.stages.environment_stage import Proposed
+from excise.pipeline.stages.baseline_stage import baseline_stage
+from excise.pipeline.stages.coverage_stage import coverage_stage
+from excise.pipeline.stages.environment_stage import environment_stage, open_workbench
+from excise.pipeline.stages.fetch_stage import fetch_stage
+from excise.pipeline.stages.find_stage import ProposedFeatures, find_stage
 from excise.types import Rejection, SourceSpec
 from excise.verifiers.candidate import DeletionTrees, not_passing
 from excise.verifiers.workbench import Prepared
@@ -32,14 +35,14 @@ def done(answer: T | Rejection) -> T:
     return answer
 
 
-def prepare(spec: SourceSpec, settings: Settings) -> tuple[Prepared, Proposed]:
+def prepare(spec: SourceSpec, settings: Settings) -> tuple[Prepared, ProposedFeatures]:
     """Run all stages up to the features."""
     name = spec.spec
-    sourced = done(stages.fetch_stage(settings, name, spec))
-    prepared = done(stages.environment_stage(settings, name, spec, sourced))
-    prepared = done(stages.baseline_stage(settings, name, prepared))
-    prepared = done(stages.coverage_stage(settings, name, prepared))
-    return prepared, done(stages.find_stage(settings, name, prepared))
+    sourced = done(fetch_stage(settings, name, spec))
+    prepared = done(environment_stage(settings, name, spec, sourced))
+    prepared = done(baseline_stage(settings, name, prepared))
+    prepared = done(coverage_stage(settings, name, prepared))
+    return prepared, done(find_stage(settings, name, prepared))
 
 
 def main() -> None:
@@ -53,7 +56,7 @@ def main() -> None:
 def measure(spec: SourceSpec, wanted: int, settings: Settings) -> None:
     """Decide the same candidates in both ways, in turn, and print the times."""
     prepared, proposed = prepare(spec, settings)
-    bench = stages.workbench(settings, prepared)
+    bench = open_workbench(settings, prepared)
     ratios: list[float] = []
     agree, ours_s, naive_s = 0, 0.0, 0.0
     for feature in proposed.features:

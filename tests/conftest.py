@@ -17,8 +17,12 @@ import pytest
 
 from excise.config import Settings, load
 from excise.datasets.taskset import TaskSet
+from excise.envs.sandbox.mount_points import open_to_all
 from excise.extractors.fetch.trees import copy_files, git_tree_hash, list_files
-from excise.pipeline.stages import environment_stage as stages
+from excise.pipeline.stages.baseline_stage import baseline_stage
+from excise.pipeline.stages.coverage_stage import coverage_stage
+from excise.pipeline.stages.environment_stage import environment_stage, open_workbench
+from excise.pipeline.stages.fetch_stage import fetch_stage
 from excise.system.locks import waiting_lock
 from excise.types import Rejection, SourceSpec
 from excise.verifiers.workbench import Prepared, Workbench
@@ -166,10 +170,10 @@ def prepared(shapes_run: Run) -> Prepared:
     """``shapes`` with environment, baseline and coverage: made by one process, read from the cache by the others."""
     settings, spec = shapes_run.settings, SourceSpec(spec=str(REPOS / "shapes"))
     with waiting_lock(shapes_run.config.with_name("prepared.lock")):
-        sourced = present(stages.fetch_stage(settings, spec.spec, spec))
-        installed = present(stages.environment_stage(settings, spec.spec, spec, sourced))
-        measured = present(stages.baseline_stage(settings, spec.spec, installed))
-        return present(stages.coverage_stage(settings, spec.spec, measured))
+        sourced = present(fetch_stage(settings, spec.spec, spec))
+        installed = present(environment_stage(settings, spec.spec, spec, sourced))
+        measured = present(baseline_stage(settings, spec.spec, installed))
+        return present(coverage_stage(settings, spec.spec, measured))
 
 
 @pytest.fixture(scope="session")
@@ -204,7 +208,7 @@ def present(answer: Any) -> Any:
 @pytest.fixture(scope="session")
 def bench(shapes_run: Run, prepared: Prepared) -> Workbench:
     """A workbench on ``shapes``."""
-    return stages.workbench(shapes_run.settings, prepared)
+    return open_workbench(shapes_run.settings, prepared)
 
 
 Vary = Callable[..., Workbench]
@@ -227,7 +231,7 @@ def vary(shapes_run: Run, prepared: Prepared, tmp_path: Path) -> Vary:
                 (root / path).unlink()
             else:
                 (root / path).write_text(text)
-        stages.open_to_all(root)
+        open_to_all(root)
         other = replace(
             prepared,
             repo=replace(prepared.repo, tree=git_tree_hash(root)),
@@ -237,6 +241,6 @@ def vary(shapes_run: Run, prepared: Prepared, tmp_path: Path) -> Vary:
         )
         settings = shapes_run.settings
         changed = settings.verdict.model_copy(update=verdict)
-        return stages.workbench(settings.model_copy(update={"verdict": changed}), other)
+        return open_workbench(settings.model_copy(update={"verdict": changed}), other)
 
     return make

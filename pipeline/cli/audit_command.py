@@ -1,4 +1,4 @@
-"""The commands that look for leaks in a finished set: ``recover`` attacks its tasks, ``audit`` reads trajectories."""
+"""``excise audit``."""
 
 from __future__ import annotations
 
@@ -16,61 +16,15 @@ from excise.pipeline.cli.options import (
     Cache,
     Config,
     Json,
-    Out,
-    Scheduler,
     Set,
     Workers,
-    chosen_ids,
-    guarded,
-    require_sandbox,
+    exit_codes_for_errors,
     settings_of,
 )
 from excise.types import to_dict
 
 if TYPE_CHECKING:
     from excise.pipeline.services.audit import Judge
-
-
-def recover(
-    instance_id: Annotated[list[str] | None, typer.Argument(help="Tasks to attack.")] = None,
-    out: Out = None,
-    every: Annotated[bool, typer.Option("--all", help="All tasks of the set.")] = False,
-    thorough: Annotated[bool, typer.Option("--thorough", help="Read the system's files too; minutes a task.")] = False,
-    config: Config = None,
-    set_: Set = None,
-    scheduler: Scheduler = None,
-    workers: Workers = None,
-    cache: Cache = None,
-    as_json: Json = False,
-) -> None:
-    """Let a scripted adversary try to get the deleted code back from inside the agent's sandbox; rate per strategy."""
-    from excise.datasets.taskset import TaskSet
-    from excise.pipeline.services.recovery_attacks import Attacked, attack_tasks, rates_of
-
-    with guarded():
-        settings = settings_of(config, set_, out=out, scheduler=scheduler, workers=workers, cache=cache)
-        require_sandbox(settings)
-        taskset = TaskSet.open(settings.out)
-        ids = chosen_ids(taskset, instance_id, every, f"Name tasks of {settings.out}, or say --all.")
-
-        def report(answer: Attacked) -> None:
-            if not as_json:
-                found = (
-                    f"RECOVERED {answer.share:.0%} from {', '.join(answer.where)}" if answer.recovered else "nothing"
-                )
-                print(f"{answer.instance_id}: {found if answer.tried else 'not tried: ' + answer.problem}", flush=True)
-
-        answers = attack_tasks(settings, taskset, ids, report, thorough=thorough)
-        rates = rates_of(answers)
-        bad = sum(answer.recovered for answer in answers)
-        if as_json:
-            body = {"tasks": [to_dict(answer) for answer in answers], "strategies": [to_dict(rate) for rate in rates]}
-            print(json.dumps(body, indent=2))
-        else:
-            for rate in rates:
-                print(f"{rate.strategy:<18} {rate.num_recovered:>4} of {rate.num_tasks}  {rate.looks_at}")
-            print(f"{bad} of {len(answers)} tasks gave something back.")
-        raise typer.Exit(OK if not bad and all(answer.tried for answer in answers) else FAILED)
 
 
 def audit(
@@ -98,7 +52,7 @@ def audit(
     from excise.verifiers.monitor.findings import Review
     from excise.verifiers.monitor.trajectory_readers import read_trajectories
 
-    with guarded():
+    with exit_codes_for_errors():
         settings = settings_of(config, set_, out=taskset, workers=workers, cache=cache)
         opened = TaskSet.open(settings.out)
         if release:
@@ -141,8 +95,8 @@ def audit(
 
 
 def _judge(settings: Settings) -> Judge:
-    from excise.pipeline.services.opinion import judge_of
+    from excise.pipeline.services.audit import model_judge
 
     if not settings.model.on:
         raise ConfigError("--judge needs a model: set model.base_url and model.model.")
-    return judge_of(settings)
+    return model_judge(settings)

@@ -1,4 +1,4 @@
-"""``excise env``: examine one source, print what came of it, and write the Dockerfile that was asked for."""
+"""``excise env``: examines one source, prints the report, and writes a Dockerfile where one is wanted."""
 
 from __future__ import annotations
 
@@ -10,11 +10,21 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from excise.config import Settings, with_sources
-from excise.pipeline.cli.options import FAILED, OK, Cache, Config, Json, Set, guarded, require_sandbox, settings_of
+from excise.pipeline.cli.options import (
+    FAILED,
+    OK,
+    Cache,
+    Config,
+    Json,
+    Set,
+    exit_codes_for_errors,
+    require_sandbox,
+    settings_of,
+)
 from excise.types import SourceSpec
 
 if TYPE_CHECKING:
-    from excise.pipeline.services.examine_source import Examined
+    from excise.pipeline.services.examine_source import ExaminedSource
 
 
 def env(
@@ -30,22 +40,21 @@ def env(
     as_json: Json = False,
 ) -> None:
     """Make the environment of one source, run its tests, and say how, or why it cannot be done."""
-    with guarded():
+    with exit_codes_for_errors():
         settings = with_sources(settings_of(config, set_, cache=cache), [source])
         spec = replace(settings.sources[-1], python=python, requirements=tuple(require or ()))
         examined = run_env(settings, spec, dockerfile=dockerfile, as_json=as_json)
         raise typer.Exit(OK if examined.verified else FAILED)
 
 
-def run_env(settings: Settings, spec: SourceSpec, *, dockerfile: Path | None, as_json: bool) -> Examined:
-    """Do it and print it. Raises :class:`ConfigError` without a sandbox, ``OSError`` for files."""
+def run_env(settings: Settings, spec: SourceSpec, *, dockerfile: Path | None, as_json: bool) -> ExaminedSource:
+    """Examine ``spec`` and print the report. Raises :class:`ConfigError` without a sandbox, ``OSError`` for files."""
     from excise.envs.dockerfile import write_dockerfile
-    from excise.pipeline.services.env_report import as_record, as_text
-    from excise.pipeline.services.examine_source import examine_source
+    from excise.pipeline.services.examine_source import examine_source, report_as_record, report_as_text
 
     require_sandbox(settings)
     examined = examine_source(settings, spec)
-    print(json.dumps(as_record(examined), indent=2) if as_json else as_text(examined))
+    print(json.dumps(report_as_record(examined), indent=2) if as_json else report_as_text(examined))
     if dockerfile is not None and examined.environment is not None and examined.repo is not None:
         written = write_dockerfile(dockerfile, examined.repo, examined.environment, Path(examined.layer))
         if not as_json:

@@ -1,4 +1,4 @@
-"""``excise eval``: how good a policy is at the tasks of a set."""
+"""``excise eval``: scores of a policy on the tasks of a set."""
 
 from __future__ import annotations
 
@@ -13,7 +13,18 @@ import typer
 
 from excise.config import Settings
 from excise.errors import ConfigError
-from excise.pipeline.cli.options import FAILED, OK, Cache, Json, Out, Quiet, Set, guarded, require_sandbox, tell
+from excise.pipeline.cli.options import (
+    FAILED,
+    OK,
+    Cache,
+    Json,
+    Out,
+    Quiet,
+    Set,
+    exit_codes_for_errors,
+    print_message,
+    require_sandbox,
+)
 
 if TYPE_CHECKING:
     from excise.trainer.rollouts.evaluation import Evaluation, TaskScore
@@ -45,14 +56,14 @@ def evaluate(
     from excise.trainer.setup.evaluation_config import load_trial
     from excise.trainer.setup.model_folder import require_model
 
-    with guarded():
+    with exit_codes_for_errors():
         trial = load_trial(config, set_ or [])
         settings = _settings(trial.excise, out, cache)
         require_sandbox(settings)
-        earlier = [_read(path) for path in compare or ()]
+        earlier = [_read_results(path) for path in compare or ()]
         require_model(model)
-        wanted = _Wanted(tasks, held_out, samples or trial.eval.samples, name or model.name)
-        found = asyncio.run(_evaluate(wanted, trial, settings, model, quiet=quiet or as_json))
+        options = _Options(tasks, held_out, samples or trial.eval.samples, name or model.name)
+        found = asyncio.run(_evaluate(options, trial, settings, model, quiet=quiet or as_json))
         _show([*earlier, found], into, as_json)
         raise typer.Exit(OK if found.num_attempts else FAILED)
 
@@ -63,8 +74,8 @@ def _settings(values: dict[str, Any], out: Path | None, cache: Path | None) -> S
 
 
 @dataclass(frozen=True, slots=True)
-class _Wanted:
-    """What is asked for on the command line."""
+class _Options:
+    """Options of the command line."""
 
     tasks: list[str] | None
     held_out: bool
@@ -72,7 +83,7 @@ class _Wanted:
     name: str
 
 
-async def _evaluate(wanted: _Wanted, trial: Trial, settings: Settings, model: Path, *, quiet: bool) -> Evaluation:
+async def _evaluate(options: _Options, trial: Trial, settings: Settings, model: Path, *, quiet: bool) -> Evaluation:
     from excise.datasets.taskset import TaskSet
     from excise.pipeline.services.arena import TaskArena
     from excise.trainer.engines.engine_kinds import build_engine
@@ -80,11 +91,11 @@ async def _evaluate(wanted: _Wanted, trial: Trial, settings: Settings, model: Pa
     from excise.trainer.rollouts.rollout_maker import Rollouts
     from excise.trainer.setup.evaluation_config import tasks_of, work_of
 
-    arena = TaskArena(TaskSet.open(settings.out), settings, ids=wanted.tasks, graders=trial.eval.graders)
+    arena = TaskArena(TaskSet.open(settings.out), settings, ids=options.tasks, graders=trial.eval.graders)
     try:
         work = work_of(trial, model)
-        ids = tasks_of(trial, arena.tasks(), held_out=wanted.held_out or None)
-        if not ids and wanted.held_out:
+        ids = tasks_of(trial, arena.tasks(), held_out=options.held_out or None)
+        if not ids and options.held_out:
             raise ConfigError(f"Nothing of {settings.out} is held out: say what is in [eval.held_out].")
         if not ids:
             raise ConfigError(f"{settings.out} has no task that the mode {trial.eval.mode!r} can be tried on.")
@@ -94,9 +105,9 @@ async def _evaluate(wanted: _Wanted, trial: Trial, settings: Settings, model: Pa
             return await score(
                 rollouts,
                 ids,
-                name=wanted.name,
-                samples=wanted.samples,
-                listener=(lambda _: None) if quiet else _tell,
+                name=options.name,
+                samples=options.samples,
+                listener=(lambda _: None) if quiet else _print_score,
             )
         finally:
             rollouts.close()
@@ -105,12 +116,12 @@ async def _evaluate(wanted: _Wanted, trial: Trial, settings: Settings, model: Pa
         arena.close()
 
 
-def _tell(done: TaskScore) -> None:
+def _print_score(done: TaskScore) -> None:
     lost = f", {done.num_lost} lost" if done.num_lost else ""
-    tell(f"{done.instance_id}: {done.num_solved} of {done.num_attempts} solved{lost}")
+    print_message(f"{done.instance_id}: {done.num_solved} of {done.num_attempts} solved{lost}")
 
 
-def _read(path: Path) -> Evaluation:
+def _read_results(path: Path) -> Evaluation:
     from excise.trainer.rollouts.evaluation import Evaluation
     from excise.types import from_json
 
@@ -139,4 +150,4 @@ def _show(found: list[Evaluation], into: Path | None, as_json: bool) -> None:
         into.mkdir(parents=True, exist_ok=True)
         (into / "eval.json").write_bytes(to_json(found[-1], indent=2))
         if not draw(found, into / "eval.svg"):
-            tell("No picture was drawn, there is no matplotlib: pip install matplotlib")
+            print_message("No picture was drawn, there is no matplotlib: pip install matplotlib")

@@ -1,4 +1,4 @@
-"""``excise grade`` and ``excise attack``."""
+"""``excise grade``."""
 
 from __future__ import annotations
 
@@ -20,9 +20,7 @@ from excise.pipeline.cli.options import (
     Json,
     Out,
     Set,
-    Workers,
-    chosen_ids,
-    guarded,
+    exit_codes_for_errors,
     require_sandbox,
     settings_of,
 )
@@ -37,7 +35,6 @@ class Solution(StrEnum):
 
 
 GRADE_CODES = "Exit code: 0 reward 1; 1 reward 0; 2 usage; 4 not graded, the infrastructure failed."
-ATTACK_CODES = "Exit code: 0 no attack succeeded and every honest solution passed; 1 otherwise; 2 usage."
 
 
 def grade(
@@ -52,9 +49,9 @@ def grade(
 ) -> None:
     """Grade a solution in a fresh sandbox: hidden tests, tests that must fail, recorded calls."""
     from excise.datasets.taskset import TaskSet
-    from excise.pipeline.services.task_grader import Grader, sentence
+    from excise.pipeline.services.task_grader import Grader, grade_text
 
-    with guarded():
+    with exit_codes_for_errors():
         settings = settings_of(config, set_, out=out, cache=cache)
         if (diff is None) == (solution is None):
             raise ConfigError("Give --diff FILE (- for stdin), or --solution gold or noop.")
@@ -67,35 +64,5 @@ def grade(
             text = data.decode("utf-8", "surrogateescape")
         require_sandbox(settings)
         found = grader.grade(instance_id, text)
-        print(json.dumps(to_dict(found), indent=2) if as_json else sentence(found))
+        print(json.dumps(to_dict(found), indent=2) if as_json else grade_text(found))
         raise typer.Exit(INFRA if not found.decided else OK if found.reward == 1 else FAILED)
-
-
-def attack(
-    instance_id: Annotated[list[str] | None, typer.Argument(help="Tasks to attack.")] = None,
-    out: Out = None,
-    every: Annotated[bool, typer.Option("--all", help="All tasks of the set.")] = False,
-    only: Annotated[list[str] | None, typer.Option(help="Only this attack; repeatable.")] = None,
-    config: Config = None,
-    set_: Set = None,
-    cache: Cache = None,
-    workers: Workers = None,
-    as_json: Json = False,
-) -> None:
-    """Attack the grader on tasks of a set with every known way to a reward without a solution."""
-    from excise.datasets.taskset import TaskSet
-    from excise.pipeline.services.attack_suite import attack_tasks, summary
-    from excise.verifiers.attacks.all_attacks import named
-
-    with guarded():
-        settings = settings_of(config, set_, out=out, cache=cache, workers=workers)
-        taskset = TaskSet.open(settings.out)
-        ids = chosen_ids(taskset, instance_id, every, "Name the tasks to attack, or say --all.")
-        attacks = named(only)
-        require_sandbox(settings)
-        results = attack_tasks(
-            settings, taskset, ids, attacks, lambda text: None if as_json else print(text, flush=True)
-        )
-        total = summary(results)
-        print(json.dumps({**total, "results": [to_dict(r) for r in results]}, indent=2) if as_json else total["text"])
-        raise typer.Exit(OK if total["ok"] else FAILED)

@@ -1,4 +1,4 @@
-"""What all commands share: exit codes, options, messages, settings."""
+"""Options, exit codes, error messages and settings, as all commands have them."""
 
 from __future__ import annotations
 
@@ -19,7 +19,9 @@ if TYPE_CHECKING:
     from excise.datasets.taskset import TaskSet
 
 OK, FAILED, USAGE, PARTIAL, INFRA, INTERRUPTED = 0, 1, 2, 3, 4, 130
-errors = Console(stderr=True, width=None if sys.stderr.isatty() else 160, markup=False, emoji=False, highlight=False)
+"""Exit codes; what each command returns them for is in its help text."""
+
+stderr = Console(stderr=True, width=None if sys.stderr.isatty() else 160, markup=False, emoji=False, highlight=False)
 
 Config = Annotated[list[Path] | None, typer.Option("--config", "-c", help="TOML file with settings; repeatable.")]
 Set = Annotated[
@@ -30,55 +32,56 @@ Cache = Annotated[Path | None, typer.Option("--cache", help="Folder for mirrors,
 Json = Annotated[bool, typer.Option("--json", help="Print the result as JSON on stdout.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress.")]
 Scheduler = Annotated[str | None, typer.Option(help="Address of a Dask scheduler, tcp://host:8786; else a local one.")]
+Verbose = Annotated[bool, typer.Option("--verbose", "-v", help="Print the log of the run on stderr as well.")]
 Workers = Annotated[int | None, typer.Option(help="Local worker processes; default: one per core.")]
 
 
-def tell(text: str, style: str = "") -> None:
-    """A message for people, as it stands: no markup, and no line broken that somebody may want to copy."""
-    errors.print(text, style=style, soft_wrap=True)
+def print_message(text: str, style: str = "") -> None:
+    """Print a message for people on stderr: no markup, and no line breaks that would hinder copying."""
+    stderr.print(text, style=style, soft_wrap=True)
 
 
 @contextmanager
-def guarded() -> Iterator[None]:
-    """Errors that we raise on purpose, and those of files, end with a sentence and an exit code, not a traceback."""
+def exit_codes_for_errors() -> Iterator[None]:
+    """End expected errors, and those of files, with a sentence and an exit code instead of a traceback."""
     try:
         yield
     except ExciseError as error:
-        tell(f"excise: {error}", "red")
-        of_the_caller = isinstance(error, ConfigError) or error.reason == "unknown_id"
-        raise typer.Exit(USAGE if of_the_caller else FAILED) from None
+        print_message(f"excise: {error}", "red")
+        by_the_caller = isinstance(error, ConfigError) or error.reason == "unknown_id"
+        raise typer.Exit(USAGE if by_the_caller else FAILED) from None
     except KeyboardInterrupt:
-        tell("excise: interrupted.", "yellow")
+        print_message("excise: interrupted.", "yellow")
         raise typer.Exit(INTERRUPTED) from None
     except BrokenPipeError:
         sys.stderr.close()
         raise typer.Exit(OK) from None
     except OSError as error:
         where = " to ".join(str(path) for path in (error.filename, error.filename2) if path)
-        said = f"{where}: {error.strerror}" if where else str(error)
+        text = f"{where}: {error.strerror}" if where else str(error)
         advice = "Is it there, is it yours to read and write, and is there room on the disk?"
-        tell(f"excise: {said}. {advice}", "red")
+        print_message(f"excise: {text}. {advice}", "red")
         raise typer.Exit(FAILED) from None
 
 
 def settings_of(config: list[Path] | None, set_: list[str] | None, **direct: Any) -> Settings:
-    """Settings from files, environment and options; a cap given as an option is every source's."""
+    """Settings from files, environment and options; ``limit`` as an option applies to every source."""
     settings = load(config or [], set_ or [], **direct)
     if direct.get("limit") is None:
         return settings
     return settings.model_copy(update={"sources": tuple(replace(source, limit=None) for source in settings.sources)})
 
 
-def chosen_ids(taskset: TaskSet, named: list[str] | None, every: bool, unnamed: str) -> list[str]:
-    """The tasks that a command is about. Raises :class:`ConfigError`: ``unnamed``, if there is none."""
+def chosen_ids(taskset: TaskSet, named: list[str] | None, every: bool, if_none: str) -> list[str]:
+    """The ids that a command names, or all of the set's. Raises :class:`ConfigError` with ``if_none`` without any."""
     ids = list(taskset.ids()) if every else list(named or ())
     if not ids:
-        raise ConfigError("The set has no tasks." if every else unnamed)
+        raise ConfigError("The set has no tasks." if every else if_none)
     return ids
 
 
 def require_sandbox(settings: Settings) -> None:
-    """Raise :class:`ConfigError` that says what to do if the chosen sandbox cannot be used on this machine."""
+    """Raise :class:`ConfigError` with advice where the chosen sandbox cannot be used on this machine."""
     from excise.envs.sandboxes import get_sandbox
 
     can = get_sandbox(settings.sandbox, lenient=settings.lenient_sandbox, docker=settings.docker).capabilities()

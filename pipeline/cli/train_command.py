@@ -14,7 +14,18 @@ import typer
 
 from excise.config import Settings
 from excise.errors import ConfigError
-from excise.pipeline.cli.options import INTERRUPTED, OK, Json, Quiet, Set, errors, guarded, require_sandbox
+from excise.pipeline.cli.options import (
+    INTERRUPTED,
+    OK,
+    Json,
+    Quiet,
+    Set,
+    Verbose,
+    exit_codes_for_errors,
+    require_sandbox,
+    stderr,
+)
+from excise.system.run_log import run_log
 
 if TYPE_CHECKING:
     from excise.trainer.interfaces import Engine
@@ -41,9 +52,10 @@ def train(
     set_: Set = None,
     as_json: Json = False,
     quiet: Quiet = False,
+    verbose: Verbose = False,
 ) -> None:
     """Train a model on a task set by reinforcement learning, or on demonstrations by on-policy distillation."""
-    with guarded():
+    with exit_codes_for_errors():
         _require_torch()
         from excise.trainer.setup.dry_run import plan
         from excise.trainer.setup.training_config import load_training
@@ -58,8 +70,9 @@ def train(
         from excise.trainer.loop import rank_commands as leading
 
         several = leading.join(settings.loop.silence_s)
-        end = asyncio.run(_train(settings, resume=resume, quiet=quiet or as_json))
-        if end is None:  # a rank that followed; the first one tells
+        with run_log(settings.folder, verbose=verbose):
+            end = asyncio.run(_train(settings, resume=resume, quiet=quiet or as_json))
+        if end is None:  # only the first rank prints the result
             leading.end(OK)
         if as_json:
             print(json.dumps({"folder": str(settings.folder), "end": str(end)}))
@@ -90,7 +103,7 @@ def _require_torch() -> None:
 
 
 async def _train(settings: TrainSettings, *, resume: bool, quiet: bool) -> End | None:
-    """How the run ended; ``None`` on a rank that follows the first one."""
+    """Train; how the run ended, or ``None`` on all ranks but the first."""
     from excise.trainer.loop.checkpoints import Checkpoints, export
     from excise.trainer.loop.controller import Loop
     from excise.trainer.loop.rank_commands import follow, leave
@@ -98,14 +111,14 @@ async def _train(settings: TrainSettings, *, resume: bool, quiet: bool) -> End |
     from excise.trainer.setup.run_builder import build, build_policy
 
     async with AsyncExitStack() as stack:
-        with Watch(errors, steps=settings.loop.steps, quiet=quiet) as watch:
+        with Watch(stderr, steps=settings.loop.steps, quiet=quiet) as watch:
             watch.status("loading the model")
             policy = build_policy(settings)
             if not policy.learner.ranks.is_first:
                 follow(policy.learner, Checkpoints(settings.folder / "checkpoints", ranks=policy.learner.ranks))
                 leave()
                 return None
-            engine, supplies = await _supplied(settings, stack, watch.say)
+            engine, supplies = await _engine_and_components(settings, stack, watch.say)
             loop = Loop(build(settings, engine, policy, supplies), settings.loop, settings.folder, watch)
             end = await loop.run(resume=resume)
             export(policy.learner, policy.tokenizer, settings.folder / "policy")
@@ -115,7 +128,7 @@ async def _train(settings: TrainSettings, *, resume: bool, quiet: bool) -> End |
 
 
 def options_of(values: Mapping[str, Any], prefix: str = "") -> list[str]:
-    """Settings of ``excise generate`` as its options, but for the set and its sources, which a request knows."""
+    """Settings as options of ``excise generate``; without the set and its sources, which the request names."""
     options: list[str] = []
     for name, value in values.items():
         if isinstance(value, Mapping):
@@ -125,10 +138,10 @@ def options_of(values: Mapping[str, Any], prefix: str = "") -> list[str]:
     return options
 
 
-async def _supplied(
+async def _engine_and_components(
     settings: TrainSettings, stack: AsyncExitStack, say: Callable[[str], object]
 ) -> tuple[Engine, Supplies | None]:
-    """Engine, and for reinforcement learning what makes rollouts and chooses tasks; ``stack`` lets go of them."""
+    """The engine, and for reinforcement learning the source of rollouts and the curriculum; ``stack`` closes them."""
     from excise.datasets.taskset import TaskSet
     from excise.pipeline.services.arena import TaskArena
     from excise.pipeline.services.request_runner import PublishedTasks, RequestRunner
@@ -154,26 +167,27 @@ async def _supplied(
         suspicious=settings.folder / "suspicious",
     )
     stack.callback(arena.close)
-    requests = RequestRunner(settings.folder / "requests", excise.out, options_of(settings.excise), say=say)
+    requests = RequestRunner(settings.folder / "requests", excise.out, options_of(settings.excise), report=say)
     stack.callback(requests.close)
     left_out = None if settings.curriculum.tests_only else lambda: TaskSet.open(excise.out).tests_only()
     published = PublishedTasks(excise.out, arena.tasks, arena.refresh, left_out)
 
-    seen: tuple[Mapping[str, Task], Mapping[str, Task]] = {}, {}
+    filtered: tuple[Mapping[str, Task], Mapping[str, Task]] = {}, {}
 
     def tasks() -> Mapping[str, Task]:
-        """Those that can be tried in this mode and may be trained on; looked for when there are others."""
-        nonlocal seen
-        if (every := published()) is not seen[0]:
-            seen = every, {instance_id: every[instance_id] for instance_id in tasks_of(trial, every, held_out=False)}
-        return seen[1]
+        """Tasks that this mode can try and that may be trained on; filtered again when tasks are published."""
+        nonlocal filtered
+        if (every := published()) is not filtered[0]:
+            trainable = {instance_id: every[instance_id] for instance_id in tasks_of(trial, every, held_out=False)}
+            filtered = every, trainable
+        return filtered[1]
 
-    def maker(metered: Engine, _: object) -> Rollouts:
-        made = Rollouts(metered, arena, work_of(trial, settings.policy.model), settings.rollouts)
-        stack.callback(made.close)
-        return made
+    def make_rollouts(metered: Engine, _: object) -> Rollouts:
+        rollouts = Rollouts(metered, arena, work_of(trial, settings.policy.model), settings.rollouts)
+        stack.callback(rollouts.close)
+        return rollouts
 
     ask = settings.curriculum.ask
     ask = ask.model_copy(update={"highest": highest_of(trial, ask.highest)})
     curriculum = TaskPool(tasks, settings.curriculum.model_copy(update={"ask": ask}), requests)
-    return engine, Supplies(maker=maker, curriculum=curriculum, tasks=tasks)
+    return engine, Supplies(maker=make_rollouts, curriculum=curriculum, tasks=tasks)

@@ -10,17 +10,17 @@ from typing import Any
 from excise.errors import ConfigError
 
 SLOT = "slot"
-"""Resource that every sandbox run takes one of; workers of a shared cluster may offer it (`--resources slot=4`)."""
+"""Dask resource of which every job takes one; workers of a shared cluster may offer it (`--resources slot=4`)."""
 
-LEAVE_INTERRUPTS = """
+IGNORE_INTERRUPTS = """
 import signal
 
 def dask_setup(worker):
     signal.signal(signal.SIGINT, lambda *_: None)
 """
-"""Preloaded by every local worker: Ctrl-C reaches the whole process group, and only the run itself answers to it.
+"""Preloaded by every local worker. Ctrl-C reaches the whole process group; only the main process may react to it.
 
-A handler, not ``SIG_IGN``: what a worker starts in a sandbox would inherit that.
+A handler instead of ``SIG_IGN``, which the programs that a worker starts would inherit.
 """
 
 
@@ -28,10 +28,9 @@ A handler, not ``SIG_IGN``: what a worker starts in a sandbox would inherit that
 def cluster_client(scheduler: str, workers: int) -> Iterator[Any]:
     """A ``distributed.Client``.
 
-    Locally one process and one thread per worker, so tests never share a core; connections are encrypted and
-    authenticated, since a project that is being installed shares the host's network. A worker that takes more than
-    its part of the memory is replaced. Raises :class:`ConfigError`
-    if the scheduler does not answer.
+    Local workers are processes of one thread each, so that tests never share a core. Connections are encrypted and
+    authenticated, since a project that is being installed shares the host's network. A worker that exceeds its share
+    of the memory is replaced. Raises :class:`ConfigError` if ``scheduler`` does not answer.
     """
     import dask
     from distributed import Client, LocalCluster
@@ -51,7 +50,7 @@ def cluster_client(scheduler: str, workers: int) -> Iterator[Any]:
             "distributed.worker.memory.target": False,
             "distributed.worker.memory.spill": False,
             "distributed.worker.memory.pause": False,
-            "distributed.deploy.lost-worker-timeout": "1h",  # a busy machine needs long to start another
+            "distributed.deploy.lost-worker-timeout": "1h",  # a busy machine starts another one slowly
             "distributed.admin.tick.limit": "1h",
             "distributed.comm.timeouts.connect": "20s",
         }
@@ -76,7 +75,7 @@ def cluster_client(scheduler: str, workers: int) -> Iterator[Any]:
         memory_limit="auto",
         security=True,
         silence_logs=logging.CRITICAL,
-        preload=[LEAVE_INTERRUPTS],
+        preload=[IGNORE_INTERRUPTS],
     )
     client = Client(cluster)
     try:

@@ -1,15 +1,16 @@
-"""The run: one Dask graph of pure stages, which grows where the answers say so.
+"""A run: one Dask graph of pure stages over all sources, which grows as the stages answer.
 
     fetch -> environment -> baseline -> coverage -> find -> prove (shards of a repository) -> publish
 
-Where environment or baseline refuse a repository for a reason that a model could mend, and one is configured, its
-environment is made once more by that model, and the chain goes on from there.
-Which job goes first is :mod:`excise.pipeline.run.priorities`'s business. Answers are kept by the stages themselves,
-on the worker, before they travel: a worker that dies costs the tasks it had in hand, and these become rows.
+Where environment or baseline reject a repository for a reason that a model could mend, and one is configured, the model
+stage makes its environment, and the chain goes on from there. :mod:`excise.pipeline.run.priorities` orders the jobs.
+Workers cache the stages' answers before they send them: a worker that dies costs the jobs that it ran, which become
+rejections.
 """
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -19,22 +20,29 @@ from excise.config import Settings
 from excise.datasets.snapshot import SnapshotReport
 from excise.datasets.store import Store, Writer
 from excise.errors import StoreError
-from excise.pipeline.run import priorities as order
 from excise.pipeline.run.cluster import cluster_client
-from excise.pipeline.run.job_queue import Jobs, failure_of
-from excise.pipeline.run.selection import MARK, Plan
+from excise.pipeline.run.job_queue import JobQueue, job_failure
+from excise.pipeline.run.priorities import StageName, max_active_sources, priority
+from excise.pipeline.run.selection import REQUEST_MARK, CandidateSelection, CandidateSpec
 from excise.pipeline.run.source_state import SourceState
-from excise.pipeline.stages import environment_stage as stages
-from excise.pipeline.stages import model_stage as model_environment
-from excise.pipeline.stages import prove_stage as proving
+from excise.pipeline.stages.baseline_stage import baseline_stage
+from excise.pipeline.stages.coverage_stage import coverage_stage
+from excise.pipeline.stages.environment_stage import environment_stage
 from excise.pipeline.stages.error_boundary import rejection_of
-from excise.types import Feature, Rejection, SourceSpec, Worker
+from excise.pipeline.stages.fetch_stage import fetch_stage
+from excise.pipeline.stages.find_stage import find_stage
+from excise.pipeline.stages.model_stage import may_mend, model_stage
+from excise.pipeline.stages.prove_stage import prove_shard, save_prepared
+from excise.types import Rejection, SourceSpec, Worker
 from excise.verifiers.prove import Proof
 
+logger = logging.getLogger(__name__)
+
 PUBLISH_EVERY_S = 60.0
+"""Seconds between two snapshots of a running run, at least; the end of a source publishes at once."""
 
 Listener = Callable[[Sequence[SourceState]], None]
-"""Called whenever something changed."""
+"""Called with all sources whenever something changed."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,17 +52,25 @@ class RunResult:
     states: tuple[SourceState, ...]
     """Every source."""
     report: SnapshotReport
-    """What came, changed and went in the task set."""
+    """The tasks that came, changed and went in the task set."""
     interrupted: bool
-    """Ctrl-C: what was done is published, the rest is not there yet."""
+    """Ctrl-C: what was done is published, the rest is missing."""
 
 
 @dataclass(slots=True)
-class _Job:
+class StageJob:
+    """One stage of one source, or one shard of its candidates, on a worker."""
+
     state: SourceState
-    stage: order.Stage
+    """The source."""
+    stage: StageName
+    """The stage."""
     first: int = 0
-    shard: Sequence[tuple[Feature, str]] = ()
+    """Number of the shard's first candidate; for ``prove`` alone."""
+    shard: Sequence[CandidateSpec] = ()
+    """The candidates; for ``prove`` alone."""
+    began: float = 0.0
+    """When a worker started it, as :func:`time.monotonic` counts."""
 
 
 class Run:
@@ -68,29 +84,35 @@ class Run:
         listener: Listener,
         *,
         atomic: bool = False,
-        plan: Plan | None = None,
+        selection: CandidateSelection | None = None,
     ) -> None:
+        """``atomic``: nothing is published before the end; otherwise as sources end, and every minute."""
         self.settings = settings
         self.atomic = atomic
         self.writer = writer
         self.listener = listener
-        self.plan = plan or Plan()
-        self.states = [SourceState(spec, self.cap(spec), self.plan) for spec in unique(settings.sources)]
-        self.jobs: Jobs[_Job] = Jobs(client, self.begun)
+        self.selection = selection or CandidateSelection()
+        self.states = [SourceState(spec, self.cap(spec), self.selection) for spec in unique(settings.sources)]
+        self.jobs: JobQueue[StageJob] = JobQueue(client, self.job_started)
         self.dirty: set[str] = set()
+        """Names of sources with rows that are not published yet."""
         self.known_before = frozenset(name for name in writer.names() if writer.num_tasks(name))
+        """Entries that had tasks before the run."""
         self.published = time.monotonic()
+        """When the last snapshot was published."""
 
     def cap(self, spec: SourceSpec) -> int | None:
-        """At most so many tasks. A run that asks for fewer than are published takes none away; a refresh does."""
+        """Most tasks of a source. Below the number that is published, it counts for an atomic run only."""
         limit = spec.limit or self.settings.limit
-        return limit if limit is None or self.atomic else max(limit, self.writer.num_tasks(self.plan.entry(spec)))
+        if limit is None or self.atomic:
+            return limit
+        return max(limit, self.writer.num_tasks(self.selection.entry_name(spec)))
 
-    def submit(self, job: _Job, function: Callable[..., Any], *args: Any) -> None:
-        """Put a stage into the graph."""
+    def submit(self, job: StageJob, function: Callable[..., Any], *args: Any) -> None:
+        """Put a job into the queue."""
         state = job.state
         baseline = state.prepared.baseline if state.prepared else None
-        rank = order.priority(
+        rank = priority(
             job.stage,
             num_bytes=state.repo.num_bytes if state.repo else 0,
             wall_s=baseline.suite_s() if baseline else 0.0,
@@ -98,27 +120,31 @@ class Run:
         self.jobs.put(job, rank, function, self.settings, state.name, *args)
         state.stage = job.stage
 
-    def begun(self, job: _Job) -> None:
-        """A worker has a job now."""
-        job.state.begin(job.stage)
+    def job_started(self, job: StageJob) -> None:
+        """A worker was given a job."""
+        job.began = time.monotonic()
+        job.state.job_started(job.stage)
+        logger.info("stage begun", extra={"source": job.state.name, "stage": job.stage})
         self.listener(self.states)
 
-    def admit(self) -> None:
-        """Let the next sources in, as far as there is room."""
-        under_way = sum(state.stage != "waiting" and not state.done for state in self.states)
-        room = order.window(self.jobs.slots) - under_way
-        for state in [state for state in self.states if state.stage == "waiting"][: max(0, room)]:
-            self.submit(_Job(state, "fetch"), stages.fetch_stage, state.spec)
+    def admit_sources(self) -> None:
+        """Begin with the next sources, as far as :func:`max_active_sources` allows."""
+        active = sum(state.stage != "waiting" and not state.done for state in self.states)
+        free = max_active_sources(self.jobs.slots) - active
+        for state in [state for state in self.states if state.stage == "waiting"][: max(0, free)]:
+            self.submit(StageJob(state, "fetch"), fetch_stage, state.spec)
 
-    def go(self) -> bool:
-        """Run to the end; False if interrupted."""
-        self.admit()
+    def run_to_end(self) -> bool:
+        """Run until no job is left; False if interrupted."""
+        self.admit_sources()
         self.listener(self.states)
         try:
             for job, future in self.jobs:
-                job.state.running -= 1
-                self.advance(job, self.answer(future, job))
-                self.admit()
+                job.state.num_running -= 1
+                answer = self.answer(future, job)
+                self.log_end(job, answer)
+                self.advance(job, answer)
+                self.admit_sources()
                 self.dirty.add(job.state.name)
                 if not self.atomic and (job.state.done or time.monotonic() - self.published > PUBLISH_EVERY_S):
                     self.publish()
@@ -128,11 +154,13 @@ class Run:
             return False
         return True
 
-    def answer(self, future: Any, job: _Job) -> Any:
-        """The stage's answer; a worker that died, or a bug, is a row like any other."""
+    def answer(self, future: Any, job: StageJob) -> Any:
+        """The stage's answer; a rejection where its worker died, or it raised."""
         if future.status == "finished":
             return future.result()
-        reason, detail = failure_of(future, "the next run tries again")
+        reason, detail = job_failure(future, "the next run tries again")
+        if reason == "worker_died":
+            logger.warning("worker lost", extra={"source": job.state.name, "stage": job.stage, "detail": detail})
         return Rejection(
             repo=job.state.name,
             stage=job.stage,
@@ -142,50 +170,66 @@ class Run:
             worker_outcome=Worker.KILLED if reason == "worker_died" else Worker.INFRA_ERROR,
         )
 
-    def advance(self, job: _Job, answer: Any) -> None:
-        """From one stage to the next."""
+    def log_end(self, job: StageJob, answer: Any) -> None:
+        """Log how a job ended: its seconds, and the reason of a rejection."""
+        facts = {
+            "source": job.state.name,
+            "stage": job.stage,
+            "seconds": round(time.monotonic() - job.began, 3),
+        }
+        if isinstance(answer, Rejection):
+            facts |= {"reason": answer.reason, "detail": answer.detail, "worker_outcome": str(answer.worker_outcome)}
+            logger.info("stage refused", extra=facts)
+        else:
+            logger.info("stage ended", extra=facts)
+
+    def advance(self, job: StageJob, answer: Any) -> None:
+        """Begin the stage after the one that answered."""
         state = job.state
         if job.stage == "prove":
-            state.take(job.first, _lost(answer, job.shard) if isinstance(answer, Rejection) else answer)
-            self.feed(state)
+            state.record_proofs(job.first, _lost(answer, job.shard) if isinstance(answer, Rejection) else answer)
+            self.submit_shards(state)
             return
         if isinstance(answer, Rejection):
-            if model_environment.may_mend(self.settings, job.stage, answer):
-                self.submit(_Job(state, "model"), model_environment.model_stage, state.spec, state.sourced, answer)
+            if may_mend(self.settings, job.stage, answer):
+                logger.info("stage retried with a model", extra={"source": state.name, "stage": job.stage})
+                self.submit(StageJob(state, "model"), model_stage, state.spec, state.sources, answer)
             else:
                 state.fail(answer)
-        elif job.stage == "fetch":
-            state.sourced = answer
-            self.submit(_Job(state, "environment"), stages.environment_stage, state.spec, answer)
-        elif job.stage in {"environment", "model"}:
-            state.prepared = answer
-            self.submit(_Job(state, "baseline"), stages.baseline_stage, answer)
-        elif job.stage == "baseline":
-            state.prepared = answer
-            self.submit(_Job(state, "coverage"), stages.coverage_stage, answer)
-        elif job.stage == "coverage":
-            state.prepared = answer
-            self.submit(_Job(state, "find"), stages.find_stage, answer, self.plan.min_loc)
-        elif job.stage == "find":
-            state.propose(answer)
-            self.feed(state)
+            return
+        match job.stage:
+            case "fetch":
+                state.sources = answer
+                self.submit(StageJob(state, "environment"), environment_stage, state.spec, answer)
+            case "environment" | "model":
+                state.prepared = answer
+                self.submit(StageJob(state, "baseline"), baseline_stage, answer)
+            case "baseline":
+                state.prepared = answer
+                self.submit(StageJob(state, "coverage"), coverage_stage, answer)
+            case "coverage":
+                state.prepared = answer
+                self.submit(StageJob(state, "find"), find_stage, answer, self.selection.min_loc)
+            case "find":
+                state.add_features(answer)
+                self.submit_shards(state)
 
-    def feed(self, state: SourceState) -> None:
-        """Give the workers the next shards of a repository."""
+    def submit_shards(self, state: SourceState) -> None:
+        """Begin the prove stage for the next shards of a source's candidates."""
         if state.failure is not None:
             return
         assert state.prepared is not None
         try:
-            state.saved = state.saved or proving.save_prepared(self.settings, state.prepared)
+            state.prepared_path = state.prepared_path or save_prepared(self.settings, state.prepared)
         except OSError as error:
             state.fail(rejection_of("prove", state.name, error))
             return
-        for first, shard in state.shards(self.jobs.slots):
-            self.submit(_Job(state, "prove", first, shard), proving.prove_shard, state.saved, shard)
+        for first, shard in state.next_shards(self.jobs.slots):
+            self.submit(StageJob(state, "prove", first, shard), prove_shard, state.prepared_path, shard)
 
-    def publishable(self, state: SourceState) -> bool:
-        """Whether a source's rows may replace what the set has: never half for whole, never a failure for tasks."""
-        if state.name not in self.dirty or (state.sourced is None and state.failure is None):
+    def is_publishable(self, state: SourceState) -> bool:
+        """Whether a source's rows may replace those of the set: never part of them, never a failure for tasks."""
+        if state.name not in self.dirty or (state.sources is None and state.failure is None):
             return False
         if state.entry not in self.known_before:
             return True
@@ -196,7 +240,7 @@ class Run:
     def publish(self) -> None:
         """Make everything so far the current snapshot."""
         for state in self.states:
-            if self.publishable(state):
+            if self.is_publishable(state):
                 try:
                     self.writer.put_repo(state.entry, state.rows())
                 except StoreError as error:
@@ -211,8 +255,8 @@ class Run:
         self.writer.publish()
 
 
-def _lost(answer: Rejection, shard: Sequence[tuple[Feature, str]]) -> list[Proof]:
-    """A row for each candidate of a shard that never answered."""
+def _lost(answer: Rejection, shard: Sequence[CandidateSpec]) -> list[Proof]:
+    """A rejection for each candidate of a shard that never answered."""
     rows = (replace(answer, subject=f.feature_id, kind=f.kind, symbols=f.symbols) for f, _ in shard)
     return [Proof(rejection=row) for row in rows]
 
@@ -222,20 +266,27 @@ def unique(specs: Sequence[SourceSpec]) -> list[SourceSpec]:
     return list({spec.name: spec for spec in reversed(specs)}.values())[::-1]
 
 
-def run(settings: Settings, listener: Listener, *, refresh: bool = False, plan: Plan | None = None) -> RunResult:
-    """Make tasks from all sources and publish them as they come; ``plan`` says which ones.
+def run(
+    settings: Settings, listener: Listener, *, refresh: bool = False, selection: CandidateSelection | None = None
+) -> RunResult:
+    """Make tasks from all sources and publish them as they come; ``selection`` chooses the candidates.
 
-    A ``refresh`` publishes once, at the end, and takes repositories out that are no longer among the sources.
+    A ``refresh`` publishes once, at the end, and removes repositories that are no longer among the sources.
     Raises :class:`excise.errors.ConfigError` and :class:`excise.errors.StoreError`.
     """
+    began = time.monotonic()
+    logger.info("run begun", extra={"sources": len(settings.sources), "workers": settings.workers, "refresh": refresh})
     with Store(settings.out).writer() as writer, cluster_client(settings.scheduler, settings.workers) as client:
-        graph = Run(settings, client, writer, listener, atomic=refresh, plan=plan)
-        finished = graph.go()
+        graph = Run(settings, client, writer, listener, atomic=refresh, selection=selection)
+        finished = graph.run_to_end()
+        tasks = sum(len(state.tasks) for state in graph.states)
+        facts = {"seconds": round(time.monotonic() - began, 3), "tasks": tasks, "interrupted": not finished}
+        logger.info("run ended", extra=facts)
         graph.dirty.update(state.name for state in graph.states)
         if refresh and finished:
             kept = {state.name for state in graph.states}
             for name in writer.names():
-                if name.partition(MARK)[0] not in kept:
+                if name.partition(REQUEST_MARK)[0] not in kept:
                     writer.drop_repo(name)
         if refresh and not finished:
             return RunResult(states=tuple(graph.states), report=SnapshotReport(), interrupted=True)

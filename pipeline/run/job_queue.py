@@ -1,4 +1,4 @@
-"""A queue of jobs in front of a Dask cluster: the most urgent goes first, also when it came last."""
+"""A priority queue in front of a Dask cluster: the most urgent job goes first, even if it was added last."""
 
 from __future__ import annotations
 
@@ -13,43 +13,44 @@ T = TypeVar("T")
 
 
 @dataclass(slots=True)
-class _Waiting(Generic[T]):
+class _QueuedJob(Generic[T]):
     rank: tuple[float, int]
+    """Negative priority, then the number of the job: the smallest goes first."""
     tag: T
     function: Callable[..., Any]
     args: tuple[Any, ...]
 
-    def __lt__(self, other: _Waiting[T]) -> bool:
+    def __lt__(self, other: _QueuedJob[T]) -> bool:
         return self.rank < other.rank
 
 
-class Jobs(Generic[T]):
+class JobQueue(Generic[T]):
     """Jobs with a tag each. Iterating yields ``(tag, future)`` as they end, until none is left.
 
-    Workers get no more than they can begin: a worker keeps what it is given, and behind one long job of a full
-    queue everything else would wait. ``begun`` is told each job that leaves the queue.
+    Workers are given no more jobs than they can start: a worker keeps what it was given, and everything else would wait
+    behind one long job in its queue. ``on_start`` is called with the tag of each job that is given to a worker.
     """
 
-    def __init__(self, client: Any, begun: Callable[[T], None] = lambda _: None) -> None:
-        self.client, self.begun = client, begun
+    def __init__(self, client: Any, on_start: Callable[[T], None] = lambda _: None) -> None:
+        self.client, self.on_start = client, on_start
         self.resources = slot_resources(client)
         self.slots = num_slots(client)
         self.running: dict[Any, T] = {}
-        self._waiting: list[_Waiting[T]] = []
+        self._queued: list[_QueuedJob[T]] = []
         self._number = 0
 
     def put(self, tag: T, priority: float, function: Callable[..., Any], *args: Any) -> None:
         """Add a job; a higher priority goes first, and among equals the older."""
         self._number += 1
-        heapq.heappush(self._waiting, _Waiting((-priority, self._number), tag, function, args))
+        heapq.heappush(self._queued, _QueuedJob((-priority, self._number), tag, function, args))
 
     def dispatch(self) -> list[Any]:
-        """Hand the most urgent jobs to free slots; the new futures."""
-        if self._waiting and len(self.running) >= self.slots:
+        """Give the most urgent jobs to free slots; the new futures."""
+        if self._queued and len(self.running) >= self.slots:
             self.slots = num_slots(self.client)
         new = []
-        while self._waiting and len(self.running) < self.slots:
-            job = heapq.heappop(self._waiting)
+        while self._queued and len(self.running) < self.slots:
+            job = heapq.heappop(self._queued)
             future = self.client.submit(
                 job.function,
                 *job.args,
@@ -60,7 +61,7 @@ class Jobs(Generic[T]):
             )
             self.running[future] = job.tag
             new.append(future)
-            self.begun(job.tag)
+            self.on_start(job.tag)
         return new
 
     def __iter__(self) -> Iterator[tuple[T, Any]]:
@@ -73,17 +74,17 @@ class Jobs(Generic[T]):
             completed.update(self.dispatch())
 
     def cancel(self) -> None:
-        """Drop everything that has not ended."""
-        self._waiting.clear()
+        """Drop all jobs that have not ended."""
+        self._queued.clear()
         self.client.cancel(list(self.running))
 
 
-def failure_of(future: Any, again: str) -> tuple[str, str]:
-    """Reason and sentence for a future without an answer: its worker died, or it met a bug.
+def job_failure(future: Any, retry_advice: str) -> tuple[str, str]:
+    """Reason and sentence for a future without an answer: its worker died, or the job raised.
 
-    ``again`` says who tries again.
+    ``retry_advice`` ends the sentence: how the job is tried again.
     """
     error = future.exception() if future.status == "error" else None
     if error is None or type(error).__name__ == "KilledWorker":
-        return "worker_died", f"The worker process died twice at this stage (out of memory, or killed); {again}."
-    return "internal_error", f"{type(error).__name__}: {error}. This is a bug in excise; {again}."
+        return "worker_died", f"The worker process died twice at this stage (out of memory, or killed); {retry_advice}."
+    return "internal_error", f"{type(error).__name__}: {error}. This is a bug in excise; {retry_advice}."

@@ -1,7 +1,7 @@
-"""What a run shows: a live table on a terminal, plain lines in a log, nothing when quiet. Always on stderr.
+"""The progress of a run on stderr: a live table on a terminal, plain lines elsewhere, nothing when quiet.
 
 Names and reasons come from outside and may look like rich's markup (``pypi:uvicorn[standard]``, ``[/x]``): they are
-handed over as :func:`literal`, never as strings.
+printed through :func:`literal`, never as strings.
 """
 
 from __future__ import annotations
@@ -23,12 +23,13 @@ from excise.datasets.snapshot import SnapshotReport
 from excise.pipeline.run.source_state import SourceState
 
 LINE_EVERY_S = 20.0
+"""Seconds between two summaries where there is no terminal."""
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 _STAGES = ("waiting", "fetch", "environment", "model", "baseline", "coverage", "find", "prove", "done")
 
 
 def literal(text: str, style: str = "") -> Text:
-    """Text from outside as it stands, without the control characters, which a terminal would obey."""
+    """Text from outside as it is, with its control characters, which a terminal would obey, replaced."""
     return Text(_CONTROL.sub("�", text), style=style)
 
 
@@ -42,22 +43,22 @@ class Progress:
         self._live = Live(console=console, refresh_per_second=4, transient=True) if console.is_terminal else None
         self._last = 0.0
         self._states: Sequence[SourceState] = ()
-        self._said: dict[str, str] = {}
-        self._over = threading.Event()
-        self._beat = threading.Thread(target=self._keep_telling, daemon=True)
+        self._reported: dict[str, str] = {}
+        self._ended = threading.Event()
+        self._heartbeat = threading.Thread(target=self._repeat, daemon=True)
 
     def __enter__(self) -> Progress:
         if self._live is not None and not self.quiet:
             self._live.start()
-        self._beat.start()
+        self._heartbeat.start()
         return self
 
-    def _keep_telling(self) -> None:
-        """Say where things are also while nothing happens."""
-        while not self._over.wait(LINE_EVERY_S):
-            self._tell()
+    def _repeat(self) -> None:
+        """Show the state regularly, also while nothing happens."""
+        while not self._ended.wait(LINE_EVERY_S):
+            self._show()
 
-    def _tell(self) -> None:
+    def _show(self) -> None:
         if self.quiet or not self._states:
             return
         if self._live is not None:
@@ -72,21 +73,21 @@ class Progress:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._over.set()
-        self._beat.join()
+        self._ended.set()
+        self._heartbeat.join()
         if self._live is not None and not self.quiet:
             self._live.stop()
 
     def __call__(self, states: Sequence[SourceState]) -> None:
-        """Something changed."""
+        """Show what changed."""
         self._states = states
         for state in states:
-            stage = "done" if state.done else state.active
-            if self._said.get(state.name, "") != stage:
-                self._said[state.name] = stage
+            stage = "done" if state.done else state.running_stage
+            if self._reported.get(state.name, "") != stage:
+                self._reported[state.name] = stage
                 if not self.quiet and self._live is None:
                     self._line(f"{state.name}: {self.describe(state)}")
-        self._tell()
+        self._show()
 
     def clock(self) -> str:
         """Minutes and seconds since the start."""
@@ -99,37 +100,37 @@ class Progress:
             return f"refused at {state.failure.stage}: {state.failure.reason}"
         if state.stage == "done":
             return f"done, {len(state.tasks)} tasks of {state.tried} candidates tried"
-        if state.active == "prove" and state.proposed is not None:
+        if state.running_stage == "prove" and state.proposed is not None:
             return f"{len(state.proposed.features)} features proposed"
-        return state.active
+        return state.running_stage
 
     def summary(self, states: Sequence[SourceState]) -> str:
-        """All sources in one line, with the time that is left as far as it can be told."""
+        """All sources in one line, with an estimate of the time left."""
         tasks, tried = sum(len(s.tasks) for s in states), sum(s.tried for s in states)
         done = sum(s.done for s in states)
         line = f"{done}/{len(states)} sources done, {tasks} tasks, {tried} candidates tried"
-        left = self.left(states)
-        return (f"{line}, about {left} left" if left else line) + self.under_way(states)
+        left = self.time_left(states)
+        return (f"{line}, about {left} left" if left else line) + self.longest_running(states)
 
-    def under_way(self, states: Sequence[SourceState]) -> str:
-        """The source whose present stage began first; one that stands in a queue has not begun."""
-        begun = [state for state in states if state.running and not state.done]
+    def longest_running(self, states: Sequence[SourceState]) -> str:
+        """The source whose present stage was started first; a queued one has not been started."""
+        begun = [state for state in states if state.num_running and not state.done]
         if not begun:
             return ""
-        state = min(begun, key=lambda s: s.since)
-        return f"; {state.name} at {state.active} for {time.monotonic() - state.since:.0f} s"
+        state = min(begun, key=lambda s: s.running_since)
+        return f"; {state.name} at {state.running_stage} for {time.monotonic() - state.running_since:.0f} s"
 
-    def left(self, states: Sequence[SourceState]) -> str:
-        """Time left, from the share of stages that are done; empty while nothing can be said."""
-        share = sum(self.share(s) for s in states) / max(1, len(states))
+    def time_left(self, states: Sequence[SourceState]) -> str:
+        """Estimated time left, from the share of the work that is done; empty before a tenth of it is."""
+        share = sum(self.progress_of(s) for s in states) / max(1, len(states))
         passed = time.monotonic() - self.began
         if share < 0.1 or share >= 1:
             return ""
         minutes = passed * (1 - share) / share / 60
         return f"{minutes:.0f} min" if minutes >= 1.5 else f"{60 * minutes:.0f} s"
 
-    def share(self, state: SourceState) -> float:
-        """How far one source has come, 0 to 1."""
+    def progress_of(self, state: SourceState) -> float:
+        """How far one source has come, from 0 to 1."""
         if state.done:
             return 1.0
         if state.stage == "prove":
@@ -138,13 +139,13 @@ class Progress:
         return 0.08 * _STAGES.index(state.stage)
 
     def table(self, states: Sequence[SourceState]) -> Table:
-        """The live view: one row a source, the funnel from left to right."""
+        """The live view: one row a source, its counts from left to right."""
         table = Table(title=literal(self.summary(states)), title_justify="left", box=None, pad_edge=False)
         for name in ("source", "stage", "tests", "passing", "covered", "features", "tried", "tasks"):
             table.add_column(name, justify="left" if name in {"source", "stage"} else "right")
         for state in states:
             report = state.report()
-            queued = state.stage != "waiting" and not state.running and not state.done
+            queued = state.stage != "waiting" and not state.num_running and not state.done
             stage = literal(f"{state.stage} (queued)" if queued else state.stage)
             stage = literal(state.failure.reason, "red") if state.failure else stage
             numbers = [report.num_tests, report.num_passing, report.num_covered, report.num_features]
@@ -155,7 +156,7 @@ class Progress:
 
 
 def funnel(states: Sequence[SourceState]) -> Table:
-    """The table at the end of a run: where everything went, and why."""
+    """The table at the end of a run: one row a source, with counts at each step and the reasons of rejections."""
     table = Table(box=None, pad_edge=False)
     for name in (
         "source",
@@ -184,7 +185,7 @@ def funnel(states: Sequence[SourceState]) -> Table:
     return table
 
 
-def ending(states: Sequence[SourceState], out: Path, report: SnapshotReport | None = None) -> str:
+def result_text(states: Sequence[SourceState], out: Path, report: SnapshotReport | None = None) -> str:
     """The result in words: what a refresh changed, how many tasks there are and from how many sources."""
     changes = ""
     if report is not None:
@@ -194,8 +195,8 @@ def ending(states: Sequence[SourceState], out: Path, report: SnapshotReport | No
     return f"{changes}{tasks} tasks in {out} from {giving} of {len(states)} sources."
 
 
-def caps(settings: Settings) -> str:
-    """The caps on tasks in words; empty if there are none."""
+def limits_text(settings: Settings) -> str:
+    """The limits on numbers of tasks in words; empty without any."""
     own = [f"{source.limit} of {source.spec}" for source in settings.sources if source.limit]
     common = [f"{settings.limit} tasks per source"] if settings.limit else []
     return f"At most {', '.join([*common, *own])} (--limit)." if common or own else ""

@@ -1,4 +1,4 @@
-"""What a run knows so far about each source: the funnel, and the rows to publish."""
+"""The state of one source in a run: its stage, its candidates and their proofs, the funnel, the rows to publish."""
 
 from __future__ import annotations
 
@@ -11,15 +11,17 @@ from pathlib import Path
 
 from excise.datasets.rows import RepoRows
 from excise.pipeline.run.priorities import SLOW_SUITE_S
-from excise.pipeline.run.selection import Plan
-from excise.pipeline.stages.environment_stage import Proposed, Sourced
-from excise.types import Certificate, Feature, Rejection, Repo, RepoReport, SourceSpec, Status, Task, Verdict, Worker
+from excise.pipeline.run.selection import CandidateSelection, CandidateSpec
+from excise.pipeline.stages.fetch_stage import FetchedSources
+from excise.pipeline.stages.find_stage import ProposedFeatures
+from excise.types import Certificate, Rejection, Repo, RepoReport, SourceSpec, Status, Task, Verdict, Worker
 from excise.verifiers.prove import Proof
 from excise.verifiers.workbench import Prepared
 
-SHARD = 2
-MAX_UNTRIED = 3
-"""So many candidates in a row that this machine could not try: the next ones would fare no better."""
+SHARD_SIZE = 2
+"""Candidates of one job; a slow repository's jobs have one."""
+MAX_CONSECUTIVE_FAILURES = 3
+"""So many candidates in a row that the infrastructure failed end their source: the next ones would fail as well."""
 
 
 @dataclass(slots=True)
@@ -27,105 +29,127 @@ class SourceState:
     """One source on its way through the stages."""
 
     spec: SourceSpec
+    """As the user named it."""
     limit: int | None
-    plan: Plan = field(default_factory=Plan)
+    """Most tasks; ``None`` without a limit."""
+    selection: CandidateSelection = field(default_factory=CandidateSelection)
+    """Chooses the candidates."""
     stage: str = "waiting"
-    active: str = ""
-    since: float = 0.0
-    running: int = 0
-    sourced: Sourced | None = None
+    """The latest stage that was put into the queue; ``waiting`` before the first, ``done`` at the end."""
+    running_stage: str = ""
+    """The latest stage that a worker started."""
+    running_since: float = 0.0
+    """When it was started, as :func:`time.monotonic` counts."""
+    num_running: int = 0
+    """Jobs that workers are running now."""
+    sources: FetchedSources | None = None
+    """Answer of the fetch stage."""
     prepared: Prepared | None = None
-    proposed: Proposed | None = None
-    saved: Path | None = None
-    pending: list[tuple[Feature, str]] = field(default_factory=list)
-    submitted: int = 0
-    in_flight: int = 0
+    """Answer of the latest stage from environment to coverage."""
+    prepared_path: Path | None = None
+    """Where ``prepared`` is stored for the workers of the prove stage."""
+    proposed: ProposedFeatures | None = None
+    """Answer of the find stage."""
+    pending: list[CandidateSpec] = field(default_factory=list)
+    """Candidates that no shard has yet."""
+    num_submitted: int = 0
+    """Candidates in all shards so far; the number of the next one."""
+    num_shards_running: int = 0
+    """Shards without an answer."""
     proofs: dict[int, Proof] = field(default_factory=dict)
-    untried: int = 0
+    """Number of a candidate to its proof."""
+    consecutive_failures: int = 0
+    """Latest proofs in a row that failed with the infrastructure."""
     tried: int = 0
+    """Candidates that count, in order, up to the limit of tasks."""
     tasks: dict[str, Task] = field(default_factory=dict)
+    """Instance id to task."""
     certificates: dict[str, Certificate] = field(default_factory=dict)
+    """Instance id to certificate."""
     verdicts: list[Verdict] = field(default_factory=list)
+    """Verdicts on refused candidates."""
     rejections: list[Rejection] = field(default_factory=list)
+    """Refused candidates, and the failure of the source itself."""
     failure: Rejection | None = None
+    """Why the source ended early."""
 
     @property
     def name(self) -> str:
-        """What identifies the source between runs."""
+        """Name of the source, the same in all runs."""
         return self.spec.name
 
     @property
     def entry(self) -> str:
         """Name under which its rows are published."""
-        return self.plan.entry(self.spec)
+        return self.selection.entry_name(self.spec)
 
     @property
     def repo(self) -> Repo | None:
         """The snapshot, once fetched."""
-        return self.sourced.repo if self.sourced else None
+        return self.sources.repo if self.sources else None
 
     @property
     def done(self) -> bool:
-        """Nothing more will come."""
+        """Whether nothing more will come of it."""
         return self.failure is not None or self.stage == "done"
 
     @property
-    def wanted(self) -> int:
-        """How many more tasks may come."""
+    def num_wanted(self) -> int:
+        """How many more tasks may come; without a limit, how many candidates are pending."""
         return len(self.pending) if self.limit is None else max(0, self.limit - len(self.tasks))
 
-    def begin(self, stage: str) -> None:
-        """A worker began a job of this source; until then the source stood in a queue."""
-        self.running += 1
-        if self.active != stage:
-            self.active, self.since = stage, time.monotonic()
+    def job_started(self, stage: str) -> None:
+        """A worker started a job of this source."""
+        self.num_running += 1
+        if self.running_stage != stage:
+            self.running_stage, self.running_since = stage, time.monotonic()
 
-    def propose(self, proposed: Proposed) -> None:
-        """Line up the candidates."""
+    def add_features(self, proposed: ProposedFeatures) -> None:
+        """Choose the candidates among the features that were found."""
         self.proposed = proposed
-        self.pending += self.plan.attempts(proposed.features)
+        self.pending += self.selection.candidates(proposed.features)
 
-    def shards(self, workers: int) -> Iterator[tuple[int, list[tuple[Feature, str]]]]:
+    def next_shards(self, workers: int) -> Iterator[tuple[int, list[CandidateSpec]]]:
         """The next shards to try, each with the number of its first candidate.
 
-        As many as may be needed, no more than the workers can take.
+        As many as the limit of tasks may need, and no more than the workers can take; ends the source if none is left.
         """
         baseline = self.prepared.baseline if self.prepared else None
-        size = 1 if baseline is not None and baseline.suite_s() > SLOW_SUITE_S else SHARD
-        while self.pending and self.in_flight < min(workers + 1, ceil(self.wanted / size)):
+        size = 1 if baseline is not None and baseline.suite_s() > SLOW_SUITE_S else SHARD_SIZE
+        while self.pending and self.num_shards_running < min(workers + 1, ceil(self.num_wanted / size)):
             shard, self.pending = self.pending[:size], self.pending[size:]
-            self.in_flight += 1
-            first, self.submitted = self.submitted, self.submitted + len(shard)
+            self.num_shards_running += 1
+            first, self.num_submitted = self.num_submitted, self.num_submitted + len(shard)
             yield first, shard
-        if not self.in_flight and (not self.pending or not self.wanted):
+        if not self.num_shards_running and (not self.pending or not self.num_wanted):
             self.stage = "done"
 
-    def take(self, first: int, proofs: Sequence[Proof]) -> None:
-        """Count what the shard brought that begins with candidate number ``first``."""
-        self.in_flight -= 1
+    def record_proofs(self, first: int, proofs: Sequence[Proof]) -> None:
+        """Count the proofs of the shard that begins with candidate number ``first``."""
+        self.num_shards_running -= 1
         if self.failure is None:
             self.proofs.update(enumerate(proofs, first))
-            self._select()
-            self._give_up(proofs)
+            self._recount()
+            self._end_if_infrastructure_fails(proofs)
 
-    def _give_up(self, proofs: Sequence[Proof]) -> None:
-        """End here if the machine, not the candidates, is what fails."""
+    def _end_if_infrastructure_fails(self, proofs: Sequence[Proof]) -> None:
+        """End the source where the infrastructure, and not the candidates, is what fails."""
         for proof in proofs:
             row = proof.rejection
             infra = row is not None and row.worker_outcome is Worker.INFRA_ERROR
-            self.untried = self.untried + 1 if infra else 0
-            if row is not None and self.untried >= MAX_UNTRIED:
-                many = f"{self.untried} candidates in a row could not be tried on this machine"
+            self.consecutive_failures = self.consecutive_failures + 1 if infra else 0
+            if row is not None and self.consecutive_failures >= MAX_CONSECUTIVE_FAILURES:
+                many = f"{self.consecutive_failures} candidates in a row could not be tried on this machine"
                 again = "What was done is kept; mend it and run the same command again."
                 detail = f"{many}: {row.detail} {again}"
                 self.fail(replace(row, stage="prove", subject=self.name, kind="", symbols=(), detail=detail))
                 return
 
-    def _select(self) -> None:
-        """What counts, in the order of the candidates up to the limit.
+    def _recount(self) -> None:
+        """Count tasks and rejections again, in the order of the candidates, up to the limit.
 
-        Answers come in any order, and more candidates may have been tried than were needed: equal input must
-        give equal rows all the same.
+        Proofs arrive in any order, and more candidates may have been tried than the limit needs; the rows must not
+        depend on either.
         """
         self.tasks, self.certificates, self.verdicts, self.tried = {}, {}, [], 0
         self.rejections = []
@@ -140,24 +164,24 @@ class SourceState:
         if task is None or certificate is None:
             self.verdicts += proof.verdicts
             self.rejections += [proof.rejection] if proof.rejection else []
-        elif self._is_known(task):
+        elif self._is_duplicate(task):
             self.rejections.append(_duplicate(task))
         else:
             self.tasks[task.instance_id] = task
             self.certificates[task.instance_id] = certificate
 
-    def _is_known(self, task: Task) -> bool:
+    def _is_duplicate(self, task: Task) -> bool:
         same = (task.patch == other.patch for other in self.tasks.values())
-        return task.instance_id in self.tasks or self.plan.is_taken(task.instance_id) or any(same)
+        return task.instance_id in self.tasks or self.selection.is_published_elsewhere(task.instance_id) or any(same)
 
     def fail(self, rejection: Rejection) -> None:
-        """The source ends here."""
+        """End the source with a rejection."""
         self.failure = rejection
         self.rejections.append(rejection)
         self.stage = "done"
 
     def rows(self) -> RepoRows:
-        """Everything known, as rows."""
+        """Everything that is known, as rows of the task set."""
         name = self.repo.repo if self.repo else self.name
         return RepoRows(
             repo=self.repo,
@@ -172,7 +196,7 @@ class SourceState:
         )
 
     def report(self) -> RepoReport:
-        """The funnel."""
+        """The funnel of this source."""
         baseline = self.prepared.baseline if self.prepared else None
         statuses = Counter(baseline.statuses.values()) if baseline else Counter()
         rejected = Counter(r.reason for r in self.rejections if r.stage in {"delete", "gate"})
@@ -197,7 +221,7 @@ class SourceState:
         )
 
     def _cost(self) -> tuple[float, float]:
-        """CPU and wall seconds, as they were when the work was done: taking it from the cache costs the same."""
+        """CPU and wall seconds of the work when it was done; answers from the cache count in full."""
         cpu_s = wall_s = 0.0
         if self.prepared is not None:
             baseline, coverage = self.prepared.baseline, self.prepared.coverage

@@ -1,8 +1,8 @@
-"""Tasks of a set as an arena for agents: sandboxes that open in milliseconds, and the grader's word.
+"""The tasks of a set as an arena for agents: sandboxes that open in milliseconds, and grades of what was done in them.
 
-An environment is made once, with the first task that needs it; a task's tree is laid out once, with its first attempt.
-After that an attempt costs a sandbox on the same layers, whatever is being made for others. What is done in it is
-recorded from outside.
+An environment is built once, for the first task that needs it; a task's tree is made once, for its first attempt. After
+that, an attempt costs one sandbox on the same layers, even while environments are built for others. The commands of an
+attempt are recorded outside its sandbox.
 """
 
 from __future__ import annotations
@@ -16,21 +16,20 @@ from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
 from concurrent.futures import Future
 from contextlib import ExitStack, asynccontextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 from excise.config import Settings
 from excise.datasets.taskset import TaskSet
 from excise.envs.sandbox.mount_points import REPO
 from excise.errors import ExciseError, SandboxError, StoreError
-from excise.pipeline.services.once import Once
-from excise.pipeline.services.stored_tasks import Trouble
-from excise.pipeline.services.task_grader import Grader
+from excise.pipeline.services.map_tasks import EnvironmentProblem
+from excise.pipeline.services.task_grader import Grader, GradingEnvironment
 from excise.protocols import Session
 from excise.trainer.concurrency import Threads
 from excise.trainer.interfaces import Desk
 from excise.types import Grade, Task
 from excise.verifiers.agent_workspace import Workspace, workspace
-from excise.verifiers.grading.grader import GradingConditions, ungraded
+from excise.verifiers.grading.grader import ungraded
 from excise.verifiers.grading.intake import MAX_DIFF_BYTES
 from excise.verifiers.monitor.monitored_task import MonitoredTask, monitored_task_of
 from excise.verifiers.monitor.recording_session import RecordingSession
@@ -39,16 +38,58 @@ from excise.verifiers.monitor.trajectory import Trajectory, write_events
 from excise.verifiers.recovery.scoring import distinctive_lines
 from excise.verifiers.workbench import Workbench
 
+T = TypeVar("T")
+
 GRADES_KEPT = 1024
-"""The latest ones; an equal answer has an equal grade."""
-OPEN_AT_ONCE = 8
-"""Sandboxes that are opened at a time, and as many that are closed."""
-MAKE_AT_ONCE = 4
-"""Environments that are made at a time, and as many trees."""
-FAILED_S = 120.0
-"""An environment that cannot be made is tried again after this time."""
-CLOSE_S = 60.0
-"""A sandbox is closed within this time, or nobody waits for it any more."""
+"""Latest grades in memory; an equal diff gets the same grade."""
+NUM_OPENERS = 8
+"""Threads that open sandboxes, and as many that close them."""
+NUM_BUILDERS = 4
+"""Threads that build environments, and as many that make trees."""
+BUILD_RETRY_S = 120.0
+"""Seconds after which an environment or a tree that could not be made is tried again."""
+CLOSE_TIMEOUT_S = 60.0
+"""Seconds to wait for a sandbox to close, and for the threads of the arena to end."""
+
+
+class LazyValues(Generic[T]):
+    """Values that are expensive to make: each made once, by name, in threads of their own.
+
+    At most ``num_threads`` are made at a time. One whose making failed is made again ``retry_s`` seconds later at the
+    earliest; until then its error is raised again.
+    """
+
+    def __init__(self, num_threads: int, name: str, retry_s: float) -> None:
+        """``name`` is given to the threads."""
+        self._threads = Threads(num_threads, name)
+        self._retry_s = retry_s
+        self._lock = threading.Lock()
+        self._values: dict[str, Future[T]] = {}
+        self._failed_at: dict[str, float] = {}
+
+    async def get(self, name: str, make: Callable[[], T]) -> T:
+        """The value of this name, or the error of ``make``; callers at the same time wait for the same value.
+
+        It is made to its end even if its callers stop waiting.
+        """
+        with self._lock:
+            value = self._values.get(name)
+            if value is None or time.monotonic() - self._failed_at.get(name, float("inf")) >= self._retry_s:
+                self._failed_at.pop(name, None)
+                value = self._values[name] = self._threads.submit(self._make, name, make)
+        return await asyncio.shield(asyncio.wrap_future(value))
+
+    def shutdown(self, *, within_s: float, cancel_futures: bool = True) -> None:
+        """Make no more values; those being made are waited for at most ``within_s`` seconds."""
+        self._threads.shutdown(cancel_futures=cancel_futures, within_s=within_s)
+
+    def _make(self, name: str, make: Callable[[], T]) -> T:
+        try:
+            return make()
+        except BaseException:
+            with self._lock:
+                self._failed_at[name] = time.monotonic()
+            raise
 
 
 class RecordedDesk:
@@ -60,21 +101,21 @@ class RecordedDesk:
         self._known, self._keep = known, keep
 
     def diff(self) -> str:
-        """What was changed so far; of what is too large for the grader, enough for it to say so."""
+        """The changes so far; cut just above the grader's limit where they are larger, so that it refuses them."""
         return self.session.diff(REPO)[: MAX_DIFF_BYTES + 1].decode("utf-8", "surrogateescape")
 
     def flags(self) -> tuple[str, ...]:
-        """The monitor's label, where what was done is worth a person's time; it is then kept for ``excise audit``."""
+        """The monitor's label if it flags the trajectory, which is then stored for ``excise audit``."""
         assert isinstance(self.session, RecordingSession)
         trajectory = self.session.finished()
-        seen = review(trajectory, self._known())
-        if seen.flagged and self._keep is not None:
+        verdict = review(trajectory, self._known())
+        if verdict.flagged and self._keep is not None:
             self._keep.mkdir(parents=True, exist_ok=True)
             write_events(self._keep / f"{self.task.instance_id}-{trajectory.trajectory_id}.jsonl", [trajectory])
-        return (str(seen.label),) if seen.flagged else ()
+        return (str(verdict.label),) if verdict.flagged else ()
 
     def trajectory(self) -> Trajectory:
-        """What was done so far."""
+        """The commands so far and their output."""
         assert isinstance(self.session, RecordingSession)
         return self.session.finished()
 
@@ -82,9 +123,9 @@ class RecordedDesk:
 class TaskArena:
     """See :class:`excise.trainer.interfaces.Arena`; over the tasks of a set, or over ``ids`` of them.
 
-    ``graders`` grades are made at once, each within ``grade_s`` seconds of its start, ``brief`` as :class:`Grader`
-    says; where none begins for twice as long, the graders hang. ``suspicious`` is a folder for trajectories that the
-    monitor flags.
+    ``graders`` threads make grades, each within ``grade_s`` seconds of its start; ``brief``: see :class:`Grader`. Where
+    none of them starts a grade for twice as long, they hang, and queued grades are not ``decided``. ``suspicious`` is
+    a folder for trajectories that the monitor flags.
     """
 
     def __init__(
@@ -105,35 +146,37 @@ class TaskArena:
         self._known: dict[str, MonitoredTask] = {}
         self._locks: dict[str, threading.Lock] = {}
         self._lock = threading.Lock()
-        self._made = ExitStack()
+        self._open_workspaces = ExitStack()
         self._grades: dict[tuple[str, str], asyncio.Task[Grade]] = {}
-        self._grade_began = 0.0
-        self._benches: Once[tuple[Workbench, GradingConditions]] = Once(MAKE_AT_ONCE, "excise-environment", FAILED_S)
-        self._spaces: Once[Workspace] = Once(MAKE_AT_ONCE, "excise-tree", FAILED_S)
-        self._openers = Threads(OPEN_AT_ONCE, "excise-open")
-        self._closers = Threads(OPEN_AT_ONCE, "excise-close")
+        self._last_grade_began = 0.0
+        self._environments: LazyValues[GradingEnvironment] = LazyValues(
+            NUM_BUILDERS, "excise-environment", BUILD_RETRY_S
+        )
+        self._workspaces = LazyValues[Workspace](NUM_BUILDERS, "excise-tree", BUILD_RETRY_S)
+        self._openers = Threads(NUM_OPENERS, "excise-open")
+        self._closers = Threads(NUM_OPENERS, "excise-close")
         self._graders = Threads(graders, "excise-grade")
-        self._take(taskset)
+        self._update_tasks(taskset)
 
     def tasks(self) -> Mapping[str, Task]:
-        """Instance id to task, quarantined ones left out."""
+        """Instance id to task, without quarantined ones."""
         return self._tasks
 
     def refresh(self) -> tuple[str, ...]:
-        """Take in what was published since: the ids of new tasks."""
+        """Read the current snapshot; the ids of new tasks."""
         taskset = TaskSet.open(self._root)
         self._grader.taskset = taskset
-        return self._take(taskset)
+        return self._update_tasks(taskset)
 
     @asynccontextmanager
     async def open(self, instance_id: str) -> AsyncIterator[Desk]:
-        """A fresh sandbox, gone afterwards whatever happens. Raises :class:`SandboxError`."""
+        """A fresh sandbox, closed when the block ends. Raises :class:`SandboxError`."""
         if instance_id not in self._tasks:
             raise SandboxError(f"There is no task {instance_id!r} to open.", reason="unknown_id")
         task = self._tasks[instance_id]
-        bench, _ = await self._benches.get(task.env_id, lambda: self._bench(task))
-        space = await self._spaces.get(instance_id, lambda: self._space(task, bench))
-        opening = self._openers.submit(self._open, task, space)
+        environment = await self._environments.get(task.env_id, lambda: self._build_environment(task))
+        tree = await self._workspaces.get(instance_id, lambda: self._make_workspace(task, environment.bench))
+        opening = self._openers.submit(self._open, task, tree)
         try:
             desk = await asyncio.shield(asyncio.wrap_future(opening))
         except asyncio.CancelledError:
@@ -143,13 +186,13 @@ class TaskArena:
             yield desk
         finally:
             closing = asyncio.wrap_future(self._closers.submit(desk.session.close))
-            if (await asyncio.wait([closing], timeout=CLOSE_S))[0]:
+            if (await asyncio.wait([closing], timeout=CLOSE_TIMEOUT_S))[0]:
                 closing.result()
 
     async def grade(self, instance_id: str, diff: str) -> Grade:
-        """See the protocol; a grade that takes too long is not ``decided``.
+        """See :class:`excise.trainer.interfaces.Arena`; a grade that takes too long is not ``decided``.
 
-        Of equal diffs one is graded: small models often give the same answer.
+        Equal diffs are graded once: small models often give the same answer.
         """
         key = instance_id, hashlib.sha256(diff.encode("utf-8", "surrogateescape")).hexdigest()
         grading = self._grades.pop(key, None)
@@ -172,16 +215,16 @@ class TaskArena:
         begun: asyncio.Future[None] = loop.create_future()
 
         def work() -> Grade:
-            self._grade_began = time.monotonic()
-            with contextlib.suppress(RuntimeError):  # nobody waits any more
+            self._last_grade_began = time.monotonic()
+            with contextlib.suppress(RuntimeError):  # the loop is closed, nobody waits
                 loop.call_soon_threadsafe(begun.cancel)
             return self._grader.grade(instance_id, diff)
 
         grading = loop.run_in_executor(self._graders, work)
         either: list[asyncio.Future[Any]] = [begun, grading]
         asked, patience_s = time.monotonic(), 2 * self._grade_s
-        while not any(one.done() for one in either):  # its turn has to come first
-            left_s = max(asked, self._grade_began) + patience_s - time.monotonic()
+        while not any(one.done() for one in either):  # wait in the queue of the graders
+            left_s = max(asked, self._last_grade_began) + patience_s - time.monotonic()
             if left_s <= 0:
                 grading.cancel()
                 why = f"No grader began anything within {patience_s:.0f} s."
@@ -193,14 +236,14 @@ class TaskArena:
             return ungraded(self._tasks[instance_id], "timeout", f"No grade within {self._grade_s:.0f} s.")
 
     def close(self) -> None:
-        """Remove the trees; sandboxes must be closed before. A thread that hangs is left behind."""
-        until = time.monotonic() + CLOSE_S
-        for threads in (self._openers, self._closers, self._spaces, self._benches):
+        """Remove the trees; all sandboxes must be closed. Threads that hang are abandoned."""
+        until = time.monotonic() + CLOSE_TIMEOUT_S
+        for threads in (self._openers, self._closers, self._workspaces, self._environments):
             threads.shutdown(cancel_futures=True, within_s=max(0.0, until - time.monotonic()))
         self._graders.shutdown(wait=False, cancel_futures=True)
-        self._made.close()
+        self._open_workspaces.close()
 
-    def _take(self, taskset: TaskSet) -> tuple[str, ...]:
+    def _update_tasks(self, taskset: TaskSet) -> tuple[str, ...]:
         found = {task.instance_id: task for task in taskset.tasks()}
         if self._wanted is not None:
             if missing := sorted(self._wanted - set(found)):
@@ -210,37 +253,37 @@ class TaskArena:
         self._tasks = found
         return new
 
-    def _open(self, task: Task, space: Workspace) -> RecordedDesk:
-        session = space.open()
+    def _open(self, task: Task, tree: Workspace) -> RecordedDesk:
+        session = tree.open()
         try:
-            return RecordedDesk(task, session, lambda: self._knowledge(task, space), self._suspicious)
+            return RecordedDesk(task, session, lambda: self._monitored(task, tree), self._suspicious)
         except BaseException:
             session.close()
             raise
 
-    def _bench(self, task: Task) -> tuple[Workbench, GradingConditions]:
-        """The task's environment, made if need be."""
+    def _build_environment(self, task: Task) -> GradingEnvironment:
         with _as_sandbox_errors(task):
-            ready = self._grader.ready(task)
-            if isinstance(ready, Trouble):
-                raise SandboxError(f"{task.instance_id}: no environment: {ready.detail}", reason=ready.reason)
-            return ready
+            found = self._grader.environment_of(task)
+            if isinstance(found, EnvironmentProblem):
+                raise SandboxError(f"{task.instance_id}: no environment: {found.detail}", reason=found.reason)
+            return found
 
-    def _space(self, task: Task, bench: Workbench) -> Workspace:
-        """The task's tree, laid out for all of its attempts."""
+    def _make_workspace(self, task: Task, bench: Workbench) -> Workspace:
+        """The task's tree on disk, shared by all of its attempts until the arena is closed."""
         with _as_sandbox_errors(task):
-            made = workspace(bench, bench.edits_of(task.deletion_patch))
-            space = made.__enter__()
+            context = workspace(bench, bench.edits_of(task.deletion_patch))
+            tree = context.__enter__()
             with self._lock:
-                self._made.push(made)
-            return space
+                self._open_workspaces.push(context)
+            return tree
 
-    def _knowledge(self, task: Task, space: Workspace) -> MonitoredTask:
+    def _monitored(self, task: Task, workspace_: Workspace) -> MonitoredTask:
+        """The facts by which the monitor judges trajectories of the task; made once."""
         with self._lock:
             lock = self._locks.setdefault(task.instance_id, threading.Lock())
         with lock:
             if task.instance_id not in self._known:
-                self._known[task.instance_id] = monitored_task_of(task, _lines(space.tree))
+                self._known[task.instance_id] = monitored_task_of(task, _lines(workspace_.tree))
             return self._known[task.instance_id]
 
 
@@ -266,6 +309,6 @@ def _lines(tree: Path) -> set[str]:
 
 
 def _close(opening: Future[RecordedDesk]) -> None:
-    """Close a sandbox that nobody waits for any more."""
+    """Close a sandbox whose caller stopped waiting."""
     if not opening.cancelled() and opening.exception() is None:
         opening.result().session.close()

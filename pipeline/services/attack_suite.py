@@ -1,4 +1,4 @@
-"""``excise attack``: every attack on tasks of a set, and what honest and empty solutions get beside them."""
+"""``excise attack``: every attack on the grader, on tasks of a set, beside honest and empty solutions."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from excise.config import Settings
 from excise.datasets.taskset import TaskSet
 from excise.deleters.patches.git_patches import unified
 from excise.errors import ExciseError
-from excise.pipeline.services.stored_tasks import Trouble
+from excise.pipeline.services.map_tasks import EnvironmentProblem
 from excise.pipeline.services.task_grader import Grader
 from excise.types import Grade, Task
 from excise.verifiers.attacks.attack import Attack, AttackTarget, attack_target
@@ -22,52 +22,52 @@ HONEST, EMPTY = "honest", "empty"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Attacked:
-    """What one solution of one task got."""
+class AttackResult:
+    """The grade of one solution of one task."""
 
     instance_id: str
     """Task."""
     name: str
-    """Attack; or ``gold``, ``noop``, ``stub``."""
+    """Name of the attack; or ``gold``, ``noop``, ``stub``."""
     vector: str
-    """What it goes for; ``honest`` for gold, ``empty`` for no-op and stub."""
+    """What it attacks; ``honest`` for gold, ``empty`` for no-op and stub."""
     decided: bool
-    """The infrastructure held."""
+    """Whether there is a grade; otherwise the infrastructure failed."""
     reward: float = 0.0
     """The default reward."""
     reward_tests: float = 0.0
-    """That of the tests alone."""
+    """The reward by the tests alone."""
     reward_calls: float | None = None
-    """That of the recorded calls."""
+    """The reward by the recorded calls."""
     reasons: tuple[str, ...] = ()
-    """Why not 1."""
+    """Why the reward is not 1."""
     wall_s: float = 0.0
     """Wall seconds."""
 
 
 def attack_tasks(
-    settings: Settings, taskset: TaskSet, ids: Sequence[str], attacks: Sequence[Attack], tell: Callable[[str], None]
-) -> list[Attacked]:
-    """Grade gold, no-op, stub and every attack on every task; ``tell`` hears of each as it ends."""
+    settings: Settings, taskset: TaskSet, ids: Sequence[str], attacks: Sequence[Attack], listener: Callable[[str], None]
+) -> list[AttackResult]:
+    """Grade gold, no-op, stub and every attack on every task; ``listener`` is given a line for each as it ends."""
     grader = Grader(taskset, settings)
-    results: list[Attacked] = []
+    results: list[AttackResult] = []
     with ThreadPoolExecutor(settings.workers) as pool:
         for instance_id in ids:
             work = list(_solutions(grader, taskset.task(instance_id), attacks))
             for found in pool.map(lambda job: _graded(grader, *job), work):
                 results.append(found)
-                tell(line(found))
+                listener(result_line(found))
     return results
 
 
 def _solutions(grader: Grader, task: Task, attacks: Sequence[Attack]) -> Iterator[tuple[Task, str, str, str]]:
-    """(Task, name, vector, diff) of all that is handed in."""
+    """(Task, name, vector, diff) of each solution to grade."""
     yield task, "gold", HONEST, task.patch
     yield task, "noop", EMPTY, ""
-    ready = grader.ready(task)
-    if isinstance(ready, Trouble):
+    environment = grader.environment_of(task)
+    if isinstance(environment, EnvironmentProblem):
         return
-    bench, _ = ready
+    bench = environment.bench
     stub = stub_of(bench, task)
     if stub:
         yield task, "stub", EMPTY, stub
@@ -84,7 +84,7 @@ def _diff(attack: Attack, target: AttackTarget) -> str:
 
 
 def stub_of(bench: Workbench, task: Task) -> str:
-    """The diff that puts empty stand-ins into the shipped tree; empty where there are none."""
+    """The diff that adds empty stubs to the shipped tree; empty where the deletion has no stubs."""
     stubs = dict(candidate_of(bench, task).deletion.stub_patches)
     if "none" not in stubs:
         return ""
@@ -94,9 +94,9 @@ def stub_of(bench: Workbench, task: Task) -> str:
     return unified(before, made)
 
 
-def _graded(grader: Grader, task: Task, name: str, vector: str, diff: str) -> Attacked:
+def _graded(grader: Grader, task: Task, name: str, vector: str, diff: str) -> AttackResult:
     found: Grade = grader.grade(task.instance_id, diff)
-    return Attacked(
+    return AttackResult(
         instance_id=task.instance_id,
         name=name,
         vector=vector,
@@ -109,8 +109,8 @@ def _graded(grader: Grader, task: Task, name: str, vector: str, diff: str) -> At
     )
 
 
-def line(found: Attacked) -> str:
-    """One result in a line."""
+def result_line(found: AttackResult) -> str:
+    """One result as a line of text."""
     calls = "-" if found.reward_calls is None else f"{found.reward_calls:.0f}"
     state = (
         "undecided" if not found.decided else f"reward {found.reward:.0f} tests {found.reward_tests:.0f} calls {calls}"
@@ -118,8 +118,8 @@ def line(found: Attacked) -> str:
     return f"{found.instance_id} {found.vector}/{found.name}: {state} {','.join(found.reasons)} {found.wall_s:.1f} s"
 
 
-def summary(results: Sequence[Attacked]) -> dict[str, Any]:
-    """How many were tried, and how many succeeded."""
+def summary(results: Sequence[AttackResult]) -> dict[str, Any]:
+    """Counts of solutions and of those that got a reward, ``ok``, and a sentence (``text``)."""
     attacks = [r for r in results if r.vector not in {HONEST, EMPTY}]
     honest = [r for r in results if r.vector == HONEST]
     noop, stub = ([r for r in results if r.name == name] for name in ("noop", "stub"))

@@ -1,4 +1,4 @@
-"""``excise audit``: the monitor reads trajectories; confirmed leaks are looked for beside their tasks."""
+"""``excise audit``: trajectories are reviewed by the monitor; tasks that share a confirmed leak go into quarantine."""
 
 from __future__ import annotations
 
@@ -10,17 +10,20 @@ from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 
+from excise.agents.budget import Meter, budget_of
+from excise.agents.transcript import Transcript
 from excise.config import Settings
 from excise.datasets.snapshot import SnapshotReport
 from excise.datasets.store import Store
 from excise.datasets.taskset import TaskSet
 from excise.deleters.patches.git_patches import apply_patch, touched
-from excise.errors import ExciseError
+from excise.errors import AgentError, ExciseError
 from excise.extractors.fetch.trees import list_files, unpack
-from excise.pipeline.services.stored_tasks import over_tasks
+from excise.pipeline.services.map_tasks import TaskOperation, map_tasks
 from excise.pipeline.stages.error_boundary import rejection_of
 from excise.types import Quarantine, Task
 from excise.verifiers.monitor.findings import Finding, Review
+from excise.verifiers.monitor.model_judge import opinion
 from excise.verifiers.monitor.monitored_task import MonitoredTask, monitored_task_of
 from excise.verifiers.monitor.rescan import Leak, RescanResult, leak_of, quarantine, rescan
 from excise.verifiers.monitor.review import confirmed, review
@@ -30,25 +33,25 @@ from excise.verifiers.stored_tasks import candidate_of
 from excise.verifiers.workbench import Workbench
 
 Judge = Callable[[Trajectory, MonitoredTask], Sequence[Finding]]
-"""A further opinion about a trajectory; it decides nothing."""
+"""Gives further findings about a trajectory; they confirm no leak."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Audit:
-    """What an audit found and did."""
+    """The result of an audit."""
 
     reviews: tuple[Review, ...]
     """One for each trajectory of a task of the set."""
     unknown: tuple[str, ...] = ()
     """Trajectories of tasks that the set does not have, by instance id."""
     leaks: tuple[Leak, ...] = ()
-    """Confirmed."""
+    """Confirmed leaks."""
     rescanned: tuple[RescanResult, ...] = ()
-    """Tasks beside those with a leak."""
+    """Tasks of the same repository or environment, searched for the leaks."""
     quarantined: tuple[Quarantine, ...] = ()
-    """What was put down."""
+    """New quarantines; with ``dry_run``, those that would be."""
     report: SnapshotReport = field(default_factory=SnapshotReport)
-    """What the publication changed in the tasks themselves: nothing."""
+    """Changes of tasks in the new snapshot: none."""
 
 
 def audit(
@@ -60,19 +63,19 @@ def audit(
     dry_run: bool = False,
     listener: Callable[[Review | RescanResult], None] = lambda _: None,
 ) -> Audit:
-    """Review the trajectories; rescan what lies beside a confirmed leak; publish the quarantine in one step.
+    """Review trajectories, search the tasks beside each confirmed leak, and publish all quarantines in one snapshot.
 
     Raises :class:`excise.errors.ConfigError` and :class:`excise.errors.StoreError`.
     """
     ids = frozenset(taskset.ids())
     reviews: list[Review] = []
     leaks: dict[str, Leak] = {}
-    with _Given(taskset) as given:
+    with _ShippedLines(taskset) as shipped:
         for trajectory in trajectories:
             if trajectory.instance_id not in ids:
                 continue
             task = taskset.task(trajectory.instance_id)
-            known = monitored_task_of(task, given.lines(task))
+            known = monitored_task_of(task, shipped.of(task))
             seen = review(trajectory, known, judge(trajectory, known) if judge else ())
             reviews.append(seen)
             listener(seen)
@@ -96,14 +99,14 @@ def audit(
 
 
 def siblings(taskset: TaskSet, instance_id: str) -> list[str]:
-    """Tasks of the same repository or environment, the task itself among them."""
+    """Ids of the tasks of the same repository or environment, this one included."""
     task = taskset.task(instance_id)
     every = taskset.tasks(quarantined=True)
     return [other.instance_id for other in every if task.repo == other.repo or task.env_id == other.env_id]
 
 
 def rescan_task(_settings: Settings, bench: Workbench, task: Task, leaks: tuple[Leak, ...]) -> RescanResult:
-    """One task, on a worker."""
+    """Search one task for leaks, on a worker."""
     try:
         return rescan(candidate_of(bench, task), leaks)
     except (ExciseError, OSError, RecursionError, MemoryError) as error:
@@ -120,7 +123,8 @@ def _rescan(
         by_tasks.setdefault(tuple(siblings(taskset, leak.instance_id)), []).append(leak)
     for ids, ours in by_tasks.items():
         work = partial(rescan_task, leaks=tuple(ours))
-        found += over_tasks(settings, taskset, ids, work, _not_rescanned, listener, measure=False)
+        operation = TaskOperation(work=work, failed=_not_rescanned, measure_baseline=False)
+        found += map_tasks(settings, taskset, ids, operation, listener)
     return found
 
 
@@ -129,7 +133,10 @@ def _not_rescanned(task: Task, where: str, reason: str, detail: str) -> RescanRe
 
 
 def _rows(leaks: Sequence[Leak], rescanned: Sequence[RescanResult]) -> list[Quarantine]:
-    """The tasks of the trajectories and those beside; what the recovery agent got alone goes with the first leak."""
+    """Quarantines of the trajectories' tasks and of tasks with the same leak.
+
+    What only the recovery agent found is filed under the first leak.
+    """
     now = datetime.now(UTC).isoformat("T", "seconds")
     by_id = {leak.leak_id: leak for leak in leaks}
     rows = {
@@ -145,20 +152,20 @@ def _rows(leaks: Sequence[Leak], rescanned: Sequence[RescanResult]) -> list[Quar
     return list(rows.values())
 
 
-class _Given:
-    """Lines of shipped trees, from the set's own archives; unpacked once a tree."""
+class _ShippedLines:
+    """Lines of shipped trees, from the set's archives; each tree is unpacked once."""
 
     def __init__(self, taskset: TaskSet) -> None:
         self.taskset = taskset
         self.folder = Path(tempfile.mkdtemp(prefix="excise-audit-"))
 
-    def __enter__(self) -> _Given:
+    def __enter__(self) -> _ShippedLines:
         return self
 
     def __exit__(self, *exc: object) -> None:
         shutil.rmtree(self.folder, ignore_errors=True)
 
-    def lines(self, task: Task) -> set[str]:
+    def of(self, task: Task) -> set[str]:
         """Lines of every text file of the tree that the task ships. Raises :class:`StoreError`."""
         root = self.folder / task.tree
         if not root.exists():
@@ -174,3 +181,19 @@ class _Given:
             if data and b"\0" not in data[:4096]:
                 found |= distinctive_lines(data.decode(errors="replace"))
         return found
+
+
+def model_judge(settings: Settings) -> Judge:
+    """A judge that asks the settings' model, with one budget for all trajectories. Raises :class:`AgentError`."""
+    try:
+        from excise.agents.client import OpenAIClient
+    except ImportError as error:
+        raise AgentError("The openai package is missing. Install excise with its extra: excise[agents].") from error
+    client = OpenAIClient(settings.model, Meter(budget_of(settings.model)))
+
+    def ask(trajectory: Trajectory, known: MonitoredTask) -> Sequence[Finding]:
+        path = settings.cache / "transcripts" / f"judge-{trajectory.trajectory_id}.jsonl"
+        with Transcript(path) as transcript:
+            return opinion(trajectory, known, client, settings.model.model, transcript)
+
+    return ask

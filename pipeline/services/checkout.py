@@ -1,4 +1,4 @@
-"""Writes a task's tree into a folder: the sources that the agent gets, without built files, or the solved ones."""
+"""``excise checkout``: a task's tree in a folder, as the agent gets it (without built files) or solved."""
 
 from __future__ import annotations
 

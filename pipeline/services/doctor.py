@@ -1,11 +1,10 @@
-"""``excise doctor``: what this machine can do."""
+"""``excise doctor``: checks of what this machine has of Python, git, sandboxes, disk, GPU and engines."""
 
 from __future__ import annotations
 
 import importlib.metadata
 import os
 import shutil
-import subprocess
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -15,33 +14,35 @@ from excise.config import default_cache
 from excise.envs.interpreters import find_interpreters
 from excise.envs.sandboxes import all_sandboxes
 from excise.protocols import Capabilities
+from excise.system.commands import CommandTimeout, run_command
 
 MIN_FREE_GB = 5
+"""Free disk space of the cache, at least."""
 DEFAULT_SANDBOX = "bubblewrap"
 LIMITS = ("network_off", "memory", "pids", "cpus", "disk", "syscalls", "separate_uid", "kernel")
-"""In the order in which they are told."""
-LONGEST_S = 20.0
-"""A driver that is broken may hang its own tool."""
+"""Limits of sandboxes, in the order in which they are printed."""
+TOOL_TIMEOUT_S = 20.0
+"""Seconds for another program, for example ``nvidia-smi``, which a broken driver may hang."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Check:
-    """One finding."""
+    """The result of one check."""
 
     name: str
-    """What was looked at."""
+    """What was checked."""
     ok: bool
-    """It is there."""
+    """Whether it was found and can be used."""
     detail: str
     """What was found."""
     advice: str = ""
-    """What to do, where something is missing."""
+    """What to do where it is missing."""
     needed: bool = True
-    """The main job cannot do without it."""
+    """Whether ``excise generate`` needs it."""
 
 
-def examine() -> list[Check]:
-    """Look at everything that excise can use."""
+def check_machine() -> list[Check]:
+    """Check everything that excise can use."""
     return [_python(), _git(), *_sandboxes(), _interpreters(), _disk(), _gpu(), _torch(), _engines()]
 
 
@@ -73,7 +74,7 @@ def _sandboxes() -> Iterator[Check]:
 
 
 def _limits(can: Capabilities) -> str:
-    """What a backend enforces and by what, and what it cannot."""
+    """The limits that a sandbox enforces, each with its mechanism, and those that it cannot."""
     given = "; ".join(f"{name}: {can.how[name]}" for name in LIMITS if name in can.how)
     missing = ", ".join(name for name in LIMITS if name not in can.how)
     extra = [name for name in ("snapshot", "system_packages") if getattr(can, name)]
@@ -165,9 +166,9 @@ def _version(distribution: str) -> str:
 
 
 def _output(command: list[str]) -> str:
-    """What a program says; nothing if it cannot be run, fails or hangs."""
+    """The output of a program; empty if it cannot be run, fails or hangs."""
     try:
-        done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=LONGEST_S)
-    except (OSError, subprocess.TimeoutExpired):
+        done = run_command(command, timeout_s=TOOL_TIMEOUT_S)
+    except (OSError, CommandTimeout):
         return ""
-    return done.stdout.strip().replace("\n", "; ") if done.returncode == 0 else ""
+    return done.stdout.decode(errors="replace").strip().replace("\n", "; ") if done.returncode == 0 else ""

@@ -1,28 +1,32 @@
-"""One source's environment and nothing more: fetch, install, baseline. The work behind ``excise env``."""
+"""``excise env``: one source through fetch, environment and baseline, and the report of the result."""
 
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator
 from dataclasses import dataclass, field
+from typing import Any
 
 from excise.config import Settings
 from excise.envs.install.failure_classes import advice_for
-from excise.pipeline.stages.environment_stage import Sourced, baseline_stage, environment_stage, fetch
+from excise.pipeline.stages.baseline_stage import baseline_stage
+from excise.pipeline.stages.environment_stage import environment_stage
 from excise.pipeline.stages.error_boundary import rejection_of
+from excise.pipeline.stages.fetch_stage import FetchedSources, fetch
 from excise.pipeline.stages.model_stage import may_mend, model_stage
-from excise.types import Baseline, Environment, Rejection, Repo, SourceSpec, Status
+from excise.types import Baseline, Environment, Recipe, Rejection, Repo, SourceSpec, Status, to_dict
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Examined:
-    """What became of one source."""
+class ExaminedSource:
+    """The result of examining one source."""
 
     source: str
-    """As it was asked for."""
+    """As the user named it."""
     verified: bool
-    """It installs, and enough of its tests pass in every run."""
+    """Whether it installs and enough of its tests pass in every run."""
     stage: str
-    """Where it ended: ``fetch``, ``environment``, ``model`` or ``baseline``."""
+    """The stage where it ended: ``fetch``, ``environment``, ``model`` or ``baseline``."""
     repo: Repo | None = None
     """The snapshot, once fetched."""
     layer: str = ""
@@ -30,69 +34,140 @@ class Examined:
     environment: Environment | None = None
     """The environment, once installed."""
     baseline: Baseline | None = None
-    """What the tests say, where enough of them pass."""
+    """Statuses of the tests, where enough of them pass."""
     reason: str = ""
     """Class of the failure."""
     detail: str = ""
-    """Its decisive lines."""
+    """The decisive lines of its message."""
     advice: str = ""
     """What to do about it."""
     seconds: dict[str, float] = field(default_factory=dict)
-    """Wall seconds of each stage; near zero where the cache had the answer."""
+    """Wall seconds of each stage; near 0 where the cache had the answer."""
 
     def counts(self) -> dict[str, int]:
-        """How many tests said what in every run, and how many did not agree (``flaky``)."""
+        """Number of tests with each status, and of tests whose runs disagree (``flaky``)."""
         if self.baseline is None:
             return {}
-        said = list(self.baseline.statuses.values())
-        found = {status.value.lower(): said.count(status) for status in Status if status in said}
+        statuses = list(self.baseline.statuses.values())
+        found = {status.value.lower(): statuses.count(status) for status in Status if status in statuses}
         return found | {"flaky": len(self.baseline.flaky)}
 
     def pass_rate(self) -> float:
-        """Share of the tests that ran, and said the same in every run, which pass."""
+        """Share of passing tests among those that ran, with the same status in every run."""
         counts = self.counts()
         ran = sum(counts.get(name, 0) for name in ("passed", "failed", "error"))
         return counts.get("passed", 0) / ran if ran else 0.0
 
 
-def examine_source(settings: Settings, spec: SourceSpec) -> Examined:
-    """Fetch, install and run the tests; a failure is an answer with its class, never an exception."""
+def examine_source(settings: Settings, spec: SourceSpec) -> ExaminedSource:
+    """Fetch, install and run the tests; a failure is a result with its reason, never an exception."""
     seconds: dict[str, float] = {}
     began = time.monotonic()
 
-    def lap(stage: str) -> None:
+    def end_of(stage: str) -> None:
         nonlocal began
         seconds[stage], began = round(time.monotonic() - began, 1), time.monotonic()
 
-    def failed(refused: Rejection, **facts: object) -> Examined:
-        if refused.stage not in seconds:
-            lap(refused.stage)
-        advice = advice_for("infra" if refused.reason == "infra_error" else refused.reason)
-        return Examined(
-            source=spec.name, verified=False, stage=refused.stage, reason=refused.reason, detail=refused.detail,
+    def failed(rejection: Rejection, **facts: object) -> ExaminedSource:
+        if rejection.stage not in seconds:
+            end_of(rejection.stage)
+        advice = advice_for("infra" if rejection.reason == "infra_error" else rejection.reason)
+        return ExaminedSource(
+            source=spec.name, verified=False, stage=rejection.stage, reason=rejection.reason, detail=rejection.detail,
             advice=advice, seconds=seconds, **facts,  # type: ignore[arg-type]
         )  # fmt: skip
 
     try:
-        sourced: Sourced = fetch(settings, spec, keep_blob=False)
+        sources: FetchedSources = fetch(settings, spec, keep_archive=False)
     except Exception as error:
         return failed(rejection_of("fetch", spec.name, error))
-    lap("fetch")
-    known: dict[str, object] = {"repo": sourced.repo, "layer": sourced.layer}
-    installed = environment_stage(settings, spec.name, spec, sourced)
-    lap("environment")
+    end_of("fetch")
+    known: dict[str, object] = {"repo": sources.repo, "layer": sources.layer}
+    installed = environment_stage(settings, spec.name, spec, sources)
+    end_of("environment")
     measured = installed if isinstance(installed, Rejection) else baseline_stage(settings, spec.name, installed)
     if isinstance(measured, Rejection) and may_mend(settings, measured.stage, measured):
         if measured.stage == "baseline":
-            lap("baseline")
-        installed = model_stage(settings, spec.name, spec, sourced, measured)
-        lap("model")
+            end_of("baseline")
+        installed = model_stage(settings, spec.name, spec, sources, measured)
+        end_of("model")
         measured = installed if isinstance(installed, Rejection) else baseline_stage(settings, spec.name, installed)
     if not isinstance(installed, Rejection):
         known["environment"] = installed.environment
     if isinstance(measured, Rejection):
         return failed(measured, **known)
-    lap("baseline")
-    return Examined(
+    end_of("baseline")
+    return ExaminedSource(
         source=spec.name, verified=True, stage="baseline", baseline=measured.baseline, seconds=seconds, **known,  # type: ignore[arg-type]
     )  # fmt: skip
+
+
+def report_as_record(examined: ExaminedSource) -> dict[str, Any]:
+    """The result for JSON: its records, the counts and the pass rate."""
+    record: dict[str, Any] = to_dict(examined)
+    record.pop("layer")
+    if examined.baseline is not None:
+        record |= {"tests": examined.counts(), "pass_rate": round(examined.pass_rate(), 4)}
+    return record
+
+
+def report_as_text(examined: ExaminedSource) -> str:
+    """The result for people: the recipe with its reasons, then the tests or the failure."""
+    return "\n".join(_report_lines(examined))
+
+
+def _report_lines(examined: ExaminedSource) -> Iterator[str]:
+    repo = examined.repo
+    yield f"{examined.source}: " + (f"{repo.repo} {repo.version}".strip() if repo else "not fetched")
+    if repo:
+        yield f"  sources       {repo.source}, {repo.num_files} files" + (
+            f", {repo.created_at[:10]}" if repo.created_at else ""
+        )
+    if (environment := examined.environment) is not None:
+        yield from _recipe_lines(environment.recipe)
+        yield f"  lock          {len(environment.lock)} distributions; environment {environment.env_id}"
+    if examined.baseline is not None:
+        yield from _test_lines(examined)
+    if examined.verified:
+        yield "verified"
+    else:
+        yield f"{examined.reason} ({examined.stage})"
+        yield from (f"  {line}" for line in examined.detail.splitlines())
+        if examined.advice:
+            yield f"What to do: {examined.advice}"
+
+
+def _recipe_lines(recipe: Recipe) -> Iterator[str]:
+    yield f"  interpreter   {recipe.python}"
+    packages = f"packages {', '.join(recipe.packages)} in {', '.join(recipe.roots)}"
+    yield f"  project       {_INSTALL_METHODS[recipe.editable]}; {packages}"
+    if recipe.extras:
+        yield f"  extras        {', '.join(recipe.extras)}"
+    yield f"  requirements  {', '.join(recipe.requirements)}"
+    if recipe.constraints:
+        yield f"  own lock      {len(recipe.constraints)} versions"
+    if recipe.cutoff:
+        yield f"  released      before {recipe.cutoff}"
+    if recipe.system_packages:
+        yield f"  system        {' '.join(recipe.system_packages)}"
+    if recipe.env:
+        yield f"  variables     {' '.join(f'{name}={value}' for name, value in recipe.env)}"
+    yield f"  tests         pytest {' '.join([*recipe.test_args, *recipe.test_paths])}"
+    yield "  why"
+    yield from (f"    {line}" for line in recipe.evidence)
+
+
+_INSTALL_METHODS = {
+    "editable": "built in place",
+    "wheel": "built as a wheel, laid into the checkout",
+    "legacy": "built in place with an older setuptools",
+    "path": "its folders are put on the path",
+}
+
+
+def _test_lines(examined: ExaminedSource) -> Iterator[str]:
+    baseline = examined.baseline
+    assert baseline is not None
+    counts = ", ".join(f"{count} {name}" for name, count in examined.counts().items() if count)
+    runs = f"{baseline.num_runs} runs of {baseline.wall_s:.1f} s"
+    yield f"  result        {counts}: {examined.pass_rate():.1%} of those that ran pass; {runs}"

@@ -1,14 +1,15 @@
-"""``excise recover``: the recovery agent on tasks of a set, strategy by strategy."""
+"""``excise recover``: the recovery agent on tasks of a set, with the success rate of each strategy."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 
 from excise.config import Settings
 from excise.datasets.taskset import TaskSet
 from excise.errors import ExciseError
-from excise.pipeline.services.stored_tasks import over_tasks
+from excise.pipeline.services.map_tasks import TaskOperation, map_tasks
 from excise.pipeline.stages.error_boundary import rejection_of
 from excise.types import Task
 from excise.verifiers.recovery.inside.all_strategies import STRATEGIES
@@ -18,27 +19,27 @@ from excise.verifiers.workbench import Workbench
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Attacked:
-    """What the recovery agent got out of one task."""
+class RecoveryResult:
+    """What the recovery agent found in one task."""
 
     instance_id: str
     """Task."""
     tried: bool
-    """All strategies came to their end; otherwise nothing is known."""
+    """Whether all strategies ended; otherwise nothing is known."""
     recovered: bool = False
     """Source text, byte code, or a patch that makes a hidden test pass."""
     share: float = 0.0
-    """Share of the telling lines that all strategies together brought back."""
+    """Share of the distinctive deleted lines that all strategies together recovered."""
     rates: dict[str, float] = field(default_factory=dict)
-    """The same by strategy, where it is more than nothing."""
+    """The same by strategy, where it is above 0."""
     levels: dict[str, str] = field(default_factory=dict)
     """``L4``, ``L3`` or ``L1`` by strategy."""
     where: tuple[str, ...] = ()
-    """Where it lay."""
+    """Where the code was found."""
     num_passing: int = 0
-    """Hidden tests that pass with a patch made of it."""
+    """Hidden tests that pass with a patch made of the recovered code."""
     problem: str = ""
-    """Why it could not be tried, or which strategies failed."""
+    """Why the task could not be tried, or which strategies failed."""
     cpu_s: float = 0.0
     """CPU seconds in the sandbox."""
     wall_s: float = 0.0
@@ -46,8 +47,8 @@ class Attacked:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Rate:
-    """One strategy over all tasks."""
+class StrategyRate:
+    """One strategy's success over all tasks."""
 
     strategy: str
     """Its name."""
@@ -56,48 +57,40 @@ class Rate:
     num_tasks: int
     """Tasks that were tried."""
     num_recovered: int
-    """Tasks of which it brought back code (L3 or L4)."""
+    """Tasks of which it recovered code (L3 or L4)."""
     mean_share: float
-    """Mean share of the telling lines."""
+    """Mean share of the distinctive lines that it recovered."""
 
 
-def attack_tasks(
+def recover_from_tasks(
     settings: Settings,
     taskset: TaskSet,
     ids: Sequence[str],
-    listener: Callable[[Attacked], None] = lambda _: None,
+    listener: Callable[[RecoveryResult], None] = lambda _: None,
     *,
     thorough: bool = False,
-) -> list[Attacked]:
-    """Run the recovery agent on each task; environments are made from the set's files, its baselines believed.
+) -> list[RecoveryResult]:
+    """Run the recovery agent on each task, in environments made from the set's files, with the set's baselines.
 
-    ``thorough`` reads the system's files as well. Raises :class:`excise.errors.ConfigError`.
+    ``thorough``: the system's files are read as well. Raises :class:`excise.errors.ConfigError`.
     """
-    work = attack_thoroughly if thorough else attack_task
-    return over_tasks(settings, taskset, ids, work, _not_tried, listener, measure=False)
+    work = partial(recover_from_task, thorough=thorough)
+    operation = TaskOperation(work=work, failed=_not_tried, measure_baseline=False)
+    return map_tasks(settings, taskset, ids, operation, listener)
 
 
-def attack_task(_settings: Settings, bench: Workbench, task: Task) -> Attacked:
-    """One task."""
-    return _attack(bench, task, thorough=False)
-
-
-def attack_thoroughly(_settings: Settings, bench: Workbench, task: Task) -> Attacked:
-    """One task, with the system's files."""
-    return _attack(bench, task, thorough=True)
-
-
-def _attack(bench: Workbench, task: Task, *, thorough: bool) -> Attacked:
+def recover_from_task(_settings: Settings, bench: Workbench, task: Task, *, thorough: bool) -> RecoveryResult:
+    """Run the recovery agent on one task; the work of :func:`recover_from_tasks`."""
     try:
-        return _answer(task, recover(candidate_of(bench, task), thorough=thorough))
+        return _result(task, recover(candidate_of(bench, task), thorough=thorough))
     except (ExciseError, OSError, RecursionError, MemoryError) as error:
         row = rejection_of("recover", task.repo, error)
         return _not_tried(task, "worker", row.reason, row.detail)
 
 
-def _answer(task: Task, recovery: Recovery) -> Attacked:
+def _result(task: Task, recovery: Recovery) -> RecoveryResult:
     attempt = recovery.attempt
-    return Attacked(
+    return RecoveryResult(
         instance_id=task.instance_id,
         tried=attempt.finished,
         recovered=recovery.succeeded,
@@ -112,14 +105,14 @@ def _answer(task: Task, recovery: Recovery) -> Attacked:
     )
 
 
-def _not_tried(task: Task, where: str, reason: str, detail: str) -> Attacked:
-    return Attacked(instance_id=task.instance_id, tried=False, problem=f"{where}: {reason}: {detail}")
+def _not_tried(task: Task, where: str, reason: str, detail: str) -> RecoveryResult:
+    return RecoveryResult(instance_id=task.instance_id, tried=False, problem=f"{where}: {reason}: {detail}")
 
 
-def rates_of(answers: Sequence[Attacked]) -> list[Rate]:
-    """What each strategy got over all tasks that were tried."""
+def rates_of(answers: Sequence[RecoveryResult]) -> list[StrategyRate]:
+    """Each strategy's success over all tasks that were tried."""
     tried = [answer for answer in answers if answer.tried]
-    empty = Rate(strategy="", looks_at="", num_tasks=len(tried), num_recovered=0, mean_share=0.0)
+    empty = StrategyRate(strategy="", looks_at="", num_tasks=len(tried), num_recovered=0, mean_share=0.0)
     return [
         replace(
             empty,

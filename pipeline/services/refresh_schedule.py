@@ -1,10 +1,10 @@
-"""Run ``excise refresh`` every night: a systemd timer, or a cron line where there is no systemd.
+"""``excise schedule``: a regular ``excise refresh`` by a systemd timer, or by a line for cron without systemd.
 
-Nothing stays running: the refresh is locked, idempotent and exits. Installing twice changes nothing,
-another time of day replaces the first one, and each configuration file has a schedule of its own.
+No process keeps running: a refresh holds the set's lock, does what changed and exits. Each configuration file has one
+schedule; installing it twice changes nothing, and another time replaces the first.
 
-A scheduled run does what ``excise refresh CONFIG`` does by hand in the folder where it was scheduled: it takes along
-what of the environment matters, and it runs in that folder if nothing says where the task set goes.
+A scheduled refresh does what ``excise refresh CONFIG`` does by hand in the folder where it was scheduled: it gets the
+environment variables that matter, and runs in that folder unless the settings name the task set's folder.
 """
 
 from __future__ import annotations
@@ -16,28 +16,31 @@ import shlex
 import shutil
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from excise.config import Settings, given_settings
 from excise.errors import ConfigError
+from excise.system.commands import run_command
 
+TOOL_TIMEOUT_S = 60.0
+"""Seconds for one call of ``systemctl`` or ``crontab``."""
 DAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
 
-_CARRIED = re.compile(
+_NEEDED_VARIABLES = re.compile(
     r"PATH|HOME|XDG_(CACHE|CONFIG|DATA)_HOME|PYENV_ROOT|UV_PYTHON_INSTALL_DIR|PIP_(INDEX_URL|CONFIG_FILE|CERT)"
     r"|UV_(DEFAULT_INDEX|INDEX|INDEX_URL|EXTRA_INDEX_URL|INDEX_STRATEGY|FIND_LINKS)|SSL_CERT_(FILE|DIR)"
     r"|(REQUESTS|CURL)_CA_BUNDLE|(http|https|all|no)_proxy|(HTTP|HTTPS|ALL|NO)_PROXY"
 )
-"""Environment variables that a timer does not have by itself and a refresh may need, beside settings of ours."""
+"""Environment variables that a refresh may need and a timer does not have, beside those of excise's settings."""
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 _PASSWORD = re.compile(r"://[^/\s]*@")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class When:
-    """A time that both systemd and cron can express."""
+class RefreshTime:
+    """A regular time that both systemd and cron can express."""
 
     minute: int
     """0 to 59."""
@@ -58,44 +61,44 @@ class When:
         return f"{self.minute} {hour} * * {day}"
 
 
-def parse_when(text: str) -> When:
+def parse_when(text: str) -> RefreshTime:
     """``03:30``, ``Sun 03:30``, ``hourly``, ``daily`` or ``weekly``. Raises :class:`ConfigError` otherwise."""
     named = {"hourly": (0, None, ""), "daily": (0, 0, ""), "weekly": (0, 0, "Mon")}
     if text.lower() in named:
         minute, hour, day = named[text.lower()]
-        return When(minute=minute, hour=hour, day=day)
+        return RefreshTime(minute=minute, hour=hour, day=day)
     match = re.fullmatch(r"(?:([A-Za-z]{3})[a-z]* )?([01]?\d|2[0-3]):([0-5]\d)", text.strip())
     day = (match[1] or "").capitalize() if match else ""
     if match is None or (day and day not in DAYS):
         raise ConfigError(f"{text!r} is no time: write 03:30, 'Sun 03:30', hourly, daily or weekly.")
-    return When(minute=int(match[3]), hour=int(match[2]), day=day)
+    return RefreshTime(minute=int(match[3]), hour=int(match[2]), day=day)
 
 
 def schedule_name(config: Path) -> str:
-    """Name of the unit and mark of the cron line of one configuration file, however it was reached."""
+    """Name of the systemd units and comment of the cron line of a configuration file; the same for all its paths."""
     path = str(_located(config))
     stem = re.sub(r"[^A-Za-z0-9_-]+", "-", config.stem)[:40]
     return f"excise-refresh-{stem}-{hashlib.sha256(path.encode()).hexdigest()[:8]}"
 
 
 def this_program() -> Path:
-    """The ``excise`` to schedule: the one that is running now."""
+    """The ``excise`` program to schedule: the one that runs now."""
     started = Path(sys.argv[0])
     beside = Path(sys.executable).with_name("excise")
     return beside if started.suffix == ".py" and beside.exists() else started.absolute()
 
 
 def folder_of(config: Path, settings: Settings) -> Path:
-    """Where to run: beside the file, or here if nothing says where the task set goes, as by hand."""
+    """Where to run: beside the file, or here if the settings name no folder of the task set, as by hand."""
     return _located(config).parent if "out" in settings.model_fields_set else Path.cwd()
 
 
 def systemd_units(
     config: Path, when: str, executable: Path, environ: Mapping[str, str] | None = None, folder: Path | None = None
 ) -> dict[str, str]:
-    """File name to text of a service and its timer; ``environ`` is set for the service, which runs in ``folder``.
+    """File name to text of a service and its timer.
 
-    The folder is the file's own if none is given.
+    The service runs with the variables ``environ`` in ``folder``, or in the folder of ``config`` if none is given.
     """
     name, config = schedule_name(config), _checked(config)
     folder = _checked(folder or config.parent)
@@ -121,7 +124,7 @@ def systemd_units(
 def cron_line(
     config: Path, when: str, executable: Path, environ: Mapping[str, str] | None = None, folder: Path | None = None
 ) -> str:
-    """One line for a crontab, with the schedule's name as its mark."""
+    """One line for a crontab, which ends with the schedule's name as a comment."""
     name, config = schedule_name(config), _checked(config)
     folder = _checked(folder or config.parent)
     settings = [f"{key}={value}" for key, value in sorted((environ or {}).items())]
@@ -130,12 +133,12 @@ def cron_line(
     return f"{parse_when(when).cron()} " + line.replace("%", r"\%")
 
 
-def carried_environment(environ: Mapping[str, str] = os.environ) -> dict[str, str]:
-    """What of the present environment the scheduled run needs too; never a password, which others could read there.
+def scheduled_environment(environ: Mapping[str, str] = os.environ) -> dict[str, str]:
+    """The variables of the present environment that the scheduled run needs; no passwords, which others could read.
 
-    Raises :class:`ConfigError` for a value that no unit and no crontab can hold.
+    Raises :class:`ConfigError` for a value with control characters, which neither systemd nor cron can hold.
     """
-    needed = {key: value for key, value in environ.items() if value and _CARRIED.fullmatch(key)}
+    needed = {key: value for key, value in environ.items() if value and _NEEDED_VARIABLES.fullmatch(key)}
     needed = {key: value for key, value in needed.items() if not _PASSWORD.search(value)} | given_settings(environ)
     for key, value in needed.items():
         if _CONTROL.search(value):
@@ -143,15 +146,15 @@ def carried_environment(environ: Mapping[str, str] = os.environ) -> dict[str, st
     return needed
 
 
-def passwords(environ: Mapping[str, str] = os.environ, key: str = "") -> list[str]:
-    """Variables that a run by hand has and a scheduled one does not, since they hold a password; ``key`` is one."""
-    found = {name for name, value in environ.items() if _CARRIED.fullmatch(name) and _PASSWORD.search(value)}
+def password_variables(environ: Mapping[str, str] = os.environ, key: str = "") -> list[str]:
+    """Names of variables that hold passwords and are not scheduled; ``key`` names one more, if it is not empty."""
+    found = {name for name, value in environ.items() if _NEEDED_VARIABLES.fullmatch(name) and _PASSWORD.search(value)}
     return sorted(found | {key} if key else found)
 
 
-def shown(config: Path, when: str, executable: Path, folder: Path | None = None) -> str:
-    """What :func:`install` would install, as text."""
-    environ = carried_environment()
+def schedule_text(config: Path, when: str, executable: Path, folder: Path | None = None) -> str:
+    """The text of what :func:`install` would install."""
+    environ = scheduled_environment()
     units = systemd_units(config, when, executable, environ, folder)
     line = cron_line(config, when, executable, environ, folder)
     texts = [f"# {name}\n{text}" for name, text in units.items()]
@@ -159,13 +162,13 @@ def shown(config: Path, when: str, executable: Path, folder: Path | None = None)
 
 
 def install(config: Path, when: str, executable: Path, unit_dir: Path | None = None, folder: Path | None = None) -> str:
-    """Install or replace the schedule of ``config``, and say in a sentence what was done.
+    """Install or replace the schedule of ``config``; a sentence that says where.
 
-    Raises :class:`ConfigError` with the text to paste where there is neither systemd nor cron.
+    Raises :class:`ConfigError` with the line to copy where there is neither systemd nor cron.
     """
     if not config.is_file():
         raise ConfigError(f"{config}: no such file. Give the path of the configuration to refresh.")
-    environ = carried_environment()
+    environ = scheduled_environment()
     line = cron_line(config, when, executable, environ, folder)
     if _systemd_runs():
         units = _write_units(systemd_units(config, when, executable, environ, folder), unit_dir)
@@ -180,7 +183,7 @@ def install(config: Path, when: str, executable: Path, unit_dir: Path | None = N
 
 
 def uninstall(config: Path, unit_dir: Path | None = None) -> str:
-    """Remove the schedule of ``config``, wherever it is, and say what was done."""
+    """Remove the schedule of ``config`` from systemd and cron; a sentence that says what was removed."""
     name, removed = schedule_name(config), []
     units = [(unit_dir or _unit_dir()) / f"{name}.{kind}" for kind in ("timer", "service")]
     if any(unit.exists() for unit in units):
@@ -197,7 +200,7 @@ def uninstall(config: Path, unit_dir: Path | None = None) -> str:
 
 
 def _located(path: Path) -> Path:
-    """The same text from wherever the file was reached; the file itself may be a link."""
+    """The path with links in its folders resolved; the file itself may be a link."""
     return path.parent.resolve() / path.name
 
 
@@ -234,18 +237,22 @@ def _systemctl_command(*args: str) -> list[str]:
     return ["systemctl", *([] if os.geteuid() == 0 else ["--user"]), *args]
 
 
+def _run_tool(command: Sequence[str], stdin: bytes = b"") -> subprocess.CompletedProcess[bytes]:
+    return run_command(command, timeout_s=TOOL_TIMEOUT_S, stdin=stdin)
+
+
 def _systemd_runs() -> bool:
     if not shutil.which("systemctl"):
         return False
-    asked = subprocess.run(_systemctl_command("is-system-running"), capture_output=True, text=True, check=False)
-    return asked.stdout.strip() in {"running", "degraded", "starting", "initializing"}
+    state = _run_tool(_systemctl_command("is-system-running"))
+    return state.stdout.decode().strip() in {"running", "degraded", "starting", "initializing"}
 
 
 def _systemctl(*args: str) -> None:
-    done = subprocess.run(_systemctl_command(*args), capture_output=True, text=True, check=False)
+    done = _run_tool(_systemctl_command(*args))
     if done.returncode != 0:
         command = shlex.join(_systemctl_command(*args))
-        raise ConfigError(f"`{command}` failed: {done.stderr.strip() or done.stdout.strip()}")
+        raise ConfigError(f"`{command}` failed: {(done.stderr.strip() or done.stdout.strip()).decode()}")
 
 
 def _linger_advice() -> str:
@@ -255,17 +262,17 @@ def _linger_advice() -> str:
 
 
 def _replace_cron_line(name: str, line: str | None) -> bool:
-    """Put ``line`` in place of the marked one (``None`` removes it); returns whether there was one."""
-    listed = subprocess.run(["crontab", "-l"], capture_output=True, text=True, check=False)
-    if listed.returncode != 0 and "no crontab" not in listed.stderr:
+    """Replace the line of this schedule (``None``: remove it); whether there was one."""
+    listed = _run_tool(["crontab", "-l"])
+    if listed.returncode != 0 and b"no crontab" not in listed.stderr:
         advice = f" This is the line to add by hand:\n{line}" if line else ""
-        raise ConfigError(f"`crontab -l` failed: {listed.stderr.strip()}.{advice}")
-    before = listed.stdout.splitlines() if listed.returncode == 0 else []
+        raise ConfigError(f"`crontab -l` failed: {listed.stderr.decode().strip()}.{advice}")
+    before = listed.stdout.decode().splitlines() if listed.returncode == 0 else []
     others = [entry for entry in before if not entry.endswith(f"# {name}")]
     after = [*others, line] if line else others
     if after != before:
         text = "".join(f"{entry}\n" for entry in after)
-        put = subprocess.run(["crontab", "-"], input=text, capture_output=True, text=True, check=False)
+        put = _run_tool(["crontab", "-"], stdin=text.encode())
         if put.returncode != 0:
-            raise ConfigError(f"`crontab -` failed: {put.stderr.strip()}")
+            raise ConfigError(f"`crontab -` failed: {put.stderr.decode().strip()}")
     return len(others) != len(before)

@@ -1,12 +1,13 @@
-"""The trainer's side of requests: each one answered by ``excise generate --request`` in a process of its own.
+"""Requests of the trainer for tasks: each one run by ``excise generate --request`` in a process of its own.
 
-Training goes on meanwhile; what comes is published in the set, where the arena finds it. Requests are worked on one
-after the other, and are files: one that was finished is not made again after a resume, one that was cut off goes on.
+Training goes on meanwhile; new tasks are published in the set, where the arena finds them. Requests run one after the
+other. They are files, so that a resumed run repeats no finished request and continues an interrupted one.
 """
 
 from __future__ import annotations
 
 import contextlib
+import logging
 import os
 import queue
 import subprocess
@@ -19,28 +20,30 @@ from pathlib import Path
 from excise.datasets.snapshot import Snapshot
 from excise.datasets.taskset import TaskSet
 from excise.pipeline.cli.options import FAILED, OK, PARTIAL, USAGE
-from excise.pipeline.run.selection import MARK
+from excise.pipeline.run.selection import REQUEST_MARK
 from excise.system.files import replace_file
 from excise.system.locks import is_locked
 from excise.trainer.curriculum.task_request import HarderTasks
 from excise.trainer.engines.server_process import WARDEN
 from excise.types import Task, from_json, to_json
 
-DEADLINE_S = 6 * 3600.0
-"""For one request; beyond, the process is ended, and what it had proven stays."""
-GRACE_S = 30.0
-"""For a process to publish what it has when it is told to stop."""
-EXCISE = (sys.executable, "-m", "excise.pipeline.cli")
-LATE = -1000
-"""Code of a request that passed its deadline."""
-_ENDED = frozenset({OK, FAILED, USAGE, PARTIAL, LATE})
-_LOOK_S = 0.2
+logger = logging.getLogger(__name__)
+
+REQUEST_TIMEOUT_S = 6 * 3600.0
+"""Seconds for one request; then its process is ended, and the tasks that it has proven stay."""
+STOP_GRACE_S = 30.0
+"""Seconds for a process to publish what it has when it is told to stop."""
+EXCISE_COMMAND = (sys.executable, "-m", "excise.pipeline.cli")
+TIMED_OUT = -1000
+"""Exit code recorded for a request that ran past its time limit."""
+_FINAL_CODES = frozenset({OK, FAILED, USAGE, PARTIAL, TIMED_OUT})
+_POLL_S = 0.2
 
 
 class RequestRunner:
-    """Takes requests and has them made. Calling it returns at once; an equal request is made once.
+    """Runs requests in the background. Calling it adds one and returns at once; equal requests run once.
 
-    A process that makes one ends with this process, however that ends, and publishes what it has.
+    The process of a request ends when this process does, however that ends, and publishes what it has.
     """
 
     def __init__(
@@ -49,25 +52,25 @@ class RequestRunner:
         out: Path,
         options: Sequence[str] = (),
         *,
-        deadline_s: float = DEADLINE_S,
-        say: Callable[[str], object] = lambda _: None,
-        program: Sequence[str] = EXCISE,
+        timeout_s: float = REQUEST_TIMEOUT_S,
+        report: Callable[[str], object] = lambda _: None,
+        program: Sequence[str] = EXCISE_COMMAND,
     ) -> None:
-        """``folder`` keeps requests and their logs; ``out`` is the task set; ``options`` go to ``excise generate``, the
-        command of ``program``; ``say`` is told what went wrong.
+        """``folder`` holds requests and logs; ``out`` is the task set; ``options`` are those of ``excise generate``, a
+        command of ``program``; ``report`` is called with messages about failures.
         """
-        self.folder, self.out, self.options, self.deadline_s = folder, out, tuple(options), deadline_s
-        self._say, self._program = say, tuple(program)
+        self.folder, self.out, self.options, self.timeout_s = folder, out, tuple(options), timeout_s
+        self._report, self._program = report, tuple(program)
         folder.mkdir(parents=True, exist_ok=True)
         self._queue: queue.Queue[str] = queue.Queue()
         self._known: set[str] = set()
-        self._given_up: set[str] = set()
+        self._abandoned: set[str] = set()
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._work, name="harder-tasks", daemon=True)
         self._thread.start()
 
     def __call__(self, request: HarderTasks) -> None:
-        """Ask for tasks."""
+        """Add a request."""
         request_id = request.request_id
         if request_id in self._known or self._code(request_id).exists():
             return
@@ -78,35 +81,35 @@ class RequestRunner:
         self._queue.put(request_id)
 
     def codes(self) -> dict[str, int]:
-        """Exit code of each finished request, see ``excise generate``; negative: killed, or :data:`LATE`."""
+        """Request id to exit code of each finished request; negative: killed by a signal, or :data:`TIMED_OUT`."""
         return {path.name.removesuffix(".code"): int(path.read_text()) for path in sorted(self.folder.glob("*.code"))}
 
     def made(self, request: HarderTasks) -> Collection[str] | None:
-        """Ids of the tasks of a request that have been published; ``None`` while more may come."""
+        """Ids of the published tasks of a request; ``None`` while more may come."""
         if not self._is_over(request.request_id):
             return None
         if Snapshot.current(self.out) is None:
             return ()
         entries = TaskSet.open(self.out).manifest.repos.items()
-        return [task for name, entry in entries if name.endswith(f"{MARK}{request.request_id}") for task in entry.tasks]
+        return [
+            task
+            for name, entry in entries
+            if name.endswith(f"{REQUEST_MARK}{request.request_id}")
+            for task in entry.tasks
+        ]
 
     def asked(self, after: int) -> list[HarderTasks]:
-        """The requests of this folder with a number above this one, in order."""
+        """The requests of this folder with a number above ``after``, in order."""
         found = [from_json(HarderTasks, path.read_bytes()) for path in sorted(self.folder.glob("*.json"))]
         return sorted((request for request in found if request.number > after), key=lambda request: request.number)
 
-    @property
-    def is_busy(self) -> bool:
-        """Something is being made, or waits for it."""
-        return any(not self._is_over(request_id) for request_id in self._known) and self._thread.is_alive()
-
     def close(self) -> None:
-        """Stop; a process under way publishes what it has. Safe to call twice; returns within a minute."""
+        """Stop; a running process publishes what it has. May be called twice; returns within a minute."""
         self._stop.set()
-        self._thread.join(timeout=2 * GRACE_S)
+        self._thread.join(timeout=2 * STOP_GRACE_S)
 
     def _is_over(self, request_id: str) -> bool:
-        return request_id in self._given_up or self._code(request_id).exists()
+        return request_id in self._abandoned or self._code(request_id).exists()
 
     def _code(self, request_id: str) -> Path:
         return self.folder / f"{request_id}.code"
@@ -117,35 +120,45 @@ class RequestRunner:
     def _work(self) -> None:
         while not self._stop.is_set():
             try:
-                request_id = self._queue.get(timeout=_LOOK_S)
+                request_id = self._queue.get(timeout=_POLL_S)
             except queue.Empty:
                 continue
             try:
-                self._make(request_id)
-            except Exception as error:  # a full disk, say: whatever it is, nobody may wait for this request any longer
-                self._given_up.add(request_id)
-                self._say(
+                self._complete(request_id)
+            except Exception as error:  # for example a full disk; nobody may wait for this request any longer
+                self._abandoned.add(request_id)
+                self._report(
                     f"A request for tasks was given up ({error}); a run that goes on with --resume makes it again."
                 )
 
-    def _make(self, request_id: str) -> None:
-        """One request, to its end or our own; once more, if its process was killed."""
+    def _complete(self, request_id: str) -> None:
+        """Run one request until it ends or this runner is closed; a killed process is started a second time."""
         code = self._run(request_id)
-        if code not in _ENDED and not self._stop.is_set():
+        if code not in _FINAL_CODES and not self._stop.is_set():
+            logger.warning("request retried", extra={"request": request_id, "code": code})
             code = self._run(request_id)
         if self._stop.is_set():
             return
         replace_file(self._code(request_id), str(code).encode())
         if code not in (OK, PARTIAL):
-            how = f"took more than {self.deadline_s:.0f} s" if code == LATE else f"ended with exit code {code}"
-            self._say(f"A request for tasks {how}; what came of it, and why, is in {self._log(request_id)}.")
+            how = f"took more than {self.timeout_s:.0f} s" if code == TIMED_OUT else f"ended with exit code {code}"
+            self._report(f"A request for tasks {how}; what came of it, and why, is in {self._log(request_id)}.")
 
     def _run(self, request_id: str) -> int:
-        command = [sys.executable, "-I", "-S", str(WARDEN), str(GRACE_S), *self._program, "generate", *self.options]
+        command = [
+            sys.executable,
+            "-I",
+            "-S",
+            str(WARDEN),
+            str(STOP_GRACE_S),
+            *self._program,
+            "generate",
+            *self.options,
+        ]
         command += ["--json", "--request", str(self.folder / f"{request_id}.json"), "--out", str(self.out)]
-        until = time.monotonic() + self.deadline_s
+        until = time.monotonic() + self.timeout_s
         while is_locked(self.out / ".lock") and time.monotonic() < until and not self._stop.is_set():
-            time.sleep(_LOOK_S)  # somebody else adds to the set: a refresh, or what a run before left behind
+            time.sleep(_POLL_S)  # another process writes the set: a refresh, or the process of an earlier run
         with open(self._log(request_id), "ab") as log:
             try:
                 process = subprocess.Popen(
@@ -156,22 +169,22 @@ class RequestRunner:
                 return FAILED
             while process.poll() is None and time.monotonic() < until and not self._stop.is_set():
                 with contextlib.suppress(subprocess.TimeoutExpired):
-                    process.wait(timeout=_LOOK_S)
+                    process.wait(timeout=_POLL_S)
             if process.poll() is not None:
                 return process.returncode
             _end(process)
-        return LATE
+        return TIMED_OUT
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:
-    """Let a process publish and go, or make it and all that it started."""
+    """Let a process publish and exit; kill it and its children where it does not."""
     assert process.stdin is not None
-    process.stdin.close()  # the warden's sign
+    process.stdin.close()  # the sign for the supervisor process to stop the command
     try:
-        process.wait(timeout=GRACE_S + 10.0)
+        process.wait(timeout=STOP_GRACE_S + 10.0)
     except subprocess.TimeoutExpired:
         process.kill()
-        process.wait(timeout=GRACE_S)
+        process.wait(timeout=STOP_GRACE_S)
 
 
 class PublishedTasks:
@@ -184,18 +197,18 @@ class PublishedTasks:
         refresh: Callable[[], object],
         left_out: Callable[[], Collection[str]] | None = None,
     ) -> None:
-        """``out`` is the task set; ``refresh`` lets the arena take in its current snapshot."""
+        """``out`` is the task set; ``refresh`` makes the arena read its snapshot; ``left_out`` are ids to leave out."""
         self._link, self._tasks, self._refresh = out / "current", tasks, refresh
         self._left_out = left_out
-        self._seen = self._snapshot()
+        self._read_snapshot = self._current_snapshot()
         self._chosen: tuple[Mapping[str, Task], Mapping[str, Task]] = {}, {}
 
     def __call__(self) -> Mapping[str, Task]:
-        """All of them; cheap while nothing was published."""
-        now = self._snapshot()
-        if now != self._seen:
+        """Instance id to task; cheap while nothing is published."""
+        now = self._current_snapshot()
+        if now != self._read_snapshot:
             self._refresh()
-            self._seen = now
+            self._read_snapshot = now
         every = self._tasks()
         if self._left_out is None:
             return every
@@ -204,5 +217,5 @@ class PublishedTasks:
             self._chosen = every, {name: task for name, task in every.items() if name not in out}
         return self._chosen[1]
 
-    def _snapshot(self) -> str:
+    def _current_snapshot(self) -> str:
         return os.readlink(self._link) if self._link.is_symlink() else ""

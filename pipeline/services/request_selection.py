@@ -1,7 +1,7 @@
-"""``excise generate --request``: tasks of the rungs that a trainer asks for, from the sources of a set.
+"""``excise generate --request``: tasks of the difficulty that a trainer requests, from the sources of a set.
 
-They are published under a name of their own for each source, ``NAME#request=ID``, so that neither another request nor
-the next ordinary run touches them; a request that is made again goes on where it stopped.
+They are published in entries of their own, ``SOURCE#request=ID``, so that neither other requests nor the next ordinary
+run replaces them; a request that is run again continues where it stopped.
 """
 
 from __future__ import annotations
@@ -23,18 +23,18 @@ from excise.deleters.statement.problem_statement import LEVELS
 from excise.errors import ConfigError
 from excise.extractors.finder import MIN_LOC
 from excise.extractors.languages import get_language
-from excise.pipeline.run.selection import MARK, Attempt, Plan
+from excise.pipeline.run.selection import REQUEST_MARK, CandidateSelection, CandidateSpec
 from excise.trainer.curriculum.rungs import Level, level_of
 from excise.trainer.curriculum.task_request import HarderTasks
 from excise.types import Feature, FeatureKind, SourceSpec, from_json
 
 _ONE_FUNCTION = frozenset({FeatureKind.FUNCTION, FeatureKind.METHOD})
-_WAYS = ("line", "expression", "stub", "remove")
-"""Deleters, from the lowest rung up; classes and larger things are only removed."""
+_DELETERS = ("line", "expression", "stub", "remove")
+"""Deleters by difficulty, easiest first; all but ``remove`` take single functions only."""
 
 
 def read_request(path: Path) -> HarderTasks:
-    """A request from its JSON file. Raises :class:`ConfigError` that says what is wrong with it."""
+    """A request from its JSON file. Raises :class:`ConfigError` where it is not valid."""
     try:
         text = path.read_text()
         given = json.loads(text)
@@ -59,58 +59,58 @@ def read_request(path: Path) -> HarderTasks:
     return request
 
 
-class RequestPlan(Plan):
-    """What fits a request: each feature on one rung, other rungs for other features, nothing that the set has."""
+class RequestSelection(CandidateSelection):
+    """The candidates that fit a request: one deleter for each feature, and nothing that the set has already."""
 
     def __init__(self, request: HarderTasks, taskset: TaskSet | None, names: dict[str, str] | None = None) -> None:
-        """``names`` are the set's names of sources whose specs are pinned."""
+        """``names``: pinned spec to the name under which the set knows the source."""
         self.request = request
         self.min_loc = 1 if request.lowest.order < Level.STUB.order else MIN_LOC
         self._names = names or {}
         self._tried: set[tuple[str, str]] = set()
-        self._taken: set[str] = set()
-        mine = f"{MARK}{request.request_id}"
+        self._published: set[str] = set()
+        mine = f"{REQUEST_MARK}{request.request_id}"
         for name, entry in taskset.manifest.repos.items() if taskset else ():
             if not name.endswith(mine):
-                self._taken |= entry.tasks.keys()
+                self._published |= entry.tasks.keys()
         for task in taskset.tasks(quarantined=True) if taskset else ():
-            if task.visibility is request.visibility and task.instance_id in self._taken:
+            if task.visibility is request.visibility and task.instance_id in self._published:
                 self._tried.add((task.feature_id, task.deleter))
 
-    def entry(self, spec: SourceSpec) -> str:
-        """See :class:`Plan`."""
-        return f"{self._names.get(spec.name, spec.name)}{MARK}{self.request.request_id}"
+    def entry_name(self, spec: SourceSpec) -> str:
+        """See :class:`CandidateSelection`."""
+        return f"{self._names.get(spec.name, spec.name)}{REQUEST_MARK}{self.request.request_id}"
 
-    def is_taken(self, instance_id: str) -> bool:
-        """See :class:`Plan`."""
-        return instance_id in self._taken
+    def is_published_elsewhere(self, instance_id: str) -> bool:
+        """See :class:`CandidateSelection`."""
+        return instance_id in self._published
 
-    def attempts(self, features: Sequence[Feature]) -> list[Attempt]:
-        """The features that fit, level by level in turn."""
-        lanes: dict[Level, list[Attempt]] = {}
+    def candidates(self, features: Sequence[Feature]) -> list[CandidateSpec]:
+        """The features that fit, one of each level in turn."""
+        by_level: dict[Level, list[CandidateSpec]] = {}
         for feature in features:
-            ways = [way for way in _WAYS if self._fits(feature, way)]
-            if ways:
-                way = ways[self._draw(feature) % len(ways)]
-                lanes.setdefault(level_of(way, feature.kind), []).append((feature, way))
-        ordered = [lanes[level] for level in Level if level in lanes]
-        return [attempt for row in zip_longest(*ordered) for attempt in row if attempt is not None]
+            deleters = [deleter for deleter in _DELETERS if self._fits(feature, deleter)]
+            if deleters:
+                deleter = deleters[self._draw(feature) % len(deleters)]
+                by_level.setdefault(level_of(deleter, feature.kind), []).append((feature, deleter))
+        ordered = [by_level[level] for level in Level if level in by_level]
+        return [candidate for row in zip_longest(*ordered) for candidate in row if candidate is not None]
 
-    def _fits(self, feature: Feature, way: str) -> bool:
-        possible = way == "remove" or feature.kind in _ONE_FUNCTION
-        sizable = feature.loc <= MIN_LOC if way == "line" else feature.loc >= MIN_LOC  # the least of two statements
-        if not (possible and sizable) or (feature.feature_id, way) in self._tried:
+    def _fits(self, feature: Feature, deleter: str) -> bool:
+        possible = deleter == "remove" or feature.kind in _ONE_FUNCTION
+        right_size = feature.loc <= MIN_LOC if deleter == "line" else feature.loc >= MIN_LOC
+        if not (possible and right_size) or (feature.feature_id, deleter) in self._tried:
             return False
-        return self.request.fits(level_of(way, feature.kind), feature.loc)
+        return self.request.fits(level_of(deleter, feature.kind), feature.loc)
 
     def _draw(self, feature: Feature) -> int:
-        """A number that is the same whenever this request meets this feature."""
+        """A pseudo-random number that depends on request and feature alone."""
         text = f"{self.request.number}:{feature.feature_id}"
         return int(hashlib.sha256(text.encode()).hexdigest()[:8], 16)
 
 
-def prepare_request(settings: Settings, request: HarderTasks) -> tuple[Settings, RequestPlan]:
-    """Settings and plan of a request's run; without sources in the settings, those of the set are taken, as they were.
+def prepare_request(settings: Settings, request: HarderTasks) -> tuple[Settings, RequestSelection]:
+    """Settings and selection for the run of a request; without sources in ``settings``, those of the set, pinned.
 
     Raises :class:`ConfigError` if there are none, and :class:`StoreError` if the set cannot be read.
     """
@@ -118,7 +118,7 @@ def prepare_request(settings: Settings, request: HarderTasks) -> tuple[Settings,
     names: dict[str, str] = {}
     sources = settings.sources
     if not sources and taskset is not None:
-        pinned = _pinned(taskset)
+        pinned = _pinned_sources(taskset)
         names = {spec.name: name for name, spec in pinned.items()}
         sources = tuple({spec.name: spec for spec in pinned.values()}.values())
     if not sources:
@@ -128,16 +128,15 @@ def prepare_request(settings: Settings, request: HarderTasks) -> tuple[Settings,
         "sources": tuple(replace(source, limit=None) for source in sources),
         "limit": ceil(request.count / len(sources)),
     }
-    return settings.model_copy(update=changed), RequestPlan(request, taskset, names)
+    return settings.model_copy(update=changed), RequestSelection(request, taskset, names)
 
 
-def _pinned(taskset: TaskSet) -> dict[str, SourceSpec]:
-    """The set's names of sources, to specs that are pinned, of all that gave a repository; as the last ordinary run had
-    them, with the interpreter and the requirements that were asked for."""
+def _pinned_sources(taskset: TaskSet) -> dict[str, SourceSpec]:
+    """Name of each fetched source of the set, to its pinned spec with the options of its last ordinary run."""
     found: dict[str, SourceSpec] = {}
-    for entry in sorted(taskset.manifest.repos, key=lambda entry: MARK not in entry):
+    for entry in sorted(taskset.manifest.repos, key=lambda entry: REQUEST_MARK not in entry):
         if (repo := taskset.repo_of(entry)) is not None:
-            name = entry.partition(MARK)[0]
+            name = entry.partition(REQUEST_MARK)[0]
             asked = taskset.manifest.repos[entry].spec or SourceSpec(spec=repo.source)
             found[name] = replace(asked, spec=repo.source, subdir="")  # the pin has the subfolder
     return found

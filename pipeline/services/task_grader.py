@@ -1,4 +1,4 @@
-"""Grading solutions of stored tasks: one call for trainers, one command for people."""
+"""Grades of solutions of stored tasks: :class:`Grader` for trainers, and the text that ``excise grade`` prints."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ import hashlib
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 from excise.config import Settings
 from excise.datasets.taskset import TaskSet
 from excise.errors import ExciseError, StoreError
-from excise.pipeline.services.stored_tasks import Trouble, prepared_of
-from excise.pipeline.stages.environment_stage import workbench
+from excise.pipeline.services.map_tasks import EnvironmentProblem, prepared_of
+from excise.pipeline.stages.environment_stage import open_workbench
 from excise.pipeline.stages.stage_cache import StageCache, stage_key
 from excise.types import Grade, GradingKit, Task
 from excise.verifiers.grading.grader import (
@@ -31,19 +31,28 @@ T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Brief:
-    """Whether a task bears brief grades."""
+class _BriefGrades:
+    """Whether a task allows brief grades, for the cache."""
 
     holds: bool
+
+
+class GradingEnvironment(NamedTuple):
+    """What grading the tasks of one environment needs."""
+
+    bench: Workbench
+    """The workbench, with the set's baseline."""
+    conditions: GradingConditions
+    """The grader's conditions under which the untouched tests pass."""
 
 
 class Grader:
     """Grades diffs against the tasks of a set; safe for many threads at once.
 
-    The first grade of an environment makes it (from the set's files and its lock) and tries its untouched tests under
-    the grader's conditions; both are kept in ``settings.cache``. ``brief`` is for training and evaluation, where most
-    answers are wrong: these cost one run of the tests that must come to pass, see
-    :func:`excise.verifiers.grading.grader.grade`, and grades are kept, so that an equal answer is graded once.
+    The first grade of an environment builds it (from the set's files and its lock) and runs its untouched tests under
+    the grader's conditions; both results are cached in ``settings.cache``. ``brief`` is for training and evaluation,
+    where most solutions are wrong: a wrong one costs one run of FAIL_TO_PASS tests
+    (:func:`excise.verifiers.grading.grader.grade`), and grades are cached, so that equal solutions are graded once.
 
     >>> Grader(TaskSet.open("demo-out"), Settings()).grade("attrs__1a2b3c", diff).reward  # doctest: +SKIP
     """
@@ -54,13 +63,13 @@ class Grader:
         self.settings = settings.model_copy(update={"out": taskset.root})
         self._lock = threading.Lock()
         self._locks: dict[str, threading.Lock] = {}
-        self._ready: dict[str, tuple[Workbench, GradingConditions] | Trouble] = {}
+        self._environments: dict[str, GradingEnvironment] = {}
         self._kits: dict[str, GradingKit] = {}
 
     def grade(self, instance_id: str, diff: str) -> Grade:
         """The grade of a diff against the shipped tree.
 
-        A failure of the infrastructure is a grade that is not ``decided``; nothing that a solution does raises.
+        A failure of the infrastructure is a grade that is not ``decided``; no solution can make this raise.
         Raises :class:`StoreError` for an unknown task.
         """
         try:
@@ -68,16 +77,18 @@ class Grader:
         except StoreError as error:
             if error.reason != "snapshot_gone":
                 raise
-        self.taskset = TaskSet.open(self.taskset.root)  # others were published since
+        self.taskset = TaskSet.open(self.taskset.root)  # a newer snapshot was published
         return self._graded(instance_id, diff)
 
     def _graded(self, instance_id: str, diff: str) -> Grade:
         task = self.taskset.task(instance_id)
         try:
-            ready = self.ready(task)
-            if isinstance(ready, Trouble):
-                return ungraded(task, ready.reason, ready.detail)
-            return self._brief(*ready, task, diff) if self.brief else self._grade(*ready, task, diff)
+            environment = self.environment_of(task)
+            if isinstance(environment, EnvironmentProblem):
+                return ungraded(task, environment.reason, environment.detail)
+            if self.brief:
+                return self._grade_briefly(environment, task, diff)
+            return self._grade(environment, task, diff)
         except (ExciseError, OSError, MemoryError) as error:
             if getattr(error, "reason", "") == "snapshot_gone":
                 raise
@@ -87,88 +98,90 @@ class Grader:
         """The diff of a known solution: ``gold``, or ``noop``."""
         return self.taskset.task(instance_id).patch if name == "gold" else ""
 
-    def ready(self, task: Task) -> tuple[Workbench, GradingConditions] | Trouble:
-        """The task's environment, made if need be; one thread makes it, the others wait."""
+    def environment_of(self, task: Task) -> GradingEnvironment | EnvironmentProblem:
+        """The task's workbench and grading conditions; the first thread builds the environment, others wait."""
         with self._lock_of(task.env_id):
-            if task.env_id not in self._ready:
-                found = self._make(task)
-                if isinstance(found, Trouble):
-                    return found
-                self._ready[task.env_id] = found
-            return self._ready[task.env_id]
+            if task.env_id not in self._environments:
+                environment = self._build_environment(task)
+                if isinstance(environment, EnvironmentProblem):
+                    return environment
+                self._environments[task.env_id] = environment
+            return self._environments[task.env_id]
 
     def kit(self, bench: Workbench, task: Task) -> GradingKit:
-        """What the task's grader needs: the set's, or if that is of another format or missing, made now and kept in the
-        cache."""
+        """The task's kit for graders: the set's, or one made now and cached if that is missing or of another format."""
         with self._lock_of(task.instance_id):
             if task.instance_id not in self._kits:
 
-                def made() -> GradingKit:
+                def new_kit() -> GradingKit:
                     return make_kit(bench, task, candidate_of(bench, task).edits("none"))
 
                 kit = self.taskset.kit(task.instance_id)
                 if kit is None or kit.format != KIT_FORMAT:
-                    kit = self._kept(GradingKit, "kit", (task.instance_id,), made)
+                    kit = self._cached(GradingKit, "kit", (task.instance_id,), new_kit)
                 self._kits[task.instance_id] = kit
             return self._kits[task.instance_id]
 
-    def _grade(
-        self, bench: Workbench, conditions: GradingConditions, task: Task, diff: str, *, brief: bool = False
-    ) -> Grade:
+    def _grade(self, environment: GradingEnvironment, task: Task, diff: str, *, brief: bool = False) -> Grade:
+        bench, conditions = environment
         kit = self.kit(bench, task)
         return grade(bench, GradeRequest(task=task, kit=kit, diff=diff, conditions=conditions, fail_fast=brief))
 
-    def _brief(self, bench: Workbench, conditions: GradingConditions, task: Task, diff: str) -> Grade:
+    def _grade_briefly(self, environment: GradingEnvironment, task: Task, diff: str) -> Grade:
+        """A brief grade where the task allows it, from the cache where an equal diff was graded."""
+
+        def allowed() -> _BriefGrades:
+            return _BriefGrades(holds=supports_fail_fast(environment.bench, task, environment.conditions))
+
         with self._lock_of(task.instance_id):
-            bears = self._kept(
-                _Brief, "brief", (task.instance_id,), lambda: _Brief(holds=supports_fail_fast(bench, task, conditions))
-            )
+            brief = self._cached(_BriefGrades, "brief", (task.instance_id,), allowed)
         subject = task.instance_id, hashlib.sha256(diff.encode("utf-8", "surrogateescape")).hexdigest()
-        return self._kept(
+        return self._cached(
             Grade,
             "grade",
             subject,
-            lambda: self._grade(bench, conditions, task, diff, brief=bears.holds),
-            worth=lambda found: found.decided,
+            lambda: self._grade(environment, task, diff, brief=brief.holds),
+            keep_if=lambda found: found.decided,
         )
 
     def _lock_of(self, name: str) -> threading.Lock:
         with self._lock:
             return self._locks.setdefault(name, threading.Lock())
 
-    def _make(self, task: Task) -> tuple[Workbench, GradingConditions] | Trouble:
+    def _build_environment(self, task: Task) -> GradingEnvironment | EnvironmentProblem:
         verdict = self.settings.verdict.of(self.taskset.certificate(task.instance_id).settings)
         settings = self.settings.model_copy(update={"verdict": verdict})
-        prepared = prepared_of(settings, self.taskset, task, measure=False)
-        if isinstance(prepared, Trouble):
+        prepared = prepared_of(settings, self.taskset, task, measure_baseline=False)
+        if isinstance(prepared, EnvironmentProblem):
             return prepared
-        bench = workbench(settings, prepared)
-        conditions = self._kept(
-            GradingConditions, "conditions", (task.env_id,), lambda: find_conditions(bench, bench.baseline.passing())
-        )
-        return bench, conditions
+        bench = open_workbench(settings, prepared)
 
-    def _kept(
+        def measure() -> GradingConditions:
+            return find_conditions(bench, bench.baseline.passing())
+
+        return GradingEnvironment(bench, self._cached(GradingConditions, "conditions", (task.env_id,), measure))
+
+    def _cached(
         self,
         cls: type[T],
         stage: str,
         subject: tuple[str, ...],
         make: Callable[[], T],
-        worth: Callable[[T], bool] = lambda _: True,
+        keep_if: Callable[[T], bool] = lambda _: True,
     ) -> T:
-        """From the cache, or made now and, if it is ``worth`` it, kept there."""
+        """From the stage cache, or made now and cached where ``keep_if`` allows it."""
         cache, key = StageCache(self.settings.cache), stage_key(stage, *subject, self.settings.sandbox)
-        known = cache.get(cls, stage, key)
-        if isinstance(known, cls):
-            return known
+        cached = cache.get(cls, stage, key)
+        if isinstance(cached, cls):
+            return cached
         made = make()
-        if worth(made):
+        if keep_if(made):
             cache.put(stage, key, made)
         return made
 
 
-def sentence(found: Grade) -> str:
-    """A grade in a few lines, for people."""
+def grade_text(found: Grade) -> str:
+    """A grade as a few lines of text."""
     if not found.decided:
         why = found.evidence.get("error", ", ".join(found.reasons))
         return f"{found.instance_id}: not graded, the infrastructure failed: {why}"

@@ -1,15 +1,16 @@
-"""``excise verify``: prove tasks again, from the files of the set alone, in a new work directory."""
+"""``excise verify``: tasks proven again by all gates, from the files of their set alone, in a new work directory."""
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from excise.config import Settings
 from excise.datasets.taskset import TaskSet
 from excise.errors import ExciseError
-from excise.pipeline.services.stored_tasks import over_tasks
-from excise.pipeline.stages.error_boundary import decided, rejection_of
+from excise.pipeline.services.map_tasks import TaskOperation, map_tasks
+from excise.pipeline.stages.error_boundary import is_conclusive, rejection_of
 from excise.types import Outcome, Task, Verdict
 from excise.verifiers.candidate import Candidate
 from excise.verifiers.gates.all_gates import CALLS_RECORDED, GATES
@@ -18,59 +19,63 @@ from excise.verifiers.gates.pass_to_pass_passes import PassToPassPasses
 from excise.verifiers.stored_tasks import candidate_of
 from excise.verifiers.workbench import Workbench
 
-_SHOULD_PASS = (PassToPassPasses.name, GoldPasses.name)
+logger = logging.getLogger(__name__)
+
+_RETRIED_GATES = (PassToPassPasses.name, GoldPasses.name)
+"""Gates whose tests should pass."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Verified:
-    """What verifying one task said."""
+class VerifyResult:
+    """The result of verifying one task."""
 
     instance_id: str
     """Task."""
     ok: bool
-    """Every gate passed again."""
+    """Whether every gate passed again."""
     gate: str = ""
     """The first gate that did not, or ``files``, ``sources``, ``environment``, ``baseline``, ``patch``."""
     reason: str = ""
     """Machine-readable code."""
     detail: str = ""
-    """A sentence for people; of a task that passed, what failed at the first try."""
+    """A sentence for people; for a task that passed at the second try, what failed at the first."""
     verdicts: tuple[Verdict, ...] = ()
     """All verdict rows."""
 
 
 def verify_tasks(
-    settings: Settings, taskset: TaskSet, ids: Sequence[str], listener: Callable[[Verified], None]
-) -> list[Verified]:
-    """Prove the tasks again; ``settings.cache`` is the work directory, empty for a proof from nothing.
+    settings: Settings, taskset: TaskSet, ids: Sequence[str], listener: Callable[[VerifyResult], None]
+) -> list[VerifyResult]:
+    """Prove the tasks again; ``settings.cache`` is the work directory, empty to build everything anew.
 
-    Settings that can change a verdict are those of the certificate, unless ``settings`` give them expressly.
-    ``listener`` hears of each task as it ends; the answer is in the order of ``ids``.
+    Settings that can change a verdict are those of the task's certificate, except where ``settings`` set them
+    explicitly. Results are in the order of ``ids``, and go to ``listener`` as they come.
     Raises :class:`excise.errors.ConfigError`.
     """
-    sparing = settings.verdict.model_copy(update={"starved_runs": 0})  # they choose tests, and a task has its tests
-    settings = settings.model_copy(update={"verdict": sparing})
-    return over_tasks(settings, taskset, ids, verify_task, not_proven, listener)
+    verdict = settings.verdict.model_copy(update={"starved_runs": 0})  # these runs choose tests; a task has its tests
+    settings = settings.model_copy(update={"verdict": verdict})
+    return map_tasks(settings, taskset, ids, TaskOperation(work=verify_task, failed=unverified), listener)
 
 
-def not_proven(task: Task, gate: str, reason: str, detail: str) -> Verified:
-    """A task that could not even be tried, or whose ``gate`` did not pass."""
-    return Verified(instance_id=task.instance_id, ok=False, gate=gate, reason=reason, detail=detail)
+def unverified(task: Task, gate: str, reason: str, detail: str) -> VerifyResult:
+    """The result of a task that could not be tried, or whose ``gate`` did not pass."""
+    return VerifyResult(instance_id=task.instance_id, ok=False, gate=gate, reason=reason, detail=detail)
 
 
-def verify_task(_settings: Settings, bench: Workbench, task: Task) -> Verified:
-    """All gates for one task.
+def verify_task(_settings: Settings, bench: Workbench, task: Task) -> VerifyResult:
+    """Run all gates on one task; the work of :func:`verify_tasks`.
 
-    Where tests fail that should pass, all of it is tried once more: some wait for a clock, and a busy machine is late.
+    Where tests fail that should pass, everything is tried once more: tests with time limits may fail on a busy machine.
     """
     first = _verify(bench, task)
-    if first.gate not in _SHOULD_PASS:
+    if first.gate not in _RETRIED_GATES:
         return first
+    logger.info("verification retried", extra={"task": task.instance_id, "gate": first.gate, "detail": first.detail})
     second = _verify(bench, task)
     return replace(second, detail=f"{first.gate} failed once: {first.detail}") if second.ok else second
 
 
-def _verify(bench: Workbench, task: Task) -> Verified:
+def _verify(bench: Workbench, task: Task) -> VerifyResult:
     verdicts: list[Verdict] = []
     try:
         candidate = candidate_of(bench, task)
@@ -78,7 +83,7 @@ def _verify(bench: Workbench, task: Task) -> Verified:
             verdicts += report
             failed = next((v for v in report if v.outcome is not Outcome.PASSED), None)
             if failed is not None:
-                return Verified(
+                return VerifyResult(
                     instance_id=task.instance_id,
                     ok=False,
                     gate=failed.gate,
@@ -88,9 +93,9 @@ def _verify(bench: Workbench, task: Task) -> Verified:
                 )
     except (ExciseError, OSError, RecursionError, MemoryError) as error:
         row = rejection_of("verify", task.repo, error)
-        gate = "patch" if decided(row) else "worker"
-        return replace(not_proven(task, gate, row.reason, row.detail), verdicts=tuple(verdicts))
-    return Verified(instance_id=task.instance_id, ok=True, verdicts=tuple(verdicts))
+        gate = "patch" if is_conclusive(row) else "worker"
+        return replace(unverified(task, gate, row.reason, row.detail), verdicts=tuple(verdicts))
+    return VerifyResult(instance_id=task.instance_id, ok=True, verdicts=tuple(verdicts))
 
 
 def _checked(candidate: Candidate) -> Iterator[list[Verdict]]:

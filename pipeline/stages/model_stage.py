@@ -1,4 +1,9 @@
-"""The stage behind stage 0: what its manifests alone do not install is given to a model, if there is one."""
+"""The model stage: a model installs what the manifests alone do not, if one is configured.
+
+Comes after :mod:`excise.pipeline.stages.environment_stage` or :mod:`excise.pipeline.stages.baseline_stage`, where they
+refuse a repository; :mod:`excise.pipeline.stages.baseline_stage` is next. How the model works:
+:mod:`excise.envs.model_driven.model_installer`.
+"""
 
 from __future__ import annotations
 
@@ -16,68 +21,67 @@ from excise.envs.install.install_job import Installed
 from excise.envs.model_driven.model_installer import ModelInstallRequest, install_with_model
 from excise.envs.model_driven.prompts import VERSION
 from excise.errors import AgentError, EnvironmentFailure
+from excise.pipeline.stages.baseline_stage import baseline_stage
 from excise.pipeline.stages.environment_stage import (
-    Sourced,
-    as_prepared,
-    baseline_stage,
+    cached_environment,
     install_options,
     install_request,
-    known_environment,
-    stage0_recipe,
-    workbench,
+    open_workbench,
+    prepared_repo,
+    recipe_from_manifests,
 )
-from excise.pipeline.stages.error_boundary import GRACE_S, decided, fingerprint, remember, stage
-from excise.pipeline.stages.stage_cache import StageCache, stage_key
+from excise.pipeline.stages.error_boundary import STAGE_GRACE_S, is_conclusive, stage
+from excise.pipeline.stages.fetch_stage import FetchedSources
+from excise.pipeline.stages.stage_cache import StageCache, stage_key, verdict_fingerprint
 from excise.system.deadline import deadline
 from excise.types import Baseline, Rejection, SourceSpec, TestRun
 from excise.verifiers.baseline import collect_only
 from excise.verifiers.workbench import Prepared, Workbench
 
 BEYOND_A_MODEL = frozenset({"no_tests", "python_unavailable", "oom", "credentials_required", "gpu_required", "infra"})
-"""Classes that no installation can mend."""
-_ELSEWHERE = {"base_url", "api_key_env", "replay", "call_timeout_s"}
-"""Settings of the model that say where it is, not what it does."""
+"""Reasons that no installation can mend."""
+_ENDPOINT_SETTINGS = {"base_url", "api_key_env", "replay", "call_timeout_s"}
+"""Settings that say where the model is served, and do not change its answers: no part of the cache key."""
 
 
-def may_mend(settings: Settings, stage_name: str, refused: Rejection) -> bool:
-    """Whether a model is to try what ``stage_name`` refused."""
-    by_stage0 = stage_name in {"environment", "baseline"}
-    return settings.model.on and by_stage0 and decided(refused) and refused.reason not in BEYOND_A_MODEL
+def may_mend(settings: Settings, stage_name: str, rejection: Rejection) -> bool:
+    """Whether a model should try to install what ``stage_name`` rejected."""
+    from_stage0 = stage_name in {"environment", "baseline"}
+    return settings.model.on and from_stage0 and is_conclusive(rejection) and rejection.reason not in BEYOND_A_MODEL
 
 
 @stage("model")
-def model_stage(settings: Settings, spec: SourceSpec, sourced: Sourced, refused: Rejection) -> Prepared:
-    """Goals, installation and verification, driven by a model; the answer, refusals too, is kept like any stage's."""
-    repo, verdict = sourced.repo, settings.verdict
-    model = settings.model.model_dump(mode="json", exclude=_ELSEWHERE)
-    key = stage_key(
-        "model", VERSION, repo.tree, install_options(settings, spec, repo), fingerprint(settings), model, refused.reason
-    )
+def model_stage(settings: Settings, spec: SourceSpec, sources: FetchedSources, rejection: Rejection) -> Prepared:
+    """Let a model install what was rejected and verify the result; answers and failures are cached as any stage's."""
+    repo, verdict = sources.repo, settings.verdict
+    model = settings.model.model_dump(mode="json", exclude=_ENDPOINT_SETTINGS)
+    fingerprint = verdict_fingerprint(settings)
+    options = install_options(settings, spec, repo)
+    key = stage_key("model", VERSION, repo.tree, options, fingerprint, model, rejection.reason)
     cache = StageCache(settings.cache)
-    if (known := known_environment(cache, "model", key, repo)) is not None:
-        return known
-    recipe = stage0_recipe(settings, spec, sourced)
+    if (cached := cached_environment(cache, "model", key, repo)) is not None:
+        return cached
     request = ModelInstallRequest(
-        install=install_request(settings, recipe, sourced),
-        failure=steady(f"{refused.reason}: {refused.detail}"),
-        suite=ProjectSuite(settings, sourced),
+        install=install_request(settings, recipe_from_manifests(settings, spec, sources), sources),
+        failure=without_varying_parts(f"{rejection.reason}: {rejection.detail}"),
+        suite=ProjectSuite(settings, sources),
         suite_timeout_s=verdict.suite_timeout_s,
         model=settings.model,
     )
-    limit = settings.model.max_wall_s + 6 * verdict.suite_timeout_s + verdict.install_timeout_s + GRACE_S
+    limit_s = settings.model.max_wall_s + 6 * verdict.suite_timeout_s + verdict.install_timeout_s + STAGE_GRACE_S
     try:
-        with deadline(limit, f"Installing {repo.repo} with {settings.model.model}"):
-            installed = _run(request, settings, key)
+        with deadline(limit_s, f"Installing {repo.repo} with {settings.model.model}"):
+            installed = _install(request, settings, key)
     except EnvironmentFailure as failure:
-        remember(cache, "model", key, repo.repo, failure)
+        cache.put_failure("model", key, repo.repo, failure)
         raise
-    prepared = as_prepared(settings, sourced, installed)
+    prepared = prepared_repo(settings, sources, installed)
     cache.put("model", key, prepared)
     return prepared
 
 
-def _run(request: ModelInstallRequest, settings: Settings, key: str) -> Installed:
-    """With the model's endpoint, or with the recording that is to be replayed."""
+def _install(request: ModelInstallRequest, settings: Settings, key: str) -> Installed:
+    """Install with the model's endpoint, or from the recorded conversation that the settings name."""
     path = settings.cache / "transcripts" / f"{key}.jsonl"
     meter = Meter(budget_of(settings.model))
     try:
@@ -111,43 +115,45 @@ def _recorded(replay: Path, name: str) -> Path:
     return path
 
 
-_VARIES = (
+_VARYING = (
     (re.compile(r"\b\d+(\.\d+)? ?(ms|s|seconds)\b"), "some time"),
     (re.compile(r"0x[0-9a-fA-F]{6,}"), "0x"),
     (re.compile(r"/(tmp|excise/cache)/[^\s'\"`:,)]+"), r"/\1/..."),
 )
 
 
-def steady(text: str) -> str:
-    """A failure's text without what differs from run to run: times, addresses, temporary paths."""
-    for pattern, plain in _VARIES:
-        text = pattern.sub(plain, text)
+def without_varying_parts(text: str) -> str:
+    """A failure's text without times, addresses and temporary paths, so that equal failures give equal prompts."""
+    for pattern, constant in _VARYING:
+        text = pattern.sub(constant, text)
     return text
 
 
 @dataclass(frozen=True, slots=True)
 class ProjectSuite:
-    """The project's tests, for :mod:`excise.envs.model_driven.verification`."""
+    """The tests of one project, for :mod:`excise.envs.model_driven.verification`."""
 
     settings: Settings
-    sourced: Sourced
+    """Settings of the run."""
+    sources: FetchedSources
+    """The project."""
 
     def baseline(self, installed: Installed) -> Baseline:
-        """The baseline stage's; that stage will find it in the cache."""
-        prepared = as_prepared(self.settings, self.sourced, installed)
-        answer = baseline_stage(self.settings, self.sourced.repo.repo, prepared)
+        """The baseline stage's answer, which that stage will find in the cache. Raises :class:`EnvironmentFailure`."""
+        prepared = prepared_repo(self.settings, self.sources, installed)
+        answer = baseline_stage(self.settings, self.sources.repo.repo, prepared)
         if isinstance(answer, Rejection):
-            raise EnvironmentFailure(answer.detail, reason=answer.reason if decided(answer) else "infra")
+            raise EnvironmentFailure(answer.detail, reason=answer.reason if is_conclusive(answer) else "infra")
         assert answer.baseline is not None
         return answer.baseline
 
     def collect_errors(self, installed: Installed) -> Sequence[tuple[str, str]]:
-        """From a run that only collects."""
-        return collect_only(self._bench(installed)).collect_errors
+        """(file, message) of every test file that cannot be collected."""
+        return collect_only(self._workbench(installed)).collect_errors
 
     def run(self, installed: Installed, ids: Sequence[str], edits: Mapping[str, bytes | None]) -> TestRun:
-        """In a fresh sandbox."""
-        return self._bench(installed).run(edits, ids=ids)
+        """A run of the tests ``ids`` on the project with ``edits``, in a fresh sandbox."""
+        return self._workbench(installed).run(edits, ids=ids)
 
-    def _bench(self, installed: Installed) -> Workbench:
-        return workbench(self.settings, as_prepared(self.settings, self.sourced, installed))
+    def _workbench(self, installed: Installed) -> Workbench:
+        return open_workbench(self.settings, prepared_repo(self.settings, self.sources, installed))

@@ -11,6 +11,7 @@ Importing this package is cheap: it loads neither torch nor dask.
 
 from __future__ import annotations
 
+import logging
 from typing import TYPE_CHECKING
 
 from excise.types import SCHEMA_VERSION
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0"
 __all__ = ["SCHEMA_VERSION", "TaskSet", "__version__"]
+
+logging.getLogger(__name__).addHandler(logging.NullHandler())  # quiet until a run, or the caller, asks for a log
 
 
 def __getattr__(name: str) -> object:

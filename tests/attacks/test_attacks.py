@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 import weak_graders
 
-from excise.pipeline.services.attack_suite import HONEST, Attacked, attack_tasks, stub_of, summary
+from excise.pipeline.services.attack_suite import HONEST, AttackResult, attack_tasks, stub_of, summary
 from excise.types import Task
 from excise.verifiers.attacks.all_attacks import ATTACKS, named
 from excise.verifiers.attacks.attack import AttackTarget, attack_target
@@ -34,7 +34,7 @@ def target(bench: Workbench, task: Task) -> AttackTarget:
 
 
 @pytest.fixture(scope="module")
-def results(shapes: Any, task: Task) -> list[Attacked]:
+def results(shapes: Any, task: Task) -> list[AttackResult]:
     settings = shapes.settings
     return attack_tasks(settings, shapes.taskset, [task.instance_id], named(CHOSEN), lambda line: None)
 
@@ -44,7 +44,7 @@ def test_there_are_many_and_of_every_kind() -> None:
     assert len({attack.vector for attack in ATTACKS.values()}) >= 15
 
 
-def test_none_succeeds_and_the_honest_pass(results: list[Attacked]) -> None:
+def test_none_succeeds_and_the_honest_pass(results: list[AttackResult]) -> None:
     total = summary(results)
     assert total["ok"], [r for r in results if (r.reward == 1 and r.vector != HONEST) or not r.decided]
     assert (total["attacks"], total["honest_passed"], total["noop_passed"], total["stub_passed"]) == (
@@ -56,7 +56,7 @@ def test_none_succeeds_and_the_honest_pass(results: list[Attacked]) -> None:
 
 
 @pytest.mark.parametrize("name", CHOSEN)
-def test_recorded_calls_alone_stop_it(results: list[Attacked], name: str) -> None:
+def test_recorded_calls_alone_stop_it(results: list[AttackResult], name: str) -> None:
     (found,) = [r for r in results if r.name == name]
     assert found.reward_calls == 0
 

@@ -16,8 +16,8 @@ import pytest
 
 from excise.agents.transcript import read_events
 from excise.config import Settings, load
-from excise.pipeline.stages import environment_stage as stages
-from excise.pipeline.stages.error_boundary import decided
+from excise.pipeline.stages.error_boundary import is_conclusive
+from excise.pipeline.stages.fetch_stage import fetch_stage
 from excise.pipeline.stages.model_stage import model_stage
 from excise.types import Rejection, SourceSpec, Worker
 from excise.verifiers.workbench import Prepared
@@ -64,7 +64,7 @@ def settings_for(tmp_path: Path, url: str, **model: Any) -> Settings:
 
 def go(settings: Settings, repo: Path, refused: Rejection = REFUSED) -> Prepared | Rejection:
     spec = SourceSpec(spec=str(repo))
-    sourced = stages.fetch_stage(settings, spec.spec, spec)
+    sourced = fetch_stage(settings, spec.spec, spec)
     assert not isinstance(sourced, Rejection), sourced
     return model_stage(settings, spec.spec, spec, sourced, refused)
 
@@ -121,7 +121,7 @@ def test_edited_tests_are_refused_every_time(run: Run) -> None:
     assert ended.refused.reason == "source_modified"
     assert "changed files of the repository: tests/test_tables.py" in ended.refused.detail
     assert "5 attempts" in ended.refused.detail
-    assert decided(ended.refused)
+    assert is_conclusive(ended.refused)
     again = go(ended.settings, REPO)  # the server is gone: the answer is kept
     assert again == ended.answer
 

@@ -22,8 +22,8 @@ from excise.agents.client import OpenAIClient
 from excise.agents.messages import Message, Request
 from excise.agents.transcript import read_events
 from excise.config import ModelSettings, Settings, load
-from excise.pipeline.stages import environment_stage as stages
-from excise.pipeline.stages.error_boundary import decided
+from excise.pipeline.stages.error_boundary import is_conclusive
+from excise.pipeline.stages.fetch_stage import fetch_stage
 from excise.pipeline.stages.model_stage import model_stage
 from excise.types import Rejection, SourceSpec
 
@@ -81,7 +81,7 @@ def settings_for(folder: Path, **model: object) -> Settings:
 
 def go(settings: Settings) -> Rejection:
     spec = SourceSpec(spec=str(ROOT / "tests/repos/lookup"))
-    sourced = stages.fetch_stage(settings, spec.spec, spec)
+    sourced = fetch_stage(settings, spec.spec, spec)
     assert not isinstance(sourced, Rejection), sourced
     answer = model_stage(settings, spec.spec, spec, sourced, REFUSED)
     assert isinstance(answer, Rejection), "SmolLM2-135M installed it"
@@ -94,7 +94,7 @@ def test_a_job_with_a_real_model_ends_with_its_class_and_replays(url: str, tmp_p
     began = time.monotonic()
     refused = go(settings)
     assert time.monotonic() - began < 360
-    assert decided(refused), refused
+    assert is_conclusive(refused), refused
     assert refused.reason in {"vacuous_goals", "budget"}, refused
     (path,) = (settings.cache / "transcripts").iterdir()
     replies = [event["reply"] for event in read_events(path) if event["event"] == "reply"]

@@ -14,9 +14,9 @@ from excise.envs.install.uv_runner import lock_text, read_hashes
 from excise.envs.manifests.read_manifest import manifest_digest
 from excise.envs.sandbox.host_identity import host_state, rootfs_identity
 from excise.errors import EnvironmentFailure
-from excise.pipeline.stages import environment_stage as stages
-from excise.pipeline.stages import error_boundary as stage
-from excise.pipeline.stages.error_boundary import recall, remember
+from excise.pipeline.stages import stage_cache
+from excise.pipeline.stages.environment_stage import environment_stage, install_recipe
+from excise.pipeline.stages.fetch_stage import FetchedSources, fetch
 from excise.pipeline.stages.stage_cache import StageCache
 from excise.types import Baseline, Rejection, SourceSpec
 from excise.verifiers.workbench import Prepared
@@ -49,7 +49,7 @@ def commit(repo: Path, files: dict[str, str]) -> str:
 
 def installed(settings: Settings, repo: Path, rev: str) -> Prepared:
     spec = SourceSpec(spec=f"{repo}@{rev}")
-    prepared = stages.environment_stage(settings, spec.spec, spec, stages.fetch(settings, spec, keep_blob=False))
+    prepared = environment_stage(settings, spec.spec, spec, fetch(settings, spec, keep_archive=False))
     if isinstance(prepared, Rejection) and prepared.reason == "infra":
         pytest.skip(f"no package index: {prepared.detail}")
     assert not isinstance(prepared, Rejection), prepared
@@ -111,9 +111,9 @@ def test_a_lock_of_other_files_is_refused(tmp_path: Path, shapes, prepared: Prep
     made = prepared.environment
     line = next(iter(made.hashes))
     forged = replace(made, hashes=made.hashes | {line: f"sha256:{'0' * 64}"})
-    sourced = stages.Sourced(repo=prepared.repo, layer=prepared.layers.sources)
+    sourced = FetchedSources(repo=prepared.repo, layer=prepared.layers.sources)
     with pytest.raises(EnvironmentFailure) as caught:
-        stages.install_recipe(shapes.settings, made.recipe, sourced, made=forged)
+        install_recipe(shapes.settings, made.recipe, sourced, previous=forged)
     assert "ash" in str(caught.value)
     assert caught.value.reason != "infra"
 
@@ -175,15 +175,15 @@ def test_failures_are_kept_for_as_long_as_they_hold(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, reason: str, kept_here: bool, kept_elsewhere: bool
 ) -> None:
     cache = StageCache(tmp_path)
-    remember(cache, "baseline", "key", "kit", EnvironmentFailure("why", reason=reason))
+    cache.put_failure("baseline", "key", "kit", EnvironmentFailure("why", reason=reason))
 
     assert _is_kept(cache, reason) == kept_here
-    monkeypatch.setattr(stage, "host_state", lambda: "another state")
+    monkeypatch.setattr(stage_cache, "host_state", lambda: "another state")
     assert _is_kept(cache, reason) == kept_elsewhere
 
 
 def _is_kept(cache: StageCache, reason: str) -> bool:
     try:
-        return recall(Baseline, cache, "baseline", "key") is not None
+        return cache.get_or_raise(Baseline, "baseline", "key") is not None
     except EnvironmentFailure as failure:
         return (failure.reason, str(failure)) == (reason, "why")

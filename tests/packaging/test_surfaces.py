@@ -14,10 +14,11 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 from excise.config import load
-from excise.pipeline.cli.main import CODES, app
+from excise.pipeline.cli.generate_command import GENERATE_CODES
+from excise.pipeline.cli.main import app
 from excise.pipeline.cli.options import FAILED, INFRA, INTERRUPTED, OK, PARTIAL, USAGE, settings_of
 from excise.pipeline.cli.reference import PAGES
-from excise.pipeline.run.progress import caps
+from excise.pipeline.run.progress import limits_text
 
 from .test_layout import ROOT
 
@@ -40,7 +41,7 @@ def test_the_manual_names_every_command_and_every_exit_code() -> None:
     assert commands == set(re.findall(r"^\| \[`excise (\w+)`", manual, flags=re.MULTILINE))
     codes = set(map(int, re.findall(r"^\| (\d+) \|", manual, flags=re.MULTILINE)))
     assert codes == {OK, FAILED, USAGE, PARTIAL, INFRA, INTERRUPTED}
-    assert codes - {INFRA} == set(map(int, re.findall(r"\b\d+\b", CODES)))
+    assert codes - {INFRA} == set(map(int, re.findall(r"\b\d+\b", GENERATE_CODES)))
 
 
 @pytest.mark.parametrize("page", PAGES)
@@ -127,7 +128,7 @@ def test_the_demo_set_is_pinned_and_valid() -> None:
     assert len(settings.sources) >= 10
     assert all(re.fullmatch(r"pypi:[\w-]+==[\d.]+", source.spec) for source in settings.sources)
     assert settings.limit is not None
-    assert "At most 4 tasks per source, 2 of pypi:networkx" in caps(settings)
+    assert "At most 4 tasks per source, 2 of pypi:networkx" in limits_text(settings)
     more = settings_of([ROOT / "demo.toml"], None, limit=50)
     assert {source.limit or more.limit for source in more.sources} == {50}
 

@@ -14,8 +14,8 @@ import typer
 
 from excise.datasets.store import Store
 from excise.errors import ConfigError, ExciseError, StoreError
-from excise.pipeline.cli.main import code_of
-from excise.pipeline.cli.options import FAILED, INTERRUPTED, OK, PARTIAL, USAGE, guarded
+from excise.pipeline.cli.generate_command import run_exit_code
+from excise.pipeline.cli.options import FAILED, INTERRUPTED, OK, PARTIAL, USAGE, exit_codes_for_errors
 from excise.pipeline.run.source_state import SourceState
 from excise.types import Rejection, SourceSpec, Task
 
@@ -49,11 +49,11 @@ GIVING, REFUSED, FAILING = state_of("a", tasks=1), state_of("b", refused=3), sta
     ],
 )
 def test_a_source_gives_if_it_has_tasks_whatever_else_became_of_it(states: list[SourceState], code: int) -> None:
-    assert code_of(states) == code
+    assert run_exit_code(states) == code
 
 
 def raised(error: BaseException) -> int:
-    with pytest.raises(typer.Exit) as caught, guarded():
+    with pytest.raises(typer.Exit) as caught, exit_codes_for_errors():
         raise error
     return caught.value.exit_code
 

@@ -10,7 +10,7 @@ from excise.pipeline.services import doctor
 
 
 def test_every_check_has_something_to_say() -> None:
-    checks = {check.name: check for check in doctor.examine()}
+    checks = {check.name: check for check in doctor.check_machine()}
     assert {
         "python",
         "git",
@@ -31,15 +31,15 @@ def test_a_broken_driver_is_no_gpu(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     tool.write_text(f"#!/bin/sh\n{script}\n")
     tool.chmod(0o755)
     monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
-    monkeypatch.setattr(doctor, "LONGEST_S", 0.5)
-    gpu = next(check for check in doctor.examine() if check.name == "gpu")
+    monkeypatch.setattr(doctor, "TOOL_TIMEOUT_S", 0.5)
+    gpu = next(check for check in doctor.check_machine() if check.name == "gpu")
     assert (gpu.ok, gpu.needed) == (False, False)
 
 
 def test_the_cache_of_the_environment_is_looked_at(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("EXCISE_CACHE", "new/cache")
-    cache = next(check for check in doctor.examine() if check.name == "cache")
+    cache = next(check for check in doctor.check_machine() if check.name == "cache")
     assert cache.detail.startswith(f"{tmp_path}/new/cache, ")
 
 
@@ -50,7 +50,7 @@ def test_it_says_which_engine_can_run(tmp_path: Path, monkeypatch: pytest.Monkey
     monkeypatch.delenv("EXCISE_VLLM_VENV", raising=False)
 
     def engines() -> tuple[str, str]:
-        check = next(check for check in doctor.examine() if check.name == "engines")
+        check = next(check for check in doctor.check_machine() if check.name == "engines")
         return check.detail, check.advice
 
     assert engines() == ("transformers", "For vLLM without a GPU: scripts/vllm.sh. See docs/training.md.")
@@ -72,5 +72,5 @@ def test_a_torch_that_leaves_the_gpu_idle_is_told(tmp_path: Path, monkeypatch: p
     tool.chmod(0o755)
     monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
     monkeypatch.setattr(doctor, "_version", lambda name: "2.13.0+cpu" if name == "torch" else "")
-    torch = next(check for check in doctor.examine() if check.name == "torch")
+    torch = next(check for check in doctor.check_machine() if check.name == "torch")
     assert (torch.ok, torch.needed, torch.detail) == (False, False, "2.13.0+cpu, which uses no GPU")

@@ -7,8 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from excise.pipeline.services.env_report import as_record, as_text
-from excise.pipeline.services.examine_source import Examined
+from excise.pipeline.services.examine_source import ExaminedSource, report_as_record, report_as_text
 from excise.types import Baseline, Status
 
 REPOS = Path(__file__).resolve().parents[1] / "repos"
@@ -50,7 +49,11 @@ def test_an_interpreter_that_is_not_there(excise, tmp_path: Path) -> None:
 )
 def test_only_tests_that_ran_count(statuses: dict[str, Status], rate: float) -> None:
     said = Baseline(env_id="", statuses=statuses, durations={}, flaky={}, num_runs=3, cpu_s=0, wall_s=0)
-    found = Examined(source="x", verified=True, stage="baseline", baseline=said)
+    found = ExaminedSource(source="x", verified=True, stage="baseline", baseline=said)
     assert found.pass_rate() == rate
-    assert as_record(found)["pass_rate"] == rate
-    assert as_text(Examined(source="x", verified=False, stage="fetch", reason="r")).splitlines()[1].startswith("r (")
+    assert report_as_record(found)["pass_rate"] == rate
+    assert (
+        report_as_text(ExaminedSource(source="x", verified=False, stage="fetch", reason="r"))
+        .splitlines()[1]
+        .startswith("r (")
+    )

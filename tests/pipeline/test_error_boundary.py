@@ -13,7 +13,7 @@ from excise.config import load
 from excise.errors import EnvironmentFailure, SandboxError
 from excise.extractors.fetch.project_info import read_project_info
 from excise.pipeline.services import examine_source as environment
-from excise.pipeline.stages.error_boundary import decided, stage
+from excise.pipeline.stages.error_boundary import is_conclusive, stage
 from excise.system.commands import run_command
 from excise.system.deadline import deadline
 from excise.types import Rejection, SourceSpec, Worker
@@ -35,7 +35,7 @@ def test_every_error_is_a_row(error: Exception, reason: str, kept: bool, detail:
 
     row = fail(load(), "a-source")
     assert isinstance(row, Rejection)
-    assert (row.repo, row.stage, row.reason, decided(row)) == ("a-source", "fetch", reason, kept)
+    assert (row.repo, row.stage, row.reason, is_conclusive(row)) == ("a-source", "fetch", reason, kept)
     assert row.detail.startswith(detail)
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from excise.config import load
 from excise.datasets.taskset import TaskSet
-from excise.pipeline.stages.model_stage import BEYOND_A_MODEL, may_mend, steady
+from excise.pipeline.stages.model_stage import BEYOND_A_MODEL, may_mend, without_varying_parts
 from excise.types import Rejection, Worker
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "envs"))
@@ -87,4 +87,4 @@ def test_only_what_a_model_could_mend_is_given_to_one() -> None:
 
 def test_what_varies_is_taken_out_of_a_failure() -> None:
     first, second = ("took 12.5s in /tmp/abc1 at 0x7f00aa11bb", "took 3s in /tmp/xyz at 0x7f00aa11cc")
-    assert steady(first) == steady(second) == "took some time in /tmp/... at 0x"
+    assert without_varying_parts(first) == without_varying_parts(second) == "took some time in /tmp/... at 0x"

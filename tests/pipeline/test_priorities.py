@@ -13,9 +13,9 @@ from rich.console import Console
 
 from excise.config import Settings
 from excise.pipeline.run import progress
-from excise.pipeline.run.graph import Run, _Job
-from excise.pipeline.run.job_queue import Jobs
-from excise.pipeline.run.priorities import SLOW_SUITE_S, priority, window
+from excise.pipeline.run.graph import Run, StageJob
+from excise.pipeline.run.job_queue import JobQueue
+from excise.pipeline.run.priorities import SLOW_SUITE_S, max_active_sources, priority
 from excise.pipeline.run.source_state import SourceState
 from excise.types import Rejection, SourceSpec, Worker
 from excise.verifiers.prove import Proof
@@ -61,7 +61,7 @@ def run_of(num_sources: int, workers: int) -> Run:
 
 def test_workers_get_what_they_can_begin_and_the_most_urgent_first() -> None:
     client = Client(2)
-    jobs: Jobs[str] = Jobs(client)
+    jobs: JobQueue[str] = JobQueue(client)
     for tag, priority_of_it in (("short", 1.0), ("old", 3.0), ("new", 3.0), ("urgent", 9.0)):
         jobs.put(tag, priority_of_it, print)
     assert len(jobs.dispatch()) == 2
@@ -76,19 +76,19 @@ def test_what_a_repository_costs_decides_once_it_is_known() -> None:
     run = run_of(2, workers=1)
     for state, wall_s in zip(run.states, (QUICK, SLOW), strict=True):
         state.prepared = SimpleNamespace(baseline=SimpleNamespace(suite_s=lambda wall_s=wall_s: wall_s))  # type: ignore[assignment]
-        run.submit(_Job(state, "coverage"), print)
+        run.submit(StageJob(state, "coverage"), print)
     run.jobs.dispatch()
     assert [job.state for job in run.jobs.running.values()] == [run.states[1]]
 
 
 def test_sources_are_let_in_as_others_end() -> None:
     run = run_of(40, workers=2)
-    room = window(2)
-    run.admit()
-    run.admit()
+    room = max_active_sources(2)
+    run.admit_sources()
+    run.admit_sources()
     assert [state.stage for state in run.states] == ["fetch"] * room + ["waiting"] * (40 - room)
     run.states[3].fail(Rejection(repo="p3", stage="fetch", subject="p3", reason="gone", detail="gone"))
-    run.admit()
+    run.admit_sources()
     assert [state.stage for state in run.states].count("waiting") == 40 - room - 1
     assert run.states[room].stage == "fetch"
 
@@ -97,11 +97,11 @@ def test_a_run_is_heard_of_also_while_nothing_happens(monkeypatch: pytest.Monkey
     monkeypatch.setattr(progress, "LINE_EVERY_S", 0.05)
     out = io.StringIO()
     state = SourceState(SourceSpec(spec="pypi:slow"), limit=None, stage="baseline")
-    state.begin("baseline")
+    state.job_started("baseline")
     with progress.Progress(Console(file=out, width=200)) as listener:
         listener([state])
         seen = out.getvalue().count("0/1 sources done")
-        assert listener._over.wait(0.3) is False
+        assert listener._ended.wait(0.3) is False
     lines = out.getvalue().splitlines()
     assert sum("0/1 sources done" in line for line in lines) > seen
     assert "pypi:slow at baseline for 0 s" in lines[-1]
@@ -120,12 +120,14 @@ def unlucky(number: int, worker: Worker) -> Proof:
 
 
 def test_a_machine_that_cannot_try_candidates_ends_its_source() -> None:
-    state = SourceState(SourceSpec(spec="pypi:p"), limit=None, stage="prove", in_flight=4)
+    state = SourceState(SourceSpec(spec="pypi:p"), limit=None, stage="prove", num_shards_running=4)
     outcomes = [Worker.INFRA_ERROR, Worker.INFRA_ERROR, Worker.OK, Worker.INFRA_ERROR, Worker.KILLED]
     for number, worker in enumerate(outcomes):
-        state.take(number, [unlucky(number, worker)])
+        state.record_proofs(number, [unlucky(number, worker)])
     assert state.failure is None, "never three in a row"
-    state.take(5, [unlucky(5, Worker.INFRA_ERROR), unlucky(6, Worker.INFRA_ERROR), unlucky(7, Worker.INFRA_ERROR)])
+    state.record_proofs(
+        5, [unlucky(5, Worker.INFRA_ERROR), unlucky(6, Worker.INFRA_ERROR), unlucky(7, Worker.INFRA_ERROR)]
+    )
     assert state.done
     assert state.report().status == "infra_error"
     assert state.report().detail.startswith("3 candidates in a row could not be tried on this machine: No space left.")

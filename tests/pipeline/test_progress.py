@@ -8,9 +8,9 @@ import pytest
 from rich.console import Console
 
 from excise.config import load
-from excise.pipeline.run.progress import Progress, caps, funnel, literal
+from excise.pipeline.run.progress import Progress, funnel, limits_text, literal
 from excise.pipeline.run.source_state import SourceState
-from excise.pipeline.stages.environment_stage import Proposed
+from excise.pipeline.stages.find_stage import ProposedFeatures
 from excise.types import Rejection, SourceSpec
 
 NAMES = ["pypi:uvicorn[standard]", "[/testbed]", "/srv/[red]x[/red]", "pypi:x:smile:"]
@@ -37,7 +37,7 @@ def test_lines_show_names_and_reasons_as_they_are(name: str) -> None:
     shown = console(terminal=False)
     with Progress(shown) as progress:
         state = state_of(name)
-        state.begin("fetch")
+        state.job_started("fetch")
         progress([state])
         state.fail(Rejection(repo=name, stage="fetch", subject=name, reason="[/gone]", detail=""))
         progress([state])
@@ -49,7 +49,7 @@ def test_lines_show_names_and_reasons_as_they_are(name: str) -> None:
 @pytest.mark.parametrize("name", NAMES)
 def test_the_live_table_shows_names_and_reasons_as_they_are(name: str) -> None:
     under_way = state_of(f"{name}2")
-    under_way.begin("fetch")
+    under_way.job_started("fetch")
     states = [state_of(name, failure="gone"), under_way]
     with Progress(console(terminal=True)) as progress:
         progress(states)
@@ -62,7 +62,7 @@ def test_the_live_table_shows_names_and_reasons_as_they_are(name: str) -> None:
 def test_a_source_in_a_queue_is_not_said_to_be_at_its_stage() -> None:
     queued, begun = state_of("pypi:queued"), state_of("pypi:begun")
     queued.stage = begun.stage = "coverage"
-    begun.begin("coverage")
+    begun.job_started("coverage")
     shown = console(terminal=False)
     with Progress(shown) as progress:
         progress([queued, begun])
@@ -95,13 +95,13 @@ def test_a_terminal_obeys_no_name() -> None:
 
 def test_caps_name_sources_as_they_are() -> None:
     settings = load(environ={}, limit=8, sources=[SourceSpec(spec="pypi:uvicorn[standard]", limit=4)])
-    assert caps(settings) == "At most 8 tasks per source, 4 of pypi:uvicorn[standard] (--limit)."
-    assert caps(load(environ={})) == ""
+    assert limits_text(settings) == "At most 8 tasks per source, 4 of pypi:uvicorn[standard] (--limit)."
+    assert limits_text(load(environ={})) == ""
 
 
 def test_a_source_without_features_says_why() -> None:
     state = state_of("pypi:x")
-    state.propose(Proposed(features=(), num_symbols=1, num_covered=1, not_proposed={"too_central": 1}))
+    state.add_features(ProposedFeatures(features=(), num_symbols=1, num_covered=1, not_proposed={"too_central": 1}))
     shown = console(terminal=False)
     shown.print(funnel([state]))
     assert "1 too_central" in text_of(shown)

@@ -13,14 +13,14 @@ import pytest
 from excise.config import load
 from excise.errors import ConfigError
 from excise.pipeline.services.refresh_schedule import (
-    carried_environment,
     cron_line,
     folder_of,
     install,
     parse_when,
-    passwords,
+    password_variables,
     schedule_name,
-    shown,
+    schedule_text,
+    scheduled_environment,
     systemd_units,
     this_program,
     uninstall,
@@ -168,7 +168,7 @@ def test_cron_where_systemd_does_not_run(machine, tmp_path: Path, monkeypatch: p
     install(config, "Sun 04:00", EXE)
     mine, backup, ours = table.read_text().splitlines()
     assert (mine, backup) == ("# mine", "0 1 * * * backup 100\\%")
-    assert ours == cron_line(config, "Sun 04:00", EXE, carried_environment())
+    assert ours == cron_line(config, "Sun 04:00", EXE, scheduled_environment())
     assert (tmp_path / "log").read_text().count("written") == 2, "an equal line is not written again"
     assert uninstall(config) == "Removed the line in the crontab."
     assert table.read_text() == "# mine\n0 1 * * * backup 100\\%\n"
@@ -200,7 +200,7 @@ def test_a_missing_configuration(machine, tmp_path: Path) -> None:
 
 
 def test_the_environment_that_is_carried() -> None:
-    assert carried_environment({"PATH": "/bin", "SECRET": "x", "EXCISE_CACHE": ""}) == {"PATH": "/bin"}
+    assert scheduled_environment({"PATH": "/bin", "SECRET": "x", "EXCISE_CACHE": ""}) == {"PATH": "/bin"}
 
 
 def test_settings_of_the_environment_are_carried_and_mean_the_same_elsewhere(
@@ -208,7 +208,7 @@ def test_settings_of_the_environment_are_carried_and_mean_the_same_elsewhere(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     environ = {"EXCISE_CACHE": "c", "EXCISE_OUT": "../o", "EXCISE_VERDICT__GOLD_RUNS": "5", "EXCISE_PYTHON": "p"}
-    assert carried_environment(environ) == {
+    assert scheduled_environment(environ) == {
         "EXCISE_CACHE": str(tmp_path / "c"),
         "EXCISE_OUT": str(tmp_path.parent / "o"),
         "EXCISE_VERDICT__GOLD_RUNS": "5",
@@ -218,14 +218,14 @@ def test_settings_of_the_environment_are_carried_and_mean_the_same_elsewhere(
 def test_what_a_run_needs_to_reach_the_index_is_carried_but_no_password() -> None:
     plain = {"HTTPS_PROXY": "http://proxy:3128", "UV_DEFAULT_INDEX": "https://index.example.org/simple"}
     secret = {"https_proxy": "http://me:secret@proxy:3128", "PIP_INDEX_URL": "https://token@index.example.org"}
-    assert carried_environment(plain | secret | {"TOKEN": "x"}) == plain
-    assert passwords(plain | secret) == ["PIP_INDEX_URL", "https_proxy"]
-    assert passwords(plain | secret, key="MODEL_KEY") == ["MODEL_KEY", "PIP_INDEX_URL", "https_proxy"]
+    assert scheduled_environment(plain | secret | {"TOKEN": "x"}) == plain
+    assert password_variables(plain | secret) == ["PIP_INDEX_URL", "https_proxy"]
+    assert password_variables(plain | secret, key="MODEL_KEY") == ["MODEL_KEY", "PIP_INDEX_URL", "https_proxy"]
 
 
 def test_a_value_with_a_line_break_is_refused() -> None:
     with pytest.raises(ConfigError, match=r"EXCISE_SOURCES=.*cannot be scheduled"):
-        carried_environment({"EXCISE_SOURCES": '["a",\n"b"]'})
+        scheduled_environment({"EXCISE_SOURCES": '["a",\n"b"]'})
 
 
 def test_it_runs_where_a_run_by_hand_would(machine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -237,9 +237,9 @@ def test_it_runs_where_a_run_by_hand_would(machine, tmp_path: Path, monkeypatch:
         config.write_text(text)
         by_hand = load([config])
         assert folder_of(config, by_hand) == folder
-        command = cron_line(config, "03:30", EXE, carried_environment(), folder_of(config, by_hand))
+        command = cron_line(config, "03:30", EXE, scheduled_environment(), folder_of(config, by_hand))
         assert f"cd {folder} &&" in command
-        assert f"WorkingDirectory={folder}\n" in shown(config, "03:30", EXE, folder)
+        assert f"WorkingDirectory={folder}\n" in schedule_text(config, "03:30", EXE, folder)
         monkeypatch.chdir(folder)
         assert load([config]).out == by_hand.out
 
@@ -249,7 +249,7 @@ def test_what_is_shown_is_what_is_installed(machine, tmp_path: Path, monkeypatch
     monkeypatch.setenv("EXCISE_SEED", "7")
     config = tmp_path / "my set.toml"
     install(config, "03:30", EXE, tmp_path / "units", tmp_path)
-    text = shown(config, "03:30", EXE, tmp_path)
+    text = schedule_text(config, "03:30", EXE, tmp_path)
     for unit in (tmp_path / "units").iterdir():
         assert f"# {unit.name}\n{unit.read_text()}" in text
     assert 'Environment="EXCISE_SEED=7"' in text

@@ -22,10 +22,10 @@ from excise.datasets.store import Store
 from excise.datasets.taskset import TaskSet
 from excise.errors import ConfigError
 from excise.pipeline.cli.train_command import options_of
-from excise.pipeline.run.selection import MARK, Plan
+from excise.pipeline.run.selection import REQUEST_MARK, CandidateSelection
 from excise.pipeline.services import request_runner as requesting
 from excise.pipeline.services.request_runner import PublishedTasks, RequestRunner
-from excise.pipeline.services.request_selection import RequestPlan, prepare_request, read_request
+from excise.pipeline.services.request_selection import RequestSelection, prepare_request, read_request
 from excise.system.locks import exclusive
 from excise.trainer.curriculum.pass_rates import Predictor
 from excise.trainer.curriculum.rungs import Level, level_of, rung_of
@@ -35,37 +35,42 @@ from excise.types import Feature, FeatureKind, Repo, SourceSpec, Task, Visibilit
 EASY = HarderTasks(lowest=Level.LINE, highest=Level.STUB, visibility=Visibility.TESTS, count=3)
 
 
+def _is_idle(runner: RequestRunner) -> bool:
+    """Whether all requests that were added have ended."""
+    return not runner._thread.is_alive() or all(runner._is_over(request_id) for request_id in runner._known)
+
+
 def feature(number: int, kind: FeatureKind = FeatureKind.FUNCTION, loc: int = 9) -> Feature:
     name = f"m.py::f{number}"
     return Feature(feature_id=f"{number:016x}", kind=kind, tier=1, entry=(name,), symbols=(name,), tests=(), loc=loc)
 
 
-# -------------------------------------------------------------------------------------------- plans
-def test_the_usual_plan_removes_everything_and_stubs_some() -> None:
-    attempts = Plan().attempts([feature(n) for n in range(8)])
-    assert [way for _, way in attempts].count("remove") == 8
-    assert [way for _, way in attempts].count("stub") == 2
+# ----------------------------------------------------------------------------------------- selections
+def test_the_usual_selection_removes_everything_and_stubs_some() -> None:
+    attempts = CandidateSelection().candidates([feature(n) for n in range(8)])
+    assert [deleter for _, deleter in attempts].count("remove") == 8
+    assert [deleter for _, deleter in attempts].count("stub") == 2
 
 
 def test_every_feature_stands_on_one_rung_that_was_asked_for() -> None:
     features = [feature(n, loc=2 if n % 3 == 0 else 9) for n in range(30)]
     features += [feature(n, FeatureKind.CLASS) for n in range(30, 40)]
-    attempts = RequestPlan(EASY, None).attempts(features)
+    attempts = RequestSelection(EASY, None).candidates(features)
     assert len({feature.feature_id for feature, _ in attempts}) == len(attempts) == 30
-    ways = [way for _, way in attempts]
+    ways = [deleter for _, deleter in attempts]
     assert {"expression", "line", "stub"} == set(ways[:3]), "levels take turns"
     assert {way for feature, way in attempts if feature.loc < 3} == {"line"}
     assert {way for feature, way in attempts if feature.loc > 3} == {"expression", "stub"}
-    assert attempts == RequestPlan(EASY, None).attempts(features), "equal requests are answered alike"
+    assert attempts == RequestSelection(EASY, None).candidates(features), "equal requests are answered alike"
     other = HarderTasks(lowest=Level.LINE, highest=Level.STUB, visibility=Visibility.TESTS, count=3, number=1)
-    assert attempts != RequestPlan(other, None).attempts(features)
+    assert attempts != RequestSelection(other, None).candidates(features)
 
 
 def test_the_predicted_pass_rate_decides_about_size() -> None:
     predictor = Predictor(bias=0.0, level=0.0, visibility=0.0, size=-1.0)
     wanted = HarderTasks(lowest=Level.CLASS, highest=Level.CLASS, pass_rate=(0.2, 0.6), predictor=predictor)
     features = [feature(n, FeatureKind.CLASS, loc=10 * 2**n) for n in range(6)]
-    chosen = [feature.loc for feature, _ in RequestPlan(wanted, None).attempts(features)]
+    chosen = [feature.loc for feature, _ in RequestSelection(wanted, None).candidates(features)]
     assert chosen == [40, 80], "40 lines are passed by half, 80 by 27 %, 160 by 12 %"
 
 
@@ -117,7 +122,7 @@ def test_sources_of_a_set_are_taken_as_they_were_asked_for(tmp_path: Path, shape
             test_args=("-k", "x"),
         ),
     )  # fmt: skip
-    assert plan.entry(settings.sources[1]).startswith(f"{spec.name}{MARK}")
+    assert plan.entry_name(settings.sources[1]).startswith(f"{spec.name}{REQUEST_MARK}")
 
 
 # ----------------------------------------------------------------------------------------- real runs
@@ -181,7 +186,7 @@ def test_the_runner_answers_in_a_process_of_its_own(shapes: Any, own: Path, tmp_
     runner(wanted)
     runner(wanted)
     assert time.monotonic() - began < 1, "asking does not wait"
-    _wait(lambda: not runner.is_busy, 400)
+    _wait(lambda: _is_idle(runner), 400)
     runner.close()
     assert runner.codes() == {wanted.request_id: 0}, (tmp_path / "requests" / f"{wanted.request_id}.log").read_text()
     found = [task for task in TaskSet.open(own).tasks() if task.visibility is Visibility.SIGNATURE]
@@ -191,7 +196,7 @@ def test_the_runner_answers_in_a_process_of_its_own(shapes: Any, own: Path, tmp_
 
     resumed = RequestRunner(tmp_path / "requests", own, options(shapes))
     resumed(wanted)
-    assert not resumed.is_busy, "what is finished is not made again"
+    assert _is_idle(resumed), "what is finished is not made again"
     resumed.close()
 
 
@@ -244,9 +249,9 @@ def test_a_trainers_settings_are_the_generators() -> None:
 # ---------------------------------------------------------------------------- processes that go wrong
 def test_a_program_that_cannot_be_started_is_a_failure(tmp_path: Path) -> None:
     said: list[str] = []
-    runner = RequestRunner(tmp_path / "requests", tmp_path / "out", program=["/nothing"], say=said.append)
+    runner = RequestRunner(tmp_path / "requests", tmp_path / "out", program=["/nothing"], report=said.append)
     runner(EASY)
-    _wait(lambda: not runner.is_busy, 20)
+    _wait(lambda: _is_idle(runner), 20)
     runner.close()
     assert runner.codes() == {EASY.request_id: 1}
     assert "exit code 1" in said[0]
@@ -264,7 +269,7 @@ def program(folder: Path, script: str) -> list[str]:
 def test_a_process_that_is_killed_is_started_once_more(tmp_path: Path) -> None:
     runner = RequestRunner(tmp_path / "requests", tmp_path / "out", program=program(tmp_path, "kill -9 $$"))
     runner(EASY)
-    _wait(lambda: not runner.is_busy, 20)
+    _wait(lambda: _is_idle(runner), 20)
     runner.close()
     assert runner.codes() == {EASY.request_id: -signal.SIGKILL}
     assert len((tmp_path / "started").read_text().split()) == 2
@@ -281,12 +286,12 @@ def test_a_request_whose_maker_fails_is_over(tmp_path: Path, monkeypatch: pytest
 
     monkeypatch.setattr(requesting, "replace_file", full)
     runner = RequestRunner(
-        tmp_path / "requests", tmp_path / "out", program=program(tmp_path, "exit 0"), say=said.append
+        tmp_path / "requests", tmp_path / "out", program=program(tmp_path, "exit 0"), report=said.append
     )
     second = replace(EASY, number=EASY.number + 1)
     runner(EASY)
     runner(second)
-    _wait(lambda: not runner.is_busy, 20)
+    _wait(lambda: _is_idle(runner), 20)
     assert "No space left on device" in said[0]
     assert runner.made(EASY) is not None, "nobody waits for it"
     assert runner.codes() == {second.request_id: 0}, "the next one is made"
@@ -302,11 +307,11 @@ def test_a_request_whose_maker_fails_is_over(tmp_path: Path, monkeypatch: pytest
 def test_a_process_that_hangs_is_ended_at_its_deadline(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     hangs = program(tmp_path, "trap '' TERM\nsleep 300 & wait; sleep 300")
     monkeypatch.setattr(requesting, "GRACE_S", 0.5)
-    runner = RequestRunner(tmp_path / "requests", tmp_path / "out", deadline_s=1.0, program=hangs)
+    runner = RequestRunner(tmp_path / "requests", tmp_path / "out", timeout_s=1.0, program=hangs)
     runner(EASY)
-    _wait(lambda: not runner.is_busy, 20)
+    _wait(lambda: _is_idle(runner), 20)
     runner.close()
-    assert runner.codes() == {EASY.request_id: requesting.LATE}
+    assert runner.codes() == {EASY.request_id: requesting.TIMED_OUT}
     assert not _alive(int((tmp_path / "started").read_text()))
 
 
@@ -321,7 +326,7 @@ def test_closing_ends_what_is_under_way_and_a_resume_takes_it_up(tmp_path: Path)
     assert not _alive(int((tmp_path / "started").read_text()))
     resumed = RequestRunner(tmp_path / "requests", tmp_path / "out", program=program(tmp_path, "exit 0"))
     resumed(EASY)
-    _wait(lambda: not resumed.is_busy, 20)
+    _wait(lambda: _is_idle(resumed), 20)
     resumed.close()
     assert resumed.codes() == {EASY.request_id: 0}
 
@@ -353,7 +358,7 @@ def test_a_set_that_somebody_else_adds_to_is_waited_for(tmp_path: Path) -> None:
         runner(EASY)
         time.sleep(1)
         assert not (tmp_path / "started").exists()
-    _wait(lambda: not runner.is_busy, 20)
+    _wait(lambda: _is_idle(runner), 20)
     runner.close()
     assert runner.codes() == {EASY.request_id: 0}
 

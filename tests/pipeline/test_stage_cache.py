@@ -14,8 +14,14 @@ import pytest
 
 from excise.config import load
 from excise.errors import StoreError
-from excise.pipeline.stages.error_boundary import fingerprint, measuring, stage
-from excise.pipeline.stages.stage_cache import VERSIONS, StageCache, stage_key
+from excise.pipeline.stages.error_boundary import stage
+from excise.pipeline.stages.stage_cache import (
+    VERSIONS,
+    StageCache,
+    measurement_fingerprint,
+    stage_key,
+    verdict_fingerprint,
+)
 from excise.types import Rejection, Worker
 from excise.verifiers.prove import Proof
 
@@ -51,18 +57,18 @@ def test_a_new_version_of_a_stage_asks_again(monkeypatch: pytest.MonkeyPatch) ->
     assert stage_key("find", "x") != before
 
 
-def test_only_settings_that_change_a_verdict_are_in_the_fingerprint() -> None:
-    usual = fingerprint(load(environ={}))
-    assert fingerprint(load(environ={}, workers=7, out=Path("x"), cache=Path("y"), limit=3)) == usual
+def test_only_settings_that_change_a_verdict_are_in_its_fingerprint() -> None:
+    usual = verdict_fingerprint(load(environ={}))
+    assert verdict_fingerprint(load(environ={}, workers=7, out=Path("x"), cache=Path("y"), limit=3)) == usual
     for override in ("verdict.gold_runs=4", "verdict.memory_mb=100", "verdict.visibility=signature", "sandbox=docker"):
-        assert fingerprint(load(overrides=[override], environ={})) != usual
+        assert verdict_fingerprint(load(overrides=[override], environ={})) != usual
 
 
 def test_what_is_shown_of_tasks_changes_nothing_that_is_measured() -> None:
-    usual = measuring(load(environ={}))
-    assert measuring(load(overrides=["verdict.visibility=tests"], environ={})) == usual
+    usual = measurement_fingerprint(load(environ={}))
+    assert measurement_fingerprint(load(overrides=["verdict.visibility=tests"], environ={})) == usual
     for override in ("verdict.memory_mb=100", "sandbox=docker"):
-        assert measuring(load(overrides=[override], environ={})) != usual
+        assert measurement_fingerprint(load(overrides=[override], environ={})) != usual
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ import pytest
 
 from excise.config import Settings, VerdictSettings, load
 from excise.datasets.taskset import TaskSet
-from excise.pipeline.services.stored_tasks import Trouble, rebuild
+from excise.pipeline.services.map_tasks import EnvironmentProblem, rebuild
 from excise.pipeline.services.verify import verify_task
 from excise.protocols import GateReport
 from excise.types import Environment, Outcome, Status
@@ -94,7 +94,7 @@ def test_a_lock_that_cannot_be_had_is_not_replaced_by_another(
 ) -> None:
     with_lock(monkeypatch, {"iniconfig": "iniconfig==0.0.0.1"})
     answer = rebuild(settings, shapes.taskset.task(shapes.taskset.ids()[0]))
-    assert isinstance(answer, Trouble)
+    assert isinstance(answer, EnvironmentProblem)
     assert (answer.where, answer.reason) == ("environment", "resolve_conflict")
     assert "iniconfig" in answer.detail
 
@@ -104,5 +104,5 @@ def test_another_environment_than_the_locked_one_is_no_proof(
 ) -> None:
     with_lock(monkeypatch, {"iniconfig": "iniconfig"})
     answer = rebuild(settings, shapes.taskset.task(shapes.taskset.ids()[0]))
-    assert isinstance(answer, Trouble)
+    assert isinstance(answer, EnvironmentProblem)
     assert (answer.where, answer.reason) == ("environment", "unreproducible")

@@ -43,7 +43,7 @@ def call(name: str, **arguments: Any) -> str:
 def gold(arena: TaskArena, task: Task) -> tuple[str, str, str]:
     """(Path, text as shipped, text as it was) of the file that the task is about."""
     (path,) = touched(task.patch)
-    base = (arena._grader.ready(task)[0].root / path).read_bytes()  # type: ignore[index]
+    base = (arena._grader.environment_of(task)[0].root / path).read_bytes()  # type: ignore[index]
     shipped = apply_patch({path: base}, "".join(p for p in parts(task.deletion_patch) if f"/{path}" in p))[path]
     assert shipped is not None
     return path, shipped.decode(), base.decode()

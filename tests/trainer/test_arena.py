@@ -19,9 +19,8 @@ from excise.datasets.taskset import TaskSet
 from excise.envs.sandbox import session_base
 from excise.errors import SandboxError, StoreError
 from excise.pipeline.services import arena as arenas
-from excise.pipeline.services.arena import TaskArena
-from excise.pipeline.services.once import Once
-from excise.pipeline.services.stored_tasks import Trouble
+from excise.pipeline.services.arena import LazyValues, TaskArena
+from excise.pipeline.services.map_tasks import EnvironmentProblem
 from excise.system.process_identity import own_process_name
 from excise.types import Grade, Task, Worker
 from excise.verifiers.grading.intake import MAX_DIFF_BYTES, storable
@@ -176,17 +175,17 @@ def test_a_cold_environment_keeps_nobody_else_waiting(stored: Any, monkeypatch: 
     warm, other = list(arena.tasks().values())[:2]
     cold = replace(other, env_id="cold")
     arena._tasks[cold.instance_id] = cold
-    really, may_go = arena._grader.ready, threading.Event()
+    really, may_go = arena._grader.environment_of, threading.Event()
     asked: list[str] = []
 
     def ready(task: Task) -> Any:
         asked.append(task.env_id)
         if task.env_id == "cold":
             may_go.wait(60)
-            return Trouble("environment", "infra", "There is none.")
+            return EnvironmentProblem("environment", "infra", "There is none.")
         return really(task)
 
-    monkeypatch.setattr(arena._grader, "ready", ready)
+    monkeypatch.setattr(arena._grader, "environment_of", ready)
 
     async def go() -> None:
         async def attempt() -> None:
@@ -194,7 +193,7 @@ def test_a_cold_environment_keeps_nobody_else_waiting(stored: Any, monkeypatch: 
                 async with arena.open(cold.instance_id):
                     pass
 
-        waiting = [asyncio.create_task(attempt()) for _ in range(2 * arenas.OPEN_AT_ONCE)]
+        waiting = [asyncio.create_task(attempt()) for _ in range(2 * arenas.NUM_OPENERS)]
         await asyncio.sleep(0.05)
         async with asyncio.timeout(50), arena.open(warm.instance_id) as desk:
             assert desk.diff() == ""
@@ -209,7 +208,7 @@ def test_a_cold_environment_keeps_nobody_else_waiting(stored: Any, monkeypatch: 
 
 
 def test_what_failed_is_tried_again_after_a_while() -> None:
-    once: Once[int] = Once(2, "test", 0.3)
+    once: LazyValues[int] = LazyValues(2, "test", 0.3)
     tried: list[int] = []
 
     def make() -> int:
@@ -251,7 +250,7 @@ def test_graders_that_hang_are_not_waited_for(stored: Any, monkeypatch: pytest.M
 
 
 def test_a_sandbox_that_does_not_close_is_left(stored: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(arenas, "CLOSE_S", 0.3)
+    monkeypatch.setattr(arenas, "CLOSE_TIMEOUT_S", 0.3)
     arena = TaskArena(stored.taskset, stored.settings)
     hang = threading.Event()
     really: list[Callable[[], None]] = []

@@ -9,8 +9,8 @@ import pytest
 
 from excise.config import Settings
 from excise.datasets.taskset import TaskSet
-from excise.pipeline.services.stored_tasks import over_tasks
-from excise.pipeline.services.verify import not_proven, verify_task
+from excise.pipeline.services.map_tasks import TaskOperation, map_tasks
+from excise.pipeline.services.verify import unverified, verify_task
 from excise.types import Certificate, Status, from_json, to_json
 from excise.verifiers.certificate import sealed, why_not_sealed
 
@@ -60,7 +60,7 @@ def test_verify_runs_nothing_for_a_broken_one(stored, tmp_path, monkeypatch: pyt
     monkeypatch.setattr(TaskSet, "certificate", lambda self, i: replace(kept(self, i), flake_rate=0.25))
     settings: Settings = stored.settings.model_copy(update={"cache": tmp_path / "nothing"})
     ids = stored.taskset.ids()[:2]
-    answers = over_tasks(settings, stored.taskset, ids, verify_task, not_proven)
+    answers = map_tasks(settings, stored.taskset, ids, TaskOperation(work=verify_task, failed=unverified))
     assert [(a.ok, a.gate, a.reason) for a in answers] == [(False, "files", "certificate_differs")] * 2
     assert not (tmp_path / "nothing").exists()
 

@@ -10,7 +10,7 @@ import pytest
 from excise.config import Settings
 from excise.extractors.fetch.trees import git_tree_hash, list_files
 from excise.pipeline.services.checkout import write_tree
-from excise.pipeline.stages.environment_stage import fetch
+from excise.pipeline.stages.fetch_stage import fetch
 from excise.types import SourceSpec
 from excise.verifiers.grading.intake import _apply_diff
 from excise.verifiers.shipped_tree import materialise, scrubbed
@@ -171,7 +171,7 @@ def test_what_is_scrubbed_is_scrubbed_for_gates_and_graders_too(tmp_path: Path) 
         (project / path).parent.mkdir(parents=True, exist_ok=True)
         (project / path).write_text(text)
     settings = Settings(cache=tmp_path / "cache", out=tmp_path / "out")
-    sourced = fetch(settings, SourceSpec(spec=str(project)), keep_blob=False)
+    sourced = fetch(settings, SourceSpec(spec=str(project)), keep_archive=False)
     layer = Path(sourced.layer)
     assert list_files(layer) == ["pkg/core.py", "pkg/venv/__init__.py", "pyproject.toml"]
     assert not (layer / "wheels").exists()

@@ -37,7 +37,7 @@ def task(shapes: Any) -> Task:
 
 @pytest.fixture(scope="module")
 def ready(graders: Grader, task: Task) -> Workbench:
-    found = graders.ready(task)
+    found = graders.environment_of(task)
     assert isinstance(found, tuple)
     return found[0]
 
@@ -266,7 +266,7 @@ def test_what_the_untouched_tests_do_not_bear_is_loosened(ready: Workbench, task
 
 def test_few_calls_are_not_asked(graders: Grader, ready: Workbench, task: Task) -> None:
     kit = replace(graders.kit(ready, task), calls=())
-    found = graders.ready(task)
+    found = graders.environment_of(task)
     assert isinstance(found, tuple)
     got = grading.grade(ready, task, kit, task.patch, found[1])
     assert (got.reward, got.reward_calls, got.num_calls) == (1, None, 0)
@@ -315,9 +315,10 @@ def test_tests_that_need_others_before_them_are_not_run_alone(
     settings = shapes.settings.model_copy(update={"cache": tmp_path})
     monkeypatch.setattr("excise.pipeline.services.task_grader.supports_fail_fast", lambda *_: False)
     made = Grader(shapes.taskset, shapes.settings, brief=True)
-    bench, conditions = made.ready(task)  # type: ignore[misc]
+    environment = made.environment_of(task)
+    assert isinstance(environment, tuple)
     made.settings = settings
-    assert made._brief(bench, conditions, task, "").num_tests == len(task.fail_to_pass) + len(task.pass_to_pass)
+    assert made._grade_briefly(environment, task, "").num_tests == len(task.fail_to_pass) + len(task.pass_to_pass)
 
 
 @pytest.mark.parametrize(("number", "times", "reward"), [(3, 1, 1.0), (4, 1, 0.0), (1, 2, 0.0)])

@@ -1,0 +1,169 @@
+"""``excise generate`` and ``excise refresh``: tasks from repositories."""
+
+from __future__ import annotations
+
+import json
+import signal
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from excise.config import Settings, with_sources
+from excise.errors import ConfigError, ExciseError
+from excise.pipeline.cli.options import (
+    FAILED,
+    INTERRUPTED,
+    OK,
+    PARTIAL,
+    Cache,
+    Config,
+    Json,
+    Out,
+    Quiet,
+    Scheduler,
+    Set,
+    Verbose,
+    Workers,
+    exit_codes_for_errors,
+    print_message,
+    require_sandbox,
+    settings_of,
+    stderr,
+)
+from excise.types import to_dict
+
+if TYPE_CHECKING:
+    from excise.pipeline.run.selection import CandidateSelection
+    from excise.pipeline.run.source_state import SourceState
+
+GENERATE_CODES = "Exit code: 0 every source gave tasks; 3 some gave none; 1 none gave any; 2 usage; 130 interrupted."
+
+
+def generate(
+    sources: Annotated[
+        list[str] | None, typer.Argument(help="pypi:name, a git URL or path, a folder, an archive.")
+    ] = None,
+    out: Out = None,
+    config: Config = None,
+    set_: Set = None,
+    limit: Annotated[
+        int | None, typer.Option(help="At most this many tasks per source, whatever the files say.")
+    ] = None,
+    request: Annotated[
+        Path | None, typer.Option(help="JSON file that says which rungs are wanted; sources: those of the set.")
+    ] = None,
+    scheduler: Scheduler = None,
+    workers: Workers = None,
+    cache: Cache = None,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Resolve the sources and print what would be done.")
+    ] = False,
+    print_config: Annotated[bool, typer.Option("--print-config", help="Print the settings as JSON and stop.")] = False,
+    as_json: Json = False,
+    quiet: Quiet = False,
+    verbose: Verbose = False,
+) -> None:
+    """Make tasks from repositories. Run it again to go on where it stopped."""
+    with exit_codes_for_errors():
+        settings = settings_of(config, set_, out=out, limit=limit, scheduler=scheduler, workers=workers, cache=cache)
+        settings, selection = with_sources(settings, sources or []), None
+        if request is not None:
+            from excise.pipeline.services.request_selection import prepare_request, read_request
+
+            settings, selection = prepare_request(settings, read_request(request))
+        if print_config:
+            print(settings.model_dump_json(indent=2))
+            return
+        if not settings.sources:
+            raise ConfigError(
+                "No sources. Name some (pypi:boltons, a git URL, a folder), or give --config with [[sources]]."
+            )
+        if dry_run:
+            raise typer.Exit(_dry_run(settings, as_json))
+        output = _Output(as_json, quiet, verbose)
+        raise typer.Exit(_run(settings, output, refresh=False, selection=selection))
+
+
+def refresh(
+    config: Annotated[Path, typer.Argument(help="TOML file with sources and settings.")],
+    out: Out = None,
+    set_: Set = None,
+    scheduler: Scheduler = None,
+    workers: Workers = None,
+    cache: Cache = None,
+    as_json: Json = False,
+    quiet: Quiet = False,
+    verbose: Verbose = False,
+) -> None:
+    """The same job, incremental: redo what changed, publish once at the end, report what came, changed and went."""
+    with exit_codes_for_errors():
+        settings = settings_of([config], set_, out=out, scheduler=scheduler, workers=workers, cache=cache)
+        if not settings.sources:
+            raise ConfigError(f"{config}: no [[sources]].")
+        raise typer.Exit(_run(settings, _Output(as_json, quiet, verbose), refresh=True))
+
+
+class _Output:
+    """What a run prints."""
+
+    def __init__(self, as_json: bool, quiet: bool, verbose: bool) -> None:
+        self.as_json, self.silent, self.verbose = as_json, quiet or as_json, verbose
+
+
+def _run(settings: Settings, output: _Output, *, refresh: bool, selection: CandidateSelection | None = None) -> int:
+    from excise.pipeline.run.graph import run
+    from excise.pipeline.run.progress import Progress, funnel, limits_text, result_text
+    from excise.system.run_log import run_log
+
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # a service that is stopped publishes what is done, too
+    require_sandbox(settings)
+    if not output.silent and limits_text(settings):
+        print_message(limits_text(settings))
+    with run_log(settings.out, verbose=output.verbose), Progress(stderr, quiet=output.silent) as progress:
+        result = run(settings, progress, refresh=refresh, selection=selection)
+    if output.as_json:
+        body = {
+            "out": str(settings.out),
+            "tasks": sum(len(state.tasks) for state in result.states),
+            "interrupted": result.interrupted,
+            "report": to_dict(result.report),
+            "sources": [to_dict(state.report()) | {"spec": state.name} for state in result.states],
+        }
+        print(json.dumps(body, indent=2))
+    elif not output.silent:
+        stderr.print(funnel(result.states))
+        print(result_text(result.states, settings.out, result.report if refresh else None))
+    if result.interrupted and not output.silent:
+        print_message("Interrupted. The same command goes on from here.")
+    return INTERRUPTED if result.interrupted else run_exit_code(result.states)
+
+
+def run_exit_code(states: Sequence[SourceState]) -> int:
+    """Exit code of a run: all sources gave tasks, some did, none did; the reasons make no difference."""
+    return _exit_code_of_all([bool(state.tasks) for state in states])
+
+
+def _exit_code_of_all(succeeded: Sequence[bool]) -> int:
+    return OK if all(succeeded) else PARTIAL if any(succeeded) else FAILED
+
+
+def _dry_run(settings: Settings, as_json: bool) -> int:
+    from excise.extractors.sources import resolve_source
+    from excise.pipeline.run.graph import unique
+
+    rows: list[dict[str, str]] = []
+    for spec in unique(settings.sources):
+        try:
+            rows.append(
+                {"spec": spec.name, "pinned": resolve_source(spec).resolve(spec, settings.cache), "problem": ""}
+            )
+        except (ExciseError, OSError) as error:
+            rows.append({"spec": spec.name, "pinned": "", "problem": str(error)})
+    if as_json:
+        print(json.dumps(rows, indent=2))
+    else:
+        for row in rows:
+            print(f"{row['spec']}: {row['pinned'] or row['problem']}")
+    return _exit_code_of_all([not row["problem"] for row in rows])

@@ -1,0 +1,190 @@
+"""Work on stored tasks, from the files of their set alone: environments are built first, then tasks go to workers."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Generic, Protocol, TypeVar
+
+from excise.config import Settings
+from excise.datasets.taskset import TaskSet
+from excise.errors import ExciseError
+from excise.extractors.fetch.trees import git_tree_hash, unpack
+from excise.pipeline.run.cluster import cluster_client
+from excise.pipeline.run.job_queue import JobQueue, job_failure
+from excise.pipeline.run.source_state import SHARD_SIZE
+from excise.pipeline.stages.baseline_stage import baseline_stage
+from excise.pipeline.stages.environment_stage import install_recipe
+from excise.pipeline.stages.error_boundary import rejection_of
+from excise.pipeline.stages.fetch_stage import store_sources, trees_folder
+from excise.pipeline.stages.prove_stage import save_prepared, workbench_of
+from excise.system.folders import temporary_folder_beside
+from excise.types import Certificate, Rejection, Task
+from excise.verifiers.certificate import why_not_sealed
+from excise.verifiers.workbench import Prepared, Workbench
+
+logger = logging.getLogger(__name__)
+
+
+class TaskResult(Protocol):
+    """The result of the work on one task."""
+
+    @property
+    def instance_id(self) -> str:
+        """The task."""
+        ...
+
+
+SEALED_SINCE = 3
+"""Schema version from which on certificates have a digest."""
+
+R = TypeVar("R", bound=TaskResult)
+Work = Callable[[Settings, Workbench, Task], R]
+"""The work on one task, on a worker; a function that can be pickled."""
+FailedResult = Callable[[Task, str, str, str], R]
+"""Makes the result of a task that could not be worked on, from the task, the step that failed (``files``, ``sources``,
+``environment``, ``baseline``, ``worker``), a reason, and a sentence for people."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TaskOperation(Generic[R]):
+    """What :func:`map_tasks` does with each task."""
+
+    work: Work[R]
+    """The work itself."""
+    failed: FailedResult[R]
+    """The result where the work could not be tried."""
+    measure_baseline: bool = True
+    """Run the tests of the untouched project anew; otherwise the set's baseline is taken."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Group:
+    """Tasks with the same sources, environment and settings: the environment is to be built, or a shard worked on."""
+
+    tasks: tuple[Task, ...]
+    shard: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class EnvironmentProblem:
+    """Why a task's environment could not be made."""
+
+    step: str
+    """``sources``, ``environment`` or ``baseline``."""
+    reason: str
+    """Machine-readable code."""
+    detail: str
+    """A sentence for people."""
+
+
+def map_tasks(
+    settings: Settings,
+    taskset: TaskSet,
+    ids: Sequence[str],
+    operation: TaskOperation[R],
+    listener: Callable[[R], None] = lambda _: None,
+) -> list[R]:
+    """Work on each of the tasks ``ids``; the results in this order, and to ``listener`` as they come.
+
+    Settings that can change a verdict are those of the task's certificate, except where ``settings`` set them
+    explicitly. Tasks of one repository share an environment, and are spread over ``settings.workers`` processes.
+    ``settings.cache`` is the work directory: with an empty one, everything is built from the set's files.
+    Raises :class:`excise.errors.ConfigError`.
+    """
+    results: dict[str, R] = {}
+
+    def end(*answers: R) -> None:
+        for answer in answers:
+            results[answer.instance_id] = answer
+            listener(answer)
+
+    groups: dict[tuple[str, str, str], list[Task]] = {}
+    settings_of: dict[str, Settings] = {}
+    for instance_id in dict.fromkeys(ids):
+        task, certificate = taskset.task(instance_id), taskset.certificate(instance_id)
+        if not taskset.is_intact(instance_id):
+            end(operation.failed(task, "files", "row_differs", "The row is not the one that was published."))
+        elif problem := _broken_seal(taskset, task, certificate):
+            end(operation.failed(task, "files", "certificate_differs", problem))
+        else:
+            verdict = settings.verdict.of(certificate.settings)
+            groups.setdefault((task.tree, task.env_id, verdict.model_dump_json()), []).append(task)
+            settings_of[instance_id] = settings.model_copy(update={"verdict": verdict})
+    if not groups:
+        return [results[instance_id] for instance_id in dict.fromkeys(ids)]
+    workers = min(settings.workers, sum(len(tasks) for tasks in groups.values()))
+    with cluster_client(settings.scheduler, workers) as client:
+        jobs: JobQueue[_Group] = JobQueue(client)
+        for tasks in groups.values():
+            same = settings_of[tasks[0].instance_id]
+            jobs.put(_Group(tuple(tasks)), 1.0 + len(tasks), rebuild, same, tasks[0], operation.measure_baseline)
+        for group, future in jobs:
+            if future.status != "finished":  # a worker died, or a bug: nothing is known about the task
+                why = job_failure(future, "work on the task again")
+                logger.warning("worker lost", extra={"repo": group.tasks[0].repo, "reason": why[0], "detail": why[1]})
+                end(*(operation.failed(task, "worker", *why) for task in group.tasks))
+            elif group.shard:
+                end(*future.result())
+            elif isinstance(answer := future.result(), EnvironmentProblem):
+                end(*(operation.failed(task, answer.step, answer.reason, answer.detail) for task in group.tasks))
+            else:
+                same = settings_of[group.tasks[0].instance_id]
+                for first in range(0, len(group.tasks), SHARD_SIZE):
+                    shard = group.tasks[first : first + SHARD_SIZE]
+                    jobs.put(_Group(shard, shard=True), 0.0, work_on_shard, same, answer, operation.work, shard)
+    return [results[instance_id] for instance_id in dict.fromkeys(ids)]
+
+
+def _broken_seal(taskset: TaskSet, task: Task, certificate: Certificate) -> str:
+    """What is wrong with a certificate's digest; empty if it is right, and in sets older than digests."""
+    if not certificate.digest and taskset.manifest.schema_version < SEALED_SINCE:
+        return ""
+    return why_not_sealed(certificate, task)
+
+
+def work_on_shard(settings: Settings, prepared: Path, work: Work[R], tasks: Sequence[Task]) -> list[R]:
+    """The work on some tasks of one environment."""
+    bench = workbench_of(settings, prepared)
+    return [work(settings, bench, task) for task in tasks]
+
+
+def rebuild(settings: Settings, task: Task, measure_baseline: bool = True) -> Path | EnvironmentProblem:
+    """Sources from the set's archive, environment from its lock; the path of the :class:`Prepared` record."""
+    try:
+        prepared = prepared_of(settings, TaskSet.open(settings.out), task, measure_baseline=measure_baseline)
+        return prepared if isinstance(prepared, EnvironmentProblem) else save_prepared(settings, prepared)
+    except Exception as error:
+        row = rejection_of("environment", task.repo, error)
+        return EnvironmentProblem("environment", row.reason, row.detail)
+
+
+def prepared_of(
+    settings: Settings, taskset: TaskSet, task: Task, *, measure_baseline: bool
+) -> Prepared | EnvironmentProblem:
+    """A task's repository with its environment and baseline. Raises :class:`excise.errors.EnvironmentFailure`."""
+    repo = next((r for r in taskset.repos() if r.tree == task.tree), None)
+    if repo is None:
+        return EnvironmentProblem(
+            "sources", "unknown_repository", f"The set has no snapshot of {task.repo} with this tree."
+        )
+    with temporary_folder_beside(trees_folder(settings) / "unpacked") as work:
+        try:
+            unpack(taskset.blob(repo.blob), work / "files")
+        except ExciseError as error:
+            return EnvironmentProblem("sources", error.reason, str(error))
+        if git_tree_hash(work / "files") != task.tree:
+            detail = "The source archive does not hold the tree of the task."
+            return EnvironmentProblem("sources", "tree_differs", detail)
+        sources = store_sources(settings, repo, work / "files", keep_archive=False)
+    environment, baseline = taskset.environment(task.env_id)
+    prepared = install_recipe(settings, environment.recipe, sources, previous=environment)
+    prepared = replace(prepared, environment=replace(prepared.environment, env_id=task.env_id))
+    if not measure_baseline:
+        return replace(prepared, baseline=baseline)
+    measured: Prepared | Rejection = baseline_stage(settings, repo.repo, prepared)
+    if isinstance(measured, Rejection):
+        return EnvironmentProblem("baseline", measured.reason, measured.detail)
+    return measured

@@ -1,0 +1,39 @@
+"""The baseline stage: which tests of the untouched project pass in every run.
+
+Comes after :mod:`excise.pipeline.stages.environment_stage` (or :mod:`excise.pipeline.stages.model_stage`);
+:mod:`excise.pipeline.stages.coverage_stage` is next. How runs are made and compared: :mod:`excise.verifiers.baseline`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+from excise.config import Settings
+from excise.errors import EnvironmentFailure
+from excise.pipeline.stages.environment_stage import open_workbench
+from excise.pipeline.stages.error_boundary import STAGE_GRACE_S, stage
+from excise.pipeline.stages.stage_cache import StageCache, measurement_fingerprint, stage_key
+from excise.system.deadline import deadline
+from excise.types import Baseline
+from excise.verifiers.baseline import longest_s, run_baseline
+from excise.verifiers.workbench import Prepared
+
+
+@stage("baseline")
+def baseline_stage(settings: Settings, prepared: Prepared) -> Prepared:
+    """Run the untouched project's tests several times; the bytecode of the first run becomes a layer."""
+    key = stage_key("baseline", prepared.environment.env_id, measurement_fingerprint(settings))
+    cache = StageCache(settings.cache)
+    bytecode = Path(prepared.layers.env).parent / "pyc"
+    baseline = cache.get_or_raise(Baseline, "baseline", key)
+    if baseline is None or not bytecode.is_dir():
+        bench = open_workbench(settings, prepared)
+        try:
+            with deadline(longest_s(settings.verdict) + STAGE_GRACE_S, f"The baseline of {prepared.repo.repo}"):
+                baseline = run_baseline(bench, bytecode)
+        except EnvironmentFailure as failure:
+            cache.put_failure("baseline", key, prepared.repo.repo, failure)
+            raise
+        cache.put("baseline", key, baseline)
+    return replace(prepared, baseline=baseline, layers=replace(prepared.layers, pyc=str(bytecode)))

@@ -1,0 +1,98 @@
+"""The fetch stage: from a source as the user names it to a snapshot of its files.
+
+Comes first; :mod:`excise.pipeline.stages.environment_stage` is next.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from excise.config import Settings
+from excise.datasets.store import Store
+from excise.envs.sandbox.mount_points import open_to_all
+from excise.extractors.fetch.trees import git_tree_hash, list_files, pack
+from excise.extractors.sources import resolve_source, source_of
+from excise.pipeline.stages.error_boundary import STAGE_GRACE_S, stage
+from excise.pipeline.stages.stage_cache import StageCache, stage_key
+from excise.system.deadline import deadline
+from excise.system.folders import publish_folder, temporary_folder_beside
+from excise.types import Repo, SourceSpec
+from excise.verifiers.shipped_tree import scrub
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FetchedSources:
+    """A fetched repository."""
+
+    repo: Repo
+    """The record of its snapshot."""
+    layer: str
+    """Folder of the cache with its files, which all sandboxes share."""
+
+
+@stage("fetch")
+def fetch_stage(settings: Settings, spec: SourceSpec) -> FetchedSources:
+    """Resolve a source, fetch it, and store its files as a layer of the cache and as an archive of the task set."""
+    return fetch(settings, spec)
+
+
+def fetch(settings: Settings, spec: SourceSpec, *, keep_archive: bool = True) -> FetchedSources:
+    """Fetch a source, unless the cache has its files; ``keep_archive``: put their archive into the task set.
+
+    Raises :class:`excise.errors.SourceError`.
+    """
+    adapter = resolve_source(spec)
+    with deadline(settings.verdict.install_timeout_s + STAGE_GRACE_S, f"Fetching {spec.spec}"):
+        pinned = adapter.resolve(spec, settings.cache)
+        key = stage_key("fetch", pinned)
+        cache = StageCache(settings.cache)
+        cached = cache.get(FetchedSources, "fetch", key)
+        if isinstance(cached, FetchedSources) and _is_complete(settings, cached, keep_archive=keep_archive):
+            return cached
+        with temporary_folder_beside(trees_folder(settings) / "fetched") as work:
+            fetched = source_of(pinned).fetch(pinned, settings.cache, work / "files")
+            sources = store_sources(settings, fetched.repo, fetched.root, keep_archive=keep_archive)
+        cache.put("fetch", key, sources)
+        return sources
+
+
+def _is_complete(settings: Settings, sources: FetchedSources, *, keep_archive: bool) -> bool:
+    if not Path(sources.layer).is_dir():
+        return False
+    return not keep_archive or (bool(sources.repo.blob) and Store(settings.out).blobs.has(sources.repo.blob))
+
+
+def trees_folder(settings: Settings) -> Path:
+    """The folder of the cache for layers of sources, named by tree hash; closed to other users."""
+    folder = settings.cache / "trees"
+    folder.mkdir(parents=True, exist_ok=True)
+    folder.chmod(0o700)
+    return folder
+
+
+def store_sources(settings: Settings, repo: Repo, files: Path, *, keep_archive: bool = True) -> FetchedSources:
+    """Move ``files`` into the cache as a layer, and put their archive into the task set's blob store.
+
+    What no agent may get (caches, environments, leftovers) is removed first: layer, archive and tree hash are of the
+    files that are shipped, run and graded.
+    """
+    scrub(files)
+    tree = git_tree_hash(files)
+    blob = repo.blob
+    if keep_archive:
+        archive = files.parent / "sources.tar.xz"
+        pack(files, archive)
+        blob = Store(settings.out).put_blob(archive)
+    paths = list_files(files)
+    layer = trees_folder(settings) / tree
+    if not layer.exists():
+        open_to_all(files)
+        try:
+            publish_folder(files, layer)
+        except OSError:  # another process was quicker
+            if not layer.is_dir():
+                raise
+    size = sum((layer / path).lstat().st_size for path in paths)
+    repo = replace(repo, tree=tree, blob=blob, num_files=len(paths), num_bytes=size)
+    return FetchedSources(repo=repo, layer=str(layer))
