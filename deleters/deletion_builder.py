@@ -36,14 +36,14 @@ _SAFE_DUNDERS = frozenset(
 """Special methods that can be deleted: without them, only the operation that they implement is missing."""
 
 
-def as_python(codebase: object) -> PythonCodebase:
+def require_python(codebase: object) -> PythonCodebase:
     """The codebase as a Python codebase. Raises :class:`DeletionRefused` for other languages."""
     if not isinstance(codebase, PythonCodebase):
         raise DeletionRefused("this deleter understands Python codebases only", reason="unsupported_language")
     return codebase
 
 
-def wanted_symbols(codebase: PythonCodebase, feature: Feature, only: frozenset[str] | None) -> list[Symbol]:
+def symbols_to_delete(codebase: PythonCodebase, feature: Feature, only: frozenset[str] | None) -> list[Symbol]:
     """The symbols to delete, without those that lie inside others. Raises :class:`DeletionRefused`."""
     ids = [s for s in feature.symbols if only is None or s in only]
     unknown = [s for s in ids if s not in codebase.symbols()]
@@ -75,7 +75,7 @@ def _check(codebase: PythonCodebase, symbol: Symbol) -> None:
 
 
 # ------------------------------------------------------------------------------------------ patches
-def results(plans: Iterable[FilePlan]) -> dict[str, tuple[bytes, bytes | None]]:
+def changed_files(plans: Iterable[FilePlan]) -> dict[str, tuple[bytes, bytes | None]]:
     """Path to content before and after (``None``: deleted) of every file that changes."""
     changed: dict[str, tuple[bytes, bytes | None]] = {}
     for plan in plans:
@@ -92,7 +92,7 @@ class EditedFiles:
     changed: Mapping[str, tuple[bytes, bytes | None]]
     """Path to content before and after; ``None`` for a deleted file."""
     removed: Iterable[str]
-    """Ids of the removed or stubbed symbols."""
+    """Ids of the removed or with_empty_bodies symbols."""
     hidden: Iterable[str]
     """Ids of the tests that are no longer visible."""
     text: Iterable[tuple[str, str]]
@@ -143,10 +143,12 @@ def stub_patches(codebase: PythonCodebase, symbol_ids: Iterable[str]) -> tuple[t
     """
     ids = list(symbol_ids)
     symbols = [f for f in functions_of(codebase, ids) if not is_overload(f)] + bare_classes(codebase, ids)
-    return tuple((kind, _patch(codebase, stubbed(codebase, symbols, kind, keep_docstring=False))) for kind in EMPTY)
+    return tuple(
+        (kind, _patch(codebase, with_empty_bodies(codebase, symbols, kind, keep_docstring=False))) for kind in EMPTY
+    )
 
 
-def stubbed(
+def with_empty_bodies(
     codebase: PythonCodebase, symbols: Iterable[Symbol], kind: str, *, keep_docstring: bool
 ) -> dict[str, tuple[bytes, bytes | None]]:
     """Path to content before and after replacing the bodies of functions, and of classes without methods."""
@@ -169,7 +171,7 @@ def source_text(codebase: PythonCodebase, symbol: Symbol) -> str:
     return source[symbol.start : symbol.end].decode("utf-8", "replace")
 
 
-def with_members(codebase: PythonCodebase, symbols: Iterable[Symbol], wanted: Iterable[str]) -> set[str]:
+def ids_with_members(codebase: PythonCodebase, symbols: Iterable[Symbol], wanted: Iterable[str]) -> set[str]:
     """Ids of removed symbols, of all definitions with their names, and of the ``wanted`` symbols inside them."""
     found: set[str] = set()
     for symbol in symbols:

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 
 from tree_sitter import Node
 
-from excise.deleters.deletion_builder import EditedFiles, as_python, build_deletion, wanted_symbols
+from excise.deleters.deletion_builder import EditedFiles, build_deletion, require_python, symbols_to_delete
 from excise.deleters.edits.byte_edits import Edit, apply_edits
 from excise.deleters.edits.empty_bodies import functions_of, is_abstract, is_overload
 from excise.deleters.edits.file_plan import check_parses
@@ -49,7 +49,7 @@ class Line(Stub):
         hide: frozenset[str] = frozenset(),
     ) -> Deletion:
         """See :class:`excise.protocols.Deleter`; refuses functions with more than one statement."""
-        python = as_python(codebase)
+        python = require_python(codebase)
         for function in _functions(python, feature, only):
             body = _body(python, function)
             if len(body) != 1 or body[0].type not in _SIMPLE or text(body[0], _source(python, function)) in _EMPTY:
@@ -72,7 +72,7 @@ class Expression:
         hide: frozenset[str] = frozenset(),
     ) -> Deletion:
         """See :class:`excise.protocols.Deleter`; refuses functions without such an expression, or with nothing else."""
-        python = as_python(codebase)
+        python = require_python(codebase)
         functions = _functions(python, feature, only)
         if len(functions) != 1:
             raise DeletionRefused("more than one function", reason="not_one_function")
@@ -109,7 +109,7 @@ def returned_expression(codebase: PythonCodebase, function: Symbol) -> Node | No
 
 def _functions(codebase: PythonCodebase, feature: Feature, only: frozenset[str] | None) -> list[Symbol]:
     """The functions that are entries of a feature. Raises :class:`DeletionRefused`."""
-    symbols = wanted_symbols(codebase, feature, only)
+    symbols = symbols_to_delete(codebase, feature, only)
     entries = [symbol.symbol_id for symbol in symbols if symbol.symbol_id in feature.entry]
     if not all(codebase.symbols()[entry].is_callable for entry in entries):
         raise DeletionRefused("a class or a module is no function", reason="not_one_function")

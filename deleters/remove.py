@@ -9,12 +9,12 @@ from collections.abc import Iterable, Mapping
 
 from excise.deleters.deletion_builder import (
     EditedFiles,
-    as_python,
     build_deletion,
-    results,
+    changed_files,
+    ids_with_members,
+    require_python,
     source_text,
-    wanted_symbols,
-    with_members,
+    symbols_to_delete,
 )
 from excise.deleters.references.dependent_removal import DependentRemover
 from excise.deleters.references.hide_tests import TestHider
@@ -46,7 +46,7 @@ class Remove:
         hide: frozenset[str] = frozenset(),
     ) -> Deletion:
         """See :class:`excise.protocols.Deleter`."""
-        return _Removal(as_python(codebase), feature, only, hide or frozenset(feature.tests)).run()
+        return _Removal(require_python(codebase), feature, only, hide or frozenset(feature.tests)).run()
 
 
 class _Removal:
@@ -56,7 +56,7 @@ class _Removal:
         self.codebase = codebase
         self.feature = feature
         self.hide = hide
-        self.wanted = wanted_symbols(codebase, feature, only)
+        self.wanted = symbols_to_delete(codebase, feature, only)
         self.remover = DependentRemover(codebase, on_test=lambda symbol: self.hider.record_removed(symbol, hide))
         self.hider = TestHider(codebase, self.remover)
 
@@ -70,10 +70,10 @@ class _Removal:
         for path in sorted(self.remover.plans):
             if not self.codebase.is_test(path):
                 drop_unused_imports(self.remover.plans[path], self.remover.uses)
-        changed = results(self.remover.plans.values())
+        changed = changed_files(self.remover.plans.values())
         gone = [*self.wanted, *(s for s in self.remover.removed.symbols if not self.codebase.is_test(s.path))]
         aliases = [a for a in self.remover.removed.aliases if not self.codebase.is_test(a[0].partition("::")[0])]
-        removed = with_members(self.codebase, gone, self.feature.symbols)
+        removed = ids_with_members(self.codebase, gone, self.feature.symbols)
         for path, after in _without_entry_points(self.codebase.manifests, *self._lost_names(gone)).items():
             changed[path] = (self.codebase.manifests[path], after)
         files = EditedFiles(

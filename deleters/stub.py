@@ -2,7 +2,14 @@
 
 from __future__ import annotations
 
-from excise.deleters.deletion_builder import EditedFiles, as_python, build_deletion, results, stubbed, wanted_symbols
+from excise.deleters.deletion_builder import (
+    EditedFiles,
+    build_deletion,
+    changed_files,
+    require_python,
+    symbols_to_delete,
+    with_empty_bodies,
+)
 from excise.deleters.edits.empty_bodies import functions_of, is_abstract, is_overload
 from excise.deleters.references.dependent_removal import DependentRemover
 from excise.deleters.references.hide_tests import TestHider
@@ -27,14 +34,14 @@ class Stub:
         hide: frozenset[str] = frozenset(),
     ) -> Deletion:
         """See :class:`excise.protocols.Deleter`."""
-        python = as_python(codebase)
-        wanted = [s.symbol_id for s in wanted_symbols(python, feature, only)]
+        python = require_python(codebase)
+        wanted = [s.symbol_id for s in symbols_to_delete(python, feature, only)]
         functions = [f for f in functions_of(python, wanted) if not is_overload(f) and not is_abstract(f)]
         if not functions:
             raise DeletionRefused("no function with a body to empty", reason="nothing_to_stub")
         tests, hidden = without_tests(python, feature, hide)
         files = EditedFiles(
-            changed={**stubbed(python, functions, "raise", keep_docstring=True), **tests},
+            changed={**with_empty_bodies(python, functions, "raise", keep_docstring=True), **tests},
             removed=[f.symbol_id for f in functions],
             hidden=hidden,
             text=[(f.symbol_id, body_of(python, f)) for f in functions],
@@ -52,7 +59,7 @@ def without_tests(
     hider.hide(hide or frozenset(feature.tests))
     remover.run()
     hider.clean_up()
-    return {p: v for p, v in results(remover.plans.values()).items() if codebase.is_test(p)}, hider.hidden
+    return {p: v for p, v in changed_files(remover.plans.values()).items() if codebase.is_test(p)}, hider.hidden
 
 
 def body_of(codebase: PythonCodebase, symbol: Symbol) -> str:

@@ -25,11 +25,17 @@ class FilePlan:
         self.path = module.path
         self.source = module.source
         self.deleted = False
+        """Whether the whole file is deleted."""
         self.statements: set[Span] = set()
+        """Removed statements."""
         self.elements: dict[Span, set[Span]] = {}
+        """Spans of lists to the spans of their removed elements."""
         self.clauses: set[Import] = set()
+        """Removed imports of single names."""
         self.replacements: list[Edit] = []
+        """Further edits."""
         self.lost_names: set[str] = set()
+        """Module-level names that are no longer bound."""
 
     @cached_property
     def root(self) -> Node:
