@@ -107,10 +107,8 @@ class Supervisor:
         assert self.preforked is not None
         command = {"line": self.command(request), "filter": self.config["filter"], "groups": self.groups.folders}
         data = json.dumps(command).encode() + b"\n"
-        with (
-            self.preforked as pipe,
-            contextlib.suppress(ConnectionError),
-        ):  # the exit code of a dead child tells what happened
+        # If the child has died, its exit code tells what happened.
+        with self.preforked as pipe, contextlib.suppress(ConnectionError):
             sent = socket.send_fds(pipe, [data], fds)
             pipe.sendall(data[sent:])
         self.preforked = None

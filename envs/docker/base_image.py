@@ -44,7 +44,7 @@ def base_image(client: Any, name: str) -> str:
     if name not in {HOST, BOOTSTRAP}:
         with engine_errors(f"The image {name} is not there; pull or load it first"):
             return str(client.images.get(name).id)
-    tag = f"{REPOSITORY}:{host_state() if name == HOST else bootstrap_state()}"
+    tag = f"{REPOSITORY}:{host_system_hash() if name == HOST else bootstrap_hash()}"
     with host_lock(tag):
         if not has_image(client, tag):
             with engine_errors("The base image cannot be made"), tempfile.TemporaryDirectory() as folder:
@@ -83,7 +83,7 @@ def _import(client: Any, tag: str, command: list[str]) -> None:
 
 # ---------------------------------------------------------------------------------------------- host
 @cache
-def host_state() -> str:
+def host_system_hash() -> str:
     """A hash of this host's system: its package databases and the times of its main folders."""
     digest = hashlib.sha256(f"{_VERSION}{os.geteuid()}".encode())
     for path in ("/etc/os-release", "/var/lib/dpkg/status", "/var/lib/rpm/rpmdb.sqlite", "/lib/apk/db/installed"):
@@ -131,7 +131,7 @@ def _add_folder(archive: tarfile.TarFile, name: str, mode: int) -> None:
 
 
 # ----------------------------------------------------------------------------------------- bootstrap
-def bootstrap_state() -> str:
+def bootstrap_hash() -> str:
     """A hash that identifies what debootstrap makes on this host."""
     return hashlib.sha256(f"debootstrap {_VERSION} {_distribution_suite()}".encode()).hexdigest()[:24]
 

@@ -99,14 +99,12 @@ def create_container(client: Any, request: ContainerRequest) -> str:
 
 def _writable_folders(writable: Sequence[str], policy: Policy) -> dict[str, str]:
     """Options of a tmpfs for each writable folder. Each may grow to the limit of all; the sum is checked inside."""
-    sizes = dict.fromkeys([*writable, *FIXED_WRITABLE_FOLDERS], policy.disk_bytes) | {
-        "/excise/out": policy.disk_bytes // 2
-    }
+    sizes = dict.fromkeys([*writable, *FIXED_WRITABLE_FOLDERS], policy.disk_bytes)
+    sizes["/excise/out"] = policy.disk_bytes // 2
     common = "rw,exec,nosuid,nodev,mode=0777"
     if is_podman():  # version 4 supports no further options
-        closed = dict.fromkeys(
-            ("/run", "/var/tmp"), "ro,nosuid,nodev,mode=0755,size=4k"
-        )  # otherwise it makes them writable
+        # podman would make these two folders writable.
+        closed = dict.fromkeys(("/run", "/var/tmp"), "ro,nosuid,nodev,mode=0755,size=4k")
         return {p: f"{common},size={n}" for p, n in sizes.items()} | closed
     common += ",uid=1000,gid=1000"
     return {p: f"{common},size={n},nr_inodes={max(4096, n // BYTES_PER_FILE)}" for p, n in sizes.items()}
