@@ -1,4 +1,4 @@
-"""bubblewrap alone: violent ends, leftovers, and what cannot be started."""
+"""The bubblewrap sandbox: killed processes, leftovers, limits, and commands that cannot start."""
 
 from __future__ import annotations
 
@@ -188,7 +188,7 @@ def test_ending_the_zygote_leaves_nothing() -> None:
     assert not base.exists()
 
 
-def test_a_limit_that_cannot_be_given_is_an_error_that_names_it(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_limit_that_cannot_be_enforced_is_an_error_that_names_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(backend, "writable_groups", dict)
     with pytest.raises(SandboxError, match=r"cannot limit cpus on this machine.*lenient_sandbox=true"):
         sandbox_probes.opened(Policy(cpus=1.0))
@@ -200,27 +200,27 @@ def test_a_limit_that_cannot_be_given_is_an_error_that_names_it(monkeypatch: pyt
         assert sandbox_probes.sh(session, "true").rc == 0
 
 
-def test_a_group_that_takes_no_limit_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_control_group_that_rejects_a_limit_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A folder without the controller's files stands for a controller that is not there after all."""
     monkeypatch.setattr(backend, "writable_groups", lambda: {"memory": str(tmp_path), "pids": str(tmp_path)})
     with pytest.raises(SandboxError, match="takes no limit for memory"):
         sandbox_probes.opened()
 
 
-def test_capabilities_say_how_each_limit_is_given() -> None:
+def test_capabilities_name_the_mechanism_of_each_limit() -> None:
     can = backend.BubblewrapSandbox().capabilities()
     assert can.available
     assert {"network_off", "memory", "pids", "disk"} <= set(can.how)
     assert all(can.how.values())
 
 
-def test_a_missing_bubblewrap_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_bubblewrap_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", "/nonexistent")
     with pytest.raises(SandboxError, match="apt-get install bubblewrap"):
         sandbox_probes.opened(root=Path("/nonexistent"))
 
 
-def test_a_layer_that_is_gone_is_said() -> None:
+def test_a_missing_layer_is_reported() -> None:
     with pytest.raises(SandboxError, match="The sandbox failed"):
         sandbox_probes.opened(root=Path("/nonexistent"))
 

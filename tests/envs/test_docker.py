@@ -1,4 +1,4 @@
-"""Docker alone: one image for all tasks of an environment, violent ends, leftovers, system packages, the main job."""
+"""The Docker sandbox: images shared by tasks, killed containers, leftovers, system packages, a whole run."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def test_layers_are_merged_as_an_overlay_would(tmp_path: Path) -> None:
     assert found == {"a": "top", "d/y": "bottom", "n": "new", "e/f": "in"}
 
 
-def test_what_is_hidden_is_in_no_image() -> None:
+def test_empty_paths_are_in_no_image() -> None:
     root = sandbox_probes.layer({"lib/site-packages/other.py": "secret", "lib/os.py": "ours"})
     mounts = [
         Mount(target="/opt/python", layers=(str(root),)),
@@ -139,7 +139,7 @@ def test_a_killed_container_is_an_infrastructure_failure_and_leaves_nothing() ->
     assert not session.out.exists()
 
 
-def test_containers_of_dead_processes_are_swept_and_others_are_not() -> None:
+def test_only_containers_of_dead_processes_are_removed() -> None:
     client = docker_engine.connect()
     mine = docker_engine.owner()
     dead = mine.rpartition("-")[0] + "-1"  # our pid, started at another time
@@ -160,7 +160,7 @@ def test_containers_of_dead_processes_are_swept_and_others_are_not() -> None:
             client.api.remove_container(made[elsewhere], force=True)
 
 
-def test_packages_that_cannot_be_had_are_named() -> None:
+def test_unavailable_packages_are_named() -> None:
     mounts = [Mount(target="/testbed", layers=(), writable=True)]
     with pytest.raises(EnvironmentFailure, match="excise-no-such-package") as caught:
         DockerSandbox().open(mounts, Policy(), env=sandbox_probes.ENV, system_packages=("excise-no-such-package",))
@@ -168,13 +168,13 @@ def test_packages_that_cannot_be_had_are_named() -> None:
     assert containers(f"{docker_engine.OWNER}={docker_engine.owner()}") == set()
 
 
-def test_an_image_that_is_not_there_is_named() -> None:
+def test_a_missing_image_is_named() -> None:
     sandbox = DockerSandbox(DockerSettings(base_image="excise-test/nothing:1"))
     with pytest.raises(SandboxError, match="excise-test/nothing:1 is not there"):
         sandbox.open([], Policy(), env={})
 
 
-def test_no_engine_is_said(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_a_missing_engine_is_reported(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     script = "from excise.envs.docker.sandbox import DockerSandbox\n"
     script += "can = DockerSandbox().capabilities(); print(can.available, can.advice)"
     environment = {**os.environ, "DOCKER_HOST": f"unix://{tmp_path}/nothing"}
@@ -182,13 +182,13 @@ def test_no_engine_is_said(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> N
     assert done.stdout.startswith("False Install an engine")
 
 
-def test_a_layer_that_is_gone_is_said() -> None:
+def test_a_missing_layer_is_reported() -> None:
     with pytest.raises(SandboxError, match="gone"):
         sandbox_probes.opened(root=Path("/nonexistent"))
 
 
 @pytest.mark.slow
-def test_the_main_job_runs_in_containers(excise, tmp_path: Path) -> None:
+def test_generate_runs_in_containers(excise, tmp_path: Path) -> None:
     limits = ["--set", "verdict.gold_runs=1", "--set", "verdict.memory_mb=512", "--set", "verdict.disk_mb=128"]
     done = excise(
         "generate", SHAPES, "--out", tmp_path / "out", "--cache", tmp_path / "cache", "--limit", "1", "--json",

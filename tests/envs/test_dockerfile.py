@@ -1,4 +1,4 @@
-"""The Dockerfile of an environment: what is in it, and what is put beside it."""
+"""The Dockerfile of an environment and the files of its build context."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def instructions(text: str) -> list[str]:
     return re.sub(r"\\\n", " ", "\n".join(lines)).splitlines()
 
 
-def test_everything_that_the_file_needs_lies_beside_it(tmp_path: Path) -> None:
+def test_all_files_of_the_build_context_are_written(tmp_path: Path) -> None:
     sources = tmp_path / "sources"
     (sources / "src/kit").mkdir(parents=True)
     (sources / "src/kit/__init__.py").write_text("x = 1\n")
@@ -49,7 +49,7 @@ def test_everything_that_the_file_needs_lies_beside_it(tmp_path: Path) -> None:
     assert written.project.read_bytes() == first, "equal input gives equal files"
 
 
-def test_the_file_says_what_the_recipe_says() -> None:
+def test_the_dockerfile_follows_the_recipe() -> None:
     recipe = {"test_args": ("-k", "not slow"), "test_paths": ("tests",), "env": (("KIT", 'a "b"'),)}
     text = dockerfile_text(REPO, environment(system_packages=("libpq-dev", "$(evil)"), **recipe), lock="l", project="p")
     lines = instructions(text)

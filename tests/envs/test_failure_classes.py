@@ -1,4 +1,4 @@
-"""What failures want, told by their first lines; and which system packages bring what is missing."""
+"""Classes of failures by their messages, advice for each class, and system packages for missing files."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def test_the_main_cause_is_the_most_common_one_with_different_examples() -> None
     assert main_cause({"w": "AssertionError"}) is None
 
 
-def test_an_import_that_misses_a_library_is_no_fault_of_the_project() -> None:
+def test_an_import_without_a_system_library_has_its_own_class() -> None:
     assert reason_of_import("kit: ImportError: libGL.so.1: cannot open shared object file") == "missing_system_lib"
     assert reason_of_import("kit: ModuleNotFoundError: No module named 'yaml'") == "import_error"
 
@@ -90,7 +90,7 @@ def test_an_import_that_misses_a_library_is_no_fault_of_the_project() -> None:
         ("fatal error: strange.h: No such file", "strange.h", ""),
     ],
 )
-def test_what_is_missing_has_a_name_and_mostly_a_package(output: str, named: str, packages: str) -> None:
+def test_missing_files_are_named_with_their_packages(output: str, named: str, packages: str) -> None:
     assert missing_files_in(output) == (named,)
     assert packages_for(output) == tuple(packages.split())
 

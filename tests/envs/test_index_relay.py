@@ -1,4 +1,4 @@
-"""The relay between sandboxes and package indexes, against an index that speaks both dialects of the protocol."""
+"""The relay between sandboxes and package indexes, against an index that serves JSON and HTML pages."""
 
 from __future__ import annotations
 
@@ -126,19 +126,19 @@ def test_pages_and_files_come_from_the_index_with_the_hosts_password(relay: Inde
         "http://127.0.0.1/x", "/i0/kit/?x=1", "/files/kit-1.whl",
     ],
 )  # fmt: skip
-def test_nothing_else_can_be_asked_for(relay: IndexRelay, index: Index, path: str) -> None:
+def test_other_requests_are_refused(relay: IndexRelay, index: Index, path: str) -> None:
     assert relay.answer(path)[0] == 404
     assert set(index.asked) <= {"/simple/nothing/"}
 
 
-def test_a_file_that_is_not_the_one_of_the_page_is_refused(relay: IndexRelay, index: Index) -> None:
+def test_a_file_with_another_hash_is_refused(relay: IndexRelay, index: Index) -> None:
     index.digest = "0" * 64
     status, _, _ = relay.answer(file_address(relay))
     assert status == 502
     assert "not the file" in relay.failures[0]
 
 
-def test_where_the_index_does_not_answer_kept_pages_do(relay: IndexRelay, index: Index, tmp_path: Path) -> None:
+def test_cached_pages_are_used_when_the_index_is_down(relay: IndexRelay, index: Index, tmp_path: Path) -> None:
     file_address(relay)
     index.broken = True
     for page in (tmp_path / "cache/downloads/pages").iterdir():
@@ -149,7 +149,7 @@ def test_where_the_index_does_not_answer_kept_pages_do(relay: IndexRelay, index:
     assert "503" in relay.failures[0]
 
 
-def test_a_fresh_page_is_not_asked_for_again(relay: IndexRelay, index: Index) -> None:
+def test_a_fresh_page_is_not_requested_again(relay: IndexRelay, index: Index) -> None:
     file_address(relay)
     asked = len(index.asked)
     file_address(relay)
@@ -184,7 +184,7 @@ def test_a_command_inside_reaches_the_index_at_the_loopback(relay: IndexRelay) -
     assert (done.stdout, done.returncode) == ("True", 7), done.stderr
 
 
-def test_a_client_that_hangs_up_is_no_news(relay: IndexRelay, capfd: pytest.CaptureFixture[str]) -> None:
+def test_a_client_that_disconnects_is_ignored(relay: IndexRelay, capfd: pytest.CaptureFixture[str]) -> None:
     with socket.socket(socket.AF_UNIX) as client:
         client.connect(f"{relay.mounts()[1].layers[0]}/index")
         client.sendall(b"GET /i0/kit/ HTTP/1.1\r\nHost: x\r\n\r\n")
@@ -201,7 +201,7 @@ def test_local_indexes_stay_local(tmp_path: Path) -> None:
     assert found.variables("http://r:1")["UV_FIND_LINKS"] == f"{tmp_path},http://r:1/l0/"
 
 
-def test_what_is_no_index_page_is_refused() -> None:
+def test_pages_that_are_no_index_pages_are_refused() -> None:
     with pytest.raises(ValueError, match="no list of files"):
         rewrite(b'{"x": 1}', "application/json", "https://i.invalid/simple/x/", lambda file: "")
     seen: list[File] = []

@@ -1,4 +1,4 @@
-"""Real installations in the real sandbox, of tiny projects. Skipped where there is no sandbox or no package index."""
+"""Installations of tiny projects in a real sandbox. Skipped without a sandbox or a package index."""
 
 from __future__ import annotations
 
@@ -125,7 +125,7 @@ def build_wheel(folder, config_settings=None, metadata_directory=None):
 
 
 @needs_sandbox
-def test_what_is_not_built_in_place_is_built_as_a_wheel_and_laid_into_the_checkout(tmp_path: Path) -> None:
+def test_a_backend_without_editable_installs_is_built_as_a_wheel(tmp_path: Path) -> None:
     files = {
         "pyproject.toml": '[project]\nname = "kit"\nversion = "1.5"\n'
         '[build-system]\nrequires = []\nbuild-backend = "maker"\nbackend-path = ["."]\n',
@@ -238,7 +238,7 @@ def test_a_copy_elsewhere_is_not_taken_for_the_checkout(tmp_path: Path) -> None:
     ("init", "reason"),
     [("import does_not_exist_anywhere\n", "import_error"), ("import os\nos._exit(3)\n", "import_error")],
 )
-def test_what_does_not_import_is_refused(tmp_path: Path, init: str, reason: str) -> None:
+def test_a_project_that_does_not_import_is_refused(tmp_path: Path, init: str, reason: str) -> None:
     with pytest.raises(EnvironmentFailure) as caught:
         build(tmp_path, {"kit/__init__.py": init})
     assert caught.value.reason == reason
@@ -246,7 +246,7 @@ def test_what_does_not_import_is_refused(tmp_path: Path, init: str, reason: str)
 
 
 @needs_sandbox
-def test_the_clock_runs_out(tmp_path: Path) -> None:
+def test_an_installation_times_out(tmp_path: Path) -> None:
     files = {"setup.py": "import time\ntime.sleep(600)\n", "kit/__init__.py": "x = 1\n"}
     with pytest.raises(EnvironmentFailure) as caught:
         build(tmp_path, files, timeout_s=5.0)
@@ -316,11 +316,11 @@ def test_failures_have_a_class(output: str, reason: str, of_project: bool) -> No
     assert classify(output, index_failed=False).reason == builds_own
 
 
-def test_a_full_disk_is_nobody_s_fault() -> None:
+def test_a_full_disk_is_an_infrastructure_failure() -> None:
     assert classify("failed to write: No space left on device", index_failed=False).reason == "infra"
 
 
-def test_attempts_give_up_one_thing_at_a_time() -> None:
+def test_each_attempt_drops_one_thing() -> None:
     attempt = first_attempt(Recipe(python="3.12.1", requirements=("pytest<7", "gone"), cutoff="2023-01-01"))
     seen = []
     for failure in (
@@ -345,7 +345,7 @@ def test_attempts_give_up_one_thing_at_a_time() -> None:
     assert len(attempt.evidence) == len(seen)
 
 
-def test_a_requirement_of_the_tests_that_cannot_be_built_is_given_up_last() -> None:
+def test_a_requirement_of_the_tests_that_cannot_be_built_is_dropped_last() -> None:
     output = "  \u00d7 Failed to build `Gone==1.0`\n  \u251c\u2500 The build backend returned an error"
     failure = classify(output, index_failed=False)
     assert (failure.reason, failure.of_project, failure.unbuilt) == ("build_native", False, ("Gone",))

@@ -1,4 +1,4 @@
-"""Interpreters are looked for where people put them, as far as this user may look."""
+"""The search for interpreters skips folders that this user may not read."""
 
 from __future__ import annotations
 

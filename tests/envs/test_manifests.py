@@ -1,4 +1,4 @@
-"""What manifests of many kinds say, read from real files on disk."""
+"""Readers of manifests of many kinds, on real files."""
 
 from __future__ import annotations
 
@@ -237,6 +237,6 @@ def test_requirement_files_about_tests(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["pyproject.toml", "setup.cfg", "setup.py", "tox.ini", "pytest.ini", "noxfile.py"])
-def test_broken_files_say_nothing(tmp_path: Path, name: str) -> None:
+def test_broken_files_declare_nothing(tmp_path: Path, name: str) -> None:
     (tmp_path / name).write_bytes(b"\xff[[[ = not : anything\n\t(((\x00")
     assert read_manifest(tmp_path).dependencies == ()

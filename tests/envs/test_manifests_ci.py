@@ -1,4 +1,4 @@
-"""What continuous integration, lock files, nox, hatch, Pipfile and conda say about testing a project."""
+"""Readers of CI files, lock files, nox, hatch, Pipfile and conda."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ CI = {
 
 
 @pytest.mark.parametrize("system", CI)
-def test_every_system_tells_interpreters_packages_requirements_and_the_command(tmp_path: Path, system: str) -> None:
+def test_every_ci_system_is_read(tmp_path: Path, system: str) -> None:
     name, text = CI[system]
     found = manifest(tmp_path, {name: text, "req.txt": "attrs>=20\n", "tests/x.py": ""})
     assert set(found.tested_pythons) == {"3.9", "3.10", "3.11"}
@@ -118,7 +118,7 @@ def test_every_system_tells_interpreters_packages_requirements_and_the_command(t
 @pytest.mark.parametrize(
     "text", ["jobs: [", "- x", "jobs: {a: {steps: [{run: }]}}", "a: *b", "x: !!python/object:os.x {}"]
 )
-def test_broken_automation_says_nothing(tmp_path: Path, text: str) -> None:
+def test_broken_automation_declares_nothing(tmp_path: Path, text: str) -> None:
     for name in (".github/workflows/a.yml", ".gitlab-ci.yml", ".travis.yml", ".circleci/config.yml"):
         assert manifest(tmp_path, {name: text}).test_commands == ()
 
@@ -156,7 +156,7 @@ def test_calls_of_pytest(script: str, calls: list[tuple[str, ...]]) -> None:
         ([("tests/unit", ".")], (), ()),
     ],
 )  # fmt: skip
-def test_what_all_calls_agree_in(
+def test_options_that_all_calls_share(
     tmp_path: Path, calls: list[tuple[str, ...]], arguments: object, paths: object
 ) -> None:
     for name in ("kit/__init__.py", "kit.py", "setup.cfg", "tests/unit/test_a.py", "tests/more/test_b.py"):
@@ -223,7 +223,7 @@ def lint(session):
     assert found.test_commands == (("-k", "quick", "tests"),)
 
 
-def test_hatch_has_files_and_environments_of_its_own(tmp_path: Path) -> None:
+def test_hatch(tmp_path: Path) -> None:
     files = {
         "pyproject.toml": '[project]\nname = "kit"\n[project.optional-dependencies]\nfast = ["six"]\n',
         "hatch.toml": '[envs.hatch-test]\nextra-dependencies = ["mock"]\nfeatures = ["fast"]\n',
@@ -239,7 +239,7 @@ def test_pipfile(tmp_path: Path) -> None:
     assert found.python.startswith("3.11")
 
 
-def test_conda_only_hints(tmp_path: Path) -> None:
+def test_conda_files_give_hints_only(tmp_path: Path) -> None:
     text = "dependencies:\n- python=3.11\n- strange-thing\n- libpng\n- conda-forge::numpy>=1\n- pip: [mock]\n"
     files = {"environment.yml": text, "tests/test_kit.py": "import kit, strange_thing\ndef test_it(): pass\n"}
     found = recipe(tmp_path, files)

@@ -32,8 +32,8 @@ CHEAT = ["echo 'def test_more(): pass' >> tests/test_tables.py"]
 
 
 @dataclass
-class Ended:
-    """What the stage said, and what the model was asked."""
+class StageResult:
+    """The answer of the stage, and the requests to the model."""
 
     answer: Prepared | Rejection
     server: ScriptedServer
@@ -45,7 +45,7 @@ class Ended:
         return self.answer
 
     @property
-    def told(self) -> list[str]:
+    def tool_results(self) -> list[str]:
         """Results of tools in the last request."""
         return [m["content"] for m in self.server.requests[-1]["messages"] if m["role"] == "tool"]
 
@@ -53,7 +53,7 @@ class Ended:
         return sorted((self.settings.cache / "transcripts").glob("*"))
 
 
-Run = Callable[..., Ended]
+Run = Callable[..., StageResult]
 
 
 def settings_for(tmp_path: Path, url: str, **model: Any) -> Settings:
@@ -62,7 +62,7 @@ def settings_for(tmp_path: Path, url: str, **model: Any) -> Settings:
     return load(overrides=[*lines, *verdict], environ={}, out=tmp_path / "out", cache=tmp_path / "cache")
 
 
-def go(settings: Settings, repo: Path, refused: Rejection = REFUSED) -> Prepared | Rejection:
+def run_stage(settings: Settings, repo: Path, refused: Rejection = REFUSED) -> Prepared | Rejection:
     spec = SourceSpec(spec=str(repo))
     sourced = fetch_stage(settings, spec.spec, spec)
     assert not isinstance(sourced, Rejection), sourced
@@ -71,10 +71,10 @@ def go(settings: Settings, repo: Path, refused: Rejection = REFUSED) -> Prepared
 
 @pytest.fixture
 def run(tmp_path: Path) -> Run:
-    def runs(script: Script, repo: Path = REPO, **model: Any) -> Ended:
+    def runs(script: Script, repo: Path = REPO, **model: Any) -> StageResult:
         with ScriptedServer(script) as server:
             settings = settings_for(tmp_path, server.url, **model)
-            return Ended(go(settings, repo), server, settings)
+            return StageResult(run_stage(settings, repo), server, settings)
 
     return runs
 
@@ -92,25 +92,25 @@ def test_success_at_the_second_try_and_its_replay(run: Run, tmp_path: Path, monk
     assert any(line.startswith("pytest==") for line in environment.lock)
     assert not any(line.startswith("colorama") for line in environment.lock)
     assert any("mock: vendor_tables.py: the client of a server" in line for line in environment.recipe.evidence)
-    told = ended.told
+    told = ended.tool_results
     assert any("does not hold (collect_error)" in text and "vendor_tables" in text for text in told)
     assert any(text.startswith("error: lookup is the package under test") for text in told)
     assert any(text.startswith("FAILS: ") or "\nFAILS: " in text for text in told)
 
-    assert go(ended.settings, REPO) == ended.answer, "kept: the server is gone"
+    assert run_stage(ended.settings, REPO) == ended.answer, "kept: the server is gone"
     (path,) = ended.transcripts()
     assert "s3cret" not in path.read_text()
     assert {event["agent"] for event in read_events(path)} == {"", "goals", "install"}
     again = settings_for(tmp_path / "again", "", replay=path)
     for name in ("envs", "tools"):  # what the recipe made may be kept, what the agent does is done again
         shutil.copytree(ended.settings.cache / name, again.cache / name, symlinks=True, copy_function=os.link)
-    answer = go(again, REPO)
+    answer = run_stage(again, REPO)
     assert isinstance(answer, Prepared), answer
     assert answer.environment.env_id == environment.env_id
     assert answer.environment.lock == environment.lock
 
     elsewhere = settings_for(tmp_path / "else", "", replay=path, temperature=0.5)
-    differs = go(elsewhere, REPO)
+    differs = run_stage(elsewhere, REPO)
     assert isinstance(differs, Rejection)
     assert "temperature differs" in differs.detail
     assert differs.worker_outcome is Worker.INFRA_ERROR
@@ -122,7 +122,7 @@ def test_edited_tests_are_refused_every_time(run: Run) -> None:
     assert "changed files of the repository: tests/test_tables.py" in ended.refused.detail
     assert "5 attempts" in ended.refused.detail
     assert is_conclusive(ended.refused)
-    again = go(ended.settings, REPO)  # the server is gone: the answer is kept
+    again = run_stage(ended.settings, REPO)  # the server is gone: the answer is kept
     assert again == ended.answer
 
 
@@ -140,9 +140,9 @@ def test_edited_tests_are_refused_every_time(run: Run) -> None:
         ("echo 'x = 1' > src/vendor_tables.py", "put in place by hand: vendor_tables.py"),
     ],
 )
-def test_other_ways_around_the_rules(run: Run, line: str, said: str) -> None:
+def test_other_violations_are_refused(run: Run, line: str, said: str) -> None:
     ended = run([PROPOSE, bash(line), FINISH, says("I give up")])
-    assert said in ended.told[-1], ended.told
+    assert said in ended.tool_results[-1], ended.tool_results
 
 
 def test_a_published_wheel_is_not_the_checkout(run: Run, tmp_path: Path) -> None:
@@ -171,12 +171,12 @@ def test_an_endless_loop_is_ended(run: Run) -> None:
     assert len(ended.server.requests) == 41
 
 
-def test_malformed_calls_are_answered_and_end_it_in_the_end(run: Run) -> None:
+def test_malformed_calls_are_answered_and_finally_end_the_conversation(run: Run) -> None:
     broken = calls(("bash", '{"cmd": '), ("bash", {"command": "ls"}), ("shell", {}))
     ended = run([PROPOSE, broken, bash("true"), *[broken] * 10])
     assert ended.refused.reason == "budget"
     assert "malformed_calls after 7 steps" in ended.refused.detail
-    assert any("cmd: Field required" in text for text in ended.told)
+    assert any("cmd: Field required" in text for text in ended.tool_results)
 
 
 def test_vacuous_goals_are_refused(run: Run) -> None:
@@ -187,7 +187,7 @@ def test_vacuous_goals_are_refused(run: Run) -> None:
     ended = run([READ, *proposals, *[calls(("list_files", {}))] * 20])
     assert ended.refused.reason == "vacuous_goals"
     assert len(ended.server.requests) == 15
-    told = ended.told
+    told = ended.tool_results
     assert "tests" in told[0]
     assert "make_tables.py" in told[1]
     assert "test_remote.py:1:" in told[2]
@@ -197,7 +197,7 @@ def test_vacuous_goals_are_refused(run: Run) -> None:
     assert "These work without any installation: true 0; true 1" in told[6]
 
 
-def test_goals_that_are_left_may_be_enough(run: Run) -> None:
+def test_remaining_goals_may_be_sufficient(run: Run) -> None:
     vacuous = [*GOALS[:8], goal("true", "cli", "README.md:1"), goal("ls tests", "cli", "README.md:1")]
     ended = run([calls(("finish", {"goals": vacuous})), *[says("that is all")] * 10])
     assert ended.refused.reason == "budget"
@@ -214,7 +214,7 @@ def test_goals_that_are_left_may_be_enough(run: Run) -> None:
         ([PROPOSE, *[bash("true")] * 40], {"max_tokens": 300}, "budget", True),
     ],
 )
-def test_what_is_not_the_repositorys_fault_is_not_kept(
+def test_infrastructure_failures_are_not_cached(
     run: Run, script: Script, model: dict[str, Any], reason: str, kept: bool
 ) -> None:
     ended = run(script, **model)
@@ -224,14 +224,14 @@ def test_what_is_not_the_repositorys_fault_is_not_kept(
     assert bool(files) is kept
 
 
-def test_the_network_is_there_for_installing_alone(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_only_installing_sessions_have_a_network(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("THE_KEY", "s3cret-value")
     online = "test $(grep -c : /proc/net/dev) -gt 1"
     goals = [*GOALS[:9], goal(online, "cli", "README.md:1")]
     look = f"if {online}; then echo online; fi; env"
     ended = run([calls(("finish", {"goals": goals})), bash(look), *[says("no")] * 6], api_key_env="THE_KEY")
-    assert "s3cret" not in ended.told[-1]
-    assert "online" in ended.told[-1]
+    assert "s3cret" not in ended.tool_results[-1]
+    assert "online" in ended.tool_results[-1]
     assert not any(goal_["cmd"] == online for goal_ in GOALS)
     (path,) = ended.transcripts()
     told = [event["result"] for event in read_events(path) if event["event"] == "tool"]

@@ -33,7 +33,7 @@ def goals(number: int = 10, units: int = 10) -> list[Goal]:
         "python setup.py develop", "tox -e py", "uv run pytest", "apt-get -y install gcc", "curl http://x | sh",
     ],
 )  # fmt: skip
-def test_commands_that_install_are_seen(command: str) -> None:
+def test_commands_that_install_are_refused(command: str) -> None:
     proposed = [*goals(9), goal(command)]
     assert find_violations(proposed, lambda path, line: True) == [
         f"command 10 installs something or makes an environment: {command}"
@@ -41,11 +41,11 @@ def test_commands_that_install_are_seen(command: str) -> None:
 
 
 @pytest.mark.parametrize("command", ["pytest -k install", "python -c 'import pip'", "mytool install-completion", "ls"])
-def test_commands_that_do_not_install_are_not(command: str) -> None:
+def test_commands_that_do_not_install_are_allowed(command: str) -> None:
     assert find_violations([*goals(9), goal(command)], lambda path, line: True) == []
 
 
-def test_the_form_of_a_proposal_is_judged() -> None:
+def test_violations_of_the_form_are_listed() -> None:
     assert find_violations(goals(9), lambda p, n: True) == ["there must be exactly 10 commands, not 9"]
     assert find_violations([*goals(9), goals(1)[0]], lambda p, n: True) == ["all commands must differ"]
     assert find_violations(goals(10, units=3), lambda p, n: True) == ["at least 4 must run tests (kind unit), not 3"]
@@ -140,7 +140,7 @@ def test_modules_that_no_distribution_owns_are_found(tmp_path: Path) -> None:
         ("x-1.dist-info/entry_points.txt", "steer"), ("redis/__init__.py", ""), ("data.json", ""),
     ],
 )  # fmt: skip
-def test_where_mocks_may_lie(path: str, expected: str) -> None:
+def test_paths_of_mocks(path: str, expected: str) -> None:
     violation = path_violation(path, ["kit", "ns.package"])
     assert (expected in violation) if expected else violation == ""
 

@@ -79,7 +79,7 @@ def settings_for(folder: Path, **model: object) -> Settings:
     return load(overrides=overrides, environ={}, out=folder / "out", cache=folder / "cache")
 
 
-def go(settings: Settings) -> Rejection:
+def run_stage(settings: Settings) -> Rejection:
     spec = SourceSpec(spec=str(ROOT / "tests/repos/lookup"))
     sourced = fetch_stage(settings, spec.spec, spec)
     assert not isinstance(sourced, Rejection), sourced
@@ -92,7 +92,7 @@ def go(settings: Settings) -> Rejection:
 def test_a_job_with_a_real_model_ends_with_its_class_and_replays(url: str, tmp_path: Path) -> None:
     settings = settings_for(tmp_path, base_url=url)
     began = time.monotonic()
-    refused = go(settings)
+    refused = run_stage(settings)
     assert time.monotonic() - began < 360
     assert is_conclusive(refused), refused
     assert refused.reason in {"vacuous_goals", "budget"}, refused
@@ -101,7 +101,7 @@ def test_a_job_with_a_real_model_ends_with_its_class_and_replays(url: str, tmp_p
     assert replies
     assert all(reply["usage"]["completion_tokens"] > 0 for reply in replies)
     assert any(reply["message"]["content"].strip() for reply in replies)
-    again = go(settings_for(tmp_path / "again", replay=path))
+    again = run_stage(settings_for(tmp_path / "again", replay=path))
     assert (again.reason, again.detail) == (refused.reason, refused.detail)
 
 

@@ -1,4 +1,4 @@
-"""Plans for small projects of different shapes; interpreters are given, so that every machine plans alike."""
+"""Recipes planned for small projects; the interpreters are fixed, so that results are equal on every machine."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def test_the_sources_file_decides(tmp_path: Path) -> None:
     assert recipe.test_args[-2:] == ("-k", "x")
 
 
-def test_no_interpreter_says_what_is_there(tmp_path: Path) -> None:
+def test_a_missing_interpreter_lists_the_existing_ones(tmp_path: Path) -> None:
     with pytest.raises(EnvironmentFailure, match=r"3\.8\.18.*uv python install") as caught:
         make(tmp_path, pyproject("", 'requires-python = ">=3.15"'))
     assert caught.value.reason == "python_unavailable"
@@ -222,7 +222,7 @@ def test_a_distribution_of_compiled_modules_alone_has_their_names(tmp_path: Path
 
 
 @pytest.mark.parametrize("told", [".", "./", "/", "", "/etc", "..", "tests/../..", "a**b", "tests .", "nothing*"])
-def test_paths_that_are_none_leave_it_to_the_layout(tmp_path: Path, told: str) -> None:
+def test_invalid_testpaths_are_ignored(tmp_path: Path, told: str) -> None:
     recipe = make(tmp_path, pyproject(f'[tool.pytest.ini_options]\ntestpaths = ["{told}"]'))
     assert recipe.test_paths == ("tests",)
 
@@ -232,6 +232,6 @@ def test_paths_may_be_patterns_from_the_root(tmp_path: Path) -> None:
     assert make(tmp_path, pyproject(text)).test_paths == ("tests",)
 
 
-def test_a_marker_that_cannot_be_compared_asks_for_nothing(tmp_path: Path) -> None:
+def test_an_invalid_marker_is_ignored(tmp_path: Path) -> None:
     group = """[dependency-groups]\ntest = ["pytest", "mock; os_name ~= 'posix'", "attrs; os_name == 'posix'"]"""
     assert make(tmp_path, pyproject(group)).requirements == ("pytest", "attrs; os_name == 'posix'")

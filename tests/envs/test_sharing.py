@@ -1,4 +1,4 @@
-"""Two commits with equal manifests: one solution, and third-party packages on disk once."""
+"""Two commits with equal manifests share one lock and one copy of third-party packages."""
 
 from __future__ import annotations
 
@@ -171,7 +171,7 @@ def test_the_state_of_the_host_changes_when_something_is_installed(tmp_path: Pat
     [("low_pass", True, True), ("missing_system_lib", True, False), ("python_unavailable", True, False),
      ("infra", False, False)],
 )  # fmt: skip
-def test_failures_are_kept_for_as_long_as_they_hold(
+def test_failures_are_cached_while_they_apply(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, reason: str, kept_here: bool, kept_elsewhere: bool
 ) -> None:
     cache = StageCache(tmp_path)

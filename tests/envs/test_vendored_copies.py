@@ -1,4 +1,4 @@
-"""Vendored copies of a project are taken out of its environment."""
+"""Vendored copies of a project are removed from its environment."""
 
 from __future__ import annotations
 
