@@ -25,7 +25,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from excise.pipeline.cli.options import OK, PARTIAL
+from excise.pipeline.exit_codes import OK, PARTIAL
 
 CONFIG = Path(__file__).with_name("learning.toml")
 SOURCES = (

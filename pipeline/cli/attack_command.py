@@ -8,8 +8,6 @@ from typing import Annotated
 import typer
 
 from excise.pipeline.cli.options import (
-    FAILED,
-    OK,
     Cache,
     Config,
     Json,
@@ -21,6 +19,7 @@ from excise.pipeline.cli.options import (
     require_sandbox,
     settings_of,
 )
+from excise.pipeline.exit_codes import FAILED, OK
 from excise.types import to_dict
 
 ATTACK_CODES = "Exit code: 0 no attack succeeded and every honest solution passed; 1 otherwise; 2 usage."

@@ -10,17 +10,8 @@ import typer
 
 from excise.config import Settings
 from excise.errors import ConfigError
-from excise.pipeline.cli.options import (
-    FAILED,
-    OK,
-    Cache,
-    Config,
-    Json,
-    Set,
-    Workers,
-    exit_codes_for_errors,
-    settings_of,
-)
+from excise.pipeline.cli.options import Cache, Config, Json, Set, Workers, exit_codes_for_errors, settings_of
+from excise.pipeline.exit_codes import FAILED, OK
 from excise.types import to_dict
 
 if TYPE_CHECKING:

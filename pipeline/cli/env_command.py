@@ -10,17 +10,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from excise.config import Settings, with_sources
-from excise.pipeline.cli.options import (
-    FAILED,
-    OK,
-    Cache,
-    Config,
-    Json,
-    Set,
-    exit_codes_for_errors,
-    require_sandbox,
-    settings_of,
-)
+from excise.pipeline.cli.options import Cache, Config, Json, Set, exit_codes_for_errors, require_sandbox, settings_of
+from excise.pipeline.exit_codes import FAILED, OK
 from excise.types import SourceSpec
 
 if TYPE_CHECKING:

@@ -14,8 +14,6 @@ import typer
 from excise.config import Settings
 from excise.errors import ConfigError
 from excise.pipeline.cli.options import (
-    FAILED,
-    OK,
     Cache,
     Json,
     Out,
@@ -25,6 +23,7 @@ from excise.pipeline.cli.options import (
     print_message,
     require_sandbox,
 )
+from excise.pipeline.exit_codes import FAILED, OK
 
 if TYPE_CHECKING:
     from excise.trainer.rollouts.evaluation import Evaluation, TaskScore

@@ -13,10 +13,6 @@ import typer
 from excise.config import Settings, with_sources
 from excise.errors import ConfigError, ExciseError
 from excise.pipeline.cli.options import (
-    FAILED,
-    INTERRUPTED,
-    OK,
-    PARTIAL,
     Cache,
     Config,
     Json,
@@ -32,6 +28,7 @@ from excise.pipeline.cli.options import (
     settings_of,
     stderr,
 )
+from excise.pipeline.exit_codes import FAILED, INTERRUPTED, OK, PARTIAL
 from excise.types import to_dict
 
 if TYPE_CHECKING:

@@ -12,9 +12,6 @@ import typer
 
 from excise.errors import ConfigError
 from excise.pipeline.cli.options import (
-    FAILED,
-    INFRA,
-    OK,
     Cache,
     Config,
     Json,
@@ -24,6 +21,7 @@ from excise.pipeline.cli.options import (
     require_sandbox,
     settings_of,
 )
+from excise.pipeline.exit_codes import FAILED, INFRA, OK
 from excise.types import to_dict
 
 

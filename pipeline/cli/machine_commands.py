@@ -10,7 +10,8 @@ import typer
 
 from excise.config import load
 from excise.errors import ConfigError
-from excise.pipeline.cli.options import FAILED, OK, Json, exit_codes_for_errors, print_message
+from excise.pipeline.cli.options import Json, exit_codes_for_errors, print_message
+from excise.pipeline.exit_codes import FAILED, OK
 from excise.types import to_dict
 
 

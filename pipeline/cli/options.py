@@ -1,4 +1,4 @@
-"""Options, exit codes, error messages and settings, as all commands have them."""
+"""Options, error messages and settings that all commands share."""
 
 from __future__ import annotations
 
@@ -14,12 +14,10 @@ from rich.console import Console
 
 from excise.config import Settings, load
 from excise.errors import ConfigError, ExciseError
+from excise.pipeline.exit_codes import FAILED, INTERRUPTED, OK, USAGE
 
 if TYPE_CHECKING:
     from excise.datasets.taskset import TaskSet
-
-OK, FAILED, USAGE, PARTIAL, INFRA, INTERRUPTED = 0, 1, 2, 3, 4, 130
-"""Exit codes; what each command returns them for is in its help text."""
 
 stderr = Console(stderr=True, width=None if sys.stderr.isatty() else 160, markup=False, emoji=False, highlight=False)
 

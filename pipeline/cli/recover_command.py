@@ -8,8 +8,6 @@ from typing import Annotated
 import typer
 
 from excise.pipeline.cli.options import (
-    FAILED,
-    OK,
     Cache,
     Config,
     Json,
@@ -22,6 +20,7 @@ from excise.pipeline.cli.options import (
     require_sandbox,
     settings_of,
 )
+from excise.pipeline.exit_codes import FAILED, OK
 from excise.types import to_dict
 
 

@@ -14,17 +14,8 @@ import typer
 
 from excise.config import Settings
 from excise.errors import ConfigError
-from excise.pipeline.cli.options import (
-    INTERRUPTED,
-    OK,
-    Json,
-    Quiet,
-    Set,
-    Verbose,
-    exit_codes_for_errors,
-    require_sandbox,
-    stderr,
-)
+from excise.pipeline.cli.options import Json, Quiet, Set, Verbose, exit_codes_for_errors, require_sandbox, stderr
+from excise.pipeline.exit_codes import INTERRUPTED, OK
 from excise.system.run_log import run_log
 
 if TYPE_CHECKING:

@@ -10,8 +10,6 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from excise.pipeline.cli.options import (
-    FAILED,
-    OK,
     Config,
     Json,
     Out,
@@ -23,6 +21,7 @@ from excise.pipeline.cli.options import (
     require_sandbox,
     settings_of,
 )
+from excise.pipeline.exit_codes import FAILED, OK
 from excise.types import to_dict
 
 if TYPE_CHECKING:

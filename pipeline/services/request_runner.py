@@ -19,7 +19,7 @@ from pathlib import Path
 
 from excise.datasets.snapshot import Snapshot
 from excise.datasets.taskset import TaskSet
-from excise.pipeline.cli.options import FAILED, OK, PARTIAL, USAGE
+from excise.pipeline.exit_codes import FAILED, OK, PARTIAL, USAGE
 from excise.pipeline.run.selection import REQUEST_MARK
 from excise.system.files import replace_file
 from excise.system.locks import is_locked

@@ -16,8 +16,9 @@ from packaging.utils import canonicalize_name
 from excise.config import load
 from excise.pipeline.cli.generate_command import GENERATE_CODES
 from excise.pipeline.cli.main import app
-from excise.pipeline.cli.options import FAILED, INFRA, INTERRUPTED, OK, PARTIAL, USAGE, settings_of
+from excise.pipeline.cli.options import settings_of
 from excise.pipeline.cli.reference import PAGES
+from excise.pipeline.exit_codes import FAILED, INFRA, INTERRUPTED, OK, PARTIAL, USAGE
 from excise.pipeline.run.progress import limits_text
 
 from .test_layout import ROOT

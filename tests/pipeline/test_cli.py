@@ -15,7 +15,8 @@ import typer
 from excise.datasets.store import Store
 from excise.errors import ConfigError, ExciseError, StoreError
 from excise.pipeline.cli.generate_command import run_exit_code
-from excise.pipeline.cli.options import FAILED, INTERRUPTED, OK, PARTIAL, USAGE, exit_codes_for_errors
+from excise.pipeline.cli.options import exit_codes_for_errors
+from excise.pipeline.exit_codes import FAILED, INTERRUPTED, OK, PARTIAL, USAGE
 from excise.pipeline.run.source_state import SourceState
 from excise.types import Rejection, SourceSpec, Task
 
