@@ -1,9 +1,8 @@
 """The one table of the gates: in which order they run, their numbers, their stored names, their claims.
 
 A new gate is one file here (a class as in :class:`excise.protocols.Gate`) and one line in :data:`TABLE`. Numbers are
-what documents and people say ("gate 3"); they say nothing about the order, which is by cost. Stored names stand in
-verdicts and certificates and never change: should one be renamed, its old name is listed in :data:`ALIASES`, so that
-old sets read as before.
+what documents and people say ("gate 3"); they say nothing about the order, which is by cost. Stored names stand in the
+verdicts and certificates of published sets, and never change: ``g10_statement`` and ``g10_calls`` share a number there.
 
 ======  ================  =====================================================================
 number  stored name       module
@@ -65,5 +64,3 @@ NUMBERS: Mapping[str, int] = {gate.name: number for number, gate in TABLE} | {CA
 _ROWS: tuple[NamedClaim, ...] = (*GATES, CALLS_RECORDED)
 CLAIMS: Mapping[str, str] = {row.name: row.claim for row in _ROWS}
 """Stored name to claim, in the order of a certificate's rows."""
-ALIASES: Mapping[str, str] = {}
-"""Former stored name to stored name. None so far: no gate has been renamed since certificates are issued."""

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from excise.verifiers.leaks.decoders.all_decoders import CONTAINERS, HIDING, WRAPPINGS, Decoder
 from excise.verifiers.leaks.decoders.strings import (
-    carved,
+    carve_streams,
     holds_python,
     is_native,
     is_pythonic,
@@ -76,7 +76,7 @@ def _binary(data: bytes, limits: DecodingLimits, depth: int) -> Iterator[Fragmen
         for decoder in WRAPPINGS:
             if decoder.fits(strings):
                 yield from _inside(decoder, strings, limits, depth)
-    for stream in carved(data, limits):
+    for stream in carve_streams(data, limits):
         limits.used.add("carving")
         yield from fragments(stream, limits, depth + 1)
 

@@ -7,7 +7,7 @@ import io
 import re
 from collections.abc import Iterator
 
-from excise.verifiers.leaks.decoders.strings import inflated
+from excise.verifiers.leaks.decoders.strings import decompress_at
 from excise.verifiers.leaks.fragments import MAX_PART, DecodingLimits
 
 _ZSTD = b"\x28\xb5\x2f\xfd"
@@ -34,7 +34,7 @@ class Compressed:
             return
         out, place = bytearray(), 0
         for _ in range(_MAX_STREAMS):
-            stream, used, sound = inflated(data, place, limits)
+            stream, used, sound = decompress_at(data, place, limits)
             out += stream
             place += used
             limits.partial |= not sound

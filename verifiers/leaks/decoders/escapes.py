@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from excise.verifiers.leaks.decoders.strings import touched
+from excise.verifiers.leaks.decoders.strings import affected_lines
 from excise.verifiers.leaks.fragments import DecodingLimits
 
 _ESCAPE = re.compile(rb"\\(u[0-9a-fA-F]{4}|x[0-9a-fA-F]{2}|.)|\"", re.DOTALL)
@@ -38,7 +38,7 @@ class Escapes:
             letters = _LETTERS.sub(b" ", data.replace(b"\\PYZus{}", b"_"))
             yield _BRACES.sub(lambda found: found[1] or b"", letters)
         if b"\\n" in data or b"\\u00" in data:
-            yield _ESCAPE.sub(_meaning, touched(data, lambda line: b"\\" in line))
+            yield _ESCAPE.sub(_meaning, affected_lines(data, lambda line: b"\\" in line))
 
 
 def _meaning(found: re.Match[bytes]) -> bytes:

@@ -6,7 +6,7 @@ import html
 import re
 from collections.abc import Iterator
 
-from excise.verifiers.leaks.decoders.strings import touched
+from excise.verifiers.leaks.decoders.strings import affected_lines
 from excise.verifiers.leaks.fragments import DecodingLimits
 
 _TAG = re.compile(rb"<(/?)([a-zA-Z][a-zA-Z0-9:-]*)(?:\s[^<>]{0,4000})?/?>|<!--")
@@ -26,7 +26,7 @@ class Html:
 
     def parts(self, data: bytes, _limits: DecodingLimits, /) -> Iterator[bytes]:
         """The text."""
-        data = touched(data, lambda line: b"<" in line or b"&" in line)
+        data = affected_lines(data, lambda line: b"<" in line or b"&" in line)
         plain = _TAG.sub(lambda tag: b"" if (tag[2] or b"").lower() in _INLINE else b"\n", data)
         plain = html.unescape(plain.decode(errors="replace")).replace("\xa0", " ").encode(errors="replace")
         if plain != data:

@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from excise.verifiers.leaks.decoders.pyc import codes_of
+from excise.verifiers.leaks.decoders.pyc import nested_code_shapes
 from excise.verifiers.leaks.fragments import CodeShape, DecodingLimits
 from excise.verifiers.leaks.marshal_reader import CodeObject
 
@@ -50,7 +50,7 @@ class Pickle:
             limits.partial = True
         texts: list[bytes] = []
         for code in machine.codes:
-            yield from codes_of(code, texts)
+            yield from nested_code_shapes(code, texts)
         yield from machine.blobs
         yield b"\n".join(machine.strings + texts)
 

@@ -50,11 +50,11 @@ class EmbeddedByteCode:
 
     def fits(self, data: bytes) -> bool:
         """It holds the beginning of a code object."""
-        return len(beginnings(data)) > 0
+        return len(code_positions(data)) > 0
 
     def parts(self, data: bytes, limits: DecodingLimits, /) -> Iterator[bytes | CodeShape]:
         """The code objects; the search goes on behind each one."""
-        found = beginnings(data)
+        found = code_positions(data)
         limits.partial |= len(found) > _MAX_EMBEDDED
         place = 0
         for start in found[:_MAX_EMBEDDED].tolist():
@@ -69,7 +69,7 @@ class EmbeddedByteCode:
             yield from _walk(value)
 
 
-def beginnings(data: bytes) -> NDArray[np.int64]:
+def code_positions(data: bytes) -> NDArray[np.int64]:
     """Positions of the type mark of a code object that is followed by three small numbers, its argument counts."""
     if b"\0\0\0" not in data:
         return np.zeros(0, dtype=np.int64)
@@ -87,12 +87,12 @@ def _walk(top: Any) -> Iterator[bytes | CodeShape]:
     if not isinstance(top, CodeObject):
         return
     texts: list[bytes] = []
-    yield from codes_of(top, texts)
+    yield from nested_code_shapes(top, texts)
     if texts:
         yield b"\n".join(texts)
 
 
-def codes_of(code: CodeObject, texts: list[bytes]) -> list[CodeShape]:
+def nested_code_shapes(code: CodeObject, texts: list[bytes]) -> list[CodeShape]:
     """A code object and all nested ones, each with the words of nested code too; long strings go to ``texts``."""
     found: list[CodeShape] = []
     _collect(code, texts, found, "")

@@ -99,20 +99,20 @@ def holds_python(data: bytes) -> bool:
     return any(mark in data for mark in (*_COMPILED, *_SOURCE))
 
 
-def touched(text: bytes, concerned: Callable[[bytes], bool]) -> bytes:
-    """The whole text if a quarter of its lines are ``concerned``, else only those lines: the rest needs no decoding."""
+def affected_lines(text: bytes, is_affected: Callable[[bytes], bool]) -> bytes:
+    """The whole text if a quarter of its lines are affected, else only those lines: the rest needs no decoding."""
     lines = text.splitlines(keepends=True)
-    chosen = [line for line in lines if concerned(line)]
+    chosen = [line for line in lines if is_affected(line)]
     return text if 4 * len(chosen) >= len(lines) else b"".join(chosen)
 
 
-def carved(data: bytes, limits: DecodingLimits) -> Iterator[bytes]:
+def carve_streams(data: bytes, limits: DecodingLimits) -> Iterator[bytes]:
     """Compressed streams at any position, as far as they are undamaged; the search goes on behind each one."""
     place, tries = 0, 0
     while tries < _MAX_TRIES and (found := _STREAMS.search(data, place)):
         place = found.start() + 1
         tries += 1
-        stream, used, _ = inflated(data, found.start(), limits)
+        stream, used, _ = decompress_at(data, found.start(), limits)
         if len(stream) >= _MIN_STREAM:
             place = found.start() + used
             yield stream
@@ -128,7 +128,7 @@ def _decompressor(data: bytes, start: int) -> Any:
     return bz2.BZ2Decompressor() if first == 0x42 else lzma.LZMADecompressor(memlimit=256 << 20)
 
 
-def inflated(data: bytes, start: int, limits: DecodingLimits) -> tuple[bytes, int, bool]:
+def decompress_at(data: bytes, start: int, limits: DecodingLimits) -> tuple[bytes, int, bool]:
     """The decompressed stream at ``start``, its length in ``data`` (at least 1), and whether it is complete."""
     engine = _decompressor(data, start)
     room = max(0, min(MAX_PART, limits.bytes_left))
