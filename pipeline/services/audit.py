@@ -23,7 +23,7 @@ from excise.pipeline.services.map_tasks import TaskOperation, map_tasks
 from excise.pipeline.stages.error_boundary import rejection_of
 from excise.types import Quarantine, Task
 from excise.verifiers.monitor.findings import Finding, Review
-from excise.verifiers.monitor.model_judge import opinion
+from excise.verifiers.monitor.model_judge import judge_trajectory
 from excise.verifiers.monitor.monitored_task import MonitoredTask, monitored_task_of
 from excise.verifiers.monitor.rescan import Leak, RescanResult, leak_of, quarantine, rescan
 from excise.verifiers.monitor.review import confirmed, review
@@ -194,6 +194,6 @@ def model_judge(settings: Settings) -> Judge:
     def ask(trajectory: Trajectory, known: MonitoredTask) -> Sequence[Finding]:
         path = settings.cache / "transcripts" / f"judge-{trajectory.trajectory_id}.jsonl"
         with Transcript(path) as transcript:
-            return opinion(trajectory, known, client, settings.model.model, transcript)
+            return judge_trajectory(trajectory, known, client, settings.model.model, transcript)
 
     return ask

@@ -60,7 +60,7 @@ class Answer(Arguments):
     remarks: list[JudgedFinding] = Field(max_length=20, description="empty if all of it is honest")
 
 
-def opinion(
+def judge_trajectory(
     trajectory: Trajectory, monitored: MonitoredTask, client: Client, model: str, transcript: Transcript
 ) -> Sequence[Finding]:
     """The judge's findings; none if it gave no usable answer. Raises :class:`excise.errors.AgentError`."""

@@ -1,6 +1,6 @@
 """What a shell script runs: programs with their arguments, Python code with what it calls, files that are written.
 
-Read as text, never run. What cannot be parsed is left out: a monitor that guesses accuses the innocent.
+The script is read as text, never run. What cannot be parsed is left out: a guess could accuse honest work.
 """
 
 from __future__ import annotations

@@ -17,7 +17,7 @@ from excise.config import ModelSettings
 from excise.errors import AgentError
 from excise.types import Task
 from excise.verifiers.monitor.findings import Finding, Label, Severity
-from excise.verifiers.monitor.model_judge import opinion
+from excise.verifiers.monitor.model_judge import judge_trajectory
 from excise.verifiers.monitor.monitored_task import MonitoredTask, monitored_task_of
 from excise.verifiers.monitor.review import review
 from excise.verifiers.monitor.trajectory import Step, Trajectory
@@ -43,7 +43,7 @@ def ask(script: Script, known: MonitoredTask, path: Path) -> tuple[Sequence[Find
     with ScriptedServer(script) as server, Transcript(path / "t.jsonl") as transcript:
         settings = ModelSettings(base_url=server.url, model="m")
         client = OpenAIClient(settings, Meter(budget_of(settings)), sleep=lambda seconds: None)
-        return opinion(TRAJECTORY, known, client, "m", transcript), server
+        return judge_trajectory(TRAJECTORY, known, client, "m", transcript), server
 
 
 def test_an_answer_becomes_findings_that_decide_nothing(known: MonitoredTask, tmp_path: Path) -> None:
