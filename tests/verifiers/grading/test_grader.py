@@ -268,7 +268,8 @@ def test_few_calls_are_not_asked(graders: Grader, ready: Workbench, task: Task) 
     kit = replace(graders.kit(ready, task), calls=())
     found = graders.environment_of(task)
     assert isinstance(found, tuple)
-    got = grading.grade(ready, task, kit, task.patch, found[1])
+    request = grading.GradeRequest(task=task, kit=kit, diff=task.patch, conditions=found[1])
+    got = grading.grade(ready, request)
     assert (got.reward, got.reward_calls, got.num_calls) == (1, None, 0)
 
 
@@ -341,7 +342,7 @@ def test_few_tests_that_were_late_once_are_run_again(
 
     monkeypatch.setattr(grading, "graded_run", on_a_busy_machine)
     found = graders.grade(task.instance_id, task.patch)
-    again = number <= grading.FEW
+    again = number <= grading.MAX_RERUN
     assert (found.reward, len(runs)) == (reward, 1 + again + (reward == 1))  # the last has wrong expectations
     assert ("passed_when_run_again" in found.evidence) == (reward == 1)
     assert ("pass_to_pass" in found.reasons) == (reward == 0)
