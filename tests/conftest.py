@@ -80,8 +80,8 @@ class Run:
         return TaskSet.open(self.out)
 
 
-MARKS = {"shapes": "slow", "docker_host": "docker", "engine_host": "docker"}
-"""Marks by fixture: who needs one of these waits for a whole run, or for a Docker engine."""
+MARKS = {"shapes": "slow", "ranks": "slow", "docker_host": "docker"}
+"""Marks by fixture: these wait for a whole run, for four processes that train together, or for a Docker engine."""
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -79,6 +79,7 @@ def run(tmp_path: Path) -> Run:
     return runs
 
 
+@pytest.mark.slow
 def test_success_at_the_second_try_and_its_replay(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("THE_KEY", "s3cret-value")
     ended = run(SECOND_TRY, api_key_env="THE_KEY")

@@ -121,6 +121,7 @@ def test_a_damaged_set_is_a_sentence(excise, empty_set: Path) -> None:
     assert str(path) in done.stderr
 
 
+@pytest.mark.slow
 def test_a_run_from_which_nothing_came_has_failed(excise, tmp_path: Path) -> None:
     config = tmp_path / "a.toml"
     config.write_text('sources = ["./nowhere[/x]", "./gone"]\nout = "set"\ncache = "cache"\nworkers = 1\n')
@@ -131,6 +132,7 @@ def test_a_run_from_which_nothing_came_has_failed(excise, tmp_path: Path) -> Non
         assert f"0 tasks in {tmp_path}/set from 0 of 2 sources." in done.stdout
 
 
+@pytest.mark.slow
 def test_a_dry_run_counts_what_can_be_resolved(excise, tmp_path: Path) -> None:
     (tmp_path / "there").mkdir()
     (tmp_path / "there" / "a.py").write_text("")

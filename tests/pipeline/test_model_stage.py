@@ -17,6 +17,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "envs"))
 from lookup_script import FINISH, GENERATE, INSTALL, MOCK, PROPOSE, REPO, bash
 from scripted_server import ScriptedServer, calls
 
+pytestmark = pytest.mark.slow  # a whole run
+
 CONFIG = """
 limit = 1
 workers = 1

@@ -190,6 +190,7 @@ def test_lessons_and_rewards_add_up_in_one_row() -> None:
     assert (whole - rewards - 0.5 * lessons).norm() < 1e-6 * whole.norm()
 
 
+@pytest.mark.slow
 def test_the_bad_action_gets_less_likely() -> None:
     """The teacher, told that a token is wrong, does not say it; soon the student, who is told nothing, says it less."""
     model = tiny_model(0)

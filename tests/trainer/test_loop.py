@@ -23,6 +23,7 @@ from excise.trainer.rollout_types import Ending, Group
 from .tiny_run import QUICK, RandomTasks, TinyRun, same
 
 
+@pytest.mark.slow
 def test_reward_rises(tmp_path: Path) -> None:
     """Evidence 10a of the issue: the share of the wanted token climbs from chance to most of the answer."""
     began = time.process_time()
@@ -98,6 +99,7 @@ def sometimes(**what: set[int]) -> Callable[[RolloutMaker], Sometimes]:
     return lambda maker: Sometimes(maker, **what)
 
 
+@pytest.mark.slow
 def test_groups_without_variance_are_replaced(tmp_path: Path) -> None:
     run = TinyRun(tmp_path / "run", quick(), wrap=sometimes(bores={0, 2, 3}, infra={1}))
     assert run.run() is End.STEPS

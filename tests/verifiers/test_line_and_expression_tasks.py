@@ -16,6 +16,8 @@ from excise.verifiers.prove import Proof, prove
 from excise.verifiers.stored_tasks import candidate_of
 from excise.verifiers.workbench import Workbench
 
+pytestmark = pytest.mark.slow  # the leak scan reads all that a sandbox shows of this machine, once
+
 Vary = Callable[..., Workbench]
 
 DISTANCE = "src/shapes/squares.py::Rectangle.corner_distance"

@@ -18,6 +18,8 @@ from excise.verifiers.prove import Proof, prove
 from excise.verifiers.stored_tasks import candidate_of
 from excise.verifiers.workbench import Workbench
 
+pytestmark = pytest.mark.slow  # the leak scan reads all that a sandbox shows of this machine, once
+
 WALK = "src/shapes/walk.py::spiral"
 WALK_TESTS = tuple(f"tests/test_walk.py::{name}" for name in ("test_first_turn", "test_no_field_twice", "test_start"))
 CONFTEST = "import shapes, os, time\nif not hasattr(shapes, 'spiral'):\n    {}\n"

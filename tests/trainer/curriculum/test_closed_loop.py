@@ -6,6 +6,7 @@ import copy
 import json
 from statistics import mean
 
+import pytest
 import simulated
 
 from excise.trainer.curriculum.request_policy import AskSettings
@@ -87,6 +88,7 @@ def test_a_learner_that_does_not_learn_is_given_nothing_harder() -> None:
     assert pooled.summary()["level"] == 0
 
 
+@pytest.mark.slow
 def test_an_interruption_changes_nothing() -> None:
     at = world()
     whole = run(pool(at), at, GROUPS)

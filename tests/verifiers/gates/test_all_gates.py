@@ -20,6 +20,8 @@ from excise.verifiers.gates.all_gates import CALLS_RECORDED, CLAIMS, GATES, NUMB
 from excise.verifiers.stored_tasks import candidate_of
 from excise.verifiers.workbench import Workbench
 
+pytestmark = pytest.mark.slow  # the leak scan reads all that a sandbox shows of this machine, once
+
 BY_NAME = {gate.name: gate for gate in GATES}
 PARSE = ("src/shapes/text.py::parse",)
 

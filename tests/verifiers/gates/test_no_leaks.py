@@ -20,6 +20,8 @@ from excise.verifiers.gates.no_leaks import NoLeaks, copies_of
 from excise.verifiers.leaks.scan import THRESHOLDS
 from excise.verifiers.workbench import Workbench
 
+pytestmark = pytest.mark.slow  # the leak scan reads all that a sandbox shows of this machine, once
+
 PARSE = "src/shapes/text.py::parse"
 LONG = (
     '    kinds = ", ".join(sorted({type(figure).__name__.lower() for figure in figures if figure.area() > 0}))\n'
