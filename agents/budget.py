@@ -1,4 +1,4 @@
-"""What a job may cost, and what it has cost so far. Looked at before every request."""
+"""The budget of a job, and a meter that checks it before every request."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from excise.errors import AgentError
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Budget:
-    """Limits of one job; zero means none."""
+    """Limits of one job; zero means no limit."""
 
     max_tokens: int = 0
-    """Tokens read and written."""
+    """Prompt and completion tokens together."""
     max_cost: float = 0.0
-    """In the currency of the prices."""
+    """Cost, in the currency of the prices."""
     max_wall_s: float = 0.0
     """Wall seconds since the job began, tools included."""
     prompt_price: float = 0.0
@@ -27,12 +27,12 @@ class Budget:
     """Price of a million tokens written."""
 
     def cost(self, usage: Usage) -> float:
-        """What tokens cost."""
+        """The cost of tokens."""
         return (usage.prompt_tokens * self.prompt_price + usage.completion_tokens * self.completion_price) / 1e6
 
 
 def budget_of(settings: ModelSettings) -> Budget:
-    """The limits of one job."""
+    """The budget that the settings give each job."""
     return Budget(
         max_tokens=settings.max_tokens,
         max_cost=settings.max_cost,

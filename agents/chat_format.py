@@ -1,4 +1,4 @@
-"""Between our records and the words of the chat-completions protocol."""
+"""Requests and answers in the format of the chat-completions protocol."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from excise.agents.messages import Message, Reply, Request, ToolCall, Usage, siz
 from excise.agents.text_calls import calls_in
 
 CHARS_PER_TOKEN = 3
-"""A low guess, for servers that do not count tokens, and for requests that are not sent yet."""
+"""Characters per token, estimated low; for servers that count no tokens and for requests not sent yet."""
 
 
 def to_wire(request: Request, reply_tokens: int) -> dict[str, Any]:
@@ -66,5 +66,5 @@ def _usage(usage: Any) -> Usage | None:
 
 
 def estimated_tokens(request: Request) -> int:
-    """About how many tokens a request has."""
+    """Estimated number of tokens of a request."""
     return size_of(request.messages, request.tools) // CHARS_PER_TOKEN

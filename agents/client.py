@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import time
 from collections.abc import Callable, Mapping
@@ -16,9 +17,12 @@ from excise.agents.text_calls import as_text
 from excise.config import ModelSettings
 from excise.errors import AgentError
 
+logger = logging.getLogger(__name__)
+
 HIDDEN = "[key]"
+"""Stands in error messages in place of the key."""
 MIN_CALL_S = 1.0
-"""Shorter than this, no answer is waited for."""
+"""Seconds. Shortest timeout of one call."""
 
 
 class OpenAIClient:
@@ -44,11 +48,13 @@ class OpenAIClient:
         )
 
     def complete(self, request: Request) -> Reply:
-        """Ask, again where that may help; waits never outlast the budget."""
+        """The answer to a request; temporary failures are retried within the budget. Raises :class:`AgentError`."""
         asked = as_text(request) if self.settings.tool_calls == "text" else request
         failure: openai.OpenAIError | None = None
         for number in range(MAX_TRIES):
             if number:
+                detail = self._clean(str(failure))
+                logger.info("request to the model retried", extra={"attempt": number + 1, "detail": detail})
                 self._wait(failure, number - 1)
             self.meter.check()
             try:
@@ -60,8 +66,8 @@ class OpenAIClient:
                 continue
             if reply is not None:
                 return reply
-            failure = None  # a response without an answer: the server's fault, like an error of it
-        raise self._given_up(failure)
+            failure = None  # a response without an answer counts as an error of the server
+        raise self._final_error(failure)
 
     def _once(self, request: Request) -> Reply | None:
         tokens = self.meter.reply_tokens(request.max_reply_tokens, estimated_tokens(request))
@@ -85,7 +91,7 @@ class OpenAIClient:
             )
         self.sleep(seconds)
 
-    def _given_up(self, failure: openai.OpenAIError | None) -> AgentError:
+    def _final_error(self, failure: openai.OpenAIError | None) -> AgentError:
         if failure is None:
             return AgentError(
                 f"{self.settings.base_url} answers without an answer, {MAX_TRIES} times. Is it an OpenAI-compatible "
@@ -96,7 +102,7 @@ class OpenAIClient:
         return AgentError(self._clean(text), reason=reason)
 
     def _clean(self, text: str) -> str:
-        """Text of the server without the key, should it repeat it."""
+        """Text of the server without the key, which it might repeat."""
         return text.replace(self._key, HIDDEN) if self._key else text
 
 

@@ -1,4 +1,4 @@
-"""What goes to a model and what comes back: plain records, independent of any endpoint.
+"""Records of requests to a model and of its answers, independent of any endpoint.
 
 A :class:`Request` is everything that decides an answer, so its hash identifies it in transcripts.
 """
@@ -14,12 +14,12 @@ from excise.types import content_id, to_dict
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolCall:
-    """One call that a model asks for."""
+    """One call of a tool by a model."""
 
     call_id: str
-    """Names the call, so that its result can be told."""
+    """Identifies the call in the message with its result."""
     name: str
-    """Tool."""
+    """Name of the tool."""
     arguments: str
     """JSON text as the model wrote it; may be broken."""
 
@@ -43,13 +43,13 @@ class Usage:
     """Tokens of one or of several answers."""
 
     prompt_tokens: int = 0
-    """Tokens read."""
+    """Prompt tokens."""
     completion_tokens: int = 0
-    """Tokens written, reasoning included."""
+    """Completion tokens, reasoning included."""
 
     @property
     def total(self) -> int:
-        """Both together."""
+        """Sum of both."""
         return self.prompt_tokens + self.completion_tokens
 
     def __add__(self, other: Usage) -> Usage:
@@ -61,7 +61,7 @@ class Usage:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Request:
-    """Everything that decides an answer."""
+    """One request: everything that determines the answer."""
 
     model: str
     """Name of the model at its endpoint."""
@@ -72,11 +72,11 @@ class Request:
     temperature: float = 0.0
     """Sampling temperature."""
     max_reply_tokens: int = 4096
-    """Longest answer wanted; a budget may allow less."""
+    """Most tokens of the answer; the budget may allow fewer."""
 
     @property
     def request_id(self) -> str:
-        """Content hash."""
+        """Content hash of the request."""
         return content_id("request", to_dict(self))
 
 
@@ -85,15 +85,15 @@ class Reply:
     """A model's answer."""
 
     message: Message
-    """What it said and which calls it asks for."""
+    """The text and the calls of the answer."""
     usage: Usage = Usage()
-    """What it took."""
+    """Tokens used."""
     finish_reason: str = ""
     """Why it stopped: ``stop``, ``tool_calls``, ``length``, …"""
 
 
 class Client(Protocol):
-    """Something that answers requests: an endpoint, a recording."""
+    """Answers requests: an endpoint, or a recording."""
 
     def complete(self, request: Request) -> Reply:
         """Answer. Raises :class:`excise.errors.AgentError`."""
@@ -101,7 +101,7 @@ class Client(Protocol):
 
 
 def tool_message(call: ToolCall, content: str) -> Message:
-    """The message that tells a call's result."""
+    """The message with the result of a call."""
     return Message(role="tool", content=content, tool_call_id=call.call_id)
 
 

@@ -30,7 +30,7 @@ class Recording:
         self.opening: Mapping[str, Any] = {}
 
     def take(self, *kinds: str) -> Mapping[str, Any]:
-        """The next event, which must be one of ``kinds``."""
+        """The next event; raises :class:`AgentError` unless it is one of ``kinds``."""
         event = self._events[self._next] if self._next < len(self._events) else {"event": "nothing more"}
         if event["event"] not in kinds:
             raise self.differs(f"the job does {' or '.join(kinds)} where the transcript has {event['event']}")
@@ -38,7 +38,7 @@ class Recording:
         return event
 
     def differs(self, what: str) -> AgentError:
-        """The error for a job that is not the recorded one."""
+        """The error for a job that differs from the recorded one."""
         return AgentError(
             f"{self.path}: the replayed job is not the recorded one: {what} (event {self._next + 1}). "
             "Replay with the settings, sources and version that it was recorded with.",
@@ -69,10 +69,10 @@ class ReplayTranscript(Transcript):
         super().__init__(path)
         self.recording, self.strict = recording, strict
         self.num_drifted = 0
-        """Results of tools that differed from those recorded."""
+        """Number of tool results that differ from the recorded ones."""
 
     def started(self, agent: str, request: Request) -> None:
-        """A conversation begins: with the same opening."""
+        """Record the begin of a conversation, which must have the recorded opening."""
         event = self.recording.take("start")
         self.recording.opening = event["opening"]
         if (event["agent"], event["request"]) != (agent, request.request_id):
@@ -80,7 +80,7 @@ class ReplayTranscript(Transcript):
         super().started(agent, request)
 
     def told(self, agent: str, call: ToolCall, text: str, *, malformed: bool = False) -> str:
-        """What was told then."""
+        """The recorded result of a call."""
         event = self.recording.take("tool")
         if event["call"] != to_dict(call):
             raise self.recording.differs(f"it calls {call.name}, not {event['call']['name']}")
@@ -91,7 +91,7 @@ class ReplayTranscript(Transcript):
         return super().told(agent, call, event["result"], malformed=malformed)
 
     def ended(self, agent: str, ended: str, steps: int, malformed: int) -> None:
-        """A conversation is over, in the same way."""
+        """Record the end of a conversation, which must be the recorded one."""
         event = self.recording.take("end")
         if event["ended"] != str(ended):
             raise self.recording.differs(f"it ended with {ended}, not {event['ended']}")
@@ -99,7 +99,7 @@ class ReplayTranscript(Transcript):
 
 
 def difference(opening: Mapping[str, Any], request: Request) -> str:
-    """What of a request is not as in the recorded opening, for people."""
+    """How a request differs from the recorded opening, as text."""
     now = to_dict(request)
     for part in ("model", "temperature", "max_reply_tokens", "tools"):
         if opening.get(part) != now[part]:

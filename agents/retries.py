@@ -1,4 +1,4 @@
-"""Which failures of an endpoint are worth another try, how long to wait before it, and what the others mean."""
+"""Retries of requests to an endpoint: which failures are retried, after how long, and error messages for the others."""
 
 from __future__ import annotations
 

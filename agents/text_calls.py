@@ -23,7 +23,7 @@ The tools, each with the schema of its arguments:
 
 
 def as_text(request: Request) -> Request:
-    """The same request for an endpoint without tools: they are told in the system message, results as the user's."""
+    """The same request for an endpoint without tools: described in the system message, results as user messages."""
     told = _HOW + "\n".join(json.dumps(tool) for tool in request.tools)
     messages = [_plain(message) for message in request.messages]
     if messages and messages[0].role == "system":
@@ -48,7 +48,7 @@ def _written(calls: Sequence[ToolCall]) -> str:
 
 
 def _merged(messages: Sequence[Message]) -> list[Message]:
-    """Neighbours of one role in one message: some chat templates refuse them."""
+    """Merge neighbouring messages of one role, which some chat templates refuse."""
     merged: list[Message] = []
     for message in messages:
         if merged and merged[-1].role == message.role:
@@ -59,7 +59,7 @@ def _merged(messages: Sequence[Message]) -> list[Message]:
 
 
 def calls_in(text: str) -> tuple[ToolCall, ...]:
-    """The calls written in an answer; what is tagged as a call but is none gets an empty name."""
+    """The calls written in an answer; a tagged text that is no valid call gets an empty name."""
     tagged = _CALL.findall(text)
     found = tagged or [body for body in _FENCED.findall(text) if '"name"' in body]
     return tuple(_call(number, body) for number, body in enumerate(found))

@@ -19,28 +19,28 @@ A = TypeVar("A", bound=Arguments)
 
 
 class ToolError(Exception):
-    """The model can mend this: the message is its answer, and the conversation goes on."""
+    """An error that the model can correct: the message is the call's result, and the conversation goes on."""
 
 
 class MalformedCall(Exception):
-    """A call that is none: no such tool, broken JSON, arguments that do not fit."""
+    """An invalid call: unknown tool, broken JSON, or arguments that do not fit the schema."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Result:
-    """What a tool gives back."""
+    """The result of a tool."""
 
     text: str
-    """For the model."""
+    """Text for the model."""
     final: bool = False
-    """The conversation ends here."""
+    """Whether the conversation ends with this result."""
     value: Any = None
-    """For the caller of the conversation, if it ends here."""
+    """Value for the caller of the conversation, if it ends."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tool(Generic[A]):
-    """Something that a model may call."""
+    """A tool that a model may call."""
 
     name: str
     """Name, unique among the tools of a conversation."""
@@ -49,7 +49,7 @@ class Tool(Generic[A]):
     arguments: type[A]
     """Schema of the arguments."""
     run: Callable[[A], Result | str]
-    """Does it. May raise :class:`ToolError`; any other error ends the conversation."""
+    """The function. May raise :class:`ToolError`; any other error ends the conversation."""
 
     def schema(self) -> dict[str, Any]:
         """Name, description and JSON schema of the arguments."""

@@ -18,28 +18,28 @@ ELIDED = "[an old result, left out to save room]"
 
 
 class Ended(StrEnum):
-    """Why a conversation is over."""
+    """Why a conversation ended."""
 
     FINISHED = "finished"
     """A tool ended it."""
     STEPS = "step_limit"
-    """The model never came to an end."""
+    """The limit of steps was reached."""
     MALFORMED = "malformed_calls"
-    """The model does not write calls that can be run."""
+    """Too many answers in a row had no valid call."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
-    """How long a conversation may get."""
+    """Limits of one conversation."""
 
     max_steps: int = 40
-    """Answers of the model."""
+    """Number of answers of the model."""
     max_malformed: int = 5
-    """Answers in a row without one call that can be run."""
+    """Number of answers in a row without a valid call."""
     result_chars: int = 12_000
-    """Characters of one tool's result; of longer ones the beginning and the end are told."""
+    """Characters of one tool's result; the model gets the beginning and the end of a longer one."""
     context_chars: int = 240_000
-    """Characters of the whole conversation; beyond, the oldest results of tools are left out."""
+    """Characters of the whole conversation; above, the oldest results of tools are dropped."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,15 +47,15 @@ class Outcome:
     """How a conversation ended."""
 
     ended: Ended
-    """Why."""
+    """The reason."""
     value: Any = None
-    """What the tool that ended it gave."""
+    """The value of the tool that ended it."""
     steps: int = 0
-    """Answers of the model."""
+    """Number of answers of the model."""
     malformed: int = 0
-    """Calls that could not be run, and answers without any."""
+    """Number of invalid calls and of answers without a call."""
     messages: tuple[Message, ...] = ()
-    """All of it."""
+    """The whole conversation."""
 
 
 def converse(

@@ -57,11 +57,11 @@ class Transcript:
 
     # ----------------------------------------------------------------------------- for the loop
     def started(self, agent: str, request: Request) -> None:
-        """A conversation begins."""
+        """Record the begin of a conversation."""
         self.write("start", agent, request=request.request_id, opening=to_dict(request))
 
     def asked(self, agent: str, client: Client, request: Request) -> Reply:
-        """Ask the client, and keep what it said, or why it said nothing."""
+        """Send a request, and record the answer or the error."""
         began = time.monotonic()
         try:
             reply = client.complete(request)
@@ -73,17 +73,17 @@ class Transcript:
         return reply
 
     def told(self, agent: str, call: ToolCall, text: str, *, malformed: bool = False) -> str:
-        """What the model is told of a call's result."""
+        """Record the result of a call; returns the text for the model."""
         self.write("tool", agent, call=to_dict(call), result=text, malformed=malformed)
         return text
 
     def ended(self, agent: str, ended: str, steps: int, malformed: int) -> None:
-        """A conversation is over."""
+        """Record the end of a conversation."""
         self.write("end", agent, ended=str(ended), steps=steps, malformed=malformed)
 
 
 def read_events(path: Path) -> list[Mapping[str, Any]]:
-    """The events of a transcript. Raises :class:`AgentError` (``bad_transcript``) for what is none."""
+    """The events of a transcript. Raises :class:`AgentError` (``bad_transcript``) for any other file."""
     try:
         lines = path.read_text(encoding="utf-8").splitlines()
         events = [json.loads(line) for line in lines]

@@ -18,7 +18,7 @@ class Blobs:
         self.root = root / "blobs"
 
     def put(self, content: Path | bytes, suffix: str = ".tar.xz") -> str:
-        """Store an archive (again is free) and return its sha256."""
+        """Store an archive, unless it is there, and return its sha256."""
         with store_errors("store a source archive"):
             data = content.read_bytes() if isinstance(content, Path) else content
             sha = hashlib.sha256(data).hexdigest()
@@ -32,7 +32,7 @@ class Blobs:
         return bool(sha) and self._path(sha).exists()
 
     def path(self, sha: str, suffix: str = ".tar.xz") -> Path:
-        """Where the archive lies. Raises :class:`StoreError` if it is missing or damaged."""
+        """Path of the archive. Raises :class:`StoreError` if it is missing or damaged."""
         if not re.fullmatch(r"[0-9a-f]{64}", sha):
             raise StoreError(f"{sha!r} is not the sha256 of a source archive.", reason="unknown_blob")
         path = self._path(sha, suffix)

@@ -33,12 +33,12 @@ Row = dict[str, Any]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RepoRows:
-    """Everything a run knows about one repository: the unit of publication."""
+    """The rows of one repository: the unit of publication."""
 
     repo: Repo | None = None
-    """The snapshot; ``None`` where the source could not be had."""
+    """The snapshot; ``None`` where the source could not be fetched."""
     spec: SourceSpec | None = None
-    """The source as it was asked for."""
+    """The source as the user named it."""
     report: RepoReport | None = None
     """The funnel."""
     environment: Environment | None = None
@@ -48,11 +48,11 @@ class RepoRows:
     tasks: tuple[Task, ...] = ()
     """Accepted tasks."""
     certificates: tuple[Certificate, ...] = ()
-    """One for each task."""
+    """The certificate of each task."""
     verdicts: tuple[Verdict, ...] = ()
     """Verdicts on refused candidates; those inside certificates may be repeated here."""
     rejections: tuple[Rejection, ...] = ()
-    """What was refused."""
+    """Rejections."""
     quarantines: tuple[Quarantine, ...] = ()
     """Tasks that are left out; those of an earlier publication stay, see :meth:`excise.datasets.store.Writer`."""
 
@@ -124,7 +124,7 @@ def quarantine_from(row: Mapping[str, Any]) -> Quarantine:
 
 
 def repo_from(row: Mapping[str, Any]) -> Repo | None:
-    """The snapshot of a ``repos`` row; ``None`` where the source could not be had."""
+    """The snapshot of a ``repos`` row; ``None`` where the source could not be fetched."""
     return from_dict(Repo, _record_values(Repo, row)) if row["tree"] is not None else None
 
 

@@ -155,7 +155,7 @@ def _certificate(certificate: Certificate, claims: Mapping[str, str]) -> Rendera
 
 
 def _gate_line(runs: Sequence[Verdict], claims: Mapping[str, str]) -> RenderableType:
-    """What a gate claims, what was run for it, and, line by line, what was seen."""
+    """A gate's claim, its runs, and its evidence, line by line."""
     worst = worst_of(runs)
     line = Text.assemble((f"{worst.outcome.value:<9} ", _COLORS[worst.outcome]), (worst.gate, "bold"))
     if claim := claims.get(worst.gate):
@@ -169,12 +169,12 @@ def _gate_line(runs: Sequence[Verdict], claims: Mapping[str, str]) -> Renderable
 
 
 def worst_of(runs: Sequence[Verdict]) -> Verdict:
-    """The run that decides a gate: the first that did not pass."""
+    """The verdict that decides a gate: the first that did not pass, or simply the first."""
     return next((v for v in runs if v.outcome is not Outcome.PASSED), runs[0])
 
 
 def ran(runs: Sequence[Verdict], worst: Verdict) -> Iterable[str]:
-    """What was run for a gate, and what it cost."""
+    """The runs of a gate and their cost."""
     yield _count(len(runs), "run")
     if worst.num_tests:
         yield _count(worst.num_tests, "test")
@@ -182,7 +182,7 @@ def ran(runs: Sequence[Verdict], worst: Verdict) -> Iterable[str]:
 
 
 def seen(verdict: Verdict) -> Iterable[tuple[str, str]]:
-    """What a run saw: how many tests said what, and its evidence, each value shortened to a line."""
+    """The result of a run: number of tests by status, and its evidence, each value shortened to a line."""
     if verdict.statuses:
         counts = Counter(str(status) for status in verdict.statuses.values())
         yield "statuses", ", ".join(f"{number} {status}" for status, number in sorted(counts.items()))

@@ -18,7 +18,7 @@ EMPTY_FILE = "_schema.parquet"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SnapshotReport:
-    """What a publication changed, by instance id."""
+    """The changes of a snapshot, by instance id."""
 
     came: tuple[str, ...] = ()
     """Tasks that are new."""
@@ -27,31 +27,31 @@ class SnapshotReport:
     went: tuple[str, ...] = ()
     """Tasks that are no longer there."""
     unchanged: int = 0
-    """Number of the others."""
+    """Number of unchanged tasks."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RepoFiles:
-    """What the manifest says about one repository."""
+    """Files and tasks of one repository, in the manifest."""
 
     files: dict[str, str]
     """Table to file name; a table without rows has none."""
     tasks: dict[str, str]
     """Instance id to the hash of the task's row."""
     spec: SourceSpec | None = None
-    """The source as it was asked for, with what is to be installed beside it; older sets do not say."""
+    """The source as the user named it, with its options; ``None`` in older sets."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FileFacts:
-    """What the manifest says about one file."""
+    """Facts of one file, in the manifest."""
 
     sha256: str
-    """Of its bytes."""
+    """Hash of its bytes."""
     rows: int
     """Number of rows."""
     bytes: int
-    """Size."""
+    """Size in bytes."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,11 +63,11 @@ class Manifest:
     number: int
     """Number of the snapshot; rises by at least one."""
     parent: int | None
-    """Number of the snapshot before it."""
+    """Number of the previous snapshot."""
     created_at: str
     """When it was published, UTC."""
     report: SnapshotReport
-    """What came, changed and went since the parent."""
+    """The changes since the parent."""
     repos: dict[str, RepoFiles] = field(default_factory=dict)
     """By the name under which the repository was put."""
     files: dict[str, FileFacts] = field(default_factory=dict)
@@ -131,7 +131,7 @@ def read_table(path: Path, table: str, columns: list[str] | None = None) -> list
 
 
 def check_version(found: int, where: Path) -> None:
-    """Refuse what a newer program wrote."""
+    """Raise :class:`StoreError` for a schema version that is newer than this program."""
     if found > SCHEMA_VERSION:
         raise StoreError(
             f"{where} has schema version {found}, this excise reads up to {SCHEMA_VERSION}. Upgrade excise.",

@@ -47,7 +47,7 @@ from excise.system.locks import exclusive
 from excise.types import SCHEMA_VERSION, Quarantine, content_id
 
 KEEP_SNAPSHOTS = 3
-"""The current one and those before it: readers that opened them go on reading."""
+"""Number of snapshots that are kept, the current one included, for readers that opened an earlier one."""
 
 _STAGING = ".staging-"
 
@@ -77,19 +77,15 @@ class Store:
                 shutil.rmtree(staging, ignore_errors=True)
 
     def current(self) -> Snapshot | None:
-        """The published snapshot, if there is one."""
+        """The current snapshot, if one was published."""
         return Snapshot.current(self.root)
 
     def put_blob(self, content: Path | bytes, suffix: str = ".tar.xz") -> str:
         """Store a source archive and return its sha256. Needs no writer: archives are never changed."""
         return self.blobs.put(content, suffix)
 
-    def blob_path(self, sha: str) -> Path:
-        """Path of a source archive, after its hash was checked."""
-        return self.blobs.path(sha)
-
     def _remove_stale(self) -> None:
-        """Temporary folders of killed writers, and snapshots that were never published."""
+        """Remove temporary folders of killed writers, and snapshots that were never published."""
         current = self.current()
         number = current.manifest.number if current else 0
         for folder in (self.root / "snapshots").iterdir():
@@ -145,7 +141,7 @@ class Writer:
         raise StoreError(f"No task {instance_id!r} in this task set.", reason="unknown_id")
 
     def _quarantines(self, name: str, tasks: set[str]) -> list[Quarantine]:
-        """What is known under ``name`` of tasks that are still there."""
+        """The quarantines under ``name`` of tasks that are still in the set."""
         file = self._repos[name].files.get("quarantines") if name in self._repos else None
         if file is None:
             return []
@@ -166,11 +162,11 @@ class Writer:
         self._repos.pop(name, None)
 
     def names(self) -> tuple[str, ...]:
-        """Names of the repositories that would be published now."""
+        """Names of the repositories in the next snapshot."""
         return tuple(sorted(self._repos))
 
     def num_tasks(self, name: str) -> int:
-        """How many tasks the set would hold now from what was put under this name."""
+        """Number of tasks of one name in the next snapshot."""
         return len(self._repos[name].tasks) if name in self._repos else 0
 
     def publish(self) -> SnapshotReport:
@@ -263,7 +259,7 @@ class Writer:
         return max(taken, default=0) + 1
 
     def changes(self) -> SnapshotReport:
-        """What came, changed and went since this writer was made, over all that it published."""
+        """The changes of all snapshots that this writer published."""
         return self._report(self._at_first)
 
     def _report(self, before: dict[str, str]) -> SnapshotReport:

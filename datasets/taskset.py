@@ -69,7 +69,7 @@ class TaskSet:
         return sorted((r for r in rows if r["instance_id"] not in out), key=lambda row: str(row["instance_id"]))
 
     def quarantines(self, instance_id: str | None = None) -> tuple[Quarantine, ...]:
-        """Tasks that are left out and why: of the whole set, or of one task."""
+        """Quarantines of the whole set, or of one task."""
         rows = self._snapshot.rows("quarantines")
         return tuple(convert.quarantine_from(row) for row in rows if instance_id in (None, row["instance_id"]))
 
@@ -78,7 +78,7 @@ class TaskSet:
         return convert.task_from(self._task_row(instance_id))
 
     def is_intact(self, instance_id: str) -> bool:
-        """Whether a task's row still is what the manifest says was published."""
+        """Whether a task's row has the hash that the manifest holds."""
         entry = self.manifest.repos[self._owner(instance_id) or ""]
         return content_id("row", convert.canonical(self._task_row(instance_id))) == entry.tasks[instance_id]
 
@@ -106,7 +106,7 @@ class TaskSet:
         return repo
 
     def repo_of(self, entry: str) -> Repo | None:
-        """The snapshot that was put under a name of the manifest; ``None`` where it could not be had."""
+        """The snapshot under a name of the manifest; ``None`` where the source could not be fetched."""
         return next((convert.repo_from(row) for row in self._snapshot.rows("repos", entry)), None)
 
     def repos(self) -> tuple[Repo, ...]:
@@ -118,7 +118,7 @@ class TaskSet:
         return tuple(report for row in self._snapshot.rows("repos") if (report := convert.report_from(row)))
 
     def environment(self, env_id: str) -> tuple[Environment, Baseline]:
-        """An environment and what the untouched project's tests say in it."""
+        """An environment and its baseline."""
         rows = {str(row["env_id"]): row for row in self._snapshot.rows("environments")}
         if env_id not in rows:
             raise _unknown("environment", env_id, rows)
@@ -128,7 +128,7 @@ class TaskSet:
         return environment, baseline
 
     def rejections(self, repo: str | None = None) -> tuple[Rejection, ...]:
-        """Everything that was refused."""
+        """All rejections."""
         rows = self._snapshot.rows("rejections")
         return tuple(convert.rejection_from(row) for row in rows if repo in (None, row["repo"]))
 
@@ -137,12 +137,12 @@ class TaskSet:
         return self._blobs.path(sha)
 
     def kit(self, instance_id: str) -> GradingKit | None:
-        """What graders need beside a task; ``None`` for tasks that were made before there was any."""
+        """The kit for graders of a task; ``None`` for tasks from before there were kits."""
         sha = _calls(self.certificate(instance_id)).get("kit", "")
         return from_json(GradingKit, self._blobs.path(sha, ".json").read_bytes()) if sha else None
 
     def tests_only(self) -> frozenset[str]:
-        """Tasks of which recorded calls tell nothing, so that a grade rests on the tests' word alone."""
+        """Ids of tasks whose recorded calls prove nothing, so that their grades rest on tests alone."""
         rows = self._snapshot.rows("tasks")
         telling = ((row, _calls(convert.certificate_from(row)).get("calls_telling") == "true") for row in rows)
         return frozenset(str(row["instance_id"]) for row, tells in telling if not tells)
@@ -166,7 +166,7 @@ class TaskSet:
 
 
 def _calls(certificate: Certificate | None) -> Mapping[str, str]:
-    """What the gate of recorded calls saw; empty where there was none."""
+    """Evidence of the gate of recorded calls; empty where there is none."""
     verdicts = certificate.verdicts if certificate is not None else ()
     return next((verdict.evidence for verdict in verdicts if verdict.gate == "g10_calls"), {})
 

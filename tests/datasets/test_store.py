@@ -235,15 +235,15 @@ def test_blobs(tmp_path: Path) -> None:
     sha = store.put_blob(b"archive")
     (tmp_path / "same").write_bytes(b"archive")
     assert store.put_blob(tmp_path / "same") == sha
-    path = store.blob_path(sha)
+    path = store.blobs.path(sha)
     assert path == tmp_path / "blobs" / sha[:2] / f"{sha}.tar.xz"
     assert path.read_bytes() == b"archive"
     path.write_bytes(b"ARCHIVE")
     with pytest.raises(StoreError, match="is damaged"):
-        store.blob_path(sha)
+        store.blobs.path(sha)
     for unknown in ("0" * 64, "../../etc/passwd"):
         with pytest.raises(StoreError) as caught:
-            store.blob_path(unknown)
+            store.blobs.path(unknown)
         assert caught.value.reason == "unknown_blob"
 
 
