@@ -25,7 +25,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 import sandbox_probes
 
 pytestmark = pytest.mark.usefixtures("docker_host")
-SHAPES = Path(__file__).resolve().parents[1] / "repos" / "shapes"
+SHAPES = Path(__file__).resolve().parents[2] / "repos" / "shapes"
 
 
 @pytest.fixture(autouse=True)

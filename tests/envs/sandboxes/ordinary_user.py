@@ -10,7 +10,7 @@ from pathlib import Path
 
 from excise.envs.interpreters import find_interpreters
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 NOBODY = 65534
 DROPPED = ["--reuid", str(NOBODY), "--regid", str(NOBODY), "--clear-groups"]
 PROGRAMS = ("sandbox_probes.py", "escape_probes.py")
