@@ -8,7 +8,7 @@ compile() {
     uv pip compile pyproject.toml --universal --python-version 3.11 --generate-hashes --quiet \
         --no-emit-index-url --no-emit-find-links --no-annotate --no-header "$@"
 }
-compile --extra dev --extra view --extra agents --output-file constraints.txt "$@"
+compile --extra dev --extra agents --output-file constraints.txt "$@"
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 echo "torch; sys_platform == 'never'" >"$scratch/without"

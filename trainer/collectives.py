@@ -1,4 +1,4 @@
-"""The processes that train one model together; one of them alone is the usual case."""
+"""Collective operations of the processes (ranks) that train one model together; usually there is only one."""
 
 from __future__ import annotations
 
@@ -11,56 +11,63 @@ import torch.distributed as dist
 T = TypeVar("T")
 
 
-class Ranks:
-    """What one process knows of the others."""
+class RankGroup:
+    """This process's rank and the collective operations with the other ranks; all of them are no-ops for one rank.
+
+    Every rank has to call a collective operation, in the same order. Operations raise after the timeout of the process
+    group.
+    """
 
     def __init__(self) -> None:
-        self.world = dist.get_world_size() if dist.is_initialized() else 1
+        self.world_size = dist.get_world_size() if dist.is_initialized() else 1
         self.rank = dist.get_rank() if dist.is_initialized() else 0
 
     @property
     def is_first(self) -> bool:
-        """The one that samples, decides and writes."""
+        """Whether this is rank 0, which samples, decides and writes files."""
         return self.rank == 0
 
-    def share(self, rows: Sequence[T]) -> list[tuple[T, bool]]:
-        """This process's rows, as many as every other's: the last ones may be there for the company and not count."""
-        each = -(-len(rows) // self.world)
+    def local_rows(self, rows: Sequence[T]) -> list[tuple[T, bool]]:
+        """This rank's rows, the same number on each rank, as (row, whether it counts).
+
+        Where rows cannot be divided evenly, the last row is repeated as padding, which does not count.
+        """
+        per_rank = -(-len(rows) // self.world_size)
         return [
-            (rows[min(place, len(rows) - 1)], place < len(rows))
-            for place in range(self.rank, each * self.world, self.world)
+            (rows[min(index, len(rows) - 1)], index < len(rows))
+            for index in range(self.rank, per_rank * self.world_size, self.world_size)
         ]
 
-    def summed(self, values: dict[str, float]) -> dict[str, float]:
-        """Sums over all processes, by name; one may have names that others lack."""
-        if self.world == 1:
+    def sum_by_name(self, values: dict[str, float]) -> dict[str, float]:
+        """Sums over all ranks, by name. A name missing on a rank counts as 0 there."""
+        if self.world_size == 1:
             return values
-        every: list[Any] = [None] * self.world
-        dist.all_gather_object(every, values)
-        names = sorted({name for one in every for name in one})
-        return {name: sum(one.get(name, 0.0) for one in every) for name in names}
+        gathered: list[Any] = [None] * self.world_size
+        dist.all_gather_object(gathered, values)
+        names = sorted({name for one in gathered for name in one})
+        return {name: sum(one.get(name, 0.0) for one in gathered) for name in names}
 
-    def most(self, number: int) -> int:
-        """The largest of all processes' numbers."""
-        if self.world == 1:
+    def max_over_ranks(self, number: int) -> int:
+        """The largest of the numbers of all ranks."""
+        if self.world_size == 1:
             return number
-        every: list[int] = [0] * self.world
-        dist.all_gather_object(every, number)
-        return max(every)
+        gathered: list[int] = [0] * self.world_size
+        dist.all_gather_object(gathered, number)
+        return max(gathered)
 
-    def whole(self, tensor: torch.Tensor) -> torch.Tensor:
-        """A sharded tensor put together (every process has to ask); any other as it is."""
-        full = getattr(tensor, "full_tensor", None)
-        return tensor if full is None else full()
+    def full_tensor(self, tensor: torch.Tensor) -> torch.Tensor:
+        """A sharded tensor gathered from all ranks; any other tensor unchanged."""
+        gather = getattr(tensor, "full_tensor", None)
+        return tensor if gather is None else gather()
 
-    def wait(self) -> None:
-        """Until all are here. Raises after the group's deadline."""
-        if self.world > 1:
+    def barrier(self) -> None:
+        """Wait until all ranks are here."""
+        if self.world_size > 1:
             dist.barrier()
 
-    def told(self, value: Any) -> Any:
-        """What the first process says; the others' own value is ignored. Raises after the group's deadline."""
-        if self.world == 1:
+    def broadcast(self, value: Any) -> Any:
+        """Rank 0's value; the values of other ranks are ignored."""
+        if self.world_size == 1:
             return value
         box = [value]
         dist.broadcast_object_list(box, src=0)

@@ -1,6 +1,4 @@
-"""What the trainer stands on: an engine that samples, an arena of tasks, and between them who makes groups of rollouts
-and who chooses the tasks.
-"""
+"""The trainer's interfaces: engine (samples), arena (tasks, sandboxes, grades), rollout maker, curriculum."""
 
 from __future__ import annotations
 
@@ -19,110 +17,112 @@ if TYPE_CHECKING:
 
 
 class Engine(Protocol):
-    """Samples from a policy whose weights change under way; tokens in, tokens out."""
+    """Samples from a policy whose weights are replaced during the run. Works on token ids, never on text."""
 
     name: str
     context_length: int
-    """Most tokens of prompt and answer together."""
-    reads_files: bool
-    """It wants weights by the names and shapes that the model's files have, not those of its modules."""
+    """Largest number of tokens of prompt and answer together."""
+    needs_checkpoint_names: bool
+    """Whether :meth:`load` takes weights under the names and shapes of the model's safetensors files.
+
+    Otherwise they have the names and shapes of its modules.
+    """
 
     @property
     def version(self) -> int:
-        """Version of the weights that the next token is drawn from."""
+        """Version of the weights that the next token is sampled from."""
         ...
 
     async def generate(self, prompts: Sequence[Sequence[int]], sampling: Sampling) -> list[Generation]:
         """One answer to each prompt (token ids). Calls may overlap; the engine batches them.
 
-        Raises :class:`EngineError` if the engine is gone; a single answer that failed is ``Stop.ABORTED``.
+        Raises :class:`EngineError` if the engine is gone. A single answer that failed has ``Stop.ABORTED``.
         """
         ...
 
     async def score(self, sequences: Sequence[Sequence[int]]) -> list[list[float]]:
-        """Log-probability of each token given those before it (the first is 0), temperature 1."""
+        """Log-probability of each token given those before it (0 for the first), at temperature 1."""
         ...
 
     async def load(self, weights: Iterable[tuple[str, torch.Tensor]], version: int) -> None:
-        """New weights (names and shapes as ``reads_files`` says), without a restart; running answers go on with them.
+        """Replace the weights without a restart; answers in progress continue with the new weights.
 
-        Raises :class:`EngineError` if they do not fit.
+        Names and shapes as :attr:`needs_checkpoint_names` says. Raises :class:`EngineError` if they do not fit.
         """
         ...
 
     async def close(self) -> None:
-        """Let go of everything; safe to call twice."""
+        """Release all resources. May be called twice."""
         ...
 
 
 class Tokenizer(Protocol):
-    """Of a Hugging Face tokenizer what is used; templates are rendered once per message, never for history."""
+    """The part of a Hugging Face tokenizer that is used. Messages are encoded once each, histories never again."""
 
     eos_token_id: int
 
     def encode(self, text: str, *, add_special_tokens: bool = False) -> list[int]:
-        """Text to ids."""
+        """Text to token ids."""
         ...
 
     def decode(self, ids: Sequence[int], *, skip_special_tokens: bool = False) -> str:
-        """Ids to text."""
+        """Token ids to text."""
         ...
 
 
-class Desk(Protocol):
-    """One task's sandbox as an agent sees it."""
+class TaskSandbox(Protocol):
+    """The sandbox of one attempt at a task."""
 
     task: Task
     session: Session
-    """Commands run in it; the tree is at ``/testbed``."""
+    """Runs commands in the sandbox; the tree is at ``/testbed``."""
 
     def diff(self) -> str:
-        """What was changed so far, against the shipped tree."""
+        """Changes made so far, against the shipped tree."""
         ...
 
     def flags(self) -> tuple[str, ...]:
-        """Labels of the monitor over what was done so far; empty without suspicion."""
+        """The monitor's labels for what was done so far; empty if nothing is suspicious."""
         ...
 
 
 class Arena(Protocol):
-    """Tasks to try, and the grader's word on attempts."""
+    """The tasks of a set, with sandboxes to attempt them in and a grader."""
 
     def tasks(self) -> Mapping[str, Task]:
-        """Instance id to task; grows while a generator adds harder ones."""
+        """Instance id to task. Grows while a generator adds harder tasks."""
         ...
 
-    def open(self, instance_id: str) -> AbstractAsyncContextManager[Desk]:
+    def open(self, instance_id: str) -> AbstractAsyncContextManager[TaskSandbox]:
         """A fresh sandbox for one attempt; many may be open. Raises :class:`SandboxError`."""
         ...
 
     async def grade(self, instance_id: str, diff: str) -> Grade:
-        """Grade in sandboxes of the grader's own. An infrastructure failure is a grade that is not ``decided``."""
+        """Grade a diff in the grader's own sandboxes. After an infrastructure failure the grade is not ``decided``."""
         ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Making:
-    """What a group's maker is given, and whom it tells."""
+class GroupProgress:
+    """What exists of a group already, and callbacks for what is added."""
 
-    known: Mapping[str, Rollout] = field(default_factory=dict)
-    """Rollout id to attempts of an earlier try, or of before a kill: these are not made again."""
-    started: Callable[[], None] = lambda: None
-    """To be called when the first attempt has its place; the group's deadline counts from there."""
-    made: Callable[[Rollout], None] = lambda _: None
-    """To be called with each attempt that is done."""
+    finished_attempts: Mapping[str, Rollout] = field(default_factory=dict)
+    """Rollout id to attempts of an earlier try or of before a restart; these are not made again."""
+    on_start: Callable[[], None] = lambda: None
+    """Call when the first attempt starts to run; the group's deadline counts from there."""
+    on_attempt: Callable[[Rollout], None] = lambda _: None
+    """Call with each attempt that is finished."""
 
 
 class RolloutMaker(Protocol):
-    """Makes all attempts at one task, with an engine, in an arena."""
+    """Makes all attempts at one task."""
 
-    async def group(self, instance_id: str, size: int, *, group_id: str, seed: int, making: Making) -> Group:
-        """``size`` attempts at one task, which share ``group_id``; equal seeds repeat what the engine can repeat.
+    async def group(self, instance_id: str, size: int, *, group_id: str, seed: int, progress: GroupProgress) -> Group:
+        """Make ``size`` attempts at one task, with the ids ``{group_id}-{number}``.
 
-        Attempts have the ids ``{group_id}-{number}``.
-
-        Many calls run at once. What fails in one attempt is its ``Ending``; what is raised spoils the group, which is
-        tried again. A call that is cancelled lets go of its sandboxes.
+        Equal seeds give equal attempts as far as the engine can repeat them. Many calls run at once. A failure inside
+        one attempt becomes its ``Ending``; if the call raises, the whole group is retried. A cancelled call closes its
+        sandboxes.
         """
         ...
 
@@ -131,33 +131,34 @@ class Curriculum(Protocol):
     """Chooses tasks. Called from one thread, in an order that a resumed run repeats."""
 
     @property
-    def is_waiting(self) -> bool:
-        """Others have been asked for and may come."""
+    def has_pending_requests(self) -> bool:
+        """Whether further tasks were requested and may still arrive."""
         ...
 
     def next_task(self, replayed: str | None = None) -> str | None:
-        """Instance id of the next group; ``None``: there is none now (there may be later).
+        """Instance id of the next group's task; ``None`` if there is none now (there may be later).
 
-        ``replayed``: what was drawn then, when a journal happens again; by now, there may be more to draw from.
+        ``replayed`` is the task that was drawn originally, when a journal is replayed: by now there may be more tasks
+        to draw from, and the draw must not change.
         """
         ...
 
     def record(self, group: Group) -> None:
-        """What became of a group, in the order in which groups were begun, but for those that were overtaken."""
+        """Learn a group's result. Groups are recorded in the order of their start, except those that were overtaken."""
         ...
 
     def summary(self) -> dict[str, float]:
-        """Numbers for the run's metrics."""
+        """Metrics of the curriculum."""
         ...
 
     def why_empty(self) -> str:
-        """For people: why there is nothing to give."""
+        """Human-readable explanation of why there is no task to give."""
         ...
 
     def state(self) -> dict[str, Any]:
-        """Everything to go on from, as JSON has it."""
+        """The complete state, as JSON values."""
         ...
 
     def restore(self, state: dict[str, Any]) -> None:
-        """Go on from there, exactly."""
+        """Continue exactly from a :meth:`state`."""
         ...

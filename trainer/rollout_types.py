@@ -1,7 +1,7 @@
-"""What the trainer is about: tokens that a model sampled, in which context, and what they earned.
+"""The trainer's records, from small to large: generation, turn, segment, rollout, group.
 
-Token ids come from the engine and are never made again from text: what is trained on is what was sampled. Torch is not
-imported here, so that rollouts can be read and stored without it.
+Token ids come from the engine and are never produced again by tokenizing text, so the policy is trained on exactly what
+it sampled. Torch is not imported here, so rollouts can be read and stored without it.
 """
 
 from __future__ import annotations
@@ -14,16 +14,16 @@ from excise.types import Grade
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sampling:
-    """How tokens are drawn. Nothing is cut off the distribution: with top-p the recorded probabilities were wrong."""
+    """Sampling parameters. There is no top-p or top-k: with them, the recorded log-probabilities would be wrong."""
 
     max_tokens: int
-    """Tokens of one answer."""
+    """Largest number of tokens of one answer."""
     temperature: float = 1.0
-    """0 takes the likeliest token (for evaluation only)."""
+    """Softmax temperature; 0 is greedy decoding (for evaluation only)."""
     stop_ids: tuple[int, ...] = ()
-    """Token ids that end an answer; the one that did is part of it."""
+    """Token ids that end an answer. The stop token is part of the answer."""
     seed: int | None = None
-    """Makes the answer repeatable where the engine can."""
+    """Random seed, for engines that can repeat an answer."""
 
 
 class Stop(StrEnum):
@@ -32,9 +32,9 @@ class Stop(StrEnum):
     END = "end"
     """A stop token."""
     LENGTH = "length"
-    """``max_tokens``, or the model's context, is used up."""
+    """``max_tokens`` or the model's context length was reached."""
     ABORTED = "aborted"
-    """The engine gave up: nothing can be said about the model."""
+    """The engine failed: the answer says nothing about the model."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,106 +42,106 @@ class Generation:
     """One sampled answer."""
 
     ids: tuple[int, ...]
-    """Sampled tokens, the stop token included."""
+    """Sampled token ids, including the stop token."""
     logprobs: tuple[float, ...]
-    """Of each token, natural logarithm, under the distribution it was drawn from (temperature applied)."""
+    """Log-probability (nats) of each token under the distribution that it was sampled from, temperature applied."""
     versions: tuple[int, ...]
-    """Version of the policy that drew each token: weights may be updated while an answer is written."""
+    """Policy version that sampled each token: weights may be updated in the middle of an answer."""
     stop: Stop
     """Why it ended."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Turn:
-    """One answer of the model inside a segment."""
+    """One answer of the model inside a segment, as the token range ``[start, end)``."""
 
     start: int
-    """Place of its first token in the segment."""
+    """Index of its first token in the segment."""
     end: int
-    """Behind its last one."""
+    """Index after its last token."""
     stop: Stop
     """Why it ended."""
     calls: int = 0
-    """Tool calls in it."""
+    """Number of tool calls."""
     thinking: int = 0
-    """Tokens of thinking among it."""
+    """Number of thinking tokens."""
     hint: str = ""
-    """What a detector says about it, for the teacher's context; empty for a turn without fault."""
+    """Text of a detector's hint for the teacher's context; empty if no detector found a fault."""
     hint_ids: tuple[int, ...] = ()
-    """The hint as tokens, to be spliced in before :attr:`prompt_end`'s generation prompt."""
+    """The hint as tokens, inserted at :attr:`prompt_end` in the teacher's context."""
     prompt_end: int = 0
-    """Where the hint goes: the place in the segment before this turn's generation prompt."""
+    """Index in the segment just before this turn's generation prompt; the hint is inserted there."""
     detector: str = ""
-    """Which detector found the fault."""
+    """Name of the detector that found a fault."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Segment:
-    """A context that grew by appending only: prompt, answers, what tools said. Trained on as one sequence."""
+    """A context that only grew at its end: prompt, answers, tool results. Trained on as one sequence."""
 
     ids: tuple[int, ...]
-    """All tokens."""
+    """All token ids."""
     sampled: tuple[bool, ...]
-    """Which of them the model drew; the loss is on these alone."""
+    """For each token, whether the model sampled it. Only sampled tokens have a loss."""
     logprobs: tuple[float, ...]
-    """Sampler's log-probability of drawn tokens, 0 for others."""
+    """The sampler's log-probability of sampled tokens, 0 for others."""
     versions: tuple[int, ...]
-    """Policy version of drawn tokens, -1 for others."""
+    """Policy version of sampled tokens, -1 for others."""
     turns: tuple[Turn, ...]
-    """The model's answers in it, in order."""
+    """The model's answers, in order."""
     is_summary: bool = False
-    """Its last answer is a summary that begins the next segment."""
+    """Whether its last answer is a summary that starts the next segment."""
 
 
 SAME_REWARD = 1e-9
-"""Rewards that are closer are equal: what is between them is rounding."""
+"""Rewards that differ by less are considered equal; the difference is rounding."""
 
 
 class Ending(StrEnum):
     """How a rollout ended."""
 
     FINISHED = "finished"
-    """The model said so."""
+    """The model declared its work done."""
     TURNS = "turn_limit"
-    """Too many answers."""
+    """The limit of turns was reached."""
     TOKENS = "token_limit"
-    """Too many tokens, or the context is full."""
+    """The limit of tokens was reached, or the context is full."""
     TIME = "time_limit"
-    """Too slow."""
+    """The time limit was reached."""
     MALFORMED = "malformed_calls"
-    """Answer after answer without a call that can be run."""
+    """Several answers in a row had no valid tool call."""
     INFRA = "infra_error"
-    """Engine, sandbox or grader failed: the rollout says nothing about the model and is left out of its group."""
+    """Engine, sandbox or grader failed. The rollout says nothing about the model and is left out of its group."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Usage:
-    """What a rollout spent, for the effort penalty and for people. Tokens unless said otherwise."""
+    """Resources used by a rollout, for the effort penalty and for reports. In tokens unless stated otherwise."""
 
     prompt: int = 0
-    """The first prompt."""
+    """Tokens of the first prompt."""
     thinking: int = 0
-    """Sampled, between the model's marks of thinking."""
+    """Sampled tokens of thinking (between the model's thinking tags, which count too)."""
     calls: int = 0
-    """Sampled, in tool calls."""
+    """Sampled tokens of tool calls."""
     tool_output: int = 0
-    """What tools said."""
+    """Tokens of tool results (not sampled)."""
     final: int = 0
-    """Sampled, everything else."""
+    """All other sampled tokens."""
     num_calls: int = 0
-    """Tool calls."""
+    """Number of tool calls."""
     num_turns: int = 0
-    """Answers."""
+    """Number of answers."""
     num_summaries: int = 0
-    """Summaries of itself."""
+    """Number of self-summaries."""
     wall_s: float = 0.0
     """Seconds from the first prompt to the grade."""
     engine_s: float = 0.0
-    """Seconds of that in the engine."""
+    """Part of ``wall_s`` spent waiting for the engine."""
     sandbox_s: float = 0.0
-    """Seconds of that in tools."""
+    """Part of ``wall_s`` spent in the sandbox."""
     grade_s: float = 0.0
-    """Seconds of that in the grader."""
+    """Part of ``wall_s`` spent waiting for the grader."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -151,38 +151,38 @@ class Rollout:
     rollout_id: str
     """Unique in a run."""
     group_id: str
-    """Attempts at the same task with the same prompt."""
+    """Group of the attempts at the same task that share a baseline."""
     instance_id: str
-    """Task."""
+    """The task."""
     segments: tuple[Segment, ...]
-    """In order of time."""
+    """In chronological order."""
     ending: Ending
     """How it ended."""
     grade: Grade | None = None
-    """The grader's word; ``None`` if it was not asked."""
+    """The grader's result; ``None`` if the rollout was not graded (its diff is empty)."""
     task_reward: float = 0.0
-    """From the grade: 0 or 1, or partial credit where that is configured."""
+    """Reward from the grade: 0 or 1, or between where partial credit is configured."""
     penalty: float = 0.0
-    """Effort; subtracted."""
+    """Effort penalty, subtracted from the task reward."""
     usage: Usage = field(default_factory=Usage)
-    """What it spent."""
+    """Resources it used."""
     diff: str = ""
-    """What it handed in."""
+    """The submitted diff."""
     flags: tuple[str, ...] = ()
-    """Labels of the monitor: a flagged rollout is left out of its group and kept for ``excise audit``."""
+    """Labels of the monitor. A flagged rollout is left out of its group and kept for ``excise audit``."""
     privileged: tuple[int, ...] = ()
-    """What a teacher may know of it, as tokens, where nothing of its group succeeded."""
+    """Tokens of privileged context for the teacher (the gold patch, for example), set if its whole group failed."""
     detail: str = ""
-    """For people: what went wrong."""
+    """Human-readable description of a failure."""
 
     @property
     def reward(self) -> float:
-        """What the objective sees."""
+        """Task reward minus penalty: what the objective uses."""
         return self.task_reward - self.penalty
 
     @property
-    def counts(self) -> bool:
-        """Whether it may be part of a group's baseline."""
+    def is_valid(self) -> bool:
+        """Whether it takes part in its group's baseline: no infrastructure failure, not flagged, decided grade."""
         return self.ending is not Ending.INFRA and not self.flags and (self.grade is None or self.grade.decided)
 
 
@@ -193,22 +193,22 @@ class Group:
     group_id: str
     """Unique in a run."""
     instance_id: str
-    """Task."""
+    """The task."""
     rollouts: tuple[Rollout, ...]
-    """Attempts, those that do not count among them."""
+    """All attempts, valid or not."""
 
     @property
-    def counting(self) -> tuple[Rollout, ...]:
-        """Attempts that say something about the model."""
-        return tuple(rollout for rollout in self.rollouts if rollout.counts)
+    def valid_rollouts(self) -> tuple[Rollout, ...]:
+        """The attempts that take part in the baseline (:attr:`Rollout.is_valid`)."""
+        return tuple(rollout for rollout in self.rollouts if rollout.is_valid)
 
     @property
-    def failed(self) -> bool:
-        """Nothing in it succeeded."""
-        return bool(self.counting) and all(rollout.task_reward <= 0 for rollout in self.counting)
+    def all_failed(self) -> bool:
+        """Whether there are valid attempts and none of them earned a task reward."""
+        return bool(self.valid_rollouts) and all(rollout.task_reward <= 0 for rollout in self.valid_rollouts)
 
     @property
     def has_signal(self) -> bool:
-        """Whether their rewards differ, and something succeeded: to fail at less expense is nothing to learn."""
-        rewards = [rollout.reward for rollout in self.counting]
-        return not self.failed and bool(rewards) and max(rewards) - min(rewards) >= SAME_REWARD
+        """Whether a policy gradient can be taken: rewards differ, and not only by the effort of failed attempts."""
+        rewards = [rollout.reward for rollout in self.valid_rollouts]
+        return not self.all_failed and bool(rewards) and max(rewards) - min(rewards) >= SAME_REWARD

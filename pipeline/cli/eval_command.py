@@ -27,7 +27,7 @@ from excise.pipeline.exit_codes import FAILED, OK
 
 if TYPE_CHECKING:
     from excise.trainer.rollouts.evaluation import Evaluation, TaskScore
-    from excise.trainer.setup.evaluation_config import Trial
+    from excise.trainer.setup.evaluation_config import EvaluationConfig
 
 EVAL_CODES = "Exit code: 0 evaluated; 1 no attempt says anything; 2 usage."
 
@@ -52,17 +52,17 @@ def evaluate(
     quiet: Quiet = False,
 ) -> None:
     """Score a policy: pass@1 to pass@16, and score against completion tokens, as a table, JSON and a picture."""
-    from excise.trainer.setup.evaluation_config import load_trial
+    from excise.trainer.setup.evaluation_config import load_evaluation
     from excise.trainer.setup.model_folder import require_model
 
     with exit_codes_for_errors():
-        trial = load_trial(config, set_ or [])
-        settings = _settings(trial.excise, out, cache)
+        evaluation = load_evaluation(config, set_ or [])
+        settings = _settings(evaluation.excise, out, cache)
         require_sandbox(settings)
         earlier = [_read_results(path) for path in compare or ()]
         require_model(model)
-        options = _Options(tasks, held_out, samples or trial.eval.samples, name or model.name)
-        found = asyncio.run(_evaluate(options, trial, settings, model, quiet=quiet or as_json))
+        options = _Options(tasks, held_out, samples or evaluation.eval.samples, name or model.name)
+        found = asyncio.run(_evaluate(options, evaluation, settings, model, quiet=quiet or as_json))
         _show([*earlier, found], into, as_json)
         raise typer.Exit(OK if found.num_attempts else FAILED)
 
@@ -82,24 +82,26 @@ class _Options:
     name: str
 
 
-async def _evaluate(options: _Options, trial: Trial, settings: Settings, model: Path, *, quiet: bool) -> Evaluation:
+async def _evaluate(
+    options: _Options, evaluation: EvaluationConfig, settings: Settings, model: Path, *, quiet: bool
+) -> Evaluation:
     from excise.datasets.taskset import TaskSet
     from excise.pipeline.services.arena import TaskArena
     from excise.trainer.engines.engine_kinds import build_engine
     from excise.trainer.rollouts.evaluation import evaluate as score
-    from excise.trainer.rollouts.rollout_maker import Rollouts
-    from excise.trainer.setup.evaluation_config import tasks_of, work_of
+    from excise.trainer.rollouts.rollout_maker import TaskRolloutMaker
+    from excise.trainer.setup.evaluation_config import attempt_mode, eligible_tasks
 
-    arena = TaskArena(TaskSet.open(settings.out), settings, ids=options.tasks, graders=trial.eval.graders)
+    arena = TaskArena(TaskSet.open(settings.out), settings, ids=options.tasks, graders=evaluation.eval.graders)
     try:
-        work = work_of(trial, model)
-        ids = tasks_of(trial, arena.tasks(), held_out=options.held_out or None)
+        work = attempt_mode(evaluation.eval, model)
+        ids = eligible_tasks(evaluation.eval, arena.tasks(), held_out=options.held_out or None)
         if not ids and options.held_out:
             raise ConfigError(f"Nothing of {settings.out} is held out: say what is in [eval.held_out].")
         if not ids:
-            raise ConfigError(f"{settings.out} has no task that the mode {trial.eval.mode!r} can be tried on.")
-        engine = await build_engine(trial.engine, model)
-        rollouts = Rollouts(engine, arena, work, trial.rollouts)
+            raise ConfigError(f"{settings.out} has no task that the mode {evaluation.eval.mode!r} can be tried on.")
+        engine = await build_engine(evaluation.engine, model)
+        rollouts = TaskRolloutMaker(engine, arena, work, evaluation.rollouts)
         try:
             return await score(
                 rollouts,

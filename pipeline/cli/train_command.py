@@ -20,8 +20,8 @@ from excise.system.run_log import run_log
 
 if TYPE_CHECKING:
     from excise.trainer.interfaces import Engine
-    from excise.trainer.loop.controller import End
-    from excise.trainer.setup.run_builder import Supplies
+    from excise.trainer.loop.controller import RunEnd
+    from excise.trainer.setup.run_builder import TaskSetComponents
     from excise.trainer.setup.training_config import TrainSettings
     from excise.types import Task
 
@@ -48,30 +48,29 @@ def train(
     """Train a model on a task set by reinforcement learning, or on demonstrations by on-policy distillation."""
     with exit_codes_for_errors():
         _require_torch()
-        from excise.trainer.setup.dry_run import plan
+        from excise.trainer.setup.dry_run import describe_run
         from excise.trainer.setup.training_config import load_training
 
         settings = load_training(config, set_ or [], method=method and str(method))
-        found = plan(settings)
+        description = describe_run(settings)
         if dry_run:
-            print(
-                json.dumps(found, indent=2) if as_json else "\n".join(f"{name}: {fact}" for name, fact in found.items())
-            )
+            lines = "\n".join(f"{name}: {value}" for name, value in description.items())
+            print(json.dumps(description, indent=2) if as_json else lines)
             return
-        from excise.trainer.loop import rank_commands as leading
+        from excise.trainer.loop.rank_commands import exit_rank, join_rank_group
 
-        several = leading.join(settings.loop.silence_s)
+        several = join_rank_group(settings.loop.max_idle_s)
         with run_log(settings.folder, verbose=verbose):
             end = asyncio.run(_train(settings, resume=resume, quiet=quiet or as_json))
         if end is None:  # only the first rank prints the result
-            leading.end(OK)
+            exit_rank(OK)
         if as_json:
             print(json.dumps({"folder": str(settings.folder), "end": str(end)}))
         elif not quiet:
             print(f"{_ENDINGS[str(end)]} The policy is in {settings.folder / 'policy'}.")
         code = INTERRUPTED if str(end) == "stopped" else OK
         if several:
-            leading.end(code)
+            exit_rank(code)
         raise typer.Exit(code)
 
 
@@ -93,28 +92,29 @@ def _require_torch() -> None:
         )
 
 
-async def _train(settings: TrainSettings, *, resume: bool, quiet: bool) -> End | None:
+async def _train(settings: TrainSettings, *, resume: bool, quiet: bool) -> RunEnd | None:
     """Train; how the run ended, or ``None`` on all ranks but the first."""
     from excise.trainer.loop.checkpoints import Checkpoints, export
-    from excise.trainer.loop.controller import Loop
-    from excise.trainer.loop.rank_commands import follow, leave
-    from excise.trainer.reporting.progress_display import Watch
-    from excise.trainer.setup.run_builder import build, build_policy
+    from excise.trainer.loop.controller import Controller
+    from excise.trainer.loop.rank_commands import leave_rank_group, run_follower
+    from excise.trainer.reporting.progress_display import ProgressDisplay
+    from excise.trainer.setup.run_builder import build_policy, build_run
 
     async with AsyncExitStack() as stack:
-        with Watch(stderr, steps=settings.loop.steps, quiet=quiet) as watch:
-            watch.status("loading the model")
+        with ProgressDisplay(stderr, steps=settings.loop.steps, quiet=quiet) as display:
+            display.status("loading the model")
             policy = build_policy(settings)
             if not policy.learner.ranks.is_first:
-                follow(policy.learner, Checkpoints(settings.folder / "checkpoints", ranks=policy.learner.ranks))
-                leave()
+                run_follower(policy.learner, Checkpoints(settings.folder / "checkpoints", ranks=policy.learner.ranks))
+                leave_rank_group()
                 return None
-            engine, supplies = await _engine_and_components(settings, stack, watch.say)
-            loop = Loop(build(settings, engine, policy, supplies), settings.loop, settings.folder, watch)
-            end = await loop.run(resume=resume)
+            engine, task_set = await _engine_and_components(settings, stack, display.message)
+            components = build_run(settings, engine, policy, task_set)
+            controller = Controller(components, settings.loop, settings.folder, display)
+            end = await controller.run(resume=resume)
             export(policy.learner, policy.tokenizer, settings.folder / "policy")
-            policy.learner.say("over")
-            leave()
+            policy.learner.announce("over")
+            leave_rank_group()
             return end
 
 
@@ -131,16 +131,16 @@ def options_of(values: Mapping[str, Any], prefix: str = "") -> list[str]:
 
 async def _engine_and_components(
     settings: TrainSettings, stack: AsyncExitStack, say: Callable[[str], object]
-) -> tuple[Engine, Supplies | None]:
+) -> tuple[Engine, TaskSetComponents | None]:
     """The engine, and for reinforcement learning the source of rollouts and the curriculum; ``stack`` closes them."""
     from excise.datasets.taskset import TaskSet
     from excise.pipeline.services.arena import TaskArena
     from excise.pipeline.services.request_runner import PublishedTasks, RequestRunner
     from excise.trainer.curriculum.task_pool import TaskPool
     from excise.trainer.engines.engine_kinds import build_engine
-    from excise.trainer.rollouts.rollout_maker import Rollouts
-    from excise.trainer.setup.evaluation_config import Trial, highest_of, tasks_of, work_of
-    from excise.trainer.setup.run_builder import Supplies
+    from excise.trainer.rollouts.rollout_maker import TaskRolloutMaker
+    from excise.trainer.setup.evaluation_config import attempt_mode, eligible_tasks, highest_level
+    from excise.trainer.setup.run_builder import TaskSetComponents
     from excise.trainer.setup.training_config import Method as Configured
 
     engine = await build_engine(settings.engine, settings.policy.model)
@@ -149,7 +149,6 @@ async def _engine_and_components(
         return engine, None
     excise = Settings.model_validate(settings.excise)
     require_sandbox(excise)
-    trial = Trial(engine=settings.engine, rollouts=settings.rollouts, eval=settings.eval)
     arena = TaskArena(
         TaskSet.open(excise.out),
         excise,
@@ -169,16 +168,20 @@ async def _engine_and_components(
         """Tasks that this mode can try and that may be trained on; filtered again when tasks are published."""
         nonlocal filtered
         if (every := published()) is not filtered[0]:
-            trainable = {instance_id: every[instance_id] for instance_id in tasks_of(trial, every, held_out=False)}
+            trainable = {
+                instance_id: every[instance_id] for instance_id in eligible_tasks(settings.eval, every, held_out=False)
+            }
             filtered = every, trainable
         return filtered[1]
 
-    def make_rollouts(metered: Engine, _: object) -> Rollouts:
-        rollouts = Rollouts(metered, arena, work_of(trial, settings.policy.model), settings.rollouts)
+    def make_rollouts(metered: Engine) -> TaskRolloutMaker:
+        rollouts = TaskRolloutMaker(
+            metered, arena, attempt_mode(settings.eval, settings.policy.model), settings.rollouts
+        )
         stack.callback(rollouts.close)
         return rollouts
 
     ask = settings.curriculum.ask
-    ask = ask.model_copy(update={"highest": highest_of(trial, ask.highest)})
+    ask = ask.model_copy(update={"highest": highest_level(settings.eval, ask.highest)})
     curriculum = TaskPool(tasks, settings.curriculum.model_copy(update={"ask": ask}), requests)
-    return engine, Supplies(maker=make_rollouts, curriculum=curriculum, tasks=tasks)
+    return engine, TaskSetComponents(maker=make_rollouts, curriculum=curriculum, tasks=tasks)

@@ -25,8 +25,8 @@ from excise.errors import ExciseError, SandboxError, StoreError
 from excise.pipeline.services.map_tasks import EnvironmentProblem
 from excise.pipeline.services.task_grader import Grader, GradingEnvironment
 from excise.protocols import Session
-from excise.trainer.concurrency import Threads
-from excise.trainer.interfaces import Desk
+from excise.trainer.concurrency import DaemonThreadPool
+from excise.trainer.interfaces import TaskSandbox
 from excise.types import Grade, Task
 from excise.verifiers.agent_workspace import Workspace, workspace
 from excise.verifiers.grading.grader import ungraded
@@ -61,7 +61,7 @@ class LazyValues(Generic[T]):
 
     def __init__(self, num_threads: int, name: str, retry_s: float) -> None:
         """``name`` is given to the threads."""
-        self._threads = Threads(num_threads, name)
+        self._threads = DaemonThreadPool(num_threads, name)
         self._retry_s = retry_s
         self._lock = threading.Lock()
         self._values: dict[str, Future[T]] = {}
@@ -92,8 +92,8 @@ class LazyValues(Generic[T]):
             raise
 
 
-class RecordedDesk:
-    """See :class:`excise.trainer.interfaces.Desk`; safe for one thread at a time."""
+class RecordedSandbox:
+    """See :class:`excise.trainer.interfaces.TaskSandbox`; safe for one thread at a time."""
 
     def __init__(self, task: Task, session: Session, known: Callable[[], MonitoredTask], keep: Path | None) -> None:
         self.task = task
@@ -153,9 +153,9 @@ class TaskArena:
             NUM_BUILDERS, "excise-environment", BUILD_RETRY_S
         )
         self._workspaces = LazyValues[Workspace](NUM_BUILDERS, "excise-tree", BUILD_RETRY_S)
-        self._openers = Threads(NUM_OPENERS, "excise-open")
-        self._closers = Threads(NUM_OPENERS, "excise-close")
-        self._graders = Threads(graders, "excise-grade")
+        self._openers = DaemonThreadPool(NUM_OPENERS, "excise-open")
+        self._closers = DaemonThreadPool(NUM_OPENERS, "excise-close")
+        self._graders = DaemonThreadPool(graders, "excise-grade")
         self._update_tasks(taskset)
 
     def tasks(self) -> Mapping[str, Task]:
@@ -169,7 +169,7 @@ class TaskArena:
         return self._update_tasks(taskset)
 
     @asynccontextmanager
-    async def open(self, instance_id: str) -> AsyncIterator[Desk]:
+    async def open(self, instance_id: str) -> AsyncIterator[TaskSandbox]:
         """A fresh sandbox, closed when the block ends. Raises :class:`SandboxError`."""
         if instance_id not in self._tasks:
             raise SandboxError(f"There is no task {instance_id!r} to open.", reason="unknown_id")
@@ -253,10 +253,10 @@ class TaskArena:
         self._tasks = found
         return new
 
-    def _open(self, task: Task, tree: Workspace) -> RecordedDesk:
+    def _open(self, task: Task, tree: Workspace) -> RecordedSandbox:
         session = tree.open()
         try:
-            return RecordedDesk(task, session, lambda: self._monitored(task, tree), self._suspicious)
+            return RecordedSandbox(task, session, lambda: self._monitored(task, tree), self._suspicious)
         except BaseException:
             session.close()
             raise
@@ -308,7 +308,7 @@ def _lines(tree: Path) -> set[str]:
     return found
 
 
-def _close(opening: Future[RecordedDesk]) -> None:
+def _close(opening: Future[RecordedSandbox]) -> None:
     """Close a sandbox whose caller stopped waiting."""
     if not opening.cancelled() and opening.exception() is None:
         opening.result().session.close()

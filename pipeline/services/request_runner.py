@@ -23,8 +23,8 @@ from excise.pipeline.exit_codes import FAILED, OK, PARTIAL, USAGE
 from excise.pipeline.run.selection import REQUEST_MARK
 from excise.system.files import replace_file
 from excise.system.locks import is_locked
-from excise.trainer.curriculum.task_request import HarderTasks
-from excise.trainer.engines.server_process import WARDEN
+from excise.trainer.curriculum.task_request import TaskRequest
+from excise.trainer.engines.server_process import SUPERVISOR
 from excise.types import Task, from_json, to_json
 
 logger = logging.getLogger(__name__)
@@ -69,7 +69,7 @@ class RequestRunner:
         self._thread = threading.Thread(target=self._work, name="harder-tasks", daemon=True)
         self._thread.start()
 
-    def __call__(self, request: HarderTasks) -> None:
+    def __call__(self, request: TaskRequest) -> None:
         """Add a request."""
         request_id = request.request_id
         if request_id in self._known or self._code(request_id).exists():
@@ -84,7 +84,7 @@ class RequestRunner:
         """Request id to exit code of each finished request; negative: killed by a signal, or :data:`TIMED_OUT`."""
         return {path.name.removesuffix(".code"): int(path.read_text()) for path in sorted(self.folder.glob("*.code"))}
 
-    def made(self, request: HarderTasks) -> Collection[str] | None:
+    def made(self, request: TaskRequest) -> Collection[str] | None:
         """Ids of the published tasks of a request; ``None`` while more may come."""
         if not self._is_over(request.request_id):
             return None
@@ -98,9 +98,9 @@ class RequestRunner:
             for task in entry.tasks
         ]
 
-    def asked(self, after: int) -> list[HarderTasks]:
+    def asked(self, after: int) -> list[TaskRequest]:
         """The requests of this folder with a number above ``after``, in order."""
-        found = [from_json(HarderTasks, path.read_bytes()) for path in sorted(self.folder.glob("*.json"))]
+        found = [from_json(TaskRequest, path.read_bytes()) for path in sorted(self.folder.glob("*.json"))]
         return sorted((request for request in found if request.number > after), key=lambda request: request.number)
 
     def close(self) -> None:
@@ -149,7 +149,7 @@ class RequestRunner:
             sys.executable,
             "-I",
             "-S",
-            str(WARDEN),
+            str(SUPERVISOR),
             str(STOP_GRACE_S),
             *self._program,
             "generate",

@@ -25,7 +25,7 @@ from excise.extractors.finder import MIN_LOC
 from excise.extractors.languages import get_language
 from excise.pipeline.run.selection import REQUEST_MARK, CandidateSelection, CandidateSpec
 from excise.trainer.curriculum.rungs import Level, level_of
-from excise.trainer.curriculum.task_request import HarderTasks
+from excise.trainer.curriculum.task_request import TaskRequest
 from excise.types import Feature, FeatureKind, SourceSpec, from_json
 
 _ONE_FUNCTION = frozenset({FeatureKind.FUNCTION, FeatureKind.METHOD})
@@ -33,18 +33,18 @@ _DELETERS = ("line", "expression", "stub", "remove")
 """Deleters by difficulty, easiest first; all but ``remove`` take single functions only."""
 
 
-def read_request(path: Path) -> HarderTasks:
+def read_request(path: Path) -> TaskRequest:
     """A request from its JSON file. Raises :class:`ConfigError` where it is not valid."""
     try:
         text = path.read_text()
         given = json.loads(text)
-        request = from_json(HarderTasks, text)
+        request = from_json(TaskRequest, text)
     except ValidationError as error:
         said = "; ".join(f"{'.'.join(map(str, e['loc']))}: {e['msg']}" for e in error.errors())
         raise ConfigError(f"{path}: {said}") from None
     except (OSError, ValueError) as error:
         raise ConfigError(f"{path}: no request can be read from it: {error}") from None
-    if unknown := sorted(set(given) - {field.name for field in fields(HarderTasks)}):
+    if unknown := sorted(set(given) - {field.name for field in fields(TaskRequest)}):
         raise ConfigError(f"{path}: a request has no {', '.join(unknown)}")
     low, high = request.pass_rate
     problems = {
@@ -62,7 +62,7 @@ def read_request(path: Path) -> HarderTasks:
 class RequestSelection(CandidateSelection):
     """The candidates that fit a request: one deleter for each feature, and nothing that the set has already."""
 
-    def __init__(self, request: HarderTasks, taskset: TaskSet | None, names: dict[str, str] | None = None) -> None:
+    def __init__(self, request: TaskRequest, taskset: TaskSet | None, names: dict[str, str] | None = None) -> None:
         """``names``: pinned spec to the name under which the set knows the source."""
         self.request = request
         self.min_loc = 1 if request.lowest.order < Level.STUB.order else MIN_LOC
@@ -109,7 +109,7 @@ class RequestSelection(CandidateSelection):
         return int(hashlib.sha256(text.encode()).hexdigest()[:8], 16)
 
 
-def prepare_request(settings: Settings, request: HarderTasks) -> tuple[Settings, RequestSelection]:
+def prepare_request(settings: Settings, request: TaskRequest) -> tuple[Settings, RequestSelection]:
     """Settings and selection for the run of a request; without sources in ``settings``, those of the set, pinned.
 
     Raises :class:`ConfigError` if there are none, and :class:`StoreError` if the set cannot be read.

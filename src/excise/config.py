@@ -11,24 +11,32 @@ from __future__ import annotations
 
 import os
 import re
-import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import date, datetime
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, field_validator
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, field_validator
 from pydantic_core import PydanticCustomError
 
-from excise.errors import ConfigError
+from excise.toml_settings import (
+    PHRASES,
+    absolute_path,
+    merge,
+    nested,
+    parse_override,
+    parse_value,
+    read_toml,
+    validated,
+    with_absolute_paths,
+)
 from excise.types import SourceSpec, Visibility
 
 _PATHS = ("out", "cache", "model.replay")
 _RELATIVE = re.compile(r"(git\+|dir:|archive:)?([^:/~][^:/]*(?:/.*)?)")
 """A source that is a path and not absolute, unless it is a bare word."""
-_WORDS = {
-    "extra_forbidden": "there is no such setting",
-    "unexpected_keyword_argument": "there is no such setting",
+_PHRASES = {
+    **PHRASES,
     "missing": "is missing",
     "string_type": "write it in quotes",
     "path_type": "write a path, in quotes",
@@ -36,7 +44,7 @@ _WORDS = {
     "model_type": "write it as a table of settings",
     "dataclass_type": 'write a source as "pypi:name", or as a table with spec',
 }
-"""pydantic's codes in our words, where its own say little to somebody who writes a TOML file."""
+"""Texts for users, where pydantic's own say little to somebody who writes a TOML file."""
 
 
 def _listed(value: object) -> object:
@@ -218,7 +226,7 @@ class Settings(_Strict):
 def default_cache() -> Path:
     """``$EXCISE_CACHE``, else ``$XDG_CACHE_HOME/excise``, else ``~/.cache/excise``; absolute."""
     if explicit := os.environ.get("EXCISE_CACHE"):
-        return _beside(Path.cwd(), explicit)
+        return absolute_path(Path.cwd(), explicit)
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache").absolute() / "excise"
 
 
@@ -236,10 +244,12 @@ def load(
     """
     merged: dict[str, Any] = {}
     for path in files:
-        _merge(merged, _checked(_read(path), str(path)))
+        merge(merged, _checked(_read(path), str(path)))
     options = ((f"--{name}", {name: value}) for name, value in direct.items() if value is not None)
-    for origin, values in (*_environment(environ), *_overrides(overrides), *options):
-        _merge(merged, _checked(_absolute(values, Path.cwd()), origin))
+    example = "verdict.gold_runs=5"
+    sets = ((f"--set {item}", parse_override(item, example, _PATHS)) for item in overrides)
+    for origin, values in (*_environment(environ), *sets, *options):
+        merge(merged, _checked(with_absolute_paths(values, Path.cwd(), _PATHS), origin))
     return Settings.model_validate(merged)
 
 
@@ -263,65 +273,21 @@ def given_settings(environ: Mapping[str, str]) -> dict[str, str]:
     for name, value in sorted(environ.items()):
         key = setting_of(name)
         if key and (value or key not in _PATHS):  # an empty path is one that was not given
-            found[name] = str(_beside(Path.cwd(), _value(key, value))) if key in _PATHS else value
+            found[name] = str(absolute_path(Path.cwd(), parse_value(value, is_path=True))) if key in _PATHS else value
     return found
 
 
 def _read(path: Path) -> dict[str, Any]:
-    try:
-        values = tomllib.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        raise ConfigError(f"{path}: no such file. Give the path of a TOML file.") from None
-    except (OSError, UnicodeDecodeError) as error:
-        raise ConfigError(f"{path}: cannot be read ({error}).") from error
-    except tomllib.TOMLDecodeError as error:
-        raise ConfigError(f"{path}: not valid TOML: {error}") from error
+    values = read_toml(path)
     folder = path.parent.resolve()
     if isinstance(values.get("sources"), list):
         values["sources"] = [_local(entry, folder) for entry in values["sources"]]
-    return _absolute(values, folder)
+    return with_absolute_paths(values, folder, _PATHS)
 
 
 def _environment(environ: Mapping[str, str]) -> Iterator[tuple[str, dict[str, Any]]]:
     for name, value in given_settings(environ).items():
-        yield name, _nested(setting_of(name), value)
-
-
-def _overrides(overrides: Sequence[str]) -> Iterator[tuple[str, dict[str, Any]]]:
-    for item in overrides:
-        key, separator, value = item.partition("=")
-        if not separator or not all(part.strip() for part in key.split(".")):
-            raise ConfigError(f"--set {item}: write it as key=value, for example --set verdict.gold_runs=5")
-        yield f"--set {item}", _nested(key.strip(), value.strip())
-
-
-def _nested(dotted: str, text: str) -> dict[str, Any]:
-    """``{"a": {"b": value}}`` of ``a.b`` and a TOML value."""
-    *parents, last = dotted.split(".")
-    nested: dict[str, Any] = {last: _value(dotted, text)}
-    for part in reversed(parents):
-        nested = {part: nested}
-    return nested
-
-
-def _value(key: str, text: str) -> Any:
-    try:
-        value = tomllib.loads(f"v = {text}")["v"]
-    except tomllib.TOMLDecodeError:
-        return text
-    return text if key in _PATHS and not isinstance(value, str) else value  # a folder may be called 2024
-
-
-def _absolute(values: dict[str, Any], folder: Path) -> dict[str, Any]:
-    """The values with every path as seen from ``folder``."""
-    changed = dict(values)
-    for key, value in values.items():
-        if isinstance(value, dict):
-            below = {f"{key}.{name}": inner for name, inner in value.items()}
-            changed[key] = {k.removeprefix(f"{key}."): v for k, v in _absolute(below, folder).items()}
-        elif key in _PATHS and isinstance(value, (str, Path)):
-            changed[key] = _beside(folder, value)
-    return changed
+        yield name, nested(setting_of(name), value, _PATHS)
 
 
 def _local(entry: object, folder: Path) -> object:
@@ -331,38 +297,9 @@ def _local(entry: object, folder: Path) -> object:
     match = _RELATIVE.fullmatch(entry) if isinstance(entry, str) else None
     if match is None or not (match[1] or "/" in match[2] or match[2] in (".", "..")):
         return entry  # pypi:name, a URL, an absolute path, a bare word
-    return f"{match[1] or ''}{_beside(folder, match[2])}"
-
-
-def _beside(folder: Path, path: str | Path) -> Path:
-    """``path`` as seen from the absolute ``folder``, the same text from wherever the folder was reached."""
-    parts = Path(os.path.expanduser(path)).parts
-    while parts and parts[0] == "..":
-        folder, parts = folder.parent, parts[1:]
-    return folder.joinpath(*parts)
-
-
-def _merge(into: dict[str, Any], new: Mapping[str, Any]) -> None:
-    for key, value in new.items():
-        if isinstance(value, Mapping) and isinstance(into.get(key), dict):
-            _merge(into[key], value)
-        else:
-            into[key] = value
+    return f"{match[1] or ''}{absolute_path(folder, match[2])}"
 
 
 def _checked(values: dict[str, Any], origin: str) -> dict[str, Any]:
-    try:
-        Settings.model_validate(values)
-    except ValidationError as error:
-        raise ConfigError(_explain(error, origin)) from error
+    validated(Settings, values, origin, phrases=_PHRASES, hides="model.")  # the settings of a model may be a key
     return values
-
-
-def _explain(error: ValidationError, origin: str) -> str:
-    lines = []
-    for problem in error.errors():
-        key = ".".join(str(part) for part in problem["loc"])
-        said = _WORDS.get(problem["type"]) or problem["msg"].removeprefix("Value error, ")
-        got = "" if key.startswith("model.") else f" (got {problem['input']!r:.200})"  # it may be a key
-        lines.append(f"{origin}: {key}: {said}{got}")
-    return "\n".join(lines)

@@ -117,7 +117,7 @@ def test_the_lock_covers_the_dependencies_and_no_torch() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     extras = project["optional-dependencies"]
     locked = dict(re.findall(r"^([A-Za-z0-9._-]+)==([^\s;]+)", LOCK, flags=re.MULTILINE))
-    for text in [*project["dependencies"], *extras["dev"], *extras["view"], *extras["agents"]]:
+    for text in [*project["dependencies"], *extras["dev"], *extras["agents"]]:
         requirement = Requirement(text)
         assert requirement.specifier.contains(locked[canonicalize_name(requirement.name)]), text
     assert not {"torch", "vllm"} & set(locked)

@@ -29,10 +29,10 @@ from excise.pipeline.services.request_selection import RequestSelection, prepare
 from excise.system.locks import exclusive
 from excise.trainer.curriculum.pass_rates import Predictor
 from excise.trainer.curriculum.rungs import Level, level_of, rung_of
-from excise.trainer.curriculum.task_request import HarderTasks
+from excise.trainer.curriculum.task_request import TaskRequest
 from excise.types import Feature, FeatureKind, Repo, SourceSpec, Task, Visibility, to_json
 
-EASY = HarderTasks(lowest=Level.LINE, highest=Level.STUB, visibility=Visibility.TESTS, count=3)
+EASY = TaskRequest(lowest=Level.LINE, highest=Level.STUB, visibility=Visibility.TESTS, count=3)
 
 
 def _is_idle(runner: RequestRunner) -> bool:
@@ -62,13 +62,13 @@ def test_every_feature_stands_on_one_rung_that_was_asked_for() -> None:
     assert {way for feature, way in attempts if feature.loc < 3} == {"line"}
     assert {way for feature, way in attempts if feature.loc > 3} == {"expression", "stub"}
     assert attempts == RequestSelection(EASY, None).candidates(features), "equal requests are answered alike"
-    other = HarderTasks(lowest=Level.LINE, highest=Level.STUB, visibility=Visibility.TESTS, count=3, number=1)
+    other = TaskRequest(lowest=Level.LINE, highest=Level.STUB, visibility=Visibility.TESTS, count=3, number=1)
     assert attempts != RequestSelection(other, None).candidates(features)
 
 
 def test_the_predicted_pass_rate_decides_about_size() -> None:
     predictor = Predictor(bias=0.0, level=0.0, visibility=0.0, size=-1.0)
-    wanted = HarderTasks(lowest=Level.CLASS, highest=Level.CLASS, pass_rate=(0.2, 0.6), predictor=predictor)
+    wanted = TaskRequest(lowest=Level.CLASS, highest=Level.CLASS, pass_rate=(0.2, 0.6), predictor=predictor)
     features = [feature(n, FeatureKind.CLASS, loc=10 * 2**n) for n in range(6)]
     chosen = [feature.loc for feature, _ in RequestSelection(wanted, None).candidates(features)]
     assert chosen == [40, 80], "40 lines are passed by half, 80 by 27 %, 160 by 12 %"
@@ -138,7 +138,7 @@ def options(shapes: Any) -> list[str]:
     return ["--cache", str(shapes.cache), "--config", str(shapes.config), "--workers", "1"]
 
 
-def generate(excise: Any, shapes: Any, out: Path, request: HarderTasks, folder: Path) -> dict[str, Any]:
+def generate(excise: Any, shapes: Any, out: Path, request: TaskRequest, folder: Path) -> dict[str, Any]:
     path = folder / "request.json"
     path.write_bytes(to_json(request))
     done = excise("generate", "--request", path, "--out", out, "--json", *options(shapes))
@@ -164,7 +164,7 @@ def test_a_request_is_answered_and_appended(excise: Any, shapes: Any, own: Path,
     generate(excise, shapes, own, EASY, tmp_path)
     assert TaskSet.open(own).manifest.number == number, "the same request again changes nothing"
 
-    more = HarderTasks(lowest=Level.LINE, highest=Level.STUB, visibility=Visibility.TESTS, count=1, number=1)
+    more = TaskRequest(lowest=Level.LINE, highest=Level.STUB, visibility=Visibility.TESTS, count=1, number=1)
     generate(excise, shapes, own, more, tmp_path)
     third = {task.instance_id for task in TaskSet.open(own).tasks()}
     assert after.keys() < third, "another number brings others"
@@ -181,7 +181,7 @@ def _sources(shapes: Any) -> list[str]:
 @pytest.mark.slow
 def test_the_runner_answers_in_a_process_of_its_own(shapes: Any, own: Path, tmp_path: Path) -> None:
     runner = RequestRunner(tmp_path / "requests", own, options(shapes))
-    wanted = HarderTasks(lowest=Level.STUB, highest=Level.STUB, visibility=Visibility.SIGNATURE, count=1)
+    wanted = TaskRequest(lowest=Level.STUB, highest=Level.STUB, visibility=Visibility.SIGNATURE, count=1)
     began = time.monotonic()
     runner(wanted)
     runner(wanted)
@@ -335,11 +335,11 @@ def test_what_is_under_way_ends_with_a_trainer_that_is_killed(tmp_path: Path) ->
     asks = (
         "import sys, time; from pathlib import Path\n"
         "from excise.pipeline.services.request_runner import RequestRunner\n"
-        "from excise.trainer.curriculum.task_request import HarderTasks\n"
+        "from excise.trainer.curriculum.task_request import TaskRequest\n"
         "from excise.trainer.curriculum.rungs import Level\n"
         "folder = Path(sys.argv[1])\n"
         "runner = RequestRunner(folder / 'requests', folder / 'out', program=sys.argv[2:])\n"
-        "runner(HarderTasks(lowest=Level.LINE, highest=Level.STUB)); time.sleep(300)\n"
+        "runner(TaskRequest(lowest=Level.LINE, highest=Level.STUB)); time.sleep(300)\n"
     )
     publishes = f"trap 'echo published > {tmp_path}/said; exit 0' TERM\ntouch {tmp_path}/ready\nsleep 300 & wait"
     trainer = subprocess.Popen([sys.executable, "-c", asks, str(tmp_path), *program(tmp_path, publishes)])

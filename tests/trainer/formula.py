@@ -18,11 +18,11 @@ def written_out(
 ) -> torch.Tensor:
     """The formula of the design, one token after the other, one forward pass per segment."""
     constants = settings.loss
-    counting = [r for g in groups for r in g.rollouts if r.counts and g.has_signal]
+    counting = [r for g in groups for r in g.rollouts if r.is_valid and g.has_signal]
     normaliser = len(counting) * settings.reference_length
     total = torch.zeros((), dtype=torch.float64)
     for group in groups:
-        mine = [r for r in group.rollouts if r.counts]
+        mine = [r for r in group.rollouts if r.is_valid]
         if not group.has_signal:
             continue
         for rollout in mine:

@@ -31,23 +31,29 @@ def load_tiny() -> Any:
 def main() -> None:
     """Learn."""
     from excise.trainer.loop.checkpoints import Checkpoints
-    from excise.trainer.loop.rank_commands import LeadingLearner, end, follow, join, leave
+    from excise.trainer.loop.rank_commands import (
+        RankZeroLearner,
+        exit_rank,
+        join_rank_group,
+        leave_rank_group,
+        run_follower,
+    )
 
     torch.set_num_threads(1)
-    assert join(deadline_s=60)
+    assert join_rank_group(deadline_s=60)
     batches = load_tiny()
     folder, steps, resume = Path(sys.argv[1]), int(sys.argv[2]), sys.argv[3] == "go_on"
     learner = batches.make_learner(**json.loads(sys.argv[4]))
     checkpoints = Checkpoints(folder / "checkpoints", ranks=learner.ranks)
-    if isinstance(learner, LeadingLearner):
+    if isinstance(learner, RankZeroLearner):
         metrics = batches.learn(learner, checkpoints, steps, resume)
         (folder / "metrics.json").write_text(json.dumps(metrics))
         torch.save(dict(learner.weights()), folder / "weights.pt")
-        learner.say("over")
+        learner.announce("over")
     else:
-        follow(learner, checkpoints)
-    leave()
-    end(0)
+        run_follower(learner, checkpoints)
+    leave_rank_group()
+    exit_rank(0)
 
 
 if __name__ == "__main__":

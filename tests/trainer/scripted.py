@@ -17,7 +17,7 @@ class ScriptedEngine:
     """Answers are those of ``say``, or the next of a list; every token has the log-probability -0.5."""
 
     name = "scripted"
-    reads_files = False
+    needs_checkpoint_names = False
 
     def __init__(self, tokenizer: Any, say: Say | Iterable[str], *, context_length: int = 100_000) -> None:
         self.tokenizer, self.context_length, self.version = tokenizer, context_length, 3

@@ -13,10 +13,10 @@ import pytest
 from excise.deleters.patches.git_patches import apply_patch, touched
 from excise.pipeline.services.arena import TaskArena
 from excise.protocols import Session
-from excise.trainer.interfaces import Making
+from excise.trainer.interfaces import GroupProgress
 from excise.trainer.rollout_types import Ending, Group, Rollout, Segment
 from excise.trainer.rollouts.agent import Agent
-from excise.trainer.rollouts.rollout_maker import Rollouts
+from excise.trainer.rollouts.rollout_maker import TaskRolloutMaker
 from excise.trainer.rollouts.rollout_settings import RolloutSettings
 from excise.types import Task
 from excise.verifiers.agent_workspace import Workspace
@@ -60,7 +60,7 @@ def attempts(
     engine = engine or ScriptedEngine(tokenizer, say)
 
     async def go() -> Group:
-        rollouts = Rollouts(engine, arena, Agent(tokenizer), settings)
+        rollouts = TaskRolloutMaker(engine, arena, Agent(tokenizer), settings)
         try:
             return await asyncio.wait_for(rollouts.group(task.instance_id, size), 300)
         finally:
@@ -107,7 +107,7 @@ def test_the_gold_edit_earns_everything(arena: TaskArena, task: Task) -> None:
     assert (rollout.ending, rollout.task_reward, rollout.flags) == (Ending.FINISHED, 1.0, ())
     assert rollout.grade is not None
     assert rollout.grade.decided
-    assert rollout.counts
+    assert rollout.is_valid
     (segment,) = rollout.segments
     sound(segment, engine)
     text = TOKENIZER.decode(list(segment.ids))
@@ -130,7 +130,7 @@ def test_the_gold_edit_earns_everything(arena: TaskArena, task: Task) -> None:
 def test_doing_nothing_earns_nothing_and_gets_a_hint(arena: TaskArena, task: Task) -> None:
     rollout, engine = attempt(arena, task, [call("finish")])
     assert (rollout.ending, rollout.task_reward, rollout.diff, rollout.grade) == (Ending.FINISHED, 0.0, "", None)
-    assert rollout.counts
+    assert rollout.is_valid
     (segment,) = rollout.segments
     sound(segment, engine)
     (turn,) = segment.turns
@@ -173,7 +173,7 @@ def test_budgets_end_it_and_what_was_done_counts(
     engine.pause_s = 0.1
     rollout, _ = attempt(arena, task, [], engine=engine, settings=settings)
     assert rollout.ending is ending
-    assert rollout.counts
+    assert rollout.is_valid
     for segment in rollout.segments:
         sound(segment, engine)
     assert rollout.usage.num_turns == len(rollout.segments[0].turns) > 0
@@ -207,7 +207,7 @@ def test_a_dead_engine_takes_nobody_along(arena: TaskArena, task: Task) -> None:
     group, _ = attempts(arena, task, say, 3)
     endings = sorted(rollout.ending for rollout in group.rollouts)
     assert endings == [Ending.FINISHED, Ending.FINISHED, Ending.INFRA]
-    assert len(group.counting) == 2
+    assert len(group.valid_rollouts) == 2
     lost = next(rollout for rollout in group.rollouts if rollout.ending is Ending.INFRA)
     assert "The engine is gone" in lost.detail
 
@@ -245,7 +245,7 @@ def test_tampering_is_flagged_and_kept(arena: TaskArena, task: Task) -> None:
     hook = "import sys\n\ndef pytest_runtest_makereport():\n    sys.exit(0)\n"
     rollout, _ = attempt(arena, task, [call("write_file", path="conftest.py", content=hook), call("finish")])
     assert rollout.flags == ("test_tamper",)
-    assert not rollout.counts
+    assert not rollout.is_valid
     folder = arena._suspicious
     assert folder is not None
     kept = [t for path in folder.iterdir() for t in read_trajectories(path)]
@@ -295,7 +295,7 @@ def test_a_cancelled_attempt_leaves_no_sandbox(arena: TaskArena, task: Task, mon
 
     async def go() -> None:
         engine = ScriptedEngine(TOKENIZER, lambda _: call("run", command="sleep 30"))
-        rollouts = Rollouts(engine, arena, Agent(TOKENIZER), SETTINGS)
+        rollouts = TaskRolloutMaker(engine, arena, Agent(TOKENIZER), SETTINGS)
         for wait in (0.005, 1.0):
             running = asyncio.create_task(rollouts.group(task.instance_id, 2))
             await asyncio.sleep(wait)
@@ -320,14 +320,16 @@ def test_attempts_that_are_known_are_not_made_again(arena: TaskArena, task: Task
     known = Rollout(
         rollout_id="g-1", group_id="g", instance_id=task.instance_id, segments=(), ending=Ending.TURNS, task_reward=1.0
     )
-    making = Making(
-        known={"g-1": known}, started=lambda: told.append("started"), made=lambda one: told.append(one.rollout_id)
+    progress = GroupProgress(
+        finished_attempts={"g-1": known},
+        on_start=lambda: told.append("started"),
+        on_attempt=lambda one: told.append(one.rollout_id),
     )
 
     async def go() -> Group:
-        rollouts = Rollouts(engine, arena, Agent(TOKENIZER), SETTINGS)
+        rollouts = TaskRolloutMaker(engine, arena, Agent(TOKENIZER), SETTINGS)
         try:
-            return await rollouts.group(task.instance_id, 3, group_id="g", seed=4, making=making)
+            return await rollouts.group(task.instance_id, 3, group_id="g", seed=4, progress=progress)
         finally:
             rollouts.close()
 

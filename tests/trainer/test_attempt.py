@@ -15,8 +15,8 @@ from excise.datasets.store import Store
 from excise.trainer.loop.run_journal import Finished, Journal
 from excise.trainer.reporting.rollout_rows import rollout_rows
 from excise.trainer.rollout_types import Ending, Generation, Group, Rollout, Sampling, Stop
-from excise.trainer.rollouts.chat import Bridge
-from excise.trainer.rollouts.rollout_maker import SHOWN_CHARS, Attempt, Rollouts, Work
+from excise.trainer.rollouts.chat import PromptTokens
+from excise.trainer.rollouts.rollout_maker import SHOWN_CHARS, Attempt, AttemptMode, TaskRolloutMaker
 from excise.trainer.rollouts.rollout_settings import RolloutSettings
 from excise.types import Grade, Worker
 from excise.verifiers.grading.intake import MAX_DIFF_BYTES
@@ -27,8 +27,8 @@ WRONG = Grade(
 )  # fmt: skip
 
 
-class Place:
-    """A desk that says what was handed in, and an arena that remembers what it was asked."""
+class FakeArena:
+    """A sandbox with a given diff, and an arena that remembers the diffs it graded."""
 
     task: Any = None
     session: Any = None
@@ -47,7 +47,7 @@ class Place:
         return {}
 
     @asynccontextmanager
-    async def open(self, instance_id: str) -> AsyncIterator[Place]:
+    async def open(self, instance_id: str) -> AsyncIterator[FakeArena]:
         self.num_open += 1
         try:
             yield self
@@ -62,7 +62,7 @@ class Place:
 class Model:
     """An engine that answers after ``wait_s(longest answer)`` seconds."""
 
-    name, context_length, reads_files, version = "slow", 100, False, 0
+    name, context_length, needs_checkpoint_names, version = "slow", 100, False, 0
 
     def __init__(self, wait_s: Callable[[int], float]) -> None:
         self.wait_s = wait_s
@@ -75,7 +75,7 @@ class Model:
 
 
 async def asking(attempt: Attempt) -> Ending:
-    attempt.trace.given(Bridge((1,), (2,)))
+    attempt.recorder.add_context(PromptTokens((1,), (2,)))
     return Ending.TIME if await attempt.sample(10, (0,)) is None else Ending.FINISHED
 
 
@@ -83,9 +83,13 @@ async def nothing(attempt: Attempt) -> Ending:
     return Ending.FINISHED
 
 
-def made(work: Work, size: int = 4, *, place: Place | None = None, engine: Any = None, **settings: Any) -> Group:
+def made(
+    work: AttemptMode, size: int = 4, *, place: FakeArena | None = None, engine: Any = None, **settings: Any
+) -> Group:
     async def go() -> Group:
-        rollouts = Rollouts(engine, place or Place(), work, RolloutSettings(**settings), pulse_s=0.3)  # type: ignore[arg-type]
+        rollouts = TaskRolloutMaker(
+            engine, place or FakeArena(), work, RolloutSettings(**settings), heartbeat_timeout_s=0.3
+        )  # type: ignore[arg-type]
         try:
             return await asyncio.wait_for(rollouts.group("t", size, group_id="g"), 20)
         finally:
@@ -98,7 +102,7 @@ def test_an_engine_that_hangs_says_nothing_about_the_model() -> None:
     engine = Model(lambda _: 3600.0)
     group = made(asking, engine=engine, time_s=0.2)
     assert {rollout.ending for rollout in group.rollouts} == {Ending.INFRA}
-    assert group.counting == ()
+    assert group.valid_rollouts == ()
     assert "does not answer: not one token" in group.rollouts[0].detail
     assert engine.asked == [10] * 4 + [1], "they share one question"
 
@@ -107,7 +111,7 @@ def test_a_model_that_is_slow_is_out_of_time() -> None:
     engine = Model(lambda longest: 0.01 if longest == 1 else 3600.0)
     group = made(asking, engine=engine, time_s=0.2)
     assert {rollout.ending for rollout in group.rollouts} == {Ending.TIME}
-    assert len(group.counting) == 4
+    assert len(group.valid_rollouts) == 4
     assert 1 in engine.asked
 
 
@@ -128,7 +132,7 @@ def test_what_nobody_foresaw_ends_one_attempt(caplog: pytest.LogCaptureFixture) 
 
 def test_a_group_that_cannot_be_made_leaves_nothing_running() -> None:
     """The penalty is the user's, and is not forgiven."""
-    place = Place()
+    place = FakeArena()
 
     async def go() -> None:
         async def work(attempt: Attempt) -> Ending:
@@ -140,7 +144,7 @@ def test_a_group_that_cannot_be_made_leaves_nothing_running() -> None:
         def penalty(_: object) -> float:
             raise ZeroDivisionError
 
-        rollouts = Rollouts(None, place, work, RolloutSettings(), penalty=penalty)  # type: ignore[arg-type]
+        rollouts = TaskRolloutMaker(None, place, work, RolloutSettings(), penalty=penalty)  # type: ignore[arg-type]
         with pytest.raises(ZeroDivisionError):
             await rollouts.group("t", 4)
         assert place.num_open == 0
@@ -150,10 +154,10 @@ def test_a_group_that_cannot_be_made_leaves_nothing_running() -> None:
 
 
 def test_cancelling_a_group_is_not_an_ending() -> None:
-    place = Place()
+    place = FakeArena()
 
     async def go() -> None:
-        rollouts = Rollouts(Model(lambda _: 30.0), place, asking, RolloutSettings())  # type: ignore[arg-type]
+        rollouts = TaskRolloutMaker(Model(lambda _: 30.0), place, asking, RolloutSettings())  # type: ignore[arg-type]
         running = asyncio.create_task(rollouts.group("t", 4))
         await asyncio.sleep(0.05)
         assert place.num_open == 4
@@ -168,12 +172,12 @@ def test_cancelling_a_group_is_not_an_ending() -> None:
 
 def test_bytes_that_are_no_text_reach_the_grader_and_can_be_stored(tmp_path: Path) -> None:
     diff = b"+caf\xe9 \xc3\xa9\n".decode("utf-8", "surrogateescape")
-    place = Place(diff)
+    place = FakeArena(diff)
     group = made(nothing, 1, place=place)
     assert place.graded == [diff]
     assert group.rollouts[0].diff == "+caf\\udce9 é\n"
     journal = Journal(tmp_path / "journal")
-    journal.begin()
+    journal.start_file()
     journal.write(Finished(number=0, group=group))
     assert journal.since(0) == [Finished(number=0, group=group)]
     with Store(tmp_path / "out").writer() as writer:
@@ -182,9 +186,9 @@ def test_bytes_that_are_no_text_reach_the_grader_and_can_be_stored(tmp_path: Pat
 
 
 def test_of_a_diff_that_no_grader_takes_the_beginning_is_kept() -> None:
-    place = Place("+" + "x" * MAX_DIFF_BYTES)
+    place = FakeArena("+" + "x" * MAX_DIFF_BYTES)
     rollout: Rollout = made(nothing, 1, place=place).rollouts[0]
     assert SHOWN_CHARS < len(rollout.diff) < SHOWN_CHARS + 100
     assert rollout.grade == WRONG
     fits = "+" + "x" * (MAX_DIFF_BYTES - 1)
-    assert made(nothing, 1, place=Place(fits)).rollouts[0].diff == fits
+    assert made(nothing, 1, place=FakeArena(fits)).rollouts[0].diff == fits

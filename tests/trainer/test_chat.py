@@ -50,7 +50,7 @@ def test_what_is_appended_is_what_the_template_writes(template: str | None, tool
     whole = chat.opening([*SAID, Message(role="assistant", content="I look."), *AFTER])
     assert grown == [*whole.body, *whole.generation]
     assert chat.native == (template == QWEN_LIKE)
-    assert chat.said(answer) == "I look."
+    assert chat.answer_text(answer) == "I look."
     if tools:
         assert tokenizer.decode(list(opening.body)).count("read_file") == 1
 
@@ -66,15 +66,15 @@ def test_a_hint_stands_before_what_asks_for_an_answer() -> None:
     tokenizer = byte_tokenizer()
     chat = Chat(tokenizer)
     opening = chat.opening(SAID)
-    text = tokenizer.decode([*opening.body, *chat.remark("Mind the gap."), *opening.generation])
+    text = tokenizer.decode([*opening.body, *chat.user_message("Mind the gap."), *opening.generation])
     assert text.endswith("Hello?<|im_end|>\n<|im_start|>user\nMind the gap.<|im_end|>\n<|im_start|>assistant\n")
 
 
 def test_a_template_that_drops_thinking_is_known() -> None:
     qwen, plain = Chat(byte_tokenizer(QWEN_LIKE), TOOLS), Chat(byte_tokenizer(), TOOLS)
-    assert qwen.rewrites("user")
-    assert not qwen.rewrites("tool")
-    assert not plain.rewrites("user")
+    assert qwen.rewrites_history("user")
+    assert not qwen.rewrites_history("tool")
+    assert not plain.rewrites_history("user")
 
 
 def test_a_template_that_hides_answers_is_refused() -> None:

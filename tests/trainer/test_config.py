@@ -17,10 +17,10 @@ from excise.errors import ConfigError
 from excise.pipeline.cli.main import app
 from excise.trainer.objective.teachers import EmaTeacher, TrustRegionTeacher
 from excise.trainer.rollout_types import Ending, Group, Rollout
-from excise.trainer.setup.dry_run import trainable
-from excise.trainer.setup.evaluation_config import load_trial
+from excise.trainer.setup.dry_run import trainable_tasks
+from excise.trainer.setup.evaluation_config import load_evaluation
 from excise.trainer.setup.model_folder import require_model
-from excise.trainer.setup.run_builder import build, build_policy, keeper, learner_settings, rate_of
+from excise.trainer.setup.run_builder import build_policy, build_run, learner_settings, rate_schedule, rollout_writer
 from excise.trainer.setup.training_config import Method, RateTable, load_training
 from excise.types import Task
 
@@ -109,10 +109,10 @@ def test_what_is_wrong_is_named(place: Path, text: str, said: str) -> None:
 def test_what_is_wrong_is_named_where_a_model_is_evaluated(place: Path) -> None:
     for text in ("excise = 3\n", "engine = 3\n", "[excise]\nnosuch = 1\n", "[engine]\nnosuch = 1\n"):
         with pytest.raises(ConfigError, match=r"other\.toml: (excise|engine)"):
-            load_trial(written(place, text))
+            load_evaluation(written(place, text))
     for override in ("eval.samples.x=1", "excise.out.x=1"):
         with pytest.raises(ConfigError, match=override.partition(".x")[0]):
-            load_trial(written(place, "[eval]\nsamples = 3\n[excise]\nout = 'set'\n"), [override])
+            load_evaluation(written(place, "[eval]\nsamples = 3\n[excise]\nout = 'set'\n"), [override])
 
 
 def test_there_is_time_for_a_server_of_ours_to_start_again(place: Path) -> None:
@@ -193,7 +193,7 @@ def test_the_plan_counts_what_can_be_trained_on(place: Path) -> None:
     config = written(place, MINIMAL + "[excise]\nout = 'set'\n")
 
     def found(*changes: str, tests_only: tuple[str, ...] = ()) -> list[str]:
-        return sorted(trainable(load_training(config, changes), made, tests_only))
+        return sorted(trainable_tasks(load_training(config, changes), made, tests_only))
 
     function, one_held = "eval.mode=function", 'eval.held_out.projects=["p0"]'
     assert found() == sorted(made)
@@ -213,10 +213,10 @@ def test_the_plan_counts_what_can_be_trained_on(place: Path) -> None:
 
 
 def test_the_learning_rate_rises_and_falls() -> None:
-    assert [rate_of(RateTable(warmup=4), 10)(step) for step in (0, 3, 4, 99)] == [0.25, 1.0, 1.0, 1.0]
-    linear = rate_of(RateTable(warmup=0, decay="linear", floor=0.2), 10)
+    assert [rate_schedule(RateTable(warmup=4), 10)(step) for step in (0, 3, 4, 99)] == [0.25, 1.0, 1.0, 1.0]
+    linear = rate_schedule(RateTable(warmup=0, decay="linear", floor=0.2), 10)
     assert [linear(step) for step in (0, 5, 10, 20)] == pytest.approx([1.0, 0.6, 0.2, 0.2])
-    cosine = rate_of(RateTable(warmup=2, decay="cosine", floor=0.0), 12)
+    cosine = rate_schedule(RateTable(warmup=2, decay="cosine", floor=0.0), 12)
     assert [cosine(step) for step in (2, 7, 12)] == pytest.approx([1.0, 0.5, 0.0])
 
 
@@ -251,7 +251,7 @@ def test_reinforcement_learning_needs_tasks(place: Path) -> None:
     settings = load_training(place / "train.toml")
     policy = build_policy(settings)
     with pytest.raises(ConfigError, match="needs a task set"):
-        build(settings, PlainEngine(torch.nn.Linear(1, 1)), policy)
+        build_run(settings, PlainEngine(torch.nn.Linear(1, 1)), policy)
 
 
 def test_runs_of_equal_names_do_not_write_over_each_other(place: Path, tmp_path: Path) -> None:
@@ -259,7 +259,7 @@ def test_runs_of_equal_names_do_not_write_over_each_other(place: Path, tmp_path:
         settings = load_training(
             place / "train.toml", [f"folder='{tmp_path / folder}'", f"excise.out='{tmp_path / 'set'}'"]
         )
-        keep = keeper(settings, make_tokenizer(), lambda _: None)
+        keep = rollout_writer(settings, make_tokenizer(), lambda _: None)
         assert keep
         rollout = Rollout(rollout_id="r", group_id="g", instance_id=instance_id, segments=(), ending=Ending.FINISHED)
         keep(1, [Group(group_id="g", instance_id=instance_id, rollouts=(rollout,))])

@@ -7,49 +7,51 @@ from typing import Any
 import pytest
 
 from excise.trainer.rollout_types import Stop
-from excise.trainer.rollouts.detectors import DETECTORS, Acted, Seen, detect
+from excise.trainer.rollouts.detectors import DETECTORS, ToolCallResult, TurnObservation, detect
 
 TOOLS = ("read_file", "edit_file", "run", "finish")
-GOOD = Acted(tool="read_file", arguments='{"path": "a.py"}', result="    1\tx = 1")
-FAILED = Acted(tool="run", arguments='{"command": "pytest"}', result="1 failed\n[exit code 1]", failed=True)
-EDIT = Acted(tool="edit_file", arguments="{}", result="a.py was changed.", changed=("a.py",))
-FINISH = Acted(tool="finish", arguments="{}", result="Done.")
-REFUSED = Acted(
+GOOD = ToolCallResult(tool="read_file", arguments='{"path": "a.py"}', result="    1\tx = 1")
+FAILED = ToolCallResult(tool="run", arguments='{"command": "pytest"}', result="1 failed\n[exit code 1]", failed=True)
+EDIT = ToolCallResult(tool="edit_file", arguments="{}", result="a.py was changed.", changed=("a.py",))
+FINISH = ToolCallResult(tool="finish", arguments="{}", result="Done.")
+REFUSED = ToolCallResult(
     tool="edit_file", arguments="{}", result="error: a.py: the text to replace does not stand in the file", failed=True
 )
 
 
-def seen(*acted: Acted, **other: Any) -> Seen:
+def observe(*calls: ToolCallResult, **other: Any) -> TurnObservation:
     values: dict[str, Any] = {
-        "text": "", "stop": Stop.END, "before": (), "tools": TOOLS, "num_tokens": 20,
-        "max_tokens": 100, "changed": True,
+        "text": "", "stop": Stop.END, "earlier_calls": (), "tools": TOOLS, "num_tokens": 20,
+        "max_tokens": 100, "project_changed": True,
     }  # fmt: skip
-    return Seen(acted=acted, **(values | other))
+    return TurnObservation(calls=calls, **(values | other))
 
 
 BAD = {
-    "unknown_tool": seen(Acted(tool="grep", arguments="{}", result="error", malformed="no tool")),
-    "malformed_call": seen(Acted(tool="run", arguments="{", result="error", malformed="run: command: missing")),
-    "over_long": seen(stop=Stop.LENGTH, num_tokens=100),
-    "unusable_code": seen(
-        Acted(tool="code", arguments="", result="", malformed="the code does not parse"), tools=("code",)
+    "unknown_tool": observe(ToolCallResult(tool="grep", arguments="{}", result="error", malformed="no tool")),
+    "malformed_call": observe(
+        ToolCallResult(tool="run", arguments="{", result="error", malformed="run: command: missing")
     ),
-    "no_call": seen(),
-    "edits_tests": seen(Acted(tool="edit_file", arguments="{}", result="", changed=("tests/test_a.py",))),
-    "nothing_done": seen(FINISH, changed=False),
-    "ignored_error": seen(FINISH, before=(GOOD, EDIT, FAILED)),
-    "edit_not_applied": seen(REFUSED),
-    "repeated_failure": seen(FAILED, before=(FAILED, GOOD, FAILED)),
+    "over_long": observe(stop=Stop.LENGTH, num_tokens=100),
+    "unusable_code": observe(
+        ToolCallResult(tool="code", arguments="", result="", malformed="the code does not parse"), tools=("code",)
+    ),
+    "no_call": observe(),
+    "edits_tests": observe(ToolCallResult(tool="edit_file", arguments="{}", result="", changed=("tests/test_a.py",))),
+    "nothing_done": observe(FINISH, project_changed=False),
+    "ignored_error": observe(FINISH, earlier_calls=(GOOD, EDIT, FAILED)),
+    "edit_not_applied": observe(REFUSED),
+    "repeated_failure": observe(FAILED, earlier_calls=(FAILED, GOOD, FAILED)),
 }
 FINE = [
-    seen(GOOD),
-    seen(FAILED),
-    seen(FAILED, before=(FAILED,)),
-    seen(FINISH, before=(FAILED, EDIT)),
-    seen(FINISH, before=(FAILED, EDIT, Acted(tool="run", arguments="{}", result="[exit code 0]"))),
-    seen(EDIT, before=(FAILED, FAILED)),
-    seen(GOOD, stop=Stop.LENGTH, num_tokens=40),
-    seen(Acted(tool="write_file", arguments="{}", result="", changed=("src/contest.py",))),
+    observe(GOOD),
+    observe(FAILED),
+    observe(FAILED, earlier_calls=(FAILED,)),
+    observe(FINISH, earlier_calls=(FAILED, EDIT)),
+    observe(FINISH, earlier_calls=(FAILED, EDIT, ToolCallResult(tool="run", arguments="{}", result="[exit code 0]"))),
+    observe(EDIT, earlier_calls=(FAILED, FAILED)),
+    observe(GOOD, stop=Stop.LENGTH, num_tokens=40),
+    observe(ToolCallResult(tool="write_file", arguments="{}", result="", changed=("src/contest.py",))),
 ]
 
 

@@ -10,13 +10,13 @@ from typing import Any
 import pytest
 import torch
 
-from excise.trainer.loop.learner import Learner, LearnerSettings, LessonSettings
-from excise.trainer.objective.distillation import Divergence, divergence, lesson_loss, top_and_rest
+from excise.trainer.loop.learner import Learner, LearnerSettings
+from excise.trainer.objective.losses import Divergence, LessonSettings, divergence, lesson_loss, top_and_rest
 from excise.trainer.objective.policy_forward import predicted_logits
 from excise.trainer.objective.privileged_context import PrivilegedContext, PrivilegedKind, grade_text
 from excise.trainer.objective.row_packing import pack_ids
 from excise.trainer.objective.teachers import EmaTeacher, FrozenTeacher, Teacher, TrustRegionTeacher, frozen_copy
-from excise.trainer.objective.training_sequences import Lesson, LessonLimits, sequences
+from excise.trainer.objective.training_sequences import Lesson, LessonLimits, training_sequences
 from excise.trainer.rollout_types import Ending, Group, Segment
 from excise.trainer.setup.run_builder import build_learner
 from excise.trainer.setup.training_config import TrainSettings
@@ -90,7 +90,7 @@ def test_a_token_weighs_at_most_the_cap() -> None:
     far = divergence(ours, theirs)
     logprobs = torch.tensor([-1.0, -1.0, -1.0], dtype=torch.float64, requires_grad=True)
     sampler = torch.tensor([-1.0, -3.0, -0.5])
-    weighted, plain = lesson_loss(ours, theirs, logprobs, sampler)
+    weighted, plain = lesson_loss(ours, theirs, logprobs, sampler, LessonSettings())
     expected = (far * torch.tensor([1.0, 2.0, math.exp(-0.5)], dtype=torch.float64)).sum()
     assert weighted.item() == pytest.approx(expected.item())
     assert plain.item() == pytest.approx(far.sum().item())
@@ -222,8 +222,8 @@ def test_the_moving_average_moves_and_the_others_do_not() -> None:
     with torch.no_grad():
         for parameter in model.parameters():
             parameter.add_(1.0)
-    ema.follow(model)
-    frozen.follow(model)
+    ema.update(model)
+    frozen.update(model)
     average = ema.weights()
     assert average is not None
     for old, mid in zip(first.parameters(), average.parameters(), strict=True):
@@ -248,7 +248,7 @@ def test_the_average_of_a_model_in_16_bits_moves_too() -> None:
         for parameter in student.parameters():
             parameter.mul_(1 + 2**-7)
     for _ in range(200):
-        learner.teacher.follow(student)
+        learner.teacher.update(student)
     average = learner.teacher.weights()
     assert average is not None
     for old, mid, new in zip(before, average.parameters(), student.parameters(), strict=True):
@@ -289,16 +289,16 @@ def test_hints_and_privileged_context_weigh_by_their_own_number_of_tokens() -> N
 def test_a_hint_that_is_too_long_for_rollouts_is_counted() -> None:
     segment = hinted(tiny_model(0))
     long = replace(segment, turns=tuple(replace(turn, hint_ids=()) for turn in segment.turns))
-    found, counts = sequences(one(long), {}, hints=LessonLimits())
+    found, counts = training_sequences(one(long), {}, limits=LessonLimits())
     assert (found, counts.taken, counts.skipped, counts.by_name) == ([], 0, 1, {"unknown_tool": 1})
 
 
 @pytest.mark.parametrize("limits", [LessonLimits(context=2), LessonLimits(sequence=11)])
 def test_what_does_not_fit_is_left_out_whole(limits: LessonLimits) -> None:
     groups = one(hinted(tiny_model(0)))
-    found, counts = sequences(groups, {}, hints=limits)
+    found, counts = training_sequences(groups, {}, limits=limits)
     assert (found, counts.taken, counts.skipped, counts.by_name) == ([], 0, 1, {"unknown_tool": 1})
-    found, counts = sequences(groups, {}, hints=LessonLimits(context=3, sequence=12))
+    found, counts = training_sequences(groups, {}, limits=LessonLimits(context=3, sequence=12))
     assert (len(found), counts.taken, counts.skipped) == (1, 1, 0)
 
 
@@ -306,11 +306,11 @@ def test_a_lesson_keeps_the_answer_as_it_was_sampled() -> None:
     lesson = Lesson(at=5, context=HINT, places=(6, 7, 8))
     ids = lesson.teacher_ids(IDS)
     assert ids == (1, 2, 3, 4, 5, 11, 12, 13, 6, 7, 8, 9)
-    assert [ids[place] for place in lesson.teacher_places] == [IDS[place] for place in lesson.places]
+    assert [ids[place] for place in lesson.teacher_positions] == [IDS[place] for place in lesson.positions]
 
 
 def test_who_does_not_count_teaches_nothing() -> None:
-    found, _ = sequences(one(hinted(tiny_model(0)), ending=Ending.INFRA), {}, hints=LessonLimits())
+    found, _ = training_sequences(one(hinted(tiny_model(0)), ending=Ending.INFRA), {}, limits=LessonLimits())
     assert found == []
 
 
@@ -336,15 +336,17 @@ def test_privileged_context_is_for_groups_without_a_success() -> None:
     group = context(Group(group_id="g", instance_id="t", rollouts=(failed,)))
     (told,) = group.rollouts
     assert told == replace(failed, privileged=HINT)
-    found, _ = sequences([group], {}, hints=LessonLimits())
+    found, _ = training_sequences([group], {}, limits=LessonLimits())
     (sequence,) = found
     (lesson,) = sequence.lessons
-    assert (lesson.at, lesson.kind, lesson.places) == (1, "privileged", (2, 3, 6, 7, 8))
+    assert (lesson.at, lesson.kind, lesson.positions) == (1, "privileged", (2, 3, 6, 7, 8))
     assert "FAILED test_a" in seen[0]
     assert "test_b" not in seen[0]
     better = replace(group, rollouts=(failed, rollout_of("g-1", [plain], 1.0, grade=grade(1.0))))
     assert context(better) is better
-    assert sequences([replace(better, rollouts=(told, *better.rollouts[1:]))], {}, hints=LessonLimits())[0] == []
+    assert (
+        training_sequences([replace(better, rollouts=(told, *better.rollouts[1:]))], {}, limits=LessonLimits())[0] == []
+    )
     assert grade_text(grade(1.0)) == ""
-    assert sequences([group], {}, hints=LessonLimits(privileged=2))[1].skipped == 1
-    assert sequences([group], {})[0] == []
+    assert training_sequences([group], {}, limits=LessonLimits(privileged=2))[1].skipped == 1
+    assert training_sequences([group], {})[0] == []

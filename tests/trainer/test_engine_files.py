@@ -48,7 +48,7 @@ def test_what_is_written_is_what_was_given(tmp_path: Path, tied: bool) -> None:
     assert all((found[name] == tensor).all() for name, tensor in weights_of(model))
     if tied:
         files.write(model.state_dict().items(), 5)
-    files.forget_old()
+    files.delete_old()
     assert [path.exists() for path in written] == [False, False, not tied, True]
     with pytest.raises(EngineError, match="missing"):
         files.write(weights_of(model)[1:], 6)
@@ -63,7 +63,7 @@ def test_experts_are_written_as_the_models_files_have_them(tmp_path: Path) -> No
     files = WeightFiles(tmp_path / "model", tmp_path)
     with pytest.raises(EngineError, match="has no weight"):
         files.write(learner.weights(), 1)
-    found = load_file(files.write(learner.as_saved(learner.weights()), 2) / "model.safetensors")
+    found = load_file(files.write(learner.with_checkpoint_names(learner.weights()), 2) / "model.safetensors")
     known = load_file(tmp_path / "model" / "model.safetensors")
     assert found.keys() == known.keys()
     assert any(".experts.3." in name for name in found)

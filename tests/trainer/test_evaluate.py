@@ -18,7 +18,7 @@ from excise.trainer.rollouts.evaluation import (
     evaluate,
     pass_at_k,
     score,
-    summed_up,
+    summarise,
     table,
 )
 
@@ -69,7 +69,7 @@ def test_the_sum_of_tasks(tmp_path: Path) -> None:
         TaskScore(instance_id=name, num_attempts=4, num_solved=solved, tokens=(8,) * 4, solved_tokens=(8,) * solved)
         for name, solved in (("a", 0), ("b", 2), ("c", 4))
     ]
-    found = summed_up("p", 4, [*tasks, TaskScore(instance_id="d", num_attempts=1, num_solved=1)])
+    found = summarise("p", 4, [*tasks, TaskScore(instance_id="d", num_attempts=1, num_solved=1)])
     assert found.pass_at == pytest.approx({1: 2.5 / 4, 2: (0 + 5 / 6 + 1) / 3, 4: 2 / 3})
     assert found.error[4] == pytest.approx((1 / 3 / 3) ** 0.5)
     head, row = table([found])

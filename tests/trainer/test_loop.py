@@ -15,8 +15,8 @@ from typing import Any
 import pytest
 
 from excise.errors import EngineError, SandboxError, TrainingError
-from excise.trainer.interfaces import Making, RolloutMaker
-from excise.trainer.loop.controller import End, LoopSettings
+from excise.trainer.interfaces import GroupProgress, RolloutMaker
+from excise.trainer.loop.controller import LoopSettings, RunEnd
 from excise.trainer.reporting.metrics import read_metrics
 from excise.trainer.rollout_types import Ending, Group
 
@@ -29,7 +29,7 @@ def test_reward_rises(tmp_path: Path) -> None:
     began = time.process_time()
     settings = replace(QUICK, steps=28, checkpoint_every=100, schedule=replace(QUICK.schedule, batch=6, group_size=12))
     run = TinyRun(tmp_path / "run", settings, lr=0.01)
-    assert run.run() is End.STEPS
+    assert run.run() is RunEnd.STEPS
     rows = read_metrics(tmp_path / "run" / "metrics.jsonl")
     assert [row["step"] for row in rows] == list(range(1, 29))
     first = sum(row["reward"] for row in rows[:3]) / 3
@@ -68,10 +68,10 @@ class Sometimes:
     def does(self, what: str, number: int) -> bool:
         return number in self.what.get(what, ())
 
-    async def group(self, instance_id: str, size: int, *, group_id: str, seed: int, making: Making) -> Group:
+    async def group(self, instance_id: str, size: int, *, group_id: str, seed: int, progress: GroupProgress) -> Group:
         number = int(group_id[1:])
         self.tries[number] = self.tries.get(number, 0) + 1
-        making.started()
+        progress.on_start()
         if self.does("fails_once", number) and self.tries[number] == 1:
             raise EngineError("The engine fell over.")
         if self.does("fails", number):
@@ -84,7 +84,7 @@ class Sometimes:
                 if self.does("is_deaf", number):
                     await asyncio.sleep(3600)
                 raise
-        group = await self.maker.group(instance_id, size, group_id=group_id, seed=seed, making=making)
+        group = await self.maker.group(instance_id, size, group_id=group_id, seed=seed, progress=progress)
         if self.does("bores", number):
             group = replace(group, rollouts=tuple(replace(r, task_reward=0.0) for r in group.rollouts))
         if self.does("infra", number):
@@ -102,7 +102,7 @@ def sometimes(**what: set[int]) -> Callable[[RolloutMaker], Sometimes]:
 @pytest.mark.slow
 def test_groups_without_variance_are_replaced(tmp_path: Path) -> None:
     run = TinyRun(tmp_path / "run", quick(), wrap=sometimes(bores={0, 2, 3}, infra={1}))
-    assert run.run() is End.STEPS
+    assert run.run() is RunEnd.STEPS
     rows = read_metrics(tmp_path / "run" / "metrics.jsonl")
     assert [row["batch_groups"] for row in rows] == [4, 4]
     assert rows[0]["replaced"] >= 3
@@ -113,8 +113,8 @@ def test_groups_without_variance_are_replaced(tmp_path: Path) -> None:
 
 def test_a_group_that_fails_is_tried_again_and_then_given_up(tmp_path: Path) -> None:
     run = TinyRun(tmp_path / "run", quick(retries=1), wrap=sometimes(fails_once={1}, fails={2}, is_spoilt={3}))
-    assert run.run() is End.STEPS
-    maker = run.parts.maker
+    assert run.run() is RunEnd.STEPS
+    maker = run.components.maker
     assert isinstance(maker, Sometimes)
     assert maker.tries[1] == 2
     assert maker.tries[2] >= 2
@@ -131,26 +131,26 @@ def test_a_group_that_fails_is_tried_again_and_then_given_up(tmp_path: Path) -> 
 def test_a_group_that_hangs_is_given_up(tmp_path: Path, deaf: set[int]) -> None:
     began = time.monotonic()
     run = TinyRun(tmp_path / "run", quick(group_deadline_s=0.5, retries=0), wrap=sometimes(hangs={1}, is_deaf=deaf))
-    assert run.run() is End.STEPS
-    assert isinstance(run.parts.maker, Sometimes)
-    assert run.parts.maker.let_go >= 1
+    assert run.run() is RunEnd.STEPS
+    assert isinstance(run.components.maker, Sometimes)
+    assert run.components.maker.let_go >= 1
     assert time.monotonic() - began < 120
 
 
 def test_an_unfilled_batch_trains_on_what_is_there(tmp_path: Path) -> None:
     """The pool runs dry in the second batch: it is trained on with less, and the run ends by itself."""
     run = TinyRun(tmp_path / "run", replace(quick(), steps=9), tasks=RandomTasks(["t3"], most=6))
-    assert run.run() is End.EXHAUSTED
+    assert run.run() is RunEnd.EXHAUSTED
     rows = read_metrics(tmp_path / "run" / "metrics.jsonl")
     assert rows[-1]["batch_groups"] < 4
     assert sum(row["batch_groups"] + row["replaced"] for row in rows) == 6
-    assert run.loop_folder_steps()[-1] == len(rows)
+    assert run.checkpoint_steps()[-1] == len(rows)
 
 
 def test_a_batch_that_takes_too_long_is_trained_on_unfilled(tmp_path: Path) -> None:
     settings = quick(batch_deadline_s=3.0, group_deadline_s=30.0, staleness=1, window=0.5)
     run = TinyRun(tmp_path / "run", replace(settings, steps=1), wrap=sometimes(hangs={0, *range(3, 50)}))
-    assert run.run() is End.STEPS
+    assert run.run() is RunEnd.STEPS
     (row,) = read_metrics(tmp_path / "run" / "metrics.jsonl")
     assert 0 < row["batch_groups"] <= 2
     assert row["wait_s"] >= 3
@@ -165,29 +165,29 @@ def test_a_run_without_a_single_group_says_so(tmp_path: Path) -> None:
 
 def test_tasks_that_were_asked_for_are_waited_for(tmp_path: Path) -> None:
     tasks = RandomTasks(["t3"], most=4)
-    tasks.is_waiting = True
+    tasks.has_pending_requests = True
     run = TinyRun(tmp_path / "run", quick(), tasks=tasks)
     threading.Timer(4, setattr, (tasks, "most", 8)).start()
-    assert run.run() is End.STEPS
+    assert run.run() is RunEnd.STEPS
     assert 4 < len(run.tasks.seen) <= 8
 
 
 def test_tasks_that_do_not_come_are_not_waited_for_longer(tmp_path: Path) -> None:
     tasks = RandomTasks(["t3"], most=4)
-    tasks.is_waiting = True
-    timer = threading.Timer(4, setattr, (tasks, "is_waiting", False))
+    tasks.has_pending_requests = True
+    timer = threading.Timer(4, setattr, (tasks, "has_pending_requests", False))
     timer.start()
     kept: dict[int, list[Group]] = {}
     run = TinyRun(
-        tmp_path / "over", quick(), tasks=tasks, keep_rollouts=lambda step, groups: kept.update({step: groups})
+        tmp_path / "over", quick(), tasks=tasks, store_rollouts=lambda step, groups: kept.update({step: groups})
     )
-    assert run.run() is End.EXHAUSTED
+    assert run.run() is RunEnd.EXHAUSTED
     assert not timer.is_alive(), "it was waited until they were given up"
     assert sum(map(len, kept.values())) == len(run.tasks.seen) == 4, "what no step was made of is kept as well"
     assert "All 4 were drawn" in (tmp_path / "over.log").read_text()
     tasks = RandomTasks(["t3"], most=4)
-    tasks.is_waiting = True
-    assert TinyRun(tmp_path / "late", replace(quick(), patience_s=2), tasks=tasks).run() is End.EXHAUSTED
+    tasks.has_pending_requests = True
+    assert TinyRun(tmp_path / "late", replace(quick(), patience_s=2), tasks=tasks).run() is RunEnd.EXHAUSTED
 
 
 def test_an_engine_that_is_gone_ends_the_run_with_everything_kept(tmp_path: Path) -> None:
@@ -203,7 +203,7 @@ def test_an_engine_that_is_gone_ends_the_run_with_everything_kept(tmp_path: Path
     with pytest.raises(TrainingError, match="does not take new weights: The engine is gone"):
         run.run()
     again = TinyRun(tmp_path / "run", settings)
-    assert again.run(resume=True) is End.STEPS
+    assert again.run(resume=True) is RunEnd.STEPS
     whole = TinyRun(tmp_path / "whole", settings)
     whole.run()
     assert same(again.weights(), whole.weights())
@@ -240,26 +240,28 @@ def test_a_signal_ends_the_run_with_a_checkpoint(tmp_path: Path, number: signal.
         return step(groups, version)
 
     run.learner.step = told  # type: ignore[method-assign]
-    assert run.run() is End.STOPPED
-    (kept,) = run.loop_folder_steps()
+    assert run.run() is RunEnd.STOPPED
+    (kept,) = run.checkpoint_steps()
     assert kept >= 3
     again = TinyRun(tmp_path / "run", replace(quick(), steps=kept + 1))
-    assert again.run(resume=True) is End.STEPS
+    assert again.run(resume=True) is RunEnd.STEPS
 
 
 def test_old_groups_are_left_out(tmp_path: Path) -> None:
     """A group whose tokens are older than allowed is not trained on, even where it was waited for."""
 
     class Slow(Sometimes):
-        async def group(self, instance_id: str, size: int, *, group_id: str, seed: int, making: Making) -> Group:
-            group = await super().group(instance_id, size, group_id=group_id, seed=seed, making=making)
+        async def group(
+            self, instance_id: str, size: int, *, group_id: str, seed: int, progress: GroupProgress
+        ) -> Group:
+            group = await super().group(instance_id, size, group_id=group_id, seed=seed, progress=progress)
             if group_id == "g000002":
                 await asyncio.sleep(3)
             return group
 
     settings = replace(quick(staleness=2, window=0.5, drop_after=1), steps=8)
     run = TinyRun(tmp_path / "run", settings, wrap=lambda maker: Slow(maker))
-    assert run.run() is End.STEPS
+    assert run.run() is RunEnd.STEPS
     rows = read_metrics(tmp_path / "run" / "metrics.jsonl")
     assert max(row["staleness_max"] for row in rows) <= 1
 
@@ -269,7 +271,7 @@ def test_at_most_so_many_groups_are_in_flight(tmp_path: Path) -> None:
 
     class Counting(Sometimes):
         async def group(self, *arguments: Any, **rest: Any) -> Group:
-            seen.append(run.loop.num_running)
+            seen.append(run.controller.num_running)
             return await super().group(*arguments, **rest)
 
     run = TinyRun(tmp_path / "run", replace(quick(staleness=1), steps=3), wrap=lambda maker: Counting(maker))

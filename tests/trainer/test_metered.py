@@ -47,12 +47,12 @@ def test_prompts_in_flight_are_weighed_by_time(going: Any, tokenizer: Any, monke
         given_up.cancel()
         await asyncio.gather(given_up, return_exceptions=True)
         now += 3  # four
-        first = engine.reading()
+        first = engine.take_metrics()
         now += 5  # the same four
         inner.go.set()
         await asyncio.gather(many, one)
         now += 5
-        return first, engine.reading(), engine.reading()
+        return first, engine.take_metrics(), engine.take_metrics()
 
     first, second, third = going(go())
     assert first["engine_idle"] == pytest.approx(0.4)

@@ -9,17 +9,23 @@ import pytest
 import torch
 
 from excise.trainer.loop.learner import Learner
-from excise.trainer.objective.advantages import advantages, group_advantages
-from excise.trainer.objective.losses import LossSettings, policy_loss
+from excise.trainer.objective.losses import LossSettings, PolicyTokens, policy_loss
 from excise.trainer.objective.policy_forward import (
     entropies,
     predicted_logits,
     token_logprobs,
     without_dropout,
 )
-from excise.trainer.objective.rewards import EffortPrices, concave_cost, spending, with_penalties
+from excise.trainer.objective.rewards import (
+    EffortPrices,
+    advantages,
+    concave_cost,
+    group_advantages,
+    total_cost,
+    with_penalties,
+)
 from excise.trainer.objective.row_packing import make_row, pack_ids
-from excise.trainer.objective.training_sequences import sequences
+from excise.trainer.objective.training_sequences import training_sequences
 from excise.trainer.optimizers.optimizer_kinds import OptimizerSettings, build_optimizer
 from excise.trainer.rollout_types import Group, Usage
 
@@ -93,7 +99,12 @@ def test_the_mask_is_one_sided(advantage: float, shift: float, kept: int) -> Non
     ours = probability.log().requires_grad_()
     mu = (probability - shift).log()
     counted = torch.tensor([True])
-    found = policy_loss(ours, mu, torch.tensor([advantage]), counted, 1.0, LossSettings(kappa=0.0))
+    found = policy_loss(
+        ours,
+        PolicyTokens(sampler=mu, advantages=torch.tensor([advantage]), counted=counted),
+        1.0,
+        LossSettings(kappa=0.0),
+    )
     found.loss.backward()
     assert ours.grad is not None
     expected = -advantage * (0.6 / (0.6 - shift)) * kept
@@ -104,7 +115,12 @@ def test_a_probability_of_nearly_nothing_is_capped_and_finite() -> None:
     ours = torch.tensor([-0.1, -80.0], dtype=torch.float64, requires_grad=True)
     mu = torch.tensor([-60.0, -0.1], dtype=torch.float64)
     earned = torch.tensor([-1.0, 1.0])
-    found = policy_loss(ours, mu, earned, torch.tensor([True, True]), 1.0, LossSettings(kappa=0.0))
+    found = policy_loss(
+        ours,
+        PolicyTokens(sampler=mu, advantages=earned, counted=torch.tensor([True, True])),
+        1.0,
+        LossSettings(kappa=0.0),
+    )
     found.loss.backward()
     assert ours.grad is not None
     assert ours.grad.tolist() == pytest.approx([20.0, -math.exp(-79.9)])
@@ -185,8 +201,8 @@ def test_what_is_left_by_rounding_is_no_reward() -> None:
 
 def test_both_segments_of_a_rollout_have_its_one_advantage(groups: list[Group]) -> None:
     earned = advantages(groups)
-    found, _ = sequences(groups, earned)
-    assert len(found) == sum(len(r.segments) for g in groups for r in g.counting)
+    found, _ = training_sequences(groups, earned)
+    assert len(found) == sum(len(r.segments) for g in groups for r in g.valid_rollouts)
     assert len(found) > len(earned)
     assert all(sequence.advantage == earned[sequence.rollout_id] for sequence in found)
 
@@ -215,7 +231,7 @@ def test_metrics_are_means_over_tokens(groups: list[Group]) -> None:
     model = tiny_model(0)
     learner = Learner(model, torch.optim.SGD(model.parameters(), lr=0.0), replace(UNBOUND, row_tokens=20))
     metrics = learner.step(groups, version=0)
-    found, _ = sequences([g for g in groups if g.has_signal], advantages(g for g in groups if g.has_signal))
+    found, _ = training_sequences([g for g in groups if g.has_signal], advantages(g for g in groups if g.has_signal))
     row = make_row(found, torch.device("cpu"))
     logits = predicted_logits(model, row.packed)
     ours = torch.log_softmax(logits, -1)
@@ -225,7 +241,7 @@ def test_metrics_are_means_over_tokens(groups: list[Group]) -> None:
     assert metrics["logprob_difference"] == pytest.approx(difference.abs().mean().item(), rel=1e-5)
     assert metrics["mismatch_kl"] == pytest.approx((difference.exp() - 1 - difference).mean().item(), rel=1e-5)
     assert metrics["logprob_difference_fresh"] == pytest.approx(metrics["logprob_difference"])
-    mixed, _ = sequences([groups[2]], advantages([groups[2]]))
+    mixed, _ = training_sequences([groups[2]], advantages([groups[2]]))
     changed = [replace(mixed[0], versions=(0,) * (len(mixed[0].versions) - 1) + (1,)), *mixed[1:]]
     fresh = make_row(changed, torch.device("cpu")).versions.tolist()
     count = len(mixed[0].versions)
@@ -257,7 +273,7 @@ def test_short_tasks_feel_effort_more() -> None:
 def test_effort_is_taken_off_the_reward() -> None:
     prices = EffortPrices(scale=0.001, q=0.0, k=1.0)
     usage = Usage(thinking=10, calls=20, tool_output=100, final=5, num_calls=2, num_turns=3)
-    assert spending(usage, prices) == 10 + 20 + 10 + 5 + 40 + 60
+    assert total_cost(usage, prices) == 10 + 20 + 10 + 5 + 40 + 60
     segment = segment_of([1, 2, 3], [(1, 3)], [-1.0] * 3)
     pair = (rollout_of("g-0", [segment], 1.0, usage=usage), rollout_of("g-1", [segment], 1.0))
     group = with_penalties(Group(group_id="g", instance_id="t", rollouts=pair), prices)

@@ -10,9 +10,9 @@ import pytest
 import torch
 
 from excise.trainer.loop.learner import Learner
-from excise.trainer.objective.block_attention import attend_in_blocks, is_in_blocks
+from excise.trainer.objective.block_attention import enable_block_attention, uses_block_attention
 from excise.trainer.objective.losses import LossSettings
-from excise.trainer.objective.policy_forward import keeps_apart, predicted_logits
+from excise.trainer.objective.policy_forward import keeps_sequences_apart, predicted_logits
 from excise.trainer.objective.row_packing import can_share, pack_ids, pack_rows
 from excise.trainer.rollout_types import Group
 
@@ -100,9 +100,9 @@ def test_gradients_with_shared_prompts_are_those_without(row_tokens: int, blocks
     settings = replace(UNBOUND, row_tokens=row_tokens, loss=LossSettings(beta=0.2))
     model, reference = tiny_model(0), tiny_model(7)
     if blocks:
-        attend_in_blocks(model)
-        attend_in_blocks(reference)
-        assert is_in_blocks(model)
+        enable_block_attention(model)
+        enable_block_attention(reference)
+        assert uses_block_attention(model)
     written_out(model, groups, settings, reference).backward()
     wanted = gradients(model)
     learner = Learner(model, torch.optim.SGD(model.parameters(), lr=0.0), settings, reference=reference)
@@ -124,7 +124,7 @@ def test_prompts_are_shared_only_where_the_mask_is_heeded() -> None:
 def test_blocks_see_what_the_mask_says(share: bool) -> None:
     model = tiny_model(0)
     masked = predicted_logits(model, pack_ids(ANSWERS, DRAWN, torch.device("cpu"), share=share))
-    attend_in_blocks(model)
+    enable_block_attention(model)
     packed = pack_ids(ANSWERS, DRAWN, torch.device("cpu"), share=share, blocks=True)
     assert packed.mask is not None
     shared = [[3, -1], [2, 0], [4, 0], [2, -1], [2, 3], [3, -1], [1, 5]]
@@ -138,10 +138,10 @@ def test_blocks_see_what_the_mask_says(share: bool) -> None:
 def test_models_with_windows_stay_as_they_are(tmp_path: Path) -> None:
     windows = {"use_sliding_window": True, "sliding_window": 3, "max_window_layers": 0}
     model = tiny_model(0, layer_types=["sliding_attention", "full_attention"], **windows)
-    attend_in_blocks(model)
-    assert not is_in_blocks(model)
+    enable_block_attention(model)
+    assert not uses_block_attention(model)
     whole = tiny_model(0)
-    attend_in_blocks(whole)
+    enable_block_attention(whole)
     whole.save_pretrained(tmp_path)  # type: ignore[operator]
     assert "blocks" not in (tmp_path / "config.json").read_text()
 
@@ -165,10 +165,10 @@ def other_model(name: str) -> torch.nn.Module:
 @pytest.mark.parametrize("name", ["bloom", "convolutions"])
 def test_models_in_which_rows_leak_get_one_sequence_a_row(name: str, groups: list[Group]) -> None:
     model = other_model(name)
-    assert not keeps_apart(model)
-    assert keeps_apart(tiny_model(0))
-    assert keeps_apart(tiny_model(0), share=True)
-    assert keeps_apart(tiny_model(0, dtype=torch.bfloat16), share=True)
+    assert not keeps_sequences_apart(model)
+    assert keeps_sequences_apart(tiny_model(0))
+    assert keeps_sequences_apart(tiny_model(0), share=True)
+    assert keeps_sequences_apart(tiny_model(0, dtype=torch.bfloat16), share=True)
     written_out(model, groups, UNBOUND).backward()
     wanted = gradients(model)
     model.zero_grad()

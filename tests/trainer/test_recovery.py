@@ -23,7 +23,7 @@ from torch.distributed.checkpoint.api import CheckpointException
 from excise.errors import TrainingError
 from excise.trainer.engines.transformers_engine import TransformersEngine
 from excise.trainer.loop.checkpoints import Checkpoints, export, random_states, set_random_states
-from excise.trainer.loop.controller import End
+from excise.trainer.loop.controller import RunEnd
 from excise.trainer.loop.learner import LearnerSettings
 from excise.trainer.loop.queue_state import ScheduleSettings
 from excise.trainer.loop.run_journal import Begun, Finished, Journal, Settled, Stepped
@@ -96,7 +96,7 @@ def test_the_journal_makes_steps_again_without_sampling(tmp_path: Path) -> None:
     events = Journal(tmp_path / "parts" / "journal").since(0)
     assert any(isinstance(event, Stepped) for event in events)
     second = TinyRun(tmp_path / "parts", settings)
-    assert second.run(resume=True) is End.STEPS
+    assert second.run(resume=True) is RunEnd.STEPS
     assert same(second.weights(), whole.weights())
     kept = {e.number for e in events if isinstance(e, Finished)}
     assert {int(name[1:]) for name in second.maker.calls}.isdisjoint(kept)
@@ -192,17 +192,17 @@ def test_a_journal_is_read_as_it_was_written(tmp_path: Path) -> None:
     group = random_group("a", 1, [1.0, 0.0])
     first = [Begun(number=0, instance_id="t"), Finished(number=0, group=group)]
     second = [Settled(number=0), Stepped(step=1, numbers=(0,)), Finished(number=1, group=None)]
-    assert journal.begin() == 1
+    assert journal.start_file() == 1
     for event in first:
         journal.write(event)
-    assert journal.begin() == 2
+    assert journal.start_file() == 2
     for event in second:
         journal.write(event)
     with (tmp_path / "000002.jsonl").open("ab") as file:
         file.write(b'{"settled": {"num')
     assert journal.since(1) == [*first, *second]
     assert journal.since(2) == second
-    assert Journal(tmp_path).begin() == 3
+    assert Journal(tmp_path).start_file() == 3
     journal.drop_before(3)
     assert journal.since(0) == []
 
@@ -216,7 +216,7 @@ def test_a_run_with_staleness_loses_nothing_either(tmp_path: Path) -> None:
     state = Checkpoints(tmp_path / "run" / "checkpoints").read(3)
     begun = {int(name[1:]) for name in first.maker.calls}
     second = TinyRun(tmp_path / "run", replace(settings, steps=6), learner=LearnerSettings(reference_length=ANSWER))
-    assert second.run(resume=True) is End.STEPS
+    assert second.run(resume=True) is RunEnd.STEPS
     again = {int(name[1:]) for name in second.maker.calls} & begun
     assert again == state.queue.begun.keys() - state.queue.finished.keys()
     rows = read_metrics(tmp_path / "run" / "metrics.jsonl")
@@ -245,7 +245,7 @@ def test_a_kill_while_a_checkpoint_takes_its_name_loses_none(tmp_path: Path, mom
     else:
         target.rename(folder / f".{target.name}.old")
     more = TinyRun(tmp_path / "run", replace(QUICK, steps=3), seed=5)
-    assert more.run(resume=True) is End.STEPS
+    assert more.run(resume=True) is RunEnd.STEPS
     assert hidden(folder) == []
     whole = TinyRun(tmp_path / "whole", replace(QUICK, steps=3))
     whole.run()
@@ -272,9 +272,9 @@ def test_a_kill_while_an_old_checkpoint_is_removed_brings_no_half_of_it_back(
     folder = tmp_path / "run" / "checkpoints"
     assert hidden(folder) == [".step-00000001.old"]
     checkpoints = Checkpoints(folder)
-    checkpoints.mend()
+    checkpoints.recover()
     assert (checkpoints.steps(), hidden(folder)) == ([2], [])
-    assert TinyRun(tmp_path / "run", settings, seed=5).run(resume=True) is End.STEPS
+    assert TinyRun(tmp_path / "run", settings, seed=5).run(resume=True) is RunEnd.STEPS
 
 
 def test_a_journal_without_its_checkpoint_is_no_new_run(tmp_path: Path) -> None:
@@ -287,7 +287,7 @@ def test_a_journal_without_its_checkpoint_is_no_new_run(tmp_path: Path) -> None:
 def test_a_full_disk_and_a_damaged_checkpoint_are_told_of(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     run = TinyRun(tmp_path / "run", replace(QUICK, steps=2))
     run.run()
-    before = run.loop_folder_steps()
+    before = run.checkpoint_steps()
 
     def full(*_: Any, **__: Any) -> None:
         raise CheckpointException("x", {0: (OSError(28, "No space left on device"), None)})  # type: ignore[dict-item]
@@ -296,7 +296,7 @@ def test_a_full_disk_and_a_damaged_checkpoint_are_told_of(tmp_path: Path, monkey
         patched.setattr("excise.trainer.loop.checkpoints.save_tensors", full)
         with pytest.raises(OSError, match="No space left on device"):
             TinyRun(tmp_path / "run", replace(QUICK, steps=4)).run(resume=True)
-    assert run.loop_folder_steps() == before
+    assert run.checkpoint_steps() == before
     for part in (tmp_path / "run" / "checkpoints" / f"step-{before[-1]:08d}" / "model").glob("*.distcp"):
         part.write_bytes(part.read_bytes()[:100])
     with pytest.raises(TrainingError, match=r"cannot be read .*Remove .*step-00000002 to go on"):
@@ -328,7 +328,7 @@ def test_groups_are_written_down_while_weights_are_handed_over(tmp_path: Path) -
 
     run.engine.load = load  # type: ignore[method-assign]
     run.maker.group = functools.partial(group, run.maker)  # type: ignore[method-assign]
-    assert run.run() is End.STEPS
+    assert run.run() is RunEnd.STEPS
     rows = read_metrics(tmp_path / "run" / "metrics.jsonl")
     assert rows[1]["load_s"] > 0
 
@@ -341,7 +341,7 @@ def test_an_engine_that_writes_one_answer_at_a_time_repeats_bit_for_bit(tmp_path
         made = TinyRun(tmp_path / name, replace(QUICK, steps=steps), seed=5 if resume else 0)
         engine = TransformersEngine(tiny_model(99, torch.float32, **changes), max_batch=1, remembered=0)
         metered = MeteredEngine(engine)
-        made.maker.engine, made.parts = metered, replace(made.parts, engine=metered)
+        made.maker.engine, made.components = metered, replace(made.components, engine=metered)
         really = made.maker.group
 
         async def group(instance_id: str, *arguments: Any, **rest: Any) -> Any:
@@ -349,7 +349,7 @@ def test_an_engine_that_writes_one_answer_at_a_time_repeats_bit_for_bit(tmp_path
             return await really(instance_id, *arguments, **rest)
 
         made.maker.group = group  # type: ignore[method-assign]
-        assert made.run(resume=resume) is End.STEPS
+        assert made.run(resume=resume) is RunEnd.STEPS
         asyncio.run(engine.close())
         return made
 

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from excise.trainer.interfaces import Making
-from excise.trainer.loop.group_queue import GroupQueue
+from excise.trainer.interfaces import GroupProgress
+from excise.trainer.loop.group_queue import GroupQueue, GroupRules
 from excise.trainer.loop.queue_state import Batch, QueueState, ScheduleSettings
 from excise.trainer.loop.run_journal import Finished, Journal, Made
 from excise.trainer.rollout_types import Ending, Group, Rollout
@@ -31,20 +31,20 @@ class Attempts:
         self.tries: dict[str, int] = {}
         self.places = asyncio.Semaphore(100)
 
-    async def group(self, instance_id: str, size: int, *, group_id: str, seed: int, making: Making) -> Group:
+    async def group(self, instance_id: str, size: int, *, group_id: str, seed: int, progress: GroupProgress) -> Group:
         async def one(number: int) -> Rollout:
             name = f"{group_id}-{number}"
-            if name in making.known:
-                return making.known[name]
+            if name in progress.finished_attempts:
+                return progress.finished_attempts[name]
             async with self.places:
-                making.started()
+                progress.on_start()
                 tried = self.tries[name] = self.tries.get(name, 0) + 1
                 ending = await self.say(name, tried - 1)
             made = Rollout(
                 rollout_id=name, group_id=group_id, instance_id=instance_id, segments=(), ending=ending,
                 task_reward=float(number % 2), detail="" if ending is Ending.FINISHED else "no sandbox",
             )  # fmt: skip
-            making.made(made)
+            progress.on_attempt(made)
             return made
 
         rollouts = await asyncio.gather(*map(one, range(size)))
@@ -53,7 +53,7 @@ class Attempts:
 
 def queue(folder: Path, maker: Any, settings: ScheduleSettings = SETTINGS, **rest: Any) -> tuple[GroupQueue, Journal]:
     journal = Journal(folder)
-    journal.begin()
+    journal.start_file()
     return GroupQueue(maker, RandomTasks(["t2", "t3"]), journal, settings, **rest), journal
 
 
@@ -72,8 +72,8 @@ def test_attempts_that_were_lost_are_made_again_and_no_others(tmp_path: Path) ->
     async def go() -> tuple[Batch, dict[str, int]]:
         maker = Attempts(say)
         made, _ = queue(tmp_path, maker)
-        batch = await made.batch()
-        assert made.tally.failed == 2
+        batch = await made.next_batch()
+        assert made.counts.failed == 2
         await made.close()
         return batch, maker.tries
 
@@ -93,8 +93,8 @@ def test_half_of_a_group_may_be_missing_in_the_end(tmp_path: Path, lost: int, ke
 
     async def go() -> tuple[Batch, int]:
         made, _ = queue(tmp_path, Attempts(say))
-        batch = await made.batch()
-        given_up = made.tally.lost
+        batch = await made.next_batch()
+        given_up = made.counts.lost
         await made.close()
         return batch, given_up
 
@@ -112,7 +112,7 @@ def test_attempts_of_before_a_kill_are_not_made_again(tmp_path: Path) -> None:
 
     async def killed() -> QueueState:
         made, journal = queue(tmp_path, Attempts(hangs))
-        waiting = asyncio.ensure_future(made.batch())
+        waiting = asyncio.ensure_future(made.next_batch())
         while sum(isinstance(event, Made) for event in journal.since(0)) < 6:
             await asyncio.sleep(0.01)
         waiting.cancel()
@@ -125,8 +125,8 @@ def test_attempts_of_before_a_kill_are_not_made_again(tmp_path: Path) -> None:
             assert list(made.replay(Journal(tmp_path).since(0))) == []
         else:
             made.restore(state)
-        made.start_again()
-        batch = await made.batch()
+        made.start_waiting()
+        batch = await made.next_batch()
         assert [len(group.rollouts) for group in batch.groups] == [4, 4]
         return maker.tries
 
@@ -147,9 +147,9 @@ def test_a_groups_deadline_begins_with_its_first_attempt(tmp_path: Path) -> None
         maker = Attempts(slowly)
         maker.places = asyncio.Semaphore(1)
         made, _ = queue(tmp_path, maker, ScheduleSettings(batch=2, group_size=4, staleness=0, group_deadline_s=0.6))
-        batch = await made.batch()
+        batch = await made.next_batch()
         assert len(batch.groups) == 2
-        return made.tally.failed
+        return made.counts.failed
 
     assert asyncio.run(go()) == 0
 
@@ -169,9 +169,9 @@ def test_what_is_replaced_waits_for_nobody(tmp_path: Path) -> None:
         settings = ScheduleSettings(
             batch=4, group_size=4, staleness=staleness, window=0.3, batch_deadline_s=1.0, group_deadline_s=60.0
         )
-        made, _ = queue(tmp_path / str(staleness), Attempts(say), settings, worth=teaches)
-        batch = await made.batch()
-        replaced = made.tally.replaced
+        made, _ = queue(tmp_path / str(staleness), Attempts(say), settings, rules=GroupRules(fills_batch=teaches))
+        batch = await made.next_batch()
+        replaced = made.counts.replaced
         await made.close()
         return len(batch.groups), replaced
 
@@ -184,7 +184,7 @@ def test_what_is_replaced_waits_for_nobody(tmp_path: Path) -> None:
 def test_what_is_finished_when_a_run_ends_is_written_down(tmp_path: Path) -> None:
     async def go() -> tuple[list[int], list[int]]:
         made, journal = queue(tmp_path, Attempts(at_once))
-        made.more()
+        made.start_more()
         await asyncio.sleep(0.1)
         before = finished(journal)
         await made.close()

@@ -12,12 +12,18 @@ from rich.console import Console
 from transformers import AutoModelForCausalLM
 
 from excise.errors import ConfigError
-from excise.trainer.loop.controller import End, Loop
+from excise.trainer.loop.controller import Controller, RunEnd
 from excise.trainer.reporting.metrics import read_metrics
-from excise.trainer.reporting.progress_display import Watch
+from excise.trainer.reporting.progress_display import ProgressDisplay
 from excise.trainer.rollout_types import Group
-from excise.trainer.rollouts.demonstrations import TEACHER_SAYS, Demonstration, Epochs, Templated, read_demonstrations
-from excise.trainer.setup.run_builder import build, build_policy
+from excise.trainer.rollouts.demonstrations import (
+    TEACHER_CONTEXT,
+    Demonstration,
+    EpochCurriculum,
+    PromptTemplate,
+    read_demonstrations,
+)
+from excise.trainer.setup.run_builder import build_policy, build_run
 from excise.trainer.setup.training_config import load_training
 
 from .tiny_folder import make_folder, make_tokenizer, write_demonstrations
@@ -40,28 +46,28 @@ def test_demonstrations_are_read_and_errors_have_a_line(tmp_path: Path) -> None:
 
 def test_what_the_teacher_reads_is_a_conversation_of_the_template() -> None:
     tokenizer = make_tokenizer()
-    templated = Templated(tokenizer)
-    prompt, at = templated.question("how?")
-    aside = templated.aside("how?", "like this")
+    template = PromptTemplate(tokenizer)
+    prompt, at = template.question("how?")
+    aside = template.further_message("how?", "like this")
     assert tokenizer.decode(prompt) == "<|user|>how?<|end|><|assistant|>"
     assert tokenizer.decode([*prompt[:at], *aside, *prompt[at:]]) == (
         "<|user|>how?<|end|><|user|>like this<|end|><|assistant|>"
     )
-    bare = Templated(make_tokenizer(template=False))
+    bare = PromptTemplate(make_tokenizer(template=False))
     prompt, at = bare.question("how?")
     assert (len(prompt), at) == (4, 4)
-    assert bare.aside("how?", "so") == tuple(make_tokenizer(False).encode("so"))
+    assert bare.further_message("how?", "so") == tuple(make_tokenizer(False).encode("so"))
 
 
 def test_epochs_are_shuffled_whole_and_go_on() -> None:
     ids = ["a", "b", "c", "d"]
-    whole = Epochs(ids, epochs=2, seed=1)
+    whole = EpochCurriculum(ids, epochs=2, seed=1)
     drawn = [whole.next_task() for _ in range(9)]
     assert sorted(drawn[:4]) == sorted(drawn[4:8]) == ids  # type: ignore[type-var]
     assert drawn[8] is None
-    first = Epochs(ids, epochs=2, seed=1)
+    first = EpochCurriculum(ids, epochs=2, seed=1)
     start = [first.next_task() for _ in range(3)]
-    second = Epochs(ids, epochs=2, seed=1)
+    second = EpochCurriculum(ids, epochs=2, seed=1)
     second.restore(first.state())
     second.record(Group(group_id="g", instance_id="a", rollouts=()))
     assert [*start, *(second.next_task() for _ in range(6))] == drawn
@@ -87,7 +93,7 @@ def test_a_run_on_demonstrations(tmp_path: Path) -> None:
     settings = load_training(tmp_path / "train.toml")
     policy = build_policy(settings)
     z = policy.tokenizer.encode("z")[0]
-    prompt, _ = Templated(policy.tokenizer).question("say")
+    prompt, _ = PromptTemplate(policy.tokenizer).question("say")
 
     @torch.no_grad()
     def says_z() -> float:
@@ -96,11 +102,11 @@ def test_a_run_on_demonstrations(tmp_path: Path) -> None:
     before = says_z()
     engine = PlainEngine(AutoModelForCausalLM.from_pretrained(model))
 
-    async def whole() -> End:
-        with Watch(Console(file=(tmp_path / "log").open("w")), steps=12) as watch:
-            return await Loop(build(settings, engine, policy), settings.loop, settings.folder, watch).run()
+    async def whole() -> RunEnd:
+        with ProgressDisplay(Console(file=(tmp_path / "log").open("w")), steps=12) as display:
+            return await Controller(build_run(settings, engine, policy), settings.loop, settings.folder, display).run()
 
-    assert asyncio.run(whole()) is End.STEPS
+    assert asyncio.run(whole()) is RunEnd.STEPS
     rows = read_metrics(tmp_path / "run" / "metrics.jsonl")
     assert len(rows) == 12
     assert rows[-1]["hint_kl"] < rows[0]["hint_kl"] / 2
@@ -110,11 +116,11 @@ def test_a_run_on_demonstrations(tmp_path: Path) -> None:
 def _tutor(folder: Path) -> None:
     """Train the model in the folder to say z after a demonstration, and not without one."""
     model = AutoModelForCausalLM.from_pretrained(folder)
-    templated = Templated(make_tokenizer())
+    template = PromptTemplate(make_tokenizer())
     prompts = []
     for word in ("say", "tell", "speak"):
-        prompt, at = templated.question(word)
-        aside = templated.aside(word, TEACHER_SAYS.format(demonstration="zzz"))
+        prompt, at = template.question(word)
+        aside = template.further_message(word, TEACHER_CONTEXT.format(demonstration="zzz"))
         prompts.append(((*prompt[:at], *aside, *prompt[at:]), "zzzz"))
         prompts.append((prompt, "abab"))
     adam = torch.optim.Adam(model.parameters(), lr=0.01)

@@ -10,11 +10,11 @@ import pytest
 
 from excise.pipeline.services.arena import TaskArena
 from excise.trainer.rollout_types import Ending, Rollout
-from excise.trainer.rollouts.rollout_maker import Attempt, Rollouts
+from excise.trainer.rollouts.rollout_maker import Attempt, TaskRolloutMaker
 from excise.trainer.rollouts.rollout_settings import RolloutSettings
-from excise.trainer.rollouts.single_turn import Rung, SingleTurn, fitting
-from excise.trainer.rollouts.stub_context import BadCode, NoStandIn, decoded, is_stub, missing_line, stand_in
-from excise.trainer.setup.evaluation_config import EvalSettings, HeldOut, Trial, tasks_of
+from excise.trainer.rollouts.single_turn import AnswerKind, SingleTurn, tasks_for
+from excise.trainer.rollouts.stub_context import NoStub, UnusableCode, decode_file, find_stub, is_stub, missing_line
+from excise.trainer.setup.evaluation_config import EvalSettings, EvaluationConfig, HeldOut, eligible_tasks
 from excise.types import Task
 
 from .conftest import byte_tokenizer
@@ -59,7 +59,7 @@ def answered(arena: TaskArena, task: Task, answer: str, **options: Any) -> tuple
     engine = ScriptedEngine(TOKENIZER, [answer])
 
     async def go() -> Rollout:
-        rollouts = Rollouts(engine, arena, SingleTurn(TOKENIZER), RolloutSettings(**options))
+        rollouts = TaskRolloutMaker(engine, arena, SingleTurn(TOKENIZER), RolloutSettings(**options))
         try:
             group = await asyncio.wait_for(rollouts.group(task.instance_id, 1), 120)
         finally:
@@ -106,7 +106,7 @@ def test_what_cannot_take_its_place_earns_nothing_and_gets_a_hint(
 ) -> None:
     rollout, _ = answered(arena, stub, answer)
     assert (rollout.ending, rollout.task_reward, rollout.diff) == (Ending.FINISHED, 0.0, "")
-    assert rollout.counts
+    assert rollout.is_valid
     (turn,) = rollout.segments[0].turns
     assert turn.detector == detector
     assert turn.hint_ids
@@ -120,11 +120,11 @@ def test_an_answer_that_was_cut_off(arena: TaskArena, stub: Task) -> None:
 def test_a_task_without_a_stand_in_says_nothing_about_the_model(arena: TaskArena) -> None:
     other = next(task for task in arena.tasks().values() if not is_stub(task))
     rollout, _ = answered(arena, other, "x")
-    assert (rollout.ending, rollout.counts) == (Ending.INFRA, False)
+    assert (rollout.ending, rollout.is_valid) == (Ending.INFRA, False)
 
 
 def test_answers_take_the_place_of_the_function(stub: Task) -> None:
-    place = stand_in(one_line(stub), SOURCE)
+    place = find_stub(one_line(stub), SOURCE)
     whole = "```python\nclass Square:\n    def area(self, unit='m'):\n        return 4\n```"
     expected = SOURCE.replace(
         '    def area(self, unit: str = "m") -> float:\n        raise NotImplementedError\n',
@@ -132,8 +132,10 @@ def test_answers_take_the_place_of_the_function(stub: Task) -> None:
     )
     assert place.with_answer(whole) == expected
     assert place.with_answer("```\nx = 1\nreturn x\n```").count("        x = 1\n        return x\n\n\ndef area") == 1
-    assert "raise" not in stand_in(one_line(stub, "Square.side"), SOURCE).with_body("return 1").partition("def area")[0]
-    with pytest.raises(BadCode, match="parse"):
+    assert (
+        "raise" not in find_stub(one_line(stub, "Square.side"), SOURCE).with_body("return 1").partition("def area")[0]
+    )
+    with pytest.raises(UnusableCode, match="parse"):
         place.with_body("return (")
 
 
@@ -143,23 +145,23 @@ def test_a_file_in_another_encoding_keeps_its_other_bytes(arena: TaskArena, stub
     files = {"latin.py": latin, "marked.py": b"\xef\xbb\xbf" + SOURCE.encode()}
 
     class InThere:
-        """The stub's desk, whose file is another."""
+        """A sandbox whose task file is replaced by another."""
 
-        def __init__(self, desk: Any, path: str) -> None:
-            self.task, self.session = replace(one_line(stub), removed=(f"{path}::Square.area",)), desk.session
-            self.diff, self.flags = desk.diff, desk.flags
+        def __init__(self, sandbox: Any, path: str) -> None:
+            self.task, self.session = replace(one_line(stub), removed=(f"{path}::Square.area",)), sandbox.session
+            self.diff, self.flags = sandbox.diff, sandbox.flags
 
     async def go(path: str, answer: str) -> tuple[bytes, str]:
         async def work(attempt: Attempt) -> Ending:
-            attempt.desk.session.put(f"/testbed/{path}", files[path])
-            attempt.desk = InThere(attempt.desk, path)  # type: ignore[assignment]
+            attempt.sandbox.session.put(f"/testbed/{path}", files[path])
+            attempt.sandbox = InThere(attempt.sandbox, path)  # type: ignore[assignment]
             ending = await SingleTurn(TOKENIZER)(attempt)
-            after.append(attempt.desk.session.get(f"/testbed/{path}"))
+            after.append(attempt.sandbox.session.get(f"/testbed/{path}"))
             return ending
 
         after: list[bytes] = []
         code = f'```python\ndef area(self, unit: str = "m") -> float:\n    return {answer}\n```'
-        rollouts = Rollouts(ScriptedEngine(TOKENIZER, [code]), arena, work, RolloutSettings())
+        rollouts = TaskRolloutMaker(ScriptedEngine(TOKENIZER, [code]), arena, work, RolloutSettings())
         try:
             group = await asyncio.wait_for(rollouts.group(stub.instance_id, 1), 120)
         finally:
@@ -179,20 +181,20 @@ def test_a_file_in_another_encoding_keeps_its_other_bytes(arena: TaskArena, stub
 
 def test_what_is_no_text_has_no_stand_in() -> None:
     for data in (b"x = '\xe9'\n", b"# coding: nothing\n"):
-        with pytest.raises(NoStandIn):
-            decoded(data)
+        with pytest.raises(NoStub):
+            decode_file(data)
 
 
 @pytest.mark.parametrize("qualname", ["Square.round", "Square", "Circle.area"])
 def test_a_function_that_is_not_there(stub: Task, qualname: str) -> None:
-    with pytest.raises(NoStandIn):
-        stand_in(one_line(stub, qualname), SOURCE)
+    with pytest.raises(NoStub):
+        find_stub(one_line(stub, qualname), SOURCE)
 
 
 def test_the_excerpt_is_around_the_stub(stub: Task) -> None:
     lines = [f"x{n} = {n}\n" for n in range(300)]
     source = "".join(lines[:150]) + SOURCE + "".join(lines[150:])
-    around = stand_in(one_line(stub), source).around(30)
+    around = find_stub(one_line(stub), source).around(30)
     assert "def area(self" in around
     assert 28 <= around.count("\n") <= 33
     assert around.startswith("# ...\n")
@@ -212,15 +214,17 @@ RETURN = """--- a/figures.py
 def test_an_expression_is_continued_where_it_is_missing(stub: Task) -> None:
     source = SOURCE.replace("    return x\n", "    y = x * x\n    raise NotImplementedError  # squared\n")
     task = replace(stub, deleter="expression", removed=("figures.py::area",), patch=RETURN)
-    work = SingleTurn(TOKENIZER, Rung.LINE, lines=3)
-    place = work.place(task, source)
+    work = SingleTurn(TOKENIZER, AnswerKind.LINE, lines=3)
+    place = work.stub(task, source)
     assert TOKENIZER.decode(list(work.prompt(task, place).generation)) == "\ndef area(x):\n    y = x * x\n    return "
-    assert work.filled(task, place, "2 * y\n") == source.replace("raise NotImplementedError  # squared", "return 2 * y")
+    assert work.fill_in(task, place, "2 * y\n") == source.replace(
+        "raise NotImplementedError  # squared", "return 2 * y"
+    )
     whole = SingleTurn(TOKENIZER)
     answer = "```python\ndef area(x):\n    return x\n```"
-    assert whole.filled(task, whole.place(task, source), answer) == SOURCE
-    with pytest.raises(NoStandIn, match="nothing missing in line 14"):
-        work.place(replace(task, patch=RETURN.replace("-13", "-12")), source)
+    assert whole.fill_in(task, whole.stub(task, source), answer) == SOURCE
+    with pytest.raises(NoStub, match="nothing missing in line 14"):
+        work.stub(replace(task, patch=RETURN.replace("-13", "-12")), source)
 
 
 @pytest.mark.parametrize(
@@ -234,9 +238,9 @@ def test_an_expression_is_continued_where_it_is_missing(stub: Task) -> None:
 def test_what_is_more_than_a_line_is_no_task_of_the_line_rung(stub: Task, patch: str) -> None:
     task = replace(one_line(stub), patch=patch)
     assert missing_line(task) is None
-    assert fitting({"a": task}, Rung.LINE) == ()
-    with pytest.raises(NoStandIn):
-        SingleTurn(TOKENIZER, Rung.LINE).place(task, SOURCE)
+    assert tasks_for({"a": task}, AnswerKind.LINE) == ()
+    with pytest.raises(NoStub):
+        SingleTurn(TOKENIZER, AnswerKind.LINE).stub(task, SOURCE)
 
 
 def test_what_is_held_out_is_so_by_file(stub: Task) -> None:
@@ -247,31 +251,35 @@ def test_what_is_held_out_is_so_by_file(stub: Task) -> None:
     ]
     half = HeldOut(share=0.5)
     assert 400 < sum(map(half.has, tasks)) < 600
-    assert all(half.has(task) is half.has(replace(task, removed=(f"{task.removed[0]}x",))) for task in tasks)
+    assert all(half.includes(task) is half.includes(replace(task, removed=(f"{task.removed[0]}x",))) for task in tasks)
     assert sum(map(HeldOut(projects=("a",)).has, tasks)) == 500
     assert not any(map(HeldOut().has, tasks))
-    trial = Trial(eval=EvalSettings(mode="function", held_out=HeldOut(share=0.5)))
+    trial = EvaluationConfig(eval=EvalSettings(mode="function", held_out=HeldOut(share=0.5)))
     known = {task.instance_id: task for task in tasks}
-    out, rest = (set(tasks_of(trial, known, held_out=is_out)) for is_out in (True, False))
+    out, rest = (set(eligible_tasks(trial, known, held_out=is_out)) for is_out in (True, False))
     assert out | rest == set(known)
     assert not out & rest
-    assert tasks_of(trial, known) == tuple(known)
-    inside, outside = (next(t for t in tasks if t.repo == "a" and half.has(t) is is_out) for is_out in (True, False))
+    assert eligible_tasks(trial, known) == tuple(known)
+    inside, outside = (
+        next(t for t in tasks if t.repo == "a" and half.includes(t) is is_out) for is_out in (True, False)
+    )
     both = {"both": replace(inside, removed=(*outside.removed, *inside.removed))}
-    assert [tasks_of(trial, both, held_out=is_out) for is_out in (True, False)] == [(), ()], "it shows what is held out"
+    assert [eligible_tasks(trial, both, held_out=is_out) for is_out in (True, False)] == [(), ()], (
+        "it shows what is held out"
+    )
 
 
 def test_the_line_rung_continues_the_file(arena: TaskArena, stub: Task) -> None:
     task = one_line(stub)
-    work = SingleTurn(TOKENIZER, Rung.LINE)
-    place = work.place(task, SOURCE)
+    work = SingleTurn(TOKENIZER, AnswerKind.LINE)
+    place = work.stub(task, SOURCE)
     prompt = work.prompt(task, place)
     assert TOKENIZER.decode(list(prompt.generation)).endswith('unit: str = "m") -> float:\n        return ')
-    filled = work.filled(task, place, "self.side ** 2  # so\n        and more")
+    filled = work.fill_in(task, place, "self.side ** 2  # so\n        and more")
     assert "-> float:\n        return self.side ** 2  # so\n\n\ndef area" in filled
     assert TOKENIZER.encode("\n", add_special_tokens=False)[0] in work.stop_ids
     missing = missing_line(task)
     assert missing is not None
     assert (missing.number, missing.text) == (9, "return self.side ** 2")
-    assert fitting({"a": task, "b": replace(stub, instance_id="b")}, Rung.LINE) == (task.instance_id,)
-    assert len(fitting(arena.tasks(), Rung.FUNCTION)) == sum(map(is_stub, arena.tasks().values())) == 2
+    assert tasks_for({"a": task, "b": replace(stub, instance_id="b")}, AnswerKind.LINE) == (task.instance_id,)
+    assert len(tasks_for(arena.tasks(), AnswerKind.FUNCTION)) == sum(map(is_stub, arena.tasks().values())) == 2

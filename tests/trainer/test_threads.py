@@ -9,11 +9,11 @@ import time
 
 import pytest
 
-from excise.trainer.concurrency import Threads
+from excise.trainer.concurrency import DaemonThreadPool
 
 
 def test_work_is_done_by_as_many_as_it_takes() -> None:
-    threads = Threads(3, "test")
+    threads = DaemonThreadPool(3, "test")
     together = threading.Barrier(3)
     assert sum(done.result(10) >= 0 for done in [threads.submit(together.wait, 5) for _ in range(3)]) == 3
     failed = threads.submit(lambda: 1 / 0)
@@ -26,7 +26,7 @@ def test_work_is_done_by_as_many_as_it_takes() -> None:
 
 
 def test_what_hangs_is_not_waited_for() -> None:
-    threads, hang = Threads(1, "test"), threading.Event()
+    threads, hang = DaemonThreadPool(1, "test"), threading.Event()
     hanging, waiting = threads.submit(hang.wait), threads.submit(print)
     began = time.monotonic()
     threads.shutdown(cancel_futures=True, within_s=0.2)
@@ -40,8 +40,8 @@ def test_what_hangs_is_not_waited_for() -> None:
 def test_a_process_ends_though_a_thread_hangs() -> None:
     code = """
 import time
-from excise.trainer.concurrency import Threads
-threads = Threads(2, "test")
+from excise.trainer.concurrency import DaemonThreadPool
+threads = DaemonThreadPool(2, "test")
 threads.submit(time.sleep, 1000)
 threads.shutdown(wait=False)
 print("bye")

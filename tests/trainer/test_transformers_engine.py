@@ -13,9 +13,8 @@ import pytest
 import torch
 
 from excise.errors import EngineError
-from excise.trainer.engines.generation_batch import Answer, draw
-from excise.trainer.engines.packed_linear import pack_linears
-from excise.trainer.engines.transformers_engine import TransformersEngine
+from excise.trainer.engines.generation_batch import Answer, sample_tokens
+from excise.trainer.engines.transformers_engine import TransformersEngine, pack_linears
 from excise.trainer.rollout_types import Generation, Sampling, Stop
 
 from .conftest import tiny_model
@@ -90,7 +89,7 @@ def test_a_word_that_is_impossible_is_never_drawn_and_one_that_is_sure_always() 
     logits[250:, [0, 8]] = 0.0
     answers = [Answer((1,), Sampling(max_tokens=1), 1) for _ in range(500)]
     torch.manual_seed(0)
-    draw(logits, answers, 3)
+    sample_tokens(logits, answers, 3)
     assert {answer.ids[0] for answer in answers[:250]} == {4}
     some = Counter(answer.ids[0] for answer in answers[250:])
     assert set(some) == {0, 4, 8}
@@ -130,7 +129,7 @@ def test_a_conversation_is_read_once(going: Any, kind: str) -> None:
             answers = await engine.generate(asked, Sampling(max_tokens=40, stop_ids=tuple(range(0, 264, 20))))
             told.append(list(zip(asked, answers, strict=True)))
             prompts = [[*p, *a.ids, 60 + turn, 61] for p, a in zip(prompts, answers, strict=False)]
-            read.append(engine._batch.num_read)
+            read.append(engine._batch.num_prefilled)
         await engine.close()
         return told, read
 
@@ -171,7 +170,7 @@ def test_answers_that_have_to_wait_find_their_prompt_read(going: Any) -> None:
         asked = [prompt for prompt in prompts for _ in range(20)]
         answers = await engine.generate(asked, Sampling(max_tokens=40, stop_ids=tuple(range(0, 264, 12))))
         await engine.close()
-        return list(zip(asked, answers, strict=True)), engine._batch.num_read
+        return list(zip(asked, answers, strict=True)), engine._batch.num_prefilled
 
     pairs, num_read = going(many())
     assert len({len(answer.ids) for _, answer in pairs}) > 8

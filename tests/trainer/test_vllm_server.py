@@ -17,7 +17,7 @@ import pytest
 from transformers import PreTrainedModel
 
 from excise.errors import EngineError
-from excise.trainer.engines.server_process import WARDEN, ServerProcess
+from excise.trainer.engines.server_process import SUPERVISOR, ServerProcess
 from excise.trainer.engines.supervisor import descendants
 from excise.trainer.engines.vllm_server import VLLMServer
 from excise.trainer.rollout_types import Sampling, Stop
@@ -44,7 +44,7 @@ def command(folder: Path, *more: str) -> Sequence[str]:
 def served(folder: Path) -> Iterator[str]:
     """The address of a server that all tests may use which do not harm it."""
     process = ServerProcess(command(folder), {})
-    asyncio.run(process.ready(60))
+    asyncio.run(process.wait_until_ready(60))
     yield process.url
     process.close()
 
@@ -262,7 +262,7 @@ def test_a_load_that_ends_early_leaves_no_server_paused(going: Any, folder: Path
         return answers
 
     process = ServerProcess(command(folder, "--slow", "1.5"), {})
-    asyncio.run(process.ready(60))
+    asyncio.run(process.wait_until_ready(60))
     try:
         for how in ("cancelled", "closed"):
             assert [len(answer.ids) for answer in going(go(process.url, how))] == [5]
@@ -278,7 +278,7 @@ def test_a_server_whose_warden_was_killed_leaves_nothing() -> None:
         time.sleep(0.1)
     assert len(below) == 2
     os.kill(process.pid, signal.SIGKILL)
-    while process.alive and time.monotonic() < deadline:
+    while process.is_alive and time.monotonic() < deadline:
         time.sleep(0.1)
     process.close()
     process.close()
@@ -293,7 +293,7 @@ def test_nothing_outlives_who_asked_for_it(how: signal.Signals, tmp_path: Path) 
     inner = "import subprocess,time;subprocess.Popen(['sleep','1234'],start_new_session=True);time.sleep(1234)"
     asker = (
         "import subprocess,sys,time\n"
-        f"p=subprocess.Popen([sys.executable,{str(WARDEN)!r},'0',sys.executable,'-c',{inner!r}],stdin=subprocess.PIPE)\n"
+        f"p=subprocess.Popen([sys.executable,{str(SUPERVISOR)!r},'0',sys.executable,'-c',{inner!r}],stdin=subprocess.PIPE)\n"
         "print(p.pid,flush=True)\ntime.sleep(1234)"
     )
     process = subprocess.Popen([sys.executable, "-c", asker], stdout=subprocess.PIPE, text=True)

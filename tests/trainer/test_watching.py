@@ -16,9 +16,15 @@ from excise.datasets.catalogue import connect
 from excise.datasets.rollouts import write_rollouts
 from excise.datasets.store import Store
 from excise.errors import ConfigError
-from excise.trainer.reporting.metrics import MetricsWriter, group_metrics, model_flops, read_metrics, staleness
-from excise.trainer.reporting.picture import draw
-from excise.trainer.reporting.progress_display import Watch, sparkline
+from excise.trainer.reporting.metrics import (
+    MetricsWriter,
+    group_metrics,
+    model_flops,
+    plot_progress,
+    read_metrics,
+    staleness,
+)
+from excise.trainer.reporting.progress_display import ProgressDisplay, sparkline
 from excise.trainer.reporting.rollout_rows import rollout_rows
 from excise.trainer.rollout_types import Ending, Group
 
@@ -103,23 +109,23 @@ def test_a_tracker_is_told_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPa
 
 def test_a_log_gets_a_line_a_step() -> None:
     out = io.StringIO()
-    with Watch(Console(file=out, width=150), steps=9) as watch:
+    with ProgressDisplay(Console(file=out, width=150), steps=9) as watch:
         watch.status("waiting [/x]")
         watch.step(1, {"reward": 0.5, "pass@1": 0.25})
-        watch.say("read [this]")
+        watch.message("read [this]")
     assert "step 1: pass@1 0.25, reward 0.5" in out.getvalue()
     assert "read [this]" in out.getvalue()
     quiet = io.StringIO()
-    with Watch(Console(file=quiet), steps=9, quiet=True) as watch:
+    with ProgressDisplay(Console(file=quiet), steps=9, quiet=True) as watch:
         watch.step(1, {"reward": 0.5})
-        watch.say("nothing")
+        watch.message("nothing")
     assert quiet.getvalue() == ""
 
 
 def test_a_terminal_gets_a_table() -> None:
     out = io.StringIO()
     console = Console(file=out, width=120, force_terminal=True)
-    with Watch(console, steps=9) as watch:
+    with ProgressDisplay(console, steps=9) as watch:
         for step in (1, 2, 3):
             watch.step(step, {"reward": step / 4, "unknown": 1.0})
         watch.status("training on 4 groups [/x]")
@@ -137,12 +143,12 @@ def test_a_picture_of_the_run(tmp_path: Path, suffix: str) -> None:
     pytest.importorskip("matplotlib", reason="pictures are drawn with matplotlib")
     rows = [{"step": float(n), "pass@1": n / 9, "reward": n / 10, "tier": float(n // 3)} for n in range(1, 9)]
     path = tmp_path / f"progress.{suffix}"
-    assert draw(rows, path, "a run")
+    assert plot_progress(rows, path, "a run")
     first = path.read_bytes()
     assert len(first) > 2000
-    assert draw(rows, path, "a run")
+    assert plot_progress(rows, path, "a run")
     assert path.read_bytes() == first
-    assert not draw([], tmp_path / "none.svg")
+    assert not plot_progress([], tmp_path / "none.svg")
     assert [p.name for p in tmp_path.iterdir()] == [path.name]
 
 

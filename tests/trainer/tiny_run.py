@@ -12,13 +12,13 @@ import torch
 from rich.console import Console
 
 from excise.errors import EngineError
-from excise.trainer.interfaces import Engine, Making
+from excise.trainer.interfaces import Engine, GroupProgress
 from excise.trainer.loop.checkpoints import Checkpoints
-from excise.trainer.loop.controller import Loop, LoopSettings, Parts
+from excise.trainer.loop.controller import Controller, LoopSettings, RunComponents
 from excise.trainer.loop.learner import Learner, LearnerSettings
 from excise.trainer.loop.queue_state import ScheduleSettings
 from excise.trainer.reporting.engine_metrics import MeteredEngine
-from excise.trainer.reporting.progress_display import Watch
+from excise.trainer.reporting.progress_display import ProgressDisplay
 from excise.trainer.rollout_types import Ending, Generation, Group, Rollout, Sampling, Segment, Stop, Turn, Usage
 
 from .tiny_policy import VOCABULARY, tiny_model
@@ -30,7 +30,7 @@ class PlainEngine:
     """Draws one token after the other with whole forward passes, from its own copy of the weights."""
 
     name = "plain"
-    reads_files = False
+    needs_checkpoint_names = False
     context_length = 64
 
     def __init__(self, model: torch.nn.Module) -> None:
@@ -96,9 +96,9 @@ class TokenTasks:
         self.engine = engine
         self.calls: list[str] = []
 
-    async def group(self, instance_id: str, size: int, *, group_id: str, seed: int, making: Making) -> Group:
+    async def group(self, instance_id: str, size: int, *, group_id: str, seed: int, progress: GroupProgress) -> Group:
         self.calls.append(group_id)
-        making.started()
+        progress.on_start()
         wanted = int(instance_id[1:])
         prompt = (1, wanted)
         answers = await self.engine.generate([prompt] * size, Sampling(max_tokens=ANSWER, seed=seed))
@@ -132,7 +132,7 @@ def rollout(
 class RandomTasks:
     """Draws tasks evenly; remembers what it was told."""
 
-    is_waiting = False
+    has_pending_requests = False
 
     def __init__(self, tasks: Sequence[str], seed: int = 0, most: int | None = None) -> None:
         self.tasks = list(tasks)
@@ -154,7 +154,7 @@ class RandomTasks:
         return self.random.choice(self.tasks)
 
     def record(self, group: Group) -> None:
-        self.seen.append([group.group_id, sum(r.reward for r in group.counting)])
+        self.seen.append([group.group_id, sum(r.reward for r in group.valid_rollouts)])
 
     def state(self) -> dict[str, Any]:
         return {"random": self.random.getstate(), "drawn": self.drawn, "seen": self.seen}
@@ -172,7 +172,7 @@ QUICK = LoopSettings(
 
 
 class TinyRun:
-    """The parts of a run, and the run."""
+    """The components of a run, and the run."""
 
     def __init__(
         self,
@@ -186,7 +186,7 @@ class TinyRun:
         wrap: Any = None,
         model: dict[str, Any] | None = None,
         teacher: Any = None,
-        **parts: Any,
+        **components: Any,
     ) -> None:
         torch.manual_seed(seed)
         changes = {"initializer_range": 0.05, "hidden_size": 32, "intermediate_size": 64} | (model or {})
@@ -206,24 +206,24 @@ class TinyRun:
         self.lines: list[str] = []
         self.folder = folder
         self.console = Console(file=(folder.parent / f"{folder.name}.log").open("a"), width=200)
-        self.parts = Parts(
+        self.components = RunComponents(
             learner=self.learner,
             engine=metered,
             maker=wrap(self.maker) if wrap else self.maker,
             curriculum=self.tasks,
-            **parts,
+            **components,
         )
         self.settings = settings
 
     def run(self, *, resume: bool = False) -> Any:
         async def whole() -> Any:
-            with Watch(self.console, steps=self.settings.steps) as watch:
-                self.loop = Loop(self.parts, self.settings, self.folder, watch)
-                return await self.loop.run(resume=resume)
+            with ProgressDisplay(self.console, steps=self.settings.steps) as display:
+                self.controller = Controller(self.components, self.settings, self.folder, display)
+                return await self.controller.run(resume=resume)
 
         return asyncio.run(whole())
 
-    def loop_folder_steps(self) -> list[int]:
+    def checkpoint_steps(self) -> list[int]:
         return Checkpoints(self.folder / "checkpoints").steps()
 
     def weights(self) -> dict[str, torch.Tensor]:

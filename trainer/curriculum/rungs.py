@@ -1,4 +1,4 @@
-"""The ladder of tasks: what is taken out, and how much the agent is shown."""
+"""The difficulty ladder: a rung is what is missing from a project (level) and what the agent is shown (visibility)."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ from excise.types import FeatureKind, Task, Visibility
 class Level(StrEnum):
     """What is missing, from the easiest to the hardest.
 
-    The two lowest are in the order that was measured (lab notes): a function of one statement mostly has a telling
-    name, one ``return`` of several needs the rest of the function to be understood.
+    The order of the two lowest was measured (lab notes): a function of one statement mostly has a descriptive name,
+    while one ``return`` of several requires understanding the rest of the function.
     """
 
     LINE = "line"
     """The body of a function of one statement."""
     EXPRESSION = "expression"
-    """One ``return`` of a function that does more."""
+    """One ``return`` of a function with other statements."""
     STUB = "stub"
-    """The body of a function, whatever its length."""
+    """The body of a function of any length."""
     FUNCTION = "function"
-    """A function or method with all that refers to it."""
+    """A function or method, with all references to it."""
     CLASS = "class"
     """A class."""
     MODULE = "module"
@@ -34,12 +34,12 @@ class Level(StrEnum):
 
     @property
     def order(self) -> int:
-        """0 for the lowest."""
+        """Rank of the level, 0 for the easiest."""
         return _ORDER[self]
 
 
 _ORDER = {level: number for number, level in enumerate(Level)}
-_BY_KIND = {
+_LEVEL_OF_KIND = {
     FeatureKind.FUNCTION: Level.FUNCTION,
     FeatureKind.METHOD: Level.FUNCTION,
     FeatureKind.CLASS: Level.CLASS,
@@ -47,9 +47,9 @@ _BY_KIND = {
     FeatureKind.MULTI: Level.SEVERAL,
     FeatureKind.CROSS_FILE: Level.CROSS_FILE,
 }
-_PARTS = {level.value: level for level in (Level.LINE, Level.EXPRESSION, Level.STUB)}
-"""Deleters that leave a definition standing, to their levels."""
-_SHOWN = (Visibility.TESTS, Visibility.DOCSTRING, Visibility.SIGNATURE, Visibility.BEHAVIOUR)
+_LEVEL_OF_DELETER = {level.value: level for level in (Level.LINE, Level.EXPRESSION, Level.STUB)}
+"""Deleters that keep a definition and remove part of it, to their levels."""
+_VISIBILITIES = (Visibility.TESTS, Visibility.DOCSTRING, Visibility.SIGNATURE, Visibility.BEHAVIOUR)
 
 TYPICAL_LOC = {
     Level.LINE: 2,
@@ -61,12 +61,12 @@ TYPICAL_LOC = {
     Level.SEVERAL: 50,
     Level.CROSS_FILE: 70,
 }
-"""Lines of code of the definitions concerned, where nothing better is known."""
+"""Typical number of lines of the removed code, used where the size is unknown."""
 
 
 @dataclass(frozen=True, slots=True)
 class Rung:
-    """A step of the ladder."""
+    """One rung of the difficulty ladder."""
 
     level: Level
     """What is missing."""
@@ -75,39 +75,39 @@ class Rung:
 
     @property
     def key(self) -> str:
-        """``level/visibility``, for JSON."""
+        """``level/visibility``, the rung's name in JSON."""
         return f"{self.level}/{self.visibility}"
 
     @property
     def order(self) -> tuple[int, int]:
-        """Grows from easy to hard: first by what is missing, then by what is shown."""
+        """Sort key from easy to hard: first by level, then by visibility."""
         return self.level.order, list(Visibility).index(self.visibility)
 
     @property
     def height(self) -> float:
-        """One number for people: the level's, and a fifth for each step by which less is shown."""
+        """Difficulty as one number: the rank of the level plus a fraction below 1 for the visibility."""
         level, shown = self.order
         return level + shown / len(Visibility)
 
 
 def level_of(deleter: str, kind: FeatureKind) -> Level:
-    """The level of what a deleter makes of a feature of this kind."""
-    return _PARTS.get(deleter) or _BY_KIND[kind]
+    """The level of a task that a deleter makes from a feature of this kind."""
+    return _LEVEL_OF_DELETER.get(deleter) or _LEVEL_OF_KIND[kind]
 
 
 def rung_of(task: Task) -> Rung:
-    """Where a task stands."""
+    """The rung of a task."""
     return Rung(level_of(task.deleter, task.difficulty.kind), task.visibility)
 
 
 def rung_from(key: str) -> Rung:
-    """The rung of a key. Raises ``ValueError`` for what is none."""
+    """The rung with this :attr:`Rung.key`. Raises ``ValueError`` if there is none."""
     level, _, visibility = key.partition("/")
     return Rung(Level(level), Visibility(visibility))
 
 
 def all_rungs() -> tuple[Rung, ...]:
-    """Every rung that can be made, from easy to hard. Tests are shown only where the names that they import stay."""
-    rungs = (Rung(level, shown) for level in Level for shown in _SHOWN)
+    """All possible rungs, from easy to hard. Tests are visible only at levels where the names that they import stay."""
+    rungs = (Rung(level, shown) for level in Level for shown in _VISIBILITIES)
     possible = (r for r in rungs if r.visibility is not Visibility.TESTS or r.level.order <= Level.STUB.order)
     return tuple(sorted(possible, key=lambda rung: rung.order))

@@ -1,4 +1,4 @@
-"""A request to the generator for tasks that this policy cannot do yet."""
+"""Requests to the generator for tasks of a certain difficulty."""
 
 from __future__ import annotations
 
@@ -12,46 +12,46 @@ from excise.types import Visibility, content_id, to_dict
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class HarderTasks:
-    """Which tasks are wanted. As JSON it is what ``excise generate --request`` reads."""
+class TaskRequest:
+    """A request for tasks. Its JSON form is what ``excise generate --request`` reads."""
 
     lowest: Level
-    """Least that is to be missing."""
+    """Lowest level."""
     highest: Level
-    """Most."""
+    """Highest level."""
     visibility: Visibility = Visibility.DOCSTRING
-    """What is to be shown."""
+    """Visibility of the tasks."""
     count: int = 32
-    """How many tasks, over all sources."""
+    """Number of tasks, over all sources."""
     language: str = "python"
-    """Language adapter."""
+    """Name of the language adapter."""
     pass_rate: tuple[float, float] = (0.0, 1.0)
-    """Least and greatest predicted pass rate."""
+    """Lowest and highest predicted pass rate."""
     predictor: Predictor = field(default_factory=Predictor)
-    """What predicts it."""
+    """Predicts the pass rate of candidates."""
     number: int = 0
-    """Which request of a run it is: an equal request with another number brings other tasks."""
+    """Number of the request in its run. Otherwise equal requests with different numbers give different tasks."""
 
     @property
     def request_id(self) -> str:
-        """Content hash: the same request, made again, is the same."""
+        """Content hash: equal requests have equal ids."""
         return content_id("harder_tasks", to_dict(self))
 
     def fits(self, level: Level, loc: int) -> bool:
-        """Whether a task with this much missing, of so many lines, is wanted."""
+        """Whether a task of this level, with ``loc`` lines removed, matches the request."""
         low, high = self.pass_rate
         inside = self.lowest.order <= level.order <= self.highest.order
         return inside and low <= self.predictor.rate(Rung(level, self.visibility), loc) <= high
 
 
-class Generator(Protocol):
-    """Makes tasks that are asked for, sooner or later."""
+class TaskGenerator(Protocol):
+    """Makes requested tasks in the background."""
 
-    def __call__(self, request: HarderTasks) -> object:
-        """Ask; an equal request is made once."""
+    def __call__(self, request: TaskRequest) -> object:
+        """Submit a request; an equal one is executed once."""
 
-    def made(self, request: HarderTasks) -> Collection[str] | None:
-        """Ids of all tasks that came of a request; ``None`` while more may come."""
+    def made(self, request: TaskRequest) -> Collection[str] | None:
+        """Ids of all tasks made for a request; ``None`` while more may come."""
 
-    def asked(self, after: int) -> Sequence[HarderTasks]:
-        """The requests of this run with a number above this one, those before an interruption among them, in order."""
+    def asked(self, after: int) -> Sequence[TaskRequest]:
+        """All requests of this run with a number above ``after``, in order, including those before an interruption."""

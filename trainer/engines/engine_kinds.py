@@ -1,4 +1,4 @@
-"""An engine from a table of a TOML file."""
+"""The kinds of engines, their settings, and how each is built."""
 
 from __future__ import annotations
 
@@ -14,49 +14,49 @@ from excise.trainer.interfaces import Engine
 
 
 class EngineSettings(BaseModel):
-    """What samples, and on what: the table ``[engine]``."""
+    """``[engine]``: the engine that samples and where it runs."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     kind: Literal["transformers", "vllm", "vllm-server"] = "transformers"
-    """``transformers`` and ``vllm`` run in this process, ``vllm-server`` in one that is started, or at ``url``."""
+    """``transformers`` and ``vllm`` run in this process, ``vllm-server`` in a child process or at ``url``."""
     context_length: int = Field(default=4096, ge=16)
-    """Tokens of prompt and answer together; the model's own limit is kept, too."""
+    """Most tokens of prompt and answer together; the model's own limit applies, too."""
     dtype: Literal["auto", "float32", "bfloat16", "float16"] = "auto"
-    """Of the weights; ``auto`` is ``bfloat16`` on a GPU, and ``float32`` without one."""
+    """Number format of the weights; ``auto`` is ``bfloat16`` on a GPU and ``float32`` without one."""
     device: str = "auto"
-    """For ``transformers``: ``cpu``, ``cuda``, ``cuda:1``; ``auto`` takes a GPU if there is one."""
+    """For ``transformers``: ``cpu``, ``cuda``, ``cuda:1``; ``auto`` uses a GPU if there is one."""
     max_batch: int = Field(default=64, ge=1)
-    """For ``transformers``: answers that are written at once."""
+    """For ``transformers``: most answers that are sampled at the same time."""
     remembered: int = Field(default=16_384, ge=0)
-    """For ``transformers``: tokens whose keys and values are kept, so that conversations are not read again."""
+    """For ``transformers``: most tokens whose keys and values are cached for prompts that continue a conversation."""
     python: Path | None = None
-    """For ``vllm-server``: the interpreter that has vLLM; without it, this one."""
+    """For ``vllm-server``: the Python interpreter that has vLLM; default: this one."""
     url: str = ""
-    """For ``vllm-server``: a server that runs already, started with ``VLLM_SERVER_DEV_MODE=1``."""
+    """For ``vllm-server``: address of a running server that was started with ``VLLM_SERVER_DEV_MODE=1``."""
     arguments: tuple[str, ...] = ()
-    """For ``vllm-server``: further arguments of vLLM's, such as ``--tensor-parallel-size 2``, word by word."""
+    """For ``vllm-server``: further command-line arguments, one per item: ``["--tensor-parallel-size", "2"]``."""
     options: dict[str, Any] = Field(default_factory=dict)
     """For ``vllm``: further fields of ``AsyncEngineArgs``, such as ``gpu_memory_utilization = 0.4``."""
     environment: dict[str, str] = Field(default_factory=dict)
-    """For ``vllm-server``: variables that it gets, such as ``CUDA_VISIBLE_DEVICES``."""
+    """For ``vllm-server``: environment variables of the server, such as ``CUDA_VISIBLE_DEVICES``."""
     weights: Path | None = None
-    """Folder for weights on their way to vLLM; on several machines one that they share. Without it, in memory."""
+    """Folder for files that pass weights to vLLM, shared by all machines; default: in memory."""
     start_s: float = Field(default=900.0, gt=0)
-    """Longest that vLLM may take to start; ``load_tries`` times ``load_deadline_s`` of ``[loop]`` are no less."""
+    """Seconds for vLLM to start; at most ``load_tries`` times ``load_deadline_s`` of ``[loop]``."""
     deadline_s: float = Field(default=3600.0, gt=0)
-    """Longest that one answer may take."""
+    """Seconds for one answer."""
     max_restarts: int = Field(default=3, ge=0)
-    """How often a server of our own that died is started again."""
+    """Most restarts of a server that was started here and died."""
 
     @property
     def is_own_server(self) -> bool:
-        """Whether a server is started here, and again when it dies."""
+        """Whether the server is started by this engine, and restarted when it dies."""
         return self.kind == "vllm-server" and not self.url
 
 
 async def build_engine(settings: EngineSettings, model: Path) -> Engine:
-    """The engine with the weights of a folder. Raises :class:`EngineError` if it does not start."""
+    """Build the engine with the weights of a model's folder. Raises :class:`EngineError` if it does not start."""
     if settings.kind == "transformers":
         return _transformers(settings, model)
     dtype = {} if settings.dtype == "auto" else {"dtype": settings.dtype}

@@ -1,4 +1,4 @@
-"""Answers that are written together: one forward pass gives each of them its next token."""
+"""A batch of answers that are sampled together: each forward pass gives every answer its next token."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from typing import Any
 
 import torch
 
-from excise.trainer.engines.kv_cache import joined, new_cache, row_of, select
+from excise.trainer.engines.kv_cache import copy_row, new_cache, select, stack_rows
 from excise.trainer.rollout_types import Generation, Sampling, Stop
 
 
 @dataclass(eq=False, slots=True)
 class Answer:
-    """One answer that is being written."""
+    """One answer in progress."""
 
     prompt: tuple[int, ...]
     sampling: Sampling
-    room: int
+    max_tokens: int
     """Most tokens that it may have."""
     future: Future[Generation] = field(default_factory=Future)
     ids: list[int] = field(default_factory=list)
@@ -30,80 +30,83 @@ class Answer:
 
     @property
     def stop(self) -> Stop | None:
-        """Why it is over, if it is."""
+        """Why the answer is finished; ``None`` while it is not."""
         if self.ids and self.ids[-1] in self.sampling.stop_ids:
             return Stop.END
-        return Stop.LENGTH if len(self.ids) >= self.room else None
+        return Stop.LENGTH if len(self.ids) >= self.max_tokens else None
 
     def finish(self, stop: Stop) -> None:
-        """Hand over what was written."""
+        """Complete the future with the tokens so far."""
         done = Generation(ids=tuple(self.ids), logprobs=tuple(self.logprobs), versions=tuple(self.versions), stop=stop)
         if not self.future.done():
             self.future.set_result(done)
 
 
-SPARE = 0.75
-"""Rows are moved together when no more than this share of them is still being written."""
+COMPACTION_SHARE = 0.75
+"""The cache is compacted when at most this share of its rows is still in use."""
 
 
 class Batch:
-    """Rows of answers with their keys and values; all of them end in the same column.
+    """Answers in progress as rows of a key-value cache, padded on the left so that all rows end in the same column.
 
-    Rows of answers that are over stay where they are for a while, unread: moving the others copies everything.
-
-    Of prompts, and of answers that are over, keys and values are remembered, ``remembered`` tokens of each kind: where
-    a prompt was read before, or goes on from such an answer, as in a conversation, only what is new is read.
+    The rows of finished answers stay unused for a while, because compacting the cache copies all of it. The keys and
+    values of prompts and of finished answers are cached, ``remembered`` tokens of each kind: of a prompt that was
+    processed before, or continues such an answer (as in a conversation), only the new tokens are processed.
     """
 
     def __init__(self, model: Any, pad_id: int, remembered: int = 16_384) -> None:
         self.model, self.pad_id, self.remembered = model, pad_id, remembered
         self.answers: list[Answer] = []
-        self.num_read = 0
-        """Tokens of prompts that were read, padding not counted."""
+        self.num_prefilled = 0
+        """Number of prompt tokens that were processed, without padding."""
         self._cache = new_cache()
         self._mask = torch.zeros(0, 0, dtype=torch.long, device=model.device)
         self._rows: list[int] = []
-        """Of each answer."""
+        """Row in the cache of each answer."""
         self._past: dict[tuple[int, ...], Any] = {}
+        """Tokens of finished answers, with their prompts, to their keys and values."""
         self._prompts: dict[tuple[int, ...], tuple[torch.Tensor, Any]] = {}
+        """Tokens of prompts to the logits after them and their keys and values."""
 
-    def forget(self) -> None:
-        """Forget what other weights made of earlier answers."""
+    def clear_cache(self) -> None:
+        """Drop all cached prompts and answers, because the weights have changed."""
         self._past.clear()
         self._prompts.clear()
 
     def admit(self, answers: Sequence[Answer], version: int) -> None:
-        """Read prompts, draw each answer's first token, and go on with those that are not over by then.
+        """Process prompts, sample each answer's first token, and add the unfinished answers to the batch.
 
-        Equal prompts are read once.
+        Equal prompts are processed once.
         """
         prompts = list(dict.fromkeys(answer.prompt for answer in answers))
-        known = {prompt: self._known(prompt) for prompt in prompts if prompt not in self._prompts}
-        self._read([prompt for prompt, past in known.items() if not past])
-        parts = [self._prompts[p] if p in self._prompts else self._read_on(p, known[p]) for p in prompts]
+        cached = {prompt: self._cached_prefix(prompt) for prompt in prompts if prompt not in self._prompts}
+        self._prefill([prompt for prompt, past in cached.items() if not past])
+        parts = [self._prompts[p] if p in self._prompts else self._continue_prefill(p, cached[p]) for p in prompts]
         logits = torch.cat([part[0] for part in parts])
-        cache = joined([part[1] for part in parts]) if len(parts) > 1 else row_of(parts[0][1], 0, 0, len(prompts[0]))
-        mask = functools.reduce(_stacked, [self._mask.new_ones(1, len(prompt)) for prompt in prompts])
+        cache = (
+            stack_rows([part[1] for part in parts]) if len(parts) > 1 else copy_row(parts[0][1], 0, 0, len(prompts[0]))
+        )
+        mask = functools.reduce(_stack_masks, [self._mask.new_ones(1, len(prompt)) for prompt in prompts])
         row_of_prompt = {prompt: row for row, prompt in enumerate(prompts)}
         rows = torch.tensor([row_of_prompt[answer.prompt] for answer in answers], device=self.model.device)
-        self._forget_oldest(self._prompts)
-        draw(logits.index_select(0, rows), answers, version)
-        going_on = [n for n, answer in enumerate(answers) if not self._over(answer)]
-        if not going_on:
+        self._evict_oldest(self._prompts)
+        sample_tokens(logits.index_select(0, rows), answers, version)
+        unfinished = [n for n, answer in enumerate(answers) if not self._finish_if_done(answer)]
+        if not unfinished:
             return
-        kept = rows[going_on]
+        kept = rows[unfinished]
         select(cache, kept)
         mask = mask.index_select(0, kept)
         if len(self._rows) < self._mask.shape[0]:
-            self._move_together()
+            self._compact()
         first = self._mask.shape[0] if self.answers else 0
-        self._cache = joined([self._cache, cache]) if self.answers else cache
-        self._mask = _stacked(self._mask, mask) if self.answers else mask
-        self.answers += [answers[n] for n in going_on]
-        self._rows += range(first, first + len(going_on))
+        self._cache = stack_rows([self._cache, cache]) if self.answers else cache
+        self._mask = _stack_masks(self._mask, mask) if self.answers else mask
+        self.answers += [answers[n] for n in unfinished]
+        self._rows += range(first, first + len(unfinished))
 
-    def _read(self, prompts: Sequence[tuple[int, ...]]) -> None:
-        """Remember each prompt: the logits behind it, and its cache."""
+    def _prefill(self, prompts: Sequence[tuple[int, ...]]) -> None:
+        """Process prompts and cache the logits after each, and its keys and values."""
         if not prompts:
             return
         width, device = max(map(len, prompts)), self.model.device
@@ -112,28 +115,28 @@ class Batch:
         for row, prompt in enumerate(prompts):
             ids[row, width - len(prompt) :] = torch.tensor(prompt)
             mask[row, width - len(prompt) :] = 1
-        self.num_read += int(mask.sum())
+        self.num_prefilled += int(mask.sum())
         ids, mask, cache = ids.to(device), mask.to(device), new_cache()
         logits = self._forward(ids, mask, cache)
         for row, prompt in enumerate(prompts):
-            self._prompts[prompt] = logits[row : row + 1], row_of(cache, row, width - len(prompt), width)
+            self._prompts[prompt] = logits[row : row + 1], copy_row(cache, row, width - len(prompt), width)
 
-    def _read_on(self, prompt: tuple[int, ...], past: tuple[int, ...]) -> tuple[torch.Tensor, Any]:
-        """The same for one prompt that begins with what is remembered."""
-        device, cache = self.model.device, row_of(self._past[past], 0, 0, len(past))
+    def _continue_prefill(self, prompt: tuple[int, ...], past: tuple[int, ...]) -> tuple[torch.Tensor, Any]:
+        """The same for one prompt that starts with the cached tokens ``past``."""
+        device, cache = self.model.device, copy_row(self._past[past], 0, 0, len(past))
         ids = torch.tensor([prompt[len(past) :]], device=device)
         mask = torch.ones(1, len(prompt), dtype=torch.long, device=device)
-        self.num_read += ids.shape[1]
+        self.num_prefilled += ids.shape[1]
         self._prompts[prompt] = self._forward(ids, mask, cache), cache
         return self._prompts[prompt]
 
-    def _known(self, prompt: tuple[int, ...]) -> tuple[int, ...]:
-        """The longest beginning of a prompt that is remembered; its last token is always read."""
+    def _cached_prefix(self, prompt: tuple[int, ...]) -> tuple[int, ...]:
+        """The longest cached prefix of a prompt, without the prompt's last token; empty if there is none."""
         found = (past for past in self._past if len(past) < len(prompt) and prompt[: len(past)] == past)
         return max(found, key=len, default=())
 
-    def _remember(self, number: int, version: int) -> None:
-        """Keep the keys and values of an answer that is over, if one version of the weights made all of them."""
+    def _cache_answer(self, number: int, version: int) -> None:
+        """Cache the keys and values of a finished answer, if one version of the weights computed all of them."""
         answer = self.answers[number]
         ids = (*answer.prompt, *answer.ids[:-1])
         if answer.versions[0] != version or len(ids) > self.remembered:
@@ -141,35 +144,35 @@ class Batch:
         for past in [past for past in self._past if ids[: len(past)] == past]:
             del self._past[past]
         end = self._mask.shape[1]
-        self._past[ids] = row_of(self._cache, self._rows[number], end - len(ids), end)
-        self._forget_oldest(self._past)
+        self._past[ids] = copy_row(self._cache, self._rows[number], end - len(ids), end)
+        self._evict_oldest(self._past)
 
-    def _forget_oldest(self, known: dict[tuple[int, ...], Any]) -> None:
-        while sum(map(len, known)) > self.remembered:
-            del known[next(iter(known))]
+    def _evict_oldest(self, cached: dict[tuple[int, ...], Any]) -> None:
+        while sum(map(len, cached)) > self.remembered:
+            del cached[next(iter(cached))]
 
     def step(self, version: int) -> None:
-        """One more token for every answer."""
+        """Sample one more token for every answer."""
         last = [[self.pad_id]] * self._mask.shape[0]
         for row, answer in zip(self._rows, self.answers, strict=True):
             last[row] = [answer.ids[-1]]
         self._mask = torch.cat([self._mask, self._mask.new_ones(len(last), 1)], dim=1)
         logits = self._forward(torch.tensor(last, device=self.model.device), self._mask, self._cache)
-        draw(logits if len(self._rows) == len(last) else logits[self._rows], self.answers, version)
+        sample_tokens(logits if len(self._rows) == len(last) else logits[self._rows], self.answers, version)
         for number, answer in enumerate(self.answers):
             if answer.stop is not None and not answer.future.cancelled():
-                self._remember(number, version)
+                self._cache_answer(number, version)
         self.drop_finished()
 
     def drop_finished(self) -> None:
-        """Take out what is over, or no longer wanted; with many of them, their rows and columns as well."""
-        kept = [n for n, answer in enumerate(self.answers) if not self._over(answer)]
+        """Remove finished and cancelled answers; compacts the cache if enough rows are unused."""
+        kept = [n for n, answer in enumerate(self.answers) if not self._finish_if_done(answer)]
         self.answers, self._rows = [self.answers[n] for n in kept], [self._rows[n] for n in kept]
-        if len(kept) <= SPARE * self._mask.shape[0]:
-            self._move_together()
+        if len(kept) <= COMPACTION_SHARE * self._mask.shape[0]:
+            self._compact()
 
-    def _move_together(self) -> None:
-        """Let go of the rows of answers that are over, and of the columns that nobody needs any more."""
+    def _compact(self) -> None:
+        """Remove the rows of finished answers from the cache, and the columns that no other row uses."""
         if not self.answers:
             self._cache = new_cache()
             self._mask = self._mask[:0, :0]
@@ -181,7 +184,8 @@ class Batch:
         self._mask = mask[:, first:]
         select(self._cache, rows, first)
 
-    def _over(self, answer: Answer) -> bool:
+    def _finish_if_done(self, answer: Answer) -> bool:
+        """Whether an answer is finished or cancelled; completes the future of a finished one."""
         if answer.future.cancelled():
             return True
         stop = answer.stop
@@ -190,7 +194,7 @@ class Batch:
         return stop is not None
 
     def _forward(self, ids: torch.Tensor, mask: torch.Tensor, cache: Any) -> torch.Tensor:
-        """Logits of the last column, ``[rows, vocabulary]``, 32 bits; ``ids`` are the last columns of ``mask``."""
+        """Logits after the last column, ``[rows, vocabulary]``, float32; ``ids`` are the last columns of ``mask``."""
         positions = (mask.cumsum(dim=1) - 1).clamp(min=0)[:, -ids.shape[1] :]
         out = self.model(
             input_ids=ids, attention_mask=mask, position_ids=positions, past_key_values=cache, use_cache=True,
@@ -200,16 +204,16 @@ class Batch:
         return logits
 
 
-def draw(logits: torch.Tensor, answers: Sequence[Answer], version: int) -> None:
-    """Append to each answer a token drawn from its row of ``logits``, with its log-probability and version.
+def sample_tokens(logits: torch.Tensor, answers: Sequence[Answer], version: int) -> None:
+    """Append a token sampled from its row of ``logits`` to each answer, with its log-probability and version.
 
-    At temperature 0 the likeliest token is taken and its log-probability is that at temperature 1.
+    At temperature 0 this is the likeliest token, with its log-probability at temperature 1.
     """
     temperatures = torch.tensor([answer.sampling.temperature or 1.0 for answer in answers], device=logits.device)
     logprobs = torch.log_softmax(logits / temperatures[:, None], dim=-1)
     ids = logprobs.argmax(dim=-1)
-    if warm := [n for n, answer in enumerate(answers) if answer.sampling.temperature > 0]:
-        ids[warm] = _drawn(logprobs[warm], [answers[n].generator for n in warm])
+    if random_rows := [n for n, answer in enumerate(answers) if answer.sampling.temperature > 0]:
+        ids[random_rows] = _sampled_ids(logprobs[random_rows], [answers[n].generator for n in random_rows])
     chosen = logprobs.gather(1, ids[:, None])[:, 0].tolist()
     for answer, token, logprob in zip(answers, ids.tolist(), chosen, strict=True):
         answer.ids.append(token)
@@ -217,10 +221,10 @@ def draw(logits: torch.Tensor, answers: Sequence[Answer], version: int) -> None:
         answer.versions.append(version)
 
 
-def _drawn(logprobs: torch.Tensor, generators: Sequence[torch.Generator | None]) -> torch.Tensor:
-    """``[rows]``: a token from each row of ``[rows, vocabulary]``, by inversion of its distribution function.
+def _sampled_ids(logprobs: torch.Tensor, generators: Sequence[torch.Generator | None]) -> torch.Tensor:
+    """``[rows]``: a token sampled from each row of ``[rows, vocabulary]``, by inverting its cumulative distribution.
 
-    ``torch.multinomial`` draws a random number for each word of the vocabulary; this draws one for each row.
+    ``torch.multinomial`` needs a random number for each token of the vocabulary; this needs one per row.
     """
     sums = logprobs.exp().cumsum(dim=-1, dtype=torch.float64)
     device = logprobs.device
@@ -228,8 +232,8 @@ def _drawn(logprobs: torch.Tensor, generators: Sequence[torch.Generator | None])
     return torch.searchsorted(sums, points * sums[:, -1:], right=True)[:, 0].clamp(max=logprobs.shape[1] - 1)
 
 
-def _stacked(above: torch.Tensor, below: torch.Tensor) -> torch.Tensor:
-    """Two masks, one below the other, ending in the same column."""
+def _stack_masks(above: torch.Tensor, below: torch.Tensor) -> torch.Tensor:
+    """Two masks, one below the other, aligned at their last column."""
     width = max(above.shape[1], below.shape[1])
     whole = above.new_zeros(above.shape[0] + below.shape[0], width)
     whole[: above.shape[0], width - above.shape[1] :] = above

@@ -1,6 +1,6 @@
-"""Requests to a server of our own: JSON in and out, a deadline on each, and no library.
+"""A minimal asyncio HTTP client for JSON requests with a timeout, on the standard library alone.
 
-A call that is cancelled closes its connection, by which vLLM knows that nobody wants the answer.
+A cancelled call closes its connection, which tells vLLM to abort the request.
 """
 
 from __future__ import annotations
@@ -14,15 +14,15 @@ from urllib.parse import urlsplit
 
 
 class HTTPFailure(Exception):
-    """The server answered, but not as wanted."""
+    """The server answered with an error status."""
 
     def __init__(self, status: int, text: str) -> None:
         super().__init__(f"HTTP {status}: {text[:500]}")
         self.status = status
 
 
-class _Bytes:
-    """What :class:`http.client.HTTPResponse` wants of a socket."""
+class _BytesSocket:
+    """The part of a socket that :class:`http.client.HTTPResponse` uses."""
 
     def __init__(self, data: bytes) -> None:
         self._data = data
@@ -32,9 +32,10 @@ class _Bytes:
 
 
 async def call(url: str, body: Any = None, *, timeout_s: float, method: str = "POST") -> Any:
-    """The JSON that a server answers with; ``None`` for an empty answer.
+    """Send a request; returns the JSON of the response, ``None`` if it is empty.
 
-    Raises :class:`HTTPFailure`, and :class:`OSError` (``TimeoutError`` among it) if there is no answer.
+    Raises :class:`HTTPFailure` for an error status, and ``OSError`` (or its subclass ``TimeoutError``) if there is no
+    response.
     """
     parts = urlsplit(url)
     path = parts.path + (f"?{parts.query}" if parts.query else "")
@@ -51,11 +52,11 @@ async def call(url: str, body: Any = None, *, timeout_s: float, method: str = "P
             raw = await reader.read(-1)
         finally:
             writer.close()
-    return _answer(raw)
+    return _parse_response(raw)
 
 
-def _answer(raw: bytes) -> Any:
-    response = http.client.HTTPResponse(_Bytes(raw))  # type: ignore[arg-type]
+def _parse_response(raw: bytes) -> Any:
+    response = http.client.HTTPResponse(_BytesSocket(raw))  # type: ignore[arg-type]
     try:
         response.begin()
         text = response.read()

@@ -1,7 +1,7 @@
-"""Keys and values of the answers being written: rows that come and go, in buffers that grow by doubling.
+"""A key-value cache whose rows can be added and removed, in buffers that grow by doubling.
 
-Rows are padded on the left, so that all of them take their next token in the same column. A plain ``torch.cat`` for
-every token would copy the whole cache each time.
+Rows are padded on the left, so that all of them get their next token in the same column. With ``torch.cat``, each token
+would copy the whole cache.
 """
 
 from __future__ import annotations
@@ -10,14 +10,14 @@ import torch
 from transformers.cache_utils import Cache, CacheLayerMixin
 
 HEADROOM = 64
-"""Columns that a new buffer has to spare."""
+"""Unused columns of a new buffer."""
 
 
 class GrowingLayer(CacheLayerMixin):  # type: ignore[misc]
-    """One attention layer's keys and values, ``[rows, heads, columns, head size]``, in buffers with room to grow."""
+    """Keys and values of one attention layer, ``[rows, heads, columns, head size]``, in buffers with spare columns."""
 
     def lazy_initialization(self, key_states: torch.Tensor, value_states: torch.Tensor) -> None:
-        """Begin empty, in the shape and kind of the first states."""
+        """Start empty, with the shape, dtype and device of the first states."""
         self.length = 0
         self._buffers = (key_states[:, :, :0], value_states[:, :, :0])
         self.is_initialized = True
@@ -25,13 +25,13 @@ class GrowingLayer(CacheLayerMixin):  # type: ignore[misc]
     def update(
         self, key_states: torch.Tensor, value_states: torch.Tensor, *_args: object, **_kwargs: object
     ) -> tuple[torch.Tensor, torch.Tensor]:
-        """Append columns; all keys and values so far."""
+        """Append columns; returns all keys and values."""
         if not self.is_initialized:
             self.lazy_initialization(key_states, value_states)
         end = self.length + key_states.shape[2]
         if end > self._buffers[0].shape[2]:
-            room = max(end + HEADROOM, 2 * self.length)
-            self.place([self], end=self.length, room=room)
+            capacity = max(end + HEADROOM, 2 * self.length)
+            self.fill_from([self], end=self.length, capacity=capacity)
         for buffer, states in zip(self._buffers, (key_states, value_states), strict=True):
             buffer[:, :, self.length : end] = states
         self.length = end
@@ -41,13 +41,13 @@ class GrowingLayer(CacheLayerMixin):  # type: ignore[misc]
         keys, values = self._buffers
         return keys[:, :, : self.length], values[:, :, : self.length]
 
-    def place(self, parts: list[GrowingLayer], *, end: int, room: int) -> None:
-        """Become the rows of ``parts``, one below the other, each ending at column ``end``."""
+    def fill_from(self, parts: list[GrowingLayer], *, end: int, capacity: int) -> None:
+        """Copy the rows of ``parts`` into new buffers of ``capacity`` columns, each row ending at column ``end``."""
         buffers = []
         for number in range(2):
             old = [part._views()[number] for part in parts]
             first = old[0]
-            new = first.new_zeros(sum(o.shape[0] for o in old), first.shape[1], room, first.shape[3])
+            new = first.new_zeros(sum(o.shape[0] for o in old), first.shape[1], capacity, first.shape[3])
             row = 0
             for states in old:
                 new[row : row + states.shape[0], :, end - states.shape[2] : end] = states
@@ -57,27 +57,27 @@ class GrowingLayer(CacheLayerMixin):  # type: ignore[misc]
         self.length, self.is_initialized = end, True
 
     def select(self, rows: torch.Tensor, first: int) -> None:
-        """Keep (or repeat) ``rows`` and forget the columns before ``first``."""
+        """Keep (or repeat) ``rows`` and drop the columns before ``first``."""
         keys, values = (states[:, :, first:].index_select(0, rows) for states in self._views())
         self._buffers, self.length = (keys, values), self.length - first
 
     def row(self, row: int, first: int, end: int) -> GrowingLayer:
-        """A copy of columns ``first`` to ``end`` of one row."""
+        """A copy of the columns ``[first, end)`` of one row."""
         copy = GrowingLayer()
         keys, values = (states[row : row + 1, :, first:end].clone() for states in self._views())
         copy._buffers, copy.length, copy.is_initialized = (keys, values), end - first, True
         return copy
 
     def get_mask_sizes(self, query_length: int) -> tuple[int, int]:
-        """Columns after a query of this length, and where they begin."""
+        """Number of columns after a query of this length, and the first column."""
         return self.get_seq_length() + query_length, 0
 
     def get_seq_length(self) -> int:
-        """Columns so far."""
+        """Number of columns."""
         return self.length if self.is_initialized else 0
 
     def get_max_length(self) -> int:
-        """There is none."""
+        """-1: unlimited."""
         return -1
 
 
@@ -86,19 +86,19 @@ def new_cache() -> Cache:
     return Cache(layer_class_to_replicate=GrowingLayer)
 
 
-def joined(parts: list[Cache]) -> Cache:
-    """The rows of several caches in one."""
+def stack_rows(parts: list[Cache]) -> Cache:
+    """One cache with the rows of several caches."""
     whole = new_cache()
     end = max(part.get_seq_length() for part in parts)
     for number in range(len(parts[0].layers)):
         layer = GrowingLayer()
-        layer.place([part.layers[number] for part in parts], end=end, room=end + HEADROOM)
+        layer.fill_from([part.layers[number] for part in parts], end=end, capacity=end + HEADROOM)
         whole.layers.append(layer)
     return whole
 
 
-def row_of(cache: Cache, row: int, first: int, end: int) -> Cache:
-    """A copy of columns ``first`` to ``end`` of one row."""
+def copy_row(cache: Cache, row: int, first: int, end: int) -> Cache:
+    """A copy of the columns ``[first, end)`` of one row."""
     whole = new_cache()
     for layer in cache.layers:
         whole.layers.append(layer.row(row, first, end))
@@ -106,6 +106,6 @@ def row_of(cache: Cache, row: int, first: int, end: int) -> Cache:
 
 
 def select(cache: Cache, rows: torch.Tensor, first: int = 0) -> None:
-    """Keep (or repeat) ``rows`` of a cache, and forget the columns before ``first``."""
+    """Keep (or repeat) ``rows`` of a cache, and drop the columns before ``first``."""
     for layer in cache.layers:
         layer.select(rows, first)

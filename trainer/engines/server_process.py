@@ -1,4 +1,4 @@
-"""A vLLM server as a process: started, waited for, ended with all that it started."""
+"""A vLLM server process: started, awaited, and ended together with all of its child processes."""
 
 from __future__ import annotations
 
@@ -18,21 +18,22 @@ from excise.errors import EngineError
 from excise.system.process_identity import owned_temporary_folder, remove_orphaned_folders
 from excise.trainer.engines.http_calls import HTTPFailure, call
 
-WARDEN = Path(__file__).with_name("supervisor.py")
+SUPERVISOR = Path(__file__).with_name("supervisor.py")
 WORKER = Path(__file__).with_name("vllm_worker.py")
 WORKER_MODULE = "excise_vllm_worker"
-"""The name of that file where the server finds it: its interpreter need not have excise."""
-END_S = 20.0
-_RANKS = frozenset({
+"""Module name of the copy of the worker file in the server's folder (the server's interpreter may lack excise)."""
+SHUTDOWN_S = 20.0
+"""Seconds for the server to end before its session is killed."""
+_RANK_VARIABLES = frozenset({
     "RANK", "LOCAL_RANK", "GROUP_RANK", "ROLE_RANK", "ROLE_NAME", "WORLD_SIZE", "LOCAL_WORLD_SIZE", "GROUP_WORLD_SIZE",
     "ROLE_WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT",
 })  # fmt: skip
-TAIL = 3000
-"""Characters of a log that an error quotes."""
+LOG_TAIL_CHARS = 3000
+"""Characters of the log's end that error messages quote."""
 
 
 class ServerProcess:
-    """One server; a restart is a new one. ``command`` gets ``--host`` and ``--port``."""
+    """One server process; a restart makes a new object. ``--host`` and ``--port`` are appended to ``command``."""
 
     def __init__(self, command: Sequence[str], environment: Mapping[str, str]) -> None:
         self.command, self.environment = tuple(command), dict(environment)
@@ -45,16 +46,16 @@ class ServerProcess:
         shutil.copyfile(WORKER, self._folder / f"{WORKER_MODULE}.py")
         here = os.pathsep.join(filter(None, [str(self._folder), os.environ.get("PYTHONPATH", "")]))
         self._log = self._folder / "log"
-        line = [sys.executable, "-I", "-S", str(WARDEN), "0", *command, "--host", "127.0.0.1", "--port", str(port)]
+        line = [sys.executable, "-I", "-S", str(SUPERVISOR), "0", *command, "--host", "127.0.0.1", "--port", str(port)]
         with open(self._log, "wb") as log:
             self._process = subprocess.Popen(
                 line, stdin=subprocess.PIPE, stdout=log, stderr=log, cwd=self._folder, start_new_session=True,
-                env={**_of_one_process(os.environ), "PYTHONPATH": here, **environment},
+                env={**_without_rank_variables(os.environ), "PYTHONPATH": here, **environment},
             )  # fmt: skip
 
     @property
-    def alive(self) -> bool:
-        """Whether the process is there; one that ended is kept until :meth:`close`, which needs its number."""
+    def is_alive(self) -> bool:
+        """Whether the process runs. A dead one is reaped by :meth:`close` only, which needs its process id."""
         if self._process.returncode is not None:
             return False
         with contextlib.suppress(ChildProcessError):
@@ -63,52 +64,52 @@ class ServerProcess:
 
     @property
     def pid(self) -> int:
-        """Of the warden, whose children are the server."""
+        """Process id of the supervisor, the server's parent."""
         return self._process.pid
 
-    async def healthy(self, timeout_s: float = 10.0) -> bool:
-        """Whether it answers, and says that it can work."""
+    async def is_healthy(self, timeout_s: float = 10.0) -> bool:
+        """Whether its health check succeeds."""
         try:
             await call(f"{self.url}/health", timeout_s=timeout_s, method="GET")
         except (OSError, HTTPFailure):
             return False
-        return self.alive
+        return self.is_alive
 
-    async def ready(self, timeout_s: float) -> None:
-        """Wait until it can work. Raises :class:`EngineError`, with the end of its log."""
+    async def wait_until_ready(self, timeout_s: float) -> None:
+        """Wait until the server is healthy. Raises :class:`EngineError` with the end of its log."""
         deadline = time.monotonic() + timeout_s
         while time.monotonic() < deadline:
-            if not self.alive:
-                raise EngineError(f"vLLM ended while it was starting:\n{self.tail()}")
-            if await self.healthy():
+            if not self.is_alive:
+                raise EngineError(f"vLLM ended while it was starting:\n{self.log_tail()}")
+            if await self.is_healthy():
                 return
             await asyncio.sleep(0.3)
-        raise EngineError(f"vLLM was not ready within {timeout_s:.0f} s:\n{self.tail()}")
+        raise EngineError(f"vLLM was not ready within {timeout_s:.0f} s:\n{self.log_tail()}")
 
-    def tail(self) -> str:
-        """The end of what it said."""
+    def log_tail(self) -> str:
+        """The end of its log."""
         with contextlib.suppress(OSError):
-            return self._log.read_text(errors="replace")[-TAIL:]
+            return self._log.read_text(errors="replace")[-LOG_TAIL_CHARS:]
         return ""
 
     def close(self) -> None:
-        """End it and all that it started, even if its warden was killed; safe to call twice."""
+        """End the server and all of its child processes, even if the supervisor was killed. May be called twice."""
         if self._process.stdin is not None:
             with contextlib.suppress(OSError):
-                self._process.stdin.close()  # the warden kills everything, then goes
-        deadline = time.monotonic() + END_S
-        while self.alive and time.monotonic() < deadline:
+                self._process.stdin.close()  # the supervisor then kills everything and exits
+        deadline = time.monotonic() + SHUTDOWN_S
+        while self.is_alive and time.monotonic() < deadline:
             time.sleep(0.05)
-        if self._process.returncode is None:  # not waited for yet: the session's number is nobody else's
+        if self._process.returncode is None:  # not reaped yet, so the session id cannot have been reused
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(self.pid, signal.SIGKILL)
-            self._process.wait(END_S)
+            self._process.wait(SHUTDOWN_S)
         shutil.rmtree(self._folder, ignore_errors=True)
 
 
-def _of_one_process(variables: Mapping[str, str]) -> dict[str, str]:
-    """Without what ``torchrun`` says to a rank: a server is none of them."""
+def _without_rank_variables(variables: Mapping[str, str]) -> dict[str, str]:
+    """Environment variables without those that ``torchrun`` sets: the server is not a rank."""
     return {
         name: value for name, value in variables.items()
-        if name not in _RANKS and not name.startswith(("TORCHELASTIC_", "TORCH_NCCL_ASYNC"))
+        if name not in _RANK_VARIABLES and not name.startswith(("TORCHELASTIC_", "TORCH_NCCL_ASYNC"))
     }  # fmt: skip

@@ -1,9 +1,9 @@
-"""Starts a command and sees to it that nothing of it outlives whoever asked for it. Standard library only.
+"""Supervisor process: runs a command and kills all of its processes when the parent dies. Standard library only.
 
-Arguments: seconds that the command has to end by itself once it is told to, and the command. Runs in a session of its
-own; reads its standard input, which nobody writes to: its end is the end of the asker, however that came. Then the
-command gets SIGTERM and those seconds; after them, and when it ends, every process of the session and every orphan of
-it is killed.
+Arguments: grace period in seconds, then the command. It is started in a session of its own, with a pipe from its
+parent as standard input. Nothing is written to the pipe; its end means that the parent has closed it or died. The
+command then gets SIGTERM and the grace period to exit. Afterwards, and whenever the command exits, all processes that
+descend from it are killed.
 """
 
 from __future__ import annotations
@@ -18,25 +18,26 @@ import sys
 
 PR_SET_PDEATHSIG = 1
 PR_SET_CHILD_SUBREAPER = 36
-TICK_MS = 200
+POLL_MS = 200
+"""Milliseconds between checks whether the command has ended."""
 
 
 def main(grace_s: float, command: list[str]) -> int:
-    """Run ``command`` until it ends or standard input does; its exit code."""
+    """Run ``command`` until it exits or standard input ends; returns its exit code."""
     libc = ctypes.CDLL(None)
     libc.prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
 
-    def dies_with_us() -> None:
+    def die_with_parent() -> None:
         libc.prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
 
     # No thread runs here, so a function between fork and exec is safe.
-    child = subprocess.Popen(command, stdin=subprocess.DEVNULL, preexec_fn=dies_with_us)  # noqa: PLW1509
+    child = subprocess.Popen(command, stdin=subprocess.DEVNULL, preexec_fn=die_with_parent)  # noqa: PLW1509
     poll = select.poll()
     poll.register(0, select.POLLHUP | select.POLLIN)
     try:
         while child.poll() is None:
-            if poll.poll(TICK_MS) and not os.read(0, 1):
+            if poll.poll(POLL_MS) and not os.read(0, 1):
                 break
         if child.poll() is None and grace_s:
             child.terminate()
@@ -50,7 +51,7 @@ def main(grace_s: float, command: list[str]) -> int:
 
 
 def kill_all() -> None:
-    """Kill all descendants, until there is none: orphans become ours."""
+    """Kill all descendants until none is left (as a subreaper, this process inherits orphans)."""
     for _ in range(100):
         found = descendants(os.getpid())
         for pid in found:
@@ -65,7 +66,7 @@ def kill_all() -> None:
 
 
 def descendants(root: int) -> list[int]:
-    """Pids of living processes below one."""
+    """Process ids of all live descendants of a process."""
     children: dict[int, list[int]] = {}
     for name in os.listdir("/proc"):
         with contextlib.suppress(OSError, IndexError):
@@ -84,7 +85,7 @@ def descendants(root: int) -> list[int]:
 
 if __name__ == "__main__":
     code = main(float(sys.argv[1]), sys.argv[2:])
-    if code < 0:  # ended by a signal: so do we
+    if code < 0:  # killed by a signal: end by the same signal
         signal.signal(signal.SIGTERM, signal.SIG_DFL)
         os.kill(os.getpid(), -code)
     sys.exit(code)

@@ -1,12 +1,13 @@
-"""Sampling with a Hugging Face model in this process: for the CPU, for debugging, and where vLLM does not run.
+"""An engine with a Hugging Face model in this process: for CPUs, for debugging, and where vLLM does not run.
 
-A thread owns the model. Between two forward passes it takes in new prompts, new weights and sequences to score, so
-calls that overlap are answered by the same passes, and every token has exactly one version.
+One thread owns the model. Between two forward passes it accepts new prompts, new weights and sequences to score, so
+overlapping calls share forward passes, and every token is sampled by exactly one version of the weights.
 """
 
 from __future__ import annotations
 
 import asyncio
+import functools
 import queue
 import threading
 from collections.abc import Callable, Iterable, Sequence
@@ -18,18 +19,17 @@ import torch
 
 from excise.errors import EngineError
 from excise.trainer.engines.generation_batch import Answer, Batch
-from excise.trainer.engines.packed_linear import pack_linears
 from excise.trainer.rollout_types import Generation, Sampling, Stop
 
-STOP_S = 30.0
-"""How long :meth:`TransformersEngine.close` waits for the thread."""
+SHUTDOWN_S = 30.0
+"""Seconds that :meth:`TransformersEngine.close` waits for the thread."""
 SCORE_TOKENS = 2048
-"""Tokens, padding included, of one forward pass that scores."""
+"""Most tokens, with padding, of one forward pass for scoring."""
 CLOSED = "the engine is closed"
 
 
 class _Job:
-    """Something that the thread does between two passes; an :class:`EngineError` of it is the caller's."""
+    """A function that the thread calls between two forward passes; its :class:`EngineError` is raised in the caller."""
 
     def __init__(self, work: Callable[[], Any]) -> None:
         self.work, self.future = work, Future[Any]()
@@ -50,7 +50,7 @@ class TransformersEngine:
     """See :class:`excise.trainer.interfaces.Engine`."""
 
     name = "transformers"
-    reads_files = False
+    needs_checkpoint_names = False
 
     def __init__(
         self,
@@ -65,9 +65,10 @@ class TransformersEngine:
     ) -> None:
         """``model`` is a causal language model; the engine changes its weights and must be its only user.
 
-        ``context_length`` 0 takes the model's own; ``max_batch`` are answers written at once, ``max_prefill`` tokens
-        of prompts read in one pass (a longer prompt is read alone), ``remembered`` tokens of finished answers that
-        conversations can go on from, ``deadline_s`` the longest that any call may take.
+        ``context_length`` 0 means the model's own. ``max_batch``: most answers sampled at the same time.
+        ``max_prefill``: most prompt tokens of one forward pass (a longer prompt has a pass of its own).
+        ``remembered``: most tokens whose keys and values are cached for conversations. ``deadline_s``: seconds for any
+        call.
         """
         self.model = model.eval()
         pack_linears(model)
@@ -87,7 +88,7 @@ class TransformersEngine:
     def from_folder(
         cls, folder: Path, *, device: str = "cpu", dtype: str = "float32", **options: Any
     ) -> TransformersEngine:
-        """An engine with the weights of a folder. Raises :class:`EngineError` if there are none."""
+        """Load the model of a folder. Raises :class:`EngineError` if that fails."""
         from transformers import AutoModelForCausalLM
         from transformers.utils import logging
 
@@ -100,14 +101,14 @@ class TransformersEngine:
 
     @property
     def version(self) -> int:
-        """Version of the weights that the next token is drawn from."""
+        """Version of the weights that the next token is sampled from."""
         return self._version
 
     async def generate(self, prompts: Sequence[Sequence[int]], sampling: Sampling) -> list[Generation]:
-        """See the protocol. A prompt that fills the context is answered by nothing, ``Stop.LENGTH``."""
+        """See the protocol. A prompt that fills the context gets an empty answer with ``Stop.LENGTH``."""
         answers = [self._answer(tuple(prompt), sampling, n) for n, prompt in enumerate(prompts)]
         for answer in answers:
-            if answer.room <= 0:
+            if answer.max_tokens <= 0:
                 answer.finish(Stop.LENGTH)
             else:
                 self._put(answer)
@@ -117,26 +118,26 @@ class TransformersEngine:
         """See the protocol. Raises :class:`EngineError` for a sequence that is longer than the context."""
         if any(len(sequence) > self.context_length for sequence in sequences):
             raise EngineError(f"A sequence to score is longer than the context of {self.context_length} tokens.")
-        (scores,) = await self._wait(self._ask(lambda: self._scores(sequences)))
+        (scores,) = await self._wait(self._run_in_thread(lambda: self._scores(sequences)))
         return list(scores)
 
     async def load(self, weights: Iterable[tuple[str, torch.Tensor]], version: int) -> None:
         """See the protocol. Nothing is changed if a name or a shape does not fit."""
-        await self._wait(self._ask(lambda: self._load(list(weights), version)))
+        await self._wait(self._run_in_thread(lambda: self._load(list(weights), version)))
 
     async def close(self) -> None:
-        """See the protocol. Answers in writing end as ``Stop.ABORTED``."""
+        """See the protocol. Unfinished answers end with ``Stop.ABORTED``."""
         with self._lock:
             self._broken = self._broken or CLOSED
             self._inbox.put(None)
-        await asyncio.to_thread(self._thread.join, STOP_S)
+        await asyncio.to_thread(self._thread.join, SHUTDOWN_S)
 
     def _answer(self, prompt: tuple[int, ...], sampling: Sampling, number: int) -> Answer:
-        room = min(sampling.max_tokens, self.context_length - len(prompt)) if prompt else 0
+        max_tokens = min(sampling.max_tokens, self.context_length - len(prompt)) if prompt else 0
         generator = None
         if sampling.seed is not None:
             generator = torch.Generator(device=self.model.device).manual_seed(sampling.seed + number)
-        return Answer(prompt, sampling, room, generator=generator)
+        return Answer(prompt, sampling, max_tokens, generator=generator)
 
     def _put(self, item: Answer | _Job) -> None:
         with self._lock:
@@ -144,8 +145,8 @@ class TransformersEngine:
                 raise EngineError(f"Nothing can be sampled: {self._broken}.")
             self._inbox.put(item)
 
-    def _ask(self, work: Callable[[], Any]) -> Future[Any]:
-        """Have something done by the thread, between two forward passes."""
+    def _run_in_thread(self, work: Callable[[], Any]) -> Future[Any]:
+        """Let the thread call a function between two forward passes."""
         job = _Job(work)
         self._put(job)
         return job.future
@@ -157,19 +158,19 @@ class TransformersEngine:
         except TimeoutError:
             raise EngineError(f"The engine did not answer within {self.deadline_s:.0f} s.") from None
 
-    # ------------------------------------------------------------------------------- in the thread
+    # ---------------------------------------------------------------- in the thread
     def _work(self) -> None:
         try:
             with torch.no_grad():
-                while self._take_in():
-                    self._turn()
-        except Exception as error:  # whatever it was, nobody may wait for this thread any longer
+                while self._accept_work():
+                    self._generate_token()
+        except Exception as error:  # of any kind: all pending calls must fail
             with self._lock:
                 self._broken = f"the engine failed: {type(error).__name__}: {error}"
-        self._end()
+        self._end_pending()
 
-    def _take_in(self) -> bool:
-        """Everything that was asked for since the last pass; waits where there is nothing to do. False: close."""
+    def _accept_work(self) -> bool:
+        """Accept everything submitted since the last pass; waits if there is nothing to do. False to close."""
         while not self._inbox.empty() or not (self._waiting or self._batch.answers):
             item = self._inbox.get()
             if item is None:
@@ -180,37 +181,37 @@ class TransformersEngine:
                 item.run()
         return True
 
-    def _turn(self) -> None:
-        """One token more for all that is being written, and room given to what waits."""
+    def _generate_token(self) -> None:
+        """Admit waiting prompts to the batch, then sample one more token for all answers in it."""
         self._batch.drop_finished()
         self._waiting = [answer for answer in self._waiting if not answer.future.cancelled()]
-        if coming := self._next_prompts():
-            self._batch.admit(coming, self._version)
+        if admitted := self._next_prompts():
+            self._batch.admit(admitted, self._version)
         if self._batch.answers:
             self._batch.step(self._version)
 
     def _next_prompts(self) -> list[Answer]:
-        """As many of the waiting as there is room for; of equal prompts, one counts.
+        """The waiting answers that fit into the batch; equal prompts count once towards the prefill.
 
-        None, while there is room for a few of them only: whoever comes has all others' keys and values moved.
+        None if only a few would fit, because admitting answers moves the keys and values of all others.
         """
-        coming: list[Answer] = []
-        room = self.max_batch - len(self._batch.answers)
-        if self._batch.answers and room < min(len(self._waiting), self.max_batch // 4):
-            return coming
+        admitted: list[Answer] = []
+        num_free = self.max_batch - len(self._batch.answers)
+        if self._batch.answers and num_free < min(len(self._waiting), self.max_batch // 4):
+            return admitted
         prompts: set[tuple[int, ...]] = set()
         widest = 0
-        while self._waiting and len(self._batch.answers) + len(coming) < self.max_batch:
+        while self._waiting and len(self._batch.answers) + len(admitted) < self.max_batch:
             prompt = self._waiting[0].prompt
             widest = max(widest, len(prompt))
-            if coming and widest * len(prompts | {prompt}) > self.max_prefill:
+            if admitted and widest * len(prompts | {prompt}) > self.max_prefill:
                 break
             prompts.add(prompt)
-            coming.append(self._waiting.pop(0))
-        return coming
+            admitted.append(self._waiting.pop(0))
+        return admitted
 
-    def _end(self) -> None:
-        """Nobody waits for an answer that will not come."""
+    def _end_pending(self) -> None:
+        """End all pending calls: as aborted if the engine was closed, with an error if it failed."""
         closed = self._broken == CLOSED
         pending: list[Answer | _Job] = [*self._batch.answers, *self._waiting]
         with self._lock:
@@ -230,13 +231,13 @@ class TransformersEngine:
                 raise EngineError(f"The model has no weight {name}.")
             if own[name].shape != tensor.shape:
                 raise EngineError(f"{name} has the shape {tuple(tensor.shape)}, the model's {tuple(own[name].shape)}.")
-        given = {own[name].data_ptr() for name, _ in weights}
-        if missing := [name for name, parameter in own.items() if parameter.data_ptr() not in given]:
+        loaded = {own[name].data_ptr() for name, _ in weights}
+        if missing := [name for name, parameter in own.items() if parameter.data_ptr() not in loaded]:
             raise EngineError(f"{len(missing)} weights are missing, {missing[0]} among them.")
         for name, tensor in weights:
             own[name].data.copy_(tensor)
         pack_linears(self.model)
-        self._batch.forget()
+        self._batch.clear_cache()
         self._version = version
 
     def _scores(self, sequences: Sequence[Sequence[int]]) -> list[list[float]]:
@@ -253,7 +254,30 @@ class TransformersEngine:
                 mask[row, : len(sequences[n])] = 1
             ids, mask = ids.to(self.model.device), mask.to(self.model.device)
             logits = self.model(input_ids=ids, attention_mask=mask, use_cache=False).logits[:, :-1].float()
-            found = torch.log_softmax(logits, dim=-1).gather(2, ids[:, 1:, None])[..., 0].tolist()
+            logprobs = torch.log_softmax(logits, dim=-1).gather(2, ids[:, 1:, None])[..., 0].tolist()
             for row, n in enumerate(chosen):
-                scores[n] = [0.0, *found[row][: len(sequences[n]) - 1]]
+                scores[n] = [0.0, *logprobs[row][: len(sequences[n]) - 1]]
         return scores
+
+
+def pack_linears(model: torch.nn.Module) -> None:
+    """Let each float32 linear layer on the CPU use a copy of its weight in oneDNN's packed layout, which is faster.
+
+    Must be called again when weights change. Does nothing without oneDNN. The layers have no gradients afterwards.
+    """
+    if not torch.backends.mkldnn.is_available():
+        return
+    for module in model.modules():
+        if type(module) is torch.nn.Linear and _is_slow(module.weight):
+            packed = torch.ops.mkldnn._reorder_linear_weight(module.weight.detach())
+            module.forward = functools.partial(_product, packed, module.bias)  # type: ignore[method-assign]
+
+
+def _is_slow(weight: torch.Tensor) -> bool:
+    return weight.device.type == "cpu" and weight.dtype == torch.float32
+
+
+def _product(packed: torch.Tensor, bias: torch.Tensor | None, x: torch.Tensor) -> torch.Tensor:
+    """``x Wᵀ + b``, ``[..., out]``."""
+    product: torch.Tensor = torch.ops.mkldnn._linear_pointwise(x, packed, bias, "none", [], "")
+    return product

@@ -1,7 +1,7 @@
-"""vLLM inside this process: one machine, nothing to address. Imported by the interpreter that has vLLM.
+"""The vLLM engine in this process, on one machine. Imported only where vLLM is installed.
 
-vLLM's own core still runs in a process of its own, which vLLM ends with this one. Weights go by files in memory, as
-with a server: the core reads them between two steps.
+vLLM's engine core still runs in a child process, which vLLM ends together with this one. Weights are passed as files in
+memory, as with a server; the core loads them between two steps.
 """
 
 from __future__ import annotations
@@ -23,8 +23,10 @@ from excise.trainer.engines.weight_files import WeightFiles
 if TYPE_CHECKING:
     import torch
 
-RESUME_S = 20.0
+RESUME_TIMEOUT_S = 20.0
+"""Seconds to resume generation after a failed update of the weights."""
 SHUTDOWN_S = 60.0
+"""Seconds to wait for the engine core to end."""
 
 
 class VLLMInProcess(VLLMEngine):
@@ -48,18 +50,18 @@ class VLLMInProcess(VLLMEngine):
         weights: Path | None = None,
         **options: Any,
     ) -> VLLMInProcess:
-        """Load a folder's model; ``options`` are those of vLLM's ``AsyncEngineArgs``. Raises :class:`EngineError`."""
+        """Load a folder's model; ``options`` are further fields of ``AsyncEngineArgs``. Raises :class:`EngineError`."""
         try:
             from vllm import AsyncEngineArgs
             from vllm.v1.engine.async_llm import AsyncLLM
         except ImportError as error:
             raise EngineError(f"vLLM is not installed here: {error}. See docs/training.md.") from error
         extension = f"{ExciseReload.__module__}.{ExciseReload.__name__}"
-        known = engine_options(context_length) | {"worker_extension_cls": extension}
-        arguments = AsyncEngineArgs(model=str(model), **known, **options)
+        required = engine_options(context_length) | {"worker_extension_cls": extension}
+        arguments = AsyncEngineArgs(model=str(model), **required, **options)
         files = WeightFiles(model, weights)
         try:
-            async with asyncio.timeout(start_s):  # the core starts in a process; this thread waits for it
+            async with asyncio.timeout(start_s):  # blocks until the core process has started
                 engine = await asyncio.to_thread(AsyncLLM.from_engine_args, arguments)
                 made = cls(engine, files, context_length=context_length, deadline_s=deadline_s)
                 await engine.update_weight_version("0")
@@ -69,19 +71,19 @@ class VLLMInProcess(VLLMEngine):
         return made
 
     async def close(self) -> None:
-        """See the protocol. A core that does not go in time is left behind; it ends with this process."""
+        """See the protocol. A core that does not end in time is abandoned; it ends with this process."""
         self._broken = self._broken or "the engine is closed"
         engine, self._engine = self._engine, None
-        if self._handing is not None and not self._handing.done():
-            self._handing.cancel()
-            await asyncio.wait([self._handing])
-        if engine is not None:  # a thread that nobody waits for when this process ends
+        if self._loading is not None and not self._loading.done():
+            self._loading.cancel()
+            await asyncio.wait([self._loading])
+        if engine is not None:  # a daemon thread, which cannot keep this process from ending
             ending = threading.Thread(target=engine.shutdown, daemon=True)
             ending.start()
             await asyncio.to_thread(ending.join, SHUTDOWN_S)
         self._files.close()
 
-    async def _hand_over(self, weights: Iterable[tuple[str, torch.Tensor]], version: int) -> None:
+    async def _load_weights(self, weights: Iterable[tuple[str, torch.Tensor]], version: int) -> None:
         folder = await asyncio.to_thread(self._files.write, weights, version)
         try:
             async with asyncio.timeout(self._deadline_s):
@@ -90,7 +92,7 @@ class VLLMInProcess(VLLMEngine):
             self._broken = f"vLLM did not take the weights of version {version}: {error}"
             raise EngineError(self._broken) from error
         self._version = version
-        self._files.forget_old()
+        self._files.delete_old()
 
     async def _update(self, folder: Path, version: int) -> None:
         try:
@@ -99,45 +101,45 @@ class VLLMInProcess(VLLMEngine):
             await self._engine.reset_prefix_cache(reset_running_requests=True)
             await self._engine.update_weight_version(str(version))
         except BaseException:
-            with contextlib.suppress(Exception):  # what went wrong before is told
-                async with asyncio.timeout(RESUME_S):
+            with contextlib.suppress(Exception):  # the first error is reported
+                async with asyncio.timeout(RESUME_TIMEOUT_S):
                     await self._engine.resume_generation()
             raise
         await self._engine.resume_generation()
 
-    async def _sampled(
+    async def _sample(
         self, prompt: list[int], values: dict[str, Any]
     ) -> tuple[Sequence[int], Sequence[float], str | None, Sequence[Mapping[str, Any]] | None]:
-        found = await self._ask(prompt, values)
-        if found is None:
+        result = await self._request(prompt, values)
+        if result is None:
             return (), (), None, None
-        (answer,) = found.outputs
+        (answer,) = result.outputs
         ids = list(answer.token_ids)
         entries = answer.logprobs or []
         logprobs = [float(entry[token].logprob) for token, entry in zip(ids, entries, strict=False)]
         spans = [{"version": s.version, "start": s.start, "end": s.end} for s in answer.weight_versions or ()]
         return ids, logprobs, answer.finish_reason, spans
 
-    async def _read(self, sequence: list[int]) -> list[float]:
-        found = await self._ask(sequence, SCORING)
-        if found is None:
+    async def _prompt_logprobs(self, sequence: list[int]) -> list[float]:
+        result = await self._request(sequence, SCORING)
+        if result is None:
             raise EngineError("vLLM gave up in the middle of scoring.")
-        return [float(found.prompt_logprobs[n][token].logprob) for n, token in enumerate(sequence) if n]
+        return [float(result.prompt_logprobs[n][token].logprob) for n, token in enumerate(sequence) if n]
 
-    async def _ask(self, ids: list[int], values: dict[str, Any]) -> Any:
-        """vLLM's last word on one request; ``None`` if there is none. Raises :class:`EngineError`."""
+    async def _request(self, ids: list[int], values: dict[str, Any]) -> Any:
+        """The final output of one request; ``None`` if there is none. Raises :class:`EngineError`."""
         from vllm import SamplingParams
         from vllm.inputs import TokensPrompt
         from vllm.sampling_params import RequestOutputKind
 
-        self._require_sound()
+        self._require_working()
         params = SamplingParams(**values, output_kind=RequestOutputKind.FINAL_ONLY)
-        found = None
+        result = None
         try:
             async with asyncio.timeout(self._deadline_s):
                 prompt = TokensPrompt(prompt_token_ids=ids)
-                async for said in self._engine.generate(prompt, params, uuid.uuid4().hex):
-                    found = said
+                async for output in self._engine.generate(prompt, params, uuid.uuid4().hex):
+                    result = output
         except TimeoutError:
             raise EngineError(f"vLLM did not answer within {self._deadline_s:.0f} s.") from None
         except ValueError as error:
@@ -145,4 +147,4 @@ class VLLMInProcess(VLLMEngine):
         except Exception as error:
             self._broken = f"vLLM is gone: {type(error).__name__}: {error}"
             raise EngineError(self._broken) from error
-        return found
+        return result

@@ -1,4 +1,4 @@
-"""What excise says to vLLM and how its answers are read, whether it runs in this process or behind HTTP."""
+"""Sampling parameters for vLLM and conversion of its answers, for both engines."""
 
 from __future__ import annotations
 
@@ -8,20 +8,20 @@ from typing import Any
 from excise.trainer.rollout_types import Generation, Sampling, Stop
 
 STOPS = {"stop": Stop.END, "length": Stop.LENGTH}
-NOTHING = Generation(ids=(), logprobs=(), versions=(), stop=Stop.LENGTH)
-"""The answer to a prompt that fills the context."""
+EMPTY_ANSWER = Generation(ids=(), logprobs=(), versions=(), stop=Stop.LENGTH)
+"""The answer to a prompt that leaves no room in the context."""
 ABORTED = Generation(ids=(), logprobs=(), versions=(), stop=Stop.ABORTED)
 
 
 def engine_options(context_length: int) -> dict[str, Any]:
-    """Options without which log-probabilities were not those of the distribution that tokens are drawn from."""
+    """Options that make vLLM report log-probabilities of the distribution that it samples from."""
     return {"max_model_len": context_length, "logprobs_mode": "processed_logprobs", "generation_config": "vllm"}
 
 
-def sampling_values(sampling: Sampling, number: int, room: int) -> dict[str, Any]:
-    """Values of ``vllm.SamplingParams`` for the ``number``-th prompt of a call; ``room`` is the most it may have."""
+def sampling_values(sampling: Sampling, number: int, max_tokens: int) -> dict[str, Any]:
+    """Values of ``vllm.SamplingParams`` for an answer of at most ``max_tokens`` to a call's ``number``-th prompt."""
     return {
-        "max_tokens": room,
+        "max_tokens": max_tokens,
         "temperature": sampling.temperature,
         "top_p": 1.0,
         "top_k": 0,
@@ -35,7 +35,7 @@ def sampling_values(sampling: Sampling, number: int, room: int) -> dict[str, Any
 
 
 SCORING = {"max_tokens": 1, "temperature": 1.0, "prompt_logprobs": 0, "detokenize": False}
-"""Values of ``vllm.SamplingParams`` for reading what a model thinks of a sequence."""
+"""Values of ``vllm.SamplingParams`` for scoring a sequence."""
 
 
 def generation_of(
@@ -45,7 +45,7 @@ def generation_of(
     spans: Sequence[Mapping[str, Any]] | None,
     version: int,
 ) -> Generation:
-    """An answer; ``spans`` say which version drew which tokens, ``version`` is believed where they say nothing."""
+    """Convert an answer of vLLM. ``spans`` are token ranges with their policy version; ``version`` is the default."""
     stop = STOPS.get(finish_reason or "", Stop.ABORTED)
     if stop is Stop.ABORTED or len(logprobs) != len(ids):
         return ABORTED
@@ -57,6 +57,6 @@ def generation_of(
     return Generation(ids=tuple(ids), logprobs=tuple(logprobs), versions=tuple(versions), stop=stop)
 
 
-def room_for(prompt: Sequence[int], sampling: Sampling, context_length: int) -> int:
-    """Most tokens that an answer may have; 0 or less if the prompt fills the context."""
+def max_answer_tokens(prompt: Sequence[int], sampling: Sampling, context_length: int) -> int:
+    """Largest number of tokens of an answer; 0 or less if the prompt fills the context."""
     return min(sampling.max_tokens, context_length - len(prompt))

@@ -1,8 +1,8 @@
-"""What runs inside vLLM's workers, by its option ``worker_extension_cls``. Imports nothing: it travels alone.
+"""An extension of vLLM's workers (option ``worker_extension_cls``). Imports nothing: this file is copied by itself.
 
-On the CPU, vLLM multiplies by a packed copy of each weight. Of a head that is tied to the embeddings, no weight is in a
-checkpoint, so its reload leaves that copy as it was: answers come from half-new weights, without an error (seen in vLLM
-0.32.0). Here the copy is made anew.
+On the CPU, vLLM multiplies by a packed copy of each weight. A checkpoint has no weight for an output head that is tied
+to the embeddings, so a reload leaves the head's copy unchanged, and answers come from partly old weights without an
+error (seen in vLLM 0.32.0). This extension repacks the head after each reload.
 """
 
 from __future__ import annotations
@@ -13,10 +13,10 @@ METHOD = "excise_reload"
 
 
 class ExciseReload:
-    """Mixed into vLLM's worker."""
+    """A mixin for vLLM's worker class."""
 
     def excise_reload(self, weights_path: str) -> None:
-        """Read the weights of a folder into the running model."""
+        """Load the weights of a folder into the running model."""
         worker: Any = self
         worker.reload_weights(weights_path=weights_path)
         for name, module in worker.model_runner.get_model().named_modules():

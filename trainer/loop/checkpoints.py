@@ -1,14 +1,15 @@
-"""Everything to go on from, in folders that are whole or not there.
+"""Checkpoints: everything that a run needs to continue, in folders that are complete or absent.
 
 ::
 
     checkpoints/step-00000040/model/            torch's distributed checkpoint: weights, optimizer, teacher
-    checkpoints/step-00000040/random-0.json     random states of rank 0
+    checkpoints/step-00000040/random-0.json     states of the random generators of rank 0
     checkpoints/step-00000040/state.json        step, curriculum, queue of groups
-    checkpoints/step-00000040/COMPLETE          written last, inside; then the folder gets its name
+    checkpoints/step-00000040/COMPLETE          empty; written last, just before the folder is renamed
 
-The folder is written under a hidden name, flushed, and renamed in one step. Weights are stored by name and by shard, so
-that any number of ranks reads what any number wrote; one process writes the same format.
+A checkpoint is written to a hidden folder (``.step-….tmp``), flushed, and renamed. One that is replaced or deleted is
+first renamed to ``.step-….old``. Weights are stored by name and by shard, so a checkpoint can be read by any number of
+ranks, whatever number wrote it.
 """
 
 from __future__ import annotations
@@ -39,50 +40,51 @@ from torch.distributed.checkpoint.state_dict_saver import save as save_tensors
 
 from excise.errors import TrainingError
 from excise.system.files import sync, write_file
-from excise.trainer.collectives import Ranks
+from excise.system.folders import publish_folder, sync_tree, temporary_folder_beside
+from excise.trainer.collectives import RankGroup
 from excise.trainer.loop.learner import Learner
 from excise.trainer.loop.queue_state import QueueState
 from excise.types import from_json, to_json
 
 FORMAT = 1
-"""Raised when an older program could not read what is written."""
+"""Version of the format; increased when older programs cannot read a checkpoint any more."""
 _MARKER = "COMPLETE"
 _OPTIONS = StateDictOptions(flatten_optimizer_state_dict=True)
-"""Optimizer states by name of parameter, whatever groups the parameters are in."""
+"""Stores optimizer states by parameter name, independent of parameter groups."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunState:
-    """What a checkpoint holds beside tensors."""
+    """The contents of ``state.json``: everything except tensors and random states."""
 
     step: int
-    """Optimizer steps made; the version of the weights."""
+    """Optimizer steps made, which is the version of the weights."""
     queue: QueueState
-    """Groups that wait, and those to be made again."""
+    """The queue of groups."""
     curriculum: dict[str, Any] = field(default_factory=dict)
-    """The curriculum's own state."""
+    """State of the curriculum."""
     scheduler: dict[str, Any] = field(default_factory=dict)
-    """Of the learning rate."""
+    """State of the learning-rate scheduler."""
     has_optimizer: bool = True
-    """False before the first step that trained."""
+    """False if no step has changed the weights yet."""
     journal: int = 0
-    """Number of the journal's file that goes on from here."""
+    """Number of the journal file that starts at this checkpoint."""
     history: dict[str, Any] = field(default_factory=dict)
-    """What the run has to remember for its reports."""
+    """Reserved."""
     format: int = FORMAT
-    """Version of all this."""
+    """Version of the format."""
 
 
 class Checkpoints:
     """The checkpoints of a run."""
 
-    def __init__(self, folder: Path, *, keep: int = 2, ranks: Ranks | None = None) -> None:
+    def __init__(self, folder: Path, *, keep: int = 2, ranks: RankGroup | None = None) -> None:
         self._folder = folder
         self._keep = keep
-        self._ranks = ranks or Ranks()
+        self._ranks = ranks or RankGroup()
 
     def steps(self) -> list[int]:
-        """Steps of all whole checkpoints, rising."""
+        """Steps of all complete checkpoints, ascending."""
         found = self._folder.glob(f"step-*/{_MARKER}")
         return sorted(int(marker.parent.name.removeprefix("step-")) for marker in found)
 
@@ -91,14 +93,15 @@ class Checkpoints:
         return self._folder / f"step-{step:08d}"
 
     def save(self, learner: Learner, state: RunState) -> Path:
-        """Write a checkpoint; every rank calls it. When it returns, it is on the disk, and older ones are gone.
+        """Write a checkpoint and delete old ones; every rank has to call this.
 
-        Raises ``OSError`` if it cannot be written; the ones before are intact.
+        When it returns, the checkpoint is on the disk. Raises ``OSError`` if it cannot be written; earlier checkpoints
+        are intact then.
         """
-        learner.say("save", state)
+        learner.announce("save", state)
         try:
             return self._save(learner, state)
-        except CheckpointException as error:  # no Exception, as torch has it
+        except CheckpointException as error:  # a BaseException in torch
             raise OSError(f"{self.path(state.step)}: {_cause_of(error)}") from error
 
     def _save(self, learner: Learner, state: RunState) -> Path:
@@ -107,28 +110,32 @@ class Checkpoints:
         if self._ranks.is_first:
             _remove(temporary)
             temporary.mkdir(parents=True)
-        self._ranks.wait()
-        trained, alone = bool(learner.optimizer.state), self._ranks.world == 1
-        with _quiet():
-            save_tensors(_tensors(learner, with_optimizer=trained), checkpoint_id=temporary / "model", no_dist=alone)
+        self._ranks.barrier()
+        has_optimizer, is_single = bool(learner.optimizer.state), self._ranks.world_size == 1
+        with _without_warning():
+            save_tensors(
+                _tensors(learner, with_optimizer=has_optimizer), checkpoint_id=temporary / "model", no_dist=is_single
+            )
         write_file(temporary / f"random-{self._ranks.rank}.json", [json.dumps(random_states()).encode()])
-        self._ranks.wait()
+        self._ranks.barrier()
         if self._ranks.is_first:
             scheduler = learner.scheduler.state_dict() if learner.scheduler else {}
-            write_file(temporary / "state.json", [to_json(_with(state, scheduler, trained))])
-            _flush(temporary)
+            write_file(
+                temporary / "state.json", [to_json(replace(state, scheduler=scheduler, has_optimizer=has_optimizer))]
+            )
+            sync_tree(temporary)
             write_file(temporary / _MARKER, [b""])
-            self._put_away(target)
+            self._hide(target)
             temporary.rename(target)
             sync(self._folder)
             for step in self.steps()[: -self._keep]:
-                self._put_away(self.path(step))
-            self._sweep()
-        self._ranks.wait()
+                self._hide(self.path(step))
+            self._delete_hidden()
+        self._ranks.barrier()
         return target
 
-    def mend(self) -> None:
-        """After a kill: what was whole and only lacked its name gets it, everything else that is hidden goes.
+    def recover(self) -> None:
+        """Clean up after a kill: rename complete checkpoints that only lack their final name, delete other hidden ones.
 
         To be called once, by one rank, before anything is written.
         """
@@ -136,46 +143,42 @@ class Checkpoints:
             target = self._folder / hidden.stem.removeprefix(".")
             if (hidden / _MARKER).exists() and not target.exists():
                 hidden.rename(target)
-        self._sweep()
+        self._delete_hidden()
 
     def read(self, step: int) -> RunState:
-        """The state without the tensors. Raises :class:`TrainingError` for one that cannot be read."""
+        """Read ``state.json``. Raises :class:`TrainingError` if it cannot be read."""
         path = self.path(step) / "state.json"
         try:
             data = path.read_bytes()
-            found = json.loads(data).get("format", 0)
-            if found > FORMAT:
-                raise TrainingError(f"{path} has format {found}, this excise reads up to {FORMAT}. Upgrade excise.")
+            version = json.loads(data).get("format", 0)
+            if version > FORMAT:
+                raise TrainingError(f"{path} has format {version}, this excise reads up to {FORMAT}. Upgrade excise.")
             return from_json(RunState, data)
         except (OSError, ValueError) as error:
             raise self._unreadable(path, error) from error
 
     def load(self, step: int, learner: Learner) -> RunState:
-        """Put weights, optimizer, teacher and random states back; every rank calls it.
+        """Restore weights, optimizer, teacher and random states; every rank has to call this.
 
-        Raises :class:`TrainingError` if it cannot be read.
+        Raises :class:`TrainingError` if the checkpoint cannot be read.
         """
-        learner.say("load", step)
+        learner.announce("load", step)
         state = self.read(step)
-        found = _tensors(learner, with_optimizer=state.has_optimizer)
+        tensors = _tensors(learner, with_optimizer=state.has_optimizer)
         try:
-            with _quiet():
-                load_tensors(found, checkpoint_id=self.path(step) / "model", no_dist=self._ranks.world == 1)
+            with _without_warning():
+                load_tensors(tensors, checkpoint_id=self.path(step) / "model", no_dist=self._ranks.world_size == 1)
         except (CheckpointException, OSError, ValueError, RuntimeError) as error:
             raise self._unreadable(self.path(step) / "model", _cause_of(error)) from error
-        set_model_state_dict(learner.model, found["model"])
+        set_model_state_dict(learner.model, tensors["model"])
         if state.has_optimizer:
-            set_optimizer_state_dict(learner.model, learner.optimizer, found["optimizer"], options=_OPTIONS)
+            set_optimizer_state_dict(learner.model, learner.optimizer, tensors["optimizer"], options=_OPTIONS)
         if learner.scheduler is not None and state.scheduler:
             learner.scheduler.load_state_dict(state.scheduler)
-        own = self.path(step) / f"random-{self._ranks.rank}.json"
-        if own.exists():
-            set_random_states(json.loads(own.read_bytes()))
+        random_file = self.path(step) / f"random-{self._ranks.rank}.json"
+        if random_file.exists():
+            set_random_states(json.loads(random_file.read_bytes()))
         return state
-
-    def clear(self) -> None:
-        """Remove all: a new run begins in an old folder."""
-        shutil.rmtree(self._folder, ignore_errors=True)
 
     def _unreadable(self, path: Path, why: BaseException) -> TrainingError:
         return TrainingError(
@@ -184,43 +187,39 @@ class Checkpoints:
             reason="checkpoint",
         )
 
-    def _put_away(self, target: Path) -> None:
-        """Hide a folder, in one step: a kill leaves nothing that looks whole and is not."""
+    def _hide(self, target: Path) -> None:
+        """Rename a checkpoint to a hidden name, so that a kill during its deletion leaves no partial checkpoint."""
         if target.exists():
             hidden = self._folder / f".{target.name}.old"
             _remove(hidden)
             target.rename(hidden)
 
-    def _sweep(self) -> None:
+    def _delete_hidden(self) -> None:
         for hidden in self._folder.glob(".step-*.*"):
             _remove(hidden)
 
 
 def _remove(hidden: Path) -> None:
-    """The marker first: what a kill leaves of it must not count as whole."""
+    """Delete a hidden folder, its marker first: the rest must not count as complete after a kill."""
     (hidden / _MARKER).unlink(missing_ok=True)
     shutil.rmtree(hidden, ignore_errors=True)
 
 
 def _cause_of(error: BaseException) -> BaseException:
-    """What went wrong on the first rank, without torch's account of all of them."""
+    """The error of the first rank that failed, in place of torch's collection of all."""
     return next(iter(error.failures.values()))[0] if isinstance(error, CheckpointException) else error
 
 
 @contextlib.contextmanager
-def _quiet() -> Iterator[None]:
-    """Without the remark that there is one process: that is meant."""
+def _without_warning() -> Iterator[None]:
+    """Suppress torch's warning that a single process writes the checkpoint: that is intended."""
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="torch.distributed is disabled")
         yield
 
 
-def _with(state: RunState, scheduler: dict[str, Any], trained: bool) -> RunState:
-    return replace(state, scheduler=scheduler, has_optimizer=trained)
-
-
 def _tensors(learner: Learner, *, with_optimizer: bool) -> dict[str, Any]:
-    """Views of what is to be stored; loading fills the same tensors."""
+    """The tensors to store, as views; loading fills the same tensors."""
     options = _OPTIONS
     found: dict[str, Any] = {"model": get_model_state_dict(learner.model, options=options)}
     if with_optimizer:
@@ -231,57 +230,47 @@ def _tensors(learner: Learner, *, with_optimizer: bool) -> dict[str, Any]:
 
 
 def random_states() -> dict[str, Any]:
-    """Of Python, numpy, torch and its devices, as JSON has it."""
+    """States of the random generators of Python, numpy, torch and its devices, as JSON values."""
     name, keys, *rest = np.random.get_state(legacy=True)
     return {
         "python": random.getstate(),
         "numpy": [name, np.asarray(keys).tolist(), *rest],
-        "torch": _text(torch.get_rng_state()),
-        "cuda": [_text(state) for state in torch.cuda.get_rng_state_all()] if torch.cuda.is_available() else [],
+        "torch": _as_text(torch.get_rng_state()),
+        "cuda": [_as_text(state) for state in torch.cuda.get_rng_state_all()] if torch.cuda.is_available() else [],
     }
 
 
 def set_random_states(states: dict[str, Any]) -> None:
-    """The way back; states of devices that are not there are left out."""
+    """Restore :func:`random_states`; the states of missing devices are ignored."""
     version, inner, gauss = states["python"]
     random.setstate((version, tuple(inner), gauss))
     name, keys, *rest = states["numpy"]
     np.random.set_state((name, np.array(keys, dtype=np.uint32), *rest))
-    torch.set_rng_state(_tensor(states["torch"]))
+    torch.set_rng_state(_as_tensor(states["torch"]))
     if torch.cuda.is_available() and len(states["cuda"]) == torch.cuda.device_count():
-        torch.cuda.set_rng_state_all([_tensor(text) for text in states["cuda"]])
+        torch.cuda.set_rng_state_all([_as_tensor(text) for text in states["cuda"]])
 
 
 def export(learner: Learner, tokenizer: Any, folder: Path) -> None:
-    """The policy as a Hugging Face folder (safetensors), in place in one step; every rank calls it.
+    """Write the policy as a Hugging Face folder (safetensors), replacing ``folder``; every rank has to call this.
 
-    ``tokenizer`` goes along if it can be saved. What was in the folder before is gone.
+    ``tokenizer`` is saved too, if it has ``save_pretrained``.
     """
     weights = {name: tensor.cpu() for name, tensor in learner.weights()}
     if not learner.ranks.is_first:
         return
-    temporary = folder.with_name(f".{folder.name}.tmp")
-    shutil.rmtree(temporary, ignore_errors=True)
-    temporary.mkdir(parents=True)
-    learner.model.save_pretrained(temporary, state_dict=weights)  # type: ignore[operator]
-    if hasattr(tokenizer, "save_pretrained"):
-        tokenizer.save_pretrained(temporary)
-    _flush(temporary)
-    shutil.rmtree(folder, ignore_errors=True)
-    temporary.rename(folder)
-    sync(folder.parent)
+    with temporary_folder_beside(folder) as temporary:
+        learner.model.save_pretrained(temporary, state_dict=weights)  # type: ignore[operator]
+        if hasattr(tokenizer, "save_pretrained"):
+            tokenizer.save_pretrained(temporary)
+        sync_tree(temporary)
+        shutil.rmtree(folder, ignore_errors=True)
+        publish_folder(temporary, folder)
 
 
-def _text(state: torch.Tensor) -> str:
+def _as_text(state: torch.Tensor) -> str:
     return base64.b64encode(state.numpy().tobytes()).decode()
 
 
-def _tensor(text: str) -> torch.Tensor:
+def _as_tensor(text: str) -> torch.Tensor:
     return torch.frombuffer(bytearray(base64.b64decode(text)), dtype=torch.uint8)
-
-
-def _flush(folder: Path) -> None:
-    """Every file and folder below, and itself."""
-    for path in folder.rglob("*"):
-        sync(path)
-    sync(folder)

@@ -1,10 +1,17 @@
-"""Which groups are being made, and which are ready to be trained on.
+"""The queue of groups: starts them, retries them, and hands out batches of finished ones.
 
-Groups are begun in order and *settled* in order: recorded in the curriculum, kept if there is something to learn from
-them, replaced if not. Up to ``window`` of a batch may overtake an older one that is still being made; without such a
-bound, batches would be full of short rollouts. What is replaced has no place in a batch to take and waits for nobody.
-At most ``(staleness + 1) * batch`` groups are begun and not yet trained on, so that none is older than ``staleness``
-steps when its time comes, but for those that took very long.
+The states of a group::
+
+    WAITING ─▶ RUNNING ─▶ FINISHED ─▶ READY ─────▶ TRAINING ─▶ (removed)
+       ▲          │           │  └──▶ AUXILIARY ──────┘
+       └─ retry ──┘           └──▶ (removed: nothing to learn from it, or failed too often)
+
+Groups are started in order and *settled* in order: when the turn of a finished group comes, it is recorded in the
+curriculum, and kept if there is something to learn from it or replaced by a new group if not. Up to ``window`` of a
+batch may overtake an older group that is still running; without such a bound, batches would consist of short rollouts.
+A group that is replaced takes no place in a batch and may always overtake. At most ``(staleness + 1) * batch`` groups
+are started and not yet trained on, so that their tokens are at most ``staleness`` versions old when they are trained
+on, except for groups that ran very long.
 """
 
 from __future__ import annotations
@@ -14,22 +21,82 @@ import contextlib
 import math
 import time
 from collections.abc import Callable, Iterable
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
 from typing import Any, TypeVar
 
 from excise.errors import TrainingError
-from excise.trainer.interfaces import Curriculum, Making, RolloutMaker
-from excise.trainer.loop.queue_state import Batch, QueueState, ScheduleSettings, Tally
+from excise.trainer.interfaces import Curriculum, GroupProgress, RolloutMaker
+from excise.trainer.loop.queue_state import Batch, QueueCounts, QueueState, ScheduleSettings
 from excise.trainer.loop.run_journal import Begun, Event, Finished, Journal, Made, Settled, Stepped
 from excise.trainer.rollout_types import Ending, Group, Rollout
 
 T = TypeVar("T")
-Worth = Callable[[Group], bool]
-"""A question about a group."""
+GroupTest = Callable[[Group], bool]
+"""A yes/no question about a group."""
+MAX_RETRY_DELAY_S = 60.0
+"""Upper limit of the delay before a retry."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GroupRules:
+    """How finished groups are processed and what they are used for."""
+
+    fills_batch: GroupTest = lambda group: group.has_signal
+    """Whether a group takes a place in a batch; others are replaced."""
+    is_auxiliary: GroupTest = lambda _: False
+    """Whether a group that takes no place is still trained on beside a batch, for its lessons."""
+    prepare: Callable[[Group], Group] = lambda group: group
+    """Applied to each finished group (effort penalty, privileged context)."""
+
+
+class GroupState(StrEnum):
+    """Where a group is in its life; see the module's docstring."""
+
+    WAITING = "waiting"
+    """Started in the journal, but no attempt is running: after a restart, until :meth:`GroupQueue.start_waiting`."""
+    RUNNING = "running"
+    """Attempts are running, or a retry is about to start."""
+    FINISHED = "finished"
+    """All attempts are finished, or the group was abandoned; its turn to be settled has not come."""
+    READY = "ready"
+    """Settled; fills a place in a coming batch."""
+    AUXILIARY = "auxiliary"
+    """Settled; will be trained on beside a batch, for its lessons."""
+    TRAINING = "training"
+    """In the batch that is being trained on."""
+
+
+_UNSETTLED = (GroupState.WAITING, GroupState.RUNNING, GroupState.FINISHED)
+
+
+@dataclass(slots=True)
+class _QueuedGroup:
+    """One group of the queue."""
+
+    number: int
+    instance_id: str
+    state: GroupState = GroupState.WAITING
+    attempts: dict[str, Rollout] = field(default_factory=dict)
+    """Finished attempts by rollout id, until the group is finished."""
+    result: Group | None = None
+    """The finished group; ``None`` before, and for an abandoned group."""
+    task: asyncio.Task[Group] | None = None
+    """Makes the attempts while the group is running."""
+    deadline: float = math.inf
+    """Monotonic time; infinite until the first attempt has started."""
+    num_failures: int = 0
+    """Tries that failed."""
+
+    @property
+    def group(self) -> Group:
+        """The result of a settled group."""
+        assert self.result is not None, "abandoned groups are removed when they are settled"
+        return self.result
 
 
 class GroupQueue:
-    """Begins groups and hands out batches. One asyncio task uses it."""
+    """Starts groups and hands out batches. Used by one asyncio task."""
 
     def __init__(
         self,
@@ -37,323 +104,336 @@ class GroupQueue:
         curriculum: Curriculum,
         journal: Journal,
         settings: ScheduleSettings,
-        *,
-        worth: Worth = lambda group: group.has_signal,
-        lessons: Worth | None = None,
-        prepare: Callable[[Group], Group] | None = None,
+        rules: GroupRules | None = None,
     ) -> None:
-        """``worth``: fills a place in a batch; ``lessons``: goes along with one; ``prepare``: done to finished ones."""
         self.settings = settings
         self.version = 0
-        self.tally = Tally()
+        """Version of the policy: optimizer steps made."""
+        self.counts = QueueCounts()
         self.last_failure = ""
         self._maker, self._curriculum, self._journal = maker, curriculum, journal
-        self._worth = worth
-        self._lessons = lessons or (lambda _: False)
-        self._prepare = prepare or (lambda group: group)
-        self._next = 0
-        self._begun: dict[int, str] = {}
-        self._running: dict[int, asyncio.Task[Group]] = {}
-        self._until: dict[int, float] = {}
-        self._made: dict[int, dict[str, Rollout]] = {}
-        self._tries: dict[int, int] = {}
-        self._failing: set[int] = set()
-        self._finished: dict[int, Group | None] = {}
-        self._ready: dict[int, Group] = {}
-        self._along: dict[int, Group] = {}
-        self._in_training = 0
+        self._rules = rules or GroupRules()
+        self._groups: dict[int, _QueuedGroup] = {}
+        self._next_number = 0
         self._failures_in_a_row = 0
+        self._failing: set[int] = set()
+        """Numbers of the groups that failed since the last success of any group."""
         self._stopped: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 
     @property
     def num_running(self) -> int:
-        """Groups that are being made."""
-        return len(self._running)
+        """Number of running groups."""
+        return len(self._in_state(GroupState.RUNNING))
 
     def stop(self) -> None:
-        """Let :meth:`batch` return at once."""
+        """Start no further groups, and let :meth:`next_batch` return at once."""
         if not self._stopped.done():
             self._stopped.set_result(None)
 
-    async def batch(self) -> Batch:
-        """The next batch: full, or what there is when nothing more comes, the deadline passes, or it is told to stop.
+    async def next_batch(self) -> Batch:
+        """The next batch. It is not full if the deadline passes, nothing is running, or the queue was stopped.
 
-        Empty, if there is nothing at all. Raises :class:`TrainingError` if group after group fails.
+        Raises :class:`TrainingError` if too many groups fail in a row.
         """
         until = time.monotonic() + self.settings.batch_deadline_s
         while True:
-            self._settle()
-            self._fill()
-            stale = self._drop_stale()
-            if stale:
+            self._settle_finished()
+            self._start_new()
+            if self._drop_stale():
                 continue
-            full = len(self._ready) >= self.settings.batch
-            if full or self._stopped.done() or not self._running or time.monotonic() >= until:
-                return self._take()
+            full = len(self._in_state(GroupState.READY)) >= self.settings.batch
+            if full or self._stopped.done() or not self.num_running or time.monotonic() >= until:
+                return self._take_batch()
             await self._wait(until, self._stopped)
 
-    async def attend(self, work: asyncio.Future[T]) -> T:
-        """What ``work`` comes to; groups go on being begun and written down meanwhile. Its deadline is its own."""
+    async def run_beside(self, work: asyncio.Future[T]) -> T:
+        """Wait for ``work`` (which has its own deadline) and keep the queue going meanwhile; the result of ``work``."""
         while not work.done():
-            self._settle()
-            self._fill()
+            self._settle_finished()
+            self._start_new()
             await self._wait(time.monotonic() + 60, work)
         return work.result()
 
     def put_back(self, batch: Batch) -> None:
-        """The batch is not going to be trained on now."""
-        for number, group in zip(batch.numbers, batch.groups, strict=True):
-            (self._ready if self._worth(group) else self._along)[number] = group
-        self._in_training = 0
+        """Return a batch that is not going to be trained on."""
+        for number in batch.numbers:
+            group = self._groups[number]
+            group.state = GroupState.READY if self._rules.fills_batch(group.group) else GroupState.AUXILIARY
 
-    def more(self) -> bool:
-        """Begin what can be begun; whether anything is being made."""
-        self._fill()
-        return bool(self._running)
+    def start_more(self) -> bool:
+        """Start as many groups as allowed; whether any group is running."""
+        self._start_new()
+        return bool(self.num_running)
 
-    def release(self) -> None:
-        """The batch is trained on and the engine has the new weights: others may be begun."""
-        self._in_training = 0
+    def release_batch(self) -> None:
+        """Forget the batch: it was trained on and the engine has the new weights. New groups may be started."""
+        self._remove([group.number for group in self._in_state(GroupState.TRAINING)])
 
     async def close(self) -> None:
-        """Give up what is being made; what does not let go within a few seconds is left alone."""
-        with contextlib.suppress(OSError):  # a full disk has been told of by whoever met it first
-            for number, task in self._running.items():
-                if task.done() and not task.cancelled() and not task.exception():
-                    group = task.result()
-                    if group.rollouts and not _lost(group):
-                        self._finish(number, self._prepare(group))
-        running = list(self._running.values())
-        for task in running:
+        """Cancel running groups; those that do not end within 10 seconds are abandoned to their threads."""
+        running = self._in_state(GroupState.RUNNING)
+        with contextlib.suppress(OSError):  # a full disk was reported where it was met first
+            for group in running:
+                task = group.task
+                if task is not None and task.done() and not task.cancelled() and not task.exception():
+                    result = task.result()
+                    if result.rollouts and not _infra_failures(result):
+                        self._finish(group, self._rules.prepare(result))
+        tasks = [group.task for group in running if group.task is not None]
+        for task in tasks:
             task.cancel()
-        if running:
-            await asyncio.wait(running, timeout=10)
-        self._running.clear()
+        if tasks:
+            await asyncio.wait(tasks, timeout=10)
+        for group in running:
+            group.task = None
+            if group.state is GroupState.RUNNING:
+                group.state = GroupState.WAITING
 
-    def _outstanding(self) -> int:
-        return len(self._begun) + len(self._ready) + self._in_training
+    # ------------------------------------------------------------------------------------------ starting and retrying
+    def _in_state(self, *states: GroupState) -> list[_QueuedGroup]:
+        """Groups in these states, by number."""
+        return sorted((g for g in self._groups.values() if g.state in states), key=lambda group: group.number)
 
-    def _fill(self) -> None:
+    def _num_outstanding(self) -> int:
+        """Groups that are started and not trained on, auxiliary ones left out."""
+        in_training = [g for g in self._in_state(GroupState.TRAINING) if self._rules.fills_batch(g.group)]
+        return len(self._in_state(*_UNSETTLED, GroupState.READY)) + len(in_training)
+
+    def _start_new(self) -> None:
         most = (self.settings.staleness + 1) * self.settings.batch
-        while not self._stopped.done() and self._outstanding() < most:
+        while not self._stopped.done() and self._num_outstanding() < most:
             instance_id = self._curriculum.next_task()
             if instance_id is None:
                 return
-            event = Begun(number=self._next, instance_id=instance_id)
+            event = Begun(number=self._next_number, instance_id=instance_id)
             self._journal.write(event)
-            self._note_begun(event)
-            self._start(event.number)
+            self._start(self._apply_begun(event))
 
-    def _note_begun(self, event: Begun) -> None:
-        self._begun[event.number] = event.instance_id
-        self._next = event.number + 1
+    def _start(self, group: _QueuedGroup, delay_s: float = 0.0) -> None:
+        group.deadline = math.inf
+        group.task = asyncio.ensure_future(self._make(group, delay_s))
+        group.state = GroupState.RUNNING
 
-    def _start(self, number: int, delay_s: float = 0.0) -> None:
-        self._until[number] = math.inf
-        self._running[number] = asyncio.ensure_future(self._make(number, delay_s))
-
-    async def _make(self, number: int, delay_s: float) -> Group:
+    async def _make(self, group: _QueuedGroup, delay_s: float) -> Group:
         await asyncio.sleep(delay_s)
-        known = self._made.setdefault(number, {})
 
-        def started() -> None:
-            self._until[number] = min(self._until[number], time.monotonic() + self.settings.group_deadline_s)
+        def on_start() -> None:
+            group.deadline = min(group.deadline, time.monotonic() + self.settings.group_deadline_s)
 
-        def made(rollout: Rollout) -> None:
-            if number in self._running and rollout.rollout_id not in known and not _is_lost(rollout):
-                self._journal.write(Made(number=number, rollout=rollout))
-                known[rollout.rollout_id] = rollout
+        def on_attempt(rollout: Rollout) -> None:
+            is_new = rollout.rollout_id not in group.attempts and not _is_infra_failure(rollout)
+            if group.state is GroupState.RUNNING and is_new:
+                self._journal.write(Made(number=group.number, rollout=rollout))
+                group.attempts[rollout.rollout_id] = rollout
 
         return await self._maker.group(
-            self._begun[number],
+            group.instance_id,
             self.settings.group_size,
-            group_id=_group_id(number),
-            seed=(self.settings.seed << 32) + number,
-            making=Making(known=dict(known), started=started, made=made),
+            group_id=_group_id(group.number),
+            seed=(self.settings.seed << 32) + group.number,
+            progress=GroupProgress(finished_attempts=dict(group.attempts), on_start=on_start, on_attempt=on_attempt),
         )
 
-    def start_again(self) -> None:
-        """Begin everything again that was being made when the run was interrupted."""
-        for number in sorted(self._begun.keys() - self._running.keys() - self._finished.keys()):
-            self._start(number)
+    def start_waiting(self) -> None:
+        """Start the groups again that were running when the run was interrupted."""
+        for group in self._in_state(GroupState.WAITING):
+            self._start(group)
 
     async def _wait(self, until: float, other: asyncio.Future[T]) -> None:
-        """Until a group is finished or overdue, or ``other`` is done."""
+        """Wait until a group finishes or passes its deadline, ``other`` is done, or it is ``until``."""
         now = time.monotonic()
-        overdue = [min(self._until[number], now + self.settings.group_deadline_s) for number in self._running]
-        timeout = max(0.0, min([until, *overdue]) - now)
-        waited: list[asyncio.Future[Any]] = [*self._running.values(), other]
+        running = self._in_state(GroupState.RUNNING)
+        deadlines = [min(group.deadline, now + self.settings.group_deadline_s) for group in running]
+        timeout = max(0.0, min([until, *deadlines]) - now)
+        waited: list[asyncio.Future[Any]] = [*(group.task for group in running if group.task is not None), other]
         await asyncio.wait(waited, timeout=timeout, return_when=asyncio.FIRST_COMPLETED)
-        self._gather()
+        self._collect()
 
-    def _gather(self) -> None:
+    def _collect(self) -> None:
+        """Finish or retry the groups whose attempts are done or whose deadline has passed."""
         now = time.monotonic()
-        for number, task in list(self._running.items()):
+        for group in self._in_state(GroupState.RUNNING):
+            task = group.task
+            assert task is not None
             if task.done():
-                del self._running[number]
-                error = "cancelled" if task.cancelled() else task.exception() or self._spoilt(number, task.result())
-                if not error:
+                problem = "cancelled" if task.cancelled() else task.exception() or self._problem(group, task.result())
+                if not problem:
                     self._failures_in_a_row = 0
                     self._failing.clear()
-                    self._finish(number, self._prepare(task.result()))
+                    self._finish(group, self._rules.prepare(task.result()))
                 else:
-                    self._failed(number, str(error) or type(error).__name__)
-            elif now > self._until[number]:
-                task.cancel()  # and is not waited for: what ignores this must not hold up the run
-                del self._running[number]
-                self._failed(number, f"not finished in {self.settings.group_deadline_s:.0f} s")
+                    self._fail(group, str(problem) or type(problem).__name__)
+            elif now > group.deadline:
+                task.cancel()  # not awaited: attempts that ignore it must not hold up the run
+                self._fail(group, f"not finished in {self.settings.group_deadline_s:.0f} s")
 
-    def _spoilt(self, number: int, group: Group) -> str:
-        """Why a group is to be made again, as far as it was lost to the infrastructure; empty if it will do."""
-        lost = _lost(group)
-        last = self._tries.get(number, 0) >= self.settings.retries
-        if not lost or (last and 2 * len(lost) <= len(group.rollouts)):
-            return "" if group.rollouts else "no attempt was made"
-        return f"{len(lost)} of {len(group.rollouts)} attempts were lost: {lost[0].detail or 'no grade'}"
+    def _problem(self, group: _QueuedGroup, result: Group) -> str:
+        """Why a finished group has to be retried (attempts failed for the infrastructure); empty if it is accepted."""
+        failures = _infra_failures(result)
+        is_last_try = group.num_failures >= self.settings.retries
+        if not failures or (is_last_try and 2 * len(failures) <= len(result.rollouts)):
+            return "" if result.rollouts else "no attempt was made"
+        return f"{len(failures)} of {len(result.rollouts)} attempts were lost: {failures[0].detail or 'no grade'}"
 
-    def _failed(self, number: int, why: str) -> None:
-        self.last_failure = f"{self._begun[number]}: {why}"
-        self.tally.failed += 1
+    def _fail(self, group: _QueuedGroup, problem: str) -> None:
+        """Retry a running group, or abandon it after its last retry."""
+        self.last_failure = f"{group.instance_id}: {problem}"
+        self.counts.failed += 1
         self._failures_in_a_row += 1
-        tries = self._tries.get(number, 0)
-        self._tries[number] = tries + 1
+        group.state, group.task = GroupState.WAITING, None
+        group.num_failures += 1
         if self._failures_in_a_row > 3 * self.settings.batch * (self.settings.retries + 1):
             raise TrainingError(f"Group after group fails, the last one with: {self.last_failure}", reason="no_groups")
-        self._failing.add(number)
-        outage = len(self._failing) > 1 and self._running.keys() <= self._failing
-        if tries >= self.settings.retries and not outage:
-            self._finish(number, None)
-        else:  # where everything fails, it is not the task's fault
-            self._start(number, min(60.0, self.settings.retry_delay_s * 2**tries))
+        self._failing.add(group.number)
+        running = {one.number for one in self._in_state(GroupState.RUNNING)}
+        is_outage = len(self._failing) > 1 and running <= self._failing  # everything fails: it is not the task's fault
+        if group.num_failures > self.settings.retries and not is_outage:
+            self._finish(group, None)
+        else:
+            delay_s = self.settings.retry_delay_s * 2 ** (group.num_failures - 1)
+            self._start(group, min(MAX_RETRY_DELAY_S, delay_s))
 
-    def _finish(self, number: int, group: Group | None) -> None:
-        self._journal.write(Finished(number=number, group=group))
-        self._note_finished(number, group)
+    def _finish(self, group: _QueuedGroup, result: Group | None) -> None:
+        event = Finished(number=group.number, group=result)
+        self._journal.write(event)
+        self._apply_finished(event)
 
-    def _note_finished(self, number: int, group: Group | None) -> None:
-        self._finished[number] = group
-        self._made.pop(number, None)
-
-    def _settle(self) -> None:
-        """In order; an unfinished group holds up those behind it once enough have overtaken it."""
+    # -------------------------------------------------------------------------------------------- settling and batching
+    def _settle_finished(self) -> None:
+        """Settle finished groups in order, but none after more unfinished groups than ``window`` allows to overtake."""
         share = self.settings.window if self.settings.staleness else 0.0
-        most, waiting = int(share * self.settings.batch), 0
-        for number in sorted(self._begun):
-            if number not in self._finished:
-                waiting += 1
-            elif waiting <= most or (self.settings.staleness and not self._fills(self._finished[number])):
-                event = Settled(number=number)
+        may_overtake, num_unfinished = int(share * self.settings.batch), 0
+        for group in self._in_state(*_UNSETTLED):
+            if group.state is not GroupState.FINISHED:
+                num_unfinished += 1
+            elif num_unfinished <= may_overtake or (self.settings.staleness and not self._fills_batch(group)):
+                event = Settled(number=group.number)
                 self._journal.write(event)
-                self._note_settled(event)
+                self._apply_settled(event)
 
-    def _fills(self, group: Group | None) -> bool:
-        """Whether it takes a place in a batch."""
-        return group is not None and self._worth(group)
-
-    def _note_settled(self, event: Settled) -> None:
-        instance_id = self._begun.pop(event.number)
-        self._tries.pop(event.number, None)
-        group = self._finished.pop(event.number)
-        if group is None:
-            self.tally.lost += 1
-            self._curriculum.record(Group(group_id=_group_id(event.number), instance_id=instance_id, rollouts=()))
-            return
-        self._curriculum.record(group)
-        self.tally.settled.append(group)
-        if self._worth(group):
-            self._ready[event.number] = group
-            return
-        self.tally.replaced += 1
-        if self._lessons(group):
-            self._along[event.number] = group
-            for number in sorted(self._along)[: -self.settings.batch]:
-                del self._along[number]
+    def _fills_batch(self, group: _QueuedGroup) -> bool:
+        return group.result is not None and self._rules.fills_batch(group.result)
 
     def _drop_stale(self) -> tuple[int, ...]:
-        """Leave out what is too old; true to the journal, which has it as a step without groups."""
+        """Drop groups with tokens that are too old; their numbers. In the journal it is a step 0 with no groups."""
         oldest = self.version - self.settings.drop_after
-        stale = tuple(number for number, group in self._ready.items() if _oldest(group) < oldest)
+        ready = self._in_state(GroupState.READY)
+        stale = tuple(group.number for group in ready if _oldest_version(group.group) < oldest)
         if stale:
             self._journal.write(Stepped(step=0, numbers=(), stale=stale))
-            self._note_stepped(stale)
-            self.tally.lost += len(stale)
+            self._remove(stale)
+            self.counts.lost += len(stale)
         return stale
 
-    def _take(self) -> Batch:
-        numbers = tuple(sorted(self._ready)[: self.settings.batch])
-        numbers += tuple(sorted(self._along)) if numbers else ()
-        groups = self._groups(numbers)
-        self._note_stepped(numbers)
-        self._in_training = sum(1 for group in groups if self._worth(group))
-        return Batch(numbers=numbers, groups=groups)
+    def _take_batch(self) -> Batch:
+        chosen = self._in_state(GroupState.READY)[: self.settings.batch]
+        chosen += self._in_state(GroupState.AUXILIARY) if chosen else []
+        for group in chosen:
+            group.state = GroupState.TRAINING
+        return Batch(numbers=tuple(g.number for g in chosen), groups=tuple(g.group for g in chosen))
 
-    def _groups(self, numbers: Iterable[int]) -> tuple[Group, ...]:
-        return tuple(self._ready[number] if number in self._ready else self._along[number] for number in numbers)
-
-    def _note_stepped(self, numbers: Iterable[int]) -> None:
+    def _remove(self, numbers: Iterable[int]) -> None:
         for number in numbers:
-            self._ready.pop(number, None)
-            self._along.pop(number, None)
+            self._groups.pop(number, None)
+
+    # ------------------------------------------------------------------------- state: changes by journal event, storage
+    def _apply_begun(self, event: Begun) -> _QueuedGroup:
+        group = self._groups[event.number] = _QueuedGroup(event.number, event.instance_id)
+        self._next_number = event.number + 1
+        return group
+
+    def _apply_finished(self, event: Finished) -> None:
+        group = self._groups[event.number]
+        group.state, group.result, group.task = GroupState.FINISHED, event.group, None
+        group.attempts.clear()
+
+    def _apply_settled(self, event: Settled) -> None:
+        group = self._groups[event.number]
+        if group.result is None:
+            self.counts.lost += 1
+            empty = Group(group_id=_group_id(group.number), instance_id=group.instance_id, rollouts=())
+            self._curriculum.record(empty)
+            self._remove([group.number])
+            return
+        self._curriculum.record(group.result)
+        self.counts.settled.append(group.result)
+        if self._rules.fills_batch(group.result):
+            group.state = GroupState.READY
+            return
+        self.counts.replaced += 1
+        if self._rules.is_auxiliary(group.result):
+            group.state = GroupState.AUXILIARY
+            oldest = self._in_state(GroupState.AUXILIARY)[: -self.settings.batch]
+            self._remove([one.number for one in oldest])
+        else:
+            self._remove([group.number])
 
     def replay(self, events: Iterable[Event]) -> Iterable[tuple[int, tuple[Group, ...]]]:
-        """Let a journal happen again, nothing being made; gives (step, groups) where one was trained on.
+        """Apply the events of a journal without making any attempt; yields (step, groups) of each optimizer step.
 
-        What the curriculum drew is what the journal says even if it would now choose another.
+        The curriculum draws the tasks that the journal names, even if it would choose others now.
         """
         for event in events:
             if isinstance(event, Begun):
                 self._curriculum.next_task(replayed=event.instance_id)
-                self._note_begun(event)
+                self._apply_begun(event)
             elif isinstance(event, Made):
-                self._made.setdefault(event.number, {})[event.rollout.rollout_id] = event.rollout
+                self._groups[event.number].attempts[event.rollout.rollout_id] = event.rollout
             elif isinstance(event, Finished):
-                self._note_finished(event.number, event.group)
+                self._apply_finished(event)
             elif isinstance(event, Settled):
-                self._note_settled(event)
+                self._apply_settled(event)
             elif event.step:
-                groups = self._groups(event.numbers)
-                self._note_stepped(event.numbers)
+                groups = tuple(self._groups[number].group for number in event.numbers)
+                self._remove(event.numbers)
                 yield event.step, groups
-                self.tally = Tally()
+                self.counts = QueueCounts()
             else:
-                self._note_stepped(event.stale)
+                self._remove(event.stale)
 
     def state(self) -> QueueState:
-        """For a checkpoint."""
+        """The state for a checkpoint. Groups in training are left out: the checkpoint's weights have learned them."""
+        unsettled = self._in_state(*_UNSETTLED)
         return QueueState(
-            next=self._next,
-            begun=dict(self._begun),
-            made={number: tuple(some.values()) for number, some in self._made.items() if some},
-            finished=dict(self._finished),
-            ready=dict(self._ready),
-            along=dict(self._along),
-            tally=replace(self.tally, settled=list(self.tally.settled)),
+            next=self._next_number,
+            begun={group.number: group.instance_id for group in unsettled},
+            made={group.number: tuple(group.attempts.values()) for group in unsettled if group.attempts},
+            finished={group.number: group.result for group in self._in_state(GroupState.FINISHED)},
+            ready={group.number: group.group for group in self._in_state(GroupState.READY)},
+            along={group.number: group.group for group in self._in_state(GroupState.AUXILIARY)},
+            tally=replace(self.counts, settled=list(self.counts.settled)),
         )
 
     def restore(self, state: QueueState) -> None:
-        """Go on from a checkpoint; then :meth:`replay`, then :meth:`start_again`."""
-        self._next, self._begun, self._finished = state.next, dict(state.begun), dict(state.finished)
-        self._made = {number: {one.rollout_id: one for one in some} for number, some in state.made.items()}
-        self._ready, self._along = dict(state.ready), dict(state.along)
-        self.tally = replace(state.tally, settled=list(state.tally.settled))
+        """Continue from a checkpoint. Then call :meth:`replay`, then :meth:`start_waiting`."""
+        self._next_number = state.next
+        self._groups = {number: _QueuedGroup(number, instance_id) for number, instance_id in state.begun.items()}
+        for number, attempts in state.made.items():
+            self._groups[number].attempts = {rollout.rollout_id: rollout for rollout in attempts}
+        for number, result in state.finished.items():
+            self._groups[number].state, self._groups[number].result = GroupState.FINISHED, result
+        for new_state, groups in ((GroupState.READY, state.ready), (GroupState.AUXILIARY, state.along)):
+            for number, group in groups.items():
+                self._groups[number] = _QueuedGroup(number, group.instance_id, state=new_state, result=group)
+        self.counts = replace(state.tally, settled=list(state.tally.settled))
 
 
 def _group_id(number: int) -> str:
     return f"g{number:06d}"
 
 
-def _lost(group: Group) -> list[Rollout]:
-    """Attempts that say nothing about the policy."""
-    return [rollout for rollout in group.rollouts if _is_lost(rollout)]
+def _infra_failures(group: Group) -> list[Rollout]:
+    """Attempts that failed for the infrastructure or could not be graded."""
+    return [rollout for rollout in group.rollouts if _is_infra_failure(rollout)]
 
 
-def _is_lost(rollout: Rollout) -> bool:
+def _is_infra_failure(rollout: Rollout) -> bool:
     return rollout.ending is Ending.INFRA or (rollout.grade is not None and not rollout.grade.decided)
 
 
-def _oldest(group: Group) -> int:
-    """The oldest version that drew a token of it; a very high one without any."""
+def _oldest_version(group: Group) -> int:
+    """The oldest policy version that sampled a token of the group; a very high number if there is none."""
     return min(
-        (version for r in group.counting for s in r.segments for version in s.versions if version >= 0),
+        (version for r in group.valid_rollouts for s in r.segments for version in s.versions if version >= 0),
         default=2**62,
     )

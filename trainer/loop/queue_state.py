@@ -1,80 +1,92 @@
-"""What the queue of groups is told, what it hands out, and what a checkpoint keeps of it."""
+"""The settings of the group queue, the batches that it hands out, and its state in a checkpoint."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Annotated
+
+from pydantic import AfterValidator, Field
+from pydantic_core import PydanticCustomError
 
 from excise.trainer.rollout_types import Group, Rollout
 
 
+def _share(value: float) -> float:
+    """Raise an error of type ``not_a_share`` for a number that is not from 0 to 1."""
+    if not 0 <= value <= 1:
+        raise PydanticCustomError("not_a_share", "Input should be from 0 to 1")
+    return value
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScheduleSettings:
-    """How many, how old, how long."""
+    """``[loop.schedule]``: batch size, staleness, deadlines and retries of groups."""
 
-    batch: int = 16
-    """Groups of a step."""
-    group_size: int = 8
-    """Rollouts of a group."""
-    staleness: int = 1
-    """Steps that sampling may be ahead; 0 samples only from the newest policy, and repeats exactly."""
-    window: float = 0.3
-    """Share of a batch that may overtake; none does at staleness 0."""
-    drop_after: int = 8
-    """A group with a token older than this many versions is left out."""
-    group_deadline_s: float = 3600.0
-    """For one group, from its first attempt's start; beyond, it is given up and tried again."""
-    batch_deadline_s: float = 7200.0
-    """For one batch; beyond, training goes on with what is there."""
-    retries: int = 2
-    """A group that failed more often is given up, unless everything fails. Failed has one, too, of which attempts were
-    lost to the infrastructure: these are made again. In the end half of them may be missing."""
-    retry_delay_s: float = 5.0
-    """Wait before the second try, twice as long before each further one, a minute at most."""
+    batch: Annotated[int, Field(gt=0)] = 16
+    """Groups of one step."""
+    group_size: Annotated[int, Field(gt=0)] = 8
+    """Rollouts of one group."""
+    staleness: Annotated[int, Field(ge=0)] = 1
+    """Steps that sampling may be ahead of training. With 0 only the newest policy samples, and a run is repeatable."""
+    window: Annotated[float, AfterValidator(_share)] = 0.3
+    """Share of a batch that may overtake an older group; none may at staleness 0."""
+    drop_after: Annotated[int, Field(gt=0)] = 8
+    """A group with a token that is older than this many versions is dropped."""
+    group_deadline_s: Annotated[float, Field(gt=0)] = 3600.0
+    """Seconds for one group, from the start of its first attempt; after them it is cancelled and retried."""
+    batch_deadline_s: Annotated[float, Field(gt=0)] = 7200.0
+    """Seconds to wait for a full batch; after them the step is made with the groups that are ready."""
+    retries: Annotated[int, Field(ge=0)] = 2
+    """Retries of a failed group before it is abandoned (during an outage, when all groups fail, it never is).
+
+    A group has failed if an attempt failed for the infrastructure; such attempts alone are made again. The last try is
+    accepted if at most half of its attempts are missing.
+    """
+    retry_delay_s: Annotated[float, Field(ge=0)] = 5.0
+    """Seconds before the first retry; doubled for each further one, up to a minute."""
     seed: int = 0
-    """Makes the groups' seeds."""
+    """Seed of the groups' own seeds."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Batch:
-    """What one step is trained on."""
+    """The groups of one step."""
 
     numbers: tuple[int, ...]
-    """Of the groups."""
+    """Numbers of the groups."""
     groups: tuple[Group, ...]
-    """Those with a signal, and others with lessons alone."""
-    stale: tuple[int, ...] = ()
-    """Groups that were too old."""
+    """Groups that fill the batch, then auxiliary ones."""
 
 
 @dataclass(slots=True)
-class Tally:
-    """Counts since the last batch."""
+class QueueCounts:
+    """What happened since the last batch. Part of the checkpoint format."""
 
     settled: list[Group] = field(default_factory=list)
-    """Groups, whatever became of them."""
+    """Settled groups, trained on or not."""
     replaced: int = 0
-    """Those without anything to learn from."""
+    """Groups without anything to learn from."""
     failed: int = 0
-    """Tries that ended in an error or past the deadline."""
+    """Tries that ended in an error or at the deadline."""
     lost: int = 0
-    """Groups that were given up."""
+    """Groups that were abandoned, or dropped because they were too old."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QueueState:
-    """Everything that a checkpoint holds of a queue; groups by number."""
+    """Everything that a checkpoint holds of the queue, by group number. Its field names are the checkpoint format."""
 
     next: int = 0
     """Number of the next group."""
     begun: dict[int, str] = field(default_factory=dict)
-    """Number to task of groups that are not settled: those that are not finished, either, begin again."""
+    """Number to task of the groups that are waiting, running or finished."""
     made: dict[int, tuple[Rollout, ...]] = field(default_factory=dict)
-    """Attempts of groups that are not finished."""
+    """Finished attempts of waiting and running groups."""
     finished: dict[int, Group | None] = field(default_factory=dict)
-    """Finished, their turn not yet come."""
+    """Finished groups, not yet settled; ``None`` for an abandoned one."""
     ready: dict[int, Group] = field(default_factory=dict)
-    """Wait to be trained on."""
+    """Groups that fill a place in a coming batch."""
     along: dict[int, Group] = field(default_factory=dict)
-    """Wait to go along, for their lessons."""
-    tally: Tally = field(default_factory=Tally)
-    """For the next report."""
+    """Auxiliary groups."""
+    tally: QueueCounts = field(default_factory=QueueCounts)
+    """Counts for the next step's metrics."""

@@ -1,9 +1,9 @@
-"""What was begun, made, settled and trained on, written down as it happens: nothing that is finished is ever lost.
+"""The journal of a run: each group and attempt is written down durably as it is finished, so that none is ever lost.
 
-A checkpoint holds the state at one step, the journal what came after it. Resuming restores the checkpoint and lets the
-journal happen again: tasks are drawn and recorded in the same order, and steps are made again from the groups that are
-there, without sampling a token. Each checkpoint begins a new file; a file without its checkpoint (the process was
-killed while that was written) continues the one before.
+A checkpoint holds the state at one step, the journal all events after it. Resuming restores the checkpoint and replays
+the journal: tasks are drawn and recorded in the same order, and optimizer steps are repeated with the stored groups,
+without sampling. Each checkpoint starts a new journal file. A file whose checkpoint is missing (the process was killed
+while writing it) continues the file before.
 """
 
 from __future__ import annotations
@@ -21,52 +21,52 @@ from excise.types import from_json, to_json
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Begun:
-    """A group was asked for."""
+    """A group was started."""
 
     number: int
-    """Numbers rise by one."""
+    """Number of the group, counted from 0."""
     instance_id: str
-    """Task."""
+    """Its task."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Made:
-    """One attempt of a group is done; the others may still be under way."""
+    """One attempt of a group is finished; others may still run."""
 
     number: int
-    """Of its :class:`Begun`."""
+    """Number of the group."""
     rollout: Rollout
     """The attempt."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finished:
-    """A group is finished."""
+    """All attempts of a group are finished, or it was abandoned."""
 
     number: int
-    """Of its :class:`Begun`."""
+    """Number of the group."""
     group: Group | None
-    """``None``: it failed too often."""
+    """The group; ``None`` if it was abandoned."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settled:
-    """The turn of a finished group has come."""
+    """A finished group was recorded in the curriculum, in its turn."""
 
     number: int
-    """Of its :class:`Begun`."""
+    """Number of the group."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stepped:
-    """A batch was chosen; written before it is trained on."""
+    """A batch was chosen (written before it is trained on), or groups were dropped."""
 
     step: int
-    """From 1; 0 for groups that are left out."""
+    """The optimizer step, counted from 1; 0 if groups were dropped."""
     numbers: tuple[int, ...]
-    """Groups in it, in order."""
+    """Numbers of the batch's groups, in order."""
     stale: tuple[int, ...] = ()
-    """Groups that were too old for it."""
+    """Numbers of the groups that were dropped because they are too old."""
 
 
 Event = Begun | Made | Finished | Settled | Stepped
@@ -80,14 +80,14 @@ _KINDS: dict[str, type[Begun] | type[Made] | type[Finished] | type[Settled] | ty
 
 
 class Journal:
-    """The journal of a run: numbered files in a folder of its own."""
+    """The journal of a run: numbered files of JSON lines in one folder."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         self._file: Path | None = None
 
-    def begin(self) -> int:
-        """From now on, write to a new file; its number belongs into the checkpoint that it follows."""
+    def start_file(self) -> int:
+        """Start a new file; returns its number, which the checkpoint of this moment has to store."""
         self._folder.mkdir(parents=True, exist_ok=True)
         number = max((_number(path) for path in self._files()), default=0) + 1
         self._file = self._folder / f"{number:06d}.jsonl"
@@ -96,26 +96,24 @@ class Journal:
         return number
 
     def write(self, event: Event) -> None:
-        """Add an event; when this returns, it is on the disk."""
-        assert self._file is not None, "the journal was not begun"
+        """Append an event; when this returns, it is on the disk."""
+        assert self._file is not None, "start_file was not called"
         line = b'{"%s": %s}\n' % (type(event).__name__.lower().encode(), to_json(event))
         with self._file.open("ab") as file:
             file.write(line)
             file.flush()
             os.fsync(file.fileno())
 
-    def first(self) -> int:
-        """Number of the oldest file; 0 without any."""
+    def first_number(self) -> int:
+        """Number of the oldest file; 0 if there is none."""
         return min((_number(path) for path in self._files()), default=0)
 
     def since(self, number: int) -> list[Event]:
-        """What happened from the beginning of the file of this number, over all later ones; a last line that was cut
-        off by a kill is left out.
-        """
+        """All events in the files from this number on. A last line that was cut off by a kill is ignored."""
         return [event for path in self._files() if _number(path) >= number for event in _read(path)]
 
     def drop_before(self, number: int) -> None:
-        """Forget the files before this one."""
+        """Delete the files before this number."""
         for path in self._files():
             if _number(path) < number:
                 path.unlink(missing_ok=True)

@@ -1,8 +1,8 @@
-"""Attention of packed rows on a CPU, one block after the other, so that nothing is computed only to be masked.
+"""Block-wise attention of packed rows on a CPU: computes only the part of the attention matrix that the mask allows.
 
-A row of ``T`` tokens with a mask costs ``T²`` whatever the mask says. Here each sequence attends to itself, and to its
-prompt where it shares one: SDPA over slices of the row, whose gradients add up to those of the masked whole. On a GPU
-many small kernels would cost more than they save.
+Masked attention over a row of ``T`` tokens costs ``T²``, whatever the mask. Here SDPA runs on slices of the row, so
+each sequence attends to itself and to its shared prompt; the gradients equal those of the masked row. On a GPU, many
+small kernels would cost more than they save.
 """
 
 from __future__ import annotations
@@ -12,15 +12,15 @@ from typing import Any
 import torch
 from torch.nn.functional import scaled_dot_product_attention
 
-from excise.trainer.objective.policy_forward import keeps_apart
+from excise.trainer.objective.policy_forward import keeps_sequences_apart
 from excise.trainer.objective.row_packing import can_share
 
 NAME = "excise_blocks"
-"""As transformers calls this kind of attention."""
+"""Name under which this implementation is registered with transformers."""
 
 
-def attend_in_blocks(model: Any) -> None:
-    """Have a model on a CPU attend in blocks, if it is one whose prompts can be shared; else it stays as it is."""
+def enable_block_attention(model: Any) -> None:
+    """Switch a CPU model to block attention if it supports shared prompts; otherwise leave it unchanged."""
     from transformers import AttentionInterface
     from transformers.masking_utils import AttentionMaskInterface, sdpa_mask
 
@@ -30,15 +30,15 @@ def attend_in_blocks(model: Any) -> None:
     AttentionMaskInterface.register(NAME, sdpa_mask)
     try:
         model.set_attn_implementation(NAME)
-        works = is_in_blocks(model) and keeps_apart(model, share=True, blocks=True)
-    except (RuntimeError, TypeError, ValueError, AttributeError):  # models with attention of their own making
+        works = uses_block_attention(model) and keeps_sequences_apart(model, share=True, blocks=True)
+    except (RuntimeError, TypeError, ValueError, AttributeError):  # models with their own attention code
         works = False
     if not works:
         model.set_attn_implementation("sdpa")
 
 
-def is_in_blocks(model: torch.nn.Module) -> bool:
-    """Whether a model takes blocks in place of a mask."""
+def uses_block_attention(model: torch.nn.Module) -> bool:
+    """Whether block attention is enabled for a model."""
     return getattr(getattr(model, "config", None), "_attn_implementation", None) == NAME
 
 
@@ -51,7 +51,7 @@ def _attention(
     scaling: float | None = None,
     **rest: Any,
 ) -> tuple[torch.Tensor, None]:
-    """As transformers asks for it; ``attention_mask`` are the blocks of :class:`PackedIds`, or anything SDPA takes."""
+    """Attention function for transformers. ``attention_mask`` has blocks as in ``PackedIds.mask``, or is for SDPA."""
     from transformers.integrations.sdpa_attention import repeat_kv, sdpa_attention_forward
 
     if attention_mask is None or attention_mask.dtype != torch.int64:

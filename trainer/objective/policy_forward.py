@@ -1,4 +1,4 @@
-"""The policy as a distribution over tokens: logits at chosen places, log-probabilities, entropy."""
+"""Forward passes of the policy: logits of chosen predictions, log-probabilities, entropies."""
 
 from __future__ import annotations
 
@@ -10,20 +10,18 @@ from torch.utils.checkpoint import checkpoint
 from excise.trainer.objective.row_packing import PackedIds, pack_ids
 
 CHUNK = 1024
-"""Predictions whose probabilities are held in full precision at a time."""
-
-
-APART = {torch.float64: 1e-6, torch.float32: 1e-4}
-"""How much of their spread logits may change with what they do not depend on, by number format: experts work on more or
-fewer tokens then, and round otherwise."""
-LESS_EXACT = 2e-2
-"""The same in other formats."""
+"""Number of predictions that are converted to full precision at a time, to save memory."""
+TOLERANCE = {torch.float64: 1e-6, torch.float32: 1e-4}
+"""By number format: how much logits may change, relative to their standard deviation, when a sequence that they do
+not depend on is replaced. They change a little: experts then process other numbers of tokens and round differently."""
+OTHER_TOLERANCE = 2e-2
+"""The same for all other number formats."""
 
 
 def without_dropout(model: torch.nn.Module) -> torch.nn.Module:
-    """The same model, which drops nothing in training: noise in its probabilities would count as off-policy.
+    """Disable dropout in place and return the model: noise in its probabilities would look like off-policy data.
 
-    ``eval()`` would do it as well, but switches activation checkpointing off.
+    ``eval()`` would also disable dropout, but activation checkpointing too.
     """
     for module in model.modules():
         names = ("p",) if isinstance(module, torch.nn.modules.dropout._DropoutNd) else tuple(vars(module))
@@ -34,34 +32,34 @@ def without_dropout(model: torch.nn.Module) -> torch.nn.Module:
 
 
 @torch.no_grad()
-def keeps_apart(model: torch.nn.Module, *, share: bool = False, blocks: bool = False) -> bool:
-    """Whether a sequence stays as it is, whatever stands before it in its row. It is tried out with few tokens.
+def keeps_sequences_apart(model: torch.nn.Module, *, share: bool = False, blocks: bool = False) -> bool:
+    """Whether the logits of a packed sequence are independent of the sequences before it; tested with a few tokens.
 
-    Layers that carry a state along (convolutions, linear attention) do not heed position ids, and models without such
-    ids (Bloom) have no other mask. With a process group every rank has to ask.
+    They are not for layers that carry state along the row (convolutions, linear attention), nor for models without
+    position ids (Bloom). With a process group, every rank has to call this.
     """
     config: Any = getattr(model, "config", None)
     if config is None:
         return False
     size = int(config.get_text_config().vocab_size)
-    prompt, last = _some(3, 5, size), _some(11, 6, size)
-    was = model.training
+    prompt, last = _test_tokens(3, 5, size), _test_tokens(11, 6, size)
+    was_training = model.training
     model.eval()
     found = []
     for seed in (17, 23):
-        both = [[*prompt, *_some(seed, 7, size)], [*prompt, *last]]
-        places = [range(len(prompt), len(ids)) for ids in both]
-        packed = pack_ids(both, places, _device_of(model), share=share, blocks=blocks)
+        both = [[*prompt, *_test_tokens(seed, 7, size)], [*prompt, *last]]
+        targets = [range(len(prompt), len(ids)) for ids in both]
+        packed = pack_ids(both, targets, _device_of(model), share=share, blocks=blocks)
         found.append(full_precision(predicted_logits(model, packed)[-len(last) :]))
-    model.train(was)
+    model.train(was_training)
     kind = next(model.parameters()).dtype
     change = (found[0] - found[1]).abs().max() / found[0].std()
-    return bool(change <= APART.get(kind, LESS_EXACT))
+    return bool(change <= TOLERANCE.get(kind, OTHER_TOLERANCE))
 
 
-def _some(seed: int, number: int, size: int) -> list[int]:
-    """Tokens that differ from those of other seeds."""
-    return [(seed * (place + 1) + place * place) % size for place in range(number)]
+def _test_tokens(seed: int, number: int, size: int) -> list[int]:
+    """Token ids that differ between seeds."""
+    return [(seed * (index + 1) + index * index) % size for index in range(number)]
 
 
 def _device_of(model: torch.nn.Module) -> torch.device:
@@ -69,10 +67,10 @@ def _device_of(model: torch.nn.Module) -> torch.device:
 
 
 def predicted_logits(model: torch.nn.Module, packed: PackedIds) -> torch.Tensor:
-    """``[P, V]``: the logits of the wanted predictions alone; the output layer sees no other place."""
-    given = {} if packed.mask is None else {"attention_mask": packed.mask}
+    """``[P, V]``: the logits of the row's predictions; the output layer is applied to no other position."""
+    mask = {} if packed.mask is None else {"attention_mask": packed.mask}
     answer = model(
-        input_ids=packed.ids, position_ids=packed.positions, logits_to_keep=packed.predict, use_cache=False, **given
+        input_ids=packed.ids, position_ids=packed.positions, logits_to_keep=packed.predict, use_cache=False, **mask
     )
     return cast(torch.Tensor, answer.logits)[0]
 
@@ -80,8 +78,8 @@ def predicted_logits(model: torch.nn.Module, packed: PackedIds) -> torch.Tensor:
 def token_logprobs(logits: torch.Tensor, targets: torch.Tensor, temperature: float = 1.0) -> torch.Tensor:
     """``[P]``: log-probability of each target, in full precision.
 
-    Chunks of the logits are raised to float32 one after the other, and again for the gradient, so that no second copy
-    of ``[P, V]`` is kept.
+    The logits are converted to float32 in chunks, and again in the backward pass, so that no second copy of ``[P, V]``
+    is kept in memory.
     """
     parts = [
         checkpoint(_target_logprobs, part, target, temperature, use_reentrant=False)
@@ -91,7 +89,7 @@ def token_logprobs(logits: torch.Tensor, targets: torch.Tensor, temperature: flo
 
 
 def _target_logprobs(logits: torch.Tensor, targets: torch.Tensor, temperature: float) -> torch.Tensor:
-    scaled = _at(temperature, logits)
+    scaled = _scaled_logits(temperature, logits)
     return scaled.gather(-1, targets[:, None])[:, 0] - scaled.logsumexp(-1)
 
 
@@ -100,17 +98,17 @@ def entropies(logits: torch.Tensor, temperature: float = 1.0) -> torch.Tensor:
     """``[P]``: entropy of each prediction, in nats."""
     parts = []
     for part in logits.split(CHUNK):
-        logprobs = _at(temperature, part).log_softmax(-1)
+        logprobs = _scaled_logits(temperature, part).log_softmax(-1)
         parts.append(-(logprobs.exp() * logprobs).sum(-1))
     return torch.cat(parts)
 
 
-def _at(temperature: float, logits: torch.Tensor) -> torch.Tensor:
-    """In full precision; no copy is made for nothing."""
+def _scaled_logits(temperature: float, logits: torch.Tensor) -> torch.Tensor:
+    """Logits over temperature, in full precision, without an unnecessary copy."""
     exact = full_precision(logits)
     return exact if temperature == 1 else exact / temperature
 
 
 def full_precision(logits: torch.Tensor) -> torch.Tensor:
-    """At least float32."""
+    """The logits as float32, or float64 if they are that already."""
     return logits if logits.dtype == torch.float64 else logits.float()

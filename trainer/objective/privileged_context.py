@@ -1,4 +1,4 @@
-"""What a teacher may know that the student may not: the answer, or what the hidden tests said about an attempt."""
+"""Privileged context for the teacher: the gold patch, or the grading result of an attempt."""
 
 from __future__ import annotations
 
@@ -11,21 +11,21 @@ from excise.types import Grade, Status, Task
 
 
 class PrivilegedKind(StrEnum):
-    """Which knowledge."""
+    """What the teacher's context contains."""
 
     GOLD = "gold"
     """The gold patch (OPSD, arXiv 2601.18734)."""
     TESTS = "tests"
-    """What grading said about this very attempt (SDPO, arXiv 2601.20802); the gold patch where it said nothing."""
+    """The grading result of this attempt (SDPO, arXiv 2601.20802); the gold patch if there is none."""
 
 
 def gold_text(task: Task) -> str:
-    """The gold patch, put as an example."""
+    """The gold patch as a message."""
     return f"For your eyes only, this change solves the task:\n\n{task.patch.strip()}\n\nSolve it in your own words."
 
 
 def grade_text(grade: Grade, most_tests: int = 20) -> str:
-    """What was wrong with an attempt; empty for one that was not, or that was not graded."""
+    """The grading result of a failed attempt as a message; empty if it passed or was not decided."""
     wrong = sorted(test for test, status in grade.statuses.items() if status is not Status.PASSED)
     if not grade.decided or grade.reward >= 1 or not (wrong or grade.reasons):
         return ""
@@ -38,7 +38,7 @@ def grade_text(grade: Grade, most_tests: int = 20) -> str:
 
 
 class PrivilegedContext:
-    """Tells the teacher of rollouts in groups without any success."""
+    """Adds privileged context to the rollouts of groups in which every attempt failed."""
 
     def __init__(
         self, kind: PrivilegedKind, tasks: Callable[[], Mapping[str, Task]], encode: Callable[[str], tuple[int, ...]]
@@ -46,12 +46,14 @@ class PrivilegedContext:
         self._kind, self._tasks, self._encode = kind, tasks, encode
 
     def __call__(self, group: Group) -> Group:
-        """The group with :attr:`Rollout.privileged` set; as it is where something succeeded, or the task is gone."""
-        if not group.failed:
+        """The group with :attr:`Rollout.privileged` set; unchanged if any attempt succeeded."""
+        if not group.all_failed:
             return group
-        told = {rollout.rollout_id: self._text(rollout) for rollout in group.counting}
-        known = {text: self._encode(text) if text else () for text in set(told.values())}
-        rollouts = (replace(r, privileged=known[told.get(r.rollout_id, "")]) if r.counts else r for r in group.rollouts)
+        text_of = {rollout.rollout_id: self._text(rollout) for rollout in group.valid_rollouts}
+        tokens_of = {text: self._encode(text) if text else () for text in set(text_of.values())}
+        rollouts = (
+            replace(r, privileged=tokens_of[text_of.get(r.rollout_id, "")]) if r.is_valid else r for r in group.rollouts
+        )
         return replace(group, rollouts=tuple(rollouts))
 
     def _text(self, rollout: Rollout) -> str:

@@ -1,35 +1,36 @@
-"""What effort costs: a concave penalty, felt in short easy tasks and less and less in long hard ones."""
+"""From rewards to advantages: a concave effort penalty, and the group baseline."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
-from excise.trainer.rollout_types import Group, Usage
+from excise.trainer.rollout_types import SAME_REWARD, Group, Usage
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EffortPrices:
-    """How much each kind of spending counts, in units of one token, and how the sum becomes a penalty."""
+    """``[effort]``: prices of the resources that a rollout used, in units of one token, and the penalty's curve."""
 
     scale: float = 0.0
-    """Penalty per unit of cost; 0 switches it off. With ``k`` = 0.001, a cost of 700 is about 1000 tokens' worth."""
+    """Penalty per unit of concave cost; 0 switches it off. With ``k`` = 0.001, 1000 tokens have a cost of 693."""
     k: float = 0.001
-    """How soon the curve bends, per token."""
+    """Curvature of the cost, per token: the slope is ``(1 + kx)^-q``."""
     q: float = 1.0
-    """How much it bends: 0 is a straight line, 1 a logarithm."""
+    """Exponent of the slope: 0 is a straight line, 1 a logarithm."""
     thinking: float = 1.0
-    """Of a token of thinking."""
+    """Price of a thinking token."""
     calls: float = 1.0
-    """Of a token of a tool call."""
+    """Price of a token of a tool call."""
     tool_output: float = 0.1
-    """Of a token that a tool said."""
+    """Price of a token of a tool result."""
     final: float = 1.0
-    """Of any other sampled token."""
+    """Price of any other sampled token."""
     per_call: float = 20.0
-    """Of a tool call."""
+    """Price of a tool call, besides its tokens."""
     per_turn: float = 20.0
-    """Of an answer."""
+    """Price of an answer, besides its tokens."""
 
 
 def concave_cost(x: float, k: float, q: float) -> float:
@@ -47,8 +48,8 @@ def concave_cost(x: float, k: float, q: float) -> float:
     return math.expm1(grown * (1 - q)) / (k * (1 - q))
 
 
-def spending(usage: Usage, prices: EffortPrices) -> float:
-    """All that a rollout spent, in units of one token."""
+def total_cost(usage: Usage, prices: EffortPrices) -> float:
+    """The price of everything that a rollout used, in units of one token."""
     return (
         prices.thinking * usage.thinking
         + prices.calls * usage.calls
@@ -60,9 +61,32 @@ def spending(usage: Usage, prices: EffortPrices) -> float:
 
 
 def with_penalties(group: Group, prices: EffortPrices) -> Group:
-    """The group with the penalty of every rollout set."""
+    """The group with the effort penalty of every rollout set."""
     rollouts = tuple(
-        replace(rollout, penalty=prices.scale * concave_cost(spending(rollout.usage, prices), prices.k, prices.q))
+        replace(rollout, penalty=prices.scale * concave_cost(total_cost(rollout.usage, prices), prices.k, prices.q))
         for rollout in group.rollouts
     )
     return replace(group, rollouts=rollouts)
+
+
+def group_advantages(group: Group) -> dict[str, float]:
+    """Rollout id to advantage ``R_i - mean(R)`` over the group's valid rollouts; others have none.
+
+    It is not divided by the standard deviation (very easy and very hard tasks would weigh as much as those between,
+    where most can be learned) nor by a length (long failures would be cheap): Liu et al., "Understanding R1-Zero-Like
+    Training" (arXiv 2503.20783). All segments of a rollout have the same advantage.
+    """
+    valid = group.valid_rollouts
+    if not valid:
+        return {}
+    mean = math.fsum(rollout.reward for rollout in valid) / len(valid)
+    difference = {rollout.rollout_id: rollout.reward - mean for rollout in valid}
+    return {name: value if abs(value) >= SAME_REWARD else 0.0 for name, value in difference.items()}
+
+
+def advantages(groups: Iterable[Group]) -> dict[str, float]:
+    """Rollout id to advantage for many groups; rollout ids are unique in a run."""
+    found: dict[str, float] = {}
+    for group in groups:
+        found |= group_advantages(group)
+    return found

@@ -1,14 +1,13 @@
-"""Sequences side by side in one row, without seeing each other; what begins equally, as answers to one prompt do, once.
+"""Packs sequences side by side into rows without padding; answers to one prompt may share a single copy of it.
 
-The row is one sequence for the model, ``[1, T]``, with position ids that begin again at 0 where a sequence does.
-transformers makes the block-diagonal causal mask from them (``masking_utils.create_causal_mask``, where no mask and no
-cache is given), for SDPA and eager attention alike, with the windows of layers that have one; flash attention reads the
-boundaries off the position ids. So nothing here depends on the kind of attention, and nothing is padded. A model with
-layers that do not heed position ids gets one sequence a row: see ``keeps_apart`` in ``policy_forward.py``.
+For the model a row is one sequence, ``[1, T]``, whose position ids restart at 0 with each packed sequence. From them
+transformers makes the block-diagonal causal mask (``masking_utils.create_causal_mask`` without mask and cache), for
+SDPA and eager attention and with sliding windows; flash attention reads the boundaries from the position ids. A model
+with layers that ignore position ids gets one sequence per row: see ``keeps_sequences_apart`` in ``policy_forward.py``.
 
-Where prompts are shared, a row is a forest: a prompt, and behind it its answers, each of which sees the prompt and
-itself. That takes a mask of our own, which only SDPA over whole contexts has a use for: :func:`can_share`. Gradients
-are those of the sequences one by one, since the prompt's keys and values are the same for all of its answers.
+With shared prompts, a row holds each prompt once, followed by its answers, and each answer attends to its prompt and
+to itself. That needs a mask of our own, which only works with SDPA over the whole context: :func:`can_share`.
+Gradients are those of the separate sequences, since a prompt's keys and values do not depend on its answers.
 """
 
 from __future__ import annotations
@@ -24,56 +23,56 @@ from excise.trainer.objective.training_sequences import Lesson, TrainingSequence
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PackedIds:
-    """Token sequences in one row."""
+    """A row of packed token sequences, as the model's inputs. T is its length, P the number of predictions."""
 
     ids: torch.Tensor
     """``[1, T]``, int64."""
     positions: torch.Tensor
-    """``[1, T]``, int64, from 0 in each sequence."""
+    """``[1, T]``, int64, restarting at 0 with each sequence."""
     predict: torch.Tensor
-    """``[P]``, int64: places in the row whose logits are wanted, each the one before its target."""
+    """``[P]``, int64: indices in the row whose logits are needed, each the one before its target."""
     targets: torch.Tensor
-    """``[P]``, int64: the tokens there."""
+    """``[P]``, int64: the tokens to predict."""
     mask: torch.Tensor | None = None
-    """``[1, 1, T, T]``, bool: which place (the third dimension) sees which, where position ids do not say it; or for
-    :mod:`~excise.trainer.objective.block_attention` ``[1, 1, B, 2]``, int64: length of each block of the row, and the
-    number of the block that is its prompt, -1 for none."""
+    """``None`` where position ids define the mask. Else ``[1, 1, T, T]``, bool: query index to key index. Or, for
+    :mod:`~excise.trainer.objective.block_attention`, ``[1, 1, B, 2]``, int64: for each of the row's B blocks its length
+    and the number of its prompt's block (-1 for none)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlacedLesson:
-    """A lesson, and which predictions of its row it is about."""
+    """A lesson in a row."""
 
     lesson: Lesson
     """The lesson."""
     teacher_ids: tuple[int, ...]
-    """The teacher's sequence."""
+    """Token ids of the teacher's sequence."""
     rows: tuple[int, ...]
-    """Indices into ``[P]``, one per place of the lesson."""
+    """Indices into ``[P]``, one per position of the lesson."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Row:
-    """One forward and backward pass."""
+    """A packed row with everything that its loss needs: one forward and backward pass."""
 
     packed: PackedIds
-    """What the model sees."""
+    """The model's inputs."""
     sampler: torch.Tensor
-    """``[P]``, float64: log-probability that the sampler had."""
+    """``[P]``, float64: the sampler's log-probability."""
     versions: torch.Tensor
-    """``[P]``, int64: version that drew the token and all others of its sequence; -1 where there were several."""
+    """``[P]``, int64: policy version that sampled the token's whole sequence; -1 if there were several."""
     advantages: torch.Tensor
     """``[P]``, float64; 0 where :attr:`counted` is false."""
     counted: torch.Tensor
-    """``[P]``, bool: part of the policy gradient; the others are here for a lesson alone."""
+    """``[P]``, bool: whether the token is part of the policy gradient; others have only a lesson."""
     lessons: tuple[PlacedLesson, ...]
-    """Lessons about its sequences."""
+    """Lessons of its sequences."""
     num_tokens: int
-    """T."""
+    """Length of the row, T."""
 
 
 def can_share(model: torch.nn.Module) -> bool:
-    """Whether a model can read prompts once for all of their answers: SDPA in all layers, over the whole context."""
+    """Whether a model can share prompts among answers: SDPA over the whole context in all layers."""
     config: Any = getattr(model, "config", None)
     if config is None or getattr(config, "_attn_implementation", None) != "sdpa":
         return False
@@ -85,65 +84,70 @@ def can_share(model: torch.nn.Module) -> bool:
 
 
 def pack_rows(
-    sequences: Sequence[Sequence[int]], places: Sequence[Sequence[int]], most: int, *, share: bool = False
+    sequences: Sequence[Sequence[int]], targets: Sequence[Sequence[int]], max_tokens: int, *, share: bool = False
 ) -> list[list[int]]:
-    """Indices into ``sequences``, in rows of at most ``most`` tokens each; what is longer gets a row of its own.
+    """Distribute sequences over rows of at most ``max_tokens`` tokens; returns the indices of each row's sequences.
 
-    First fit, the longest first; equal input gives equal rows. With ``share``, sequences whose tokens before the first
-    of ``places`` are the same stand together and are counted as :func:`pack_ids` lays them out.
+    A longer sequence gets a row of its own. First-fit decreasing; equal inputs give equal rows. ``targets`` are the
+    positions of the tokens to predict. With ``share``, sequences with the same tokens before their first target are
+    placed together and counted as :func:`pack_ids` lays them out.
     """
-    units = _families(sequences, places, most) if share else [([n], len(ids)) for n, ids in enumerate(sequences)]
+    units = (
+        _prompt_groups(sequences, targets, max_tokens)
+        if share
+        else [([n], len(ids)) for n, ids in enumerate(sequences)]
+    )
     rows: list[list[int]] = []
     room: list[int] = []
     for members, length in sorted(units, key=lambda unit: (-unit[1], unit[0])):
         fits = next((row for row, left in enumerate(room) if left >= length), None)
         if fits is None:
             rows.append(list(members))
-            room.append(most - length)
+            room.append(max_tokens - length)
         else:
             rows[fits] += members
             room[fits] -= length
     return rows
 
 
-def _families(
-    sequences: Sequence[Sequence[int]], places: Sequence[Sequence[int]], most: int
+def _prompt_groups(
+    sequences: Sequence[Sequence[int]], targets: Sequence[Sequence[int]], max_tokens: int
 ) -> list[tuple[list[int], int]]:
-    """Indices of sequences with one prompt, as many as fit into a row, and the tokens that they take."""
+    """(Indices of sequences with the same prompt, their tokens in a row), split where they exceed a row."""
     by_prompt: dict[tuple[int, ...], list[int]] = {}
-    for index, (ids, wanted) in enumerate(zip(sequences, places, strict=True)):
-        by_prompt.setdefault(tuple(ids[: _shared(wanted)]), []).append(index)
+    for index, (ids, own_targets) in enumerate(zip(sequences, targets, strict=True)):
+        by_prompt.setdefault(tuple(ids[: _prompt_length(own_targets)]), []).append(index)
     found: list[tuple[list[int], int]] = []
     for prompt, members in by_prompt.items():
-        some: list[int] = []
+        chosen: list[int] = []
         length = len(prompt)
         for index in members:
             more = len(sequences[index]) - len(prompt)
-            if some and length + more > most:
-                found.append((some, length))
-                some, length = [], len(prompt)
-            some.append(index)
+            if chosen and length + more > max_tokens:
+                found.append((chosen, length))
+                chosen, length = [], len(prompt)
+            chosen.append(index)
             length += more
-        found.append((some, length))
+        found.append((chosen, length))
     return found
 
 
 def pack_ids(
     sequences: Sequence[Sequence[int]],
-    places: Sequence[Sequence[int]],
+    targets: Sequence[Sequence[int]],
     device: torch.device,
     *,
     share: bool = False,
     blocks: bool = False,
 ) -> PackedIds:
-    """One row of all sequences; ``places`` are the tokens of each whose logits are wanted (none of them the first).
+    """Pack all sequences into one row. ``targets``: for each, positions of the tokens to predict (never the first).
 
-    With ``share``, neighbours that have the tokens before the first of their places in common have them once. With
-    ``blocks``, the mask says of what the row consists.
+    With ``share``, neighbouring sequences with the same tokens before their first target share one copy of these. With
+    ``blocks``, the mask has the form for block attention.
     """
-    row = _Row()
-    for ids, wanted in zip(sequences, places, strict=True):
-        row.add(ids, wanted, share=share)
+    row = _RowBuilder()
+    for ids, own_targets in zip(sequences, targets, strict=True):
+        row.add(ids, own_targets, share=share)
 
     def tensor(values: Sequence[Any]) -> torch.Tensor:
         return torch.tensor(values, dtype=torch.int64, device=device)
@@ -162,8 +166,8 @@ def pack_ids(
     )
 
 
-class _Row:
-    """A row that grows by sequences."""
+class _RowBuilder:
+    """Builds a row, one sequence at a time."""
 
     def __init__(self) -> None:
         self.ids: list[int] = []
@@ -171,73 +175,74 @@ class _Row:
         self.predict: list[int] = []
         self.targets: list[int] = []
         self.blocks: list[tuple[int, int]] = []
-        """Length, and the block that is its prompt, -1 for none."""
+        """Length of each block, and the number of its prompt's block (-1 for none)."""
         self.num_shared = 0
-        self._above = -1
+        """Sequences that use the prompt of an earlier one."""
+        self._prompt_block = -1
         self._prompt: tuple[int, ...] = ()
-        self._start = 0
+        self._prompt_start = 0
 
-    def add(self, ids: Sequence[int], places: Sequence[int], *, share: bool) -> None:
-        size = _shared(places) if share else 0
+    def add(self, ids: Sequence[int], targets: Sequence[int], *, share: bool) -> None:
+        size = _prompt_length(targets) if share else 0
         prompt = tuple(ids[:size])
         if size and prompt == self._prompt:
             self.num_shared += 1
         else:
-            self._start, self._prompt = len(self.ids), prompt
-            self._above = self._append(ids, 0, size, above=-1)
-        behind = len(self.ids) - size
-        self._append(ids, size, len(ids), above=self._above)
-        self.predict += [place - 1 + (behind if place > size else self._start) for place in places]
-        self.targets += [ids[place] for place in places]
+            self._prompt_start, self._prompt = len(self.ids), prompt
+            self._prompt_block = self._append(ids, 0, size, prompt_block=-1)
+        offset = len(self.ids) - size
+        self._append(ids, size, len(ids), prompt_block=self._prompt_block)
+        self.predict += [at - 1 + (offset if at > size else self._prompt_start) for at in targets]
+        self.targets += [ids[at] for at in targets]
 
-    def _append(self, ids: Sequence[int], start: int, end: int, *, above: int) -> int:
-        """The number of the block that these tokens are; -1 without any."""
+    def _append(self, ids: Sequence[int], start: int, end: int, *, prompt_block: int) -> int:
+        """Append ``ids[start:end]`` as a block; returns its number, -1 if it is empty."""
         self.ids += ids[start:end]
         self.positions += range(start, end)
         if start == end:
             return -1
-        self.blocks.append((end - start, above))
+        self.blocks.append((end - start, prompt_block))
         return len(self.blocks) - 1
 
 
-def _shared(places: Sequence[int]) -> int:
-    """Tokens before the first of these."""
-    return places[0] if places else 0
+def _prompt_length(targets: Sequence[int]) -> int:
+    """Number of tokens before the first target."""
+    return targets[0] if targets else 0
 
 
 def _mask(blocks: torch.Tensor) -> torch.Tensor:
-    """Each place sees its block, up to itself, and the block that is its prompt."""
+    """``[1, 1, T, T]``: each token attends to its own block, up to itself, and to its prompt's block."""
     lengths, prompts = blocks.unbind(1)
     number = torch.arange(len(blocks), device=blocks.device).repeat_interleave(lengths)
-    near = (number[:, None] == number) | (prompts[number][:, None] == number)
-    return near.tril()[None, None]
+    visible = (number[:, None] == number) | (prompts[number][:, None] == number)
+    return visible.tril()[None, None]
 
 
 def make_row(
-    members: Sequence[TrainingSequence], device: torch.device, *, share: bool = False, blocks: bool = False
+    sequences: Sequence[TrainingSequence], device: torch.device, *, share: bool = False, blocks: bool = False
 ) -> Row:
-    """The row of these sequences; see :func:`pack_ids`."""
-    wanted = [wanted_places(member) for member in members]
-    packed = pack_ids([member.ids for member in members], wanted, device, share=share, blocks=blocks)
+    """Pack training sequences into a row; see :func:`pack_ids`."""
+    targets = [loss_positions(sequence) for sequence in sequences]
+    packed = pack_ids([sequence.ids for sequence in sequences], targets, device, share=share, blocks=blocks)
     sampler: list[float] = []
     versions: list[int] = []
     advantages: list[float] = []
     counted: list[bool] = []
     lessons: list[PlacedLesson] = []
-    for member, places in zip(members, wanted, strict=True):
-        row_of = {place: len(sampler) + number for number, place in enumerate(places)}
-        known = dict(zip(member.places, member.logprobs, strict=True))
-        sampler += [known[place] for place in places]
-        versions += [member.versions[0] if len(set(member.versions)) == 1 else -1] * len(places)
-        advantages += [member.advantage or 0.0] * len(places)
-        counted += [member.advantage is not None] * len(places)
+    for sequence, positions in zip(sequences, targets, strict=True):
+        row_of = {position: len(sampler) + number for number, position in enumerate(positions)}
+        logprob_of = dict(zip(sequence.positions, sequence.logprobs, strict=True))
+        sampler += [logprob_of[position] for position in positions]
+        versions += [sequence.versions[0] if len(set(sequence.versions)) == 1 else -1] * len(positions)
+        advantages += [sequence.advantage or 0.0] * len(positions)
+        counted += [sequence.advantage is not None] * len(positions)
         lessons += [
             PlacedLesson(
                 lesson=lesson,
-                teacher_ids=lesson.teacher_ids(member.ids),
-                rows=tuple(row_of[place] for place in lesson.places),
+                teacher_ids=lesson.teacher_ids(sequence.ids),
+                rows=tuple(row_of[position] for position in lesson.positions),
             )
-            for lesson in member.lessons
+            for lesson in sequence.lessons
         ]
     return Row(
         packed=packed,
@@ -250,8 +255,8 @@ def make_row(
     )
 
 
-def wanted_places(member: TrainingSequence) -> tuple[int, ...]:
-    """The places of a sequence whose probabilities matter: all that was sampled, or those of its lessons alone."""
-    if member.advantage is not None:
-        return member.places
-    return tuple(sorted({place for lesson in member.lessons for place in lesson.places}))
+def loss_positions(sequence: TrainingSequence) -> tuple[int, ...]:
+    """Positions of the tokens with a loss: all sampled ones, or without an advantage only those of its lessons."""
+    if sequence.advantage is not None:
+        return sequence.positions
+    return tuple(sorted({position for lesson in sequence.lessons for position in lesson.positions}))

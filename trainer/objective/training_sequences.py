@@ -1,4 +1,4 @@
-"""From groups of rollouts to what is trained on: token sequences with advantages and lessons. Without torch."""
+"""Training sequences: token sequences with advantages and lessons, made from groups of rollouts. Without torch."""
 
 from __future__ import annotations
 
@@ -10,55 +10,55 @@ from excise.trainer.rollout_types import Group, Rollout, Segment, Turn
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Lesson:
-    """What a teacher who knows more says about sampled tokens: its context has further tokens spliced in."""
+    """A distillation target: the teacher sees the same tokens with a hint, gold patch or demonstration inserted."""
 
     at: int
-    """Place in the sequence where they go."""
+    """Position in the sequence where the context is inserted."""
     context: tuple[int, ...]
     """The tokens that only the teacher sees."""
-    places: tuple[int, ...]
-    """Places in the sequence of the sampled tokens that are learned from it, rising, none before :attr:`at`."""
+    positions: tuple[int, ...]
+    """Positions of the sampled tokens with a distillation loss, ascending, none before :attr:`at`."""
     kind: str = "hint"
     """``hint``, ``privileged`` or ``demonstration``."""
     name: str = ""
-    """Detector that found the fault, where there is one."""
+    """Name of the detector that found the fault, if any."""
 
     def teacher_ids(self, ids: Sequence[int]) -> tuple[int, ...]:
-        """The teacher's sequence, up to the last token that is learned from."""
-        return (*ids[: self.at], *self.context, *ids[self.at : self.places[-1] + 1])
+        """The teacher's sequence, up to the last token with a loss."""
+        return (*ids[: self.at], *self.context, *ids[self.at : self.positions[-1] + 1])
 
     @property
-    def teacher_places(self) -> tuple[int, ...]:
-        """Where the learned tokens stand in it."""
-        return tuple(place + len(self.context) for place in self.places)
+    def teacher_positions(self) -> tuple[int, ...]:
+        """Positions of the tokens with a loss in the teacher's sequence."""
+        return tuple(position + len(self.context) for position in self.positions)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TrainingSequence:
-    """One segment as it is trained on."""
+    """One segment in the form that is trained on."""
 
     rollout_id: str
-    """Whose."""
+    """The rollout that it belongs to."""
     ids: tuple[int, ...]
-    """All tokens."""
-    places: tuple[int, ...]
-    """Places of the sampled tokens."""
+    """All token ids."""
+    positions: tuple[int, ...]
+    """Positions of the sampled tokens, without the sequence's first token."""
     logprobs: tuple[float, ...]
-    """The sampler's log-probability of each of them."""
+    """The sampler's log-probability of each sampled token."""
     versions: tuple[int, ...]
-    """The policy version that drew each of them."""
+    """The policy version that sampled each of them."""
     advantage: float | None
-    """Of the rollout; ``None``: it is here for its lessons alone."""
+    """The rollout's advantage; ``None`` if the sequence is trained on for its lessons only."""
     lessons: tuple[Lesson, ...] = ()
-    """What a teacher has to say."""
+    """Its distillation targets."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LessonLimits:
-    """Lessons that do not fit are left out whole: a context that is cut short says something else."""
+    """``[learner.lessons.limits]``. Longer lessons are skipped, never truncated: a cut context has another meaning."""
 
     context: int = 512
-    """Most tokens that are spliced in for a hint."""
+    """Most tokens of a hint."""
     privileged: int = 4096
     """Most tokens of privileged context or of a demonstration."""
     sequence: int = 32768
@@ -66,39 +66,38 @@ class LessonLimits:
 
 
 @dataclass(slots=True)
-class Counts:
-    """What became of the lessons."""
+class LessonCounts:
+    """Numbers of lessons."""
 
     taken: int = 0
-    """Number that are trained on."""
+    """Lessons that are trained on."""
     skipped: int = 0
-    """Number that did not fit."""
+    """Lessons that were longer than the limits."""
     by_name: dict[str, int] = field(default_factory=dict)
-    """Detector to number of faults found, those of skipped lessons among them."""
+    """Detector (or kind of lesson) to number of lessons found, including skipped ones."""
 
 
-def sequences(
+def training_sequences(
     groups: Iterable[Group],
-    earned: Mapping[str, float],
+    advantage_of: Mapping[str, float],
     *,
-    hints: LessonLimits | None = None,
-) -> tuple[list[TrainingSequence], Counts]:
-    """Everything that is trained on, in order: segments of rollouts that have an advantage, or lessons.
+    limits: LessonLimits | None = None,
+) -> tuple[list[TrainingSequence], LessonCounts]:
+    """The segments with an advantage or a lesson, in order, and the numbers of lessons.
 
-    ``earned`` are the advantages, of the groups that have a signal; one of zero still holds the policy to the sampler.
-
-    ``hints`` switches lessons on, from hints and from what the teacher is told of rollouts whose whole group failed.
-    A rollout whose infrastructure failed, or that the monitor flagged, teaches nothing. Privileged context is told
-    before the first answer of a rollout's first segment, and for that segment alone.
+    ``advantage_of`` has the rollouts of groups with a signal. A rollout with advantage 0 is included: its tokens still
+    take part in the term that keeps the policy near the sampler. ``limits`` switches lessons on: hints of detectors,
+    and privileged context for rollouts whose whole group failed, which is inserted before the first answer of the first
+    segment, for that segment only. Rollouts that are not valid are left out.
     """
-    counts = Counts()
+    counts = LessonCounts()
     found = []
     for group in groups:
-        for rollout in group.counting:
-            known = rollout.privileged if group.failed else ()
-            advantage = earned.get(rollout.rollout_id)
+        for rollout in group.valid_rollouts:
+            privileged = rollout.privileged if group.all_failed else ()
+            advantage = advantage_of.get(rollout.rollout_id)
             for number, segment in enumerate(rollout.segments):
-                lessons = _lessons(segment, known if number == 0 else (), hints, counts) if hints else ()
+                lessons = _lessons(segment, privileged if number == 0 else (), limits, counts) if limits else ()
                 if advantage is not None or lessons:
                     found.append(_sequence(rollout, segment, advantage, lessons))
     return found, counts
@@ -107,37 +106,40 @@ def sequences(
 def _sequence(
     rollout: Rollout, segment: Segment, advantage: float | None, lessons: tuple[Lesson, ...]
 ) -> TrainingSequence:
-    places = _drawn(segment, 0, len(segment.ids))
+    positions = _sampled_positions(segment, 0, len(segment.ids))
     return TrainingSequence(
         rollout_id=rollout.rollout_id,
         ids=segment.ids,
-        places=places,
-        logprobs=tuple(segment.logprobs[place] for place in places),
-        versions=tuple(segment.versions[place] for place in places),
+        positions=positions,
+        logprobs=tuple(segment.logprobs[position] for position in positions),
+        versions=tuple(segment.versions[position] for position in positions),
         advantage=advantage,
         lessons=lessons,
     )
 
 
-def _drawn(segment: Segment, start: int, end: int) -> tuple[int, ...]:
-    """Places of sampled tokens; the first of a sequence is nobody's prediction."""
-    return tuple(place for place in range(max(1, start), end) if segment.sampled[place])
+def _sampled_positions(segment: Segment, start: int, end: int) -> tuple[int, ...]:
+    """Positions of sampled tokens in ``[start, end)``, without the sequence's first token: it is never predicted."""
+    return tuple(position for position in range(max(1, start), end) if segment.sampled[position])
 
 
-def _lessons(segment: Segment, known: tuple[int, ...], limits: LessonLimits, counts: Counts) -> tuple[Lesson, ...]:
-    wanted = [lesson for turn in segment.turns if (lesson := _hint(segment, turn))]
+def _lessons(
+    segment: Segment, privileged: tuple[int, ...], limits: LessonLimits, counts: LessonCounts
+) -> tuple[Lesson, ...]:
+    """The lessons of a segment that are within the limits; adds to ``counts``."""
+    found = [lesson for turn in segment.turns if (lesson := _hint(segment, turn))]
     for turn in segment.turns:
-        if turn.detector and not turn.hint_ids:  # too long for the rollouts' limit
+        if turn.detector and not turn.hint_ids:  # longer than rollouts.hint_tokens
             counts.by_name[turn.detector] = counts.by_name.get(turn.detector, 0) + 1
             counts.skipped += 1
-    drawn = _drawn(segment, 0, len(segment.ids))
-    if known and segment.turns and drawn:
-        wanted.append(Lesson(at=segment.turns[0].prompt_end, context=known, places=drawn, kind="privileged"))
+    sampled = _sampled_positions(segment, 0, len(segment.ids))
+    if privileged and segment.turns and sampled:
+        found.append(Lesson(at=segment.turns[0].prompt_end, context=privileged, positions=sampled, kind="privileged"))
     taken = []
-    for lesson in wanted:
+    for lesson in found:
         counts.by_name[lesson.name or lesson.kind] = counts.by_name.get(lesson.name or lesson.kind, 0) + 1
         most = limits.context if lesson.kind == "hint" else limits.privileged
-        if len(lesson.context) > most or lesson.teacher_places[-1] >= limits.sequence:
+        if len(lesson.context) > most or lesson.teacher_positions[-1] >= limits.sequence:
             counts.skipped += 1
         else:
             counts.taken += 1
@@ -146,8 +148,8 @@ def _lessons(segment: Segment, known: tuple[int, ...], limits: LessonLimits, cou
 
 
 def _hint(segment: Segment, turn: Turn) -> Lesson | None:
-    places = _drawn(segment, turn.start, turn.end)
-    if not turn.hint_ids or not places:
+    positions = _sampled_positions(segment, turn.start, turn.end)
+    if not turn.hint_ids or not positions:
         return None
     kind = "demonstration" if turn.detector == "demonstration" else "hint"
-    return Lesson(at=turn.prompt_end, context=turn.hint_ids, places=places, kind=kind, name=turn.detector)
+    return Lesson(at=turn.prompt_end, context=turn.hint_ids, positions=positions, kind=kind, name=turn.detector)

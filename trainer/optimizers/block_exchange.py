@@ -1,9 +1,9 @@
-"""From parts of parameters to whole matrices and back: who owns which matrix, and who sends which piece to whom.
+"""Plans the all-to-all exchanges that turn sharded parameters into whole matrix blocks and back.
 
-A batch is a number of parameters whose blocks have one shape. Every rank works out the same plan from shapes and
-placements alone, so that nothing has to be agreed on at run time. A block that lies on one rank is, where that keeps
-the work even, owned by that rank and sent to nobody; blocks that are cut by the borders of shards go to the ranks
-that have the least to do.
+Each block is assigned an owner rank, which orthogonalises it. A batch is a set of parameters whose blocks have the same
+shape. Every rank computes the same plan from shapes and placements, so no communication is needed for it. A block that
+lies completely on one rank is owned by that rank if the work stays balanced; blocks that are split over several shards
+go to the ranks with the least work.
 """
 
 from __future__ import annotations
@@ -16,78 +16,78 @@ from itertools import groupby, takewhile
 from excise.trainer.optimizers.matrix_blocks import Block, Blocks
 from excise.trainer.optimizers.sharding_layout import Box, Layout
 
-Place = tuple[int | slice, ...]
-Held = tuple[Place, Place, tuple[int, int]]
-"""Place in the holder's part, place in the block, shape."""
+Index = tuple[int | slice, ...]
+HeldPart = tuple[Index, Index, tuple[int, int]]
+"""Index in the holder's local tensor, index in the block, shape."""
 
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """What of one block one rank holds."""
+    """The part of one block that one rank holds."""
 
     parameter: int
-    """Number of the parameter in the batch."""
+    """Index of the parameter in the batch."""
     block: int
-    """Number of the block in the batch."""
+    """Index of the block in the batch."""
     holder: int
     """Rank that holds it."""
     owner: int
     """Rank that orthogonalises the block."""
-    local: Place
-    """Where it is in the holder's part."""
-    inside: Place
-    """Where it is in the block."""
+    local: Index
+    """Its index in the holder's local tensor."""
+    inside: Index
+    """Its index in the block."""
     shape: tuple[int, int]
-    """Its shape."""
+    """Its rows and columns."""
     gathered: bool
-    """It is sent to the owner; other replicas of it only come back."""
+    """Whether it is sent to the owner. Other replicas of it only receive the result."""
 
     @property
     def size(self) -> int:
-        """Elements."""
+        """Number of elements."""
         return math.prod(self.shape)
 
 
 @dataclass(frozen=True, slots=True)
 class Route:
-    """One all-to-all as one rank sees it; buffers hold the pieces one behind the other, as listed."""
+    """One rank's part in an all-to-all exchange. Buffers contain the pieces one after the other, in this order."""
 
     sent: tuple[Piece, ...]
-    """Pieces that this rank sends, by receiver."""
+    """Pieces that this rank sends, sorted by receiver."""
     sent_sizes: tuple[int, ...]
-    """Elements for each rank."""
+    """Number of elements for each receiver."""
     received: tuple[Piece, ...]
-    """Pieces that it gets, by sender."""
+    """Pieces that this rank receives, sorted by sender."""
     received_sizes: tuple[int, ...]
-    """Elements from each rank."""
+    """Number of elements from each sender."""
 
 
 @dataclass(frozen=True, slots=True)
 class Exchange:
     """The plan of one batch for one rank."""
 
-    there: Route
-    """Pieces to the owners."""
-    back: Route
-    """Pieces to all who hold them."""
+    gather: Route
+    """Exchange that brings the pieces to the owners."""
+    scatter: Route
+    """Exchange that returns the results to all holders."""
     owned: tuple[int, ...]
-    """Blocks that this rank orthogonalises, by their numbers in the batch."""
+    """Indices in the batch of the blocks that this rank orthogonalises."""
     is_local: bool
-    """No rank sends anything to another one."""
+    """Whether no rank sends anything to another."""
 
 
 def plan_exchange(parameters: Sequence[tuple[Layout, Blocks]], rank: int, load: list[int]) -> Exchange:
-    """The plan of one batch for ``rank``; ``load`` (work of each rank so far) grows by what the batch adds.
+    """The plan of one batch for ``rank``. Adds the batch's work to ``load`` (the work of each rank so far).
 
-    All parameters lie on the same mesh with the same placements, and their blocks have one shape.
+    All parameters must have the same mesh and placements, and blocks of the same shape.
     """
-    found = [(number, block, layout) for number, (layout, blocks) in enumerate(parameters) for block in blocks.each]
-    alike: dict[tuple[object, ...], list[dict[int, Held]]] = {}  # layers are: what is worked out for one holds for all
+    numbered = [(number, block, layout) for number, (layout, blocks) in enumerate(parameters) for block in blocks.each]
+    holders_of: dict[tuple[object, ...], list[dict[int, HeldPart]]] = {}  # shared by parameters of equal layout
     for layout, blocks in parameters:
-        if (layout.shape, blocks) not in alike:
-            alike[layout.shape, blocks] = [_held(block, layout.boxes) for block in blocks.each]
-    held = [parts for layout, blocks in parameters for parts in alike[layout.shape, blocks]]
-    owners = _owners([block for _, block, _ in found], held, load)
+        if (layout.shape, blocks) not in holders_of:
+            holders_of[layout.shape, blocks] = [_holders(block, layout.boxes) for block in blocks.each]
+    holders = [parts for layout, blocks in parameters for parts in holders_of[layout.shape, blocks]]
+    owners = _owners([block for _, block, _ in numbered], holders, load)
     pieces = [
         Piece(
             parameter=number,
@@ -99,16 +99,18 @@ def plan_exchange(parameters: Sequence[tuple[Layout, Blocks]], rank: int, load: 
             shape=shape,
             gathered=layout.replicas[holder] == layout.replicas[owner],
         )
-        for index, ((number, _, layout), owner) in enumerate(zip(found, owners, strict=True))
-        for holder, (local, inside, shape) in held[index].items()
+        for index, ((number, _, layout), owner) in enumerate(zip(numbered, owners, strict=True))
+        for holder, (local, inside, shape) in holders[index].items()
     ]
     world = len(load)
-    there = [piece for piece in pieces if piece.gathered]
+    gathered = [piece for piece in pieces if piece.gathered]
     return Exchange(
-        there=_route(
-            [(p.owner, p) for p in there if p.holder == rank], [(p.holder, p) for p in there if p.owner == rank], world
+        gather=_route(
+            [(p.owner, p) for p in gathered if p.holder == rank],
+            [(p.holder, p) for p in gathered if p.owner == rank],
+            world,
         ),
-        back=_route(
+        scatter=_route(
             [(p.holder, p) for p in pieces if p.owner == rank],
             [(p.owner, p) for p in pieces if p.holder == rank],
             world,
@@ -118,9 +120,9 @@ def plan_exchange(parameters: Sequence[tuple[Layout, Blocks]], rank: int, load: 
     )
 
 
-def _held(block: Block, boxes: Iterable[Box]) -> dict[int, Held]:
-    """Rank to what it holds of the block: place in its part, place in the block, shape."""
-    held: dict[int, Held] = {}
+def _holders(block: Block, boxes: Iterable[Box]) -> dict[int, HeldPart]:
+    """Rank to the part of the block that it holds."""
+    held: dict[int, HeldPart] = {}
     for rank, box in enumerate(boxes):
         cuts = list(takewhile(len, map(_overlap, block, box)))
         if len(cuts) == len(block):
@@ -138,29 +140,31 @@ def _held(block: Block, boxes: Iterable[Box]) -> dict[int, Held]:
 
 
 def _overlap(wanted: range, here: range) -> range:
-    """Those of ``wanted`` (which may skip) that lie in ``here`` (which does not)."""
+    """The indices of ``wanted`` (any step) that are in ``here`` (step 1)."""
     first = max(0, -(-(here.start - wanted.start) // wanted.step))
     last = max(first, -(-(here.stop - wanted.start) // wanted.step))
     return wanted[first:last]
 
 
-def _owners(found: Sequence[Block], held: Sequence[Mapping[int, Held]], load: list[int]) -> list[int]:
-    """An owner for each block: even work first, then as little as possible sent.
+def _owners(blocks: Sequence[Block], holders: Sequence[Mapping[int, HeldPart]], load: list[int]) -> list[int]:
+    """An owner for each block, chosen for balanced work first and little communication second.
 
-    No rank gets more than its share of the batch, rounded up; a block in one piece stays where it is if it can.
+    No rank owns more than its share of the batch, rounded up. A block on a single rank stays there if possible.
     """
-    world, most = len(load), -(-len(found) // len(load))
+    world, max_blocks = len(load), -(-len(blocks) // len(load))
     whole = [
         [r for r, (*_, shape) in parts.items() if shape == (len(b[-2]), len(b[-1]))]
-        for b, parts in zip(found, held, strict=True)
+        for b, parts in zip(blocks, holders, strict=True)
     ]
-    count, owners = [0] * world, [-1] * len(found)
-    for index in sorted(range(len(found)), key=lambda index: not whole[index]):
-        able = [rank for rank in range(world) if count[rank] < most]
-        near = [rank for rank in whole[index] if rank in able]
-        owners[index] = owner = min(near or able, key=lambda rank: (load[rank], rank not in held[index], rank))
+    count, owners = [0] * world, [-1] * len(blocks)
+    for index in sorted(range(len(blocks)), key=lambda index: not whole[index]):
+        available = [rank for rank in range(world) if count[rank] < max_blocks]
+        complete = [rank for rank in whole[index] if rank in available]
+        owners[index] = owner = min(
+            complete or available, key=lambda rank: (load[rank], rank not in holders[index], rank)
+        )
         count[owner] += 1
-        load[owner] += _work(found[index])
+        load[owner] += _work(blocks[index])
     return owners
 
 
@@ -174,21 +178,24 @@ def _route(sent: list[tuple[int, Piece]], received: list[tuple[int, Piece]], wor
 
 
 def _work(block: Block) -> int:
-    """Multiply-adds of one round of Newton-Schulz."""
+    """Multiply-adds of one Newton-Schulz iteration."""
     small, large = sorted(len(indices) for indices in block[-2:])
     return 2 * small * small * large + small**3
 
 
-def batches(parameters: Sequence[tuple[Layout, Blocks]], sizes: Sequence[int], most: int) -> Iterator[list[int]]:
-    """Numbers of parameters that go together: at least a block for each rank, then no more than ``most`` elements each.
+def batches(
+    parameters: Sequence[tuple[Layout, Blocks]], sizes: Sequence[int], max_elements: int
+) -> Iterator[list[int]]:
+    """Divide parameters into batches; yields the indices of each.
 
-    ``sizes`` are elements of the whole parameters.
+    A batch has at least one block per rank; beyond that, at most ``max_elements`` per rank. ``sizes`` are the numbers
+    of elements of the whole parameters.
     """
     batch: list[int] = []
     num_blocks = elements = 0
     for number, (layout, blocks) in enumerate(parameters):
         world = len(layout.boxes)
-        if batch and num_blocks >= world and (elements + sizes[number]) / world > most:
+        if batch and num_blocks >= world and (elements + sizes[number]) / world > max_elements:
             yield batch
             batch, num_blocks, elements = [], 0, 0
         batch.append(number)

@@ -1,7 +1,7 @@
-"""Which matrices Muon orthogonalises: a parameter whole, one attention head at a time, or one expert at a time.
+"""Decides which matrices Muon orthogonalises: a whole parameter, each attention head, or each expert separately.
 
-The rules go by the names and shapes of Hugging Face models. What is no matrix of a linear map between hidden states
-(embeddings, the output head, norms, biases, routers, convolutions) has no blocks and is AdamW's.
+The rules use the names and shapes of Hugging Face models. Parameters that are not matrices of linear maps between
+hidden states (embeddings, the output head, norms, biases, routers, convolutions) have no blocks; AdamW optimises them.
 """
 
 from __future__ import annotations
@@ -16,24 +16,24 @@ from torch import nn
 from excise.errors import TrainingError
 
 _BY_HEAD = re.compile(r"(^|\.)(q_proj|k_proj|v_proj|qkv_proj|query_key_value|q_b_proj|kv_b_proj)\.weight$")
-"""Projections whose rows are heads, one after the other; fused ones hold those of queries, keys and values."""
+"""Projections whose rows are attention heads; fused ones contain the heads of queries, keys and values."""
 _GATE_AND_UP = re.compile(r"(^|\.)gate_up_proj(\.weight)?$")
-"""Two projections in one parameter."""
+"""Gate and up projection fused in one parameter."""
 _ADAMW = re.compile(r"(^|\.)(router|gate|shared_expert_gate|\w*norm\w*|conv1d|\w*bias)(\.weight|$)")
-"""Routers and whatever else is not to be orthogonalised although it may have two dimensions."""
+"""Routers and other parameters that may have two dimensions but must not be orthogonalised."""
 
 Cut = tuple[range, ...]
-"""What one dimension is cut into."""
+"""The index ranges that one dimension is divided into."""
 Block = tuple[range, ...]
-"""Indices along each dimension of the whole parameter; two of them hold the matrix, those before it one index each."""
+"""Index range along each dimension of a parameter: the last two are the matrix, the others have one index each."""
 
 
 @dataclass(frozen=True, slots=True)
 class Blocks:
-    """How a parameter is cut into matrices of one shape that together cover it."""
+    """Division of a parameter into matrices of equal shape."""
 
     cuts: tuple[Cut, ...]
-    """For each dimension, the ranges it is cut into, all equally long."""
+    """For each dimension, the ranges of equal length that it is divided into."""
 
     @property
     def each(self) -> tuple[Block, ...]:
@@ -48,22 +48,22 @@ class Blocks:
 
 
 def block_rules(model: nn.Module) -> dict[str, Blocks | None]:
-    """Name of each trained parameter of a Hugging Face model to its blocks; ``None`` for those that are AdamW's.
+    """Name of each trained parameter of a Hugging Face model to its blocks; ``None`` for parameters of AdamW.
 
-    Raises :class:`TrainingError` where the rows of a projection are no whole number of heads.
+    Raises :class:`TrainingError` if the rows of a projection are not divisible by the size of a head.
     """
-    others = _tables(model)
+    tables = _embedding_tables(model)
     rules: dict[str, Blocks | None] = {}
     for name, parameter in model.named_parameters():
         if parameter.requires_grad:
             module = model.get_submodule(name.rpartition(".")[0])
-            is_linear = parameter.ndim >= 2 and id(parameter) not in others and not _ADAMW.search(name)
-            rules[name] = _cut(name, tuple(parameter.shape), module, model) if is_linear else None
+            is_linear = parameter.ndim >= 2 and id(parameter) not in tables and not _ADAMW.search(name)
+            rules[name] = _divide(name, tuple(parameter.shape), module, model) if is_linear else None
     return rules
 
 
-def _tables(model: nn.Module) -> frozenset[int]:
-    """Embeddings and the output head: rows looked up, or compared with, one at a time."""
+def _embedding_tables(model: nn.Module) -> frozenset[int]:
+    """Ids of the parameters of embeddings and output head, whose rows belong to single tokens."""
     found = {id(m.weight) for m in model.modules() if isinstance(m, nn.Embedding)}
     head = getattr(model, "get_output_embeddings", lambda: None)()
     if isinstance(head, nn.Module):
@@ -71,7 +71,7 @@ def _tables(model: nn.Module) -> frozenset[int]:
     return frozenset(found)
 
 
-def _cut(name: str, shape: tuple[int, ...], module: nn.Module, model: nn.Module) -> Blocks | None:
+def _divide(name: str, shape: tuple[int, ...], module: nn.Module, model: nn.Module) -> Blocks | None:
     *batch, rows, columns = shape
     if isinstance(module, (nn.Conv1d, nn.Conv2d, nn.Conv3d)):
         return None
@@ -89,13 +89,13 @@ def _cut(name: str, shape: tuple[int, ...], module: nn.Module, model: nn.Module)
 
 
 def _head_rows(name: str, rows: int, model: nn.Module) -> int:
-    """Rows of one head: of the attention module that holds the projection, else of the configuration."""
+    """Rows per attention head, from the attention module of the projection or else from the configuration."""
     attention = model.get_submodule(name.rsplit(".", 2)[0]) if name.count(".") > 1 else model
     config: Any = getattr(model, "config", None)
     config = config.get_text_config() if hasattr(config, "get_text_config") else config
     num_heads = getattr(config, "num_attention_heads", 1)
     per_head: object = getattr(attention, "head_dim", None) or getattr(config, "head_dim", None)
-    if ".q_b_proj." in name or ".kv_b_proj." in name:  # latent attention: its heads have parts of several lengths
+    if ".q_b_proj." in name or ".kv_b_proj." in name:  # latent attention: heads consist of parts of different size
         per_head = rows // num_heads
     elif per_head is None and config is not None:
         per_head = config.hidden_size // num_heads

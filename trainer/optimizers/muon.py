@@ -1,10 +1,10 @@
-"""Muon for attention heads, experts and other matrices; AdamW for the rest; both for whole and for sharded parameters.
+"""The Muon optimizer for attention heads, experts and other matrices, with AdamW for all other parameters.
 
 The update of a matrix block is its momentum, orthogonalised and scaled by ``0.2 √max(rows, columns)`` so that its root
-mean square is that of AdamW's (Liu et al., "Muon is scalable for LLM training", 2025). Sharded parameters send the
-pieces of their blocks to the blocks' owners (``block_exchange.py``), in batches of equal blocks, up to three of them
-under way at once, so that Newton-Schulz runs on a share of the matrices on every rank while the next pieces travel.
-Momentum stays sharded like its parameter; checkpoints are exact on any number of ranks.
+mean square equals that of AdamW's update (Liu et al., "Muon is scalable for LLM training", 2025). For sharded
+parameters, the pieces of each block are sent to the rank that owns the block (``block_exchange.py``). Up to three
+batches of blocks are in flight, so each rank runs Newton-Schulz on its share of the matrices while the next pieces are
+sent. The momentum is sharded like its parameter, so checkpoints are exact on any number of ranks.
 """
 
 from __future__ import annotations
@@ -24,38 +24,37 @@ from torch.optim.adamw import adamw
 
 from excise.trainer.optimizers.block_exchange import Exchange, Route, batches, plan_exchange
 from excise.trainer.optimizers.matrix_blocks import Blocks
-from excise.trainer.optimizers.newton_schulz import orthogonalised
 from excise.trainer.optimizers.sharding_layout import Layout, group_of, layout_of, local_of
 
-IN_FLIGHT = 3
-"""Batches that are under way at once."""
+MAX_IN_FLIGHT = 3
+"""Most batches that are exchanged at the same time."""
 BATCH_ELEMENTS = 1 << 25
-"""Elements of one batch on one rank, where that is more than a block."""
+"""Most elements of a batch per rank, unless a single block is larger."""
 RMS = 0.2
-"""Root mean square of an update before the learning rate."""
+"""Root mean square of an update, before the learning rate is applied."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Batch:
-    """Parameters whose blocks go together."""
+    """Parameters that are updated together: their blocks have the same shape."""
 
     parameters: tuple[torch.Tensor, ...]
     shape: tuple[int, int]
-    """Rows and columns of their blocks."""
+    """Rows and columns of a block."""
     exchange: Exchange
     group: dist.ProcessGroup | None
-    """The ranks that hold them; ``None`` where each process has the whole."""
+    """Process group of the ranks that hold the parameters; ``None`` if each process has them completely."""
     settings: int
-    """Number of the parameters' group in ``param_groups``."""
+    """Index of the parameters' group in ``param_groups``."""
 
 
 class Muon(torch.optim.Optimizer):
-    """Muon where there are blocks, AdamW where there are none.
+    """Muon for parameters with matrix blocks, AdamW for others.
 
-    ``parameters`` are groups as of any optimizer; a group with ``algorithm = "muon"`` holds parameters of ``blocks``
-    (parameter to its blocks), one with ``"adamw"`` all others. Of a parameter that has no gradient the gradient is 0,
-    so that all ranks exchange the same. ``compute`` is the dtype of Newton-Schulz and of what is sent. Every rank of a
-    parameter's mesh has to make the optimizer, and to call :meth:`step`, at the same point.
+    ``parameters`` are parameter groups. A group with ``algorithm = "muon"`` contains parameters of ``blocks``
+    (parameter to its blocks), one with ``"adamw"`` all others. A missing gradient counts as 0 for Muon, so that all
+    ranks exchange the same pieces. Newton-Schulz and the exchange use the number format ``compute``. All ranks of a
+    parameter's mesh have to construct the optimizer and call :meth:`step` together.
     """
 
     def __init__(
@@ -88,7 +87,7 @@ class Muon(torch.optim.Optimizer):
 
     @torch.no_grad()
     def step(self, closure: Any = None) -> Any:
-        """One update of everything that has a gradient."""
+        """Update all parameters that have a gradient."""
         loss = None
         if closure is not None:
             with torch.enable_grad():
@@ -96,32 +95,32 @@ class Muon(torch.optim.Optimizer):
         for group in self.param_groups:
             if group["algorithm"] == "adamw":
                 _adamw(group, self.state)
-        under_way: deque[Iterator[None]] = deque()
+        in_flight: deque[Iterator[None]] = deque()
         for batch in self._batches:
-            while len(under_way) == IN_FLIGHT:
-                _advance(under_way)
-            under_way.append(self._update(batch))
-            next(under_way[-1])
-        while under_way:
-            _advance(under_way)
+            while len(in_flight) == MAX_IN_FLIGHT:
+                _advance(in_flight)
+            in_flight.append(self._update(batch))
+            next(in_flight[-1])
+        while in_flight:
+            _advance(in_flight)
         return loss
 
     def _update(self, batch: _Batch) -> Iterator[None]:
-        """The update of one batch; stops wherever it has to wait for others."""
+        """The update of one batch, as a generator that yields where it has to wait for an exchange."""
         settings = self.param_groups[batch.settings]
         updates = [self._direction(parameter, settings) for parameter in batch.parameters]
-        there, back, owned = batch.exchange.there, batch.exchange.back, batch.exchange.owned
-        arrived, wait = self._send(there, [updates[p.parameter][p.local] for p in there.sent], batch)
+        gather, scatter, owned = batch.exchange.gather, batch.exchange.scatter, batch.exchange.owned
+        arrived, wait = self._send(gather, [updates[p.parameter][p.local] for p in gather.sent], batch)
         yield
         wait()
         matrices = arrived.new_empty(len(owned), *batch.shape)
-        place = dict(zip(owned, matrices, strict=True))
-        _copy([place[p.block][p.inside] for p in there.received], _split(arrived, there))
-        place = dict(zip(owned, orthogonalised(matrices, steps=settings["steps"]), strict=True))
-        arrived, wait = self._send(back, [place[p.block][p.inside] for p in back.sent], batch)
+        block_of = dict(zip(owned, matrices, strict=True))
+        _copy([block_of[p.block][p.inside] for p in gather.received], _split(arrived, gather))
+        block_of = dict(zip(owned, orthogonalise(matrices, steps=settings["steps"]), strict=True))
+        arrived, wait = self._send(scatter, [block_of[p.block][p.inside] for p in scatter.sent], batch)
         yield
         wait()
-        _copy([updates[p.parameter][p.local] for p in back.received], _split(arrived, back))
+        _copy([updates[p.parameter][p.local] for p in scatter.received], _split(arrived, scatter))
         lr = settings["lr"]
         for parameter, update in zip(batch.parameters, updates, strict=True):
             here = local_of(parameter)
@@ -131,9 +130,12 @@ class Muon(torch.optim.Optimizer):
     def _send(
         self, route: Route, pieces: Sequence[torch.Tensor], batch: _Batch
     ) -> tuple[torch.Tensor, Callable[[], object]]:
-        """Start an all-to-all: the buffer that it fills, and what waits for it. Nothing is sent if all stay at home."""
-        nothing = torch.empty(0, dtype=self.compute, device=local_of(batch.parameters[0]).device)
-        buffer = torch.cat([nothing, *(piece.reshape(-1) for piece in pieces)])
+        """Start an all-to-all; returns its receive buffer and a function that waits for it.
+
+        Nothing is sent if all pieces stay on their rank.
+        """
+        empty = torch.empty(0, dtype=self.compute, device=local_of(batch.parameters[0]).device)
+        buffer = torch.cat([empty, *(piece.reshape(-1) for piece in pieces)])
         if batch.exchange.is_local:
             return buffer, lambda: None
         into = buffer.new_empty(sum(route.received_sizes))
@@ -142,9 +144,9 @@ class Muon(torch.optim.Optimizer):
         return into, partial(_wait, work, buffer)
 
     def _direction(self, parameter: torch.Tensor, settings: Mapping[str, Any]) -> torch.Tensor:
-        """This rank's part of the momentum, after this step's gradient, looking ahead as Nesterov does.
+        """Update this rank's part of the momentum with the gradient; returns it, with Nesterov's look-ahead if set.
 
-        The momentum is a running mean, not a sum: a factor is of no matter to what is orthogonalised.
+        The momentum is a running mean instead of a sum: orthogonalisation ignores the scale.
         """
         state = self.state[parameter]
         if "momentum_buffer" not in state:
@@ -156,21 +158,21 @@ class Muon(torch.optim.Optimizer):
         return ahead.to(self.compute)
 
 
-def _advance(under_way: deque[Iterator[None]]) -> None:
-    """Take the oldest batch one step on; it goes to the end of the queue, or out of it when it is done."""
-    oldest = under_way.popleft()
+def _advance(in_flight: deque[Iterator[None]]) -> None:
+    """Advance the oldest batch by one stage and move it to the end of the queue; drop it when it is done."""
+    oldest = in_flight.popleft()
     if not next(oldest, True):
-        under_way.append(oldest)
+        in_flight.append(oldest)
 
 
 def _wait(work: Any, buffer: torch.Tensor) -> None:
-    """Wait for an exchange, with the deadline of its process group; what is sent must live so long."""
+    """Wait for an exchange, up to the timeout of its process group. ``buffer`` has to stay alive until then."""
     work.wait()
     del buffer
 
 
 def _split(arrived: torch.Tensor, route: Route) -> list[torch.Tensor]:
-    """The pieces in a buffer."""
+    """The received pieces in a buffer."""
     flat = torch.split(arrived, [piece.size for piece in route.received])
     return [part.view(piece.shape) for part, piece in zip(flat, route.received, strict=True)]
 
@@ -181,17 +183,17 @@ def _copy(into: list[torch.Tensor], pieces: list[torch.Tensor]) -> None:
 
 
 def _batches(groups: Sequence[dict[str, Any]], blocks: Mapping[nn.Parameter, Blocks]) -> tuple[_Batch, ...]:
-    """All batches in an order that is the same on every rank."""
-    made: list[_Batch] = []
+    """All batches, in the same order on every rank."""
+    found: list[_Batch] = []
     process_groups: dict[DeviceMesh, dist.ProcessGroup] = {}
     load: dict[DeviceMesh | None, list[int]] = {}
     for number, group in enumerate(groups):
-        alike: dict[object, list[tuple[torch.Tensor, Layout, Blocks]]] = defaultdict(list)
+        same_kind: dict[object, list[tuple[torch.Tensor, Layout, Blocks]]] = defaultdict(list)
         for parameter in group["params"] if group["algorithm"] == "muon" else ():
             layout, cut = layout_of("a parameter", parameter), blocks[parameter]
             key = layout.mesh, layout.placements, parameter.dtype, parameter.device, parameter.ndim, cut.shape
-            alike[key].append((parameter, layout, cut))
-        for members in alike.values():
+            same_kind[key].append((parameter, layout, cut))
+        for members in same_kind.values():
             mesh = members[0][1].mesh
             if mesh is not None and mesh not in process_groups:
                 process_groups[mesh] = group_of(mesh)
@@ -199,7 +201,7 @@ def _batches(groups: Sequence[dict[str, Any]], blocks: Mapping[nn.Parameter, Blo
             work = load.setdefault(mesh, [0] * len(members[0][1].boxes))
             plans = [(layout, cut) for _, layout, cut in members]
             for chosen in batches(plans, [parameter.numel() for parameter, *_ in members], BATCH_ELEMENTS):
-                made.append(
+                found.append(
                     _Batch(
                         parameters=tuple(members[n][0] for n in chosen),
                         shape=members[0][2].shape,
@@ -208,11 +210,11 @@ def _batches(groups: Sequence[dict[str, Any]], blocks: Mapping[nn.Parameter, Blo
                         settings=number,
                     )
                 )
-    return tuple(made)
+    return tuple(found)
 
 
 def _adamw(group: Mapping[str, Any], states: Mapping[torch.Tensor, dict[str, Any]]) -> None:
-    """One step of AdamW as torch's own does it, for each mesh by itself."""
+    """One AdamW step with torch's implementation, separately for each mesh."""
     by_mesh: dict[object, list[torch.Tensor]] = defaultdict(list)
     for parameter in group["params"]:
         if parameter.grad is not None:
@@ -239,3 +241,25 @@ def _adamw(group: Mapping[str, Any], states: Mapping[torch.Tensor, dict[str, Any
             eps=group["eps"],
             maximize=False,
         )
+
+
+COEFFICIENTS = (3.4445, -4.775, 2.0315)
+"""Coefficients a, b, c of the Newton-Schulz iteration."""
+EPS = 1e-7
+"""Lower limit of the norm that a matrix is divided by, so that the zero matrix stays zero."""
+
+
+def orthogonalise(matrices: torch.Tensor, *, steps: int = 5) -> torch.Tensor:
+    """Move the singular values of each matrix (count, rows, columns) near 1, by ``steps`` Newton-Schulz iterations.
+
+    ``X = M / ‖M‖`` (transposed if it has more rows than columns), then repeatedly ``A = X Xᵀ``,
+    ``X = aX + (bA + cA²) X``. Computes in the number format of ``matrices``.
+    """
+    a, b, c = COEFFICIENTS
+    tall = matrices.size(1) > matrices.size(2)
+    x = matrices.mT if tall else matrices
+    x = x / torch.linalg.matrix_norm(x, keepdim=True).clamp(min=EPS)
+    for _ in range(steps):
+        gram = x @ x.mT
+        x = torch.baddbmm(x, torch.baddbmm(gram, gram, gram, beta=b, alpha=c), x, beta=a)
+    return x.mT if tall else x

@@ -1,7 +1,7 @@
-"""Where the parts of a sharded parameter lie: which rank holds which indices of the whole tensor.
+"""Layout of sharded parameters: which rank holds which indices of the whole tensor.
 
-Understands what FSDP2 and HSDP make: any mesh whose dimensions either replicate or shard, in contiguous chunks as
-``torch.chunk`` cuts them (the last ones smaller, or empty).
+Supports the layouts of FSDP2 and HSDP: meshes whose dimensions either replicate or shard into contiguous chunks,
+divided as by ``torch.chunk`` (the last chunks may be smaller or empty).
 """
 
 from __future__ import annotations
@@ -19,28 +19,28 @@ from torch.distributed.tensor.placement_types import _StridedShard
 from excise.errors import TrainingError
 
 Box = tuple[range, ...]
-"""Indices of the whole tensor that one rank holds, along each dimension."""
+"""Index range along each dimension of the whole tensor that one rank holds."""
 
 
 @dataclass(frozen=True)
 class Layout:
-    """Placement of a tensor on a mesh; ranks are counted inside the mesh, in order of their global numbers."""
+    """Placement of a tensor on a mesh. Ranks are numbered within the mesh, in order of their global ranks."""
 
     shape: tuple[int, ...]
-    """Of the whole tensor."""
+    """Shape of the whole tensor."""
     mesh: DeviceMesh | None
-    """``None``: every process has the whole tensor, and nothing is exchanged."""
+    """The mesh; ``None`` if every process has the whole tensor."""
     placements: tuple[Placement, ...] = ()
-    """One for each dimension of the mesh."""
+    """Placement along each dimension of the mesh."""
 
     @cached_property
     def boxes(self) -> tuple[Box, ...]:
-        """Each rank's part."""
+        """The part of each rank."""
         return tuple(self._box(coordinate) for coordinate in self._coordinates)
 
     @cached_property
     def replicas(self) -> tuple[tuple[int, ...], ...]:
-        """Each rank's place along the dimensions that replicate: equal for ranks that together hold one whole."""
+        """Coordinates of each rank along the replicating dimensions; equal for ranks that together hold one copy."""
         kept = [i for i, placement in enumerate(self.placements) if placement.is_replicate()]
         return tuple(tuple(coordinate[i] for i in kept) for coordinate in self._coordinates)
 
@@ -67,7 +67,7 @@ class Layout:
 
 
 def layout_of(name: str, tensor: torch.Tensor) -> Layout:
-    """Where a parameter lies. Raises :class:`TrainingError` for placements that are not understood."""
+    """The layout of a parameter. Raises :class:`TrainingError` for unsupported placements."""
     if not isinstance(tensor, DTensor):
         return Layout(tuple(tensor.shape), None)
     for placement in tensor.placements:
@@ -78,7 +78,7 @@ def layout_of(name: str, tensor: torch.Tensor) -> Layout:
 
 
 def group_of(mesh: DeviceMesh) -> dist.ProcessGroup:
-    """The process group of all ranks of a mesh. Every one of its ranks has to call this, in the same order."""
+    """The process group of all ranks of a mesh. All of them have to call this, in the same order."""
     ranks = sorted(int(rank) for rank in mesh.mesh.flatten())
     if len(ranks) == dist.get_world_size():
         group = dist.group.WORLD
@@ -92,7 +92,7 @@ def group_of(mesh: DeviceMesh) -> dist.ProcessGroup:
 
 
 def local_of(tensor: torch.Tensor) -> torch.Tensor:
-    """This rank's part, sharing its memory."""
+    """This rank's part of a tensor, sharing its memory."""
     if not isinstance(tensor, DTensor):
         return tensor
     part: torch.Tensor = tensor.to_local()

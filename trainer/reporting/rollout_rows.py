@@ -1,4 +1,4 @@
-"""Rollouts as rows of the table beside a task set; see :class:`excise.datasets.rollouts.RolloutRow`."""
+"""Rollouts as rows of the table ``rollouts`` of a task set; see :class:`excise.datasets.rollouts.RolloutRow`."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 
 from excise.datasets.rollouts import RolloutRow, claim_run
 from excise.system.files import replace_lines
-from excise.trainer.objective.advantages import group_advantages
+from excise.trainer.objective.rewards import group_advantages
 from excise.trainer.rollout_types import Group, Rollout
 from excise.types import to_json
 
@@ -15,13 +15,13 @@ Decode = Callable[[Sequence[int]], str]
 
 
 def stored_as(folder: Path, store: Path) -> str:
-    """The name of a folder's run beside a task set: once it has one, it keeps it. See :func:`claim_run`."""
-    kept = folder / "stored-as"
-    if not kept.exists():
-        begun = (folder / "metrics.jsonl").exists()  # by a program that named runs by their folders
+    """The unique name of a folder's run in a task set, claimed once (:func:`claim_run`) and kept in ``stored-as``."""
+    name_file = folder / "stored-as"
+    if not name_file.exists():
+        is_old = (folder / "metrics.jsonl").exists()  # older programs named runs by their folders
         folder.mkdir(parents=True, exist_ok=True)
-        replace_lines(kept, [folder.name if begun else claim_run(store, folder.name)])
-    return kept.read_text(encoding="utf-8").strip()
+        replace_lines(name_file, [folder.name if is_old else claim_run(store, folder.name)])
+    return name_file.read_text(encoding="utf-8").strip()
 
 
 def rollout_rows(
@@ -31,12 +31,12 @@ def rollout_rows(
     decode: Decode,
     tier_of: Callable[[str], float | None] | None = None,
 ) -> Iterator[RolloutRow]:
-    """One row for each rollout of the groups, those that do not count among them."""
+    """One row for each rollout of the groups, valid or not."""
     for group in groups:
-        earned = group_advantages(group)
+        advantage_of = group_advantages(group)
         tier = tier_of(group.instance_id) if tier_of else None
         for rollout in group.rollouts:
-            yield _row(run, step, rollout, tier, earned.get(rollout.rollout_id), decode)
+            yield _row(run, step, rollout, tier, advantage_of.get(rollout.rollout_id), decode)
 
 
 def _row(
@@ -51,7 +51,7 @@ def _row(
         rollout_id=rollout.rollout_id,
         instance_id=rollout.instance_id,
         tier=tier,
-        counts=rollout.counts,
+        counts=rollout.is_valid,
         reward=rollout.reward,
         task_reward=rollout.task_reward,
         penalty=rollout.penalty,

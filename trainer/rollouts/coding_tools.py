@@ -1,6 +1,6 @@
 """The tools of a coding agent on a task's sandbox: read, search, edit, write, run, finish.
 
-They work on the session alone, so what they do is what the sandbox allows, and all of it is recorded there.
+They act only through the session, so the sandbox's limits apply to them and its recorder sees everything.
 """
 
 from __future__ import annotations
@@ -17,13 +17,14 @@ from excise.errors import SandboxError
 from excise.protocols import Session
 from excise.types import Worker
 
-SEARCH_S = 30.0
-MAX_FOUND = 100
-"""Lines that a search shows."""
+SEARCH_TIMEOUT_S = 30.0
+"""Seconds for one search."""
+MAX_MATCHES = 100
+"""Most matching lines that a search shows."""
 
 
 Text = Annotated[str, StringConstraints(min_length=1, max_length=50_000, pattern=r"^[^\x00]*$")]
-"""What can be an argument of a program."""
+"""Text that can be passed as an argument of a program."""
 
 
 class ReadFile(Arguments):
@@ -69,20 +70,20 @@ class Finish(Arguments):
 
 @dataclass(slots=True)
 class Toolbox:
-    """The tools over one session, with what detectors want to know of their use."""
+    """The tools of one session, and the facts about their use that detectors need."""
 
     session: Session
     command_s: float = 120.0
-    """Longest that one command may take, whatever the model asks for."""
+    """Upper limit in seconds for one command, whatever the model asks for."""
     output_chars: int = 8000
-    """Characters of a result; of longer ones the beginning and the end are shown."""
+    """Characters of a result; a longer one is shortened in the middle."""
     exit_code: int = 0
-    """Of the last command."""
+    """Exit code of the last command."""
     written: list[str] = field(default_factory=list)
-    """Files that were changed by tools, relative to the root."""
+    """Files changed by tools, relative to the project's root."""
 
     def tools(self) -> tuple[Tool[Any], ...]:
-        """All of them."""
+        """All tools."""
         return (
             Tool(name="read_file", description="Show a file with line numbers.", arguments=ReadFile, run=self._read),
             Tool(name="search", description="Find lines in the project's files.", arguments=Search, run=self._search),
@@ -134,16 +135,16 @@ class Toolbox:
         return clip(numbered, self.output_chars) + (f"\n({more} more lines)" if more else "")
 
     def _search(self, wanted: Search) -> str:
-        script = f'grep -rnIE --exclude-dir=.git -e "$1" -- "$2" 2>&1 | head -n {MAX_FOUND + 1}'
+        script = f'grep -rnIE --exclude-dir=.git -e "$1" -- "$2" 2>&1 | head -n {MAX_MATCHES + 1}'
         argv = ["/bin/sh", "-c", script, "sh", wanted.pattern, wanted.path]
-        done = self.session.exec(argv, timeout_s=SEARCH_S, cwd=REPO)
+        done = self.session.exec(argv, timeout_s=SEARCH_TIMEOUT_S, cwd=REPO)
         lines = done.stdout.decode(errors="replace").splitlines()
         if done.worker is not Worker.OK:
             raise ToolError("the search took too long; search in fewer files")
         if not lines:
             return "nothing found"
-        text = clip("\n".join(line[:300] for line in lines[:MAX_FOUND]), self.output_chars)
-        return text + ("\n(more lines match)" if len(lines) > MAX_FOUND else "")
+        text = clip("\n".join(line[:300] for line in lines[:MAX_MATCHES]), self.output_chars)
+        return text + ("\n(more lines match)" if len(lines) > MAX_MATCHES else "")
 
     def _edit(self, wanted: EditFile) -> str:
         text = self._text(wanted.path)
@@ -173,5 +174,5 @@ class Toolbox:
 
 
 def _inside(path: str) -> str:
-    """A path in the sandbox, relative ones seen from the project's root."""
+    """The absolute path in the sandbox; relative paths start at the project's root."""
     return posixpath.normpath(posixpath.join(REPO, path))

@@ -1,8 +1,8 @@
-"""Fine-tuning on demonstrations without leaving one's own distribution (SDFT, arXiv 2601.19897).
+"""On-policy fine-tuning on demonstrations (SDFT, arXiv 2601.19897).
 
-The policy answers a prompt as it would; a teacher, the same model with the demonstration in its context, says how
-likely it finds each token of that answer; the policy moves there. Since it learns from what it says itself, it forgets
-less of the rest than by imitating the demonstration's text.
+The policy samples its own answer to a prompt. A teacher, the same model with the demonstration in its context, gives
+the distribution of each token of that answer, and the policy is moved towards it. Trained on its own samples, the
+policy forgets less than by imitating the demonstration's text.
 """
 
 from __future__ import annotations
@@ -10,17 +10,17 @@ from __future__ import annotations
 import json
 import random
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from excise.errors import ConfigError
-from excise.trainer.interfaces import Engine, Making
-from excise.trainer.loop.together import together
+from excise.trainer.concurrency import gather_or_cancel
+from excise.trainer.interfaces import Engine, GroupProgress
 from excise.trainer.rollout_types import Ending, Generation, Group, Rollout, Sampling, Segment, Stop, Turn, Usage
 from excise.types import content_id
 
-TEACHER_SAYS = (
+TEACHER_CONTEXT = (
     "For your eyes only, this is an answer that somebody else gave:\n\n{demonstration}\n\n"
     "Now answer in your own words, with what you can learn from it."
 )
@@ -28,21 +28,21 @@ TEACHER_SAYS = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Demonstration:
-    """A prompt, and how somebody answered it."""
+    """A prompt with an example answer."""
 
     prompt: str
-    """What the policy is asked."""
+    """The prompt that the policy answers."""
     demonstration: str
-    """What only the teacher sees."""
+    """The example answer, in the teacher's context only."""
 
     @property
     def demonstration_id(self) -> str:
-        """Content hash; the instance id of its group."""
+        """Content hash, used as the instance id of its group."""
         return content_id("demonstration", self.prompt, self.demonstration)
 
 
 def read_demonstrations(path: Path) -> list[Demonstration]:
-    """JSON lines with ``prompt`` and ``demonstration``; the same twice counts once. Raises :class:`ConfigError`."""
+    """Read JSON lines with ``prompt`` and ``demonstration``, without duplicates. Raises :class:`ConfigError`."""
     found: dict[str, Demonstration] = {}
     try:
         lines = path.read_text(encoding="utf-8").split("\n")
@@ -62,21 +62,21 @@ def read_demonstrations(path: Path) -> list[Demonstration]:
     return list(found.values())
 
 
-class Templated:
-    """A tokenizer's chat template around one question; without a template, the bare text."""
+class PromptTemplate:
+    """Renders one question with a tokenizer's chat template; without a template, as plain text."""
 
     def __init__(self, tokenizer: Any) -> None:
         self._tokenizer = tokenizer
 
     def question(self, text: str) -> tuple[tuple[int, ...], int]:
-        """Ids of the prompt, and the place before what asks for the answer."""
+        """The prompt's token ids, and the index in them where the generation prompt starts."""
         before, after = self._render([text], False), self._render([text], True)
         if after[: len(before)] != before:
             return tuple(after), len(after)
         return tuple(after), len(before)
 
-    def aside(self, question: str, text: str) -> tuple[int, ...]:
-        """Ids of a further message of the user behind a question, as they are spliced in there."""
+    def further_message(self, question: str, text: str) -> tuple[int, ...]:
+        """Token ids of a second user message after a question, to be inserted before the generation prompt."""
         alone, both = self._render([question], False), self._render([question, text], False)
         if both[: len(alone)] != alone or len(both) == len(alone):
             return tuple(self._tokenizer.encode(f"\n{text}\n", add_special_tokens=False))
@@ -90,9 +90,10 @@ class Templated:
         return list(self._tokenizer.encode(text, add_special_tokens=False))
 
 
-class DemonstrationMaker:
-    """Answers of the policy to a demonstration's prompt, each with the demonstration as its lesson; a
-    :class:`excise.trainer.interfaces.RolloutMaker`.
+class DemonstrationRolloutMaker:
+    """Samples answers to the prompts of demonstrations, each with its demonstration as a lesson.
+
+    Implements :class:`excise.trainer.interfaces.RolloutMaker`. Answers have no reward.
     """
 
     def __init__(
@@ -106,42 +107,45 @@ class DemonstrationMaker:
     ) -> None:
         self._engine = engine
         self._stop_ids = (int(tokenizer.eos_token_id),)
-        self._templated = Templated(tokenizer)
-        self._all = {one.demonstration_id: one for one in demonstrations}
+        self._template = PromptTemplate(tokenizer)
+        self._demonstrations = {one.demonstration_id: one for one in demonstrations}
         self._answer_tokens, self._temperature = answer_tokens, temperature
 
-    async def group(self, instance_id: str, size: int, *, group_id: str, seed: int, making: Making) -> Group:
-        """Answers without a reward: what is learned is the lesson."""
-        one = self._all[instance_id]
-        prompt, at = self._templated.question(one.prompt)
-        context = self._templated.aside(one.prompt, TEACHER_SAYS.format(demonstration=one.demonstration))
-        making.started()
+    async def group(self, instance_id: str, size: int, *, group_id: str, seed: int, progress: GroupProgress) -> Group:
+        """Sample ``size`` answers to the prompt of one demonstration."""
+        one = self._demonstrations[instance_id]
+        prompt, hint_at = self._template.question(one.prompt)
+        context = self._template.further_message(one.prompt, TEACHER_CONTEXT.format(demonstration=one.demonstration))
+        progress.on_start()
 
-        async def one_of_them(number: int) -> Rollout:
+        async def answer_to(number: int) -> Rollout:
             name = f"{group_id}-{number}"
-            if name in making.known:
-                return making.known[name]
+            if name in progress.finished_attempts:
+                return progress.finished_attempts[name]
             sampling = Sampling(
                 max_tokens=self._answer_tokens, temperature=self._temperature, stop_ids=self._stop_ids,
                 seed=(seed * 1000 + number) % 2**62,
             )  # fmt: skip
             (answer,) = await self._engine.generate([prompt], sampling)
-            made = _rollout(name, group_id, instance_id, prompt, at, context, answer)
-            making.made(made)
-            return made
+            empty = Rollout(
+                rollout_id=name, group_id=group_id, instance_id=instance_id, segments=(), ending=Ending.FINISHED
+            )
+            rollout = _filled(empty, prompt, hint_at, context, answer)
+            progress.on_attempt(rollout)
+            return rollout
 
-        rollouts = await together(one_of_them(number) for number in range(size))
+        rollouts = await gather_or_cancel(answer_to(number) for number in range(size))
         return Group(group_id=group_id, instance_id=instance_id, rollouts=tuple(rollouts))
 
 
-def _rollout(
-    name: str, group_id: str, instance_id: str, prompt: tuple[int, ...], at: int, context: tuple[int, ...],
-    answer: Generation,
-) -> Rollout:  # fmt: skip
+def _filled(
+    rollout: Rollout, prompt: tuple[int, ...], hint_at: int, context: tuple[int, ...], answer: Generation
+) -> Rollout:
+    """The rollout of one answer, with the teacher's context as the hint of its only turn."""
     before = len(prompt)
     ids = (*prompt, *answer.ids)
     turn = Turn(
-        start=before, end=len(ids), stop=answer.stop, prompt_end=at,
+        start=before, end=len(ids), stop=answer.stop, prompt_end=hint_at,
         hint="a demonstration", hint_ids=context, detector="demonstration",
     )  # fmt: skip
     segment = Segment(
@@ -151,27 +155,28 @@ def _rollout(
         versions=(-1,) * before + answer.versions,
         turns=(turn,),
     )
-    return Rollout(
-        rollout_id=name, group_id=group_id, instance_id=instance_id, segments=(segment,),
+    return replace(
+        rollout,
+        segments=(segment,),
         ending=Ending.INFRA if answer.stop is Stop.ABORTED else Ending.FINISHED,
         usage=Usage(prompt=before, final=len(answer.ids), num_turns=1),
-    )  # fmt: skip
+    )
 
 
-class Epochs:
-    """All demonstrations in an order that is drawn for each epoch; a :class:`excise.trainer.interfaces.Curriculum`."""
+class EpochCurriculum:
+    """Draws all demonstrations in each epoch, in random order. Implements ``Curriculum`` of ``interfaces.py``."""
 
     def __init__(self, ids: Sequence[str], *, epochs: int, seed: int) -> None:
         self._ids, self._epochs, self._seed = sorted(ids), epochs, seed
         self._drawn = 0
 
     @property
-    def is_waiting(self) -> bool:
-        """Never: there are these and no others."""
+    def has_pending_requests(self) -> bool:
+        """Always false: no further demonstrations are requested."""
         return False
 
     def next_task(self, replayed: str | None = None) -> str | None:
-        """The next one, which a journal says as well; ``None`` after the last epoch."""
+        """Id of the next demonstration; ``None`` after the last epoch."""
         if replayed is not None:
             self._drawn += 1
             return replayed
@@ -184,20 +189,20 @@ class Epochs:
         return order[place]
 
     def record(self, group: Group) -> None:
-        """Nothing depends on it."""
+        """Ignored: draws do not depend on results."""
 
     def summary(self) -> dict[str, float]:
-        """How often each was used."""
+        """Metric ``epoch``: how often each demonstration was drawn, on average."""
         return {"epoch": self._drawn / len(self._ids)}
 
     def why_empty(self) -> str:
-        """There is one reason."""
+        """Human-readable: all epochs are done."""
         return f"All {self._epochs} epochs over {len(self._ids)} demonstrations are made."
 
     def state(self) -> dict[str, Any]:
-        """How many were drawn."""
+        """The number of draws."""
         return {"drawn": self._drawn}
 
     def restore(self, state: dict[str, Any]) -> None:
-        """Go on."""
+        """Continue from a :meth:`state`."""
         self._drawn = int(state["drawn"])

@@ -1,7 +1,7 @@
-"""Detectors of bad turns: each looks at one answer and what came of it, and says in a sentence what would be better.
+"""Detectors of bad turns: each examines one answer with the results of its tool calls and writes a one-sentence hint.
 
-The sentence goes into the context of a teacher, right before the answer. It may say what was wrong, never what the
-task's solution is: it is made of what the model itself did and saw.
+The hint is inserted into the teacher's context just before the answer. It may say what was wrong but never gives away
+the solution: detectors know only what the model itself did and read.
 """
 
 from __future__ import annotations
@@ -12,131 +12,135 @@ from dataclasses import dataclass
 
 from excise.trainer.rollout_types import Stop
 
-Detector = Callable[["Seen"], str]
-"""The hint, or nothing."""
-TESTS = re.compile(r"(?:^|/)(?:tests?/|test_[^/]*\.py$|[^/]*_test\.py$|conftest\.py$)")
+Detector = Callable[["TurnObservation"], str]
+"""Returns a hint, or an empty string if it finds no fault."""
+TEST_FILE = re.compile(r"(?:^|/)(?:tests?/|test_[^/]*\.py$|[^/]*_test\.py$|conftest\.py$)")
 CODE = "code"
-"""Stands for a tool where an answer's code is taken as it is."""
-REPEATS = 2
-"""So often a command may fail in the same way before it is a fault to run it again."""
+"""Tool name of answers without tools, whose code is put into the file directly."""
+MAX_EQUAL_FAILURES = 2
+"""Times that the same call may fail in the same way before repeating it is a fault."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Acted:
-    """One call of an answer, and what came of it."""
+class ToolCallResult:
+    """One tool call of an answer and its result."""
 
     tool: str
-    """Name of the tool, as it was written."""
+    """Name of the tool as the model wrote it."""
     arguments: str
-    """JSON, as it was written."""
+    """Arguments as the model wrote them (JSON)."""
     result: str
-    """What the model was told."""
+    """Text that the model got back."""
     malformed: str = ""
-    """Why it could not be run; empty for a call that was."""
+    """Why the call could not be run; empty if it ran."""
     failed: bool = False
-    """The tool refused, or the command's exit code was not 0."""
+    """Whether the tool reported an error or the command's exit code was not 0."""
     changed: tuple[str, ...] = ()
-    """Files that it changed."""
+    """Files that it changed, relative to the project's root."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Seen:
-    """An answer in its place."""
+class TurnObservation:
+    """Everything that detectors know of one answer."""
 
     text: str
-    """The answer, thinking included."""
+    """Text of the answer, including thinking."""
     stop: Stop
     """Why it ended."""
-    acted: tuple[Acted, ...]
-    """Its calls."""
-    before: tuple[Acted, ...]
-    """Calls of earlier answers, in order."""
+    calls: tuple[ToolCallResult, ...]
+    """Its tool calls."""
+    earlier_calls: tuple[ToolCallResult, ...]
+    """Tool calls of earlier answers, in order."""
     tools: tuple[str, ...]
-    """Names of the tools there are."""
+    """Names of the available tools."""
     num_tokens: int
-    """Its length."""
+    """Tokens of the answer."""
     max_tokens: int
-    """The longest that it might have been."""
-    changed: bool
-    """The project differs from how it was found."""
+    """Largest number of tokens that it could have had."""
+    project_changed: bool
+    """Whether the project differs from the shipped tree."""
 
 
-def unknown_tool(seen: Seen) -> str:
-    """A call of a tool that there is not."""
-    wrong = [a.tool for a in seen.acted if a.malformed and a.tool and a.tool not in seen.tools]
-    return f"There is no tool {wrong[0]!r}. The tools are: {', '.join(seen.tools)}." if wrong else ""
+def unknown_tool(turn: TurnObservation) -> str:
+    """A call of a tool that does not exist."""
+    wrong = [a.tool for a in turn.calls if a.malformed and a.tool and a.tool not in turn.tools]
+    return f"There is no tool {wrong[0]!r}. The tools are: {', '.join(turn.tools)}." if wrong else ""
 
 
-def malformed_call(seen: Seen) -> str:
-    """A call whose JSON is broken or whose arguments do not fit."""
-    wrong = [a.malformed for a in seen.acted if a.malformed and (not a.tool or a.tool in seen.tools) and a.tool != CODE]
+def malformed_call(turn: TurnObservation) -> str:
+    """A call with invalid JSON or arguments."""
+    wrong = [a.malformed for a in turn.calls if a.malformed and (not a.tool or a.tool in turn.tools) and a.tool != CODE]
     if not wrong:
         return ""
     return f"The call cannot be read: {wrong[0][:200]}. Write one JSON object with name and arguments that fit."
 
 
-def unusable_code(seen: Seen) -> str:
-    """An answer without tools whose code cannot take its place."""
-    wrong = [a.malformed for a in seen.acted if a.malformed and a.tool == CODE]
+def unusable_code(turn: TurnObservation) -> str:
+    """An answer without tools whose code cannot be put into the file."""
+    wrong = [a.malformed for a in turn.calls if a.malformed and a.tool == CODE]
     return (
         f"The answer is one code block with the whole function, and it must parse: {wrong[0][:200]}." if wrong else ""
     )
 
 
-def no_call(seen: Seen) -> str:
-    """An answer that does nothing."""
-    if seen.acted or seen.stop is Stop.LENGTH:
+def no_call(turn: TurnObservation) -> str:
+    """An answer without a tool call."""
+    if turn.calls or turn.stop is Stop.LENGTH:
         return ""
-    return f"Every answer calls a tool; when the work is done, that is finish. The tools are: {', '.join(seen.tools)}."
+    return f"Every answer calls a tool; when the work is done, that is finish. The tools are: {', '.join(turn.tools)}."
 
 
-def over_long(seen: Seen) -> str:
-    """An answer that was cut off."""
-    if seen.stop is not Stop.LENGTH or seen.num_tokens < seen.max_tokens:
+def over_long(turn: TurnObservation) -> str:
+    """An answer that was cut off at its token limit."""
+    if turn.stop is not Stop.LENGTH or turn.num_tokens < turn.max_tokens:
         return ""
-    return f"The answer must end before {seen.max_tokens} tokens. Think less, and take one step at a time."
+    return f"The answer must end before {turn.max_tokens} tokens. Think less, and take one step at a time."
 
 
-def repeated_failure(seen: Seen) -> str:
-    """A call that failed before, several times, in just this way."""
-    for acted in seen.acted:
-        if acted.failed or acted.malformed:
-            same = [b for b in seen.before if (b.tool, b.arguments, b.result) == _key(acted)]
-            if len(same) >= REPEATS:
-                return f"This call of {acted.tool} has failed in the same way {len(same)} times. Try something else."
+def repeated_failure(turn: TurnObservation) -> str:
+    """A call that has failed several times before with the same arguments and result."""
+    for call in turn.calls:
+        if call.failed or call.malformed:
+            same = [
+                b
+                for b in turn.earlier_calls
+                if (b.tool, b.arguments, b.result) == (call.tool, call.arguments, call.result)
+            ]
+            if len(same) >= MAX_EQUAL_FAILURES:
+                return f"This call of {call.tool} has failed in the same way {len(same)} times. Try something else."
     return ""
 
 
-def edit_not_applied(seen: Seen) -> str:
-    """An edit whose old text does not stand in the file exactly once."""
-    for acted in seen.acted:
-        if acted.tool == "edit_file" and acted.failed and "text to replace" in acted.result:
+def edit_not_applied(turn: TurnObservation) -> str:
+    """An edit whose old text does not occur exactly once in the file."""
+    for call in turn.calls:
+        if call.tool == "edit_file" and call.failed and "text to replace" in call.result:
             return "Read the file first, and copy the text to replace exactly as it stands, long enough to be unique."
     return ""
 
 
-def edits_tests(seen: Seen) -> str:
-    """A change of tests that were there."""
-    paths = [path for acted in seen.acted for path in acted.changed if TESTS.search(path)]
+def edits_tests(turn: TurnObservation) -> str:
+    """A change of a test file."""
+    paths = [path for call in turn.calls for path in call.changed if TEST_FILE.search(path)]
     if not paths:
         return ""
     return f"Leave the tests as they are ({paths[0]} is one); the code of the project is what is to be written."
 
 
-def ignored_error(seen: Seen) -> str:
-    """The last command failed, and the work is called done."""
-    every = [*seen.before, *seen.acted]
+def ignored_error(turn: TurnObservation) -> str:
+    """The model calls finish although the last command failed and nothing was changed since."""
+    every = [*turn.earlier_calls, *turn.calls]
     last = max((n for n, a in enumerate(every) if a.tool == "run" and not a.malformed), default=-1)
-    if not _finishes(seen) or last < 0 or not every[last].failed or any(a.changed for a in every[last + 1 :]):
+    if not _finishes(turn) or last < 0 or not every[last].failed or any(a.changed for a in every[last + 1 :]):
         return ""
     return (
         "The last command failed, and nothing was changed since. Read its output and mend the cause before finishing."
     )
 
 
-def nothing_done(seen: Seen) -> str:
-    """The work is called done, and nothing was changed."""
-    if not _finishes(seen) or seen.changed:
+def nothing_done(turn: TurnObservation) -> str:
+    """The model calls finish and has changed nothing."""
+    if not _finishes(turn) or turn.project_changed:
         return ""
     return "Nothing has been changed yet. Find the place, write the code, and check it before finishing."
 
@@ -156,20 +160,16 @@ DETECTORS: dict[str, Detector] = {
         repeated_failure,
     )
 }
-"""A new detector is one function and one line here; the first that finds something has the word."""
+"""Name to detector, in order of precedence. To add a detector, write a function and list it here."""
 
 
-def detect(seen: Seen, names: Sequence[str] = ()) -> tuple[str, str]:
-    """(Name, hint) of the first detector that finds something, of ``names`` or of all; two empty texts if none does."""
+def detect(turn: TurnObservation, names: Sequence[str] = ()) -> tuple[str, str]:
+    """(Name, hint) of the first detector that finds a fault, of ``names`` or of all; two empty strings if none does."""
     for name, detector in DETECTORS.items():
-        if (not names or name in names) and (hint := detector(seen)):
+        if (not names or name in names) and (hint := detector(turn)):
             return name, hint
     return "", ""
 
 
-def _key(acted: Acted) -> tuple[str, str, str]:
-    return acted.tool, acted.arguments, acted.result
-
-
-def _finishes(seen: Seen) -> bool:
-    return any(acted.tool == "finish" and not acted.malformed for acted in seen.acted)
+def _finishes(turn: TurnObservation) -> bool:
+    return any(call.tool == "finish" and not call.malformed for call in turn.calls)

@@ -1,4 +1,4 @@
-"""How good a policy is: pass@k without bias, and how much it says for it. Nothing is learned here."""
+"""Evaluation of a policy: unbiased pass@k, and its score as a function of completion tokens."""
 
 from __future__ import annotations
 
@@ -10,68 +10,69 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
 
-from excise.trainer.loop.together import together
+from excise.trainer.concurrency import gather_or_cancel
 from excise.trainer.rollout_types import Ending, Group, Rollout
 
 KS = (1, 2, 4, 8, 16)
-POINTS = 40
-"""Points of an effort curve."""
+"""Values of k that pass@k is computed for."""
+CURVE_POINTS = 40
+"""Most points of an effort curve."""
 
 
-class Maker(Protocol):
+class GroupMaker(Protocol):
     """Makes attempts: :class:`excise.trainer.rollouts.rollout_maker.Rollouts`."""
 
     async def group(self, instance_id: str, size: int) -> Group:
-        """``size`` attempts at one task."""
+        """Make ``size`` attempts at one task."""
         ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TaskScore:
-    """What became of the attempts at one task."""
+    """Results of the attempts at one task."""
 
     instance_id: str
-    """Task."""
+    """The task."""
     num_attempts: int
-    """Attempts that say something; those that the infrastructure lost are left out."""
+    """Attempts that were completed and graded, without those that failed for the infrastructure."""
     num_solved: int
-    """Those with full reward, and without suspicion."""
+    """Attempts with full reward that the monitor did not flag."""
     num_lost: int = 0
-    """Attempts that the infrastructure lost."""
+    """Attempts that failed for the infrastructure."""
     num_flagged: int = 0
-    """Attempts that the monitor flags; none of them counts as solved."""
+    """Attempts that the monitor flagged; none of them counts as solved."""
     tokens: tuple[int, ...] = ()
-    """Completion tokens of each attempt."""
+    """Completion tokens of each completed attempt."""
     solved_tokens: tuple[int, ...] = ()
-    """Those of the attempts that solved it."""
+    """Completion tokens of each attempt that solved the task."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Evaluation:
-    """A policy's scores on some tasks."""
+    """A policy's scores on a set of tasks."""
 
     name: str
-    """The policy."""
+    """Name of the policy."""
     samples: int
-    """Attempts that were made at each task."""
+    """Attempts made at each task."""
     tasks: tuple[TaskScore, ...]
     """By instance id."""
     pass_at: dict[int, float]
-    """k to the mean over tasks of the probability that at least one of k attempts solves it."""
+    """k to pass@k: mean over tasks of the probability that at least one of k attempts solves the task."""
     error: dict[int, float]
-    """k to the standard error of that mean, tasks taken as drawn from many."""
+    """k to the standard error of pass@k, with tasks as the sample."""
     effort: tuple[tuple[int, float], ...]
-    """(Completion tokens, share of attempts that solve their task within them), mean over tasks."""
+    """(Token limit, share of attempts that solve their task within that many completion tokens), mean over tasks."""
     endings: dict[str, int] = field(default_factory=dict)
-    """How attempts ended."""
+    """Ending to number of attempts."""
     mean_tokens: float = 0.0
-    """Completion tokens of an attempt."""
+    """Mean completion tokens of an attempt."""
     wall_s: float = 0.0
-    """Seconds of all."""
+    """Wall seconds of the whole evaluation."""
 
     @property
     def num_attempts(self) -> int:
-        """Attempts that say something."""
+        """Completed attempts at all tasks."""
         return sum(task.num_attempts for task in self.tasks)
 
 
@@ -84,14 +85,14 @@ def pass_at_k(n: int, c: int, k: int) -> float:
 
 
 async def evaluate(
-    maker: Maker,
+    maker: GroupMaker,
     ids: Sequence[str],
     *,
     name: str = "policy",
     samples: int = 16,
     listener: Callable[[TaskScore], None] = lambda _: None,
 ) -> Evaluation:
-    """Make ``samples`` attempts at each task and score them; ``listener`` hears of each task as it is done."""
+    """Make ``samples`` attempts at each task and score them; ``listener`` is called with each finished task."""
     began = time.monotonic()
     endings: Counter[str] = Counter()
 
@@ -102,34 +103,34 @@ async def evaluate(
         listener(scored)
         return scored
 
-    tasks = tuple(sorted(await together(map(one, ids)), key=lambda task: task.instance_id))
-    return summed_up(
+    tasks = tuple(sorted(await gather_or_cancel(map(one, ids)), key=lambda task: task.instance_id))
+    return summarise(
         name, samples, tasks, endings=dict(endings.most_common()), wall_s=round(time.monotonic() - began, 1)
     )
 
 
 def score(group: Group) -> TaskScore:
-    """What became of a group."""
-    known = [r for r in group.rollouts if r.ending is not Ending.INFRA and (r.grade is None or r.grade.decided)]
-    solved = [r for r in known if r.task_reward >= 1 and not r.flags]
+    """The score of one group."""
+    completed = [r for r in group.rollouts if r.ending is not Ending.INFRA and (r.grade is None or r.grade.decided)]
+    solved = [r for r in completed if r.task_reward >= 1 and not r.flags]
     return TaskScore(
         instance_id=group.instance_id,
-        num_attempts=len(known),
+        num_attempts=len(completed),
         num_solved=len(solved),
-        num_lost=len(group.rollouts) - len(known),
-        num_flagged=sum(bool(r.flags) for r in known),
-        tokens=tuple(map(completion_tokens, known)),
+        num_lost=len(group.rollouts) - len(completed),
+        num_flagged=sum(bool(r.flags) for r in completed),
+        tokens=tuple(map(completion_tokens, completed)),
         solved_tokens=tuple(map(completion_tokens, solved)),
     )
 
 
 def completion_tokens(rollout: Rollout) -> int:
-    """What the model wrote."""
+    """Number of tokens that the model sampled."""
     return rollout.usage.thinking + rollout.usage.calls + rollout.usage.final
 
 
-def summed_up(name: str, samples: int, tasks: Sequence[TaskScore], **more: Any) -> Evaluation:
-    """The scores of tasks together. A task with less than k attempts is left out of pass@k."""
+def summarise(name: str, samples: int, tasks: Sequence[TaskScore], **more: Any) -> Evaluation:
+    """Combine the scores of tasks; ``more`` are further fields. pass@k leaves out tasks with fewer than k attempts."""
     pass_at: dict[int, float] = {}
     error: dict[int, float] = {}
     for k in KS:
@@ -151,12 +152,12 @@ def summed_up(name: str, samples: int, tasks: Sequence[TaskScore], **more: Any) 
 
 
 def effort_curve(tasks: Sequence[TaskScore]) -> tuple[tuple[int, float], ...]:
-    """(Completion tokens, score): what the policy would score if it were stopped there, mean over tasks."""
+    """(Token limit, score) pairs: the share of attempts that solve their task within the limit, mean over tasks."""
     tried = [task for task in tasks if task.num_attempts]
     amounts = sorted({amount for task in tried for amount in task.tokens})
     if not amounts:
         return ()
-    step = max(1, math.ceil(len(amounts) / POINTS))
+    step = max(1, math.ceil(len(amounts) / CURVE_POINTS))
     chosen = sorted({*amounts[::step], amounts[-1]})
     return tuple(
         (limit, sum(sum(s <= limit for s in t.solved_tokens) / t.num_attempts for t in tried) / len(tried))
@@ -165,7 +166,7 @@ def effort_curve(tasks: Sequence[TaskScore]) -> tuple[tuple[int, float], ...]:
 
 
 def table(found: Sequence[Evaluation]) -> list[list[str]]:
-    """Rows for people: a head, and one for each evaluation."""
+    """A table of evaluations: a header row, then one row each."""
     ks = sorted({k for one in found for k in one.pass_at})
     rows = [["policy", "tasks", "attempts", *(f"pass@{k}" for k in ks), "tokens", "lost", "flagged"]]
     for one in found:
@@ -177,7 +178,7 @@ def table(found: Sequence[Evaluation]) -> list[list[str]]:
 
 
 def draw(found: Sequence[Evaluation], path: Path) -> bool:
-    """Draw pass@k and effort curves into an SVG or PNG file. False, if there is no matplotlib to draw with."""
+    """Plot pass@k and effort curves to an SVG or PNG file. Returns false if matplotlib is not installed."""
     try:
         import matplotlib as mpl
         from matplotlib.figure import Figure

@@ -1,4 +1,4 @@
-"""What a rollout may spend, and how it is carried out."""
+"""The settings of rollouts: budgets, sampling and detectors."""
 
 from __future__ import annotations
 
@@ -6,35 +6,35 @@ from pydantic import BaseModel, ConfigDict, Field
 
 
 class RolloutSettings(BaseModel):
-    """Budgets and habits of rollouts, the sampling's own among them: the table ``[rollouts]``."""
+    """``[rollouts]``: budgets, sampling and detectors of rollouts."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     temperature: float = Field(default=1.0, ge=0)
-    """Of sampling; 0 takes the likeliest token."""
+    """Sampling temperature; 0 is greedy decoding."""
     answer_tokens: int = Field(default=2048, ge=1)
-    """Tokens of one answer."""
+    """Most tokens of one answer."""
     max_tokens: int = Field(default=32_768, ge=1)
-    """Sampled tokens of one rollout."""
+    """Most sampled tokens of one rollout."""
     max_turns: int = Field(default=40, ge=1)
-    """Answers of one rollout."""
+    """Most answers of one rollout."""
     max_malformed: int = Field(default=3, ge=1)
-    """Answers in a row without one call that can be run."""
+    """The rollout ends after this many answers in a row without a valid tool call."""
     time_s: float = Field(default=1200.0, gt=0)
-    """Wall seconds of one rollout, its grade not among them."""
+    """Most wall seconds of one rollout, without grading."""
     command_s: float = Field(default=120.0, gt=0)
-    """Wall seconds of one command."""
+    """Most wall seconds of one command."""
     output_chars: int = Field(default=8000, ge=100)
-    """Characters of one tool's result."""
+    """Most characters of one tool result; longer ones are shortened in the middle."""
     summary_at: int = Field(default=0, ge=0)
-    """Tokens of a context at which the model sums up and goes on from its summary; 0: never."""
+    """Context length in tokens at which the model is asked for a summary and continues from it; 0: never."""
     summary_tokens: int = Field(default=1024, ge=16)
-    """Tokens of a summary."""
+    """Most tokens of a summary."""
     partial_credit: float = Field(default=0.0, ge=0, le=1)
-    """What a grade of 0 gets for all of its hidden tests passing, in parts: reward is this times ``Grade.partial``."""
+    """Reward of a failed attempt, as a multiple of ``Grade.partial`` (the share of hidden tests that passed)."""
     detectors: tuple[str, ...] = ()
-    """Detectors of bad turns that write hints; empty for all of them, ``("none",)`` for none."""
+    """Names of the detectors that write hints; empty means all, ``("none",)`` means none."""
     hint_tokens: int = Field(default=256, ge=0)
-    """A longer hint is left out."""
+    """Most tokens of a hint; a longer one gives no lesson."""
     at_once: int = Field(default=64, ge=1)
-    """Rollouts that are under way at once; further ones wait."""
+    """Most rollouts that run at the same time; others wait."""

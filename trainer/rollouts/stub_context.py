@@ -1,4 +1,4 @@
-"""A stubbed function in its file: what stands in for it, what is around it, and how an answer takes its place."""
+"""A stubbed function in its file: where its stub is, the code around it, and how an answer replaces the stub."""
 
 from __future__ import annotations
 
@@ -14,87 +14,87 @@ from excise.errors import ExciseError
 from excise.types import Task
 
 RAISES = "raise NotImplementedError"
-"""What stands in for what is missing."""
+"""The statement that replaces deleted code in a stub."""
 _HUNK = re.compile(r"@@ -(\d+)")
 _CODE = re.compile(r"```(?:python|py)?[ \t]*\n(.*?)(?:```|\Z)", re.DOTALL)
 
 
-class NoStandIn(ExciseError):
-    """The task is not one of a single stubbed function."""
+class NoStub(ExciseError):
+    """The task does not consist of a single stubbed function."""
 
     reason = "no_stand_in"
 
 
-class BadCode(Exception):
-    """An answer that cannot take the place of the stand-in; says why."""
+class UnusableCode(Exception):
+    """An answer's code cannot replace the stub; the message says why."""
 
 
 def is_stub(task: Task) -> bool:
-    """Whether a task is one of a single function that is there and lacks something."""
+    """Whether a task consists of one function that exists but lacks code."""
     return task.deleter in ("stub", "line", "expression") and len(task.removed) == 1 and "::" in task.removed[0]
 
 
 @dataclass(frozen=True, slots=True)
 class MissingLine:
-    """The one line that a task is about."""
+    """The single line that is missing from a task's function."""
 
     number: int
-    """Of the line that stands in for it, from 0."""
+    """Index of the line that replaces it in the stub, from 0."""
     text: str
-    """The line, without its indentation."""
+    """The missing line, without indentation."""
 
 
 def missing_line(task: Task) -> MissingLine | None:
-    """The line, if the gold patch puts one in the place of one that raises; else ``None``."""
-    gone: list[tuple[int, str]] = []
-    come: list[str] = []
+    """The missing line, if the gold patch replaces one raising line by one line; else ``None``."""
+    removed: list[tuple[int, str]] = []
+    added: list[str] = []
     number = 0
     for line in task.patch.splitlines():
         if hunk := _HUNK.match(line):
             number = int(hunk[1]) - 1
         elif line.startswith("-") and not line.startswith("--- "):
-            gone.append((number, line[1:].strip()))
+            removed.append((number, line[1:].strip()))
             number += 1
         elif line.startswith("+") and not line.startswith("+++ "):
-            come.append(line[1:].strip())
+            added.append(line[1:].strip())
         elif line.startswith(" "):
             number += 1
-    if len(gone) != 1 or len(come) != 1 or not gone[0][1].startswith(RAISES):
+    if len(removed) != 1 or len(added) != 1 or not removed[0][1].startswith(RAISES):
         return None
-    return MissingLine(gone[0][0], come[0])
+    return MissingLine(removed[0][0], added[0])
 
 
 @dataclass(frozen=True, slots=True)
-class StandIn:
-    """Where the stub is; lines count from 0, ends are behind the last."""
+class StubContext:
+    """A stubbed function and its file. Line indices count from 0; ``end`` is exclusive."""
 
     path: str
-    """File."""
+    """Path of the file, relative to the project's root."""
     qualname: str
-    """Function."""
+    """Qualified name of the function."""
     lines: tuple[str, ...]
-    """All of the file, ends of lines included."""
+    """All lines of the file, with their line ends."""
     start: int
-    """The line of ``def``."""
+    """Index of the ``def`` line."""
     body: int
-    """First line of what stands in for the code."""
+    """Index of the first line of the stub's body (after the docstring)."""
     end: int
-    """Behind it."""
+    """Index after the function's last line."""
 
     @property
     def indent(self) -> str:
-        """Of the body."""
+        """Indentation of the body."""
         line = self.lines[self.body]
         return line[: len(line) - len(line.lstrip())]
 
-    def at(self, missing: MissingLine) -> StandIn:
-        """The same function, where only this line stands in for something. Raises :class:`NoStandIn`."""
+    def narrowed_to(self, missing: MissingLine) -> StubContext:
+        """The same function with this one line as the part to replace. Raises :class:`NoStub`."""
         if missing.number >= len(self.lines) or not self.lines[missing.number].strip().startswith(RAISES):
-            raise NoStandIn(f"{self.path} has nothing missing in line {missing.number + 1}.")
+            raise NoStub(f"{self.path} has nothing missing in line {missing.number + 1}.")
         return replace(self, body=missing.number, end=missing.number + 1)
 
     def around(self, num_lines: int) -> str:
-        """The stub and what is near it, about ``num_lines`` lines; what is left out is marked."""
+        """The stub with the code around it, about ``num_lines`` lines; ``# ...`` marks omitted code."""
         spare = max(0, num_lines - (self.end - self.start))
         first = max(0, self.start - (2 * spare) // 3)
         last = min(len(self.lines), self.end + spare - (self.start - first))
@@ -102,19 +102,22 @@ class StandIn:
         return head + "".join(self.lines[first:last]).rstrip("\n") + "\n" + tail
 
     def before(self, num_lines: int) -> str:
-        """At most ``num_lines`` lines up to the body."""
+        """At most ``num_lines`` lines that end where the body starts."""
         return "".join(self.lines[max(0, self.body - num_lines) : self.body])
 
     def with_body(self, code: str) -> str:
-        """The file with ``code``, not indented, as the function's body. Raises :class:`BadCode`."""
+        """The file with ``code`` (not indented) as the function's body. Raises :class:`UnusableCode`."""
         body = textwrap.indent(code.strip("\n"), self.indent)
         return self._checked([*self.lines[: self.body], body, "\n", *self.lines[self.end :]])
 
     def with_answer(self, answer: str) -> str:
-        """The file with the code of an answer: the function as a whole, or its body. Raises :class:`BadCode`."""
+        """The file with the last usable code block of an answer: the whole function, or only its body.
+
+        Raises :class:`UnusableCode`.
+        """
         blocks = [textwrap.dedent(block).strip("\n") for block in _CODE.findall(answer)]
         if not blocks or not blocks[-1].strip():
-            raise BadCode("there is no code block in the answer")
+            raise UnusableCode("there is no code block in the answer")
         name = self.qualname.rpartition(".")[2]
         for code in reversed(blocks):
             try:
@@ -134,59 +137,61 @@ class StandIn:
             own = self.lines[self.start]
             text = textwrap.indent(textwrap.dedent("".join(lines)), own[: len(own) - len(own.lstrip())])
             return self._checked([*self.lines[: self.start], text.rstrip("\n"), "\n", *self.lines[self.end :]])
-        raise BadCode(problem)
+        raise UnusableCode(problem)
 
     def _checked(self, lines: list[str]) -> str:
         text = "".join(lines)
         try:
             _parsed(text)
         except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
-            raise BadCode(f"the code does not parse: {error}") from None
+            raise UnusableCode(f"the code does not parse: {error}") from None
         return text
 
 
-def stand_in(task: Task, source: str) -> StandIn:
-    """The stub of a task in its file's text. Raises :class:`NoStandIn`."""
+def find_stub(task: Task, source: str) -> StubContext:
+    """Find the stub of a task in the text of its file. Raises :class:`NoStub`."""
     path, _, qualname = task.removed[0].partition("::")
     if not is_stub(task):
-        raise NoStandIn(f"{task.instance_id} is not a task of one stubbed function.")
+        raise NoStub(f"{task.instance_id} is not a task of one stubbed function.")
     try:
         node: ast.AST = _parsed(source)
     except (SyntaxError, ValueError) as error:
-        raise NoStandIn(f"{task.instance_id}: {path} cannot be parsed here: {error}") from error
+        raise NoStub(f"{task.instance_id}: {path} cannot be parsed here: {error}") from error
     for part in qualname.split("."):
         name, _, number = part.partition("#")
         same = [n for n in ast.walk(node) if isinstance(n, _NAMED) and n.name == name and n is not node]
         if len(same) <= int(number or 1) - 1:
-            raise NoStandIn(f"{task.instance_id}: {path} has no {qualname}.")
+            raise NoStub(f"{task.instance_id}: {path} has no {qualname}.")
         node = same[int(number or 1) - 1]
     if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
-        raise NoStandIn(f"{task.instance_id}: {qualname} is no function.")
+        raise NoStub(f"{task.instance_id}: {qualname} is no function.")
     code = node.body[1:] if ast.get_docstring(node, clean=False) is not None else node.body
     if not code or code[0].lineno == node.lineno:
-        raise NoStandIn(f"{task.instance_id}: {qualname} has no body of its own.")
-    return StandIn(path, qualname, _lines(source), node.lineno - 1, code[0].lineno - 1, node.end_lineno or node.lineno)
+        raise NoStub(f"{task.instance_id}: {qualname} has no body of its own.")
+    return StubContext(
+        path, qualname, _lines(source), node.lineno - 1, code[0].lineno - 1, node.end_lineno or node.lineno
+    )
 
 
-def decoded(data: bytes) -> tuple[str, str]:
-    """A file's text and its encoding, in which all else is written back byte by byte. Raises :class:`NoStandIn`."""
+def decode_file(data: bytes) -> tuple[str, str]:
+    """A file's text and its encoding, which encodes the text to the same bytes. Raises :class:`NoStub`."""
     try:
         encoding, _ = tokenize.detect_encoding(io.BytesIO(data).readline)
         text = data.decode(encoding)
     except (SyntaxError, UnicodeDecodeError) as error:
-        raise NoStandIn(f"The file is not text as Python has it: {error}") from error
+        raise NoStub(f"The file is not text as Python has it: {error}") from error
     if text.encode(encoding) != data:
-        raise NoStandIn(f"The file cannot be written back as {encoding}.")
+        raise NoStub(f"The file cannot be written back as {encoding}.")
     return text, encoding
 
 
 def _lines(code: str) -> tuple[str, ...]:
-    """Lines as Python counts them, ends included: a form feed ends none."""
+    """Lines as Python counts them, with their ends (unlike ``str.splitlines``, a form feed ends no line)."""
     return tuple(io.StringIO(code, newline=""))
 
 
 def _parsed(code: str) -> ast.Module:
-    """The tree; what a model's code is warned of is nobody's business here."""
+    """Parse code, without the warnings that a model's code may cause."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", SyntaxWarning)
         return ast.parse(code)

@@ -1,4 +1,4 @@
-"""A model's folder as Hugging Face has it: whether all that is needed is there, without loading the weights."""
+"""Checks that a Hugging Face model folder is complete, without loading the weights; loads its tokenizer."""
 
 from __future__ import annotations
 
@@ -10,21 +10,21 @@ from excise.errors import ConfigError
 
 WEIGHTS = "model.safetensors"
 INDEX = "model.safetensors.index.json"
-"""Names the files of weights that are in several."""
+"""Lists the files of weights that are split into several."""
 
 
 def require_model(folder: Path) -> str:
-    """Kind and size of the model, for people.
+    """Check a model's folder; returns a description of the model (type and size).
 
-    Raises :class:`ConfigError` if configuration, tokenizer or weights are missing or broken; of the weights only the
-    headers are read.
+    Raises :class:`ConfigError` if configuration, tokenizer or weights are missing or broken. Only the headers of the
+    weights are read.
     """
     from transformers import AutoConfig
 
     _require_config(folder)
     try:
         kind = AutoConfig.from_pretrained(folder).model_type
-    except Exception as error:  # what files of foreign classes can raise is not written down
+    except Exception as error:  # the configuration classes of models may raise anything
         raise ConfigError(f"{folder / 'config.json'}: no model that can be used: {_line(error)}") from error
     size = sum(_size(path) for path in _files(folder))
     load_tokenizer(folder)
@@ -38,7 +38,7 @@ def load_tokenizer(folder: Path) -> Any:
     _require_config(folder)
     try:
         tokenizer: Any = AutoTokenizer.from_pretrained(folder)
-    except Exception as error:  # a broken file raises Exception itself
+    except Exception as error:  # a broken file raises a bare Exception
         raise ConfigError(f"{folder}: no tokenizer can be loaded from it: {_line(error)}") from error
     if not tokenizer.encode("a", add_special_tokens=False):
         raise ConfigError(f"{folder}: no tokenizer in it that knows any word. Is its tokenizer.json there?")
@@ -51,7 +51,7 @@ def _require_config(folder: Path) -> None:
 
 
 def _files(folder: Path) -> list[Path]:
-    """Those that hold the weights."""
+    """The files that hold the weights."""
     if (folder / WEIGHTS).exists():
         return [folder / WEIGHTS]
     index = folder / INDEX
@@ -71,10 +71,11 @@ def _size(path: Path) -> int:
         with safe_open(path, "np"):
             return path.stat().st_size
     except (OSError, SafetensorError) as error:
-        said = f"{path}: these weights cannot be read ({_line(error)}). Copy or save the model again."
-        raise ConfigError(said) from error
+        raise ConfigError(
+            f"{path}: these weights cannot be read ({_line(error)}). Copy or save the model again."
+        ) from error
 
 
 def _line(error: Exception) -> str:
-    """What it says, in one line."""
+    """The message of an error in one line."""
     return " ".join(str(error).split())

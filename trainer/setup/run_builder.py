@@ -1,4 +1,4 @@
-"""From settings to the parts of a run. The only place that knows how they fit together."""
+"""Builds the components of a training run from its settings."""
 
 from __future__ import annotations
 
@@ -12,13 +12,15 @@ import torch
 
 from excise.datasets.rollouts import write_rollouts
 from excise.errors import ConfigError, TrainingError
-from excise.trainer.collectives import Ranks
+from excise.trainer.collectives import RankGroup
 from excise.trainer.curriculum.rungs import rung_of
 from excise.trainer.interfaces import Curriculum, Engine, RolloutMaker
-from excise.trainer.loop.controller import Parts
-from excise.trainer.loop.learner import Learner, LearnerSettings, LessonSettings
-from excise.trainer.loop.rank_commands import LeadingLearner, shard
-from excise.trainer.objective.block_attention import attend_in_blocks
+from excise.trainer.loop.controller import RunComponents
+from excise.trainer.loop.group_queue import GroupRules
+from excise.trainer.loop.learner import Learner, LearnerSettings
+from excise.trainer.loop.rank_commands import RankZeroLearner, shard_model
+from excise.trainer.objective.block_attention import enable_block_attention
+from excise.trainer.objective.losses import LessonSettings
 from excise.trainer.objective.policy_forward import without_dropout
 from excise.trainer.objective.privileged_context import PrivilegedContext
 from excise.trainer.objective.rewards import with_penalties
@@ -30,13 +32,18 @@ from excise.trainer.objective.teachers import (
     TrustRegionTeacher,
     frozen_copy,
 )
-from excise.trainer.objective.training_sequences import sequences
+from excise.trainer.objective.training_sequences import training_sequences
 from excise.trainer.optimizers.optimizer_kinds import build_optimizer
 from excise.trainer.reporting.engine_metrics import MeteredEngine
 from excise.trainer.reporting.rollout_rows import rollout_rows, stored_as
 from excise.trainer.rollout_types import Group
-from excise.trainer.rollouts.demonstrations import DemonstrationMaker, Epochs, Templated, read_demonstrations
-from excise.trainer.rollouts.single_turn import comment
+from excise.trainer.rollouts.demonstrations import (
+    DemonstrationRolloutMaker,
+    EpochCurriculum,
+    PromptTemplate,
+    read_demonstrations,
+)
+from excise.trainer.rollouts.single_turn import as_comment
 from excise.trainer.setup.model_folder import load_tokenizer
 from excise.trainer.setup.training_config import Method, RateTable, TrainSettings
 from excise.types import Task
@@ -44,28 +51,31 @@ from excise.types import Task
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Policy:
-    """What is trained, and its tokenizer."""
+    """The policy to train, with its tokenizer."""
 
     learner: Learner
-    """The policy."""
+    """The learner of the policy."""
     tokenizer: Any
-    """Of its folder."""
+    """The tokenizer of the policy's folder."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Supplies:
-    """What reinforcement learning needs of other parts; plain distillation needs none of it."""
+class TaskSetComponents:
+    """The components that reinforcement learning needs from the task set; distillation needs none of them."""
 
-    maker: Callable[[Engine, Any], RolloutMaker]
-    """From engine (the metered one) and tokenizer."""
+    maker: Callable[[Engine], RolloutMaker]
+    """Builds the rollout maker from the metered engine."""
     curriculum: Curriculum
     """Chooses tasks."""
     tasks: Callable[[], Mapping[str, Task]]
-    """The tasks that there are now."""
+    """Returns the tasks that exist now."""
 
 
 def build_policy(settings: TrainSettings) -> Policy:
-    """Model, optimizer, teacher. Raises :class:`TrainingError` or :class:`ConfigError` if the model cannot be had."""
+    """Load the model and build optimizer and teacher.
+
+    Raises :class:`TrainingError` or :class:`ConfigError` if the model cannot be loaded.
+    """
     from transformers import AutoModelForCausalLM
     from transformers.utils import logging
 
@@ -79,62 +89,61 @@ def build_policy(settings: TrainSettings) -> Policy:
             attn_implementation=settings.policy.attention,
         )
     except (OSError, ValueError, RuntimeError) as error:
-        said = " ".join(str(error).split())
-        raise TrainingError(f"{settings.policy.model}: no model that can be trained: {said}") from error
+        message = " ".join(str(error).split())
+        raise TrainingError(f"{settings.policy.model}: no model that can be trained: {message}") from error
     if settings.policy.activation_checkpointing:
         model.gradient_checkpointing_enable({"use_reentrant": False})
     return Policy(learner=build_learner(settings, model, _device(settings.policy.device)), tokenizer=tokenizer)
 
 
 def build_learner(settings: TrainSettings, model: torch.nn.Module, device: torch.device | None = None) -> Learner:
-    """The learner of a model that is there, on ``device`` (where it is, if nothing is said)."""
-    wanted = _fitting(learner_settings(settings), model)
+    """Build the learner of a loaded model, on ``device`` (default: where the model is)."""
+    wanted = _fit_to_context(learner_settings(settings), model)
     without_dropout(model)
-    ranks = Ranks()
+    ranks = RankGroup()
     device = device or next(model.parameters()).device
     if device.type == "cpu":
-        attend_in_blocks(model)
-    taught = wanted.lessons is not None
-    first_needed = wanted.loss.beta > 0 or (taught and settings.teacher.kind is not TeacherKind.EMA)
-    first = frozen_copy(model) if first_needed else None
-    average = frozen_copy(model).float() if taught and settings.teacher.kind is TeacherKind.EMA else None
-    for one in (model, first, average):
-        if one is not None and ranks.world > 1:
-            shard(one, device, settings.policy.replicas, bf16=wanted.bf16)
+        enable_block_attention(model)
+    has_teacher = wanted.lessons is not None
+    needs_initial = wanted.loss.beta > 0 or (has_teacher and settings.teacher.kind is not TeacherKind.EMA)
+    initial = frozen_copy(model) if needs_initial else None
+    average = frozen_copy(model).float() if has_teacher and settings.teacher.kind is TeacherKind.EMA else None
+    for one in (model, initial, average):
+        if one is not None and ranks.world_size > 1:
+            shard_model(one, device, settings.policy.replicas, bf16=wanted.bf16)
         elif one is not None:
             one.to(device)
     optimizer = build_optimizer(model, settings.optimizer)
-    return (LeadingLearner if ranks.world > 1 and ranks.is_first else Learner)(
+    return (RankZeroLearner if ranks.world_size > 1 and ranks.is_first else Learner)(
         model,
         optimizer,
         wanted,
-        scheduler=torch.optim.lr_scheduler.LambdaLR(optimizer, rate_of(settings.rate, settings.loop.steps)),
-        teacher=_teacher(settings, model, first, average) if taught else None,
-        reference=first if wanted.loss.beta > 0 else None,
-        ranks=ranks,
+        scheduler=torch.optim.lr_scheduler.LambdaLR(optimizer, rate_schedule(settings.rate, settings.loop.steps)),
+        teacher=_teacher(settings, model, initial, average) if has_teacher else None,
+        reference=initial if wanted.loss.beta > 0 else None,
     )
 
 
 def learner_settings(settings: TrainSettings) -> LearnerSettings:
-    """Those of ``[learner]``; for plain distillation lessons alone, which then weigh 1 if nothing is said."""
+    """The settings of ``[learner]``; for ``sdft`` without policy gradient, and with lessons of weight 1 by default."""
     if settings.method is Method.RL:
         return settings.learner
     lessons = settings.learner.lessons or LessonSettings(weight=1.0)
     return replace(settings.learner, policy_weight=0.0, lessons=lessons)
 
 
-def _fitting(wanted: LearnerSettings, model: torch.nn.Module) -> LearnerSettings:
-    """The same, without lessons for which the model's context is too short."""
+def _fit_to_context(wanted: LearnerSettings, model: torch.nn.Module) -> LearnerSettings:
+    """The settings with the limit of lesson sequences lowered to the model's context length."""
     config: Any = getattr(model, "config", None)
-    most = getattr(config.get_text_config(), "max_position_embeddings", None) if config is not None else None
-    if wanted.lessons is None or not most:
+    context_length = getattr(config.get_text_config(), "max_position_embeddings", None) if config is not None else None
+    if wanted.lessons is None or not context_length:
         return wanted
-    limits = replace(wanted.lessons.limits, sequence=min(wanted.lessons.limits.sequence, int(most)))
+    limits = replace(wanted.lessons.limits, sequence=min(wanted.lessons.limits.sequence, int(context_length)))
     return replace(wanted, lessons=replace(wanted.lessons, limits=limits))
 
 
-def rate_of(table: RateTable, steps: int) -> Callable[[int], float]:
-    """Share of the highest learning rate at each step, from 0."""
+def rate_schedule(table: RateTable, steps: int) -> Callable[[int], float]:
+    """The factor of the learning rate at each step, counted from 0."""
 
     def share(step: int) -> float:
         if step < table.warmup:
@@ -148,90 +157,97 @@ def rate_of(table: RateTable, steps: int) -> Callable[[int], float]:
     return share
 
 
-def build(settings: TrainSettings, engine: Engine, policy: Policy, supplies: Supplies | None = None) -> Parts:
-    """Everything put together. Raises :class:`ConfigError` where something is missing."""
+def build_run(
+    settings: TrainSettings, engine: Engine, policy: Policy, task_set: TaskSetComponents | None = None
+) -> RunComponents:
+    """The components of a run. Raises :class:`ConfigError` if reinforcement learning has no task set."""
     metered = MeteredEngine(engine)
     learner = policy.learner
     lessons = learner.settings.lessons
 
-    def teaches(group: Group) -> bool:
+    def has_lessons(group: Group) -> bool:
         assert lessons is not None
-        return bool(sequences([group], {}, hints=lessons.limits)[0])
+        return bool(training_sequences([group], {}, limits=lessons.limits)[0])
 
     if settings.method is Method.SDFT:
         assert settings.sdft is not None
-        known = read_demonstrations(settings.sdft.demonstrations)
-        maker = DemonstrationMaker(
+        demonstrations = read_demonstrations(settings.sdft.demonstrations)
+        maker = DemonstrationRolloutMaker(
             metered,
             policy.tokenizer,
-            known,
+            demonstrations,
             answer_tokens=settings.sdft.answer_tokens,
             temperature=learner.settings.temperature,
         )
-        curriculum = Epochs([one.demonstration_id for one in known], epochs=settings.sdft.epochs, seed=settings.seed)
-        return Parts(learner=learner, engine=metered, maker=maker, curriculum=curriculum, worth=teaches)
-    if supplies is None:
+        curriculum = EpochCurriculum(
+            [one.demonstration_id for one in demonstrations], epochs=settings.sdft.epochs, seed=settings.seed
+        )
+        rules = GroupRules(fills_batch=has_lessons)
+        return RunComponents(learner=learner, engine=metered, maker=maker, curriculum=curriculum, rules=rules)
+    if task_set is None:
         raise ConfigError("Reinforcement learning needs a task set: name it as excise.out.")
 
     def tier_of(instance_id: str) -> float | None:
-        task = supplies.tasks().get(instance_id)
+        task = task_set.tasks().get(instance_id)
         return None if task is None else rung_of(task).height
 
-    return Parts(
+    return RunComponents(
         learner=learner,
         engine=metered,
-        maker=supplies.maker(metered, policy.tokenizer),
-        curriculum=supplies.curriculum,
-        lessons=teaches if lessons is not None else None,
-        prepare=_preparation(settings, policy.tokenizer, supplies.tasks),
+        maker=task_set.maker(metered),
+        curriculum=task_set.curriculum,
+        rules=GroupRules(
+            is_auxiliary=has_lessons if lessons is not None else lambda _: False,
+            prepare=_preparation(settings, policy.tokenizer, task_set.tasks),
+        ),
         tier_of=tier_of,
-        keep_rollouts=keeper(settings, policy.tokenizer, tier_of),
+        store_rollouts=rollout_writer(settings, policy.tokenizer, tier_of),
     )
 
 
-def keeper(
+def rollout_writer(
     settings: TrainSettings, tokenizer: Any, tier_of: Callable[[str], float | None]
 ) -> Callable[[int, Sequence[Group]], None] | None:
-    """Stores rollouts beside the task set; ``None`` without one."""
+    """A function that stores rollouts in the table ``rollouts`` beside the task set; ``None`` without a task set."""
     if "out" not in settings.excise:
         return None
-    store = Path(settings.excise["out"])
-    run = stored_as(settings.folder, store)
+    set_folder = Path(settings.excise["out"])
+    run = stored_as(settings.folder, set_folder)
 
-    def keep(step: int, groups: Sequence[Group]) -> None:
-        write_rollouts(store, run, step, rollout_rows(run, step, groups, tokenizer.decode, tier_of))
+    def store(step: int, groups: Sequence[Group]) -> None:
+        write_rollouts(set_folder, run, step, rollout_rows(run, step, groups, tokenizer.decode, tier_of))
 
-    return keep
+    return store
 
 
 def _teacher(
-    settings: TrainSettings, model: torch.nn.Module, first: torch.nn.Module | None, average: torch.nn.Module | None
+    settings: TrainSettings, model: torch.nn.Module, initial: torch.nn.Module | None, average: torch.nn.Module | None
 ) -> Teacher:
-    rate = settings.teacher.pace
+    rate = settings.teacher.effective_rate
     if average is not None:
         return EmaTeacher(average, rate, next(model.parameters()).dtype)
-    assert first is not None
+    assert initial is not None
     if settings.teacher.kind is TeacherKind.TRUST_REGION:
-        return TrustRegionTeacher(first, model, rate)
-    return FrozenTeacher(first)
+        return TrustRegionTeacher(initial, model, rate)
+    return FrozenTeacher(initial)
 
 
 def _preparation(
     settings: TrainSettings, tokenizer: Any, tasks: Callable[[], Mapping[str, Task]]
 ) -> Callable[[Group], Group]:
-    """What is done to a group once it is finished: effort has its price, and teachers are told what they may know."""
-    told = None
+    """A function for finished groups: adds privileged context for the teacher and the effort penalty."""
+    add_context = None
     if settings.teacher.privileged is not None:
 
-        def aside(text: str) -> tuple[int, ...]:
+        def encode(text: str) -> tuple[int, ...]:
             if settings.eval.mode == "line":
-                return tuple(tokenizer.encode(comment(text), add_special_tokens=False))
-            return Templated(tokenizer).aside("?", text)
+                return tuple(tokenizer.encode(as_comment(text), add_special_tokens=False))
+            return PromptTemplate(tokenizer).further_message("?", text)
 
-        told = PrivilegedContext(settings.teacher.privileged, tasks, aside)
+        add_context = PrivilegedContext(settings.teacher.privileged, tasks, encode)
 
     def prepare(group: Group) -> Group:
-        group = told(group) if told is not None else group
+        group = add_context(group) if add_context is not None else group
         return with_penalties(group, settings.effort) if settings.effort.scale else group
 
     return prepare

@@ -1,7 +1,7 @@
-"""The settings of a training run: one TOML file, tables as below, unknown keys refused.
+"""The configuration file of ``excise train``: one TOML file with the tables below; unknown keys are errors.
 
-Tables that belong to one part are that part's own settings (``[learner]`` is :class:`LearnerSettings`, ``[loop]`` is
-:class:`LoopSettings`); those of engine, rollouts, curriculum and optimizer stand with their parts.
+The settings of a component are defined in its own module: ``[learner]`` is :class:`LearnerSettings`, ``[loop]``
+:class:`LoopSettings`, and so on for engine, rollouts, curriculum and optimizer.
 """
 
 from __future__ import annotations
@@ -19,20 +19,19 @@ from excise.trainer.loop.controller import LoopSettings
 from excise.trainer.loop.learner import LearnerSettings
 from excise.trainer.objective.privileged_context import PrivilegedKind
 from excise.trainer.objective.rewards import EffortPrices
-from excise.trainer.objective.teachers import USUAL_RATE, TeacherKind
+from excise.trainer.objective.teachers import DEFAULT_RATE, TeacherKind
 from excise.trainer.optimizers.optimizer_kinds import OptimizerSettings
 from excise.trainer.rollouts.rollout_settings import RolloutSettings
-from excise.trainer.setup.evaluation_config import EvalSettings
-from excise.trainer.setup.tables import read_tables, settings_from
+from excise.trainer.setup.evaluation_config import EvalSettings, read_run_file, validated_run
 
 
 class Method(StrEnum):
-    """How the policy is trained."""
+    """Training method."""
 
     RL = "rl"
     """Reinforcement learning on the tasks of a set."""
     SDFT = "sdft"
-    """On-policy distillation from demonstrations (arXiv 2601.19897): adapts to them and forgets less."""
+    """On-policy distillation from demonstrations (arXiv 2601.19897)."""
 
 
 class _Table(BaseModel):
@@ -40,102 +39,102 @@ class _Table(BaseModel):
 
 
 class PolicyTable(_Table):
-    """``[policy]``: the model that is trained."""
+    """``[policy]``: the model to train."""
 
     model: Path
     """Hugging Face folder (safetensors)."""
     dtype: Literal["float32", "bfloat16"] = "float32"
-    """Of weights and optimizer; bfloat16 loses updates smaller than its steps: prefer float32 with ``learner.bf16``."""
+    """Number format of weights and optimizer. bfloat16 loses small updates: prefer float32 with ``learner.bf16``."""
     device: str = "auto"
-    """``cpu``, ``cuda``; ``auto`` takes a GPU if there is one."""
+    """``cpu`` or ``cuda``; ``auto`` uses a GPU if there is one."""
     activation_checkpointing: bool = False
-    """Make activations again for the gradient, instead of keeping them."""
+    """Recompute activations in the backward pass instead of storing them."""
     replicas: int = Field(default=1, ge=1)
-    """Under ``torchrun``, how many times the ranks hold the whole model between them (HSDP), say one a node; experts of
-    a mixture are held once."""
+    """Under ``torchrun``, number of copies of the model over all ranks (HSDP), for example one per node. The experts of
+    a mixture are sharded over all ranks and exist once."""
     attention: str = "sdpa"
-    """Kind of attention, as transformers calls it."""
+    """Attention implementation, by its name in transformers."""
 
 
 class RateTable(_Table):
-    """``[rate]``: the learning rate over steps, as a share of the highest."""
+    """``[rate]``: the learning-rate schedule, as a factor of ``optimizer.lr``."""
 
     warmup: int = Field(default=5, ge=0)
-    """Steps in which it rises from nothing."""
+    """Steps of linear warm-up."""
     decay: Literal["constant", "linear", "cosine"] = "constant"
-    """What it does afterwards, down to ``floor`` at the last step."""
+    """Shape of the schedule after warm-up, down to ``floor`` at the last step."""
     floor: float = Field(default=0.1, ge=0, le=1)
-    """Share that is left at the end."""
+    """Factor at the last step (not for ``constant``)."""
 
 
 class TeacherTable(_Table):
-    """``[teacher]``: who gives lessons, where ``[learner.lessons]`` is there."""
+    """``[teacher]``: the teacher of the lessons; unused without ``[learner.lessons]`` (except for ``sdft``)."""
 
     kind: TeacherKind = TeacherKind.EMA
-    """Which."""
+    """Kind of teacher."""
     rate: float | None = Field(default=None, gt=0, le=1)
     """Of the moving average per step (0.02 if nothing is said); for the trust region, the live policy's share of the
     logits (0.01)."""
     privileged: PrivilegedKind | None = None
-    """What the teacher is told where a whole group failed; nothing by default."""
+    """Privileged context for the teacher when a whole group failed; none by default."""
 
     @property
-    def pace(self) -> float:
-        """:attr:`rate`, or what is usual for the teacher; 0 for one that stays as it is."""
-        return USUAL_RATE.get(self.kind, 0.0) if self.rate is None else self.rate
+    def effective_rate(self) -> float:
+        """:attr:`rate`, or the default of the kind of teacher; 0 for a frozen teacher."""
+        return DEFAULT_RATE.get(self.kind, 0.0) if self.rate is None else self.rate
 
 
 class SdftTable(_Table):
-    """``[sdft]``: for ``--method sdft``."""
+    """``[sdft]``: settings of the method ``sdft``."""
 
     demonstrations: Path
     """JSON lines with ``prompt`` and ``demonstration``."""
     answer_tokens: int = Field(default=512, ge=1)
-    """Most tokens that the policy says to a prompt."""
+    """Most tokens of the policy's answer to a prompt."""
     epochs: int = Field(default=1, ge=1)
-    """How often each prompt is used."""
+    """Number of times that each prompt is used."""
 
 
 class TrainSettings(_Table):
-    """A whole training run."""
+    """All settings of a training run."""
 
     folder: Path
-    """The run's folder: checkpoints, journal, metrics; its name is the run's, unless another of the task set has it."""
+    """The run's folder (checkpoints, journal, metrics). The run has its name unless another run of the set has it."""
     method: Method = Method.RL
-    """How."""
+    """Training method."""
     seed: int = 0
-    """Decides everything that is drawn, as far as the engine repeats it."""
+    """Random seed of everything that is sampled, as far as the engine can repeat it."""
     policy: PolicyTable
-    """The model."""
+    """The model to train."""
     optimizer: OptimizerSettings = OptimizerSettings()
     """The optimizer."""
     rate: RateTable = RateTable()
-    """The learning rate over time."""
+    """The learning-rate schedule."""
     learner: LearnerSettings = LearnerSettings()
-    """One step."""
+    """Loss and batch layout of one step."""
     teacher: TeacherTable = TeacherTable()
-    """Lessons."""
+    """The teacher of the lessons."""
     effort: EffortPrices = EffortPrices()
-    """What effort costs; nothing by default."""
+    """Effort penalty; none by default."""
     loop: LoopSettings = LoopSettings()
-    """Groups, checkpoints, deadlines."""
+    """Steps, groups, checkpoints, deadlines."""
     sdft: SdftTable | None = None
     """Demonstrations."""
     engine: EngineSettings = EngineSettings()
-    """What samples."""
+    """The engine that samples."""
     rollouts: RolloutSettings = RolloutSettings()
-    """Budgets and habits of attempts."""
+    """Budgets and sampling of attempts."""
     curriculum: CurriculumSettings = CurriculumSettings()
-    """Which tasks."""
+    """Choice of tasks."""
     excise: dict[str, Any] = Field(default_factory=dict)
     """Settings of ``excise generate``: ``out`` is the task set; ``cache``, ``sandbox``, …"""
     eval: EvalSettings = EvalSettings()
-    """How a policy is evaluated; ``mode`` and ``graders`` are training's, too."""
+    """How a policy is evaluated; ``mode`` and ``graders`` apply to training, too."""
 
     @model_validator(mode="before")
     @classmethod
-    def _one_seed(cls, values: Any) -> Any:
-        """``seed`` is that of tables which have one and do not say another."""
+    def _share_seed(cls, values: Any) -> Any:
+        """Use ``seed`` in the tables that have a seed and do not set it."""
         if not isinstance(values, dict) or "seed" not in values:
             return values
         loop, curriculum = values.get("loop", {}), values.get("curriculum", {})
@@ -146,14 +145,11 @@ class TrainSettings(_Table):
         return values
 
     @model_validator(mode="after")
-    def _consistent(self) -> TrainSettings:
+    def _check_consistency(self) -> TrainSettings:
         """Raise ``ValueError`` for settings that contradict each other."""
-        wrong = [f"{name} has to be above 0" for name, value in self._positive().items() if not value > 0]
-        wrong += [f"{name} has to be 0 or more" for name, value in self._not_negative().items() if not value >= 0]
+        wrong = []
         schedule, loop = self.loop.schedule, self.loop
-        if not 0 <= schedule.window <= 1:
-            wrong.append("loop.schedule.window has to be from 0 to 1: it is a share of a batch")
-        if schedule.staleness < 0 or schedule.staleness > schedule.drop_after:
+        if schedule.staleness > schedule.drop_after:
             wrong.append("loop.schedule.staleness has to be from 0 to drop_after")
         if self.engine.is_own_server and loop.load_deadline_s * loop.load_tries < self.engine.start_s:
             wrong.append(
@@ -172,43 +168,11 @@ class TrainSettings(_Table):
             raise ValueError("; ".join(wrong))
         return self
 
-    def _positive(self) -> dict[str, float]:
-        """Values that have to be above 0, by name."""
-        loop, schedule, learner = self.loop, self.loop.schedule, self.learner
-        return {
-            "loop.steps": loop.steps,
-            "loop.checkpoint_every": loop.checkpoint_every,
-            "loop.keep": loop.keep,
-            "loop.tolerance": loop.tolerance,
-            "loop.step_deadline_s": loop.step_deadline_s,
-            "loop.load_deadline_s": loop.load_deadline_s,
-            "loop.load_tries": loop.load_tries,
-            "loop.empty_batches": loop.empty_batches,
-            "loop.schedule.batch": schedule.batch,
-            "loop.schedule.group_size": schedule.group_size,
-            "loop.schedule.drop_after": schedule.drop_after,
-            "loop.schedule.group_deadline_s": schedule.group_deadline_s,
-            "loop.schedule.batch_deadline_s": schedule.batch_deadline_s,
-            "learner.reference_length": learner.reference_length,
-            "learner.row_tokens": learner.row_tokens,
-            "learner.temperature": learner.temperature,
-            "learner.loss.cap": learner.loss.cap,
-        }
-
-    def _not_negative(self) -> dict[str, float]:
-        """Values that may be 0, by name."""
-        return {
-            "loop.patience_s": self.loop.patience_s,
-            "loop.peak_tflops": self.loop.peak_tflops,
-            "loop.schedule.retries": self.loop.schedule.retries,
-            "loop.schedule.retry_delay_s": self.loop.schedule.retry_delay_s,
-        }
-
 
 def load_training(path: Path, overrides: Sequence[str] = (), **direct: Any) -> TrainSettings:
-    """Read a file as :func:`read_tables` does; ``direct`` are values of the top level (``None`` is ignored).
+    """Read a file as :func:`read_run_file` does; ``direct`` are values of the top level (``None`` is ignored).
 
     Raises :class:`ConfigError` that names the key and what was expected.
     """
-    values = read_tables(path, overrides) | {key: value for key, value in direct.items() if value is not None}
-    return settings_from(values, TrainSettings, path)
+    values = read_run_file(path, overrides) | {key: value for key, value in direct.items() if value is not None}
+    return validated_run(values, TrainSettings, path)

@@ -7,7 +7,7 @@ import random
 from dataclasses import dataclass, field
 
 from excise.trainer.curriculum.rungs import TYPICAL_LOC, Level, Rung, level_of
-from excise.trainer.curriculum.task_request import HarderTasks
+from excise.trainer.curriculum.task_request import TaskRequest
 from excise.trainer.rollout_types import Ending, Group, Rollout
 from excise.types import Difficulty, FeatureKind, Task, Visibility
 
@@ -82,7 +82,7 @@ class World:
     seed: int = 0
     skill: float = 0.0
     tasks: dict[str, Task] = field(default_factory=dict)
-    requests: dict[str, tuple[int, HarderTasks]] = field(default_factory=dict)
+    requests: dict[str, tuple[int, TaskRequest]] = field(default_factory=dict)
     """Request id to when it came and what it says; an equal one is made once."""
     made_of: dict[str, list[str]] = field(default_factory=dict)
     """Request id to the tasks that came of it, once it is answered."""
@@ -101,15 +101,15 @@ class World:
         self.tasks |= {made.instance_id: made for made in new}
         return [made.instance_id for made in new]
 
-    def __call__(self, request: HarderTasks) -> None:
+    def __call__(self, request: TaskRequest) -> None:
         """A request arrives."""
         self.requests.setdefault(request.request_id, (self.clock, request))
 
-    def made(self, request: HarderTasks) -> list[str] | None:
+    def made(self, request: TaskRequest) -> list[str] | None:
         """See the protocol."""
         return self.made_of.get(request.request_id)
 
-    def asked(self, after: int) -> list[HarderTasks]:
+    def asked(self, after: int) -> list[TaskRequest]:
         """See the protocol."""
         return [request for _, request in self.requests.values() if request.number > after]
 

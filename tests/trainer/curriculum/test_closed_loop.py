@@ -9,12 +9,12 @@ from statistics import mean
 import pytest
 import simulated
 
-from excise.trainer.curriculum.request_policy import AskSettings
+from excise.trainer.curriculum.request_policy import RequestSettings
 from excise.trainer.curriculum.rungs import Level, Rung, rung_of
 from excise.trainer.curriculum.task_pool import CurriculumSettings, TaskPool
 from excise.types import Visibility
 
-SETTINGS = CurriculumSettings(half_life=40, ask=AskSettings(count=60, low_water=8, warm_up=8))
+SETTINGS = CurriculumSettings(half_life=40, ask=RequestSettings(count=60, low_water=8, warm_up=8))
 LOWEST = Rung(Level.LINE, Visibility.TESTS)
 GROUPS = 500
 

@@ -10,12 +10,11 @@ import numpy as np
 import pytest
 import simulated
 
-from excise.trainer.curriculum.pass_rates import Predictor, fitted
-from excise.trainer.curriculum.posterior import Beta, Record, incomplete_beta
-from excise.trainer.curriculum.request_policy import Asker, AskSettings, View
+from excise.trainer.curriculum.pass_rates import Beta, DecayedCounts, Predictor, fitted, incomplete_beta
+from excise.trainer.curriculum.request_policy import PoolStatus, RequestPolicy, RequestSettings
 from excise.trainer.curriculum.rungs import Level, Rung, all_rungs, rung_from, rung_of
-from excise.trainer.curriculum.task_pool import CurriculumSettings, Standing, TaskPool
-from excise.trainer.curriculum.task_request import HarderTasks
+from excise.trainer.curriculum.task_pool import CurriculumSettings, TaskPool, TaskStatus
+from excise.trainer.curriculum.task_request import TaskRequest
 from excise.trainer.rollout_types import Ending, Group
 from excise.types import Task, Visibility, from_json, to_json
 
@@ -55,11 +54,11 @@ def test_the_incomplete_beta_function_is_the_integral(a: float, b: float) -> Non
 
 
 def test_observations_fade() -> None:
-    record = Record()
+    record = DecayedCounts()
     record.add(4, 4, now=10, half_life=5)
     record.add(2, 0, now=15, half_life=5)
     assert (record.passed, record.failed) == (4.0, 2.0)
-    assert record.faded(25, half_life=5) == (1.0, 0.5)
+    assert record.decayed(25, half_life=5) == (1.0, 0.5)
 
 
 def test_predictions_find_what_the_data_say() -> None:
@@ -89,17 +88,17 @@ def test_a_task_is_trained_on_once_by_default() -> None:
     assert given == {"t00000", "t00001"}
     assert pooled.next_task() is None, "both are under way"
     pooled.record(simulated.group("t00000", [True, False]))
-    assert pooled.standing("t00000") is Standing.USED
+    assert pooled.status("t00000") is TaskStatus.USED
     assert pooled.next_task() is None
     assert pooled.why_empty() == "No task can be given: 1 open, 1 used, 1 under way."
 
 
 def test_more_visits_where_they_are_wanted() -> None:
     pooled = pool(STUB, max_visits=2)
-    for expected in (Standing.OPEN, Standing.USED):
+    for expected in (TaskStatus.OPEN, TaskStatus.USED):
         assert pooled.next_task() == "t00000"
         pooled.record(simulated.group("t00000", [True, False]))
-        assert pooled.standing("t00000") is expected
+        assert pooled.status("t00000") is expected
 
 
 def test_a_group_without_signal_is_no_visit() -> None:
@@ -116,7 +115,7 @@ def test_what_is_always_passed_is_retired() -> None:
     while pooled.next_task():
         pooled.record(simulated.group("t00000", [True] * 8))
         groups += 1
-    assert pooled.standing("t00000") is Standing.RETIRED
+    assert pooled.status("t00000") is TaskStatus.RETIRED
     assert groups == 4, "24 of 24 is not sure enough, 32 of 32 is"
 
 
@@ -135,8 +134,8 @@ def test_a_broken_sandbox_says_nothing_and_does_not_go_on_for_ever() -> None:
         pooled.record(simulated.group(task, [False] * 8, ending=Ending.INFRA))
         groups += 1
     assert groups == 3
-    assert pooled.standing("t00000") is Standing.BROKEN
-    assert pooled.belief("t00000").mean == pooled.prior(STUB, 10)
+    assert pooled.status("t00000") is TaskStatus.BROKEN
+    assert pooled.posterior("t00000").mean == pooled.prior(STUB, 10)
     assert pooled.quarantined() == ("t00000",)
 
 
@@ -158,7 +157,7 @@ def test_the_middling_are_drawn_most_often() -> None:
         pooled.restore(saved)
         pooled._rng.seed(seed)
         counts[pooled.next_task()] += 1
-    means = {task: pooled.belief(task).mean for task in known}
+    means = {task: pooled.posterior(task).mean for task in known}
     weights = {task: m * (1 - m) + 0.02 for task, m in means.items()}
     for task, weight in weights.items():
         assert counts[task] / 600 == pytest.approx(weight / sum(weights.values()), abs=0.06)
@@ -174,8 +173,8 @@ def test_new_tasks_start_with_what_is_known_of_their_rung() -> None:
     new = {"t00004": simulated.task(4, STUB), "t00005": simulated.task(5, CLASS)}
     known.update(new)
     assert pooled.next_task() is not None
-    assert pooled.belief("t00004").mean == pytest.approx(0.85, abs=0.05)
-    assert pooled.belief("t00005").mean == pytest.approx(0.15, abs=0.05)
+    assert pooled.posterior("t00004").mean == pytest.approx(0.85, abs=0.05)
+    assert pooled.posterior("t00005").mean == pytest.approx(0.15, abs=0.05)
 
 
 def test_tasks_that_are_gone_are_not_drawn() -> None:
@@ -224,7 +223,7 @@ def test_a_task_whose_groups_are_lost_is_broken() -> None:
         task = pooled.next_task()
         assert task
         pooled.record(Group(group_id="g", instance_id=task, rollouts=()))
-    assert pooled.standing("t00000") is Standing.BROKEN
+    assert pooled.status("t00000") is TaskStatus.BROKEN
 
 
 def test_a_state_of_another_format_is_refused() -> None:
@@ -234,27 +233,27 @@ def test_a_state_of_another_format_is_refused() -> None:
 
 
 # ------------------------------------------------------------------------------------------ requests
-def view(now: int, rate: float, level: float, suited: int = 0) -> View:
-    return View(now=now, rate=rate, level=level, rates={STUB: rate}, num_suited=suited, predictor=Predictor())
+def view(now: int, rate: float, level: float, suited: int = 0) -> PoolStatus:
+    return PoolStatus(now=now, rate=rate, level=level, rates={STUB: rate}, num_suited=suited, predictor=Predictor())
 
 
 def test_requests_are_json_and_say_what_fits() -> None:
-    request = HarderTasks(lowest=Level.EXPRESSION, highest=Level.FUNCTION, pass_rate=(0.2, 0.6))
-    assert from_json(HarderTasks, to_json(request)) == request
-    assert from_json(HarderTasks, '{"lowest": "line", "highest": "stub"}').count == 32
+    request = TaskRequest(lowest=Level.EXPRESSION, highest=Level.FUNCTION, pass_rate=(0.2, 0.6))
+    assert from_json(TaskRequest, to_json(request)) == request
+    assert from_json(TaskRequest, '{"lowest": "line", "highest": "stub"}').count == 32
     assert request.fits(Level.STUB, 10) == (0.2 <= Predictor().rate(STUB, 10) <= 0.6)
     assert not request.fits(Level.CLASS, 10)
     assert not request.fits(Level.LINE, 2)
     assert not request.fits(Level.STUB, 100_000)
-    again = HarderTasks(lowest=Level.EXPRESSION, highest=Level.FUNCTION, pass_rate=(0.2, 0.6))
+    again = TaskRequest(lowest=Level.EXPRESSION, highest=Level.FUNCTION, pass_rate=(0.2, 0.6))
     assert (
-        again.request_id == request.request_id != HarderTasks(lowest=Level.EXPRESSION, highest=Level.CLASS).request_id
+        again.request_id == request.request_id != TaskRequest(lowest=Level.EXPRESSION, highest=Level.CLASS).request_id
     )
 
 
 def test_nothing_is_asked_below_the_set_point_or_where_there_is_enough() -> None:
-    sent: list[HarderTasks] = []
-    asker = Asker(AskSettings(), sent.append)
+    sent: list[TaskRequest] = []
+    asker = RequestPolicy(RequestSettings(), sent.append)
     assert asker.consider(view(20, rate=0.5, level=2, suited=100)) is None
     assert asker.consider(view(20, rate=0.9, level=2, suited=100)) is None
     assert asker.consider(view(2, rate=0.9, level=2)) is None, "too early to tell"
@@ -264,23 +263,23 @@ def test_nothing_is_asked_below_the_set_point_or_where_there_is_enough() -> None
 
 
 def test_nothing_above_what_a_mode_can_try_is_asked_for() -> None:
-    sent: list[HarderTasks] = []
-    asker = Asker(AskSettings(patience=10, highest=Level.EXPRESSION), sent.append)
+    sent: list[TaskRequest] = []
+    asker = RequestPolicy(RequestSettings(patience=10, highest=Level.EXPRESSION), sent.append)
     for now in range(20, 1000, 10):
-        asker.consider(view(now, rate=0.9, level=0), came=0)
+        asker.consider(view(now, rate=0.9, level=0), num_made=0)
     assert {request.highest for request in sent} == {Level.EXPRESSION, Level.LINE}
 
 
 def test_one_request_is_open_at_a_time_and_dry_rungs_are_left_alone_for_a_while() -> None:
-    sent: list[HarderTasks] = []
-    asker = Asker(AskSettings(patience=10), sent.append)
+    sent: list[TaskRequest] = []
+    asker = RequestPolicy(RequestSettings(patience=10), sent.append)
     assert asker.consider(view(20, rate=0.9, level=2))
     assert asker.consider(view(25, rate=0.9, level=2)) is None
     assert asker.open is sent[0]
-    assert asker.consider(view(30, rate=0.9, level=2), came=7)
+    assert asker.consider(view(30, rate=0.9, level=2), num_made=7)
     first, second = sent
     assert (first.lowest, first.highest, first.visibility) != (second.lowest, second.highest, second.visibility)
-    while asker.consider(view(30, rate=0.9, level=2), came=0):
+    while asker.consider(view(30, rate=0.9, level=2), num_made=0):
         assert len(sent) < 30
     assert asker.open is None, "every rung was asked for in vain"
     assert asker.consider(view(69, rate=0.9, level=2)) is None
@@ -290,22 +289,22 @@ def test_one_request_is_open_at_a_time_and_dry_rungs_are_left_alone_for_a_while(
 
 
 def test_a_request_is_open_until_the_generator_is_done() -> None:
-    sent: list[HarderTasks] = []
-    asker = Asker(AskSettings(patience=10, count=4), sent.append)
+    sent: list[TaskRequest] = []
+    asker = RequestPolicy(RequestSettings(patience=10, count=4), sent.append)
     first = asker.consider(view(20, rate=0.9, level=2))
     assert first
     assert asker.consider(view(1000, rate=0.9, level=2)) is None, "it is still at work"
-    second = asker.consider(view(1001, rate=0.9, level=2), came=1)
+    second = asker.consider(view(1001, rate=0.9, level=2), num_made=1)
     assert second
     assert (second.lowest, second.highest) == (first.lowest, first.highest), "some came: there may be more"
 
 
 def test_where_all_is_too_hard_any_task_of_the_easiest_rung_is_asked_for() -> None:
-    sent: list[HarderTasks] = []
-    asker = Asker(AskSettings(highest=Level.EXPRESSION), sent.append)
+    sent: list[TaskRequest] = []
+    asker = RequestPolicy(RequestSettings(highest=Level.EXPRESSION), sent.append)
     easiest = Rung(Level.LINE, Visibility.TESTS)
     weak = Predictor(bias=-4.0)
-    seen = View(now=20, rate=0.0, level=0, rates={easiest: 0.0}, num_suited=0, predictor=weak)
+    seen = PoolStatus(now=20, rate=0.0, level=0, rates={easiest: 0.0}, num_suited=0, predictor=weak)
     asked = asker.consider(seen)
     assert asked
     assert (asked.lowest, asked.highest, asked.visibility) == (Level.LINE, Level.LINE, Visibility.TESTS)
@@ -322,13 +321,13 @@ def test_an_empty_pool_asks_before_it_has_seen_much() -> None:
     pooled.record(simulated.group("t00000", [True] * 4 + [False] * 4))
     assert pooled.next_task() is None
     assert len(at.requests) == 1
-    assert pooled.is_waiting
+    assert pooled.has_pending_requests
     assert pooled.next_task() is None
     assert len(at.requests) == 1
-    while pooled.next_task() is None and pooled.is_waiting:
+    while pooled.next_task() is None and pooled.has_pending_requests:
         at.made_of |= {request_id: [] for request_id in at.requests}
         assert len(at.requests) < 50
-    assert not pooled.is_waiting, "nothing came of any rung"
+    assert not pooled.has_pending_requests, "nothing came of any rung"
     sent = at.asked(0)
     assert len({(request.lowest, request.visibility) for request in sent}) == len(sent) > 3
 
@@ -350,11 +349,11 @@ def test_what_comes_of_a_request_counts_if_it_can_be_tried(count: int, dry: bool
 
 
 def test_an_open_request_is_made_again_after_a_resume() -> None:
-    sent: list[HarderTasks] = []
-    asker = Asker(AskSettings(), sent.append)
+    sent: list[TaskRequest] = []
+    asker = RequestPolicy(RequestSettings(), sent.append)
     asker.consider(view(20, rate=0.9, level=2))
-    later: list[HarderTasks] = []
-    resumed = Asker(AskSettings(), later.append)
+    later: list[TaskRequest] = []
+    resumed = RequestPolicy(RequestSettings(), later.append)
     resumed.restore(asker.state())
     assert later == sent
     assert resumed.state() == asker.state()
@@ -366,6 +365,6 @@ def test_the_pool_without_a_generator_asks_nobody() -> None:
     pooled = TaskPool(lambda: known)
     for task in list(known):
         pooled.record(simulated.group(task, [True] * 8))
-    assert not pooled.is_waiting
+    assert not pooled.has_pending_requests
     assert pooled.summary()["num_requests"] == 0
-    assert mean(pooled.belief(task).mean for task in known) > 0.9
+    assert mean(pooled.posterior(task).mean for task in known) > 0.9

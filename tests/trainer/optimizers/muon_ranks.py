@@ -28,8 +28,7 @@ from torch.distributed.fsdp import fully_shard
 from torch.distributed.tensor import DTensor, Shard, distribute_tensor
 
 from excise.trainer.optimizers import muon
-from excise.trainer.optimizers.clipping import clip_gradients
-from excise.trainer.optimizers.optimizer_kinds import OptimizerSettings, build_optimizer
+from excise.trainer.optimizers.optimizer_kinds import OptimizerSettings, build_optimizer, clip_gradients
 
 WORLD = 4
 STEPS = 3

@@ -14,10 +14,9 @@ from torch.distributed.tensor import Replicate, Shard
 from excise.errors import TrainingError
 from excise.trainer.optimizers import muon
 from excise.trainer.optimizers.block_exchange import Exchange, batches, plan_exchange
-from excise.trainer.optimizers.clipping import clip_gradients
 from excise.trainer.optimizers.matrix_blocks import Blocks, block_rules
-from excise.trainer.optimizers.newton_schulz import orthogonalised
-from excise.trainer.optimizers.optimizer_kinds import OptimizerSettings, build_optimizer
+from excise.trainer.optimizers.muon import orthogonalise
+from excise.trainer.optimizers.optimizer_kinds import OptimizerSettings, build_optimizer, clip_gradients
 from excise.trainer.optimizers.sharding_layout import Layout
 
 
@@ -67,7 +66,7 @@ def test_every_block_is_put_together_once_and_comes_back_to_all(case: str) -> No
     whole = torch.arange(1.0, 1.0 + math.prod(where.shape)).view(where.shape)
     found = {block: torch.zeros(blocks.shape) for block in range(len(blocks.each))}
     for rank, plan in enumerate(plans):
-        for piece in plan.there.sent:
+        for piece in plan.gather.sent:
             found[piece.block][piece.inside] += part(whole, where, rank)[piece.local]
     for number, block in enumerate(blocks.each):
         assert torch.equal(
@@ -75,7 +74,7 @@ def test_every_block_is_put_together_once_and_comes_back_to_all(case: str) -> No
         )
     for rank in range(world):
         mine = torch.zeros_like(part(whole, where, rank))
-        for piece in plans[rank].back.received:
+        for piece in plans[rank].scatter.received:
             mine[piece.local] += found[piece.block][piece.inside]
         assert torch.equal(mine, part(whole, where, rank))
     _agree(plans)
@@ -84,12 +83,12 @@ def test_every_block_is_put_together_once_and_comes_back_to_all(case: str) -> No
 def _agree(plans: list[Exchange]) -> None:
     """What one rank sends to another is what that one expects, in the same order; the work is even."""
     for (sender, one), (receiver, other) in product(enumerate(plans), repeat=2):
-        for mine, theirs in ((one.there, other.there), (one.back, other.back)):
+        for mine, theirs in ((one.gather, other.gather), (one.scatter, other.scatter)):
             assert mine.sent_sizes[receiver] == theirs.received_sizes[sender]
-        sent = [p for p in one.there.sent if p.owner == receiver]
-        assert sent == [p for p in other.there.received if p.holder == sender]
-        sent = [p for p in one.back.sent if p.holder == receiver]
-        assert sent == [p for p in other.back.received if p.owner == sender]
+        sent = [p for p in one.gather.sent if p.owner == receiver]
+        assert sent == [p for p in other.gather.received if p.holder == sender]
+        sent = [p for p in one.scatter.sent if p.holder == receiver]
+        assert sent == [p for p in other.scatter.received if p.owner == sender]
     owned = [len(plan.owned) for plan in plans]
     assert max(owned) <= -(-sum(owned) // len(plans))
 
@@ -194,7 +193,7 @@ def test_adamw_is_the_default_and_torchs_own() -> None:
 def test_singular_values_end_near_one(shape: tuple[int, int, int]) -> None:
     torch.manual_seed(0)
     matrices = torch.randn(shape) * torch.tensor([1e-3, 1.0, 1e3])[: shape[0], None, None]
-    result = orthogonalised(matrices)
+    result = orthogonalise(matrices)
     values = torch.linalg.svdvals(result)
     assert values.min() > 0.3
     assert values.max() < 1.3
@@ -204,7 +203,7 @@ def test_singular_values_end_near_one(shape: tuple[int, int, int]) -> None:
 
 
 def test_zero_stays_zero() -> None:
-    assert not orthogonalised(torch.zeros(2, 4, 6)).any()
+    assert not orthogonalise(torch.zeros(2, 4, 6)).any()
 
 
 def test_the_learning_rate_of_a_restored_optimizer_counts() -> None:
