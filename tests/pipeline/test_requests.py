@@ -23,7 +23,7 @@ from excise.datasets.taskset import TaskSet
 from excise.errors import ConfigError
 from excise.pipeline.cli.train_command import options_of
 from excise.pipeline.run.selection import REQUEST_MARK, CandidateSelection
-from excise.pipeline.services import request_runner as requesting
+from excise.pipeline.services import request_runner
 from excise.pipeline.services.request_runner import PublishedTasks, RequestRunner
 from excise.pipeline.services.request_selection import RequestSelection, prepare_request, read_request
 from excise.system.locks import exclusive
@@ -277,14 +277,14 @@ def test_a_process_that_is_killed_is_started_once_more(tmp_path: Path) -> None:
 
 def test_a_request_whose_maker_fails_is_over(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     said: list[str] = []
-    write = requesting.replace_file
+    write = request_runner.replace_file
 
     def full(path: Path, data: bytes) -> None:
         if path.name == f"{EASY.request_id}.code":
             raise OSError(errno.ENOSPC, "No space left on device")
         write(path, data)
 
-    monkeypatch.setattr(requesting, "replace_file", full)
+    monkeypatch.setattr(request_runner, "replace_file", full)
     runner = RequestRunner(
         tmp_path / "requests", tmp_path / "out", program=program(tmp_path, "exit 0"), report=said.append
     )
@@ -306,12 +306,12 @@ def test_a_request_whose_maker_fails_is_over(tmp_path: Path, monkeypatch: pytest
 
 def test_a_process_that_hangs_is_ended_at_its_deadline(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     hangs = program(tmp_path, "trap '' TERM\nsleep 300 & wait; sleep 300")
-    monkeypatch.setattr(requesting, "GRACE_S", 0.5)
+    monkeypatch.setattr(request_runner, "STOP_GRACE_S", 0.5)
     runner = RequestRunner(tmp_path / "requests", tmp_path / "out", timeout_s=1.0, program=hangs)
     runner(EASY)
     _wait(lambda: _is_idle(runner), 20)
     runner.close()
-    assert runner.codes() == {EASY.request_id: requesting.TIMED_OUT}
+    assert runner.codes() == {EASY.request_id: request_runner.TIMED_OUT}
     assert not _alive(int((tmp_path / "started").read_text()))
 
 
