@@ -303,7 +303,7 @@ def test_what_does_not_fit_is_left_out_whole(limits: LessonLimits) -> None:
 
 
 def test_a_lesson_keeps_the_answer_as_it_was_sampled() -> None:
-    lesson = Lesson(at=5, context=HINT, places=(6, 7, 8))
+    lesson = Lesson(at=5, context=HINT, positions=(6, 7, 8))
     ids = lesson.teacher_ids(IDS)
     assert ids == (1, 2, 3, 4, 5, 11, 12, 13, 6, 7, 8, 9)
     assert [ids[place] for place in lesson.teacher_positions] == [IDS[place] for place in lesson.positions]
