@@ -19,9 +19,9 @@ from pathlib import Path
 from excise.errors import SourceError
 from excise.extractors.fetch.leftovers import leads_out
 from excise.extractors.fetch.untrusted_archives import MAX_BYTES, MAX_FILES
-from excise.system.commands import CommandTimeout, run_command
 from excise.system.deadline import check_deadline
 from excise.system.folders import make_folder_once
+from excise.system.git import GitError, run_git_as_user
 from excise.system.locks import folder_lock
 
 NETWORK_TIMEOUT_S = 900.0
@@ -199,18 +199,16 @@ class Mirror:
         """The standard output of a git command in the mirror. Raises :class:`SourceError` if it fails."""
         folder = folder or self.path
         try:
-            done = run_command(
-                ["git", *_flags(), *argv],
+            return run_git_as_user(
+                argv,
                 cwd=folder,
-                env={**os.environ, **self._environment(folder)},
-                stdin=stdin.encode(),
+                variables=self._environment(folder),
+                options=_OPTIONS,
                 timeout_s=NETWORK_TIMEOUT_S,
+                stdin=stdin.encode(),
             )
-        except (CommandTimeout, OSError) as error:
+        except (GitError, OSError) as error:
             raise SourceError(_failure(self.url, argv, str(error))) from error
-        if done.returncode:
-            raise SourceError(_failure(self.url, argv, os.fsdecode(done.stderr)))
-        return os.fsdecode(done.stdout)
 
     def _environment(self, folder: Path) -> dict[str, str]:
         """Environment variables that name the mirror, also if excise itself runs in a git hook or alias."""

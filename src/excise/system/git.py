@@ -9,12 +9,14 @@ from __future__ import annotations
 
 import os
 import subprocess
+import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import IO
 
 from excise.errors import ExciseError
 from excise.system.commands import CommandTimeout, run_command
+from excise.system.deadline import time_limit
 
 TIMEOUT_S = 60.0
 """Default limit of one git command in seconds; applying a patch or making a commit takes well under one."""
@@ -90,3 +92,40 @@ def run_git(
         errors = done.stderr.decode(errors="replace").strip()
         raise GitError(f"git {name} failed: {errors or f'exit code {done.returncode}'}")
     return done
+
+
+def run_git_as_user(
+    arguments: Sequence[str],
+    *,
+    cwd: Path,
+    variables: Mapping[str, str],
+    options: Mapping[str, str],
+    timeout_s: float,
+    stdin: bytes = b"",
+) -> str:
+    """The standard output of ``git ARGUMENTS`` in ``cwd``, with the user's configuration and environment (GitPython).
+
+    ``variables`` and ``options`` are set on top of them. Raises :class:`GitError`: git failed or was killed after
+    ``timeout_s`` seconds (``git_failed``), or there is none on this machine (``git_missing``).
+    """
+    from git import Git
+    from git.exc import GitCommandError, GitCommandNotFound
+
+    settings = [part for key, value in options.items() for part in ("-c", f"{key}={value}")]
+    with tempfile.TemporaryFile() as source, time_limit(timeout_s) as limit_s:
+        source.write(stdin)
+        source.seek(0)
+        try:
+            output = Git(str(cwd)).execute(
+                ["git", *settings, *arguments],
+                istream=source,
+                env=dict(variables),
+                kill_after_timeout=limit_s,
+                strip_newline_in_stdout=False,
+            )
+        except GitCommandNotFound as error:
+            raise GitError("git is not installed; install it, or run `excise doctor`.", reason="git_missing") from error
+        except GitCommandError as error:
+            errors = str(error.stderr or error).strip().removeprefix("stderr: ").strip("'\n ")
+            raise GitError(errors) from error
+    return str(output)
