@@ -14,7 +14,7 @@ from excise.trainer.rollouts.rollout_maker import Attempt, TaskRolloutMaker
 from excise.trainer.rollouts.rollout_settings import RolloutSettings
 from excise.trainer.rollouts.single_turn import AnswerKind, SingleTurn, tasks_for
 from excise.trainer.rollouts.stub_context import NoStub, UnusableCode, decode_file, find_stub, is_stub, missing_line
-from excise.trainer.setup.evaluation_config import EvalSettings, EvaluationConfig, HeldOut, eligible_tasks
+from excise.trainer.setup.evaluation_config import EvalSettings, HeldOut, eligible_tasks
 from excise.types import Task
 
 from .conftest import byte_tokenizer
@@ -250,21 +250,21 @@ def test_what_is_held_out_is_so_by_file(stub: Task) -> None:
         for n in range(500)
     ]
     half = HeldOut(share=0.5)
-    assert 400 < sum(map(half.has, tasks)) < 600
+    assert 400 < sum(map(half.includes, tasks)) < 600
     assert all(half.includes(task) is half.includes(replace(task, removed=(f"{task.removed[0]}x",))) for task in tasks)
-    assert sum(map(HeldOut(projects=("a",)).has, tasks)) == 500
-    assert not any(map(HeldOut().has, tasks))
-    trial = EvaluationConfig(eval=EvalSettings(mode="function", held_out=HeldOut(share=0.5)))
+    assert sum(map(HeldOut(projects=("a",)).includes, tasks)) == 500
+    assert not any(map(HeldOut().includes, tasks))
+    settings = EvalSettings(mode="function", held_out=HeldOut(share=0.5))
     known = {task.instance_id: task for task in tasks}
-    out, rest = (set(eligible_tasks(trial, known, held_out=is_out)) for is_out in (True, False))
+    out, rest = (set(eligible_tasks(settings, known, held_out=is_out)) for is_out in (True, False))
     assert out | rest == set(known)
     assert not out & rest
-    assert eligible_tasks(trial, known) == tuple(known)
+    assert eligible_tasks(settings, known) == tuple(known)
     inside, outside = (
         next(t for t in tasks if t.repo == "a" and half.includes(t) is is_out) for is_out in (True, False)
     )
     both = {"both": replace(inside, removed=(*outside.removed, *inside.removed))}
-    assert [eligible_tasks(trial, both, held_out=is_out) for is_out in (True, False)] == [(), ()], (
+    assert [eligible_tasks(settings, both, held_out=is_out) for is_out in (True, False)] == [(), ()], (
         "it shows what is held out"
     )
 
