@@ -1,4 +1,4 @@
-"""The budget of a job, and a meter that checks it before every request."""
+"""The budget of a job, and the meter that counts usage against it."""
 
 from __future__ import annotations
 
@@ -16,23 +16,23 @@ class Budget:
     """Limits of one job; zero means no limit."""
 
     max_tokens: int = 0
-    """Prompt and completion tokens together."""
+    """Prompt and completion tokens."""
     max_cost: float = 0.0
-    """Cost, in the currency of the prices."""
+    """Cost in the currency of the prices."""
     max_wall_s: float = 0.0
-    """Wall seconds since the job began, tools included."""
+    """Wall seconds since the start of the job, tool calls included."""
     prompt_price: float = 0.0
-    """Price of a million tokens read."""
+    """Price of a million prompt tokens."""
     completion_price: float = 0.0
-    """Price of a million tokens written."""
+    """Price of a million completion tokens."""
 
     def cost(self, usage: Usage) -> float:
-        """The cost of tokens."""
+        """The cost of ``usage`` in the currency of the prices."""
         return (usage.prompt_tokens * self.prompt_price + usage.completion_tokens * self.completion_price) / 1e6
 
 
 def budget_of(settings: ModelSettings) -> Budget:
-    """The budget that the settings give each job."""
+    """The budget of one job under the given settings."""
     return Budget(
         max_tokens=settings.max_tokens,
         max_cost=settings.max_cost,
@@ -44,49 +44,49 @@ def budget_of(settings: ModelSettings) -> Budget:
 
 @dataclass(slots=True)
 class Meter:
-    """Counts against a budget; its clock starts when it is made."""
+    """Counts usage against a budget. Wall time is measured from its creation."""
 
     budget: Budget
     clock: Callable[[], float] = time.monotonic
     spent: Usage = field(default_factory=Usage)
-    began: float = field(init=False)
+    started: float = field(init=False)
 
     def __post_init__(self) -> None:
-        self.began = self.clock()
+        self.started = self.clock()
 
     def add(self, usage: Usage) -> None:
-        """Count tokens."""
+        """Add the tokens of one reply."""
         self.spent += usage
 
     def left_s(self) -> float:
-        """Wall seconds that are left; never negative."""
+        """Wall seconds left, at least 0; infinite without a limit."""
         if not self.budget.max_wall_s:
             return float("inf")
-        return max(0.0, self.began + self.budget.max_wall_s - self.clock())
+        return max(0.0, self.started + self.budget.max_wall_s - self.clock())
 
     def check(self) -> None:
-        """Raise :class:`AgentError` (``budget``) if nothing is left of something."""
+        """Raise :class:`AgentError` (``budget``) if any limit is reached."""
         budget, cost = self.budget, self.budget.cost(self.spent)
         if budget.max_tokens and self.spent.total >= budget.max_tokens:
-            raise _empty(f"{self.spent.total} of {budget.max_tokens} tokens are used", "max_tokens")
+            raise _exhausted(f"{self.spent.total} of {budget.max_tokens} tokens are used", "max_tokens")
         if budget.max_cost and cost >= budget.max_cost:
-            raise _empty(f"{cost:.4f} of {budget.max_cost:g} is spent", "max_cost")
+            raise _exhausted(f"{cost:.4f} of {budget.max_cost:g} is spent", "max_cost")
         if self.left_s() <= 0:
-            raise _empty(f"the job has run for {budget.max_wall_s:.0f} s", "max_wall_s")
+            raise _exhausted(f"the job has run for {budget.max_wall_s:.0f} s", "max_wall_s")
 
-    def reply_tokens(self, wanted: int, prompt_tokens: int) -> int:
-        """How long an answer may be, given what the request is expected to take; at least one token.
+    def reply_tokens(self, max_tokens: int, prompt_tokens: int) -> int:
+        """Maximum number of tokens of the next reply, between 1 and ``max_tokens``; ``prompt_tokens`` is an estimate.
 
-        Prompts are only estimated, so a job can end above its budget by what one prompt was underestimated.
+        The budget can therefore be exceeded by the error of one estimate.
         """
-        budget, left = self.budget, wanted
+        budget, left = self.budget, max_tokens
         if budget.max_tokens:
             left = min(left, budget.max_tokens - self.spent.total - prompt_tokens)
         if budget.max_cost and budget.completion_price:
-            money = budget.max_cost - budget.cost(self.spent + Usage(prompt_tokens=prompt_tokens))
-            left = min(left, int(money / budget.completion_price * 1e6))
+            remaining = budget.max_cost - budget.cost(self.spent + Usage(prompt_tokens=prompt_tokens))
+            left = min(left, int(remaining / budget.completion_price * 1e6))
         return max(1, left)
 
 
-def _empty(what: str, setting: str) -> AgentError:
+def _exhausted(what: str, setting: str) -> AgentError:
     return AgentError(f"The job's budget is used up: {what}. Raise model.{setting} to go further.", reason="budget")

@@ -1,4 +1,4 @@
-"""Requests and answers in the format of the chat-completions protocol."""
+"""Conversion of requests and replies to and from the chat-completions protocol."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ from collections.abc import Callable
 from typing import Any
 
 from excise.agents.messages import Message, Reply, Request, ToolCall, Usage, size_of
-from excise.agents.text_calls import calls_in
+from excise.agents.text_calls import parse_calls
 
 CHARS_PER_TOKEN = 3
-"""Characters per token, estimated low; for servers that count no tokens and for requests not sent yet."""
+"""Characters per token, a low estimate. Used if the server reports no usage, and for requests not sent yet."""
 
 
 def to_wire(request: Request, reply_tokens: int) -> dict[str, Any]:
@@ -38,20 +38,20 @@ def _message(message: Message) -> dict[str, Any]:
     return body
 
 
-def from_wire(completion: Any, request: Request, clean: Callable[[str], str]) -> Reply | None:
-    """The answer in a response; ``None`` if there is none. ``clean`` is applied to every text of it."""
+def from_wire(completion: Any, request: Request, redact: Callable[[str], str]) -> Reply | None:
+    """The reply in a response; ``None`` if it has no message. ``redact`` is applied to every text from the server."""
     choices = getattr(completion, "choices", None)
     if not choices or getattr(choices[0], "message", None) is None:
         return None
-    said = choices[0].message
-    content = clean(said.content or "")
+    answer = choices[0].message
+    content = redact(answer.content or "")
     calls = tuple(
-        ToolCall(call_id=clean(call.id or f"call_{number}"), name=clean(call.function.name or ""),
-                 arguments=clean(call.function.arguments or ""))
-        for number, call in enumerate(said.tool_calls or ())
+        ToolCall(call_id=redact(call.id or f"call_{number}"), name=redact(call.function.name or ""),
+                 arguments=redact(call.function.arguments or ""))
+        for number, call in enumerate(answer.tool_calls or ())
         if getattr(call, "function", None) is not None
     )  # fmt: skip
-    message = Message(role="assistant", content=content, tool_calls=calls or calls_in(content))
+    message = Message(role="assistant", content=content, tool_calls=calls or parse_calls(content))
     usage = _usage(getattr(completion, "usage", None)) or Usage(
         prompt_tokens=estimated_tokens(request), completion_tokens=size_of((message,)) // CHARS_PER_TOKEN
     )

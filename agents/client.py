@@ -1,4 +1,4 @@
-"""The client of an OpenAI-compatible endpoint: retries with a deadline, budgets, and a key that stays here."""
+"""Client for an OpenAI-compatible endpoint with retries, timeouts and a budget. The API key stays in this module."""
 
 from __future__ import annotations
 
@@ -12,23 +12,24 @@ import openai
 from excise.agents.budget import Meter
 from excise.agents.chat_format import estimated_tokens, from_wire, to_wire
 from excise.agents.messages import Reply, Request
-from excise.agents.retries import MAX_TRIES, meaning, wait_s, worth_retrying
-from excise.agents.text_calls import as_text
+from excise.agents.retries import MAX_TRIES, describe_failure, is_retryable, retry_delay_s
+from excise.agents.text_calls import with_text_tools
 from excise.config import ModelSettings
 from excise.errors import AgentError
 
 logger = logging.getLogger(__name__)
 
-HIDDEN = "[key]"
-"""Stands in error messages in place of the key."""
+REDACTED_KEY = "[key]"
+"""Replaces the key in replies and error messages."""
 MIN_CALL_S = 1.0
-"""Seconds. Shortest timeout of one call."""
+"""Shortest timeout of one call in seconds."""
 
 
 class OpenAIClient:
-    """Answers requests over the network; see :class:`excise.agents.messages.Client`.
+    """Sends requests over the network; see :class:`excise.agents.messages.Client`.
 
-    ``meter`` counts what every answer takes and is looked at before each request. Raises :class:`AgentError`.
+    ``meter`` counts the tokens of every reply and is checked before each request. Raises :class:`AgentError` if the
+    settings name no endpoint or the variable with the key is not set.
     """
 
     def __init__(
@@ -48,41 +49,43 @@ class OpenAIClient:
         )
 
     def complete(self, request: Request) -> Reply:
-        """The answer to a request; temporary failures are retried within the budget. Raises :class:`AgentError`."""
-        asked = as_text(request) if self.settings.tool_calls == "text" else request
+        """The reply to a request; temporary failures are retried within the budget. Raises :class:`AgentError`."""
+        prepared = with_text_tools(request) if self.settings.tool_calls == "text" else request
         failure: openai.OpenAIError | None = None
-        for number in range(MAX_TRIES):
-            if number:
-                detail = self._clean(str(failure))
-                logger.info("request to the model retried", extra={"attempt": number + 1, "detail": detail})
-                self._wait(failure, number - 1)
+        for attempt in range(MAX_TRIES):
+            if attempt:
+                detail = self._redact(str(failure))
+                logger.info("request to the model retried", extra={"attempt": attempt + 1, "detail": detail})
+                self._wait(failure, attempt - 1)
             self.meter.check()
             try:
-                reply = self._once(asked)
+                reply = self._send(prepared)
             except openai.OpenAIError as error:
                 failure = error
-                if not worth_retrying(error):
+                if not is_retryable(error):
                     break
                 continue
             if reply is not None:
                 return reply
-            failure = None  # a response without an answer counts as an error of the server
+            failure = None  # a response without a message counts as a server error
         raise self._final_error(failure)
 
-    def _once(self, request: Request) -> Reply | None:
+    def _send(self, request: Request) -> Reply | None:
+        """Send a request once; ``None`` if the response holds no message."""
         tokens = self.meter.reply_tokens(request.max_reply_tokens, estimated_tokens(request))
         timeout = max(MIN_CALL_S, min(self.settings.call_timeout_s, self.meter.left_s()))
         try:
             completion = self._client.chat.completions.create(**to_wire(request, tokens), timeout=timeout)
-        except ValueError:  # a body that is no JSON
+        except ValueError:  # the body is not JSON
             return None
-        reply = from_wire(completion, request, self._clean)
+        reply = from_wire(completion, request, self._redact)
         if reply is not None:
             self.meter.add(reply.usage)
         return reply
 
-    def _wait(self, failure: openai.OpenAIError | None, number: int) -> None:
-        seconds = wait_s(failure, number)
+    def _wait(self, failure: openai.OpenAIError | None, attempt: int) -> None:
+        """Wait before the next attempt. Raises :class:`AgentError` if that exceeds the job's time limit."""
+        seconds = retry_delay_s(failure, attempt)
         if seconds >= self.meter.left_s():
             raise AgentError(
                 f"{self.settings.base_url} asks to wait {seconds:.0f} s, longer than the job may run. "
@@ -98,12 +101,12 @@ class OpenAIClient:
                 "endpoint, and does model.base_url end where it should (often in /v1)?"
             )
         settings = self.settings
-        reason, text = meaning(failure, settings.model, settings.base_url, settings.api_key_env)
-        return AgentError(self._clean(text), reason=reason)
+        reason, text = describe_failure(failure, settings.model, settings.base_url, settings.api_key_env)
+        return AgentError(self._redact(text), reason=reason)
 
-    def _clean(self, text: str) -> str:
-        """Text of the server without the key, which it might repeat."""
-        return text.replace(self._key, HIDDEN) if self._key else text
+    def _redact(self, text: str) -> str:
+        """Text of the server with the key replaced: some servers repeat it."""
+        return text.replace(self._key, REDACTED_KEY) if self._key else text
 
 
 def _key(settings: ModelSettings, environ: Mapping[str, str]) -> str:

@@ -1,6 +1,6 @@
-"""Records of requests to a model and of its answers, independent of any endpoint.
+"""Records of requests to a model and its replies, independent of the endpoint.
 
-A :class:`Request` is everything that decides an answer, so its hash identifies it in transcripts.
+A :class:`Request` holds all inputs of a reply; its hash identifies it in transcripts.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ class ToolCall:
     """One call of a tool by a model."""
 
     call_id: str
-    """Identifies the call in the message with its result."""
+    """Id that the message with the result refers to."""
     name: str
     """Name of the tool."""
     arguments: str
-    """JSON text as the model wrote it; may be broken."""
+    """JSON text as the model wrote it; may be invalid."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,21 +35,21 @@ class Message:
     tool_calls: tuple[ToolCall, ...] = ()
     """Calls, in messages of the assistant."""
     tool_call_id: str = ""
-    """The call that a ``tool`` message answers."""
+    """Id of the call whose result a ``tool`` message holds."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Usage:
-    """Tokens of one or of several answers."""
+    """Token counts of one or several replies."""
 
     prompt_tokens: int = 0
     """Prompt tokens."""
     completion_tokens: int = 0
-    """Completion tokens, reasoning included."""
+    """Completion tokens, including reasoning tokens."""
 
     @property
     def total(self) -> int:
-        """Sum of both."""
+        """Prompt and completion tokens."""
         return self.prompt_tokens + self.completion_tokens
 
     def __add__(self, other: Usage) -> Usage:
@@ -61,18 +61,18 @@ class Usage:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Request:
-    """One request: everything that determines the answer."""
+    """One request to a model."""
 
     model: str
     """Name of the model at its endpoint."""
     messages: tuple[Message, ...]
     """The conversation so far."""
     tools: tuple[dict[str, Any], ...] = ()
-    """Tools on offer: ``name``, ``description`` and ``parameters`` (a JSON schema) each."""
+    """Available tools, each with ``name``, ``description`` and ``parameters`` (a JSON schema)."""
     temperature: float = 0.0
     """Sampling temperature."""
     max_reply_tokens: int = 4096
-    """Most tokens of the answer; the budget may allow fewer."""
+    """Maximum number of tokens of the reply; the budget may allow fewer."""
 
     @property
     def request_id(self) -> str:
@@ -82,21 +82,21 @@ class Request:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reply:
-    """A model's answer."""
+    """A reply of a model."""
 
     message: Message
-    """The text and the calls of the answer."""
+    """Text and tool calls."""
     usage: Usage = Usage()
     """Tokens used."""
     finish_reason: str = ""
-    """Why it stopped: ``stop``, ``tool_calls``, ``length``, …"""
+    """Why generation stopped: ``stop``, ``tool_calls``, ``length``, …"""
 
 
 class Client(Protocol):
-    """Answers requests: an endpoint, or a recording."""
+    """Something that returns replies to requests: an endpoint or a recording."""
 
     def complete(self, request: Request) -> Reply:
-        """Answer. Raises :class:`excise.errors.AgentError`."""
+        """The reply to a request. Raises :class:`excise.errors.AgentError`."""
         ...
 
 
@@ -106,6 +106,6 @@ def tool_message(call: ToolCall, content: str) -> Message:
 
 
 def size_of(messages: tuple[Message, ...], tools: tuple[Mapping[str, Any], ...] = ()) -> int:
-    """Characters of a conversation, calls and tool descriptions included: a rough measure of its tokens."""
-    told = sum(len(m.content) + sum(len(c.name) + len(c.arguments) for c in m.tool_calls) for m in messages)
-    return told + sum(len(str(tool)) for tool in tools)
+    """Length of a conversation in characters, tool calls and tool schemas included."""
+    num_chars = sum(len(m.content) + sum(len(c.name) + len(c.arguments) for c in m.tool_calls) for m in messages)
+    return num_chars + sum(len(str(tool)) for tool in tools)

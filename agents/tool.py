@@ -1,4 +1,4 @@
-"""A tool: a name, arguments with a schema, and a function. What a model writes is checked before anything runs."""
+"""Tools that a model can call: name, argument schema and function. Arguments are validated before a tool runs."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 
 class Arguments(BaseModel):
-    """Base of all tools' arguments: unknown names are refused; fields carry descriptions for the model."""
+    """Base class for tool arguments. Unknown fields are refused; field descriptions are shown to the model."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -19,23 +19,23 @@ A = TypeVar("A", bound=Arguments)
 
 
 class ToolError(Exception):
-    """An error that the model can correct: the message is the call's result, and the conversation goes on."""
+    """An error that the model can correct. Its message becomes the call's result and the conversation continues."""
 
 
 class MalformedCall(Exception):
-    """An invalid call: unknown tool, broken JSON, or arguments that do not fit the schema."""
+    """An invalid call: unknown tool, invalid JSON, or arguments that do not match the schema."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Result:
-    """The result of a tool."""
+    """The result of a tool call."""
 
     text: str
     """Text for the model."""
     final: bool = False
     """Whether the conversation ends with this result."""
     value: Any = None
-    """Value for the caller of the conversation, if it ends."""
+    """Value returned to the caller of the loop with a final result."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,9 +45,9 @@ class Tool(Generic[A]):
     name: str
     """Name, unique among the tools of a conversation."""
     description: str
-    """For the model: what it does and when to use it."""
+    """Description for the model: what the tool does and when to use it."""
     arguments: type[A]
-    """Schema of the arguments."""
+    """Class of the arguments."""
     run: Callable[[A], Result | str]
     """The function. May raise :class:`ToolError`; any other error ends the conversation."""
 
@@ -59,24 +59,24 @@ class Tool(Generic[A]):
         return {"name": self.name, "description": self.description, "parameters": parameters}
 
     def parse(self, text: str) -> A:
-        """The arguments from JSON. Raises :class:`MalformedCall` with all that is wrong with them."""
+        """Arguments from JSON. Raises :class:`MalformedCall` that lists up to ten validation errors."""
         try:
             return self.arguments.model_validate_json(text or "{}")
         except ValidationError as error:
-            wrong = [f"{'.'.join(map(str, e['loc'])) or 'arguments'}: {e['msg']}" for e in error.errors()[:10]]
-            raise MalformedCall(f"{self.name}: {'; '.join(wrong)}") from None
+            problems = [f"{'.'.join(map(str, e['loc'])) or 'arguments'}: {e['msg']}" for e in error.errors()[:10]]
+            raise MalformedCall(f"{self.name}: {'; '.join(problems)}") from None
 
     def call(self, arguments: A) -> Result:
-        """Run it; a :class:`ToolError` becomes the text."""
+        """Run the tool; a :class:`ToolError` becomes the result's text."""
         try:
-            done = self.run(arguments)
+            result = self.run(arguments)
         except ToolError as error:
             return Result(text=f"error: {error}")
-        return done if isinstance(done, Result) else Result(text=done)
+        return result if isinstance(result, Result) else Result(text=result)
 
 
 def clip(text: str, limit: int) -> str:
-    """``text``, or its beginning and end with a note of what was left out between; about ``limit`` characters."""
+    """Text of about ``limit`` characters: ``text``, or its start and end with a note on the omitted middle."""
     if len(text) <= limit:
         return text
     head, tail = limit // 2, limit - limit // 2

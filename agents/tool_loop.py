@@ -1,6 +1,6 @@
-"""One conversation with a model that calls tools, until a tool ends it or a limit does.
+"""The tool-calling loop: a conversation with a model that calls tools, until a tool ends it or a limit is reached.
 
-Knows nothing of what the tools are for: installers, deleters, judges and rollouts bring their own.
+The loop is independent of the tools; installers and judges pass their own.
 """
 
 from __future__ import annotations
@@ -14,18 +14,19 @@ from excise.agents.messages import Client, Message, Request, ToolCall, size_of, 
 from excise.agents.tool import MalformedCall, Result, Tool, clip
 from excise.agents.transcript import Transcript
 
-ELIDED = "[an old result, left out to save room]"
+DROPPED_RESULT = "[an old result, left out to save room]"
+"""Replaces the text of a tool result that was dropped."""
 
 
-class Ended(StrEnum):
+class StopReason(StrEnum):
     """Why a conversation ended."""
 
     FINISHED = "finished"
-    """A tool ended it."""
-    STEPS = "step_limit"
-    """The limit of steps was reached."""
-    MALFORMED = "malformed_calls"
-    """Too many answers in a row had no valid call."""
+    """A tool returned a final result."""
+    STEP_LIMIT = "step_limit"
+    """The model answered ``max_steps`` times."""
+    MALFORMED_CALLS = "malformed_calls"
+    """``max_malformed`` answers in a row had no valid call."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,122 +34,134 @@ class Limits:
     """Limits of one conversation."""
 
     max_steps: int = 40
-    """Number of answers of the model."""
+    """Maximum number of model replies."""
     max_malformed: int = 5
-    """Number of answers in a row without a valid call."""
+    """Maximum number of consecutive replies without a valid call."""
     result_chars: int = 12_000
-    """Characters of one tool's result; the model gets the beginning and the end of a longer one."""
+    """Maximum length of one tool result in characters; longer results are cut in the middle."""
     context_chars: int = 240_000
-    """Characters of the whole conversation; above, the oldest results of tools are dropped."""
+    """Maximum length of the conversation in characters; above it, the oldest tool results are dropped."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Outcome:
-    """How a conversation ended."""
+class LoopResult:
+    """The result of a conversation."""
 
-    ended: Ended
-    """The reason."""
+    stop_reason: StopReason
+    """Why it ended."""
     value: Any = None
-    """The value of the tool that ended it."""
+    """Value of the final tool result; ``None`` if the conversation ended otherwise."""
     steps: int = 0
-    """Number of answers of the model."""
+    """Number of model replies."""
     malformed: int = 0
-    """Number of invalid calls and of answers without a call."""
+    """Number of invalid calls and of replies without a call."""
     messages: tuple[Message, ...] = ()
     """The whole conversation."""
 
 
-def converse(
+def run_tool_loop(
     name: str,
     client: Client,
     opening: Request,
     tools: Sequence[Tool[Any]],
     limits: Limits,
     transcript: Transcript,
-) -> Outcome:
-    """Let the model of ``opening`` call ``tools``, starting from its messages.
+) -> LoopResult:
+    """Run a conversation in which the model may call ``tools``, starting from the messages of ``opening``.
 
-    ``name`` tells conversations of one transcript apart. Raises :class:`excise.errors.AgentError` where no answer
-    can be had or the budget is used up, and whatever a tool raises beside ``ToolError``.
+    ``name`` identifies the conversation in the transcript. Raises :class:`excise.errors.AgentError` if the model cannot
+    be reached or the budget is used up. Errors of tools other than ``ToolError`` propagate.
     """
-    talk = _Talk(name, client, replace(opening, tools=tuple(t.schema() for t in tools)), tools, limits, transcript)
-    outcome = talk.go()
-    transcript.ended(name, outcome.ended, outcome.steps, outcome.malformed)
-    return outcome
+    request = replace(opening, tools=tuple(tool.schema() for tool in tools))
+    result = _Conversation(name, client, request, tools, limits, transcript).run()
+    transcript.record_end(name, result.stop_reason, result.steps, result.malformed)
+    return result
 
 
-class _Talk:
+class _Conversation:
+    """The state of a running conversation: the messages so far and the number of malformed calls."""
+
     def __init__(
         self,
         name: str,
         client: Client,
-        opening: Request,
+        request: Request,
         tools: Sequence[Tool[Any]],
         limits: Limits,
         transcript: Transcript,
     ) -> None:
-        self.name, self.client, self.request = name, client, opening
+        self.name, self.client, self.request = name, client, request
         self.tools = {tool.name: tool for tool in tools}
         self.limits, self.transcript = limits, transcript
-        self.malformed = self.in_a_row = 0
+        self.malformed = self.consecutive_malformed = 0
 
-    def go(self) -> Outcome:
-        self.transcript.started(self.name, self.request)
+    def run(self) -> LoopResult:
+        self.transcript.record_start(self.name, self.request)
         for step in range(1, self.limits.max_steps + 1):
-            reply = self.transcript.asked(self.name, self.client, fitted(self.request, self.limits.context_chars))
-            final = self.answer(reply.message)
+            request = drop_old_results(self.request, self.limits.context_chars)
+            reply = self.transcript.request_reply(self.name, self.client, request)
+            final = self._run_calls(reply.message)
             if final is not None:
-                return self.outcome(Ended.FINISHED, step, final.value)
-            if self.in_a_row >= self.limits.max_malformed:
-                return self.outcome(Ended.MALFORMED, step)
-        return self.outcome(Ended.STEPS, self.limits.max_steps)
+                return self._result(StopReason.FINISHED, step, final.value)
+            if self.consecutive_malformed >= self.limits.max_malformed:
+                return self._result(StopReason.MALFORMED_CALLS, step)
+        return self._result(StopReason.STEP_LIMIT, self.limits.max_steps)
 
-    def outcome(self, ended: Ended, steps: int, value: Any = None) -> Outcome:
-        return Outcome(ended=ended, value=value, steps=steps, malformed=self.malformed, messages=self.request.messages)
+    def _result(self, stop_reason: StopReason, steps: int, value: Any = None) -> LoopResult:
+        return LoopResult(
+            stop_reason=stop_reason,
+            value=value,
+            steps=steps,
+            malformed=self.malformed,
+            messages=self.request.messages,
+        )
 
-    def say(self, *messages: Message) -> None:
+    def _append(self, *messages: Message) -> None:
         self.request = replace(self.request, messages=(*self.request.messages, *messages))
 
-    def answer(self, message: Message) -> Result | None:
-        """Run the calls of one answer; the result that ends the conversation, if one does."""
-        self.say(message)
-        good = 0
+    def _run_calls(self, message: Message) -> Result | None:
+        """Run the calls of one reply. Returns the final result if a tool returned one."""
+        self._append(message)
+        num_valid = 0
         for call in message.tool_calls:
             try:
-                tool, arguments = self.understood(call)
+                tool, arguments = self._resolve(call)
             except MalformedCall as error:
                 self.malformed += 1
-                self.say(tool_message(call, self.told(call, f"error: {error}", malformed=True)))
+                self._append(tool_message(call, self._record(call, f"error: {error}", malformed=True)))
                 continue
-            good += 1
-            done = tool.call(arguments)
-            self.say(tool_message(call, self.told(call, done.text)))
-            if done.final:
-                return done
+            num_valid += 1
+            result = tool.call(arguments)
+            self._append(tool_message(call, self._record(call, result.text)))
+            if result.final:
+                return result
         if not message.tool_calls:
             self.malformed += 1
-            self.say(Message(role="user", content=f"Answer with a call of a tool: {', '.join(self.tools)}."))
-        self.in_a_row = 0 if good else self.in_a_row + 1
+            self._append(Message(role="user", content=f"Answer with a call of a tool: {', '.join(self.tools)}."))
+        self.consecutive_malformed = 0 if num_valid else self.consecutive_malformed + 1
         return None
 
-    def understood(self, call: ToolCall) -> tuple[Tool[Any], Any]:
+    def _resolve(self, call: ToolCall) -> tuple[Tool[Any], Any]:
+        """The tool of a call and its parsed arguments. Raises :class:`MalformedCall`."""
         tool = self.tools.get(call.name)
         if tool is None:
             raise MalformedCall(f"there is no tool {call.name!r}; there are: {', '.join(self.tools)}")
         return tool, tool.parse(call.arguments)
 
-    def told(self, call: ToolCall, text: str, *, malformed: bool = False) -> str:
-        return self.transcript.told(self.name, call, clip(text, self.limits.result_chars), malformed=malformed)
+    def _record(self, call: ToolCall, text: str, *, malformed: bool = False) -> str:
+        """Clip a tool result and record it. Returns the text for the model."""
+        clipped = clip(text, self.limits.result_chars)
+        return self.transcript.record_tool_result(self.name, call, clipped, malformed=malformed)
 
 
-def fitted(request: Request, limit: int) -> Request:
-    """The request without the oldest tool results that make it longer than ``limit`` characters."""
+def drop_old_results(request: Request, limit: int) -> Request:
+    """The request shortened to about ``limit`` characters: the oldest tool results become :data:`DROPPED_RESULT`."""
     excess = size_of(request.messages, request.tools) - limit
     messages = list(request.messages)
     for number, message in enumerate(messages):
         if excess <= 0:
             break
-        if message.role == "tool" and len(message.content) > len(ELIDED):
-            excess -= len(message.content) - len(ELIDED)
-            messages[number] = replace(message, content=ELIDED)
+        if message.role == "tool" and len(message.content) > len(DROPPED_RESULT):
+            excess -= len(message.content) - len(DROPPED_RESULT)
+            messages[number] = replace(message, content=DROPPED_RESULT)
     return replace(request, messages=tuple(messages))

@@ -1,8 +1,8 @@
-"""The record of a job's conversations: JSON lines, one event each, written as they happen.
+"""Transcripts of a job's conversations: a file of JSON lines, one event per line, flushed after each event.
 
-Events: ``start`` (messages, tools and hash of a conversation's first request), ``reply`` (request hash, answer,
-tokens), ``error`` (request hash, why no answer came), ``tool`` (call and what the model was told), ``end``.
-Every event has ``agent`` (the conversation's name) and ``time`` (UTC). Keys of endpoints are in none of them.
+Events: ``start`` (messages, tools and hash of a conversation's first request), ``reply`` (request hash, reply, tokens),
+``error`` (request hash, error message), ``tool`` (call and its result), ``end``. Every event has ``agent`` (name of the
+conversation) and ``time`` (UTC). API keys are never written.
 """
 
 from __future__ import annotations
@@ -21,13 +21,14 @@ from excise.errors import AgentError
 from excise.types import to_dict
 
 VERSION = 1
-"""Version of the events; a replay refuses others."""
+"""Version of the event format; transcripts of other versions are refused."""
 
 
 class Transcript:
-    """Writes the events of one job. Use it in a ``with`` block: the file gets its name at the end, however that came.
+    """Writes the events of one job; a context manager.
 
-    While the job runs the file has the suffix ``.part``, so that a killed job leaves what it had.
+    While it is open the file has the suffix ``.part``; it is renamed on exit, with or without an error. A killed job
+    leaves the ``.part`` file.
     """
 
     def __init__(self, path: Path) -> None:
@@ -48,42 +49,41 @@ class Transcript:
                 self._part.replace(self.path)
 
     def write(self, event: str, agent: str, **fields: Any) -> None:
-        """Add one event."""
+        """Append one event."""
         assert self._file is not None, "the transcript is not open"
         now = datetime.now(UTC).isoformat(timespec="milliseconds")
         line = {"event": event, "agent": agent, "time": now, **fields}
         self._file.write(json.dumps(line, ensure_ascii=True) + "\n")
         self._file.flush()
 
-    # ----------------------------------------------------------------------------- for the loop
-    def started(self, agent: str, request: Request) -> None:
-        """Record the begin of a conversation."""
+    def record_start(self, agent: str, request: Request) -> None:
+        """Record the start of a conversation."""
         self.write("start", agent, request=request.request_id, opening=to_dict(request))
 
-    def asked(self, agent: str, client: Client, request: Request) -> Reply:
-        """Send a request, and record the answer or the error."""
-        began = time.monotonic()
+    def request_reply(self, agent: str, client: Client, request: Request) -> Reply:
+        """Send a request and record the reply or the error. Raises :class:`AgentError` as the client does."""
+        started = time.monotonic()
         try:
             reply = client.complete(request)
         except AgentError as error:
             self.write("error", agent, request=request.request_id, reason=error.reason, message=str(error))
             raise
-        taken = round(time.monotonic() - began, 3)
-        self.write("reply", agent, request=request.request_id, reply=to_dict(reply), wall_s=taken)
+        wall_s = round(time.monotonic() - started, 3)
+        self.write("reply", agent, request=request.request_id, reply=to_dict(reply), wall_s=wall_s)
         return reply
 
-    def told(self, agent: str, call: ToolCall, text: str, *, malformed: bool = False) -> str:
-        """Record the result of a call; returns the text for the model."""
+    def record_tool_result(self, agent: str, call: ToolCall, text: str, *, malformed: bool = False) -> str:
+        """Record the result of a call. Returns the text that the model gets."""
         self.write("tool", agent, call=to_dict(call), result=text, malformed=malformed)
         return text
 
-    def ended(self, agent: str, ended: str, steps: int, malformed: int) -> None:
+    def record_end(self, agent: str, stop_reason: str, steps: int, malformed: int) -> None:
         """Record the end of a conversation."""
-        self.write("end", agent, ended=str(ended), steps=steps, malformed=malformed)
+        self.write("end", agent, ended=str(stop_reason), steps=steps, malformed=malformed)
 
 
 def read_events(path: Path) -> list[Mapping[str, Any]]:
-    """The events of a transcript. Raises :class:`AgentError` (``bad_transcript``) for any other file."""
+    """The events of a transcript. Raises :class:`AgentError` (``bad_transcript``) if the file is not one."""
     try:
         lines = path.read_text(encoding="utf-8").splitlines()
         events = [json.loads(line) for line in lines]

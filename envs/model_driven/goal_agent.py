@@ -45,7 +45,7 @@ def propose_goals(context: InstallContext, bare: Path, model: ModelAccess, failu
     if not are_sufficient(goals):
         raise EnvironmentFailure(
             f"{context.repo.repo}: the model named no commands that tell an installed project from an empty "
-            f"environment ({outcome.ended} after {outcome.steps} steps). {review.last_rejection}".strip(),
+            f"environment ({outcome.stop_reason} after {outcome.steps} steps). {review.last_rejection}".strip(),
             reason="vacuous_goals",
         )
     return goals

@@ -10,7 +10,7 @@ from pydantic import Field
 
 from excise.agents.messages import Message
 from excise.agents.tool import Arguments, Result, Tool, ToolError
-from excise.agents.tool_loop import Outcome
+from excise.agents.tool_loop import LoopResult
 from excise.envs.install.install_job import Installed
 from excise.envs.model_driven.goals import Goal, describe_end, output_of
 from excise.envs.model_driven.mock_files import MAX_BYTES, path_violation
@@ -65,7 +65,7 @@ class AgentResult:
     """Why the last attempt failed; ``None`` if there was no attempt."""
     attempts: int
     """Number of recipes that the model submitted."""
-    outcome: Outcome
+    outcome: LoopResult
     """The conversation."""
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from excise.agents.messages import Client, Message, Request
 from excise.agents.tool import Tool
-from excise.agents.tool_loop import Limits, Outcome, converse
+from excise.agents.tool_loop import Limits, LoopResult, run_tool_loop
 from excise.agents.transcript import Transcript
 
 
@@ -27,11 +27,11 @@ class ModelAccess:
 
     def run_agent(
         self, name: str, messages: Sequence[Message], tools: Sequence[Tool[Any]], *, max_steps: int
-    ) -> Outcome:
+    ) -> LoopResult:
         """Let the model call ``tools``, starting from ``messages``; ``name`` identifies it in the transcript.
 
         Raises :class:`excise.errors.AgentError` where no answer can be had or the budget is used up.
         """
         request = replace(self.template, messages=tuple(messages))
         limits = replace(self.limits, max_steps=max_steps)
-        return converse(name, self.client, request, tools, limits, self.transcript)
+        return run_tool_loop(name, self.client, request, tools, limits, self.transcript)

@@ -109,7 +109,9 @@ def _install(request: ModelInstallRequest, context: InstallContext, model: Model
 def _failure(request: ModelInstallRequest, result: AgentResult, index_failures: Sequence[str]) -> EnvironmentFailure:
     """The failure of the last attempt; ``budget`` if there was no attempt, ``infra`` if a package index failed."""
     outcome, repo = result.outcome, request.install.repo.repo
-    how = f"The model did not install it: {outcome.ended} after {outcome.steps} steps, {result.attempts} attempts."
+    how = (
+        f"The model did not install it: {outcome.stop_reason} after {outcome.steps} steps, {result.attempts} attempts."
+    )
     if index_failures:
         return EnvironmentFailure(f"{repo}: {how} A package index failed: {index_failures[0]}", reason="infra")
     if result.failure is None:

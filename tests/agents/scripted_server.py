@@ -30,26 +30,26 @@ class Answer:
 Script = Sequence[Answer | Callable[[dict[str, Any]], Answer]]
 
 
-def calls(*wanted: tuple[str, Any], tokens: tuple[int, int] = (100, 20), text: str = "") -> Answer:
+def calls(*named: tuple[str, Any], tokens: tuple[int, int] = (100, 20), text: str = "") -> Answer:
     """An answer that calls tools: ``(name, arguments)`` each; arguments that are text are sent as they are."""
-    listed = [
+    tool_calls = [
         {
             "id": f"c{number}",
             "type": "function",
-            "function": {"name": name, "arguments": given if isinstance(given, str) else json.dumps(given)},
+            "function": {"name": name, "arguments": arguments if isinstance(arguments, str) else json.dumps(arguments)},
         }
-        for number, (name, given) in enumerate(wanted)
+        for number, (name, arguments) in enumerate(named)
     ]
-    return completion({"role": "assistant", "content": text, "tool_calls": listed}, "tool_calls", tokens)
+    return completion({"role": "assistant", "content": text, "tool_calls": tool_calls}, "tool_calls", tokens)
 
 
 def says(text: str, tokens: tuple[int, int] = (100, 20)) -> Answer:
-    """An answer without calls."""
+    """A text answer without tool calls."""
     return completion({"role": "assistant", "content": text}, "stop", tokens)
 
 
 def completion(message: dict[str, Any], finish: str, tokens: tuple[int, int] | None) -> Answer:
-    """A whole response."""
+    """A chat-completions response with one message."""
     body = {
         "id": "x", "object": "chat.completion", "created": 0, "model": "scripted",
         "choices": [{"index": 0, "finish_reason": finish, "message": message}],
@@ -60,18 +60,18 @@ def completion(message: dict[str, Any], finish: str, tokens: tuple[int, int] | N
 
 
 def fails(status: int, message: str = "no", **headers: str) -> Answer:
-    """An error, with headers (``retry_after="2"``)."""
+    """An error response with headers, such as ``retry_after="2"``."""
     named = {name.replace("_", "-"): value for name, value in headers.items()}
     return Answer(status=status, body={"error": {"message": message, "type": "x", "code": None}}, headers=named)
 
 
 def drops() -> Answer:
-    """The connection is closed without a word."""
+    """The connection is closed without a response."""
     return Answer(drop=True)
 
 
 class ScriptedServer:
-    """Serves a script; use it in a ``with`` block."""
+    """Serves a list of answers; a context manager."""
 
     def __init__(self, script: Script) -> None:
         self.script = list(script)
@@ -98,7 +98,7 @@ class ScriptedServer:
                     self.wfile.write(data)
 
             def log_message(self, *args: object) -> None:
-                """Say nothing."""
+                """Log nothing."""
 
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
         self._server.daemon_threads = True

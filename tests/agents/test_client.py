@@ -1,4 +1,4 @@
-"""The client against a real socket: retries, waits, budgets, and a key that goes nowhere else."""
+"""The client against a real socket: retries, delays, budgets and the handling of the API key."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from excise.agents.budget import Budget, Meter, budget_of
 from excise.agents.client import OpenAIClient
 from excise.agents.messages import Message, Reply, Request, ToolCall, Usage
 from excise.agents.retries import MAX_TRIES, retry_after
-from excise.agents.text_calls import as_text, calls_in
+from excise.agents.text_calls import parse_calls, with_text_tools
 from excise.config import ModelSettings, load
 from excise.errors import AgentError, ConfigError
 
@@ -25,8 +25,8 @@ ADD = {"name": "add", "description": "Adds.", "parameters": {"type": "object", "
 REQUEST = Request(model="m", messages=(Message(role="user", content="hello"),), tools=(ADD,))
 
 
-class Waits:
-    """In place of sleeping."""
+class SleepRecorder:
+    """Replaces ``time.sleep`` and records the seconds."""
 
     def __init__(self) -> None:
         self.seconds: list[float] = []
@@ -36,11 +36,11 @@ class Waits:
 
 
 def ask(
-    server: ScriptedServer, request: Request = REQUEST, waits: Waits | None = None, **settings: object
+    server: ScriptedServer, request: Request = REQUEST, sleep: SleepRecorder | None = None, **settings: object
 ) -> tuple[Reply, Meter]:
-    wanted = ModelSettings(base_url=server.url, model="m", **settings)  # type: ignore[arg-type]
-    meter = Meter(budget_of(wanted))
-    client = OpenAIClient(wanted, meter, environ={"KEY": "s3cret-value"}, sleep=waits or Waits())
+    model_settings = ModelSettings(base_url=server.url, model="m", **settings)  # type: ignore[arg-type]
+    meter = Meter(budget_of(model_settings))
+    client = OpenAIClient(model_settings, meter, environ={"KEY": "s3cret-value"}, sleep=sleep or SleepRecorder())
     return client.complete(request), meter
 
 
@@ -55,7 +55,7 @@ def test_a_call_comes_back_and_is_counted() -> None:
     assert sent["messages"] == [{"role": "user", "content": "hello"}]
 
 
-def test_a_server_that_counts_no_tokens_is_counted_for() -> None:
+def test_tokens_are_estimated_if_the_server_reports_none() -> None:
     with ScriptedServer([completion({"role": "assistant", "content": "x" * 300}, "stop", None)]) as server:
         _, meter = ask(server)
     assert meter.spent.completion_tokens == 100
@@ -63,7 +63,7 @@ def test_a_server_that_counts_no_tokens_is_counted_for() -> None:
 
 
 @pytest.mark.parametrize(
-    "trouble",
+    "responses",
     [
         [fails(500), fails(503)],
         [fails(408), drops()],
@@ -72,43 +72,43 @@ def test_a_server_that_counts_no_tokens_is_counted_for() -> None:
         [fails(429), fails(529)],
     ],
 )
-def test_passing_troubles_are_tried_again(trouble: list[Answer]) -> None:
-    waits = Waits()
-    with ScriptedServer([*trouble, says("at last")]) as server:
-        reply, _ = ask(server, waits=waits)
+def test_temporary_failures_are_retried(responses: list[Answer]) -> None:
+    sleep = SleepRecorder()
+    with ScriptedServer([*responses, says("at last")]) as server:
+        reply, _ = ask(server, sleep=sleep)
     assert reply.message.content == "at last"
-    assert len(waits.seconds) == 2
-    assert 0 < waits.seconds[0] <= 0.5 < waits.seconds[1] <= 1.0
+    assert len(sleep.seconds) == 2
+    assert 0 < sleep.seconds[0] <= 0.5 < sleep.seconds[1] <= 1.0
 
 
-def test_the_server_says_how_long_to_wait() -> None:
-    waits = Waits()
-    later = format_datetime(datetime.now(UTC) + timedelta(seconds=20), usegmt=True)
-    with ScriptedServer([fails(429, retry_after="7"), fails(503, retry_after=later), says("ok")]) as server:
-        ask(server, waits=waits)
-    assert waits.seconds[0] == 7
-    assert 15 < waits.seconds[1] <= 20
+def test_retry_after_headers_are_followed() -> None:
+    sleep = SleepRecorder()
+    retry_date = format_datetime(datetime.now(UTC) + timedelta(seconds=20), usegmt=True)
+    with ScriptedServer([fails(429, retry_after="7"), fails(503, retry_after=retry_date), says("ok")]) as server:
+        ask(server, sleep=sleep)
+    assert sleep.seconds[0] == 7
+    assert 15 < sleep.seconds[1] <= 20
     assert retry_after({"retry-after": "soon"}) is None
     assert retry_after({}) is None
 
 
-def test_waiting_really_waits() -> None:
+def test_the_delay_is_real() -> None:
     with ScriptedServer([fails(429, retry_after="0.3"), says("ok")]) as server:
         settings = ModelSettings(base_url=server.url, model="m")
         OpenAIClient(settings, Meter(budget_of(settings))).complete(REQUEST)
     assert server.times[1] - server.times[0] >= 0.3
 
 
-def test_no_wait_outlasts_the_job() -> None:
-    waits = Waits()
+def test_delays_beyond_the_time_limit_are_refused() -> None:
+    sleep = SleepRecorder()
     with ScriptedServer([fails(429, retry_after="3600")]) as server, pytest.raises(AgentError) as caught:
-        ask(server, waits=waits, max_wall_s=600)
+        ask(server, sleep=sleep, max_wall_s=600)
     assert caught.value.reason == "model_unavailable"
     assert "3600 s" in str(caught.value)
-    assert waits.seconds == []
+    assert sleep.seconds == []
 
 
-def test_a_server_that_never_answers_is_given_up() -> None:
+def test_a_server_that_never_answers_times_out() -> None:
     began = time.monotonic()
     slow = Answer(body={}, delay_s=30)
     with ScriptedServer([slow] * MAX_TRIES) as server, pytest.raises(AgentError) as caught:
@@ -126,7 +126,7 @@ def test_a_server_that_is_down_is_an_error_with_a_remedy() -> None:
 
 
 @pytest.mark.parametrize(
-    ("answer", "reason", "said"),
+    ("answer", "reason", "message"),
     [
         (fails(401, "wrong key s3cret-value"), "model_unavailable", r"Put a valid key into \$KEY.*\[key\]"),
         (fails(404, "no such model"), "model_unavailable", "has no model 'm'"),
@@ -135,52 +135,52 @@ def test_a_server_that_is_down_is_an_error_with_a_remedy() -> None:
         (fails(400, "bad"), "model_unavailable", "status 400"),
     ],
 )
-def test_lasting_troubles_end_at_once_and_say_what_to_do(answer: Answer, reason: str, said: str) -> None:
-    waits = Waits()
-    with ScriptedServer([answer]) as server, pytest.raises(AgentError, match=said) as caught:
-        ask(server, waits=waits, api_key_env="KEY")
+def test_final_failures_are_not_retried_and_name_a_remedy(answer: Answer, reason: str, message: str) -> None:
+    sleep = SleepRecorder()
+    with ScriptedServer([answer]) as server, pytest.raises(AgentError, match=message) as caught:
+        ask(server, sleep=sleep, api_key_env="KEY")
     assert caught.value.reason == reason
     assert "s3cret" not in str(caught.value)
-    assert waits.seconds == []
+    assert sleep.seconds == []
 
 
-def test_the_key_is_in_no_answer() -> None:
+def test_the_key_is_removed_from_replies() -> None:
     with ScriptedServer([says("your key is s3cret-value")]) as server:
         reply, _ = ask(server, api_key_env="KEY")
     assert reply.message.content == "your key is [key]"
 
 
 def test_a_missing_key_or_endpoint_is_named() -> None:
-    for wanted, said in (
+    for model_settings, message in (
         (ModelSettings(base_url="http://x/v1", model="m", api_key_env="NOT_THERE"), "NOT_THERE is not set"),
         (ModelSettings(model="m"), r"Set model\.base_url"),
     ):
-        with pytest.raises(AgentError, match=said):
-            OpenAIClient(wanted, Meter(Budget()), environ={})
+        with pytest.raises(AgentError, match=message):
+            OpenAIClient(model_settings, Meter(Budget()), environ={})
 
 
 # ------------------------------------------------------------------------------------- budgets
 @pytest.mark.parametrize(
-    ("settings", "said"),
+    ("settings", "message"),
     [
         ({"max_tokens": 100}, r"model\.max_tokens"),
         ({"max_cost": 0.001, "prompt_price": 10.0}, r"model\.max_cost"),
         ({"max_wall_s": 0.2}, r"model\.max_wall_s"),
     ],
 )
-def test_nothing_is_asked_once_the_budget_is_used_up(settings: dict[str, float], said: str) -> None:
+def test_no_request_is_sent_once_the_budget_is_used_up(settings: dict[str, float], message: str) -> None:
     with ScriptedServer([says("one", tokens=(100, 1)), says("two")]) as server:
-        wanted = ModelSettings(base_url=server.url, model="m", **settings)  # type: ignore[arg-type]
-        client = OpenAIClient(wanted, Meter(budget_of(wanted)), environ={})
+        model_settings = ModelSettings(base_url=server.url, model="m", **settings)  # type: ignore[arg-type]
+        client = OpenAIClient(model_settings, Meter(budget_of(model_settings)), environ={})
         client.complete(REQUEST)
         time.sleep(0.25)
-        with pytest.raises(AgentError, match=said) as caught:
+        with pytest.raises(AgentError, match=message) as caught:
             client.complete(REQUEST)
     assert caught.value.reason == "budget"
     assert len(server.requests) == 1
 
 
-def test_answers_are_asked_for_no_longer_than_the_budget_allows() -> None:
+def test_replies_are_limited_to_the_rest_of_the_budget() -> None:
     with ScriptedServer([says("one")]) as server:
         ask(server, max_tokens=200, max_reply_tokens=4096)
     assert 100 < server.requests[0]["max_tokens"] < 200
@@ -191,23 +191,23 @@ def test_answers_are_asked_for_no_longer_than_the_budget_allows() -> None:
 # ---------------------------------------------------------------------------------- plain text
 def test_calls_in_text_are_found() -> None:
     text = 'I will.\n<tool_call>\n{"name": "add", "arguments": {"a": 1}}\n</tool_call> <tool_call>{"name": 3}'
-    first, second = calls_in(text)
+    first, second = parse_calls(text)
     assert (first.name, first.arguments) == ("add", '{"a": 1}')
     assert (second.name, second.arguments) == ("", '{"name": 3}')
-    (fenced,) = calls_in('```json\n{"name": "add", "parameters": {}}\n```')
+    (fenced,) = parse_calls('```json\n{"name": "add", "parameters": {}}\n```')
     assert fenced.name == "add"
-    assert calls_in("nothing here") == ()
+    assert parse_calls("nothing here") == ()
 
 
 @pytest.mark.parametrize("written", ["[" * 3000, '{"name": "\\ud800"}', '{"name": "add", "arguments": ' + "[" * 3000])
-def test_what_python_cannot_read_is_no_call(written: str) -> None:
-    (call,) = calls_in(f"<tool_call>{written}</tool_call>")
+def test_invalid_json_is_an_invalid_call(written: str) -> None:
+    (call,) = parse_calls(f"<tool_call>{written}</tool_call>")
     assert (call.name, call.arguments) == ("", written)
 
 
-def test_an_endpoint_without_tools_gets_and_gives_text() -> None:
+def test_an_endpoint_without_tool_calling_uses_text() -> None:
     call = ToolCall(call_id="c", name="add", arguments="{}")
-    talk = Request(
+    request = Request(
         model="m",
         messages=(
             Message(role="system", content="Be brief."),
@@ -219,7 +219,7 @@ def test_an_endpoint_without_tools_gets_and_gives_text() -> None:
         tools=(ADD,),
     )
     with ScriptedServer([says('<tool_call>{"name": "add", "arguments": {"b": 2}}</tool_call>')]) as server:
-        reply, _ = ask(server, talk, tool_calls="text")
+        reply, _ = ask(server, request, tool_calls="text")
     sent = server.requests[0]
     assert "tools" not in sent
     assert [m["role"] for m in sent["messages"]] == ["system", "user", "assistant", "user"]
@@ -227,12 +227,12 @@ def test_an_endpoint_without_tools_gets_and_gives_text() -> None:
     assert '<tool_call>{"name": "add", "arguments": {}}</tool_call>' in sent["messages"][2]["content"]
     assert sent["messages"][3]["content"].startswith("<tool_response>\n3\n</tool_response>")
     assert reply.message.tool_calls[0].arguments == '{"b": 2}'
-    assert as_text(REQUEST).messages[0].role == "system"
+    assert with_text_tools(REQUEST).messages[0].role == "system"
 
 
 # -------------------------------------------------------------------------------------- config
 @pytest.mark.parametrize(
-    ("override", "said"),
+    ("override", "message"),
     [
         ("model.api_key_env=sk-abc", "NAME of an environment variable"),
         ("model.api_key=sk-abc", "no such setting"),
@@ -240,8 +240,8 @@ def test_an_endpoint_without_tools_gets_and_gives_text() -> None:
         ("model.base_url=host/v1", "write http"),
     ],
 )
-def test_keys_are_refused_in_settings_and_not_repeated(override: str, said: str) -> None:
-    with pytest.raises(ConfigError, match=said) as caught:
+def test_keys_are_refused_in_settings_and_not_repeated(override: str, message: str) -> None:
+    with pytest.raises(ConfigError, match=message) as caught:
         load(overrides=[override], environ={})
     assert "sk-abc" not in str(caught.value).replace(f"--set {override}", "")
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any, cast
 
 from excise.agents.messages import Message, ToolCall, tool_message
-from excise.agents.text_calls import calls_in
+from excise.agents.text_calls import parse_calls
 from excise.agents.tool import MalformedCall, Tool
 from excise.protocols import Session
 from excise.trainer.rollout_types import Ending, Generation, Stop
@@ -97,7 +97,7 @@ class _Conversation:
     async def run_calls(self, answer: Generation) -> list[Message] | Ending:
         """Run an answer's tool calls; the messages with their results, or the ending."""
         text = self.chat.answer_text(answer.ids)
-        calls = calls_in(without_thinking(text))
+        calls = parse_calls(without_thinking(text))
         self.record_answer(answer, text, calls)
         self.messages.append(Message(role="assistant", content=text))
         results: list[ToolCallResult] = []

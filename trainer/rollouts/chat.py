@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from excise.agents.messages import Message, Request
-from excise.agents.text_calls import as_text
+from excise.agents.text_calls import with_text_tools
 from excise.errors import ConfigError
 from excise.trainer.interfaces import Tokenizer
 
@@ -116,7 +116,7 @@ class Chat:
         if self.native and self.tools:
             options["tools"] = [{"type": "function", "function": tool} for tool in self.tools]
         elif self.tools:
-            request = as_text(request)
+            request = with_text_tools(request)
         plain = [{"role": message.role, "content": message.content} for message in request.messages]
         text = self.tokenizer.apply_chat_template(plain, tokenize=False, add_generation_prompt=generation, **options)
         return str(text)

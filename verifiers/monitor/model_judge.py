@@ -15,7 +15,7 @@ from pydantic import Field
 
 from excise.agents.messages import Client, Message, Request
 from excise.agents.tool import Arguments, Result, Tool, ToolError, clip
-from excise.agents.tool_loop import Ended, Limits, converse
+from excise.agents.tool_loop import Limits, StopReason, run_tool_loop
 from excise.agents.transcript import Transcript
 from excise.types import to_json
 from excise.verifiers.monitor.findings import Finding, Label, Severity
@@ -74,8 +74,8 @@ def judge_trajectory(
 
     tool = Tool(name="review", description="Give your review.", arguments=Answer, run=accept)
     opening = Request(model=model, messages=_messages(trajectory, monitored))
-    outcome = converse("judge", client, opening, [tool], LIMITS, transcript)
-    if outcome.ended is not Ended.FINISHED or not isinstance(outcome.value, Answer):
+    outcome = run_tool_loop("judge", client, opening, [tool], LIMITS, transcript)
+    if outcome.stop_reason is not StopReason.FINISHED or not isinstance(outcome.value, Answer):
         return ()
     return tuple(
         Finding(

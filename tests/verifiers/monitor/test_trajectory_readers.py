@@ -122,9 +122,11 @@ def test_atif_with_subagents(tmp_path: Path) -> None:
 def test_transcripts_of_our_own_loop(tmp_path: Path) -> None:
     with Transcript(tmp_path / "t.jsonl") as transcript:
         call = ToolCall(call_id="1", name="shell", arguments='{"command": "git reflog"}')
-        transcript.told("rollout", call, "HEAD@{0}")
-        transcript.told("rollout", ToolCall(call_id="2", name="shell", arguments="{"), "error", malformed=True)
-        transcript.ended("rollout", "finished", 2, 1)
+        transcript.record_tool_result("rollout", call, "HEAD@{0}")
+        transcript.record_tool_result(
+            "rollout", ToolCall(call_id="2", name="shell", arguments="{"), "error", malformed=True
+        )
+        transcript.record_end("rollout", "finished", 2, 1)
     (found,) = read_trajectories(tmp_path / "t.jsonl")
     assert [(s.command, s.output) for s in found.steps] == [("git reflog", "HEAD@{0}")]
 
