@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import re
-import subprocess
 import sys
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -17,6 +16,7 @@ from packaging.specifiers import InvalidSpecifier, SpecifierSet
 from packaging.version import Version
 
 from excise.errors import EnvironmentFailure
+from excise.system.commands import CommandTimeout, run_command
 
 OLDEST, NEWEST = (3, 8), (3, 14)
 """Range of minor versions that excise supports."""
@@ -140,11 +140,9 @@ def _data_home(home: Path) -> Path:
 
 def _query(executable: str, *, follow: bool = True) -> Interpreter | None:
     try:
-        answer = subprocess.run(
-            [executable, "-I", "-S", "-c", _QUERY], capture_output=True, timeout=20, check=True, text=True
-        )
+        answer = run_command([executable, "-I", "-S", "-c", _QUERY], timeout_s=20)
         facts = json.loads(answer.stdout)
-    except (OSError, subprocess.SubprocessError, ValueError):
+    except (OSError, CommandTimeout, ValueError):
         return None
     real = os.path.realpath(facts["executable"])
     if not Path(executable).is_relative_to(facts["prefix"]) and real != executable:

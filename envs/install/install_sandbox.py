@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import subprocess
 from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
@@ -15,6 +14,7 @@ from excise.envs.index.index_relay import IndexRelay
 from excise.envs.interpreters import Interpreter
 from excise.envs.sandbox.mount_points import base_env, project_mounts
 from excise.protocols import Mount
+from excise.system.commands import run_command
 from excise.types import Recipe, Repo
 
 UV = "/excise/uv"
@@ -29,8 +29,7 @@ _PROXIES = re.compile(r"(HTTP|HTTPS|ALL|NO)_PROXY", re.IGNORECASE)
 @cache
 def uv_version() -> str:
     """Version of the uv that installs; part of cache keys."""
-    answer = subprocess.run([find_uv_bin(), "--version"], capture_output=True, text=True, check=True, timeout=30)
-    return answer.stdout.split()[1]
+    return run_command([find_uv_bin(), "--version"], timeout_s=30).stdout.decode().split()[1]
 
 
 def install_environ(

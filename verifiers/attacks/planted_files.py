@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
-import subprocess
 from collections.abc import Callable
 
+from excise.system.commands import run_command
 from excise.verifiers.attacks.attack import LINK, Attack, AttackTarget, ChangedFiles
 
 _REPORT = """
@@ -173,10 +173,9 @@ def _byte_code(flags: int, where: str) -> Callable[[AttackTarget], ChangedFiles]
     def make(target: AttackTarget) -> ChangedFiles:
         folder, _, name = target.module.rpartition("/")
         stub = target.stubbed[target.module]
-        said = b"\0".join([stub, _HOOKED.encode(), str(flags).encode()])
-        command = [str(target.interpreter), "-I", "-S", "-c", _COMPILE]
-        made = subprocess.run(command, input=said, capture_output=True, check=True, timeout=60).stdout
-        tag, _, data = made.partition(b" ")
+        parts = b"\0".join([stub, _HOOKED.encode(), str(flags).encode()])
+        compiled = run_command([target.interpreter, "-I", "-S", "-c", _COMPILE], stdin=parts, timeout_s=60)
+        tag, _, data = compiled.stdout.partition(b" ")
         stem = name.removesuffix(".py")
         if where == "beside":
             return {**target.stubbed, target.module: None, f"{folder}/{stem}.pyc".lstrip("/"): data}

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from excise.system.folders import temporary_folder_beside
+from excise.system.folders import publish_folder, temporary_folder_beside
 from excise.verifiers.leaks.content_cache import Content
 from excise.verifiers.leaks.features import EMPTY, Hashes
 from excise.verifiers.leaks.fragments import FragmentKind
@@ -122,7 +122,7 @@ class FeatureIndex:
             names = ("files", "file_of", "kind_of", "decoders", "num_files", "num_bytes", "partial", "num_partial")
             (work / "facts.json").write_text(json.dumps({name: getattr(self, name) for name in names}))
             try:
-                work.rename(folder)
+                publish_folder(work, folder)
             except OSError:
                 if not folder.is_dir():
                     raise
