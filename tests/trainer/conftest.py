@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 from collections.abc import Callable, Coroutine, Iterator
 from typing import Any
 
@@ -23,6 +24,10 @@ from transformers import (
 )
 
 from excise.pipeline.services.arena import TaskArena
+
+torch.set_num_threads(max(1, (os.cpu_count() or 1) // int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))))
+"""The processes of a parallel test run share the cores: with more threads than cores, small models take many times as
+long."""
 
 SPECIAL = ("<|pad|>", "<|im_start|>", "<|im_end|>")
 TEMPLATE = (
