@@ -129,7 +129,7 @@ class StatementRemover:
         return rest.end() if rest else statement.end_byte
 
     def _inline(self, start: int, end: int, line_end: int) -> Edit:
-        """The edit that removes a statement that shares its line, with one semicolon."""
+        """The edit that removes one of several statements on a line, with one of the semicolons beside it."""
         following = re.compile(rb"\s*;[ \t]*").match(self.source, end, line_end)
         if following:
             return Edit(start, following.end())

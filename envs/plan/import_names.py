@@ -127,7 +127,7 @@ def known_distribution(module: str) -> str:
 
 
 def distribution_of(module: str) -> str:
-    """The distribution that provides a module; empty for the standard library and for modules that no index has."""
+    """The distribution that provides a module; empty if it is in the standard library or unknown."""
     top = module.partition(".")[0]
     if top in STANDARD:
         return ""

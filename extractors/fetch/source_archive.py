@@ -28,7 +28,7 @@ class ArchiveSource:
         return spec.spec.startswith(_PREFIX) or Path(spec.spec).expanduser().is_file()
 
     def resolve(self, spec: SourceSpec, cache: Path) -> str:  # noqa: ARG002
-        """Pin by the sha256 of the file."""
+        """The source pinned to its content: the spec with the sha256 of the archive."""
         path = _file(spec.spec)
         return with_subdir(f"{_PREFIX}{path}{_HASH}{file_sha256(path)}", spec)
 

@@ -238,7 +238,7 @@ class Run:
         return state.done and not lost and not unavailable
 
     def publish(self) -> None:
-        """Make everything so far the current snapshot."""
+        """Write all unpublished rows and switch the task set to a new snapshot."""
         for state in self.states:
             if self.is_publishable(state):
                 try:

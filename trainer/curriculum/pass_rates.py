@@ -50,7 +50,10 @@ def _inputs(rung: Rung, loc: int | None) -> tuple[float, float, float, float]:
 
 
 def fitted(observations: Iterable[tuple[Rung, int, float, float]]) -> Predictor:
-    """The maximum a posteriori predictor given (rung, lines of code, passed, failed); counts may be fractions."""
+    """Fit a predictor (maximum a posteriori) to rows of (rung, lines of code, attempts passed, attempts failed).
+
+    Counts may be fractions.
+    """
     rows = [(_inputs(rung, loc), passed, failed) for rung, loc, passed, failed in observations if passed + failed > 0]
     prior, precision = np.array(_PRIOR_MEAN), np.diag(1.0 / np.square(_PRIOR_DEVIATION))
     if not rows:

@@ -107,7 +107,7 @@ def rung_from(key: str) -> Rung:
 
 
 def all_rungs() -> tuple[Rung, ...]:
-    """All possible rungs, from easy to hard. Tests are visible only at levels where the names that they import stay."""
+    """All rungs, from easy to hard. Visibility ``tests`` occurs only at levels that keep the names tests import."""
     rungs = (Rung(level, shown) for level in Level for shown in _VISIBILITIES)
     possible = (r for r in rungs if r.visibility is not Visibility.TESTS or r.level.order <= Level.STUB.order)
     return tuple(sorted(possible, key=lambda rung: rung.order))

@@ -323,7 +323,7 @@ class Controller:
             self._seconds_after_step["checkpoint_s"] = time.monotonic() - started
 
     async def _learn(self, groups: Sequence[Group], timings: dict[str, float], counts: QueueCounts) -> None:
-        """Make one optimizer step, write its metrics and store the settled rollouts."""
+        """Make one optimizer step, write its metrics, and store the rollouts of groups settled since the last step."""
         self._display.status(f"training on {len(groups)} groups")
         learner, started = self._components.learner, time.monotonic()
         metrics = await self._blocking(learner.step, groups, self.step, what="A step")

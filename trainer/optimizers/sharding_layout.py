@@ -24,7 +24,7 @@ Box = tuple[range, ...]
 
 @dataclass(frozen=True)
 class Layout:
-    """Placement of a tensor on a mesh. Ranks are numbered within the mesh, in order of their global ranks."""
+    """How a tensor is divided over a device mesh. Ranks are numbered in the mesh, in order of their global ranks."""
 
     shape: tuple[int, ...]
     """Shape of the whole tensor."""

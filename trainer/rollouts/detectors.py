@@ -91,7 +91,7 @@ def no_call(turn: TurnObservation) -> str:
 
 
 def over_long(turn: TurnObservation) -> str:
-    """An answer that was cut off at its token limit."""
+    """A hint for an answer that was cut off at its token limit."""
     if turn.stop is not Stop.LENGTH or turn.num_tokens < turn.max_tokens:
         return ""
     return f"The answer must end before {turn.max_tokens} tokens. Think less, and take one step at a time."

@@ -170,7 +170,7 @@ class TrainSettings(_Table):
 
 
 def load_training(path: Path, overrides: Sequence[str] = (), **direct: Any) -> TrainSettings:
-    """Read a file as :func:`read_run_file` does; ``direct`` are values of the top level (``None`` is ignored).
+    """Read a file as :func:`read_run_file` does; ``direct`` are top-level values from options (``None``: not given).
 
     Raises :class:`ConfigError` that names the key and what was expected.
     """

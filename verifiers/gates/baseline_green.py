@@ -17,8 +17,9 @@ class BaselineGreen:
     def check(self, candidate: Candidate) -> GateReport:
         """Every test of the task is among the stable passing ones.
 
-        New tasks have no others. A stored task may meet a baseline in which a test with a time limit failed once, as
-        happens on a busy machine: such tests are run again as often as the baseline was, and must pass every time.
+        A new task is built from such tests only, so this gate matters for stored tasks. These may meet a baseline in
+        which a test with a time limit failed once, as happens on a busy machine: such tests are run again as often as
+        the baseline was, and must pass every time.
         """
         baseline = candidate.bench.baseline
         passing = set(baseline.passing())

@@ -9,7 +9,7 @@ from excise.verifiers.gates.verdict_rows import CheckResult, verdict_row
 
 
 class ShippedTreeCollects:
-    """Looks at what was collected on the shipped tree."""
+    """Every test file of the shipped tree can be collected."""
 
     name = "g4_collects"
     claim = "The shipped tree imports, and every test file in it can be collected"

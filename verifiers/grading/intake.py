@@ -93,7 +93,7 @@ def is_bare(part: str) -> bool:
 
 
 def sides_of(part: str) -> tuple[str, ...]:
-    """Both paths in the first line of a section, as written."""
+    """The old and the new path in a section's `diff --git` line, as written."""
     rest = part.partition("\n")[0].removeprefix("diff --git ")
     half = len(rest) // 2
     if len(rest) % 2 and rest[half] == " " and rest[2:half] == rest[half + 3 :]:

@@ -69,12 +69,12 @@ class ContentCache:
             self._base = _open(folder / f"contents-{FORMAT}.sqlite")
 
     def of_file(self, path: Path) -> Content | None:
-        """A file's features; ``None`` if it cannot be read."""
+        """The fingerprints of a file, from the cache if known; ``None`` if it cannot be read."""
         data = read_file(path)
         return None if data is None else self.of(data)
 
     def of(self, data: bytes) -> Content:
-        """Features of some bytes."""
+        """The fingerprints of some bytes, from the cache if known."""
         digest = blake3(data).digest()
         if (known := self._known.get(digest)) is not None:
             return known

@@ -106,7 +106,7 @@ class FeatureIndex:
         return found.astype(np.int64)
 
     def name_of(self, owner: int) -> str:
-        """The file of a fragment."""
+        """Path of the file that fragment number ``owner`` comes from."""
         return self.files[self.file_of[owner]]
 
     def kind(self, owner: int) -> FragmentKind:

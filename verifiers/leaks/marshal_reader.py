@@ -112,7 +112,7 @@ class MarshalReader:
         return tuple(found)
 
     def _code(self) -> CodeObject:
-        """A code object of either layout: before 3.11 there is one number more before the instructions."""
+        """Read a code object; Python before 3.11 stores one more integer (``nlocals``) before the byte code."""
         start, refs = self.place, len(self._refs)
         for new in (False, True):
             self.place = start

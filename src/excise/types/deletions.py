@@ -105,7 +105,7 @@ class Feature:
     kind: FeatureKind
     """Shape."""
     tier: int
-    """Rung of the ladder, 0 (a body) to 5 (several files)."""
+    """Tier: 0 (a body) to 5 (several files)."""
     entry: tuple[str, ...]
     """Symbol ids that tests use by name."""
     symbols: tuple[str, ...]

@@ -39,7 +39,7 @@ class Difficulty:
     kind: FeatureKind
     """Shape of the feature."""
     tier: int
-    """Rung, 0 to 5."""
+    """Tier: how much a task spans, 0 (one body) to 5 (several files)."""
     loc: int
     """Lines of code deleted."""
     num_files: int

@@ -28,7 +28,7 @@ class Compressed:
         return _MAGIC.match(data) is not None or _ALONE.match(data) is not None
 
     def parts(self, data: bytes, limits: DecodingLimits, /) -> Iterator[bytes]:
-        """The decompressed data; of what is too large or damaged, the beginning."""
+        """The decompressed data; only its beginning if it is too large or damaged."""
         if data.startswith(_ZSTD):
             yield _zstd(data, limits)
             return

@@ -21,7 +21,7 @@ class VimSwap:
         return data.startswith(b"b0VIM ")
 
     def parts(self, data: bytes, _limits: DecodingLimits, /) -> Iterator[bytes]:
-        """One part with the lines of all blocks, in the order of the blocks in the file."""
+        """The text of the swap file: the lines of all blocks, in file order, as one part."""
         size = int.from_bytes(data[12:16], "little")
         size = size if 1024 <= size <= 1 << 20 else 4096
         lines: list[bytes] = []
