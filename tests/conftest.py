@@ -106,13 +106,18 @@ def _group(item: pytest.Item) -> str:
 
 
 def _order(item: pytest.Item) -> int:
-    """Long tests first, so that no process is left alone with one at the end; then those that wait for a whole run."""
+    """Place of a test in the queue that the processes take from.
+
+    The services' tests come first, and long ones before quick ones, so that no process ends long after the others. One
+    group starts the run on ``shapes`` early; the others that need it come when it is likely to be finished.
+    """
     marks = {mark.name for mark in item.iter_markers()}
+    names = getattr(item, "fixturenames", ())
     if marks & {"vllm", "docker"}:
         return 0
-    if "shapes" in getattr(item, "fixturenames", ()):
-        return 1
-    return 2 if "slow" in marks else 3
+    if "shapes" in names:
+        return 1 if item.path.name == "test_run.py" else 3
+    return 2 if "slow" in marks else 4
 
 
 @pytest.fixture(scope="session")
