@@ -1,4 +1,4 @@
-"""Source archives and graders' kits by the sha256 of their bytes. Never rewritten, verified on every read."""
+"""Content-addressed storage of source archives and grading kits; hashes are verified on every read."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class Blobs:
         self.root = root / "blobs"
 
     def put(self, content: Path | bytes, suffix: str = ".tar.xz") -> str:
-        """Store an archive, unless it is there, and return its sha256."""
+        """Store an archive unless it is already stored. Returns its sha256."""
         with store_errors("store a source archive"):
             data = content.read_bytes() if isinstance(content, Path) else content
             sha = hashlib.sha256(data).hexdigest()
@@ -28,7 +28,7 @@ class Blobs:
         return sha
 
     def has(self, sha: str) -> bool:
-        """Whether the archive is there (its content is checked when it is read)."""
+        """Whether the archive exists (its content is verified when it is read)."""
         return bool(sha) and self._path(sha).exists()
 
     def path(self, sha: str, suffix: str = ".tar.xz") -> Path:

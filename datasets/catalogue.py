@@ -1,4 +1,4 @@
-"""DuckDB over a task set: the six tables, two summaries and the rollouts beside them as views; queries only read."""
+"""Read-only DuckDB queries over a task set: views of the six tables, two summaries and the rollouts."""
 
 from __future__ import annotations
 
@@ -52,25 +52,25 @@ _REMEDY = (
 
 
 def views_sql(root: Path | None = None) -> str:
-    """``CREATE VIEW`` statements; paths relative to the snapshot, or absolute under ``root``."""
+    """``CREATE VIEW`` statements with paths relative to the snapshot, or absolute paths under ``root``."""
     prefix = f"{glob.escape(str(root))}/" if root else ""
     parts = ["-- In this folder: duckdb -init views.sql\n"]
     for table in TABLES.values():
-        if root and not (root / table.name).is_dir():  # the set was made before there was such a table
+        if root and not (root / table.name).is_dir():  # older sets lack the table
             parts.append(empty_view(table))
             continue
-        pattern = _quoted(f"{prefix}{table.name}/*.parquet")
+        pattern = _sql_string(f"{prefix}{table.name}/*.parquet")
         parts.append(
             f"CREATE OR REPLACE VIEW {table.name} AS SELECT * FROM read_parquet({pattern}, union_by_name = true);\n"
         )
-        parts += [f"COMMENT ON COLUMN {table.name}.{c.name} IS {_quoted(c.comment)};\n" for c in table.columns]
+        parts += [f"COMMENT ON COLUMN {table.name}.{c.name} IS {_sql_string(c.comment)};\n" for c in table.columns]
     return "".join([*parts, FUNNEL, GATES])
 
 
 def connect(store: Path | str) -> duckdb.DuckDBPyConnection:
-    """An in-memory DuckDB with the views of the task set in the folder ``store``.
+    """An in-memory DuckDB connection with the views of the task set in the folder ``store``.
 
-    Raises :class:`StoreError` if there is none, and for a damaged one with the name of the file.
+    Raises :class:`StoreError` if there is no task set, or with the name of a damaged file.
     """
     return _open(store)[1]
 
@@ -81,37 +81,37 @@ def _open(store: Path | str) -> tuple[Snapshot, duckdb.DuckDBPyConnection]:
     snapshot = Snapshot.current(Path(store))
     if snapshot is None:
         raise StoreError(f"{store} holds no task set yet. Make one with `excise generate`.", reason="no_task_set")
-    _refuse_damaged(snapshot, thorough=False)
+    _check_files(snapshot, check_hashes=False)
     connection = duckdb.connect()
     try:
         connection.execute(views_sql(snapshot.root) + rollouts_view(Path(store).absolute()))
     except duckdb.Error as error:
         connection.close()
-        _refuse_damaged(snapshot, thorough=True)
-        said = str(error).partition("\n")[0]
-        raise StoreError(f"{snapshot.root} cannot be read ({said}). {_REMEDY}", reason="damaged") from error
+        _check_files(snapshot, check_hashes=True)
+        detail = str(error).partition("\n")[0]
+        raise StoreError(f"{snapshot.root} cannot be read ({detail}). {_REMEDY}", reason="damaged") from error
     return snapshot, connection
 
 
-def _refuse_damaged(snapshot: Snapshot, *, thorough: bool) -> None:
-    """Every file must be there and have its size, since DuckDB would answer without a missing one.
+def _check_files(snapshot: Snapshot, *, check_hashes: bool) -> None:
+    """Check that every file of the manifest exists with its size, since DuckDB ignores missing files.
 
-    ``thorough``: its bytes, too. Raises :class:`StoreError` that names the file.
+    ``check_hashes`` verifies the contents, too. Raises :class:`StoreError` that names the file.
     """
-    for name, facts in snapshot.manifest.files.items():
+    for name, entry in snapshot.manifest.files.items():
         path = snapshot.root / name
         with store_errors("read the task set"):
             if not path.exists():
                 raise StoreError(f"{path} is missing. {_REMEDY}", reason="damaged")
-            if path.stat().st_size != facts.bytes or (thorough and file_sha256(path) != facts.sha256):
+            if path.stat().st_size != entry.bytes or (check_hashes and file_sha256(path) != entry.sha256):
                 raise StoreError(f"{path} is damaged: it is not what was published. {_REMEDY}", reason="damaged")
 
 
 def query(store: Path | str, sql: str, format: str = "table", width: int | None = None) -> str:
-    """The answer to one statement that reads, as ``table``, ``json``, ``csv`` or ``jsonl``.
+    """The result of one read-only statement as ``table``, ``json``, ``csv`` or ``jsonl`` text.
 
-    A table wider than ``width`` is shown record by record (``None``: never). Raises :class:`StoreError` with
-    DuckDB's own message, for statements that would write, and for a damaged set with the name of the file.
+    A table wider than ``width`` characters is printed record by record (``None`` for no limit). Raises
+    :class:`StoreError` with DuckDB's message, for statements that write, and for a damaged set with the file's name.
     """
     import duckdb
 
@@ -120,25 +120,26 @@ def query(store: Path | str, sql: str, format: str = "table", width: int | None 
     snapshot, opened = _open(store)
     with opened as connection:
         try:
-            _only_reads(connection.extract_statements(sql))
+            _check_read_only(connection.extract_statements(sql))
             result = connection.execute(sql)
-            names = _distinct([str(column[0]) for column in result.description or []])
+            names = _unique_names([str(column[0]) for column in result.description or []])
             rows = result.fetchall()
         except duckdb.Error as error:
-            of_the_text = (duckdb.ParserException, duckdb.BinderException, duckdb.CatalogException)
-            if not isinstance(error, of_the_text):
-                _refuse_damaged(snapshot, thorough=True)
+            query_errors = (duckdb.ParserException, duckdb.BinderException, duckdb.CatalogException)
+            if not isinstance(error, query_errors):
+                _check_files(snapshot, check_hashes=True)
             raise StoreError(str(error), reason="bad_query") from error
     if format == "table":
-        return _table(names, rows, width)
+        return _as_table(names, rows, width)
     return _FORMATS[format](names, rows)
 
 
-def _only_reads(statements: Sequence[Any]) -> None:
+def _check_read_only(statements: Sequence[Any]) -> None:
+    """Raise :class:`StoreError` for an empty query or a statement that writes."""
     if not statements:
         raise StoreError("The query is empty. Try: SELECT * FROM funnel", reason="bad_query")
     for statement in statements:
-        # PIVOT is split into several statements of its own, all on temporary objects in memory.
+        # PIVOT is split into several statements on temporary objects in memory.
         words = re.sub(r"--[^\n]*|/\*.*?\*/", " ", statement.query, flags=re.DOTALL).split()
         if statement.type.name not in _READ_ONLY:
             raise StoreError(
@@ -148,21 +149,22 @@ def _only_reads(statements: Sequence[Any]) -> None:
             )
 
 
-def _distinct(names: list[str]) -> list[str]:
-    seen: dict[str, int] = {}
+def _unique_names(names: list[str]) -> list[str]:
+    """Column names with a number appended to repeated ones."""
+    counts: dict[str, int] = {}
     result = []
     for name in names:
-        seen[name] = seen.get(name, 0) + 1
-        result.append(name if seen[name] == 1 else f"{name}_{seen[name]}")
+        counts[name] = counts.get(name, 0) + 1
+        result.append(name if counts[name] == 1 else f"{name}_{counts[name]}")
     return result
 
 
-def _table(names: list[str], rows: list[tuple[Any, ...]], width: int | None = None) -> str:
-    cells = [[" ".join(_cell(value).split("\n")) for value in row] for row in rows]
+def _as_table(names: list[str], rows: list[tuple[Any, ...]], width: int | None = None) -> str:
+    cells = [[" ".join(_cell_text(value).split("\n")) for value in row] for row in rows]
     widths = [max(map(cell_len, column)) for column in zip(names, *cells, strict=True)]
     count = f"({len(rows)} row{'' if len(rows) == 1 else 's'})"
     if width is not None and rows and sum(widths) + 2 * len(widths) > width:
-        return "".join([*_records(names, rows), count, "\n"])
+        return "".join([*_as_records(names, rows), count, "\n"])
     numeric = [any(isinstance(row[i], (int, float, Decimal)) for row in rows) for i in range(len(names))]
 
     def line(values: Sequence[str]) -> str:
@@ -175,55 +177,55 @@ def _table(names: list[str], rows: list[tuple[Any, ...]], width: int | None = No
     return "\n".join([line(names), "  ".join("─" * w for w in widths), *map(line, cells), count, ""])
 
 
-def _records(names: list[str], rows: list[tuple[Any, ...]]) -> Iterator[str]:
-    """One value a line, for rows that are wider than the screen."""
+def _as_records(names: list[str], rows: list[tuple[Any, ...]]) -> Iterator[str]:
+    """Records with one value per line, for rows that are wider than the terminal."""
     indent = max(map(len, names)) + 2
     for row in rows:
         for name, value in zip(names, row, strict=True):
-            text = textwrap.indent(_cell(value), " " * indent).strip()
+            text = textwrap.indent(_cell_text(value), " " * indent).strip()
             yield f"{name:<{indent}}{text}\n"
         yield "\n"
 
 
-def _json(names: list[str], rows: list[tuple[Any, ...]]) -> str:
-    records = [dict(zip(names, map(_plain, row), strict=True)) for row in rows]
+def _as_json(names: list[str], rows: list[tuple[Any, ...]]) -> str:
+    records = [dict(zip(names, map(_json_value, row), strict=True)) for row in rows]
     return json.dumps(records, ensure_ascii=False, indent=1) + "\n"
 
 
-def _jsonl(names: list[str], rows: list[tuple[Any, ...]]) -> str:
-    records = (dict(zip(names, map(_plain, row), strict=True)) for row in rows)
+def _as_jsonl(names: list[str], rows: list[tuple[Any, ...]]) -> str:
+    records = (dict(zip(names, map(_json_value, row), strict=True)) for row in rows)
     return "".join(json.dumps(record, ensure_ascii=False) + "\n" for record in records)
 
 
-def _csv(names: list[str], rows: list[tuple[Any, ...]]) -> str:
+def _as_csv(names: list[str], rows: list[tuple[Any, ...]]) -> str:
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow(names)
-    writer.writerows([_cell(value) for value in row] for row in rows)
+    writer.writerows([_cell_text(value) for value in row] for row in rows)
     return out.getvalue()
 
 
 _FORMATS: dict[str, Callable[[list[str], list[tuple[Any, ...]]], str]] = {
-    "table": _table,
-    "json": _json,
-    "csv": _csv,
-    "jsonl": _jsonl,
+    "table": _as_table,
+    "json": _as_json,
+    "csv": _as_csv,
+    "jsonl": _as_jsonl,
 }
 
 
-def _cell(value: object) -> str:
-    plain = _plain(value)
+def _cell_text(value: object) -> str:
+    plain = _json_value(value)
     if plain is None:
         return ""
     return json.dumps(plain, ensure_ascii=False) if isinstance(plain, (dict, list, bool)) else str(plain)
 
 
-def _plain(value: Any) -> Any:
-    """A value that JSON has: no NaN, no dates, no bytes."""
+def _json_value(value: Any) -> Any:
+    """A value as JSON: NaN becomes null; dates and bytes become strings."""
     if isinstance(value, dict):
-        return {str(key): _plain(item) for key, item in value.items()}
+        return {str(key): _json_value(item) for key, item in value.items()}
     if isinstance(value, (list, tuple)):
-        return [_plain(item) for item in value]
+        return [_json_value(item) for item in value]
     if isinstance(value, Decimal):
         return int(value) if value == value.to_integral_value() else float(value)
     if isinstance(value, float):
@@ -231,5 +233,5 @@ def _plain(value: Any) -> Any:
     return value if isinstance(value, (str, int, bool, type(None))) else str(value)
 
 
-def _quoted(text: str) -> str:
+def _sql_string(text: str) -> str:
     return "'" + text.replace("'", "''") + "'"

@@ -1,4 +1,4 @@
-"""``tasks.jsonl``: one task a line, shaped as SWE-bench's rows (lists as lists), our columns after theirs."""
+"""Export as ``tasks.jsonl``: one task per line with SWE-bench's columns first; lists are JSON lists."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from excise.system.files import replace_lines
 
 
 class JsonlExporter:
-    """Rows as JSON lines."""
+    """Exports tasks as JSON lines."""
 
     name = "jsonl"
 
     def export(self, rows: Iterator[Mapping[str, object]], into: Path) -> None:
-        """Write ``tasks.jsonl`` into ``into``, in one step."""
+        """Write ``tasks.jsonl`` atomically into the folder ``into``."""
         replace_lines(into / "tasks.jsonl", (json.dumps(row, ensure_ascii=False) for row in rows))

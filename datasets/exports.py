@@ -1,4 +1,4 @@
-"""Registry of exporters: a task set in another tool's format."""
+"""Registry of export formats for task sets."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from excise.system.files import store_errors
 EXPORTERS = {
     "jsonl": "excise.datasets.export_jsonl:JsonlExporter",
 }
-"""Name to ``module:class``; a new format is a new file and one line here."""
+"""Format name to ``module:class``."""
 
 
 def exporter(name: str) -> Exporter:
@@ -21,12 +21,12 @@ def exporter(name: str) -> Exporter:
     if name not in EXPORTERS:
         raise ConfigError(f"Unknown export format {name!r}: choose from {', '.join(sorted(EXPORTERS))}.")
     module, _, cls = EXPORTERS[name].partition(":")
-    made: Exporter = getattr(import_module(module), cls)()
-    return made
+    instance: Exporter = getattr(import_module(module), cls)()
+    return instance
 
 
 def export(taskset: TaskSet, name: str, into: Path, repo: str | None = None) -> int:
-    """Write all tasks, or those of one repository, into the folder ``into``; returns how many."""
+    """Export all tasks, or those of one repository, into the folder ``into``. Returns their number."""
     rows = taskset.task_rows(repo)
     with store_errors(f"export to {into}"):
         into.mkdir(parents=True, exist_ok=True)

@@ -1,10 +1,10 @@
-"""Rollouts beside a task set: what agents that are being trained did on its tasks.
+"""Rollouts of training runs, stored beside the snapshots of a task set.
 
 ::
 
-    DIR/rollouts/<run>/step-00000012.parquet      the rollouts that were settled before this step of the run
+    DIR/rollouts/<run>/step-00000012.parquet      rollouts completed before this optimizer step of the run
 
-They are no part of a snapshot: a run adds files while it goes on, and a step that is made again writes its file again.
+They are not part of a snapshot: a run adds files as it proceeds, and a repeated step replaces its file.
 """
 
 from __future__ import annotations
@@ -21,95 +21,95 @@ from excise.datasets.schema import Table, arrow_schema, columns_of, empty_view
 from excise.system.files import store_errors, sync
 
 FOLDER = "rollouts"
+"""Name of the folder in the folder of a task set."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RolloutRow:
-    """One attempt at a task by a policy in training, as the table has it."""
+    """One row of the table: one attempt at a task by a policy in training."""
 
     run: str
-    """Name of the training run: its folder's, with an ending where another run had that one (`stored-as`)."""
+    """Name of the training run: the name of its folder, with a random suffix if another run has it (`stored-as`)."""
     step: int
-    """Optimizer step before which its group was settled, trained on or not."""
+    """Optimizer step before which the group was completed, trained on or not."""
     group_id: str
-    """Attempts with the same baseline."""
+    """Id of the group; its rollouts share one advantage baseline."""
     rollout_id: str
-    """Attempt."""
+    """Id of the rollout."""
     instance_id: str
-    """Task."""
+    """Id of the task."""
     tier: float | None
-    """Height of the task on the ladder: its level (0 line, 1 expression, 2 stub, ...), and a fifth for each step of
-    visibility."""
+    """Difficulty of the task: its level (0 line, 1 expression, 2 stub, ...) plus 0.2 per step of visibility."""
     counts: bool
-    """Part of its group's baseline: neither the infrastructure failed nor did the monitor flag it."""
+    """Whether it counts in the group's advantage baseline: no infrastructure failure and no flag of the monitor."""
     reward: float
-    """What the objective saw: task_reward less penalty."""
+    """Reward used by the objective: task_reward - penalty."""
     task_reward: float
-    """From the grade."""
+    """Reward from the grade."""
     penalty: float
-    """For effort."""
+    """Effort penalty for the resources used, subtracted from task_reward."""
     advantage: float | None
-    """Reward less the mean of the group's; empty where it does not count."""
+    """Reward - mean reward of the group; null where `counts` is false."""
     ending: str
     """`finished`, `turn_limit`, `token_limit`, `time_limit`, `malformed_calls`, `infra_error`."""
     detail: str
-    """What went wrong, for people."""
+    """Error message for users."""
     version_min: int | None
-    """Oldest policy version that drew a token."""
+    """Oldest policy version that sampled a token."""
     version_max: int | None
-    """Newest."""
+    """Newest policy version that sampled a token."""
     num_segments: int
-    """Contexts: one, and one more for each summary."""
+    """Number of contexts: 1 + number of summaries."""
     num_turns: int
-    """Answers."""
+    """Number of model replies."""
     num_calls: int
-    """Tool calls."""
+    """Number of tool calls."""
     num_summaries: int
-    """Summaries of itself."""
+    """Number of summaries that the agent wrote of its own context."""
     prompt_tokens: int
-    """Of the first prompt."""
+    """Number of tokens of the first prompt."""
     thinking_tokens: int
-    """Sampled, of thinking."""
+    """Number of sampled thinking tokens."""
     call_tokens: int
-    """Sampled, in tool calls."""
+    """Number of sampled tokens in tool calls."""
     tool_output_tokens: int
-    """Said by tools."""
+    """Number of tokens of tool output."""
     final_tokens: int
-    """Sampled, everything else."""
+    """Number of all other sampled tokens."""
     wall_s: float
-    """Seconds from the first prompt to the grade."""
+    """Wall seconds from the first prompt to the grade."""
     engine_s: float
-    """Of that in the engine."""
+    """Part of wall_s spent in the engine."""
     sandbox_s: float
-    """Of that in tools."""
+    """Part of wall_s spent in tools."""
     grade_s: float
-    """Of that in the grader."""
+    """Part of wall_s spent in the grader."""
     hints: tuple[str, ...]
-    """Detectors that found a bad turn, in order."""
+    """Names of the detectors that found a bad turn, in order."""
     flags: tuple[str, ...]
-    """Labels of the monitor."""
+    """Labels assigned by the monitor."""
     reasons: tuple[str, ...]
-    """The grade's codes of what was wrong."""
+    """Reason codes of the grade."""
     decided: bool | None
-    """The grade means something; empty if nothing was graded."""
+    """Whether the grade is valid; null if nothing was graded."""
     diff: str
-    """What was handed in."""
+    """The submitted diff."""
     text: str
-    """The whole conversation as text, segments one after the other."""
+    """The whole conversation as text, segments concatenated."""
     segments: str
-    """Tokens, sampler's log-probabilities, policy versions and turns, as JSON."""
+    """Tokens, log-probabilities of the sampler, policy versions and turns as JSON."""
 
 
 ROLLOUTS = Table(
     name="rollouts",
-    comment="One attempt at a task by a policy in training. Not part of a snapshot: `rollouts/<run>/` beside them.",
+    comment="One attempt at a task by a policy in training, in `rollouts/<run>/`. Not part of a snapshot.",
     columns=tuple(columns_of(RolloutRow)),
     sort_by=("run", "step", "rollout_id"),
 )
 
 
 def write_rollouts(store: Path, run: str, step: int, rows: Iterable[RolloutRow]) -> Path:
-    """Put the rollouts of a step beside a task set, in one go; what was there of this step is replaced.
+    """Write the rollouts of a step atomically, replacing an earlier file of the step. Returns its path.
 
     Raises :class:`StoreError` if the folder cannot be written.
     """
@@ -118,30 +118,31 @@ def write_rollouts(store: Path, run: str, step: int, rows: Iterable[RolloutRow])
 
     target = store / FOLDER / run / f"step-{step:08d}.parquet"
     table = pa.Table.from_pylist([asdict(row) for row in rows], schema=arrow_schema(ROLLOUTS, comments=True))
-    with store_errors("store rollouts"), _in_one_go(target) as temporary:
+    with store_errors("store rollouts"), _atomic_write(target) as temporary:
         pq.write_table(table, temporary, compression="zstd", compression_level=3)
     return target
 
 
-def claim_run(store: Path, wanted: str) -> str:
-    """A name for a run that no other of the set has: ``wanted``, or that with a random ending; its folder is made.
+def claim_run(store: Path, name: str) -> str:
+    """Create the folder of a run and return its unique name: ``name``, with a random suffix if it is taken.
 
-    Raises :class:`StoreError` if it cannot be made.
+    Raises :class:`StoreError` if the folder cannot be created.
     """
     with store_errors("store rollouts"):
         (store / FOLDER).mkdir(parents=True, exist_ok=True)
-        name = wanted
+        unique = name
         while True:
             try:
-                (store / FOLDER / name).mkdir()
+                (store / FOLDER / unique).mkdir()
             except FileExistsError:
-                name = f"{wanted}-{secrets.token_hex(4)}"
+                unique = f"{name}-{secrets.token_hex(4)}"
             else:
-                return name
+                return unique
 
 
 @contextmanager
-def _in_one_go(target: Path) -> Iterator[Path]:
+def _atomic_write(target: Path) -> Iterator[Path]:
+    """A temporary path that replaces ``target`` durably when the block succeeds."""
     target.parent.mkdir(parents=True, exist_ok=True)
     temporary = target.with_name(f".{target.name}.{os.getpid()}.tmp")
     try:
@@ -154,7 +155,7 @@ def _in_one_go(target: Path) -> Iterator[Path]:
 
 
 def rollouts_view(store: Path) -> str:
-    """``CREATE VIEW rollouts`` over all runs of a task set; without rows where there is none."""
+    """``CREATE VIEW rollouts`` over all runs of a task set; a view without rows if there are none."""
     if not any((store / FOLDER).glob("*/step-*.parquet")):
         return empty_view(ROLLOUTS)
     pattern = f"{glob.escape(str(store))}/{FOLDER}/*/step-*.parquet".replace("'", "''")

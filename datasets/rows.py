@@ -1,4 +1,4 @@
-"""Records to rows of the tables, and back. Lossless: a record read back equals the one written."""
+"""Lossless conversion of records to table rows and back."""
 
 from __future__ import annotations
 
@@ -28,37 +28,37 @@ from excise.types import (
 )
 
 Row = dict[str, Any]
-"""Column name to value, maps as dicts."""
+"""Column name to value; maps are dicts."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RepoRows:
-    """The rows of one repository: the unit of publication."""
+    """All records of one repository; the unit of publication."""
 
     repo: Repo | None = None
-    """The snapshot; ``None`` where the source could not be fetched."""
+    """The sources; ``None`` if they could not be fetched."""
     spec: SourceSpec | None = None
     """The source as the user named it."""
     report: RepoReport | None = None
-    """The funnel."""
+    """Counts of the stages."""
     environment: Environment | None = None
-    """The environment, where there is one."""
+    """The environment, if it was built."""
     baseline: Baseline | None = None
-    """Its baseline, where there is one."""
+    """The baseline, if it was measured."""
     tasks: tuple[Task, ...] = ()
     """Accepted tasks."""
     certificates: tuple[Certificate, ...] = ()
     """The certificate of each task."""
     verdicts: tuple[Verdict, ...] = ()
-    """Verdicts on refused candidates; those inside certificates may be repeated here."""
+    """Verdicts on rejected candidates; may repeat those in certificates."""
     rejections: tuple[Rejection, ...] = ()
     """Rejections."""
     quarantines: tuple[Quarantine, ...] = ()
-    """Tasks that are left out; those of an earlier publication stay, see :meth:`excise.datasets.store.Writer`."""
+    """Quarantines of tasks; earlier ones are kept, see :meth:`excise.datasets.store.Writer`."""
 
 
 def table_rows(name: str, rows: RepoRows) -> dict[str, list[Row]]:
-    """Rows of every table, each sorted so that equal records give equal files."""
+    """Rows of each table, sorted so that equal records give equal files."""
     certificates = {c.instance_id: c for c in rows.certificates}
     tables = {
         "tasks": [_task_row(task, certificates.get(task.instance_id)) for task in rows.tasks],
@@ -73,16 +73,16 @@ def table_rows(name: str, rows: RepoRows) -> dict[str, list[Row]]:
 
 def quarantine_row(name: str, quarantine: Quarantine) -> Row:
     """The row of a quarantined task of the repository ``name``."""
-    return complete(TABLES["quarantines"], {"repo": name, **_fields(quarantine)})
+    return with_all_columns(TABLES["quarantines"], {"repo": name, **_fields(quarantine)})
 
 
-def canonical(row: Row) -> str:
-    """A row as text that equals another's exactly when the rows are equal."""
+def canonical_json(row: Row) -> str:
+    """A row as canonical JSON: equal rows give equal texts."""
     return json.dumps(row, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
 
 
-def complete(table: Table, row: Row) -> Row:
-    """``row`` with exactly the table's columns, in order; what is missing is null."""
+def with_all_columns(table: Table, row: Row) -> Row:
+    """``row`` with all columns of the table in order; missing values are null."""
     unknown = row.keys() - {c.name for c in table.columns}
     assert not unknown, f"{table.name} has no column {sorted(unknown)}"
     return {c.name: row.get(c.name) for c in table.columns}
@@ -124,12 +124,12 @@ def quarantine_from(row: Mapping[str, Any]) -> Quarantine:
 
 
 def repo_from(row: Mapping[str, Any]) -> Repo | None:
-    """The snapshot of a ``repos`` row; ``None`` where the source could not be fetched."""
+    """The sources of a ``repos`` row; ``None`` if they could not be fetched."""
     return from_dict(Repo, _record_values(Repo, row)) if row["tree"] is not None else None
 
 
 def report_from(row: Mapping[str, Any]) -> RepoReport | None:
-    """The funnel of a ``repos`` row."""
+    """The report of a ``repos`` row."""
     return from_dict(RepoReport, _record_values(RepoReport, row)) if row["status"] is not None else None
 
 
@@ -162,7 +162,7 @@ def _environment_row(environment: Environment, baseline: Baseline | None) -> Row
 
 
 def _fields(record: Any) -> Row:
-    """The fields that are columns as they are; maps sorted by key."""
+    """The fields that are columns, with maps sorted by key."""
     if record is None:
         return {}
     row: Row = {}
@@ -181,6 +181,6 @@ def _record_values(record: type, row: Mapping[str, Any]) -> Row:
 
 def _sorted(table: Table, rows: list[Row]) -> list[Row]:
     def key(row: Row) -> tuple[object, ...]:
-        return *(row[name] or 0 if name == "run" else str(row[name]) for name in table.sort_by), canonical(row)
+        return *(row[name] or 0 if name == "run" else str(row[name]) for name in table.sort_by), canonical_json(row)
 
-    return sorted((complete(table, row) for row in rows), key=key)
+    return sorted((with_all_columns(table, row) for row in rows), key=key)

@@ -1,7 +1,7 @@
 """The tables of a task set, generated from the records in :mod:`excise.types`.
 
-A column is a record's field: its type comes from the annotation, its comment from the docstring under
-the field. What is renamed, flattened or joined stands here and nowhere else. :mod:`excise.datasets.schema_docs`
+A column is a field of a record: its type comes from the annotation, its comment from the docstring under the field.
+Renamed, flattened and joined columns are defined here only. :mod:`excise.datasets.schema_docs`
 prints ``docs/schema.md``.
 """
 
@@ -41,13 +41,13 @@ HISTORY = (
         2,
         "`environments`: locks have `hashes`, third-party packages a `shared_id`; `uncollected` files.",
     ),
-    (3, "`quarantines`: tasks that are left out, and the leak they are left out for. Certificates have a digest."),
-    (4, "`environments`: `starved`, runs of the untouched project that imitated a busy machine."),
+    (3, "`quarantines`: tasks that are excluded because of a leak. Certificates have a digest."),
+    (4, "`environments`: `starved`, load-stress runs of the original project."),
 )
 """(version, what changed), oldest first. Raise ``SCHEMA_VERSION`` in ``excise.types.tasks`` and add a line."""
 
 SWE_BENCH_NAMES = {"fail_to_pass": "FAIL_TO_PASS", "pass_to_pass": "PASS_TO_PASS"}
-"""Fields of :class:`Task` whose column is named as the field of SWE-bench is."""
+"""Field of :class:`Task` to its column name in SWE-bench."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,7 +59,7 @@ class Column:
     kind: str
     """``string``, ``int``, ``float``, ``bool``, ``list<string>`` or ``map<string, …>``."""
     comment: str
-    """One sentence."""
+    """Description of the column."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,13 +67,13 @@ class Table:
     """One table."""
 
     name: str
-    """Name of the folder and of the view."""
+    """Name of the folder and the view."""
     comment: str
-    """What a row is."""
+    """Description of a row."""
     columns: tuple[Column, ...]
-    """In order."""
+    """Columns in order."""
     sort_by: tuple[str, ...]
-    """Columns that order the rows first; the rest of the row breaks ties."""
+    """Columns by which rows are sorted; ties are broken by the rest of the row."""
 
     def column(self, name: str) -> Column:
         """The column called ``name``."""
@@ -82,7 +82,7 @@ class Table:
 
 @cache
 def field_comments(record: type) -> dict[str, str]:
-    """Field to the docstring under it; empty where the source is not at hand (frozen applications)."""
+    """Field name to the docstring under it; empty if the source code is not available (frozen applications)."""
     try:
         body = ast.parse(inspect.cleandoc(inspect.getsource(record))).body[0]
     except OSError:
@@ -97,7 +97,7 @@ def field_comments(record: type) -> dict[str, str]:
 
 @cache
 def field_kinds(record: type) -> dict[str, str]:
-    """Field to kind, for the fields that a column can hold as they are."""
+    """Field name to column type, for fields that can be stored in a column unchanged."""
     hints = get_type_hints(record)
     kinds = {field.name: _kind(hints[field.name]) for field in dataclasses.fields(record)}
     return {name: kind for name, kind in kinds.items() if kind}
@@ -119,7 +119,7 @@ def _kind(annotation: Any) -> str:
 
 
 def columns_of(record: type, *only: str, skip: tuple[str, ...] = ()) -> Iterator[Column]:
-    """A column for each field of a record that can be one, or for ``only`` these, in order."""
+    """Columns for the fields of a record that a column can hold, or for the fields ``only``, in order."""
     kinds, comments = field_kinds(record), field_comments(record)
     for name in only or kinds:
         if name not in skip:
@@ -134,15 +134,15 @@ _SWE_BENCH_FIRST = (
     "instance_id", "repo", "base_commit", "patch", "test_patch", "problem_statement", "hints_text", "created_at",
     "version", "fail_to_pass", "pass_to_pass",
 )  # fmt: skip
-_REPO = _text("repo", "Project.")
+_REPO = _text("repo", "Name of the project.")
 
 TASKS = Table(
     name="tasks",
     comment="One certified task. The first columns are those of SWE-bench.",
     columns=(
         *columns_of(Task, *_SWE_BENCH_FIRST),
-        _text("environment_setup_commit", "Same as base_commit: the environment is built from the untouched sources."),
-        _text("image_name", "Empty: the environment is built from its recipe, no image is needed."),
+        _text("environment_setup_commit", "Same as base_commit: the environment is built from the original sources."),
+        _text("image_name", "Always empty: environments are built from recipes, not from images."),
         *columns_of(Task, skip=_SWE_BENCH_FIRST),
         *columns_of(Difficulty),
         _text("certificate", "The whole certificate as JSON."),
@@ -153,25 +153,25 @@ TASKS = Table(
 )
 VERDICTS = Table(
     name="verdicts",
-    comment="One run of one gate on one task or candidate, refused candidates included.",
+    comment="The result of one run of one gate on a task or a candidate, rejected candidates included.",
     columns=(_REPO, *columns_of(Verdict)),
     sort_by=("instance_id", "gate", "run"),
 )
 REJECTIONS = Table(
     name="rejections",
-    comment="Something that was refused, and why. Nothing vanishes without a row.",
+    comment="A source, feature or candidate that was rejected, with the reason. Every rejection has a row.",
     columns=tuple(columns_of(Rejection)),
     sort_by=("stage", "subject", "reason"),
 )
 REPOS = Table(
     name="repos",
-    comment="One source: the snapshot that was fetched (empty where it could not be) and the funnel.",
+    comment="One source: its fetched sources (empty if they could not be fetched) and the counts of each stage.",
     columns=(*columns_of(Repo), *columns_of(RepoReport, skip=("repo", "source"))),
     sort_by=("repo", "source"),
 )
 ENVIRONMENTS = Table(
     name="environments",
-    comment="One installed environment, and what the untouched project's tests say in it.",
+    comment="One installed environment, with the baseline test results of the original project.",
     columns=(
         *columns_of(Environment),
         _text("recipe", "The whole recipe as JSON."),
@@ -182,7 +182,7 @@ ENVIRONMENTS = Table(
 )
 QUARANTINES = Table(
     name="quarantines",
-    comment="One task that is left out because of one leak; it stays in `tasks`, readers leave it out by default.",
+    comment="One task that is excluded because of one leak. It stays in `tasks`; readers skip it by default.",
     columns=(_REPO, *columns_of(Quarantine)),
     sort_by=("instance_id", "leak_id"),
 )
@@ -191,7 +191,7 @@ TABLES: Mapping[str, Table] = {t.name: t for t in (TASKS, VERDICTS, REJECTIONS, 
 
 
 def arrow_schema(table: Table, *, comments: bool = False) -> Any:
-    """The table as a ``pyarrow.Schema``; with ``comments``, each field carries its own as metadata."""
+    """The ``pyarrow.Schema`` of a table; with ``comments``, each field has its comment as metadata."""
     import pyarrow as pa
 
     scalars = {"string": pa.string(), "int": pa.int64(), "float": pa.float64(), "bool": pa.bool_()}
@@ -209,7 +209,7 @@ def arrow_schema(table: Table, *, comments: bool = False) -> Any:
 
 
 def empty_view(table: Table) -> str:
-    """``CREATE VIEW`` of a table without rows, for a set that has no file of it."""
+    """``CREATE VIEW`` of a table without rows, for sets that have no file of the table."""
     kinds = {"string": "VARCHAR", "int": "BIGINT", "float": "DOUBLE", "bool": "BOOLEAN", "list<string>": "VARCHAR[]"}
     columns = ", ".join(f'NULL::{kinds.get(c.kind, "VARCHAR")} AS "{c.name}"' for c in table.columns)
     return f"CREATE OR REPLACE VIEW {table.name} AS SELECT {columns} WHERE false;\n"

@@ -1,4 +1,4 @@
-"""One task on the screen: statement, diff, tests, difficulty, certificate gate by gate, cost."""
+"""Rendering of one task for the terminal, as Markdown or as JSON."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from excise.datasets.taskset import TaskSet
 from excise.types import Certificate, Outcome, Quarantine, Task, Verdict, to_dict
 
 MAX_TESTS = 20
-"""Test ids listed per group before the rest is only counted; ``all_tests`` lists them all."""
+"""Maximum number of test ids listed per group; ``all_tests`` lists all."""
 
 MAX_VALUE = 200
-"""Characters of one piece of evidence that are shown."""
+"""Maximum number of characters shown of one evidence value."""
 
 _COLORS = {Outcome.PASSED: "green", Outcome.FAILED: "red", Outcome.UNDECIDED: "yellow"}
 
@@ -36,11 +36,10 @@ def render(
     claims: Mapping[str, str] | None = None,
     all_tests: bool = False,
 ) -> None:
-    """Print a task and its certificate; ``claims`` are sentences by gate name.
+    """Print a task and its certificate; ``claims`` maps gate names to their claims.
 
-    Piped output is plain: no markup, no colour, no line broken.
-
-    Raises :class:`StoreError` for an unknown id.
+    If the output is not a terminal, it has no markup, colours or line breaks. Raises :class:`StoreError` for an
+    unknown id.
     """
     task, certificate = taskset.task(instance_id), taskset.certificate(instance_id)
     quarantines = taskset.quarantines(instance_id)
@@ -52,20 +51,20 @@ def render(
     if as_markdown:
         console.file.write(markdown(task, certificate, claims or {}, quarantines))
         return
-    piped = not console.is_terminal
+    is_piped = not console.is_terminal
     sections: dict[str, RenderableType] = {
-        "Problem statement": Text(task.problem_statement) if piped else Markdown(task.problem_statement),
-        "Gold patch": _diff(task.patch, piped),
-        "Hidden tests": _diff(task.test_patch, piped),
+        "Problem statement": Text(task.problem_statement) if is_piped else Markdown(task.problem_statement),
+        "Gold patch": _diff(task.patch, is_piped),
+        "Hidden tests": _diff(task.test_patch, is_piped),
         "Tests": _tests(task, None if all_tests else MAX_TESTS),
         "Certificate": _certificate(certificate, claims or {}),
     }
-    console.print(_header(task), soft_wrap=piped)
+    console.print(_header(task), soft_wrap=is_piped)
     for found in quarantines:
-        console.print(Text(_left_out(found), style="bold red"), soft_wrap=piped)
+        console.print(Text(_quarantine_notice(found), style="bold red"), soft_wrap=is_piped)
     for title, body in sections.items():
         console.print(Text(), Rule(title, align="left"))
-        console.print(body, soft_wrap=piped)
+        console.print(body, soft_wrap=is_piped)
 
 
 def markdown(
@@ -74,22 +73,23 @@ def markdown(
     """Task and certificate as Markdown, for reports and reviews."""
     fence = "`" * max(4, 1 + max((len(run) for run in re.findall("`+", task.patch)), default=0))
     lines = [f"# {task.instance_id}", "", f"{task.repo} {task.version}, removed: {', '.join(task.removed)}", ""]
-    lines += [line for found in quarantines for line in (f"**{_left_out(found)}**", "")]
+    lines += [line for found in quarantines for line in (f"**{_quarantine_notice(found)}**", "")]
     lines += ["## Problem statement", "", task.problem_statement.strip(), "", "## Gold patch", ""]
     lines += [f"{fence}diff", task.patch.rstrip("\n"), fence, "", "## Certificate", ""]
     for _, group in groupby(certificate.verdicts, key=lambda v: v.gate):
         runs = list(group)
-        worst = worst_of(runs)
-        lines += [f"### {worst.gate}: {worst.outcome.value}", "", claims.get(worst.gate) or worst.detail, ""]
-        lines += [f"- run: {', '.join(ran(runs, worst))}"]
-        lines += [f"- {name}: `{value.replace('`', chr(39))}`" for name, value in seen(worst)] + [""]
+        deciding = _deciding_verdict(runs)
+        claim = claims.get(deciding.gate) or deciding.detail
+        lines += [f"### {deciding.gate}: {deciding.outcome.value}", "", claim, ""]
+        lines += [f"- run: {', '.join(_run_summary(runs, deciding))}"]
+        lines += [f"- {name}: `{value.replace('`', chr(39))}`" for name, value in _evidence_lines(deciding)] + [""]
     tools = ", ".join(f"{name} {version}" for name, version in sorted(certificate.tools.items()))
     lines += [f"Flake rate {certificate.flake_rate:.3g} over {_count(certificate.num_runs, 'run')}; cost "]
     lines[-1] += f"{certificate.cpu_s:.1f} CPU s. Made by excise {certificate.excise_version} with {tools}."
     return "\n".join([*lines, "", f"Digest `{certificate.digest}`.", ""])
 
 
-def _left_out(found: Quarantine) -> str:
+def _quarantine_notice(found: Quarantine) -> str:
     where = f" ({', '.join(found.places)})" if found.places else ""
     return f"QUARANTINED: {found.level} {found.label}: {found.detail}{where} Leak {found.leak_id}."
 
@@ -117,24 +117,24 @@ def _facts(facts: Mapping[str, str]) -> Text:
     return Text("\n").join(lines)
 
 
-def _diff(patch: str, piped: bool) -> RenderableType:
+def _diff(patch: str, is_piped: bool) -> RenderableType:
     text = patch.rstrip("\n")
     if not text:
         return Text("(none: the tests are visible)", style="dim")
-    if piped:
+    if is_piped:
         return Text(text)
     return Syntax(text, "diff", theme="ansi_dark", background_color="default", word_wrap=True)
 
 
 def _tests(task: Task, limit: int | None) -> RenderableType:
     return Group(
-        *_ids("FAIL_TO_PASS", "must pass again", task.fail_to_pass, limit),
-        *_ids("PASS_TO_PASS", "must stay green", task.pass_to_pass, limit),
+        *_test_list("FAIL_TO_PASS", "must pass again", task.fail_to_pass, limit),
+        *_test_list("PASS_TO_PASS", "must stay green", task.pass_to_pass, limit),
     )
 
 
-def _ids(name: str, meaning: str, ids: Sequence[str], limit: int | None) -> Iterable[RenderableType]:
-    yield Text.assemble((name, "bold"), f": {_count(len(ids), 'test')} {meaning}")
+def _test_list(name: str, requirement: str, ids: Sequence[str], limit: int | None) -> Iterable[RenderableType]:
+    yield Text.assemble((name, "bold"), f": {_count(len(ids), 'test')} {requirement}")
     for test_id in ids[:limit]:
         yield Text(f"  {test_id}")
     if limit is not None and len(ids) > limit:
@@ -155,34 +155,34 @@ def _certificate(certificate: Certificate, claims: Mapping[str, str]) -> Rendera
 
 
 def _gate_line(runs: Sequence[Verdict], claims: Mapping[str, str]) -> RenderableType:
-    """A gate's claim, its runs, and its evidence, line by line."""
-    worst = worst_of(runs)
-    line = Text.assemble((f"{worst.outcome.value:<9} ", _COLORS[worst.outcome]), (worst.gate, "bold"))
-    if claim := claims.get(worst.gate):
+    """The outcome, claim and runs of a gate, followed by its evidence."""
+    deciding = _deciding_verdict(runs)
+    line = Text.assemble((f"{deciding.outcome.value:<9} ", _COLORS[deciding.outcome]), (deciding.gate, "bold"))
+    if claim := claims.get(deciding.gate):
         line.append(f": {claim}")
-    line.append(f" [{', '.join(ran(runs, worst))}]", style="dim")
-    if worst.outcome is not Outcome.PASSED:
-        line.append(f" {worst.reason}: {worst.detail}", style=_COLORS[worst.outcome])
-    for name, value in seen(worst):
+    line.append(f" [{', '.join(_run_summary(runs, deciding))}]", style="dim")
+    if deciding.outcome is not Outcome.PASSED:
+        line.append(f" {deciding.reason}: {deciding.detail}", style=_COLORS[deciding.outcome])
+    for name, value in _evidence_lines(deciding):
         line.append(f"\n          {name}: {value}", style="dim")
     return line
 
 
-def worst_of(runs: Sequence[Verdict]) -> Verdict:
-    """The verdict that decides a gate: the first that did not pass, or simply the first."""
+def _deciding_verdict(runs: Sequence[Verdict]) -> Verdict:
+    """The verdict that decides a gate: the first that did not pass, else the first."""
     return next((v for v in runs if v.outcome is not Outcome.PASSED), runs[0])
 
 
-def ran(runs: Sequence[Verdict], worst: Verdict) -> Iterable[str]:
-    """The runs of a gate and their cost."""
+def _run_summary(runs: Sequence[Verdict], deciding: Verdict) -> Iterable[str]:
+    """Number of runs and tests of a gate, and their CPU time."""
     yield _count(len(runs), "run")
-    if worst.num_tests:
-        yield _count(worst.num_tests, "test")
+    if deciding.num_tests:
+        yield _count(deciding.num_tests, "test")
     yield f"{sum(v.cpu_s for v in runs):.1f} CPU s"
 
 
-def seen(verdict: Verdict) -> Iterable[tuple[str, str]]:
-    """The result of a run: number of tests by status, and its evidence, each value shortened to a line."""
+def _evidence_lines(verdict: Verdict) -> Iterable[tuple[str, str]]:
+    """Names and values of a verdict's evidence, test counts by status first; long values are truncated."""
     if verdict.statuses:
         counts = Counter(str(status) for status in verdict.statuses.values())
         yield "statuses", ", ".join(f"{number} {status}" for status, number in sorted(counts.items()))

@@ -1,4 +1,4 @@
-"""One published snapshot of a task set: an immutable folder with a manifest."""
+"""One published snapshot of a task set: an immutable folder of Parquet files with a manifest."""
 
 from __future__ import annotations
 
@@ -13,29 +13,29 @@ from excise.system.files import store_errors
 from excise.types import SCHEMA_VERSION, SourceSpec, from_json, to_json
 
 EMPTY_FILE = "_schema.parquet"
-"""A file without rows in every table's folder: the columns are known even when nothing else is."""
+"""Name of a Parquet file without rows in each table's folder; it defines the columns if there are no other files."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SnapshotReport:
-    """The changes of a snapshot, by instance id."""
+    """The changes of a snapshot by instance id."""
 
     came: tuple[str, ...] = ()
-    """Tasks that are new."""
+    """Ids of added tasks."""
     changed: tuple[str, ...] = ()
-    """Tasks of the same id whose row differs, certificate included."""
+    """Ids of tasks whose row (certificate included) changed."""
     went: tuple[str, ...] = ()
-    """Tasks that are no longer there."""
+    """Ids of removed tasks."""
     unchanged: int = 0
     """Number of unchanged tasks."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RepoFiles:
-    """Files and tasks of one repository, in the manifest."""
+    """Manifest entry of one repository: its files and tasks."""
 
     files: dict[str, str]
-    """Table to file name; a table without rows has none."""
+    """Table name to file name; tables without rows have no file."""
     tasks: dict[str, str]
     """Instance id to the hash of the task's row."""
     spec: SourceSpec | None = None
@@ -43,11 +43,11 @@ class RepoFiles:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class FileFacts:
-    """Facts of one file, in the manifest."""
+class FileEntry:
+    """Manifest entry of one file."""
 
     sha256: str
-    """Hash of its bytes."""
+    """sha256 of the file."""
     rows: int
     """Number of rows."""
     bytes: int
@@ -59,19 +59,19 @@ class Manifest:
     """``manifest.json`` of a snapshot."""
 
     schema_version: int
-    """Version of the tables' schema."""
+    """Version of the schema."""
     number: int
-    """Number of the snapshot; rises by at least one."""
+    """Number of the snapshot, greater than its parent's."""
     parent: int | None
-    """Number of the previous snapshot."""
+    """Number of the previous snapshot; ``None`` for the first."""
     created_at: str
-    """When it was published, UTC."""
+    """Time of publication, UTC."""
     report: SnapshotReport
     """The changes since the parent."""
     repos: dict[str, RepoFiles] = field(default_factory=dict)
-    """By the name under which the repository was put."""
-    files: dict[str, FileFacts] = field(default_factory=dict)
-    """Path inside the snapshot to its facts."""
+    """Name given to :meth:`excise.datasets.store.Writer.put_repo` to its entry."""
+    files: dict[str, FileEntry] = field(default_factory=dict)
+    """Path inside the snapshot to the file's entry."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,9 +79,9 @@ class Snapshot:
     """A snapshot opened for reading."""
 
     root: Path
-    """Its folder."""
+    """Folder of the snapshot."""
     manifest: Manifest
-    """Its manifest."""
+    """Manifest of the snapshot."""
 
     @classmethod
     def current(cls, store: Path) -> Snapshot | None:
@@ -105,7 +105,7 @@ class Snapshot:
             raise StoreError(f"{path} is damaged: {error}", reason="damaged") from error
 
     def rows(self, table: str, repo: str | None = None, columns: list[str] | None = None) -> list[Row]:
-        """Rows of a table, of all repositories or of the one put under the name ``repo``."""
+        """Rows of a table, for all repositories or for the one named ``repo`` in the manifest."""
         entries = self.manifest.repos
         chosen = entries.values() if repo is None else [entries[repo]] if repo in entries else []
         names = sorted(entry.files[table] for entry in chosen if table in entry.files)
@@ -113,7 +113,7 @@ class Snapshot:
 
 
 def read_table(path: Path, table: str, columns: list[str] | None = None) -> list[Row]:
-    """Rows of one file of a table. Raises :class:`StoreError` if it is gone, damaged or newer than this program."""
+    """Rows of one file. Raises :class:`StoreError` if it is missing, damaged or of a newer schema version."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -131,7 +131,7 @@ def read_table(path: Path, table: str, columns: list[str] | None = None) -> list
 
 
 def check_version(found: int, where: Path) -> None:
-    """Raise :class:`StoreError` for a schema version that is newer than this program."""
+    """Raise :class:`StoreError` if a schema version is newer than :data:`SCHEMA_VERSION`."""
     if found > SCHEMA_VERSION:
         raise StoreError(
             f"{where} has schema version {found}, this excise reads up to {SCHEMA_VERSION}. Upgrade excise.",
@@ -140,7 +140,7 @@ def check_version(found: int, where: Path) -> None:
 
 
 def write_table(path: Path, table: str, rows: list[Row], *, comments: bool = False) -> None:
-    """Write a Parquet file: zstd-3, equal rows give equal bytes. The caller flushes it."""
+    """Write a Parquet file (zstd level 3); equal rows give equal bytes. The caller must sync it."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -152,5 +152,5 @@ def write_table(path: Path, table: str, rows: list[Row], *, comments: bool = Fal
 
 
 def manifest_bytes(manifest: Manifest) -> bytes:
-    """``manifest.json``: stable order, one key a line."""
+    """The bytes of ``manifest.json``, with sorted keys and one key per line."""
     return json.dumps(json.loads(to_json(manifest)), indent=1, sort_keys=True).encode() + b"\n"

@@ -1,17 +1,17 @@
-"""The folder of a task set: snapshots that are published whole, and source archives.
+"""The folder of a task set: atomically published snapshots, source archives and grading kits.
 
 ::
 
-    DIR/current -> snapshots/7             switched by one rename
-    DIR/snapshots/7/manifest.json          files with sha256, rows and bytes; parent; what changed
+    DIR/current -> snapshots/7             replaced by one rename
+    DIR/snapshots/7/manifest.json          files with sha256, rows and bytes; parent; changes
     DIR/snapshots/7/views.sql              views for `duckdb -init views.sql`
     DIR/snapshots/7/tasks/toolz-<hash>.parquet
-    DIR/blobs/ab/ab12….tar.xz              pristine sources
-    DIR/blobs/ab/ab12….json                what graders need beside a task
+    DIR/blobs/ab/ab12….tar.xz              original sources
+    DIR/blobs/ab/ab12….json                grading kit of a task
     DIR/.lock                              held by the one writer
 
-A writer starts from the current snapshot, so partial runs add up. Files are named by their content:
-those of an unchanged repository are hard links to the previous snapshot's.
+A writer starts from the current snapshot, so that the results of partial runs accumulate. File names contain content
+hashes; files of unchanged repositories are hard links to those of the previous snapshot.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ from pathlib import Path
 
 from excise.datasets.blobs import Blobs
 from excise.datasets.catalogue import views_sql
-from excise.datasets.rows import RepoRows, Row, canonical, quarantine_from, quarantine_row, table_rows
+from excise.datasets.rows import RepoRows, Row, canonical_json, quarantine_from, quarantine_row, table_rows
 from excise.datasets.schema import TABLES
 from excise.datasets.snapshot import (
     EMPTY_FILE,
-    FileFacts,
+    FileEntry,
     Manifest,
     RepoFiles,
     Snapshot,
@@ -53,7 +53,7 @@ _STAGING = ".staging-"
 
 
 class Store:
-    """A task set's folder; it need not exist yet."""
+    """The folder of a task set, which need not exist yet."""
 
     def __init__(self, root: Path | str) -> None:
         self.root = Path(root)
@@ -61,7 +61,7 @@ class Store:
 
     @contextmanager
     def writer(self) -> Iterator[Writer]:
-        """The one writer. What it was given and did not publish is gone when the block ends.
+        """The exclusive writer, as a context manager. Unpublished data is discarded at its end.
 
         Raises :class:`StoreError` if another process is writing, or the folder cannot be written.
         """
@@ -81,7 +81,7 @@ class Store:
         return Snapshot.current(self.root)
 
     def put_blob(self, content: Path | bytes, suffix: str = ".tar.xz") -> str:
-        """Store a source archive and return its sha256. Needs no writer: archives are never changed."""
+        """Store a source archive and return its sha256. No writer is needed, since archives are immutable."""
         return self.blobs.put(content, suffix)
 
     def _remove_stale(self) -> None:
@@ -95,33 +95,33 @@ class Store:
 
 
 class Writer:
-    """Collects what a run found; :meth:`publish` makes it the current snapshot. Made by :meth:`Store.writer`."""
+    """Collects the records of a run; :meth:`publish` makes them the current snapshot. Made by :meth:`Store.writer`."""
 
     def __init__(self, root: Path, staging: Path) -> None:
         self._root = root
         self._staging = staging
         self._previous = Snapshot.current(root)
         self._repos = dict(self._previous.manifest.repos) if self._previous else {}
-        self._at_first = _tasks(self._repos)
+        self._initial_tasks = _task_hashes(self._repos)
         for table in TABLES:
             (staging / table).mkdir()
 
     def put_repo(self, name: str, rows: RepoRows) -> None:
-        """Replace everything known under ``name`` (any string that identifies the repository in this set).
+        """Replace all records of the repository ``name`` (any string that identifies it in this set).
 
-        Tasks that are quarantined stay so while they are there; :meth:`release` ends it. Raises :class:`StoreError` if
-        another repository of the set already has one of the tasks.
+        Quarantines of its tasks are kept until :meth:`release`. Raises :class:`StoreError` if another repository of the
+        set has one of the tasks.
         """
         self._refuse_duplicates(name, rows)
         kept = self._quarantines(name, {task.instance_id for task in rows.tasks})
         rows = replace(rows, quarantines=tuple(dict.fromkeys([*kept, *rows.quarantines])))
         tables = table_rows(rows.repo.repo if rows.repo else name, rows)
         files = {table: self._write(table, name, found) for table, found in tables.items() if found}
-        tasks = {str(row["instance_id"]): content_id("row", canonical(row)) for row in tables["tasks"]}
+        tasks = {str(row["instance_id"]): content_id("row", canonical_json(row)) for row in tables["tasks"]}
         self._repos[name] = RepoFiles(files=files, tasks=tasks, spec=rows.spec)
 
     def quarantine(self, found: Iterable[Quarantine]) -> None:
-        """Leave tasks of this set out from now on. Raises :class:`StoreError` for one that is not in it."""
+        """Quarantine tasks of this set. Raises :class:`StoreError` for an unknown task."""
         for quarantine in found:
             name = self._owner(quarantine.instance_id)
             known = self._quarantines(name, set(self._repos[name].tasks))
@@ -129,7 +129,7 @@ class Writer:
                 self._write_quarantines(name, [*known, quarantine])
 
     def release(self, instance_id: str) -> None:
-        """End the quarantine of a task; nothing happens if there is none. Raises :class:`StoreError`."""
+        """End the quarantine of a task, if there is one. Raises :class:`StoreError` for an unknown task."""
         name = self._owner(instance_id)
         known = self._quarantines(name, set(self._repos[name].tasks))
         self._write_quarantines(name, [q for q in known if q.instance_id != instance_id])
@@ -141,7 +141,7 @@ class Writer:
         raise StoreError(f"No task {instance_id!r} in this task set.", reason="unknown_id")
 
     def _quarantines(self, name: str, tasks: set[str]) -> list[Quarantine]:
-        """The quarantines under ``name`` of tasks that are still in the set."""
+        """The quarantines of the repository ``name``, limited to ``tasks``."""
         file = self._repos[name].files.get("quarantines") if name in self._repos else None
         if file is None:
             return []
@@ -152,13 +152,13 @@ class Writer:
 
     def _write_quarantines(self, name: str, quarantines: list[Quarantine]) -> None:
         entry = self._repos[name]
-        rows = sorted((quarantine_row(name, q) for q in quarantines), key=canonical)
+        rows = sorted((quarantine_row(name, q) for q in quarantines), key=canonical_json)
         others = {table: file for table, file in entry.files.items() if table != "quarantines"}
         files = others | ({"quarantines": self._write("quarantines", name, rows)} if rows else {})
         self._repos[name] = replace(entry, files=files)
 
     def drop_repo(self, name: str) -> None:
-        """Forget a repository; nothing happens if it is not there."""
+        """Remove a repository, if it is in the set."""
         self._repos.pop(name, None)
 
     def names(self) -> tuple[str, ...]:
@@ -166,17 +166,17 @@ class Writer:
         return tuple(sorted(self._repos))
 
     def num_tasks(self, name: str) -> int:
-        """Number of tasks of one name in the next snapshot."""
+        """Number of tasks of one repository in the next snapshot."""
         return len(self._repos[name].tasks) if name in self._repos else 0
 
     def publish(self) -> SnapshotReport:
-        """Make everything put so far the current snapshot, in one step. Without a change, nothing is written."""
-        report = self._report(_tasks(self._previous.manifest.repos) if self._previous else {})
+        """Publish all records as the current snapshot in one atomic step. Writes nothing if nothing changed."""
+        report = self._report(_task_hashes(self._previous.manifest.repos) if self._previous else {})
         if self._previous and self._repos == self._previous.manifest.repos:
             return report
         with store_errors("publish the task set"):
             number = self._next_number()
-            folder = self._complete_folder(number, report)
+            folder = self._build_folder(number, report)
             target = self._root / "snapshots" / str(number)
             folder.rename(target)
             sync(target.parent)
@@ -186,7 +186,7 @@ class Writer:
         return report
 
     def _write(self, table: str, name: str, rows: list[Row]) -> str:
-        digest = content_id("table", table, SCHEMA_VERSION, *(canonical(row) for row in rows))
+        digest = content_id("table", table, SCHEMA_VERSION, *(canonical_json(row) for row in rows))
         file_name = f"{slug(name)}-{digest}.parquet"
         target = self._staging / table / file_name
         if not target.exists() and not self._published(table, file_name):
@@ -210,24 +210,24 @@ class Writer:
                     reason="duplicate_task",
                 )
 
-    def _complete_folder(self, number: int, report: SnapshotReport) -> Path:
-        """A folder beside the staging one that holds exactly the snapshot, flushed; none if that fails."""
+    def _build_folder(self, number: int, report: SnapshotReport) -> Path:
+        """A synced temporary folder with the files of the snapshot; removed again on failure."""
         folder = Path(tempfile.mkdtemp(prefix=_STAGING, dir=self._root / "snapshots"))
         try:
-            self._fill(folder, number, report)
+            self._write_files(folder, number, report)
         except BaseException:
             shutil.rmtree(folder, ignore_errors=True)
             raise
         return folder
 
-    def _fill(self, folder: Path, number: int, report: SnapshotReport) -> None:
+    def _write_files(self, folder: Path, number: int, report: SnapshotReport) -> None:
         folder.chmod(0o755)
-        files: dict[str, FileFacts] = {}
+        files: dict[str, FileEntry] = {}
         for table in TABLES:
             (folder / table).mkdir()
             write_table(folder / table / EMPTY_FILE, table, [], comments=True)
             for name in sorted(entry.files[table] for entry in self._repos.values() if table in entry.files):
-                files[f"{table}/{name}"] = self._place(folder, table, name)
+                files[f"{table}/{name}"] = self._add_file(folder, table, name)
             sync(folder / table / EMPTY_FILE)
             sync(folder / table)
         manifest = Manifest(
@@ -243,33 +243,33 @@ class Writer:
         write_file(folder / "manifest.json", [manifest_bytes(manifest)])
         sync(folder)
 
-    def _place(self, folder: Path, table: str, name: str) -> FileFacts:
+    def _add_file(self, folder: Path, table: str, name: str) -> FileEntry:
         from pyarrow import parquet
 
         target = folder / table / name
-        if self._previous and (facts := self._previous.manifest.files.get(f"{table}/{name}")):
+        if self._previous and (entry := self._previous.manifest.files.get(f"{table}/{name}")):
             link_or_copy(self._previous.root / table / name, target)
-            return facts
+            return entry
         link_or_copy(self._staging / table / name, target)
         rows = parquet.read_metadata(target).num_rows
-        return FileFacts(sha256=file_sha256(target), rows=rows, bytes=target.stat().st_size)
+        return FileEntry(sha256=file_sha256(target), rows=rows, bytes=target.stat().st_size)
 
     def _next_number(self) -> int:
         taken = [int(f.name) for f in (self._root / "snapshots").iterdir() if f.name.isdigit()]
         return max(taken, default=0) + 1
 
     def changes(self) -> SnapshotReport:
-        """The changes of all snapshots that this writer published."""
-        return self._report(self._at_first)
+        """The changes of all records since this writer was opened."""
+        return self._report(self._initial_tasks)
 
     def _report(self, before: dict[str, str]) -> SnapshotReport:
-        now = _tasks(self._repos)
-        both = before.keys() & now.keys()
-        changed = {i for i in both if before[i] != now[i]}
+        after = _task_hashes(self._repos)
+        both = before.keys() & after.keys()
+        changed = {i for i in both if before[i] != after[i]}
         return SnapshotReport(
-            came=tuple(sorted(now.keys() - before.keys())),
+            came=tuple(sorted(after.keys() - before.keys())),
             changed=tuple(sorted(changed)),
-            went=tuple(sorted(before.keys() - now.keys())),
+            went=tuple(sorted(before.keys() - after.keys())),
             unchanged=len(both) - len(changed),
         )
 
@@ -279,12 +279,12 @@ class Writer:
             shutil.rmtree(self._root / "snapshots" / str(number), ignore_errors=True)
 
 
-def _tasks(repos: dict[str, RepoFiles]) -> dict[str, str]:
+def _task_hashes(repos: dict[str, RepoFiles]) -> dict[str, str]:
     return {instance_id: digest for entry in repos.values() for instance_id, digest in entry.tasks.items()}
 
 
 def slug(name: str) -> str:
-    """A file name for a repository: readable, and different for different names."""
+    """A readable and unique file name for a repository."""
     plain = re.sub(r"[^A-Za-z0-9._-]+", "-", name).strip(".-")[:60]
     if plain == name and not plain.startswith("_"):
         return plain

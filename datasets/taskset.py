@@ -1,4 +1,4 @@
-"""Reading a task set: records by id, from one snapshot."""
+"""The reader of a task set: records by id from one snapshot."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from excise.types import (
 
 
 class TaskSet:
-    """One published snapshot. What is published later is seen by opening the folder again.
+    """One published snapshot; later publications are visible after opening the folder again.
 
     >>> tasks = TaskSet.open("demo-out").tasks()  # doctest: +SKIP
     """
@@ -52,21 +52,21 @@ class TaskSet:
         return self._snapshot.manifest
 
     def ids(self) -> tuple[str, ...]:
-        """All instance ids, sorted; quarantined ones, too."""
+        """All instance ids, sorted, quarantined ones included."""
         return tuple(sorted(i for entry in self.manifest.repos.values() for i in entry.tasks))
 
     def tasks(self, repo: str | None = None, *, quarantined: bool = False) -> tuple[Task, ...]:
-        """All tasks, or those of one repository, by instance id; ``quarantined``: those that are left out, too."""
+        """All tasks, or those of one repository, sorted by instance id; ``quarantined`` includes quarantined tasks."""
         found = [convert.task_from(row) for row in self.task_rows(repo, quarantined=quarantined)]
         if repo is not None and not found:
             self._repo_row(repo)
         return tuple(found)
 
     def task_rows(self, repo: str | None = None, *, quarantined: bool = False) -> list[Row]:
-        """Rows of the ``tasks`` table with all columns, by instance id; ``quarantined`` as in :meth:`tasks`."""
-        out = set() if quarantined else {found.instance_id for found in self.quarantines()}
+        """Rows of the ``tasks`` table, sorted by instance id; ``quarantined`` as in :meth:`tasks`."""
+        excluded = set() if quarantined else {entry.instance_id for entry in self.quarantines()}
         rows = [row for row in self._snapshot.rows("tasks") if repo in (None, row["repo"])]
-        return sorted((r for r in rows if r["instance_id"] not in out), key=lambda row: str(row["instance_id"]))
+        return sorted((r for r in rows if r["instance_id"] not in excluded), key=lambda row: str(row["instance_id"]))
 
     def quarantines(self, instance_id: str | None = None) -> tuple[Quarantine, ...]:
         """Quarantines of the whole set, or of one task."""
@@ -74,13 +74,13 @@ class TaskSet:
         return tuple(convert.quarantine_from(row) for row in rows if instance_id in (None, row["instance_id"]))
 
     def task(self, instance_id: str) -> Task:
-        """One task."""
+        """A task. Raises :class:`StoreError` for an unknown id."""
         return convert.task_from(self._task_row(instance_id))
 
     def is_intact(self, instance_id: str) -> bool:
-        """Whether a task's row has the hash that the manifest holds."""
+        """Whether the hash of a task's row equals the one in the manifest."""
         entry = self.manifest.repos[self._owner(instance_id) or ""]
-        return content_id("row", convert.canonical(self._task_row(instance_id))) == entry.tasks[instance_id]
+        return content_id("row", convert.canonical_json(self._task_row(instance_id))) == entry.tasks[instance_id]
 
     def certificate(self, instance_id: str) -> Certificate:
         """The certificate of a task."""
@@ -90,7 +90,7 @@ class TaskSet:
         return certificate
 
     def verdicts(self, instance_id: str) -> tuple[Verdict, ...]:
-        """All verdicts on a task or on a refused candidate, by gate and run."""
+        """All verdicts on a task or a rejected candidate, by gate and run."""
         rows = self._snapshot.rows("verdicts", self._owner(instance_id))
         found = tuple(convert.verdict_from(row) for row in rows if row["instance_id"] == instance_id)
         if not found and self._owner(instance_id) is None:
@@ -98,7 +98,7 @@ class TaskSet:
         return found
 
     def repo(self, name: str) -> Repo:
-        """The snapshot of a repository's sources."""
+        """The sources of a repository. Raises :class:`StoreError` if they could not be fetched."""
         row = self._repo_row(name)
         repo = convert.repo_from(row)
         if repo is None:
@@ -106,7 +106,7 @@ class TaskSet:
         return repo
 
     def repo_of(self, entry: str) -> Repo | None:
-        """The snapshot under a name of the manifest; ``None`` where the source could not be fetched."""
+        """The sources under a name of the manifest; ``None`` if they could not be fetched."""
         return next((convert.repo_from(row) for row in self._snapshot.rows("repos", entry)), None)
 
     def repos(self) -> tuple[Repo, ...]:
@@ -114,11 +114,11 @@ class TaskSet:
         return tuple(repo for row in self._snapshot.rows("repos") if (repo := convert.repo_from(row)))
 
     def reports(self) -> tuple[RepoReport, ...]:
-        """The funnel of every source."""
+        """The reports of all sources."""
         return tuple(report for row in self._snapshot.rows("repos") if (report := convert.report_from(row)))
 
     def environment(self, env_id: str) -> tuple[Environment, Baseline]:
-        """An environment and its baseline."""
+        """An environment and its baseline. Raises :class:`StoreError` if either is missing."""
         rows = {str(row["env_id"]): row for row in self._snapshot.rows("environments")}
         if env_id not in rows:
             raise _unknown("environment", env_id, rows)
@@ -128,24 +128,24 @@ class TaskSet:
         return environment, baseline
 
     def rejections(self, repo: str | None = None) -> tuple[Rejection, ...]:
-        """All rejections."""
+        """All rejections, or those of one repository."""
         rows = self._snapshot.rows("rejections")
         return tuple(convert.rejection_from(row) for row in rows if repo in (None, row["repo"]))
 
     def blob(self, sha: str) -> Path:
-        """Path of a source archive, after its hash was checked."""
+        """Path of a source archive with a verified hash."""
         return self._blobs.path(sha)
 
     def kit(self, instance_id: str) -> GradingKit | None:
-        """The kit for graders of a task; ``None`` for tasks from before there were kits."""
-        sha = _calls(self.certificate(instance_id)).get("kit", "")
+        """The grading kit of a task; ``None`` for tasks of older versions without a kit."""
+        sha = _call_evidence(self.certificate(instance_id)).get("kit", "")
         return from_json(GradingKit, self._blobs.path(sha, ".json").read_bytes()) if sha else None
 
     def tests_only(self) -> frozenset[str]:
-        """Ids of tasks whose recorded calls prove nothing, so that their grades rest on tests alone."""
+        """Ids of tasks whose recorded calls do not distinguish solutions from stubs, so that only tests grade them."""
         rows = self._snapshot.rows("tasks")
-        telling = ((row, _calls(convert.certificate_from(row)).get("calls_telling") == "true") for row in rows)
-        return frozenset(str(row["instance_id"]) for row, tells in telling if not tells)
+        evidence = ((row, _call_evidence(convert.certificate_from(row))) for row in rows)
+        return frozenset(str(row["instance_id"]) for row, calls in evidence if calls.get("calls_telling") != "true")
 
     def _task_row(self, instance_id: str) -> Row:
         owner = self._owner(instance_id)
@@ -154,7 +154,7 @@ class TaskSet:
         return next(row for row in self._snapshot.rows("tasks", owner) if row["instance_id"] == instance_id)
 
     def _owner(self, instance_id: str) -> str | None:
-        """The name under which the repository of a task was put; ``None`` for what is no task."""
+        """The manifest name of a task's repository; ``None`` for an unknown task."""
         return next((name for name, entry in self.manifest.repos.items() if instance_id in entry.tasks), None)
 
     def _repo_row(self, name: str) -> Row:
@@ -165,8 +165,8 @@ class TaskSet:
         raise _unknown("repository", name, (str(row["repo"]) for row in rows))
 
 
-def _calls(certificate: Certificate | None) -> Mapping[str, str]:
-    """Evidence of the gate of recorded calls; empty where there is none."""
+def _call_evidence(certificate: Certificate | None) -> Mapping[str, str]:
+    """Evidence of the gate of recorded calls; empty without one."""
     verdicts = certificate.verdicts if certificate is not None else ()
     return next((verdict.evidence for verdict in verdicts if verdict.gate == "g10_calls"), {})
 

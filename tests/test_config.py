@@ -1,4 +1,4 @@
-"""Settings: what counts more than what, where paths lead, and broken files that say what is wrong with them."""
+"""Settings: precedence of the origins, resolution of paths, and errors for invalid values."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from excise.config import Settings, default_cache, given_settings, load, with_sources
+from excise.config import Settings, default_cache, environment_settings, load, with_sources
 from excise.errors import ConfigError
 
 
@@ -19,13 +19,13 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / "sets"
 
 
-def written(folder: Path, text: str, name: str = "a.toml") -> Path:
+def write_toml(folder: Path, text: str, name: str = "a.toml") -> Path:
     (folder / name).write_text(text)
     return folder / name
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         ("sources = 5", r"sources: write it as a list"),
         ('sources = "pypi:toolz"', r'sources: write it as a list: sources = \["pypi:toolz"\]'),
@@ -47,14 +47,14 @@ def written(folder: Path, text: str, name: str = "a.toml") -> Path:
         ("limit = ", r"not valid TOML"),
     ],
 )
-def test_a_broken_file_is_named_with_the_key_and_the_remedy(folder: Path, text: str, said: str) -> None:
-    path = written(folder, text)
-    with pytest.raises(ConfigError, match=rf"{path}: {said}"):
-        load([written(folder, "limit = 3", "good.toml"), path], environ={})
+def test_a_broken_file_is_named_with_the_key_and_the_remedy(folder: Path, text: str, message: str) -> None:
+    path = write_toml(folder, text)
+    with pytest.raises(ConfigError, match=rf"{path}: {message}"):
+        load([write_toml(folder, "limit = 3", "good.toml"), path], environ={})
 
 
 @pytest.mark.parametrize(
-    ("overrides", "said"),
+    ("overrides", "message"),
     [
         (["verdict=5", "verdict.gold_runs=3"], "--set verdict=5: verdict: write it as a table"),
         (["limit=3", "limit.x=3"], "--set limit.x=3: limit: "),
@@ -66,10 +66,10 @@ def test_a_broken_file_is_named_with_the_key_and_the_remedy(folder: Path, text: 
         (["nothing=5"], "--set nothing=5: nothing: there is no such setting"),
     ],
 )
-def test_a_broken_override_is_named(folder: Path, overrides: list[str], said: str) -> None:
+def test_a_broken_override_is_named(folder: Path, overrides: list[str], message: str) -> None:
     with pytest.raises(ConfigError) as caught:
-        load([written(folder, "limit = 4")], overrides, {})
-    assert str(caught.value).startswith(said)
+        load([write_toml(folder, "limit = 4")], overrides, {})
+    assert str(caught.value).startswith(message)
 
 
 def test_a_broken_variable_and_a_broken_option_are_named() -> None:
@@ -80,7 +80,7 @@ def test_a_broken_variable_and_a_broken_option_are_named() -> None:
 
 
 def test_files_then_environment_then_set_then_options(folder: Path) -> None:
-    first, second = written(folder, "seed = 1\nlimit = 1\nworkers = 1"), written(folder, "seed = 2", "b.toml")
+    first, second = write_toml(folder, "seed = 1\nlimit = 1\nworkers = 1"), write_toml(folder, "seed = 2", "b.toml")
     environ = {"EXCISE_SEED": "3", "EXCISE_LIMIT": "3"}
 
     def seed_limit_workers(settings: Settings) -> tuple[int, int | None, int]:
@@ -93,23 +93,23 @@ def test_files_then_environment_then_set_then_options(folder: Path) -> None:
 
 
 def test_tables_are_merged_and_lists_replaced(folder: Path) -> None:
-    first = written(folder, 'sources = ["pypi:a", "pypi:b"]\n[verdict]\ngold_runs = 5')
-    second = written(folder, 'sources = ["pypi:c"]\n[verdict]\nbaseline_runs = 4', "b.toml")
+    first = write_toml(folder, 'sources = ["pypi:a", "pypi:b"]\n[verdict]\ngold_runs = 5')
+    second = write_toml(folder, 'sources = ["pypi:c"]\n[verdict]\nbaseline_runs = 4', "b.toml")
     settings = load([first, second], ["verdict.pids=100"], {})
     assert [source.spec for source in settings.sources] == ["pypi:c"]
     assert settings.verdict.model_fields_set == {"gold_runs", "baseline_runs", "pids"}
 
 
-def test_the_cache_variable_counts_more_than_a_file_and_less_than_an_option(folder: Path) -> None:
-    path, environ = written(folder, 'cache = "of-the-file"'), {"EXCISE_CACHE": "of-the-shell"}
+def test_the_cache_variable_overrides_files_and_is_overridden_by_options(folder: Path) -> None:
+    path, environ = write_toml(folder, 'cache = "of-the-file"'), {"EXCISE_CACHE": "of-the-shell"}
     assert load([path], environ={}).cache == folder / "of-the-file"
     assert load([path], environ={"EXCISE_CACHE": ""}).cache == folder / "of-the-file"
     assert load([path], environ=environ).cache == Path.cwd() / "of-the-shell"
     assert load([path], environ=environ, cache=Path("mine")).cache == Path.cwd() / "mine"
 
 
-def test_paths_of_a_file_are_seen_from_its_folder_and_all_others_from_here(folder: Path) -> None:
-    path = written(folder, 'out = "x/out"\ncache = "../cache"')
+def test_paths_in_a_file_are_relative_to_its_folder(folder: Path) -> None:
+    path = write_toml(folder, 'out = "x/out"\ncache = "../cache"')
     settings = load([path], environ={})
     assert (settings.out, settings.cache) == (folder / "x" / "out", folder.parent / "cache")
     assert load([path], ["out=../y"], {}).out == folder.parent / "y"
@@ -117,22 +117,22 @@ def test_paths_of_a_file_are_seen_from_its_folder_and_all_others_from_here(folde
     assert load([path], environ={"EXCISE_OUT": "y"}).out == Path.cwd() / "y"
     assert load([path], environ={}, out=Path("y")).out == Path.cwd() / "y"
     assert load(environ={}).out == Path.cwd() / "excise-out"
-    assert load([written(folder, 'out = "~/sets"')], environ={}).out == Path.home() / "sets"
+    assert load([write_toml(folder, 'out = "~/sets"')], environ={}).out == Path.home() / "sets"
 
 
-def test_the_same_file_gives_the_same_paths_from_everywhere(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    path = written(folder, 'out = "o"\nsources = ["./x", "../y"]')
-    seen = []
+def test_paths_in_a_file_do_not_depend_on_the_working_directory(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = write_toml(folder, 'out = "o"\nsources = ["./x", "../y"]')
+    resolved = []
     for directory, name in ((folder, "a.toml"), (folder.parent, "sets/a.toml"), (Path.cwd(), "../sets/a.toml")):
         monkeypatch.chdir(directory)
         settings = load([Path(name)], environ={})
-        seen.append((settings.out, *(source.spec for source in settings.sources)))
-    assert seen == [(folder / "o", f"{folder}/x", f"{folder.parent}/y")] * 3
+        resolved.append((settings.out, *(source.spec for source in settings.sources)))
+    assert resolved == [(folder / "o", f"{folder}/x", f"{folder.parent}/y")] * 3
     assert path.exists()
 
 
 @pytest.mark.parametrize(
-    ("spec", "seen"),
+    ("spec", "resolved"),
     [
         ("./x", "{folder}/x"),
         ("../x@v1", "{parent}/x@v1"),
@@ -154,9 +154,12 @@ def test_the_same_file_gives_the_same_paths_from_everywhere(folder: Path, monkey
         ("git@example.org:me/app.git", "git@example.org:me/app.git"),
     ],
 )
-def test_local_sources_of_a_file_are_seen_from_its_folder(folder: Path, spec: str, seen: str) -> None:
-    expected = seen.format(folder=folder, parent=folder.parent, above=folder.parent.parent)
-    short, long = written(folder, f'sources = ["{spec}"]'), written(folder, f'[[sources]]\nspec = "{spec}"', "b.toml")
+def test_local_sources_in_a_file_are_relative_to_its_folder(folder: Path, spec: str, resolved: str) -> None:
+    expected = resolved.format(folder=folder, parent=folder.parent, above=folder.parent.parent)
+    short, long = (
+        write_toml(folder, f'sources = ["{spec}"]'),
+        write_toml(folder, f'[[sources]]\nspec = "{spec}"', "b.toml"),
+    )
     for path in (short, long):
         assert [source.spec for source in load([path], environ={}).sources] == [expected]
     assert [source.spec for source in load(environ={}, overrides=[f'sources=["{spec}"]']).sources] == [spec]
@@ -164,14 +167,14 @@ def test_local_sources_of_a_file_are_seen_from_its_folder(folder: Path, spec: st
 
 
 def test_sources_of_the_command_line_come_after_those_of_the_files(folder: Path) -> None:
-    settings = with_sources(load([written(folder, 'sources = ["pypi:a"]')], environ={}), ["./b"])
+    settings = with_sources(load([write_toml(folder, 'sources = ["pypi:a"]')], environ={}), ["./b"])
     assert [source.spec for source in settings.sources] == ["pypi:a", "./b"]
     with pytest.raises(ConfigError, match="spec is empty"):
         with_sources(settings, [""])
 
 
-def test_a_cutoff_may_be_written_without_quotes(folder: Path) -> None:
-    path = written(folder, "[verdict]\ncutoff = 2024-05-31")
+def test_a_cutoff_may_be_a_toml_date(folder: Path) -> None:
+    path = write_toml(folder, "[verdict]\ncutoff = 2024-05-31")
     assert load([path], environ={}).verdict.cutoff == "2024-05-31"
     assert load([path], ["verdict.cutoff=2023-01-01"], {}).verdict.cutoff == "2023-01-01"
     assert load([path], ["verdict.cutoff="], {}).verdict.cutoff == ""
@@ -185,6 +188,6 @@ def test_the_default_cache_is_absolute(folder: Path, monkeypatch: pytest.MonkeyP
     assert default_cache() == folder / "excise"
 
 
-def test_given_settings_mean_the_same_elsewhere(folder: Path) -> None:
+def test_environment_settings_are_valid_in_any_folder(folder: Path) -> None:
     environ = {"EXCISE_OUT": "o", "EXCISE_CACHE": "", "EXCISE_SEED": "7", "EXCISE_PYTHON": "python3", "HOME": "/h"}
-    assert given_settings(environ) == {"EXCISE_OUT": str(Path.cwd() / "o"), "EXCISE_SEED": "7"}
+    assert environment_settings(environ) == {"EXCISE_OUT": str(Path.cwd() / "o"), "EXCISE_SEED": "7"}

@@ -143,7 +143,7 @@ class Workbench:
     @cached_property
     def left_out(self) -> tuple[str, ...]:
         """Tests that hang or fail slowly on the untouched project; they are not run again."""
-        return self.prepared.baseline.left_out() if self.prepared.baseline else ()
+        return self.prepared.baseline.excluded_tests() if self.prepared.baseline else ()
 
     def read(self, paths: Sequence[str]) -> dict[str, bytes]:
         """Contents of files of the untouched repository that exist."""

@@ -88,6 +88,6 @@ def audit(
 def _judge(settings: Settings) -> Judge:
     from excise.pipeline.services.audit import model_judge
 
-    if not settings.model.on:
+    if not settings.model.is_configured:
         raise ConfigError("--judge needs a model: set model.base_url and model.model.")
     return model_judge(settings)

@@ -110,7 +110,7 @@ def map_tasks(
         elif problem := _broken_seal(taskset, task, certificate):
             end(operation.failed(task, "files", "certificate_differs", problem))
         else:
-            verdict = settings.verdict.of(certificate.settings)
+            verdict = settings.verdict.merged_with(certificate.settings)
             groups.setdefault((task.tree, task.env_id, verdict.model_dump_json()), []).append(task)
             settings_of[instance_id] = settings.model_copy(update={"verdict": verdict})
     if not groups:

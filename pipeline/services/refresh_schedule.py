@@ -20,7 +20,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from excise.config import Settings, given_settings
+from excise.config import Settings, environment_settings
 from excise.errors import ConfigError
 from excise.system.commands import run_command
 
@@ -139,7 +139,9 @@ def scheduled_environment(environ: Mapping[str, str] = os.environ) -> dict[str, 
     Raises :class:`ConfigError` for a value with control characters, which neither systemd nor cron can hold.
     """
     needed = {key: value for key, value in environ.items() if value and _NEEDED_VARIABLES.fullmatch(key)}
-    needed = {key: value for key, value in needed.items() if not _PASSWORD.search(value)} | given_settings(environ)
+    needed = {key: value for key, value in needed.items() if not _PASSWORD.search(value)} | environment_settings(
+        environ
+    )
     for key, value in needed.items():
         if _CONTROL.search(value):
             raise ConfigError(f"{key}={value!r} cannot be scheduled. Write it into the configuration file instead.")

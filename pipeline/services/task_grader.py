@@ -149,7 +149,7 @@ class Grader:
             return self._locks.setdefault(name, threading.Lock())
 
     def _build_environment(self, task: Task) -> GradingEnvironment | EnvironmentProblem:
-        verdict = self.settings.verdict.of(self.taskset.certificate(task.instance_id).settings)
+        verdict = self.settings.verdict.merged_with(self.taskset.certificate(task.instance_id).settings)
         settings = self.settings.model_copy(update={"verdict": verdict})
         prepared = prepared_of(settings, self.taskset, task, measure_baseline=False)
         if isinstance(prepared, EnvironmentProblem):

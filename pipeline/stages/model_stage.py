@@ -47,7 +47,12 @@ _ENDPOINT_SETTINGS = {"base_url", "api_key_env", "replay", "call_timeout_s"}
 def may_mend(settings: Settings, stage_name: str, rejection: Rejection) -> bool:
     """Whether a model should try to install what ``stage_name`` rejected."""
     from_stage0 = stage_name in {"environment", "baseline"}
-    return settings.model.on and from_stage0 and is_conclusive(rejection) and rejection.reason not in BEYOND_A_MODEL
+    return (
+        settings.model.is_configured
+        and from_stage0
+        and is_conclusive(rejection)
+        and rejection.reason not in BEYOND_A_MODEL
+    )
 
 
 @stage("model")

@@ -1,10 +1,10 @@
-"""Settings of a run: TOML files, ``EXCISE_`` environment variables, ``--set a.b=v``, own options; the later one wins.
+"""Settings of a run, from TOML files, ``EXCISE_`` environment variables, ``--set a.b=v`` and command-line options.
 
-Each of them is checked by itself, so that an error names the place where it stands. Paths are absolute afterwards:
-those in a file are relative to the file's folder, all others to the working directory.
+Later origins override earlier ones. Each is validated separately, so that errors name the origin. Relative paths in a
+file are resolved against the file's folder, all others against the working directory.
 
-Settings that can change a verdict live in :class:`VerdictSettings` and are part of every cache key;
-the others (paths, number of workers) are not.
+Settings that can change a verdict are in :class:`VerdictSettings` and are part of every cache key; the others
+(paths, number of workers) are not.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ from excise.toml_settings import (
 from excise.types import SourceSpec, Visibility
 
 _PATHS = ("out", "cache", "model.replay")
-_RELATIVE = re.compile(r"(git\+|dir:|archive:)?([^:/~][^:/]*(?:/.*)?)")
-"""A source that is a path and not absolute, unless it is a bare word."""
+_RELATIVE_SOURCE = re.compile(r"(git\+|dir:|archive:)?([^:/~][^:/]*(?:/.*)?)")
+"""A source given as a relative path; a bare word without a slash is not a path."""
 _PHRASES = {
     **PHRASES,
     "missing": "is missing",
@@ -44,11 +44,11 @@ _PHRASES = {
     "model_type": "write it as a table of settings",
     "dataclass_type": 'write a source as "pypi:name", or as a table with spec',
 }
-"""Texts for users, where pydantic's own say little to somebody who writes a TOML file."""
+"""Error type to message, where pydantic's own message does not help the author of a TOML file."""
 
 
-def _listed(value: object) -> object:
-    """Sources as a list of tables; a bare string in it is a table with ``spec`` alone."""
+def _source_tables(value: object) -> object:
+    """Sources as a tuple of tables; a string becomes a table with only ``spec``. Raises :class:`ValueError`."""
     if isinstance(value, str):
         raise ValueError(f'write it as a list: sources = ["{value}"]')
     if isinstance(value, Mapping):
@@ -58,7 +58,8 @@ def _listed(value: object) -> object:
     return tuple({"spec": entry} if isinstance(entry, str) else entry for entry in value)
 
 
-def _usable(source: SourceSpec) -> SourceSpec:
+def _valid_source(source: SourceSpec) -> SourceSpec:
+    """The source itself. Raises :class:`ValueError` for an empty spec or a limit below 1."""
     if not source.spec.strip():
         raise ValueError("spec is empty; name a source, for example pypi:toolz")
     if source.limit is not None and source.limit < 1:
@@ -66,8 +67,11 @@ def _usable(source: SourceSpec) -> SourceSpec:
     return source
 
 
-def _day(value: object) -> object:
-    """``auto``, nothing, or a date, which TOML also has without quotes."""
+_ValidSource = Annotated[SourceSpec, AfterValidator(_valid_source)]
+
+
+def _cutoff_text(value: object) -> object:
+    """The cutoff as text: ``auto``, empty or an ISO date; TOML dates are accepted. Raises :class:`ValueError`."""
     text = value.isoformat() if isinstance(value, date) else value
     if isinstance(text, str) and text not in ("", "auto"):
         try:
@@ -78,153 +82,155 @@ def _day(value: object) -> object:
 
 
 class _Strict(BaseModel):
+    """Base class: immutable, unknown keys are refused."""
+
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
 class VerdictSettings(_Strict):
-    """What changes a verdict: part of the fingerprint of every stage."""
+    """Settings that can change a verdict; part of every stage's cache key."""
 
     baseline_runs: int = Field(default=3, ge=2)
-    """Runs of the untouched project; the last one is shuffled."""
+    """Number of baseline runs of the original project; the last one is in random order."""
     starved_runs: int = Field(default=4, ge=0)
-    """Further shuffled runs of it, side by side, as on a busy machine; none for suites of half a minute."""
+    """Number of load-stress runs (parallel, in random order) of the original project; none for suites over 30 s."""
     gold_runs: int = Field(default=3, ge=1)
-    """Runs of the restored project per accepted task; the last one is shuffled."""
+    """Number of runs with the gold patch applied, per accepted task; the last one is in random order."""
     suite_timeout_s: float = Field(default=1800.0, gt=0)
-    """Wall seconds for one whole run of the tests."""
+    """Time limit of one run of all tests in wall seconds."""
     test_timeout_s: float = Field(default=60.0, gt=0)
-    """Wall seconds for one test."""
+    """Time limit of one test in wall seconds."""
     install_timeout_s: float = Field(default=900.0, gt=0)
-    """Wall seconds for one installation."""
+    """Time limit of one installation in wall seconds."""
     memory_mb: int = Field(default=4096, ge=64)
-    """Memory of one sandbox."""
+    """Memory limit of one sandbox in MiB."""
     pids: int = Field(default=256, ge=8)
-    """Processes of one sandbox."""
+    """Maximum number of processes in one sandbox."""
     disk_mb: int = Field(default=2048, ge=16)
-    """What one sandbox may write."""
+    """Limit on the data that one sandbox may write, in MiB."""
     cpus: float | None = Field(default=None, ge=0.05)
-    """Cores' worth of CPU time that one sandbox gets; without it as much as there is."""
+    """CPU limit of one sandbox in cores; unset for no limit."""
     min_passing: int = Field(default=10, ge=1)
-    """A project with fewer passing tests is refused."""
+    """Minimum number of passing tests; projects with fewer are rejected."""
     min_pass_rate: float = Field(default=0.8, ge=0, le=1)
-    """Share of the tests that ran which must pass."""
+    """Minimum share of the executed tests that must pass."""
     max_f2p_share: float = Field(default=0.5, gt=0, le=1)
-    """A feature that more of the tests execute is no feature but the core."""
+    """Maximum share of the tests that may execute a feature; above it, the code counts as core and is not deleted."""
     visibility: Visibility = Visibility.DOCSTRING
-    """How much is given away: by the statement alone, or (``tests``) by tests that stay in the tree, too."""
-    cutoff: Annotated[str, BeforeValidator(_day)] = "auto"
-    """Only install releases before this date: ``auto`` takes the date of the sources, empty means no limit."""
+    """How much information the agent gets: from the statement only, or with ``tests`` also from tests in the tree."""
+    cutoff: Annotated[str, BeforeValidator(_cutoff_text)] = "auto"
+    """Install only releases before this date; ``auto`` for the date of the sources, empty for no limit."""
 
     @field_validator("visibility")
     @classmethod
-    def _implemented(cls, level: Visibility) -> Visibility:
+    def _implemented_visibility(cls, level: Visibility) -> Visibility:
         if level is Visibility.SAMPLE_TESTS:
             raise ValueError("is not implemented: use tests, docstring, signature or behaviour")
         return level
 
-    def of(self, known: Mapping[str, Any]) -> VerdictSettings:
-        """Settings as they were ``known`` to be, except for those that were given here; unknown names are ignored."""
-        same = {name: value for name, value in known.items() if name in VerdictSettings.model_fields}
-        given = {name: getattr(self, name) for name in self.model_fields_set}
-        return VerdictSettings.model_validate(same | given)
+    def merged_with(self, stored: Mapping[str, Any]) -> VerdictSettings:
+        """The ``stored`` settings, overridden by those set explicitly here. Unknown names are ignored."""
+        kept = {name: value for name, value in stored.items() if name in VerdictSettings.model_fields}
+        explicit = {name: getattr(self, name) for name in self.model_fields_set}
+        return VerdictSettings.model_validate(kept | explicit)
 
 
 class ModelSettings(_Strict):
-    """Where a model answers, over the OpenAI-compatible protocol, and what one job may cost. No keys: they stay in
-    the environment.
+    """The endpoint of a model (OpenAI-compatible) and the budget of one job. API keys are only read from the
+    environment.
     """
 
     base_url: str = ""
-    """Address of the endpoint, for example ``http://localhost:8000/v1``."""
+    """URL of the endpoint, for example ``http://localhost:8000/v1``."""
     model: str = ""
-    """Name of the model there; empty: no model is used anywhere."""
+    """Name of the model at the endpoint; empty to use no model."""
     api_key_env: str = ""
-    """Name of the environment variable that holds the key; empty for endpoints without one."""
+    """Name of the environment variable that holds the API key; empty for endpoints without a key."""
     temperature: float = Field(default=0.0, ge=0, le=2)
     """Sampling temperature."""
     tool_calls: Literal["native", "text"] = "native"
-    """``text`` for endpoints that know nothing of tools: calls are then written and read as text."""
+    """``text`` for endpoints without tool calling: tool calls are then sent and parsed as text."""
     prompt_price: float = Field(default=0.0, ge=0)
-    """Price of a million tokens read, in any currency."""
+    """Price of a million prompt tokens, in any currency."""
     completion_price: float = Field(default=0.0, ge=0)
-    """Price of a million tokens written."""
+    """Price of a million completion tokens."""
     max_tokens: int = Field(default=2_000_000, ge=1)
-    """Tokens of one job, read and written."""
+    """Maximum number of prompt and completion tokens of one job."""
     max_cost: float = Field(default=2.0, ge=0)
-    """Cost of one job in the currency of the prices; 0 for no limit."""
+    """Maximum cost of one job in the currency of the prices; 0 for no limit."""
     max_wall_s: float = Field(default=3600.0, gt=0)
-    """Wall seconds of one job."""
+    """Time limit of one job in wall seconds."""
     max_reply_tokens: int = Field(default=4096, ge=16)
-    """Tokens of one answer."""
+    """Maximum number of tokens of one reply."""
     call_timeout_s: float = Field(default=300.0, gt=0)
-    """Wall seconds of one request."""
+    """Time limit of one request in wall seconds."""
     context_chars: int = Field(default=240_000, ge=4000)
-    """Characters of a conversation that the model can take; beyond, the oldest results are left out."""
+    """Maximum length of a conversation in characters; above it, the oldest tool results are dropped."""
     replay: Path | None = None
-    """A folder of transcripts, or one of them: recorded answers are used in place of the model's."""
+    """Path of a transcript or a folder of transcripts to replay in place of a model."""
 
     @field_validator("base_url")
     @classmethod
-    def _without_key(cls, url: str) -> str:
+    def _url_without_credentials(cls, url: str) -> str:
         if url and not re.fullmatch(r"https?://[^/@\s]+(/[^@\s]*)?", url):
             raise ValueError("write http(s)://host[:port]/path, without a user or key; see api_key_env")
         return url
 
     @field_validator("api_key_env")
     @classmethod
-    def _a_name(cls, name: str) -> str:
+    def _variable_name(cls, name: str) -> str:
         if name and not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name):
             raise PydanticCustomError("not_a_name", "give the NAME of an environment variable, never the key itself")
         return name
 
     @property
-    def on(self) -> bool:
-        """A model, or its recording, may be used."""
+    def is_configured(self) -> bool:
+        """Whether a model or a recording of one may be used."""
         return bool(self.model)
 
 
 class DockerSettings(_Strict):
-    """The Docker backend on this machine; ``sandbox = "docker"`` chooses it."""
+    """Settings of the Docker backend, used with ``sandbox = "docker"``."""
 
     base_image: str = Field(default="host", min_length=1)
-    """What environments are built on: ``host`` (this machine's own system), ``debootstrap``, or an image's name."""
+    """Base image of environments: ``host`` (the system of this machine), ``debootstrap``, or the name of an image."""
     network: str = ""
-    """The engine's network for installations; empty for its own bridge, or the host's network if it has none."""
+    """Docker network for installations; empty for the default bridge, or the host's network without one."""
     runtime: str = ""
-    """The runtime of containers, such as ``runsc`` for gVisor; empty for the engine's default."""
+    """Container runtime, such as ``runsc`` for gVisor; empty for Docker's default."""
 
 
 class Settings(_Strict):
-    """Everything ``excise generate`` and ``excise refresh`` can be told."""
+    """All settings of ``excise generate`` and ``excise refresh``."""
 
-    sources: Annotated[tuple[Annotated[SourceSpec, AfterValidator(_usable)], ...], BeforeValidator(_listed)] = ()
-    """What to make tasks from; a later list takes the place of an earlier one."""
+    sources: Annotated[tuple[_ValidSource, ...], BeforeValidator(_source_tables)] = ()
+    """Sources to make tasks from; a later list replaces an earlier one."""
     out: Path = Field(default_factory=lambda: Path.cwd() / "excise-out")
-    """The task set's folder; ``excise-out`` in the working directory if nothing is said."""
+    """Folder of the task set; ``excise-out`` in the working directory by default."""
     cache: Path = Field(default_factory=lambda: default_cache())
-    """Folder for mirrors, environments and finished stages."""
+    """Cache folder for mirrors, environments and results of stages."""
     limit: int | None = Field(default=None, ge=1)
-    """At most this many tasks per source."""
+    """Maximum number of tasks per source; unset for no limit."""
     workers: int = Field(default_factory=lambda: max(1, os.cpu_count() or 1), ge=1)
-    """Local worker processes."""
+    """Number of local worker processes."""
     scheduler: str = ""
-    """Address of a Dask scheduler; empty starts a local one."""
+    """Address of a Dask scheduler; empty to start a local one."""
     sandbox: str = "bubblewrap"
     """Name of the sandbox backend: ``bubblewrap`` or ``docker``."""
     lenient_sandbox: bool = False
-    """Run even where the sandbox cannot enforce a limit on this machine; otherwise that is an error."""
+    """Whether to run if the sandbox cannot enforce a limit on this machine; otherwise that is an error."""
     docker: DockerSettings = DockerSettings()
-    """The Docker backend."""
+    """Settings of the Docker backend."""
     seed: int = 0
-    """Decides the order in which features are tried."""
+    """Seed of the order in which features are tried."""
     verdict: VerdictSettings = VerdictSettings()
-    """What changes a verdict."""
+    """Settings that can change a verdict."""
     model: ModelSettings = ModelSettings()
-    """The model behind everything that is driven by one."""
+    """The model for model-driven parts, such as the installer."""
 
 
 def default_cache() -> Path:
-    """``$EXCISE_CACHE``, else ``$XDG_CACHE_HOME/excise``, else ``~/.cache/excise``; absolute."""
+    """Absolute default cache folder: ``$EXCISE_CACHE``, ``$XDG_CACHE_HOME/excise`` or ``~/.cache/excise``."""
     if explicit := os.environ.get("EXCISE_CACHE"):
         return absolute_path(Path.cwd(), explicit)
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache").absolute() / "excise"
@@ -236,70 +242,74 @@ def load(
     environ: Mapping[str, str] = os.environ,
     **direct: Any,
 ) -> Settings:
-    """Read settings.
+    """Load settings.
 
-    ``files`` are TOML, the later one wins; ``EXCISE_A__B=value`` has a TOML value (a bare word is a string);
-    ``overrides`` are ``a.b=value`` likewise; ``direct`` are values from command-line options (``None`` is ignored).
-    Raises :class:`ConfigError` that names the file, variable or option, the key, and what was expected.
+    ``files`` are TOML files, later ones override earlier ones. Variables ``EXCISE_A__B=value`` and ``overrides``
+    ``a.b=value`` hold TOML values (a bare word is a string). ``direct`` are values of command-line options (``None`` is
+    ignored). Raises :class:`ConfigError` that names the file, variable or option, the key and the expected value.
     """
     merged: dict[str, Any] = {}
     for path in files:
-        merge(merged, _checked(_read(path), str(path)))
+        merge(merged, _validate(_read_file(path), str(path)))
     options = ((f"--{name}", {name: value}) for name, value in direct.items() if value is not None)
     example = "verdict.gold_runs=5"
     sets = ((f"--set {item}", parse_override(item, example, _PATHS)) for item in overrides)
-    for origin, values in (*_environment(environ), *sets, *options):
-        merge(merged, _checked(with_absolute_paths(values, Path.cwd(), _PATHS), origin))
+    for origin, values in (*_environment_values(environ), *sets, *options):
+        merge(merged, _validate(with_absolute_paths(values, Path.cwd(), _PATHS), origin))
     return Settings.model_validate(merged)
 
 
 def with_sources(settings: Settings, specs: Sequence[str]) -> Settings:
-    """The settings with further sources, as somebody typed them. Raises :class:`ConfigError` for an empty one."""
-    more = Settings.model_validate(_checked({"sources": list(specs)}, "sources")).sources
-    return settings.model_copy(update={"sources": (*settings.sources, *more)})
+    """The settings with further sources appended. Raises :class:`ConfigError` for an empty spec."""
+    added = Settings.model_validate(_validate({"sources": list(specs)}, "sources")).sources
+    return settings.model_copy(update={"sources": (*settings.sources, *added)})
 
 
-def setting_of(variable: str) -> str:
-    """The dotted key that an environment variable sets; empty if it is none of ours."""
+def setting_key(variable: str) -> str:
+    """The dotted key that an environment variable sets; empty if it sets none."""
     if not variable.startswith("EXCISE_"):
         return ""
     key = variable.removeprefix("EXCISE_").lower().replace("__", ".")
     return key if key.partition(".")[0] in Settings.model_fields else ""
 
 
-def given_settings(environ: Mapping[str, str]) -> dict[str, str]:
-    """The variables that set something here, with paths made absolute: they mean the same in any other folder."""
-    found = {}
+def environment_settings(environ: Mapping[str, str]) -> dict[str, str]:
+    """The environment variables that set a key, with absolute paths so that they are valid in any folder."""
+    variables = {}
     for name, value in sorted(environ.items()):
-        key = setting_of(name)
-        if key and (value or key not in _PATHS):  # an empty path is one that was not given
-            found[name] = str(absolute_path(Path.cwd(), parse_value(value, is_path=True))) if key in _PATHS else value
-    return found
+        key = setting_key(name)
+        if key and (value or key not in _PATHS):  # an empty path counts as unset
+            variables[name] = (
+                str(absolute_path(Path.cwd(), parse_value(value, is_path=True))) if key in _PATHS else value
+            )
+    return variables
 
 
-def _read(path: Path) -> dict[str, Any]:
+def _read_file(path: Path) -> dict[str, Any]:
     values = read_toml(path)
     folder = path.parent.resolve()
     if isinstance(values.get("sources"), list):
-        values["sources"] = [_local(entry, folder) for entry in values["sources"]]
+        values["sources"] = [_resolve_source(entry, folder) for entry in values["sources"]]
     return with_absolute_paths(values, folder, _PATHS)
 
 
-def _environment(environ: Mapping[str, str]) -> Iterator[tuple[str, dict[str, Any]]]:
-    for name, value in given_settings(environ).items():
-        yield name, nested(setting_of(name), value, _PATHS)
+def _environment_values(environ: Mapping[str, str]) -> Iterator[tuple[str, dict[str, Any]]]:
+    for name, value in environment_settings(environ).items():
+        yield name, nested(setting_key(name), value, _PATHS)
 
 
-def _local(entry: object, folder: Path) -> object:
-    """An entry of a file's sources; a path in it (one with a slash) is seen from the file's folder."""
+def _resolve_source(entry: object, folder: Path) -> object:
+    """An entry of a file's sources; a relative path in it is resolved against the file's folder."""
     if isinstance(entry, Mapping):
-        return {**entry, "spec": _local(entry["spec"], folder)} if isinstance(entry.get("spec"), str) else entry
-    match = _RELATIVE.fullmatch(entry) if isinstance(entry, str) else None
+        return (
+            {**entry, "spec": _resolve_source(entry["spec"], folder)} if isinstance(entry.get("spec"), str) else entry
+        )
+    match = _RELATIVE_SOURCE.fullmatch(entry) if isinstance(entry, str) else None
     if match is None or not (match[1] or "/" in match[2] or match[2] in (".", "..")):
         return entry  # pypi:name, a URL, an absolute path, a bare word
     return f"{match[1] or ''}{absolute_path(folder, match[2])}"
 
 
-def _checked(values: dict[str, Any], origin: str) -> dict[str, Any]:
-    validated(Settings, values, origin, phrases=_PHRASES, hides="model.")  # the settings of a model may be a key
+def _validate(values: dict[str, Any], origin: str) -> dict[str, Any]:
+    validated(Settings, values, origin, phrases=_PHRASES, hides="model.")  # values of these settings may be API keys
     return values

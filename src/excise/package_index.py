@@ -1,6 +1,6 @@
-"""Which package index this machine is set up to use; no index is named here.
+"""The package index that this machine is configured to use.
 
-pip, uv and the sources of excise shall all ask the same index. Empty means: the tool's own default.
+pip, uv and the sources of excise use the same index. An empty URL means the tool's default index.
 """
 
 from __future__ import annotations
@@ -16,7 +16,10 @@ _VARIABLES = ("UV_DEFAULT_INDEX", "UV_INDEX_URL", "PIP_INDEX_URL")
 
 
 def index_url(environ: Mapping[str, str] = os.environ) -> str:
-    """URL of the simple index: ``UV_DEFAULT_INDEX``, ``UV_INDEX_URL``, ``PIP_INDEX_URL``, pip's or uv's files."""
+    """URL of the simple index, empty if none is configured.
+
+    Looked up in this order: ``UV_DEFAULT_INDEX``, ``UV_INDEX_URL``, ``PIP_INDEX_URL``, pip's files, uv's files.
+    """
     for name in _VARIABLES:
         if value := environ.get(name, "").strip():
             return value.partition("=")[2] if value.split("=")[0].isidentifier() and "=" in value else value

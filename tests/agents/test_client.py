@@ -249,7 +249,7 @@ def test_keys_are_refused_in_settings_and_not_repeated(override: str, message: s
 def test_settings_come_from_file_and_environment(tmp_path: Path) -> None:
     (tmp_path / "a.toml").write_text('[model]\nbase_url = "http://localhost:1/v1"\nmax_cost = 1.5\nreplay = "kept"\n')
     settings = load([tmp_path / "a.toml"], environ={"EXCISE_MODEL__MODEL": "some/model"})
-    assert settings.model.on
+    assert settings.model.is_configured
     assert (settings.model.model, settings.model.max_cost) == ("some/model", 1.5)
     assert settings.model.replay == tmp_path / "kept"
-    assert not load(environ={}).model.on
+    assert not load(environ={}).model.is_configured

@@ -161,7 +161,7 @@ def make_rows(repo: str, names: tuple[str, ...] | None = None, blob: str = "") -
     )  # fmt: skip
 
 
-GONE = RepoRows(
+UNAVAILABLE = RepoRows(
     report=RepoReport(
         repo="vanished", source="pypi:vanished", status="source_unavailable", detail="No such project."
     ),
@@ -171,18 +171,18 @@ GONE = RepoRows(
         ),
     ),
 )  # fmt: skip
-"""A source that cannot be had."""
+"""A source that could not be fetched."""
 
 
 @pytest.fixture(scope="session")
 def store_dir(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A task set with two snapshots: the second brings three tasks and drops one."""
+    """A task set with two snapshots: the second adds tasks and removes one."""
     root = tmp_path_factory.mktemp("sets") / "a [set], with 'quotes'"
     store = Store(root)
     blob = store.put_blob(b"toolz sources")
     with store.writer() as writer:
         writer.put_repo("toolz", make_rows("toolz", ("take", "pluck", "groupby", "frequencies", "last"), blob))
-        writer.put_repo("vanished", GONE)
+        writer.put_repo("vanished", UNAVAILABLE)
         writer.publish()
     with store.writer() as writer:
         writer.put_repo("toolz", make_rows("toolz", ("pluck", "groupby", "frequencies", "last", "first"), blob))

@@ -73,7 +73,7 @@ def test_formats(store_dir: Path) -> None:
     assert row == ['a, "b"', "1.5", "[1, null]", '{"k": "é"}', "", "true", "", "2025-01-02", "1", "2"]
 
 
-def test_tables_fit_the_screen(store_dir: Path) -> None:
+def test_wide_tables_are_printed_record_by_record(store_dir: Path) -> None:
     assert query(store_dir, "SELECT repo, num_tasks FROM funnel ORDER BY repo LIMIT 2") == (
         "repo      num_tasks\n────────  ─────────\nhumanize          4\ntoolz             5\n(2 rows)\n"
     )
@@ -83,7 +83,7 @@ def test_tables_fit_the_screen(store_dir: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("sql", "said"),
+    ("sql", "message"),
     [
         ("SELECT nothing FROM tasks", "nothing"),
         ("SELEC 1", "syntax error"),
@@ -94,9 +94,11 @@ def test_tables_fit_the_screen(store_dir: Path) -> None:
         ("EXPORT DATABASE 'x'", "EXPORT does not"),
     ],
 )
-def test_what_is_refused(store_dir: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, sql: str, said: str) -> None:
+def test_invalid_and_writing_statements_are_refused(
+    store_dir: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, sql: str, message: str
+) -> None:
     monkeypatch.chdir(tmp_path)
-    with pytest.raises(StoreError, match=said):
+    with pytest.raises(StoreError, match=message):
         query(store_dir, sql)
     assert os.listdir(tmp_path) == []
 
@@ -122,10 +124,10 @@ def damaged(store_dir: Path, tmp_path: Path) -> tuple[Path, Path]:
     return copy, sorted((copy / "current").resolve().glob("tasks/[!_]*.parquet"))[0]
 
 
-def with_bytes(path: Path, first: int, last: int) -> bytes:
-    """The file with other bytes between two places, counted from its end where they are negative."""
+def with_flipped_bytes(path: Path, first: int, last: int) -> bytes:
+    """The file's bytes with those of a range flipped; negative offsets count from the end."""
     data = bytearray(path.read_bytes())
-    start, end = (place % len(data) for place in (first, last))
+    start, end = (offset % len(data) for offset in (first, last))
     data[start:end] = bytes(byte ^ 0x5A for byte in data[start:end])
     return bytes(data)
 
@@ -135,7 +137,7 @@ def with_bytes(path: Path, first: int, last: int) -> bytes:
     [
         lambda path: path.write_bytes(b""),
         lambda path: path.write_bytes(path.read_bytes()[:-100]),
-        lambda path: path.write_bytes(with_bytes(path, -600, -100)),
+        lambda path: path.write_bytes(with_flipped_bytes(path, -600, -100)),
     ],
     ids=["empty", "cut off", "other bytes at the end"],
 )
@@ -148,10 +150,10 @@ def test_a_damaged_file_is_named_when_connecting(damaged: tuple[Path, Path], dam
     assert caught.value.reason == "damaged"
 
 
-def test_a_file_that_is_damaged_inside_is_named_by_the_query_that_meets_it(damaged: tuple[Path, Path]) -> None:
+def test_a_query_names_the_damaged_file_that_it_reads(damaged: tuple[Path, Path]) -> None:
     store, path = damaged
     group = pq.read_metadata(path).row_group(0)
-    path.write_bytes(with_bytes(path, 4, 4 + sum(group.column(i).total_compressed_size for i in range(3))))
+    path.write_bytes(with_flipped_bytes(path, 4, 4 + sum(group.column(i).total_compressed_size for i in range(3))))
     assert "(1 row)" in query(store, "SELECT 1")
     with pytest.raises(StoreError, match="is damaged") as caught:
         query(store, "SELECT * FROM tasks")
@@ -160,14 +162,14 @@ def test_a_file_that_is_damaged_inside_is_named_by_the_query_that_meets_it(damag
         query(store, "SELEC 1")
 
 
-def test_a_set_with_a_missing_file_gives_no_wrong_answer(damaged: tuple[Path, Path]) -> None:
+def test_a_missing_file_is_an_error(damaged: tuple[Path, Path]) -> None:
     store, path = damaged
     path.unlink()
     with pytest.raises(StoreError, match=f"{path} is missing"):
         query(store, "SELECT count(*) FROM tasks")
 
 
-def test_a_damaged_empty_file_is_named_too(damaged: tuple[Path, Path]) -> None:
+def test_a_damaged_schema_file_is_named(damaged: tuple[Path, Path]) -> None:
     store, path = damaged
     empty = path.with_name("_schema.parquet")
     empty.write_bytes(b"PAR1")

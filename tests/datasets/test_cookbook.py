@@ -1,4 +1,4 @@
-"""Every question of the cookbook has an answer on a real task set."""
+"""The queries of the cookbook run on a task set."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ NONE_EXPECTED = {"Which tasks are near-duplicates?", "Which tasks are quarantine
 
 @pytest.fixture
 def answers(store_dir: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    """DuckDB as a user starts it in the folder of the current snapshot."""
+    """Runs a query of the cookbook in a folder with the files of the current snapshot."""
     snapshot = tmp_path / "snapshot"
     snapshot.mkdir()
     for entry in (store_dir / "current").iterdir():

@@ -1,4 +1,4 @@
-"""Tasks that are left out: put down and released in one step, kept over publications, seen by every reader."""
+"""Quarantined tasks: added and released atomically, kept over publications, respected by all readers."""
 
 from __future__ import annotations
 
@@ -40,14 +40,14 @@ def store(tmp_path: Path) -> Store:
     return made
 
 
-def test_a_quarantined_task_is_left_out_and_says_why(store: Store, tmp_path: Path) -> None:
+def test_a_quarantined_task_is_excluded_with_a_reason(store: Store, tmp_path: Path) -> None:
     with store.writer() as writer:
         writer.quarantine([leak(FIRST), leak(SECOND), leak(FIRST)])
         writer.publish()
     tasks = TaskSet.open(store.root)
     assert tasks.quarantines() == tuple(sorted((leak(FIRST), leak(SECOND)), key=lambda q: q.instance_id))
-    left = {task.instance_id for task in tasks.tasks()}
-    assert left == set(tasks.ids()) - {FIRST, SECOND}
+    remaining = {task.instance_id for task in tasks.tasks()}
+    assert remaining == set(tasks.ids()) - {FIRST, SECOND}
     assert {task.instance_id for task in tasks.tasks(quarantined=True)} == set(tasks.ids())
     assert tasks.is_intact(FIRST), "the row itself is what was published"
     export(tasks, "jsonl", tmp_path / "out", None)
@@ -60,7 +60,7 @@ def test_a_quarantined_task_is_left_out_and_says_why(store: Store, tmp_path: Pat
     assert "QUARANTINED: L3 bytecode_recovery: A pyc was read. (/tmp/x.pyc) Leak a1." in out.getvalue()
 
 
-def test_it_stays_when_the_repository_is_published_again_and_ends_when_released(store: Store) -> None:
+def test_a_quarantine_is_kept_over_publications_until_released(store: Store) -> None:
     with store.writer() as writer:
         writer.quarantine([leak(FIRST), leak(FIRST, "b2"), leak(SECOND)])
         writer.publish()
@@ -79,7 +79,7 @@ def test_it_stays_when_the_repository_is_published_again_and_ends_when_released(
     assert len(tasks.tasks()) == len(tasks.ids())
 
 
-def test_nothing_is_published_without_a_change_or_for_a_stranger(store: Store) -> None:
+def test_unknown_tasks_are_refused_and_no_change_publishes_nothing(store: Store) -> None:
     number = TaskSet.open(store.root).manifest.number
     with store.writer() as writer:
         with pytest.raises(StoreError, match="No task 'nowhere__0'"):
@@ -96,7 +96,7 @@ def test_nothing_is_published_without_a_change_or_for_a_stranger(store: Store) -
     assert TaskSet.open(store.root).manifest.number == number + 1
 
 
-def test_a_set_from_before_there_were_quarantines_answers_queries(store: Store) -> None:
+def test_sets_without_the_quarantines_table_can_be_queried(store: Store) -> None:
     snapshot = (store.root / "current").resolve()
     manifest = json.loads((snapshot / "manifest.json").read_text())
     assert not any("quarantines" in entry["files"] for entry in manifest["repos"].values())

@@ -1,4 +1,4 @@
-"""Rollouts beside a task set: files per step, one view over all runs."""
+"""Rollouts of training runs: one file per step, one view over all runs."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def test_every_field_is_a_column_with_a_comment() -> None:
     assert all(column.comment for column in ROLLOUTS.columns)
 
 
-def test_rollouts_are_asked_with_the_tasks(store_dir: Path) -> None:
+def test_rollouts_can_be_joined_with_tasks(store_dir: Path) -> None:
     assert query(store_dir, "SELECT count(*) AS n FROM rollouts", "jsonl") == '{"n": 0}\n'
     ids = json.loads(query(store_dir, "SELECT instance_id FROM tasks ORDER BY ALL LIMIT 1", "json"))
     task = ids[0]["instance_id"]
@@ -49,7 +49,7 @@ def test_rollouts_are_asked_with_the_tasks(store_dir: Path) -> None:
     assert [path.name for path in (store_dir / "rollouts" / "first").iterdir() if path.name.startswith(".")] == []
 
 
-def test_a_folder_that_cannot_be_written_is_said(tmp_path: Path) -> None:
+def test_a_folder_that_cannot_be_written_is_an_error(tmp_path: Path) -> None:
     (tmp_path / "rollouts").write_text("in the way")
     with pytest.raises(StoreError, match="store rollouts"):
         write_rollouts(tmp_path, "run", 1, [])

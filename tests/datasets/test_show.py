@@ -1,4 +1,4 @@
-"""What `excise show` prints, on a terminal of 80 columns and into a pipe."""
+"""The output of `excise show` on a terminal of 80 columns and in a pipe."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from excise.types import Certificate, Task, from_dict
 from .conftest import make_task
 
 
-def shown(store_dir: Path, instance_id: str, *, terminal: bool = False, **options: object) -> str:
+def rendered(store_dir: Path, instance_id: str, *, terminal: bool = False, **options: object) -> str:
     out = io.StringIO()
     console = Console(file=out, width=80, force_terminal=terminal, color_system="truecolor" if terminal else None)
     render(TaskSet.open(store_dir), instance_id, console, **options)
@@ -30,7 +30,7 @@ TASK, CERTIFICATE = make_task("humanize", "naturalsize", rank=3)
 
 
 def test_piped_output_is_verbatim(store_dir: Path) -> None:
-    text = shown(store_dir, TASK.instance_id)
+    text = rendered(store_dir, TASK.instance_id)
     assert TASK.patch in text
     assert TASK.test_patch in text
     assert TASK.problem_statement in text
@@ -40,7 +40,7 @@ def test_piped_output_is_verbatim(store_dir: Path) -> None:
 
 
 def test_a_terminal_gets_colour_and_no_line_is_too_long(store_dir: Path) -> None:
-    text = shown(store_dir, TASK.instance_id, terminal=True, claims={"g3_apply": "the deletion applies " * 9})
+    text = rendered(store_dir, TASK.instance_id, terminal=True, claims={"g3_apply": "the deletion applies " * 9})
     assert "\x1b[" in text
     plain = Text.from_ansi(text).plain
     assert max(cell_len(line) for line in plain.splitlines()) <= 80
@@ -48,7 +48,7 @@ def test_a_terminal_gets_colour_and_no_line_is_too_long(store_dir: Path) -> None
 
 
 def test_gates_are_one_line_each(store_dir: Path) -> None:
-    lines = shown(store_dir, TASK.instance_id, claims={"g7_gold": "the gold patch restores all"}).splitlines()
+    lines = rendered(store_dir, TASK.instance_id, claims={"g7_gold": "the gold patch restores all"}).splitlines()
     gold = [line for line in lines if "g7_gold" in line]
     assert len(gold) == 1
     assert gold[0].startswith("PASSED    g7_gold: the gold patch restores all [2 runs, 40 tests, 7.0 CPU s")
@@ -56,14 +56,14 @@ def test_gates_are_one_line_each(store_dir: Path) -> None:
     assert any(CERTIFICATE.certificate_id in line for line in lines)
 
 
-def test_what_a_gate_saw_stands_below_it(store_dir: Path) -> None:
-    lines = shown(store_dir, TASK.instance_id).splitlines()
-    place = next(n for n, line in enumerate(lines) if "g5_f2p_fail" in line)
-    assert lines[place + 1 : place + 3] == ["          statuses: 1 FAILED", f"          tree: {'5' * 40}"]
+def test_the_evidence_of_a_gate_is_printed_below_it(store_dir: Path) -> None:
+    lines = rendered(store_dir, TASK.instance_id).splitlines()
+    index = next(n for n, line in enumerate(lines) if "g5_f2p_fail" in line)
+    assert lines[index + 1 : index + 3] == ["          statuses: 1 FAILED", f"          tree: {'5' * 40}"]
 
 
-def test_markdown_has_every_gate_and_what_it_saw(store_dir: Path) -> None:
-    text = shown(store_dir, TASK.instance_id, as_markdown=True, claims={"g7_gold": "the gold patch restores all"})
+def test_markdown_has_every_gate_with_its_evidence(store_dir: Path) -> None:
+    text = rendered(store_dir, TASK.instance_id, as_markdown=True, claims={"g7_gold": "the gold patch restores all"})
     assert text.startswith(f"# {TASK.instance_id}\n")
     assert f"````diff\n{TASK.patch.rstrip()}\n````" in text
     assert (
@@ -72,7 +72,7 @@ def test_markdown_has_every_gate_and_what_it_saw(store_dir: Path) -> None:
     assert text.count("### ") == 7
 
 
-def test_long_lists_are_cut_and_counted(tmp_path: Path) -> None:
+def test_long_lists_are_truncated_and_counted(tmp_path: Path) -> None:
     from excise.datasets.store import Store
 
     from .conftest import make_rows
@@ -82,17 +82,17 @@ def test_long_lists_are_cut_and_counted(tmp_path: Path) -> None:
     with Store(tmp_path).writer() as writer:
         writer.put_repo("toolz", type(rows)(repo=rows.repo, tasks=(task,), certificates=(certificate,)))
         writer.publish()
-    assert "  … and 5 more" in shown(tmp_path, task.instance_id)
-    assert task.fail_to_pass[-1] not in shown(tmp_path, task.instance_id)
-    assert task.fail_to_pass[-1] in shown(tmp_path, task.instance_id, all_tests=True)
+    assert "  … and 5 more" in rendered(tmp_path, task.instance_id)
+    assert task.fail_to_pass[-1] not in rendered(tmp_path, task.instance_id)
+    assert task.fail_to_pass[-1] in rendered(tmp_path, task.instance_id, all_tests=True)
 
 
 def test_json_is_the_records(store_dir: Path) -> None:
-    record = json.loads(shown(store_dir, TASK.instance_id, as_json=True))
+    record = json.loads(rendered(store_dir, TASK.instance_id, as_json=True))
     assert from_dict(Task, record["task"]) == TASK
     assert from_dict(Certificate, record["certificate"]) == CERTIFICATE
 
 
 def test_unknown_id(store_dir: Path) -> None:
     with pytest.raises(StoreError, match="No task"):
-        shown(store_dir, "nothing")
+        rendered(store_dir, "nothing")

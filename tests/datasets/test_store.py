@@ -21,7 +21,7 @@ from excise.errors import StoreError
 from excise.system.files import file_sha256, store_errors
 from excise.types import SCHEMA_VERSION
 
-from .conftest import GONE, make_rows
+from .conftest import UNAVAILABLE, make_rows
 
 
 def publish(root: Path, **repos: RepoRows):
@@ -35,7 +35,7 @@ def snapshots(root: Path) -> list[str]:
     return sorted(p.name for p in (root / "snapshots").iterdir())
 
 
-def test_partial_runs_add_up_and_are_reported(tmp_path: Path) -> None:
+def test_partial_runs_accumulate_and_are_reported(tmp_path: Path) -> None:
     first = publish(tmp_path, toolz=make_rows("toolz", ("take", "pluck")))
     second = publish(tmp_path, humanize=make_rows("humanize", ("ordinal",)))
     third = publish(tmp_path, toolz=make_rows("toolz", ("pluck", "last")))
@@ -54,7 +54,7 @@ def test_a_changed_row_of_the_same_id_is_reported(tmp_path: Path) -> None:
 
 
 def test_publishing_without_a_change_makes_no_snapshot(tmp_path: Path) -> None:
-    publish(tmp_path, toolz=make_rows("toolz"), vanished=GONE)
+    publish(tmp_path, toolz=make_rows("toolz"), vanished=UNAVAILABLE)
     report = publish(tmp_path, toolz=make_rows("toolz"))
     assert (report.came, report.changed, report.went, report.unchanged) == ((), (), (), 6)
     assert snapshots(tmp_path) == ["1"]
@@ -92,13 +92,13 @@ def test_the_manifest_describes_every_file(tmp_path: Path) -> None:
     assert on_disk == set(manifest.files)
 
 
-def test_only_the_last_snapshots_stay(tmp_path: Path) -> None:
+def test_only_the_last_snapshots_are_kept(tmp_path: Path) -> None:
     for names in (("take",), ("take", "pluck"), ("last",), ("first",), ("groupby",)):
         publish(tmp_path, toolz=make_rows("toolz", names))
     assert snapshots(tmp_path) == [str(n) for n in range(6 - KEEP_SNAPSHOTS, 6)]
 
 
-def test_dropping(tmp_path: Path) -> None:
+def test_repositories_can_be_dropped(tmp_path: Path) -> None:
     publish(tmp_path, toolz=make_rows("toolz"), humanize=make_rows("humanize"))
     with Store(tmp_path).writer() as writer:
         writer.drop_repo("toolz")
@@ -108,7 +108,7 @@ def test_dropping(tmp_path: Path) -> None:
     assert {task.repo for task in TaskSet.open(tmp_path).tasks()} == {"humanize"}
 
 
-def test_what_is_not_published_is_gone(tmp_path: Path) -> None:
+def test_unpublished_data_is_discarded(tmp_path: Path) -> None:
     publish(tmp_path, toolz=make_rows("toolz", ("take",)))
     with Store(tmp_path).writer() as writer:
         writer.put_repo("humanize", make_rows("humanize"))
@@ -128,14 +128,14 @@ def test_a_task_belongs_to_one_repository(tmp_path: Path) -> None:
             writer.put_repo("toolz-git", make_rows("toolz"))
 
 
-def test_a_second_writer_is_told_who_holds_the_lock(tmp_path: Path) -> None:
+def test_a_second_writer_gets_an_error_that_names_the_lock_holder(tmp_path: Path) -> None:
     with Store(tmp_path).writer(), pytest.raises(StoreError, match=f"process {os.getpid()} on ") as caught:
         Store(tmp_path).writer().__enter__()
     assert caught.value.reason == "locked"
     publish(tmp_path, toolz=make_rows("toolz"))
 
 
-KILLED = """
+WRITER_PROGRAM = """
 import os, sys, time
 sys.path.insert(0, sys.argv[2])
 from conftest import make_rows
@@ -154,7 +154,7 @@ with module.Store(sys.argv[1]).writer() as writer:
 def test_a_killed_writer_leaves_the_previous_snapshot(tmp_path: Path, moment: str) -> None:
     publish(tmp_path, humanize=make_rows("humanize"))
     here = str(Path(__file__).parent)
-    killed = subprocess.run([sys.executable, "-c", KILLED, str(tmp_path), here, moment], check=False)
+    killed = subprocess.run([sys.executable, "-c", WRITER_PROGRAM, str(tmp_path), here, moment], check=False)
     assert killed.returncode == -9
     assert {task.repo for task in TaskSet.open(tmp_path).tasks()} == {"humanize"}
     assert len(snapshots(tmp_path)) > 1, "the killed writer left something behind"
@@ -187,7 +187,7 @@ def test_a_newer_schema_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPat
         TaskSet.open(tmp_path)
 
 
-def test_damage_is_said(tmp_path: Path) -> None:
+def test_damaged_files_are_named(tmp_path: Path) -> None:
     publish(tmp_path, toolz=make_rows("toolz"))
     file = next((tmp_path / "current" / "tasks").glob("toolz-*"))
     file.write_bytes(b"PAR1 nonsense")
@@ -212,19 +212,19 @@ def test_a_full_disk_is_explained(tmp_path: Path) -> None:
 def test_a_full_disk_leaves_the_previous_snapshot(tmp_path: Path) -> None:
     """A real limit on file size stands in for the disk: the write fails in the middle of a file."""
     publish(tmp_path, humanize=make_rows("humanize"))
-    limited = KILLED.replace("import os", "import resource, signal, os", 1) + "\n"
+    limited = WRITER_PROGRAM.replace("import os", "import resource, signal, os", 1) + "\n"
     limit = "signal.signal(signal.SIGXFSZ, signal.SIG_IGN); resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096))\n"
     code = limited.replace("with module.Store", limit + "with module.Store")
     here = str(Path(__file__).parent)
-    ran = subprocess.run(
+    completed = subprocess.run(
         [sys.executable, "-c", code, str(tmp_path), here, "none"], check=False, capture_output=True, text=True
     )
-    assert "StoreError: Cannot" in ran.stderr
+    assert "StoreError: Cannot" in completed.stderr
     assert len(TaskSet.open(tmp_path).tasks()) == 4
     assert snapshots(tmp_path) == ["1"]
 
 
-def test_a_file_in_the_way(tmp_path: Path) -> None:
+def test_a_file_at_the_path_of_the_set_is_an_error(tmp_path: Path) -> None:
     (tmp_path / "set").write_text("")
     with pytest.raises(StoreError, match="choose another"):
         publish(tmp_path / "set", toolz=make_rows("toolz"))

@@ -12,7 +12,7 @@ from excise.datasets.store import Store
 from excise.datasets.taskset import TaskSet
 from excise.errors import StoreError
 
-from .conftest import GONE, make_rows, make_task
+from .conftest import UNAVAILABLE, make_rows, make_task
 
 TOOLZ = make_rows(
     "toolz", ("pluck", "groupby", "frequencies", "last", "first"), hashlib.sha256(b"toolz sources").hexdigest()
@@ -29,7 +29,7 @@ def test_records_are_lossless(taskset: TaskSet) -> None:
     assert taskset.repo("toolz") == TOOLZ.repo
     assert taskset.environment("env-toolz") == (TOOLZ.environment, TOOLZ.baseline)
     assert taskset.rejections("toolz") == TOOLZ.rejections
-    assert taskset.reports() == (make_rows("humanize").report, TOOLZ.report, GONE.report)
+    assert taskset.reports() == (make_rows("humanize").report, TOOLZ.report, UNAVAILABLE.report)
     for task, certificate in zip(TOOLZ.tasks, TOOLZ.certificates, strict=True):
         assert taskset.task(task.instance_id) == task
         assert taskset.certificate(task.instance_id) == certificate
@@ -40,14 +40,14 @@ def test_verdicts_on_refused_candidates(taskset: TaskSet) -> None:
     assert set(map(repr, taskset.verdicts(TOOLZ.verdicts[0].instance_id))) == set(map(repr, TOOLZ.verdicts))
 
 
-def test_everything(taskset: TaskSet) -> None:
+def test_ids_repos_and_rejections(taskset: TaskSet) -> None:
     assert taskset.ids() == tuple(task.instance_id for task in taskset.tasks())
     assert len(taskset.ids()) == 9
     assert [repo.repo for repo in taskset.repos()] == ["humanize", "toolz"]
     assert len(taskset.rejections()) == 3
 
 
-def test_tasks_without_telling_calls_are_tests_only(taskset: TaskSet) -> None:
+def test_tasks_without_recorded_calls_are_tests_only(taskset: TaskSet) -> None:
     assert taskset.tests_only() == set(taskset.ids())
 
 
@@ -73,7 +73,7 @@ def test_unknown_ids_suggest_close_ones(taskset: TaskSet) -> None:
         taskset.verdicts("zzz")
 
 
-def test_a_source_without_sources(taskset: TaskSet) -> None:
+def test_a_source_that_could_not_be_fetched(taskset: TaskSet) -> None:
     assert taskset.tasks("vanished") == ()
     with pytest.raises(StoreError, match="could not be fetched: No such project"):
         taskset.repo("vanished")

@@ -1,18 +1,18 @@
-"""The records that travel between stages; ``from excise.types import Task`` works for each of them.
+"""The records that stages exchange; all are importable from ``excise.types``.
 
-Every record is frozen, has a docstring under each field, and serialises to JSON by :func:`to_json` and
+Every record is frozen, documents each field, and serialises to JSON by :func:`to_json` and
 :func:`from_json`. Identity is by content: :func:`content_id`.
 
 ================  ==================================================================
 module            records
 ================  ==================================================================
-repositories      a source as the user names it, the snapshot of its files
-environments      the recipe of an environment, the environment that was built
-measurements      statuses and runs of tests, the baseline, coverage per test
-deletions         symbols, features, features taken out of a tree
+repositories      sources as users specify them, snapshots of their files
+environments      recipes of environments, built environments
+measurements      test results and runs, the baseline, coverage per test
+deletions         symbols, features, deletions of features
 tasks             tasks, verdicts, certificates, rejections, quarantines, reports
-grades            grades of solutions, kits for graders
-serialization     JSON and content hashes of all of them
+grades            grades of solutions, grading kits
+serialization     JSON and content hashes
 ================  ==================================================================
 """
 

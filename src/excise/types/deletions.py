@@ -1,4 +1,4 @@
-"""Symbols of source code, features made of them, and features taken out of a tree."""
+"""Symbols of source code, features (groups of symbols), and deletions of features from a tree."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class SymbolKind(StrEnum):
 
 
 class FeatureKind(StrEnum):
-    """The shape of a feature; the rungs of the ladder."""
+    """The kind of a feature."""
 
     FUNCTION = "function"
     METHOD = "method"
@@ -41,10 +41,10 @@ class Span:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Symbol:
-    """One definition, with exact byte spans."""
+    """One definition with its byte offsets."""
 
     path: str
-    """File."""
+    """Path inside the repository."""
     qualname: str
     """Dotted name inside the module; empty for the module itself."""
     kind: SymbolKind
@@ -64,17 +64,17 @@ class Symbol:
     body_line: int
     """First line of the first statement after the docstring; 0 if there is none."""
     signature: str = ""
-    """``def name(args) -> type`` or ``class name(bases)``, one line, as written but for white space."""
+    """``def name(args) -> type`` or ``class name(bases)`` on one line, with normalised white space."""
     docstring: str = ""
     """Cleaned docstring."""
     decorators: tuple[str, ...] = ()
     """Source text of each decorator, without ``@``."""
     is_public: bool = True
-    """No component of the qualified name starts with an underscore (dunder names count as public)."""
+    """Whether no component of the qualified name starts with an underscore (dunder names count as public)."""
     is_async: bool = False
-    """``async def``."""
+    """Whether it is an ``async def``."""
     is_generator: bool = False
-    """Contains ``yield`` of its own."""
+    """Whether its own body contains ``yield``."""
     loc: int = 0
     """Lines that are neither blank nor comments, docstring excluded."""
     complexity: int = 1
@@ -82,7 +82,7 @@ class Symbol:
 
     @property
     def is_callable(self) -> bool:
-        """A function or a method."""
+        """Whether it is a function or a method."""
         return self.kind in {SymbolKind.FUNCTION, SymbolKind.METHOD}
 
     @property
@@ -98,22 +98,22 @@ class Symbol:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Feature:
-    """Symbols that belong together, and the tests that execute them."""
+    """Symbols that are deleted together, and the tests that execute them."""
 
     feature_id: str
     """Content hash of tree, symbols and kind."""
     kind: FeatureKind
-    """Shape."""
+    """Kind of the feature."""
     tier: int
     """Tier: 0 (a body) to 5 (several files)."""
     entry: tuple[str, ...]
     """Symbol ids that tests use by name."""
     symbols: tuple[str, ...]
-    """All symbol ids to delete: the entries and what only they need."""
+    """All symbol ids to delete: the entries and symbols that only they use."""
     tests: tuple[str, ...]
     """Ids of the tests that coverage predicts to fail."""
     fan_in: int = 0
-    """Number of places outside the feature that refer to it."""
+    """Number of references from outside the feature."""
     loc: int = 0
     """Lines of code of the symbols."""
     complexity: int = 0
@@ -122,25 +122,25 @@ class Feature:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Deletion:
-    """A feature taken out of a tree: two patches, exact in both directions."""
+    """The deletion of a feature: two patches that apply exactly in both directions."""
 
     deletion_id: str
     """Content hash of deleter, version, and both patches."""
     feature: Feature
-    """What was asked for."""
+    """The feature to delete."""
     deleter: str
     """Name of the deleter."""
     deleter_version: int
-    """Its version."""
+    """Version of the deleter."""
     source_patch: str
-    """Unified diff that takes the code out; applies to the base tree."""
+    """Unified diff that removes the code; applies to the base tree."""
     hide_patch: str
-    """Unified diff that takes the tests out; applies beside ``source_patch`` (other files)."""
+    """Unified diff that removes the hidden tests; touches other files than ``source_patch``."""
     removed: tuple[str, ...]
-    """Symbol ids really removed or stubbed (delta-debugging may leave fewer than asked for)."""
+    """Ids of the symbols removed or stubbed; after delta debugging possibly fewer than the feature's."""
     hidden: tuple[str, ...]
-    """Test ids no longer in the visible tree."""
+    """Ids of tests that are not in the visible tree."""
     text: tuple[tuple[str, str], ...]
-    """(symbol id, deleted source text): what must not leak."""
+    """(symbol id, deleted source text), for the leak scan."""
     stub_patches: tuple[tuple[str, str], ...] = ()
-    """(``none``, ``raise`` or ``any``, unified diff from the base tree): empty stand-ins for gate 8."""
+    """(``none``, ``raise`` or ``any``, unified diff from the base tree): stub implementations for gate 8."""

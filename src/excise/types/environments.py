@@ -1,4 +1,4 @@
-"""Environments of projects: how one is built, and what was built."""
+"""Environments of projects: the recipe and the built environment."""
 
 from __future__ import annotations
 
@@ -7,22 +7,21 @@ from dataclasses import dataclass, field
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Recipe:
-    """Everything needed to build an environment again; no path of any machine."""
+    """All inputs of an environment build; holds no paths of the host."""
 
     python: str
     """Full version of the interpreter, for example ``3.12.1``."""
     requirements: tuple[str, ...] = ()
-    """What is installed beside the project, as PEP 508 strings or ``-r file`` (inside the repository)."""
+    """Requirements installed beside the project, as PEP 508 strings or ``-r file`` (inside the repository)."""
     constraints: tuple[str, ...] = ()
-    """``name==version`` of the project's own lock file: what is installed of these, is installed so."""
+    """``name==version`` pins of the project's own lock file, used as constraints."""
     extras: tuple[str, ...] = ()
     """Extras of the project that are installed."""
     groups: tuple[str, ...] = ()
     """Dependency groups (PEP 735) that are installed."""
     editable: str = "editable"
-    """How the project gets onto the path: ``editable`` (built as it asks), ``wheel`` (built as a wheel, of which the
-    checkout is given what it lacks), ``legacy`` (built by an older setuptools in the environment itself) or ``path``
-    (a ``.pth`` line only)."""
+    """How the project is installed: ``editable``, ``wheel`` (built as a wheel; missing files are copied into
+    the checkout), ``legacy`` (built by an older setuptools in the environment) or ``path`` (a ``.pth`` file only)."""
     roots: tuple[str, ...] = (".",)
     """Import roots inside the repository, for example ``src``."""
     packages: tuple[str, ...] = ()
@@ -32,20 +31,20 @@ class Recipe:
     test_args: tuple[str, ...] = ()
     """Arguments of the test runner."""
     test_paths: tuple[str, ...] = ()
-    """Files and folders that hold the tests; empty: the runner's own discovery."""
+    """Files and folders that hold the tests; empty for the runner's own discovery."""
     system_packages: tuple[str, ...] = ()
-    """System packages that the manifests ask for."""
+    """System packages that the manifests require."""
     cutoff: str = ""
-    """Only releases before this ISO date were considered; empty: no limit."""
+    """ISO date; only earlier releases are installed. Empty for no limit."""
     build_network: bool = False
-    """A build downloads something by itself, so that it is let onto the network (without credentials)."""
+    """Whether builds get network access (without credentials) because they download files."""
     commands: tuple[str, ...] = ()
-    """bash lines that make the environment, run in the checkout in order, each with ``set -euo pipefail`` and with the
-    network on; empty: it is installed from the fields above. A lock then binds the versions that they install."""
+    """bash commands that build the environment, run in order in the checkout, each with ``set -euo pipefail`` and with
+    network access; the lock pins the versions that they install. Empty: the fields above are used."""
     mocks: tuple[tuple[str, str], ...] = ()
-    """(path in the folder of mocks, content): stand-ins for what cannot be had, last on the import path."""
+    """(path in the folder of mocks, content): replacements for unavailable modules, last on the import path."""
     evidence: tuple[str, ...] = ()
-    """``file: what it said``, one line per decision."""
+    """``file: finding``, one line per decision."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,20 +56,20 @@ class Environment:
     repo: str
     """Name of the project."""
     tree: str
-    """Source tree it was built from."""
+    """git tree hash of the sources it was built from."""
     recipe: Recipe
-    """How it was built."""
+    """Recipe of the build."""
     lock: tuple[str, ...]
     """``name==version`` of every installed distribution, sorted."""
     hashes: dict[str, str] = field(default_factory=dict)
-    """Line of ``lock`` to the ``sha256:…`` of the files that may be installed for it, separated by spaces."""
+    """Line of ``lock`` to the allowed ``sha256:…`` hashes of its files, separated by spaces."""
     stage: str = "stage0"
-    """Which installer made it: ``stage0`` (manifests alone) or ``model``."""
+    """Installer: ``stage0`` (from manifests alone) or ``model``."""
     shared_id: str = ""
-    """Content hash of the third-party packages alone: equal for commits with equal manifests, which share them."""
+    """Content hash of the third-party packages; commits with equal packages share them."""
     built_files: tuple[str, ...] = ()
-    """Files that the build wrote into the checkout (metadata, compiled extensions)."""
+    """Files written into the checkout by the build (metadata, compiled extensions)."""
     mocked: tuple[str, ...] = ()
-    """Tests that touch a mock: no ground for tasks."""
+    """Ids of tests that use a mock; they are not used for tasks."""
     install_s: float = 0.0
     """Wall seconds of the build."""

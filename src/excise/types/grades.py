@@ -1,4 +1,4 @@
-"""Grades of solutions, and the kit that a grader needs."""
+"""Grades of solutions, and the data that a grader needs beside a task."""
 
 from __future__ import annotations
 
@@ -9,82 +9,82 @@ from excise.types.measurements import Status, Worker
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecordedCall:
-    """A call that the tests made to removed code, and what it came to on the original."""
+    """A call of the removed code by the tests, with its outcome on the original."""
 
     call: str
-    """Function and arguments, as JSON of the language's own making."""
+    """Function and arguments, as JSON in the format of the language adapter."""
     outcome: str
-    """Result or exception, and the arguments afterwards, likewise."""
+    """Result or exception and the arguments after the call, in the same format."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GradingKit:
-    """What a grader needs beside the task: made once, on the original code, and stored with the set."""
+    """Data that a grader needs beside the task: recorded on the original code and stored with the set."""
 
     instance_id: str
-    """Task."""
+    """Id of the task."""
     format: int = 0
-    """How calls and outcomes are written; kits with another number than the grader's are made again."""
+    """Version of the format of calls and outcomes; kits of other versions are recorded again."""
     calls: tuple[RecordedCall, ...] = ()
-    """Calls whose answers were equal in every replay on the original."""
+    """Calls with equal outcomes in every replay on the original."""
     modules: tuple[str, ...] = ()
-    """Modules to load before replaying."""
+    """Modules to import before the replay."""
     folders: tuple[str, ...] = ()
-    """Folders of the tree from which tests import their helpers; looked into last."""
+    """Folders of the tree from which tests import helpers; last on the import path."""
     telling: bool = True
-    """No stub can answer the calls: they have a say beside the tests."""
+    """Whether the calls distinguish a solution from a stub, so that they are graded beside the tests."""
     removed: tuple[str, ...] = ()
-    """Names of the watched functions and classes."""
+    """Names of the recorded functions and classes."""
     mirrored: tuple[str, ...] = ()
-    """FAIL_TO_PASS tests that fail on the original once they expect what is wrong: whoever passes them is lying."""
+    """FAIL_TO_PASS tests that fail on the original with wrong expectations; passing them proves a forgery."""
     num_watched: int = 0
-    """Functions that could be watched."""
+    """Number of functions whose calls could be recorded."""
     num_recorded: int = 0
-    """Distinct calls that were written down."""
+    """Number of distinct calls that were recorded."""
     refused: dict[str, int] = field(default_factory=dict)
-    """Why calls were not kept, to how many."""
+    """Reason why calls were discarded, to their number."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Grade:
-    """The verdict on one solution of a task."""
+    """The grade of one solution of a task."""
 
     instance_id: str
-    """Task."""
+    """Id of the task."""
     worker_outcome: Worker
-    """Did grading happen? Only ``ok``, ``timeout`` and ``oom`` say something about the solution."""
+    """Whether grading completed. Only ``ok``, ``timeout`` and ``oom`` are results of the solution."""
     decided: bool
-    """The rewards mean something; otherwise the infrastructure failed and the solution must be graded again."""
+    """Whether the rewards are valid; if not, the infrastructure failed and the solution must be graded again."""
     reward: float
-    """1 or 0: tests, and recorded calls where there are any."""
+    """1 or 0: tests and, if there are any, recorded calls."""
     reward_tests: float
-    """1 or 0: every FAIL_TO_PASS and PASS_TO_PASS test passed, and nothing showed that they were tampered with."""
+    """1 or 0: every FAIL_TO_PASS and PASS_TO_PASS test passed, and no tampering was detected."""
     reward_calls: float | None
-    """1 or 0: every recorded call came to what it came to on the original; ``None`` if a stub could do that, too."""
+    """1 or 0: every recorded call had its recorded outcome; ``None`` if a stub achieves that, too."""
     partial: float
-    """Share of FAIL_TO_PASS tests that passed; 0 unless all PASS_TO_PASS tests did, and after tampering."""
+    """Share of FAIL_TO_PASS tests that passed; 0 if a PASS_TO_PASS test failed or tampering was detected."""
     reasons: tuple[str, ...] = ()
-    """Machine-readable codes of all that was wrong."""
+    """Machine-readable codes of all failures."""
     statuses: dict[str, Status] = field(default_factory=dict)
     """Status of every FAIL_TO_PASS test, and of the PASS_TO_PASS tests that did not pass."""
     num_passed: int = 0
-    """Tests of the task that passed."""
+    """Number of the task's tests that passed."""
     num_tests: int = 0
-    """Tests of the task."""
+    """Number of the task's tests."""
     canaries: dict[str, Status] = field(default_factory=dict)
-    """Tests that must fail, and what they said."""
+    """Control tests that must fail, to their status."""
     num_mirrored: int = 0
-    """FAIL_TO_PASS tests that were run with wrong expectations."""
+    """Number of FAIL_TO_PASS tests that were run with wrong expectations."""
     mirror_passed: tuple[str, ...] = ()
-    """Those of them that passed all the same."""
+    """Ids of those that passed, which proves forged results."""
     num_calls: int = 0
-    """Recorded calls that were replayed."""
+    """Number of recorded calls that were replayed."""
     num_calls_equal: int = 0
-    """Those that came to the same."""
+    """Number of replayed calls with the recorded outcome."""
     ignored: dict[str, str] = field(default_factory=dict)
-    """Path in the diff to why its change did not count."""
+    """Path in the diff to the reason why its change was ignored."""
     evidence: dict[str, str] = field(default_factory=dict)
-    """Further facts as text."""
+    """Supporting data as text."""
     cpu_s: float = 0.0
     """CPU seconds."""
     wall_s: float = 0.0

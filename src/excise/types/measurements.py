@@ -1,6 +1,6 @@
-"""Runs of tests: single results, the baseline of the untouched project, and coverage per test.
+"""Test runs: results of single tests, the baseline of the original project, and coverage per test.
 
-Two outcome axes are never mixed: :class:`Worker` says whether the run happened, :class:`Status` what a test reported.
+Two outcomes are kept apart: :class:`Worker` says whether the run completed, :class:`Status` what a test reported.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from enum import StrEnum
 
 
 class Worker(StrEnum):
-    """Did the run happen? Only ``OK`` lets the test statuses mean anything."""
+    """Whether a run completed. Test statuses are valid only with ``OK``."""
 
     OK = "ok"
     TIMEOUT = "timeout"
@@ -20,7 +20,7 @@ class Worker(StrEnum):
 
 
 class Status(StrEnum):
-    """What one test said. A missing test counts as failed, never as passed."""
+    """The result of one test. A missing test counts as failed."""
 
     PASSED = "PASSED"
     FAILED = "FAILED"
@@ -39,9 +39,9 @@ class TestResult:
     test_id: str
     """pytest node id."""
     status: Status
-    """What it said."""
+    """Its result."""
     duration_s: float = 0.0
-    """Wall seconds of set-up, call and tear-down."""
+    """Wall seconds of setup, call and teardown."""
     message: str = ""
     """Exception type and first line for a failure; at most 300 characters."""
 
@@ -53,21 +53,21 @@ class TestRun:
     __test__ = False
 
     worker: Worker
-    """Did the run happen?"""
+    """Whether the run completed."""
     results: tuple[TestResult, ...] = ()
-    """Every test that reported, in order."""
+    """Results of all tests that reported, in order."""
     collect_errors: tuple[tuple[str, str], ...] = ()
-    """(file, message) of every file that could not be collected."""
+    """(file, message) for each file that could not be collected."""
     imported: tuple[tuple[str, str], ...] = ()
-    """(top-level package, ``__file__`` as the tests saw it)."""
+    """(top-level package, its ``__file__`` in the test process)."""
     finished: bool = False
-    """The runner reached its own end (False after ``os._exit`` and kills)."""
+    """Whether the test runner exited normally (false after ``os._exit`` or a signal)."""
     wall_s: float = 0.0
     """Wall seconds."""
     cpu_s: float = 0.0
     """CPU seconds of all processes."""
     detail: str = ""
-    """What went wrong outside the tests; the tail of the output."""
+    """Failure outside the tests, or the end of the output."""
 
     def statuses(self) -> dict[str, Status]:
         """Test id to status."""
@@ -76,54 +76,54 @@ class TestRun:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Baseline:
-    """What the untouched project's tests say, over N runs (one of them shuffled)."""
+    """Test results of the original project over several runs, one of them in random order."""
 
     env_id: str
-    """Environment of the runs."""
+    """Id of the environment."""
     statuses: dict[str, Status]
-    """Status of every test that agreed in all runs."""
+    """Test id to status, for tests with equal results in all runs."""
     durations: dict[str, float]
-    """Median seconds of each test."""
+    """Test id to median duration in seconds."""
     flaky: dict[str, str]
-    """Test id to why it is not trusted; used for nothing."""
+    """Test id to the reason why it is flaky. Flaky tests are not used."""
     uncollected: dict[str, str] = field(default_factory=dict)
-    """Test file that cannot be loaded to why; its tests count for nothing."""
+    """Test file that cannot be loaded, to the error. Its tests are not used."""
     num_runs: int
-    """N."""
+    """Number of runs."""
     cpu_s: float
-    """CPU seconds of one whole run (median)."""
+    """CPU seconds of one run of all tests (median)."""
     wall_s: float
-    """Wall seconds of one whole run (median)."""
+    """Wall seconds of one run of all tests (median)."""
     starved: str = ""
-    """Further runs that imitated a busy machine: how many, and how; empty if there were none."""
+    """Number and kind of load-stress runs; empty if there were none."""
 
     def passing(self) -> tuple[str, ...]:
-        """Ids that passed in every run, in stable order."""
+        """Ids of tests that passed in every run, sorted."""
         return tuple(sorted(t for t, s in self.statuses.items() if s is Status.PASSED))
 
-    def left_out(self, min_s: float = 5.0) -> tuple[str, ...]:
-        """Tests that count for nothing and take long (mostly, that hang): candidates are run without them."""
+    def excluded_tests(self, min_s: float = 5.0) -> tuple[str, ...]:
+        """Unused tests of at least ``min_s`` seconds (most of them hang). Runs of candidates skip them."""
         counting = set(self.passing())
         return tuple(t for t, seconds in sorted(self.durations.items()) if seconds >= min_s and t not in counting)
 
     def suite_s(self) -> float:
-        """Wall seconds of one whole run without :meth:`left_out`."""
-        return max(0.0, self.wall_s - sum(self.durations[test] for test in self.left_out()))
+        """Wall seconds of one run of all tests without :meth:`excluded_tests`."""
+        return max(0.0, self.wall_s - sum(self.durations[test] for test in self.excluded_tests()))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CoverageMap:
-    """Which test executes which symbol, each test measured on its own."""
+    """Symbols executed by each test, measured in one process per test."""
 
     env_id: str
-    """Environment of the run."""
+    """Id of the environment."""
     tests: tuple[str, ...]
-    """Test ids; the sets below index into this."""
+    """Test ids; ``by_symbol`` holds indexes into this tuple."""
     by_symbol: dict[str, tuple[int, ...]]
-    """Symbol id to the tests that execute a line of its body, sorted."""
+    """Symbol id to the sorted indexes of the tests that execute a line of its body."""
     at_import: tuple[str, ...]
-    """Symbols whose body runs at import or collection already."""
+    """Ids of symbols whose body already runs at import or collection."""
     unstable: tuple[str, ...] = ()
-    """Tests whose verdict differs when run alone (they depend on order)."""
+    """Ids of tests whose result differs when run alone, since they depend on order."""
     cpu_s: float = 0.0
     """CPU seconds of the mapping run."""

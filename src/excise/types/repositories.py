@@ -1,4 +1,4 @@
-"""Where a project comes from, and the snapshot of its sources."""
+"""Sources of projects, and snapshots of their files."""
 
 from __future__ import annotations
 
@@ -7,26 +7,26 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SourceSpec:
-    """One line of a sources file: where a repository comes from, and what to do with it."""
+    """A source as the user specifies it, with its options."""
 
     spec: str
     """``pypi:name[==version]``, a git URL or path (``git+…``, ``…@rev``), a directory, an archive."""
     limit: int | None = None
-    """At most this many tasks from this source; ``None`` takes the run's limit."""
+    """Maximum number of tasks from this source; ``None`` for the run's limit."""
     python: str | None = None
-    """Interpreter to use, for example ``3.11``; ``None`` chooses from the manifests."""
+    """Version of the interpreter, for example ``3.11``; ``None`` to choose from the manifests."""
     subdir: str = ""
-    """Where the project lies inside the repository."""
+    """Folder of the project inside the repository."""
     extras: tuple[str, ...] = ()
-    """Extras to install beside those found."""
+    """Extras to install in addition to the detected ones."""
     requirements: tuple[str, ...] = ()
-    """Requirements to install beside those found."""
+    """Requirements to install in addition to the detected ones."""
     test_args: tuple[str, ...] = ()
-    """Arguments for the test runner beside those found."""
+    """Arguments for the test runner in addition to the detected ones."""
 
     @property
     def name(self) -> str:
-        """What identifies the source between runs: as the user wrote it, with its subfolder."""
+        """Identifier of the source across runs: the spec as written, with its subfolder."""
         return f"{self.spec}#subdirectory={self.subdir.strip('/')}" if self.subdir else self.spec
 
 
@@ -37,24 +37,24 @@ class Repo:
     repo: str
     """Name of the project: ``owner/name`` of a forge, else the distribution's or folder's name."""
     base_commit: str
-    """The upstream commit; for sources without git, of the import commit (fixed author and date)."""
+    """The upstream commit; without git, the commit that excise makes (fixed author and date)."""
     tree: str
-    """git tree hash of the pristine sources, caches and leftovers left out: the identity of the content."""
+    """git tree hash of the original sources without caches and build leftovers."""
     language: str = "python"
     """Name of the language adapter."""
     version: str = ""
-    """Version of the project, where known."""
+    """Version of the project; empty if unknown."""
     license: str = ""
-    """SPDX expression or the text found in the manifest; empty if unknown."""
+    """SPDX expression, or the text in the manifest; empty if unknown."""
     source: str
-    """The resolved, pinned source (``pypi:name==1.2``, ``git+URL@commit``, …): fetch it again with this."""
+    """The resolved, pinned source (``pypi:name==1.2``, ``git+URL@commit``, …)."""
     sha256: str = ""
-    """Hash of the downloaded archive, where there is one."""
+    """sha256 of the downloaded archive; empty without one."""
     created_at: str = ""
     """ISO-8601 UTC time of the commit or release; empty if unknown."""
     blob: str = ""
-    """sha256 of the archive of the pristine sources in the blob store."""
+    """sha256 of the archive of the original sources in the blob store."""
     num_files: int = 0
-    """Number of files of the snapshot."""
+    """Number of files in the snapshot."""
     num_bytes: int = 0
-    """Their size in bytes."""
+    """Total size of the files in bytes."""

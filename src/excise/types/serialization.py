@@ -1,4 +1,4 @@
-"""Records to JSON and back, and identity by content."""
+"""Conversion of records to and from JSON, and content hashes."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _adapters: dict[object, Any] = {}
 
 
 def _adapter(cls: Any) -> Any:
-    """pydantic's adapter of a type, made on first use."""
+    """The pydantic adapter of a type, cached."""
     if cls not in _adapters:
         from pydantic import TypeAdapter
 
@@ -43,17 +43,17 @@ def to_json(record: object, *, indent: int | None = None) -> bytes:
 
 
 def to_dict(record: object) -> dict[str, Any]:
-    """A record as plain JSON-compatible values."""
+    """A record as JSON-compatible values."""
     plain: dict[str, Any] = json.loads(to_json(record))
     return plain
 
 
 def from_json(cls: type[T], data: bytes | str) -> T:
-    """The record back. Raises ``pydantic.ValidationError`` if the data does not fit."""
+    """A record from JSON. Raises ``pydantic.ValidationError`` if the data does not fit."""
     record: T = _adapter(cls).validate_json(data)
     return record
 
 
 def from_dict(cls: type[T], data: Mapping[str, object]) -> T:
-    """The record back from plain values."""
+    """A record from JSON-compatible values. Raises ``pydantic.ValidationError`` if they do not fit."""
     return from_json(cls, json.dumps(data))

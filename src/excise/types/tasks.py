@@ -14,7 +14,7 @@ SCHEMA_VERSION = 4
 
 
 class Visibility(StrEnum):
-    """How much the agent is given, from most to least."""
+    """How much information the agent gets, from most to least."""
 
     TESTS = "tests"
     SAMPLE_TESTS = "sample_tests"
@@ -24,54 +24,54 @@ class Visibility(StrEnum):
 
 
 class Outcome(StrEnum):
-    """What a gate concluded from the statuses."""
+    """The result of a gate."""
 
     PASSED = "PASSED"
     FAILED = "FAILED"
     UNDECIDED = "UNDECIDED"
-    """The worker did not run to its end, so nothing is known about the task."""
+    """The run did not complete (infrastructure failure), so the claim was not decided."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Difficulty:
-    """What makes a task hard, as far as it can be counted."""
+    """Countable measures of a task's difficulty."""
 
     kind: FeatureKind
-    """Shape of the feature."""
+    """Kind of the feature."""
     tier: int
     """Tier: how much a task spans, 0 (one body) to 5 (several files)."""
     loc: int
     """Lines of code deleted."""
     num_files: int
-    """Source files touched."""
+    """Number of source files changed."""
     num_symbols: int
-    """Symbols removed."""
+    """Number of symbols removed."""
     fan_in: int
-    """References from code that stays."""
+    """Number of references from the remaining code."""
     complexity: int
     """Sum of cyclomatic complexities."""
     num_f2p: int
-    """Tests that must pass again."""
+    """Number of FAIL_TO_PASS tests."""
     num_p2p: int
-    """Tests that must stay green."""
+    """Number of PASS_TO_PASS tests."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Task:
-    """One coding task. base tree + deletion_patch = what the agent sees; + patch + test_patch = base tree."""
+    """One coding task. base tree + deletion_patch = shipped tree; shipped tree + patch + test_patch = base tree."""
 
     instance_id: str
     """``name__hash``; stable for equal content."""
     repo: str
-    """Project."""
+    """Name of the project."""
     base_commit: str
-    """Commit of the untouched sources."""
+    """Commit of the original sources."""
     tree: str
-    """git tree hash of the untouched sources."""
+    """git tree hash of the original sources."""
     shipped_tree: str
-    """git tree hash of what the agent sees."""
+    """git tree hash of the tree that the agent gets."""
     language: str
-    """Language adapter."""
+    """Name of the language adapter."""
     version: str
     """Version of the project."""
     patch: str
@@ -79,60 +79,60 @@ class Task:
     test_patch: str
     """Adds the hidden tests back to the shipped tree."""
     deletion_patch: str
-    """From the base tree to the shipped tree: code and hidden tests out."""
+    """Removes the code and the hidden tests from the base tree; the result is the shipped tree."""
     problem_statement: str
-    """What the agent reads."""
+    """The task description that the agent gets."""
     hints_text: str = ""
-    """Always empty by default; the field expects the column."""
+    """Empty; kept for compatibility with SWE-bench."""
     interface: str
     """Public names, signatures and module paths that the hidden tests use, one per line."""
     fail_to_pass: tuple[str, ...]
     """Tests that fail without the feature and pass with it."""
     pass_to_pass: tuple[str, ...]
-    """All other tests that pass before and after, in files that no solution may change."""
+    """All other tests that pass with and without the feature, in files that a solution may not change."""
     hidden: tuple[str, ...] = ()
-    """Tests that the shipped tree does not hold: FAIL_TO_PASS, others of the same test functions, and examples in
-    docstrings that went with the code (no grade asks for those)."""
+    """Tests that are not in the shipped tree: FAIL_TO_PASS, other cases of the same test functions, and doctests of the
+    removed code, which are not graded."""
     env_id: str
-    """Environment."""
+    """Id of the environment."""
     visibility: Visibility
-    """How much the agent is given."""
+    """How much information the agent gets."""
     difficulty: Difficulty
-    """Counted difficulty."""
+    """Measures of difficulty."""
     deleter: str
     """Name of the deleter."""
     feature_id: str
-    """Feature."""
+    """Id of the feature."""
     removed: tuple[str, ...]
-    """Symbol ids removed."""
+    """Ids of the removed symbols."""
     created_at: str
-    """ISO date of the sources (not of the run: equal input gives equal rows)."""
+    """ISO date of the sources, not of the run, so that equal inputs give equal rows."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Verdict:
-    """One run of one gate on one candidate."""
+    """The result of one run of a gate on one candidate."""
 
     instance_id: str
-    """Task, or refused candidate: the ``subject`` of its rejection."""
+    """Id of the task, or of the rejected candidate (``subject`` of its rejection)."""
     gate: str
     """Name of the gate, for example ``g5_f2p_fail``."""
     run: int = 0
     """Number of the run, for gates that repeat."""
     worker_outcome: Worker
-    """Did it run?"""
+    """Whether the run completed."""
     outcome: Outcome
-    """What the tests said about the gate's claim."""
+    """Whether the gate's claim holds."""
     reason: str = ""
     """Machine-readable code when the outcome is not PASSED."""
     detail: str = ""
-    """A sentence for people."""
+    """Explanation for users."""
     num_tests: int = 0
-    """Tests that were run."""
+    """Number of tests that were run."""
     statuses: dict[str, Status] = field(default_factory=dict)
-    """Per-test statuses that matter: those asked for; for whole-suite gates only the exceptions."""
+    """Test id to status of the gate's tests; for gates over the whole suite only of the exceptions."""
     evidence: dict[str, str] = field(default_factory=dict)
-    """Further facts (tree hashes, paths, counts) as text."""
+    """Supporting data (tree hashes, paths, counts) as text."""
     cpu_s: float = 0.0
     """CPU seconds."""
     wall_s: float = 0.0
@@ -141,42 +141,42 @@ class Verdict:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rejection:
-    """Something that was refused, and why. Nothing vanishes without a row."""
+    """A source, feature or candidate that was rejected, with the reason."""
 
     repo: str
-    """Project or source."""
+    """Name of the project, or the source."""
     stage: str
-    """fetch, environment, model, baseline, coverage, find, prove, delete, gate or publish."""
+    """Stage that rejected it: fetch, environment, model, baseline, coverage, find, prove, delete, gate or publish."""
     subject: str
-    """What was refused: a source, a feature id, a candidate id."""
+    """What was rejected: a source, a feature id or a candidate id."""
     reason: str
     """Machine-readable code."""
     detail: str
-    """A sentence for people."""
+    """Explanation for users."""
     kind: str = ""
-    """Kind of the feature, where there is one."""
+    """Kind of the feature; empty if there is none."""
     symbols: tuple[str, ...] = ()
-    """Its symbols."""
+    """Symbols of the feature."""
     worker_outcome: Worker = Worker.OK
-    """Anything but ``ok``: the infrastructure failed, nothing was decided about the subject."""
+    """Whether the run completed; any value but ``ok`` is an infrastructure failure, so nothing was decided."""
     evidence: dict[str, str] = field(default_factory=dict)
-    """Further facts as text."""
+    """Supporting data as text."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Certificate:
-    """The evidence that a task is sound; ``excise verify`` proves it again."""
+    """The verdicts of all gates on a task. ``excise verify`` repeats them."""
 
     instance_id: str
-    """Task."""
+    """Id of the task."""
     verdicts: tuple[Verdict, ...]
-    """Every gate's verdicts."""
+    """Verdicts of all gates."""
     excise_version: str
-    """Version that made it."""
+    """Version of excise that made it."""
     tools: dict[str, str]
-    """Versions of interpreter, pytest, sandbox."""
+    """Versions of the interpreter, pytest and the sandbox."""
     flake_rate: float
-    """Share of repeated runs of this task's tests that disagreed."""
+    """Share of repeated runs of the task's tests with differing results."""
     num_runs: int
     """Number of repeated runs."""
     cpu_s: float
@@ -184,11 +184,11 @@ class Certificate:
     wall_s: float
     """Wall seconds spent on this task."""
     settings: dict[str, int | float | str | None] = field(default_factory=dict)
-    """``[verdict]`` settings that it was proven with; ``excise verify`` uses the same."""
+    """The ``[verdict]`` settings in use; ``excise verify`` applies the same."""
     task_hash: str = ""
-    """sha256 of the task's record as canonical JSON: the certificate speaks of this task and of no other."""
+    """sha256 of the task's record as canonical JSON; binds the certificate to the task."""
     digest: str = ""
-    """sha256 of everything else here as canonical JSON; empty in sets made before schema version 3."""
+    """sha256 of all other fields as canonical JSON; empty in sets made before schema version 3."""
 
     @property
     def certificate_id(self) -> str:
@@ -198,67 +198,67 @@ class Certificate:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Quarantine:
-    """Why a task is left out: a leak that somebody found in it, or in a task beside it."""
+    """A task that is excluded because of a leak found in it or in a related task."""
 
     instance_id: str
-    """The task that is left out."""
+    """Id of the excluded task."""
     leak_id: str
-    """Content hash of what was found; the same for all tasks that one leak hits."""
+    """Content hash of the leak; equal for all tasks that it affects."""
     label: str
-    """What was done to find it, for example ``bytecode_recovery``."""
+    """Method by which it was found, for example ``bytecode_recovery``."""
     level: str
-    """``L4`` source text, ``L3`` byte code."""
+    """Severity: ``L4`` source text, ``L3`` byte code."""
     detail: str
-    """A sentence for people."""
+    """Explanation for users."""
     found_in: str
-    """The task in whose trajectory it was found."""
+    """Id of the task in whose trajectory it was found."""
     trajectory: str
     """Content hash of that trajectory."""
     steps: tuple[str, ...] = ()
-    """Numbers of the steps that show it."""
+    """Numbers of the trajectory's steps that show it."""
     places: tuple[str, ...] = ()
-    """Where it lay, inside the sandbox."""
+    """Paths inside the sandbox."""
     decoder: str = ""
-    """The command that made it readable: what a scanner must learn to do."""
+    """Command that decoded the leak."""
     fingerprint: tuple[str, ...] = ()
-    """Hashes of the telling lines that came to light."""
+    """Hashes of the distinctive source lines that were recovered."""
     created_at: str = ""
-    """When it was put down, UTC."""
+    """Time of the quarantine, UTC."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RepoReport:
-    """The funnel of one repository: how many went in and what became of them."""
+    """Counts of one repository for each stage, from tests to accepted tasks."""
 
     repo: str
-    """Project."""
+    """Name of the project."""
     source: str
     """Pinned source."""
     status: str
-    """``ok`` or the reason why nothing came of it."""
+    """``ok``, or the reason code of the failure."""
     detail: str = ""
-    """A sentence for people."""
+    """Explanation for users."""
     num_tests: int = 0
-    """Tests collected."""
+    """Number of tests collected."""
     num_passing: int = 0
-    """Tests that pass in every baseline run."""
+    """Number of tests that pass in every baseline run."""
     num_flaky: int = 0
-    """Tests excluded as flaky."""
+    """Number of tests excluded as flaky."""
     num_symbols: int = 0
-    """Definitions outside tests."""
+    """Number of definitions outside tests."""
     num_covered: int = 0
-    """Definitions that at least one test executes."""
+    """Number of definitions executed by at least one test."""
     num_features: int = 0
-    """Features proposed by coverage."""
+    """Number of features proposed from coverage."""
     num_candidates: int = 0
-    """Features tried (the rest lay beyond the limit)."""
+    """Number of features tried; the others were beyond the limit."""
     num_valid: int = 0
-    """Candidates that passed all gates."""
+    """Number of candidates that passed all gates."""
     not_proposed: dict[str, int] = field(default_factory=dict)
-    """Why the finder passed symbols over: reason to count."""
+    """Reason why symbols were in no feature, to their number."""
     rejected: dict[str, int] = field(default_factory=dict)
-    """Why candidates were refused: reason to count."""
+    """Reason of rejection to number of candidates."""
     cpu_s: float = 0.0
-    """CPU seconds of everything."""
+    """CPU seconds of all stages."""
     wall_s: float = 0.0
-    """Wall seconds of everything (stages of one repository may overlap)."""
+    """Sum of the wall seconds of all stages, which may overlap."""
