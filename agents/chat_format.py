@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from excise.agents.messages import Message, Reply, Request, ToolCall, Usage, size_of
+from excise.agents.messages import Message, Reply, Request, ToolCall, Usage, conversation_chars
 from excise.agents.text_calls import parse_calls
 
 CHARS_PER_TOKEN = 3
@@ -53,7 +53,7 @@ def from_wire(completion: Any, request: Request, redact: Callable[[str], str]) -
     )  # fmt: skip
     message = Message(role="assistant", content=content, tool_calls=calls or parse_calls(content))
     usage = _usage(getattr(completion, "usage", None)) or Usage(
-        prompt_tokens=estimated_tokens(request), completion_tokens=size_of((message,)) // CHARS_PER_TOKEN
+        prompt_tokens=estimated_tokens(request), completion_tokens=conversation_chars((message,)) // CHARS_PER_TOKEN
     )
     return Reply(message=message, usage=usage, finish_reason=str(choices[0].finish_reason or ""))
 
@@ -67,4 +67,4 @@ def _usage(usage: Any) -> Usage | None:
 
 def estimated_tokens(request: Request) -> int:
     """Estimated number of tokens of a request."""
-    return size_of(request.messages, request.tools) // CHARS_PER_TOKEN
+    return conversation_chars(request.messages, request.tools) // CHARS_PER_TOKEN

@@ -105,7 +105,7 @@ def tool_message(call: ToolCall, content: str) -> Message:
     return Message(role="tool", content=content, tool_call_id=call.call_id)
 
 
-def size_of(messages: tuple[Message, ...], tools: tuple[Mapping[str, Any], ...] = ()) -> int:
+def conversation_chars(messages: tuple[Message, ...], tools: tuple[Mapping[str, Any], ...] = ()) -> int:
     """Length of a conversation in characters, tool calls and tool schemas included."""
     num_chars = sum(len(m.content) + sum(len(c.name) + len(c.arguments) for c in m.tool_calls) for m in messages)
     return num_chars + sum(len(str(tool)) for tool in tools)

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Any
 
-from excise.agents.messages import Client, Message, Request, ToolCall, size_of, tool_message
+from excise.agents.messages import Client, Message, Request, ToolCall, conversation_chars, tool_message
 from excise.agents.tool import MalformedCall, Result, Tool, clip
 from excise.agents.transcript import Transcript
 
@@ -156,7 +156,7 @@ class _Conversation:
 
 def drop_old_results(request: Request, limit: int) -> Request:
     """The request shortened to about ``limit`` characters: the oldest tool results become :data:`DROPPED_RESULT`."""
-    excess = size_of(request.messages, request.tools) - limit
+    excess = conversation_chars(request.messages, request.tools) - limit
     messages = list(request.messages)
     for number, message in enumerate(messages):
         if excess <= 0:

@@ -88,11 +88,11 @@ def field_comments(record: type) -> dict[str, str]:
     except OSError:
         return {}
     assert isinstance(body, ast.ClassDef)
-    found = {}
+    comments = {}
     for field, text in zip(body.body, body.body[1:], strict=False):
         if isinstance(field, ast.AnnAssign) and isinstance(field.target, ast.Name) and isinstance(text, ast.Expr):
-            found[field.target.id] = " ".join(str(ast.literal_eval(text.value)).split())
-    return found
+            comments[field.target.id] = " ".join(str(ast.literal_eval(text.value)).split())
+    return comments
 
 
 @cache

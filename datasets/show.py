@@ -45,7 +45,7 @@ def render(
     quarantines = taskset.quarantines(instance_id)
     if as_json:
         record: dict[str, object] = {"task": to_dict(task), "certificate": to_dict(certificate)}
-        record |= {"quarantines": [to_dict(found) for found in quarantines]} if quarantines else {}
+        record |= {"quarantines": [to_dict(quarantine) for quarantine in quarantines]} if quarantines else {}
         console.file.write(json.dumps(record, ensure_ascii=False, indent=1) + "\n")
         return
     if as_markdown:
@@ -60,8 +60,8 @@ def render(
         "Certificate": _certificate(certificate, claims or {}),
     }
     console.print(_header(task), soft_wrap=is_piped)
-    for found in quarantines:
-        console.print(Text(_quarantine_notice(found), style="bold red"), soft_wrap=is_piped)
+    for quarantine in quarantines:
+        console.print(Text(_quarantine_notice(quarantine), style="bold red"), soft_wrap=is_piped)
     for title, body in sections.items():
         console.print(Text(), Rule(title, align="left"))
         console.print(body, soft_wrap=is_piped)
@@ -73,7 +73,7 @@ def markdown(
     """Task and certificate as Markdown, for reports and reviews."""
     fence = "`" * max(4, 1 + max((len(run) for run in re.findall("`+", task.patch)), default=0))
     lines = [f"# {task.instance_id}", "", f"{task.repo} {task.version}, removed: {', '.join(task.removed)}", ""]
-    lines += [line for found in quarantines for line in (f"**{_quarantine_notice(found)}**", "")]
+    lines += [line for quarantine in quarantines for line in (f"**{_quarantine_notice(quarantine)}**", "")]
     lines += ["## Problem statement", "", task.problem_statement.strip(), "", "## Gold patch", ""]
     lines += [f"{fence}diff", task.patch.rstrip("\n"), fence, "", "## Certificate", ""]
     for _, group in groupby(certificate.verdicts, key=lambda v: v.gate):
@@ -89,9 +89,9 @@ def markdown(
     return "\n".join([*lines, "", f"Digest `{certificate.digest}`.", ""])
 
 
-def _quarantine_notice(found: Quarantine) -> str:
-    where = f" ({', '.join(found.places)})" if found.places else ""
-    return f"QUARANTINED: {found.level} {found.label}: {found.detail}{where} Leak {found.leak_id}."
+def _quarantine_notice(quarantine: Quarantine) -> str:
+    where = f" ({', '.join(quarantine.places)})" if quarantine.places else ""
+    return f"QUARANTINED: {quarantine.level} {quarantine.label}: {quarantine.detail}{where} Leak {quarantine.leak_id}."
 
 
 def _header(task: Task) -> RenderableType:

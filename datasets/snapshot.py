@@ -130,11 +130,11 @@ def read_table(path: Path, table: str, columns: list[str] | None = None) -> list
             raise StoreError(f"{path} is damaged: {error}", reason="damaged") from error
 
 
-def check_version(found: int, where: Path) -> None:
+def check_version(version: int, path: Path) -> None:
     """Raise :class:`StoreError` if a schema version is newer than :data:`SCHEMA_VERSION`."""
-    if found > SCHEMA_VERSION:
+    if version > SCHEMA_VERSION:
         raise StoreError(
-            f"{where} has schema version {found}, this excise reads up to {SCHEMA_VERSION}. Upgrade excise.",
+            f"{path} has schema version {version}, this excise reads up to {SCHEMA_VERSION}. Upgrade excise.",
             reason="newer_schema",
         )
 

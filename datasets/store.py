@@ -120,9 +120,9 @@ class Writer:
         tasks = {str(row["instance_id"]): content_id("row", canonical_json(row)) for row in tables["tasks"]}
         self._repos[name] = RepoFiles(files=files, tasks=tasks, spec=rows.spec)
 
-    def quarantine(self, found: Iterable[Quarantine]) -> None:
+    def quarantine(self, quarantines: Iterable[Quarantine]) -> None:
         """Quarantine tasks of this set. Raises :class:`StoreError` for an unknown task."""
-        for quarantine in found:
+        for quarantine in quarantines:
             name = self._owner(quarantine.instance_id)
             known = self._quarantines(name, set(self._repos[name].tasks))
             if all((q.instance_id, q.leak_id) != (quarantine.instance_id, quarantine.leak_id) for q in known):

@@ -6,7 +6,7 @@ import difflib
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-from excise.datasets import rows as convert
+from excise.datasets import rows as row_conversion
 from excise.datasets.blobs import Blobs
 from excise.datasets.rows import Row
 from excise.datasets.snapshot import Manifest, Snapshot
@@ -57,7 +57,7 @@ class TaskSet:
 
     def tasks(self, repo: str | None = None, *, quarantined: bool = False) -> tuple[Task, ...]:
         """All tasks, or those of one repository, sorted by instance id; ``quarantined`` includes quarantined tasks."""
-        found = [convert.task_from(row) for row in self.task_rows(repo, quarantined=quarantined)]
+        found = [row_conversion.task_from(row) for row in self.task_rows(repo, quarantined=quarantined)]
         if repo is not None and not found:
             self._repo_row(repo)
         return tuple(found)
@@ -71,20 +71,20 @@ class TaskSet:
     def quarantines(self, instance_id: str | None = None) -> tuple[Quarantine, ...]:
         """Quarantines of the whole set, or of one task."""
         rows = self._snapshot.rows("quarantines")
-        return tuple(convert.quarantine_from(row) for row in rows if instance_id in (None, row["instance_id"]))
+        return tuple(row_conversion.quarantine_from(row) for row in rows if instance_id in (None, row["instance_id"]))
 
     def task(self, instance_id: str) -> Task:
         """A task. Raises :class:`StoreError` for an unknown id."""
-        return convert.task_from(self._task_row(instance_id))
+        return row_conversion.task_from(self._task_row(instance_id))
 
     def is_intact(self, instance_id: str) -> bool:
         """Whether the hash of a task's row equals the one in the manifest."""
         entry = self.manifest.repos[self._owner(instance_id) or ""]
-        return content_id("row", convert.canonical_json(self._task_row(instance_id))) == entry.tasks[instance_id]
+        return content_id("row", row_conversion.canonical_json(self._task_row(instance_id))) == entry.tasks[instance_id]
 
     def certificate(self, instance_id: str) -> Certificate:
         """The certificate of a task."""
-        certificate = convert.certificate_from(self._task_row(instance_id))
+        certificate = row_conversion.certificate_from(self._task_row(instance_id))
         if certificate is None:
             raise StoreError(f"{instance_id} was stored without a certificate.", reason="no_certificate")
         return certificate
@@ -92,37 +92,37 @@ class TaskSet:
     def verdicts(self, instance_id: str) -> tuple[Verdict, ...]:
         """All verdicts on a task or a rejected candidate, by gate and run."""
         rows = self._snapshot.rows("verdicts", self._owner(instance_id))
-        found = tuple(convert.verdict_from(row) for row in rows if row["instance_id"] == instance_id)
+        found = tuple(row_conversion.verdict_from(row) for row in rows if row["instance_id"] == instance_id)
         if not found and self._owner(instance_id) is None:
-            raise _unknown("task or candidate", instance_id, (str(row["instance_id"]) for row in rows))
+            raise _unknown_id_error("task or candidate", instance_id, (str(row["instance_id"]) for row in rows))
         return found
 
     def repo(self, name: str) -> Repo:
         """The sources of a repository. Raises :class:`StoreError` if they could not be fetched."""
         row = self._repo_row(name)
-        repo = convert.repo_from(row)
+        repo = row_conversion.repo_from(row)
         if repo is None:
             raise StoreError(f"{name} could not be fetched: {row['detail'] or row['status']}", reason="not_fetched")
         return repo
 
     def repo_of(self, entry: str) -> Repo | None:
         """The sources under a name of the manifest; ``None`` if they could not be fetched."""
-        return next((convert.repo_from(row) for row in self._snapshot.rows("repos", entry)), None)
+        return next((row_conversion.repo_from(row) for row in self._snapshot.rows("repos", entry)), None)
 
     def repos(self) -> tuple[Repo, ...]:
         """All repositories that could be fetched."""
-        return tuple(repo for row in self._snapshot.rows("repos") if (repo := convert.repo_from(row)))
+        return tuple(repo for row in self._snapshot.rows("repos") if (repo := row_conversion.repo_from(row)))
 
     def reports(self) -> tuple[RepoReport, ...]:
         """The reports of all sources."""
-        return tuple(report for row in self._snapshot.rows("repos") if (report := convert.report_from(row)))
+        return tuple(report for row in self._snapshot.rows("repos") if (report := row_conversion.report_from(row)))
 
     def environment(self, env_id: str) -> tuple[Environment, Baseline]:
         """An environment and its baseline. Raises :class:`StoreError` if either is missing."""
         rows = {str(row["env_id"]): row for row in self._snapshot.rows("environments")}
         if env_id not in rows:
-            raise _unknown("environment", env_id, rows)
-        environment, baseline = convert.environment_from(rows[env_id])
+            raise _unknown_id_error("environment", env_id, rows)
+        environment, baseline = row_conversion.environment_from(rows[env_id])
         if baseline is None:
             raise StoreError(f"Environment {env_id} of {environment.repo} has no baseline.", reason="no_baseline")
         return environment, baseline
@@ -130,7 +130,7 @@ class TaskSet:
     def rejections(self, repo: str | None = None) -> tuple[Rejection, ...]:
         """All rejections, or those of one repository."""
         rows = self._snapshot.rows("rejections")
-        return tuple(convert.rejection_from(row) for row in rows if repo in (None, row["repo"]))
+        return tuple(row_conversion.rejection_from(row) for row in rows if repo in (None, row["repo"]))
 
     def blob(self, sha: str) -> Path:
         """Path of a source archive with a verified hash."""
@@ -144,13 +144,13 @@ class TaskSet:
     def tests_only(self) -> frozenset[str]:
         """Ids of tasks whose recorded calls do not distinguish solutions from stubs, so that only tests grade them."""
         rows = self._snapshot.rows("tasks")
-        evidence = ((row, _call_evidence(convert.certificate_from(row))) for row in rows)
+        evidence = ((row, _call_evidence(row_conversion.certificate_from(row))) for row in rows)
         return frozenset(str(row["instance_id"]) for row, calls in evidence if calls.get("calls_telling") != "true")
 
     def _task_row(self, instance_id: str) -> Row:
         owner = self._owner(instance_id)
         if owner is None:
-            raise _unknown("task", instance_id, self.ids())
+            raise _unknown_id_error("task", instance_id, self.ids())
         return next(row for row in self._snapshot.rows("tasks", owner) if row["instance_id"] == instance_id)
 
     def _owner(self, instance_id: str) -> str | None:
@@ -162,7 +162,7 @@ class TaskSet:
         for row in rows:
             if row["repo"] == name:
                 return row
-        raise _unknown("repository", name, (str(row["repo"]) for row in rows))
+        raise _unknown_id_error("repository", name, (str(row["repo"]) for row in rows))
 
 
 def _call_evidence(certificate: Certificate | None) -> Mapping[str, str]:
@@ -171,8 +171,8 @@ def _call_evidence(certificate: Certificate | None) -> Mapping[str, str]:
     return next((verdict.evidence for verdict in verdicts if verdict.gate == "g10_calls"), {})
 
 
-def _unknown(what: str, wanted: str, known: Iterable[str]) -> StoreError:
+def _unknown_id_error(what: str, name: str, known: Iterable[str]) -> StoreError:
     names = sorted(set(known))
-    close = difflib.get_close_matches(wanted, names, n=3, cutoff=0.5) or [n for n in names if n.startswith(wanted)][:3]
+    close = difflib.get_close_matches(name, names, n=3, cutoff=0.5) or [n for n in names if n.startswith(name)][:3]
     hint = f" Did you mean {' or '.join(close)}?" if close else f" The set has {len(names)} of them."
-    return StoreError(f"No {what} {wanted!r} in this task set.{hint}", reason="unknown_id")
+    return StoreError(f"No {what} {name!r} in this task set.{hint}", reason="unknown_id")

@@ -14,7 +14,7 @@ from pydantic import Field
 
 from excise.agents.budget import Meter, budget_of
 from excise.agents.client import OpenAIClient
-from excise.agents.messages import Client, Message, Request, ToolCall, size_of
+from excise.agents.messages import Client, Message, Request, ToolCall, conversation_chars
 from excise.agents.replay import Recording, ReplayClient, ReplayTranscript
 from excise.agents.tool import Arguments, MalformedCall, Result, Tool, ToolError, clip
 from excise.agents.tool_loop import DROPPED_RESULT, Limits, LoopResult, StopReason, drop_old_results, run_tool_loop
@@ -131,7 +131,7 @@ def test_old_results_are_dropped_first() -> None:
         ]
     request = Request(model="m", messages=tuple(messages))
     shorter = drop_old_results(request, 4000)
-    assert size_of(shorter.messages) <= 4000
+    assert conversation_chars(shorter.messages) <= 4000
     contents = [m.content for m in shorter.messages if m.role == "tool"]
     assert contents[:7] == [DROPPED_RESULT] * 7
     assert contents[-1] == "9" * 1000
