@@ -43,8 +43,8 @@ def test_every_task_is_proven_again_from_nothing(shapes, excise, tmp_path: Path)
 
 def test_the_settings_of_the_certificate_count_unless_others_are_given(shapes) -> None:
     known = shapes.taskset.certificate(shapes.taskset.ids()[0]).settings
-    assert VerdictSettings().of(known) == shapes.settings.verdict != VerdictSettings()
-    assert VerdictSettings(gold_runs=7).of(known | {"from_the_future": 1}).gold_runs == 7
+    assert VerdictSettings().merged_with(known) == shapes.settings.verdict != VerdictSettings()
+    assert VerdictSettings(gold_runs=7).merged_with(known | {"from_the_future": 1}).gold_runs == 7
 
 
 def test_only_the_tests_of_the_task_judge_it(shapes, bench: Workbench) -> None:
@@ -95,7 +95,7 @@ def test_a_lock_that_cannot_be_had_is_not_replaced_by_another(
     with_lock(monkeypatch, {"iniconfig": "iniconfig==0.0.0.1"})
     answer = rebuild(settings, shapes.taskset.task(shapes.taskset.ids()[0]))
     assert isinstance(answer, EnvironmentProblem)
-    assert (answer.where, answer.reason) == ("environment", "resolve_conflict")
+    assert (answer.step, answer.reason) == ("environment", "resolve_conflict")
     assert "iniconfig" in answer.detail
 
 
@@ -105,4 +105,4 @@ def test_another_environment_than_the_locked_one_is_no_proof(
     with_lock(monkeypatch, {"iniconfig": "iniconfig"})
     answer = rebuild(settings, shapes.taskset.task(shapes.taskset.ids()[0]))
     assert isinstance(answer, EnvironmentProblem)
-    assert (answer.where, answer.reason) == ("environment", "unreproducible")
+    assert (answer.step, answer.reason) == ("environment", "unreproducible")

@@ -40,7 +40,7 @@ def main() -> None:
     )
 
     torch.set_num_threads(1)
-    assert join_rank_group(deadline_s=60)
+    assert join_rank_group(timeout_s=60)
     batches = load_tiny()
     folder, steps, resume = Path(sys.argv[1]), int(sys.argv[2]), sys.argv[3] == "go_on"
     learner = batches.make_learner(**json.loads(sys.argv[4]))
