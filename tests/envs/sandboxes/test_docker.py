@@ -204,7 +204,7 @@ def test_generate_runs_in_containers(excise, tmp_path: Path) -> None:
             not [
                 c
                 for c in docker_engine.connect().api.containers()
-                if not docker_engine.alive(c["Labels"][docker_engine.OWNER])
+                if not docker_engine.may_be_alive(c["Labels"][docker_engine.OWNER])
             ]
         )
     )
