@@ -102,7 +102,7 @@ def _group(item: pytest.Item) -> str:
             return service
     definitions = getattr(getattr(item, "_fixtureinfo", None), "name2fixturedefs", {})
     shared = any(found.scope == "module" for name in item.fixturenames for found in definitions.get(name, ()))  # type: ignore[attr-defined]
-    return str(item.path) if shared else ""
+    return item.nodeid.partition("::")[0] if shared else ""
 
 
 def _order(item: pytest.Item) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import subprocess
 import sys
@@ -211,3 +212,10 @@ def test_unknown_free_space_is_no_warning(machine: Machine) -> None:
     machine.program("df", "exit 1")
     done = machine.run("warn_if_disk_is_full 12")
     assert (done.returncode, done.stderr) == (0, "")
+
+
+@pytest.mark.xdist_group("kept_together")
+def test_groups_of_tests_reach_the_scheduler(request: pytest.FixtureRequest) -> None:
+    """pytest-xdist keeps a group in one process by a suffix of the test's name; pytest 9.2 does not let it set one."""
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        assert request.node.nodeid.endswith("@kept_together")
