@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from excise.config import DockerSettings
-from excise.envs.bubblewrap.sandbox import BubblewrapSandbox
-from excise.envs.docker.sandbox import DockerSandbox
+from excise.envs.bubblewrap.bubblewrap_sandbox import BubblewrapSandbox
+from excise.envs.docker.docker_sandbox import DockerSandbox
 from excise.errors import ConfigError
 from excise.protocols import Sandbox
 

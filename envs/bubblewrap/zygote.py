@@ -2,9 +2,9 @@
 
 Starting an interpreter and mounting ``/usr`` with its masks is most of what a sandbox costs, so it is done once per
 worker. This process makes a mount namespace (for ordinary users inside a user namespace), builds the shared parts of
-the root in it, and forks a supervisor (:mod:`excise.envs.bubblewrap.supervisor`) for every socket that it receives; one
-spare supervisor is always ready. The zygote runs no command of a sandbox, and exits when the worker's end of its socket
-closes.
+the root in it, and forks a supervisor (:mod:`excise.envs.bubblewrap.sandbox_supervisor`) for every socket that it
+receives; one spare supervisor is always ready. The zygote runs no command of a sandbox, and exits when the worker's end
+of its socket closes.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ import socket
 
 from excise.envs.bubblewrap.control_groups import remove_groups
 from excise.envs.bubblewrap.kernel_calls import enter_private_namespace, umount
+from excise.envs.bubblewrap.sandbox_supervisor import supervise
 from excise.envs.bubblewrap.shared_root import SharedRoot
-from excise.envs.bubblewrap.supervisor import supervise
 from excise.system.process_identity import owned_temporary_folder
 
 

@@ -10,8 +10,8 @@ from typing import Any
 
 import yaml
 
-from excise.envs.manifests.commands import pytest_commands
 from excise.envs.manifests.manifest import Manifest, read_text
+from excise.envs.manifests.pytest_calls import pytest_commands
 from excise.envs.manifests.requirements import parse_install
 
 _INSTALL = re.compile(r"(?:^|[\s;&|])(?:uv\s+)?pip3?\s+install\s+([^;&|\n]+)")

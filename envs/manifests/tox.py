@@ -11,9 +11,9 @@ import tomllib
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from excise.envs.manifests.commands import pytest_commands
 from excise.envs.manifests.manifest import Manifest, table, words
 from excise.envs.manifests.pyproject import load_pyproject
+from excise.envs.manifests.pytest_calls import pytest_commands
 from excise.envs.manifests.requirements import parse_line, valid_requirement
 
 _NON_TEST_ENV = re.compile(

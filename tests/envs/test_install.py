@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from excise.envs.bubblewrap.sandbox import BubblewrapSandbox
+from excise.envs.bubblewrap.bubblewrap_sandbox import BubblewrapSandbox
 from excise.envs.index.index_relay import IndexRelay
 from excise.envs.install.import_check import check_imports
 from excise.envs.install.install import install

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from excise.envs.interpreters import find_interpreters
-from excise.envs.manifests.commands import pytest_commands
 from excise.envs.manifests.manifest import Manifest
+from excise.envs.manifests.pytest_calls import pytest_commands
 from excise.envs.manifests.read_manifest import read_manifest
 from excise.envs.plan.plan_recipe import plan_recipe
 from excise.envs.plan.pytest_command import common_pytest_command

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from excise.config import Settings
-from excise.envs.bubblewrap.sandbox import BubblewrapSandbox
+from excise.envs.bubblewrap.bubblewrap_sandbox import BubblewrapSandbox
 from excise.envs.install.layer_contents import compose, missing_files
 from excise.envs.install.uv_runner import lock_text, read_hashes
 from excise.envs.manifests.read_manifest import manifest_digest

@@ -16,8 +16,8 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-import excise.envs.bubblewrap.sandbox as bubblewrap
-from excise.envs.bubblewrap.sandbox import BubblewrapSandbox
+import excise.envs.bubblewrap.bubblewrap_sandbox as bubblewrap
+from excise.envs.bubblewrap.bubblewrap_sandbox import BubblewrapSandbox
 from excise.protocols import Completed, Mount, Policy, Sandbox, Session
 
 ENV = {"PATH": "/usr/bin:/bin", "HOME": "/home/agent", "LC_ALL": "C.UTF-8"}
@@ -31,7 +31,7 @@ def sandbox() -> Sandbox:
     """An instance of that backend."""
     if SELECTED["backend"] == "bubblewrap":
         return BubblewrapSandbox()
-    from excise.envs.docker.sandbox import DockerSandbox
+    from excise.envs.docker.docker_sandbox import DockerSandbox
 
     return DockerSandbox()
 

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-import excise.envs.bubblewrap.sandbox as backend
+import excise.envs.bubblewrap.bubblewrap_sandbox as backend
 from excise.envs.bubblewrap import zygote_client
 from excise.envs.bubblewrap.control_groups import remove_groups
 from excise.errors import SandboxError, StageTimeout

@@ -16,8 +16,8 @@ import pytest
 from excise.config import DockerSettings
 from excise.datasets.taskset import TaskSet
 from excise.envs.docker import docker_engine
+from excise.envs.docker.docker_sandbox import DockerSandbox, remove_leftovers
 from excise.envs.docker.layer_archives import MountContent
-from excise.envs.docker.sandbox import DockerSandbox, remove_leftovers
 from excise.errors import EnvironmentFailure, SandboxError
 from excise.protocols import Mount, Policy
 
@@ -175,7 +175,7 @@ def test_a_missing_image_is_named() -> None:
 
 
 def test_a_missing_engine_is_reported(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    script = "from excise.envs.docker.sandbox import DockerSandbox\n"
+    script = "from excise.envs.docker.docker_sandbox import DockerSandbox\n"
     script += "can = DockerSandbox().capabilities(); print(can.available, can.advice)"
     environment = {**os.environ, "DOCKER_HOST": f"unix://{tmp_path}/nothing"}
     done = subprocess.run([sys.executable, "-c", script], env=environment, capture_output=True, text=True, check=True)

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-import excise.envs.bubblewrap.sandbox as bubblewrap
+import excise.envs.bubblewrap.bubblewrap_sandbox as bubblewrap
 
 sys.path.insert(0, str(Path(__file__).parent))
 import escape_probes

@@ -1,9 +1,10 @@
 """The bubblewrap sandbox: needs no daemon and no image, and starts in a few milliseconds.
 
-Each session has a supervisor process (:mod:`excise.envs.bubblewrap.supervisor`) that owns the mounts. Each command is
-one ``bwrap`` with new process, network, IPC and user namespaces, no capabilities, a read-only root and a filter of
-system calls. Where excise runs as root, commands run under an unprivileged uid, one per session (``bwrap`` started by
-root without this would leave ``/proc/sys`` writable). The kernel is shared with the host: this is no virtual machine.
+Each session has a supervisor process (:mod:`excise.envs.bubblewrap.sandbox_supervisor`) that owns the mounts. Each
+command is one ``bwrap`` with new process, network, IPC and user namespaces, no capabilities, a read-only root and a
+filter of system calls. Where excise runs as root, commands run under an unprivileged uid, one per session (``bwrap``
+started by root without this would leave ``/proc/sys`` writable). The kernel is shared with the host: this is no virtual
+machine.
 """
 
 from __future__ import annotations
@@ -17,8 +18,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from excise.envs.bubblewrap.bubblewrap_session import BubblewrapSession
 from excise.envs.bubblewrap.control_groups import writable_groups
-from excise.envs.bubblewrap.session import BubblewrapSession
 from excise.envs.sandbox.limits import require_limits
 from excise.envs.sandbox.seccomp import filter_program
 from excise.errors import SandboxError

@@ -15,8 +15,8 @@ from typing import Any
 from excise.config import DockerSettings
 from excise.envs.docker.container import ContainerRequest
 from excise.envs.docker.docker_engine import INSTALL, connect, engine_errors, remove_orphaned_containers
+from excise.envs.docker.docker_session import DockerSession
 from excise.envs.docker.images import environment_image
-from excise.envs.docker.session import DockerSession
 from excise.envs.sandbox.limits import require_limits
 from excise.envs.sandbox.seccomp import filter_program
 from excise.errors import SandboxError
