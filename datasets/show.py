@@ -15,7 +15,7 @@ from rich.syntax import Syntax
 from rich.text import Text
 
 from excise.datasets.taskset import TaskSet
-from excise.types import Certificate, Outcome, Quarantine, Task, Verdict, to_dict
+from excise.types import Certificate, GateOutcome, Quarantine, Task, Verdict, to_dict
 
 MAX_TESTS = 20
 """Maximum number of test ids listed per group; ``all_tests`` lists all."""
@@ -23,7 +23,7 @@ MAX_TESTS = 20
 MAX_VALUE = 200
 """Maximum number of characters shown of one evidence value."""
 
-_COLORS = {Outcome.PASSED: "green", Outcome.FAILED: "red", Outcome.UNDECIDED: "yellow"}
+_COLORS = {GateOutcome.PASSED: "green", GateOutcome.FAILED: "red", GateOutcome.UNDECIDED: "yellow"}
 
 
 def render(
@@ -161,7 +161,7 @@ def _gate_line(runs: Sequence[Verdict], claims: Mapping[str, str]) -> Renderable
     if claim := claims.get(deciding.gate):
         line.append(f": {claim}")
     line.append(f" [{', '.join(_run_summary(runs, deciding))}]", style="dim")
-    if deciding.outcome is not Outcome.PASSED:
+    if deciding.outcome is not GateOutcome.PASSED:
         line.append(f" {deciding.reason}: {deciding.detail}", style=_COLORS[deciding.outcome])
     for name, value in _evidence_lines(deciding):
         line.append(f"\n          {name}: {value}", style="dim")
@@ -170,7 +170,7 @@ def _gate_line(runs: Sequence[Verdict], claims: Mapping[str, str]) -> Renderable
 
 def _deciding_verdict(runs: Sequence[Verdict]) -> Verdict:
     """The verdict that decides a gate: the first that did not pass, else the first."""
-    return next((v for v in runs if v.outcome is not Outcome.PASSED), runs[0])
+    return next((v for v in runs if v.outcome is not GateOutcome.PASSED), runs[0])
 
 
 def _run_summary(runs: Sequence[Verdict], deciding: Verdict) -> Iterable[str]:

@@ -9,11 +9,11 @@ import excise.types
 from excise.types import (
     Certificate,
     Environment,
-    Outcome,
+    GateOutcome,
     Recipe,
     SourceSpec,
     Verdict,
-    Worker,
+    WorkerOutcome,
     content_id,
     from_json,
     to_json,
@@ -22,7 +22,11 @@ from excise.types import (
 RECIPE = Recipe(python="3.12.1", requirements=("a>1",), env=(("A", "b"),))
 ENVIRONMENT = Environment(env_id="e", repo="r", tree="t", recipe=RECIPE, lock=("a==1",), hashes={"a==1": "sha256:x"})
 VERDICT = Verdict(
-    instance_id="i", gate="g", worker_outcome=Worker.OK, outcome=Outcome.PASSED, evidence={"b": "1", "a": "2"}
+    instance_id="i",
+    gate="g",
+    worker_outcome=WorkerOutcome.OK,
+    outcome=GateOutcome.PASSED,
+    evidence={"b": "1", "a": "2"},
 )
 CERTIFICATE = Certificate(
     instance_id="i",

@@ -17,7 +17,7 @@ from excise.config import VerdictSettings
 from excise.errors import EnvironmentFailure
 from excise.protocols import Policy, TestRunRequest
 from excise.system.deadline import with_deadline_of_caller
-from excise.types import Baseline, Status, TestRun, Worker
+from excise.types import Baseline, Status, TestRun, WorkerOutcome
 from excise.verifiers.baseline_acceptance import require_enough, too_slow, uncollectable
 from excise.verifiers.workbench import Workbench
 
@@ -111,7 +111,7 @@ def with_load_stress(bench: Workbench, baseline: Baseline) -> Baseline:
     run_once = with_deadline_of_caller(_load_stress_run)
     with ThreadPoolExecutor(wanted) as pool:
         made = list(pool.map(lambda _: run_once(bench, baseline, policy), range(wanted)))
-    runs = [run.statuses() for run in made if run.worker is Worker.OK and run.finished]
+    runs = [run.statuses() for run in made if run.worker is WorkerOutcome.OK and run.finished]
     statuses, flaky = dict(baseline.statuses), dict(baseline.flaky)
     for test in baseline.passing():
         failed = [found for run in runs if (found := run.get(test, Status.MISSING)) is not Status.PASSED]
@@ -141,13 +141,13 @@ def _load_stress_run(bench: Workbench, baseline: Baseline, policy: Policy) -> Te
 
 
 def _require_run(bench: Workbench, run: TestRun) -> None:
-    if run.worker is Worker.TIMEOUT:
+    if run.worker is WorkerOutcome.TIMEOUT:
         raise too_slow(run, bench.suite_timeout_s(None))
-    if run.worker is Worker.OOM:
+    if run.worker is WorkerOutcome.OOM:
         raise EnvironmentFailure(
             f"The tests need more than {bench.settings.memory_mb} MB. Raise verdict.memory_mb.", reason="oom"
         )
-    if run.worker is not Worker.OK:
+    if run.worker is not WorkerOutcome.OK:
         raise EnvironmentFailure(
             f"The run of the tests was killed, by one of them or from outside. Last output: {run.detail[-300:]}",
             reason="infra",

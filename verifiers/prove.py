@@ -15,13 +15,13 @@ from excise.system.deadline import check_deadline
 from excise.types import (
     Certificate,
     Feature,
+    GateOutcome,
     GradingKit,
-    Outcome,
     Rejection,
     Task,
     Verdict,
     Visibility,
-    Worker,
+    WorkerOutcome,
     content_id,
 )
 from excise.verifiers.build_candidate import build_candidate, split_tests
@@ -93,7 +93,7 @@ def _pass_gates(candidate: Candidate, verdicts: list[Verdict]) -> None:
         timer = _Timer()
         rows = timer.charge(candidate.bench, gate.check(candidate).verdicts)
         verdicts += rows
-        failed = next((row for row in rows if row.outcome is not Outcome.PASSED), None)
+        failed = next((row for row in rows if row.outcome is not GateOutcome.PASSED), None)
         if failed is not None:
             raise Rejected(f"{failed.gate}: {failed.detail}", reason=failed.reason)
 
@@ -135,8 +135,8 @@ def _rejection(
     verdicts: Sequence[Verdict],
 ) -> Rejection:
     run = refusal.run if isinstance(refusal, Rejected) else None
-    undecided = any(v.outcome is Outcome.UNDECIDED for v in verdicts)
-    worker = run.worker if run is not None else (Worker.INFRA_ERROR if undecided else Worker.OK)
+    undecided = any(v.outcome is GateOutcome.UNDECIDED for v in verdicts)
+    worker = run.worker if run is not None else (WorkerOutcome.INFRA_ERROR if undecided else WorkerOutcome.OK)
     return Rejection(
         repo=bench.repo.repo,
         stage="delete" if isinstance(refusal, DeletionRefused) else "gate",

@@ -14,7 +14,7 @@ from excise.deleters.all_deleters import get as get_deleter
 from excise.deleters.delta_debugging import largest_clean
 from excise.errors import DeletionRefused
 from excise.protocols import Deleter
-from excise.types import Deletion, Feature, TestRun, Visibility, Worker, content_id
+from excise.types import Deletion, Feature, TestRun, Visibility, WorkerOutcome, content_id
 from excise.verifiers.candidate import DeletionTrees, PlannedDeletion, Rejected, not_passing
 from excise.verifiers.gates.no_leaks import copies_of, problem_of, reason_of
 from excise.verifiers.workbench import QUICK_SUITE_S, Workbench
@@ -113,7 +113,7 @@ def _run_shipped(plan: PlannedDeletion) -> tuple[TestRun, list[str]]:
         if near:
             run = plan.run("shipped", ids=near)
             failing = [t for t in not_passing(run, near) if t not in expected_failures]
-            if failing or run.worker is not Worker.OK:
+            if failing or run.worker is not WorkerOutcome.OK:
                 return _require_ended(run), failing
         _require_needed(plan)
     run = _require_ended(plan.run("shipped"))
@@ -128,7 +128,7 @@ def _require_needed(plan: PlannedDeletion) -> None:
 
 
 def _require_ended(run: TestRun) -> TestRun:
-    if run.worker is not Worker.OK:
+    if run.worker is not WorkerOutcome.OK:
         raise Rejected(
             f"The tests of the shipped tree did not end: {run.worker}.", reason=f"shipped_{run.worker}", run=run
         )

@@ -17,7 +17,7 @@ from excise.extractors.fetch.trees import git_tree_hash, list_files
 from excise.extractors.languages import get_language
 from excise.protocols import Codebase, Mount, Policy, Sandbox, Session, TestRunRequest
 from excise.system.folders import publish_folder, temporary_folder_beside
-from excise.types import Baseline, CoverageMap, Environment, Repo, TestRun, Worker
+from excise.types import Baseline, CoverageMap, Environment, Repo, TestRun, WorkerOutcome
 
 Edits = Mapping[str, bytes | None]
 """Path inside the repository to its new content; ``None`` deletes the file."""
@@ -28,7 +28,7 @@ NEAR_SHARE = 0.2
 """Share of the suite's seconds that these tests may take."""
 MAX_NEAR_S = 20.0
 """Seconds that these tests may take, however long the suite is."""
-SUITE_ENDED = frozenset({Worker.OK, Worker.TIMEOUT, Worker.OOM})
+SUITE_ENDED = frozenset({WorkerOutcome.OK, WorkerOutcome.TIMEOUT, WorkerOutcome.OOM})
 """Outcomes of a run in which the tests themselves decided how it ended."""
 
 

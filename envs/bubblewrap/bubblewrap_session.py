@@ -21,7 +21,7 @@ from excise.envs.sandbox.session_base import SessionBase
 from excise.errors import SandboxError
 from excise.protocols import Completed, Policy
 from excise.system.deadline import time_limit
-from excise.types import Worker
+from excise.types import WorkerOutcome
 
 START_TIMEOUT_S = 60.0
 """Seconds to wait for a supervisor to build the mounts."""
@@ -123,13 +123,13 @@ class BubblewrapSession(SessionBase):
             timed_out = self._wait(streams, began + timeout_s)
             reply = self._receive(GRACE_S)
             stdout, stderr = streams.outputs()
-        worker = Worker.OK
+        worker = WorkerOutcome.OK
         if timed_out:
-            worker = Worker.TIMEOUT
+            worker = WorkerOutcome.TIMEOUT
         elif reply["oom"]:
-            worker = Worker.OOM
+            worker = WorkerOutcome.OOM
         elif reply["killed"]:
-            worker = Worker.KILLED
+            worker = WorkerOutcome.KILLED
         if reply["rc"] == 127 and stderr.startswith(b"excise: cannot start"):
             raise SandboxError(stderr.decode(errors="replace").strip())
         if reply["rc"] == 1 and stderr.startswith(b"bwrap: execvp "):

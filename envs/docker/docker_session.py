@@ -19,7 +19,7 @@ from excise.errors import SandboxError
 from excise.protocols import Completed
 from excise.system.deadline import time_limit
 from excise.system.process_identity import owned_temporary_folder
-from excise.types import Worker
+from excise.types import WorkerOutcome
 
 START_TIMEOUT_S = 120.0
 """Seconds to wait for the first process to fill the writable folders."""
@@ -131,7 +131,7 @@ class DockerSession(SessionBase):
         write_results(self.out, dict(zip(reply["results"], results, strict=True)))
         if reply["rc"] == 125 and stderr.startswith(b"excise: cannot start"):
             raise SandboxError(stderr.decode(errors="replace").strip())
-        worker = Worker.TIMEOUT if timed_out else Worker.OOM if reply["oom"] else Worker.OK
+        worker = WorkerOutcome.TIMEOUT if timed_out else WorkerOutcome.OOM if reply["oom"] else WorkerOutcome.OK
         return Completed(
             worker=worker,
             rc=int(reply["rc"]),
@@ -165,7 +165,7 @@ class DockerSession(SessionBase):
                 f"The sandbox's container ended unexpectedly; was it killed? {errors.decode(errors='replace').strip()}"
             )
         wall_s = time.monotonic() - began
-        return Completed(worker=Worker.OOM, rc=-9, stdout=b"", stderr=b"", wall_s=wall_s, cpu_s=0.0)
+        return Completed(worker=WorkerOutcome.OOM, rc=-9, stdout=b"", stderr=b"", wall_s=wall_s, cpu_s=0.0)
 
     def snapshot(self, target: str, into: Path) -> None:
         """Copy what was written to the mount ``target`` into ``into``, as a layer."""

@@ -11,7 +11,7 @@ from excise.envs.interpreters import Interpreter
 from excise.envs.sandbox.mount_points import ENV, REPO, base_env, project_mounts
 from excise.errors import EnvironmentFailure
 from excise.protocols import Policy, Sandbox
-from excise.types import Recipe, Worker
+from excise.types import Recipe, WorkerOutcome
 
 _SCRIPT = """
 import importlib, json, sys
@@ -61,7 +61,7 @@ def check_imports(
     with sandbox.open(mounts, policy, env=variables, cwd="/tmp", system_packages=packages) as session:
         done = session.exec([f"{ENV}/bin/python", "-c", _SCRIPT, *recipe.packages], timeout_s=120.0)
     _, marker, text = done.stdout.decode(errors="replace").rpartition("\n\0")
-    if done.worker is not Worker.OK or not marker:
+    if done.worker is not WorkerOutcome.OK or not marker:
         detail = done.stderr.decode(errors="replace").strip()[-500:]
         raise EnvironmentFailure(
             f"importing {', '.join(recipe.packages)} did not end by itself: {detail}", reason="import_error"

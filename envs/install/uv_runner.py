@@ -15,7 +15,7 @@ from excise.envs.interpreters import Interpreter
 from excise.envs.sandbox.mount_points import ENV, REPO
 from excise.errors import EnvironmentFailure
 from excise.protocols import Completed, Session
-from excise.types import Worker
+from excise.types import WorkerOutcome
 
 PYTHON = f"{ENV}/bin/python"
 """Path of the environment's interpreter inside the sandbox."""
@@ -111,14 +111,14 @@ class UvRunner:
         if remaining_s <= 0:
             raise EnvironmentFailure(f"{self.name}: the installation ran out of time", reason="timeout")
         done = self.session.exec(argv, timeout_s=remaining_s, cwd=cwd)
-        if done.worker is Worker.TIMEOUT:
+        if done.worker is WorkerOutcome.TIMEOUT:
             raise EnvironmentFailure(
                 f"{self.name}: the installation ran out of time in `{what or ' '.join(argv[:3])}`",
                 reason="timeout",
             )
-        if done.worker is Worker.OOM:
+        if done.worker is WorkerOutcome.OOM:
             raise EnvironmentFailure(f"{self.name}: the installation needs more memory than it is given", reason="oom")
-        if done.worker is not Worker.OK:
+        if done.worker is not WorkerOutcome.OK:
             raise EnvironmentFailure(f"{self.name}: the installation was killed from outside", reason="infra")
         return done
 

@@ -13,7 +13,7 @@ from pydantic import Field, field_validator
 
 from excise.agents.tool import Arguments
 from excise.protocols import Completed, Session
-from excise.types import Worker, content_id
+from excise.types import WorkerOutcome, content_id
 
 NUM_GOALS, NUM_VISIBLE = 10, 3
 MIN_TESTS = 4
@@ -89,7 +89,7 @@ def check_goal(session: Session, goal: Goal, timeout_s: float = GOAL_TIMEOUT_S) 
     """Run a goal's command in an open session; return whether it has the expected result, and the end of its output."""
     done = bash(session, goal.cmd, timeout_s)
     text = output_of(done)
-    if done.worker is not Worker.OK or done.rc != goal.expect_rc:
+    if done.worker is not WorkerOutcome.OK or done.rc != goal.expect_rc:
         return False, f"[{describe_end(done)}]\n{text[-1500:]}"
     if goal.expect_regex and not matches(session, goal.expect_regex, text):
         return False, f"[{describe_end(done)}, but {goal.expect_regex!r} is not in the output]\n{text[-1500:]}"
@@ -117,8 +117,8 @@ def output_of(done: Completed) -> str:
 
 def describe_end(done: Completed) -> str:
     """How a command ended, in words."""
-    if done.worker is Worker.TIMEOUT:
+    if done.worker is WorkerOutcome.TIMEOUT:
         return "killed: it ran out of time"
-    if done.worker is Worker.OOM:
+    if done.worker is WorkerOutcome.OOM:
         return "killed: it needs too much memory"
-    return f"status {done.rc}" if done.worker is Worker.OK else "killed from outside"
+    return f"status {done.rc}" if done.worker is WorkerOutcome.OK else "killed from outside"

@@ -25,7 +25,7 @@ from excise.errors import EnvironmentFailure
 from excise.protocols import Session
 from excise.system.folders import publish_folder, temporary_folder_beside
 from excise.system.locks import folder_lock
-from excise.types import Environment, Repo, Worker, content_id, from_json, to_dict, to_json
+from excise.types import Environment, Repo, WorkerOutcome, content_id, from_json, to_dict, to_json
 
 VERSION = 1
 """Part of the cache key. Raise it when the same recipe would give a different environment."""
@@ -98,12 +98,16 @@ def _make(context: InstallContext, env: Path, built: Path, lock: Sequence[str]) 
 def _run_line(context: InstallContext, session: Session, line: str, deadline: float) -> None:
     remaining_s = deadline - time.monotonic()
     done = context.run_line(session, line, remaining_s) if remaining_s > 0 else None
-    if done is None or done.worker is Worker.TIMEOUT:
+    if done is None or done.worker is WorkerOutcome.TIMEOUT:
         raise EnvironmentFailure(f"{context.repo.repo}: the recipe ran out of time in `{line[:200]}`", reason="timeout")
-    if done.worker is Worker.OK and done.rc == 0:
+    if done.worker is WorkerOutcome.OK and done.rc == 0:
         return
-    unreachable = done.worker is Worker.OK and bool(context.relay.failures)
-    reason = "infra" if unreachable else {Worker.OK: "unreproducible", Worker.OOM: "oom"}.get(done.worker, "infra")
+    unreachable = done.worker is WorkerOutcome.OK and bool(context.relay.failures)
+    reason = (
+        "infra"
+        if unreachable
+        else {WorkerOutcome.OK: "unreproducible", WorkerOutcome.OOM: "oom"}.get(done.worker, "infra")
+    )
     raise EnvironmentFailure(
         f"{context.repo.repo}: run again from nothing, a command of the recipe fails [{describe_end(done)}]: "
         f"{line[:300]}\n{output_of(done).strip()[-1500:]}",
@@ -114,7 +118,7 @@ def _run_line(context: InstallContext, session: Session, line: str, deadline: fl
 def freeze(session: Session, repo: Repo) -> tuple[str, ...]:
     """``name==version`` of everything installed except the project, sorted."""
     done = session.exec(["/excise/uv", "pip", "freeze", "--python", f"{ENV}/bin/python"], timeout_s=120.0)
-    if done.worker is not Worker.OK or done.rc != 0:
+    if done.worker is not WorkerOutcome.OK or done.rc != 0:
         raise EnvironmentFailure(
             f"{repo.repo}: what is installed cannot be listed: {output_of(done)[-300:]}", reason="unreproducible"
         )

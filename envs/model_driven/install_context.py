@@ -14,7 +14,7 @@ from excise.envs.interpreters import Interpreter
 from excise.envs.sandbox.mount_points import ENV, base_env, open_to_all, project_mounts
 from excise.errors import EnvironmentFailure
 from excise.protocols import Completed, Mount, Session
-from excise.types import Recipe, Repo, Worker
+from excise.types import Recipe, Repo, WorkerOutcome
 
 BIN = "/excise/bin"
 """Folder inside the sandbox with ``uv``, and with a ``pip`` that calls uv."""
@@ -117,6 +117,6 @@ def make_venv(session: Session, interpreter: Interpreter) -> None:
     """Make the environment's folder a virtual environment. Raises :class:`EnvironmentFailure` (``infra``)."""
     command = [UV, "venv", "--quiet", "--allow-existing", "--no-project", "--python", str(interpreter.executable), ENV]
     done = session.exec(command, timeout_s=120.0)
-    if done.worker is not Worker.OK or done.rc != 0:
+    if done.worker is not WorkerOutcome.OK or done.rc != 0:
         detail = done.stderr.decode(errors="replace").strip()[-500:]
         raise EnvironmentFailure(f"Python {interpreter.version} makes no environment: {detail}", reason="infra")

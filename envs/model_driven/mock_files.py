@@ -18,7 +18,7 @@ from excise.envs.model_driven.install_context import InstallContext
 from excise.envs.sandbox.mount_points import ENV
 from excise.errors import EnvironmentFailure
 from excise.protocols import Mount, Session
-from excise.types import Worker
+from excise.types import WorkerOutcome
 
 MOCKS = f"{ENV}/excise-mocks"
 """Folder of the mocks inside the sandbox; it is last on ``sys.path``."""
@@ -85,7 +85,7 @@ def _record_mock_use(
             timeout_s=timeout_s,
             env={"PYTHONPATH": _PROBE, "EXCISE_MOCKS": MOCKS, "EXCISE_TOUCHED": "/excise/out/touched.json"},
         )
-        if done.worker is Worker.TIMEOUT:
+        if done.worker is WorkerOutcome.TIMEOUT:
             raise EnvironmentFailure(
                 f"{context.repo.repo}: the tests, watched for mocks, took too long", reason="timeout"
             )

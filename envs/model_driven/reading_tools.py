@@ -11,7 +11,7 @@ from excise.agents.tool import Arguments, Tool, ToolError
 from excise.envs.model_driven.goals import output_of
 from excise.envs.sandbox.mount_points import REPO
 from excise.protocols import Session
-from excise.types import Worker
+from excise.types import WorkerOutcome
 
 _READ_TIMEOUT_S = 30.0
 
@@ -78,7 +78,7 @@ def _run(session: Session, *argv: str, pipe: str, none: int = 0) -> str:
     """Run ``argv | pipe``; ``none`` is the exit status with which ``argv`` reports that it found nothing."""
     script = f'set -o pipefail; "$@" | {pipe}'
     done = session.exec(["/bin/bash", "-c", script, "bash", *argv], timeout_s=_READ_TIMEOUT_S, cwd=REPO)
-    if done.worker is not Worker.OK:
+    if done.worker is not WorkerOutcome.OK:
         raise ToolError("that took too long; ask for less")
     if done.rc not in (0, none):
         raise ToolError(output_of(done).strip()[-500:] or f"status {done.rc}")

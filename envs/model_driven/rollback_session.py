@@ -15,7 +15,7 @@ from excise.envs.model_driven.install_context import InstallContext
 from excise.envs.model_driven.mock_files import put_mocks
 from excise.envs.sandbox.mount_points import ENV, HOME, REPO
 from excise.protocols import Completed, Session
-from excise.types import Recipe, Worker
+from excise.types import Recipe, WorkerOutcome
 
 _FINGERPRINT = (
     f"find {ENV} {REPO} {HOME} /tmp \\( -name __pycache__ -o -name .pytest_cache -o -name 'pytest-of-*' \\) -prune"
@@ -67,7 +67,7 @@ class RollbackSession:
         before = self._fingerprint or self._take_fingerprint()
         done = self.context.run_line(self.session, line, timeout_s)
         self._fingerprint = self._take_fingerprint()
-        if done.worker is Worker.OK and done.rc == 0 and self._fingerprint != before:
+        if done.worker is WorkerOutcome.OK and done.rc == 0 and self._fingerprint != before:
             self._now = replace(self._now, commands=(*self._now.commands, line))
         return done
 

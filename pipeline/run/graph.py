@@ -33,7 +33,7 @@ from excise.pipeline.stages.fetch_stage import fetch_stage
 from excise.pipeline.stages.find_stage import find_stage
 from excise.pipeline.stages.model_stage import may_mend, model_stage
 from excise.pipeline.stages.prove_stage import prove_shard, save_prepared
-from excise.types import Rejection, SourceSpec, Worker
+from excise.types import Rejection, SourceSpec, WorkerOutcome
 from excise.verifiers.prove import Proof
 
 logger = logging.getLogger(__name__)
@@ -167,7 +167,7 @@ class Run:
             subject=job.state.name,
             reason=reason,
             detail=detail,
-            worker_outcome=Worker.KILLED if reason == "worker_died" else Worker.INFRA_ERROR,
+            worker_outcome=WorkerOutcome.KILLED if reason == "worker_died" else WorkerOutcome.INFRA_ERROR,
         )
 
     def log_end(self, job: StageJob, answer: Any) -> None:
@@ -233,7 +233,7 @@ class Run:
             return False
         if state.entry not in self.known_before:
             return True
-        lost = state.failure is not None and state.failure.worker_outcome is not Worker.OK
+        lost = state.failure is not None and state.failure.worker_outcome is not WorkerOutcome.OK
         unavailable = state.failure is not None and state.failure.stage == "fetch"
         return state.done and not lost and not unavailable
 

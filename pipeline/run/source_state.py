@@ -14,7 +14,7 @@ from excise.pipeline.run.priorities import SLOW_SUITE_S
 from excise.pipeline.run.selection import CandidateSelection, CandidateSpec
 from excise.pipeline.stages.fetch_stage import FetchedSources
 from excise.pipeline.stages.find_stage import ProposedFeatures
-from excise.types import Certificate, Rejection, Repo, RepoReport, SourceSpec, Status, Task, Verdict, Worker
+from excise.types import Certificate, Rejection, Repo, RepoReport, SourceSpec, Status, Task, Verdict, WorkerOutcome
 from excise.verifiers.prove import Proof
 from excise.verifiers.workbench import Prepared
 
@@ -136,7 +136,7 @@ class SourceState:
         """End the source where the infrastructure, and not the candidates, is what fails."""
         for proof in proofs:
             row = proof.rejection
-            infra = row is not None and row.worker_outcome is Worker.INFRA_ERROR
+            infra = row is not None and row.worker_outcome is WorkerOutcome.INFRA_ERROR
             self.consecutive_failures = self.consecutive_failures + 1 if infra else 0
             if row is not None and self.consecutive_failures >= MAX_CONSECUTIVE_FAILURES:
                 many = f"{self.consecutive_failures} candidates in a row could not be tried on this machine"

@@ -11,7 +11,7 @@ from excise.datasets.taskset import TaskSet
 from excise.errors import ExciseError
 from excise.pipeline.services.map_tasks import TaskOperation, map_tasks
 from excise.pipeline.stages.error_boundary import is_conclusive, rejection_of
-from excise.types import Outcome, Task, Verdict
+from excise.types import GateOutcome, Task, Verdict
 from excise.verifiers.candidate import Candidate
 from excise.verifiers.gates.all_gates import CALLS_RECORDED, GATES
 from excise.verifiers.gates.gold_passes import GoldPasses
@@ -81,7 +81,7 @@ def _verify(bench: Workbench, task: Task) -> VerifyResult:
         candidate = candidate_of(bench, task)
         for report in _checked(candidate):
             verdicts += report
-            failed = next((v for v in report if v.outcome is not Outcome.PASSED), None)
+            failed = next((v for v in report if v.outcome is not GateOutcome.PASSED), None)
             if failed is not None:
                 return VerifyResult(
                     instance_id=task.instance_id,

@@ -19,7 +19,7 @@ from typing import Concatenate, ParamSpec, TypeVar
 import excise
 from excise.config import Settings
 from excise.errors import ExciseError, SandboxError, StageTimeout, StoreError
-from excise.types import Rejection, Worker
+from excise.types import Rejection, WorkerOutcome
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -58,7 +58,13 @@ def rejection_of(stage_name: str, source: str, error: BaseException) -> Rejectio
     infra = (
         isinstance(error, (SandboxError, StoreError, OSError, MemoryError)) or getattr(error, "reason", "") == "infra"
     )
-    worker = Worker.TIMEOUT if isinstance(error, StageTimeout) else Worker.INFRA_ERROR if infra or bug else Worker.OK
+    worker = (
+        WorkerOutcome.TIMEOUT
+        if isinstance(error, StageTimeout)
+        else WorkerOutcome.INFRA_ERROR
+        if infra or bug
+        else WorkerOutcome.OK
+    )
     reason = error.reason if isinstance(error, ExciseError) else "internal_error" if bug else "infra_error"
     detail = bug_report(error) if bug else str(error) or type(error).__name__
     if isinstance(error, OSError) and not isinstance(error, ExciseError):
@@ -78,4 +84,4 @@ def bug_report(error: BaseException) -> str:
 
 def is_conclusive(rejection: Rejection) -> bool:
     """Whether the rejection is a fact about its subject, so that another try would end the same way."""
-    return rejection.worker_outcome is Worker.OK
+    return rejection.worker_outcome is WorkerOutcome.OK

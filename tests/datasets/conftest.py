@@ -16,7 +16,7 @@ from excise.types import (
     Difficulty,
     Environment,
     FeatureKind,
-    Outcome,
+    GateOutcome,
     Recipe,
     Rejection,
     Repo,
@@ -25,7 +25,7 @@ from excise.types import (
     Task,
     Verdict,
     Visibility,
-    Worker,
+    WorkerOutcome,
     content_id,
 )
 from excise.verifiers.prove import candidate_id
@@ -71,8 +71,9 @@ def diff(path: str, before: str, after: str) -> str:
 def make_verdict(instance_id: str, gate: str, run: int = 0, **changes: object) -> Verdict:
     """A verdict that passed, unless ``changes`` say otherwise."""
     values = {
-        "instance_id": instance_id, "gate": gate, "run": run, "worker_outcome": Worker.OK, "outcome": Outcome.PASSED,
-        "num_tests": 40, "statuses": {"tests/test_x.py::test_a[1-é]": Status.FAILED} if "fail" in gate else {},
+        "instance_id": instance_id, "gate": gate, "run": run, "worker_outcome": WorkerOutcome.OK,
+        "outcome": GateOutcome.PASSED, "num_tests": 40,
+        "statuses": {"tests/test_x.py::test_a[1-é]": Status.FAILED} if "fail" in gate else {},
         "evidence": {"tree": "5" * 40}, "cpu_s": 0.5, "wall_s": 0.75,
     }  # fmt: skip
     return Verdict(**(values | changes))  # type: ignore[arg-type]
@@ -151,8 +152,10 @@ def make_rows(repo: str, names: tuple[str, ...] | None = None, blob: str = "") -
         tasks=tuple(task for task, _ in made),
         certificates=tuple(certificate for _, certificate in made),
         verdicts=(
-            make_verdict(refused, "g6_p2p_pass", outcome=Outcome.FAILED, reason="p2p_breaks", detail="2 tests fail"),
-            make_verdict(refused, "g5_f2p_fail", worker_outcome=Worker.TIMEOUT, outcome=Outcome.UNDECIDED),
+            make_verdict(
+                refused, "g6_p2p_pass", outcome=GateOutcome.FAILED, reason="p2p_breaks", detail="2 tests fail"
+            ),
+            make_verdict(refused, "g5_f2p_fail", worker_outcome=WorkerOutcome.TIMEOUT, outcome=GateOutcome.UNDECIDED),
         ),
         rejections=(
             Rejection(repo=repo, stage="gate", subject=refused, reason="p2p_breaks", detail="2 other tests fail.",

@@ -11,7 +11,7 @@ from excise.deleters.all_deleters import get
 from excise.deleters.statement.problem_statement import LEVELS, write_statement
 from excise.errors import ConfigError
 from excise.extractors.python.analysis.codebase import PythonCodebase
-from excise.types import Deletion, Feature, FeatureKind, Outcome, Repo, Verdict, Visibility
+from excise.types import Deletion, Feature, FeatureKind, GateOutcome, Repo, Verdict, Visibility
 from excise.verifiers.candidate import Candidate, DeletionTrees
 from excise.verifiers.gates.statement_complete import StatementComplete
 
@@ -195,7 +195,7 @@ def test_behaviour_says_what_kind_of_thing_it_is() -> None:
 @pytest.mark.parametrize(("symbol", "tests"), [(HALVE, HALVE_TESTS), (BOX, BOX_TESTS)])
 def test_every_level_passes_gate_10(visibility: Visibility, symbol: str, tests: tuple[str, ...]) -> None:
     text, _ = statement(symbol, tests, visibility=visibility, documents=DOCS)
-    assert gate_verdict(symbol, tests, text).outcome is Outcome.PASSED
+    assert gate_verdict(symbol, tests, text).outcome is GateOutcome.PASSED
 
 
 # ------------------------------------------------------------------------------------------- docs
@@ -238,7 +238,7 @@ def test_gate_10_finds_quoted_code_of_members(mark: str) -> None:
         task=SimpleNamespace(instance_id="x", problem_statement=text),  # type: ignore[arg-type]
     )
     (verdict,) = StatementComplete().check(candidate).verdicts
-    assert verdict.outcome is Outcome.PASSED, verdict.detail
+    assert verdict.outcome is GateOutcome.PASSED, verdict.detail
     text += "".join(f"{mark}{line.strip()}\n" for line in LONG_BOX.splitlines())
     candidate = replace(candidate, task=SimpleNamespace(instance_id="x", problem_statement=text))  # type: ignore[arg-type]
     (verdict,) = StatementComplete().check(candidate).verdicts

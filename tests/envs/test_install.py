@@ -26,7 +26,7 @@ from excise.envs.sandbox.mount_points import ENV, base_env, project_mounts
 from excise.errors import EnvironmentFailure
 from excise.extractors.fetch.trees import git_tree_hash
 from excise.protocols import Policy
-from excise.types import Recipe, Repo, SourceSpec, Worker
+from excise.types import Recipe, Repo, SourceSpec, WorkerOutcome
 
 SANDBOX = BubblewrapSandbox()
 POLICY = Policy()
@@ -72,7 +72,7 @@ def run_tests(installed: Installed, tmp_path: Path) -> str:
     mounts = project_mounts(choose(installed.environment.recipe.python), layers, [installed.env_layer])
     with SANDBOX.open(mounts, POLICY, env=base_env()) as session:
         done = session.exec([f"{ENV}/bin/python", "-m", "pytest", "-q", "-p", "no:cacheprovider"], timeout_s=60)
-    assert done.worker is Worker.OK
+    assert done.worker is WorkerOutcome.OK
     return done.stdout.decode()
 
 

@@ -19,7 +19,7 @@ from excise.config import Settings, load
 from excise.pipeline.stages.error_boundary import is_conclusive
 from excise.pipeline.stages.fetch_stage import fetch_stage
 from excise.pipeline.stages.model_stage import model_stage
-from excise.types import Rejection, SourceSpec, Worker
+from excise.types import Rejection, SourceSpec, WorkerOutcome
 from excise.verifiers.workbench import Prepared
 
 sys.path.insert(0, str(Path(__file__).parent))
@@ -114,7 +114,7 @@ def test_success_at_the_second_try_and_its_replay(run: Run, tmp_path: Path, monk
     differs = run_stage(elsewhere, REPO)
     assert isinstance(differs, Rejection)
     assert "temperature differs" in differs.detail
-    assert differs.worker_outcome is Worker.INFRA_ERROR
+    assert differs.worker_outcome is WorkerOutcome.INFRA_ERROR
 
 
 def test_edited_tests_are_refused_every_time(run: Run) -> None:
@@ -220,7 +220,7 @@ def test_infrastructure_failures_are_not_cached(
 ) -> None:
     ended = run(script, **model)
     assert ended.refused.reason == reason
-    assert (ended.refused.worker_outcome is Worker.OK) is kept
+    assert (ended.refused.worker_outcome is WorkerOutcome.OK) is kept
     files = list((ended.settings.cache / "stages" / "model").rglob("*.json"))
     assert bool(files) is kept
 

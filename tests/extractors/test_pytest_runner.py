@@ -10,13 +10,13 @@ import pytest
 
 from excise.extractors.python.execution.pytest_runner import read_report, to_test_run
 from excise.protocols import Completed
-from excise.types import Status, TestRun, Worker
+from excise.types import Status, TestRun, WorkerOutcome
 from excise.verifiers.workbench import Workbench
 
 REPOS = Path(__file__).resolve().parents[1] / "repos"
 
 
-def completed(rc: int = 0, worker: Worker = Worker.OK) -> Completed:
+def completed(rc: int = 0, worker: WorkerOutcome = WorkerOutcome.OK) -> Completed:
     return Completed(worker=worker, rc=rc, stdout=b"the tail", stderr=b"", wall_s=1.0, cpu_s=0.5)
 
 
@@ -46,9 +46,13 @@ def test_a_test_that_reports_twice_counts_by_its_worse_status() -> None:
 
 @pytest.mark.parametrize(
     ("rc", "worker", "expected"),
-    [(0, Worker.OK, Worker.OK), (-9, Worker.OK, Worker.KILLED), (-9, Worker.TIMEOUT, Worker.TIMEOUT)],
+    [
+        (0, WorkerOutcome.OK, WorkerOutcome.OK),
+        (-9, WorkerOutcome.OK, WorkerOutcome.KILLED),
+        (-9, WorkerOutcome.TIMEOUT, WorkerOutcome.TIMEOUT),
+    ],
 )
-def test_worker_outcomes(rc: int, worker: Worker, expected: Worker) -> None:
+def test_worker_outcomes(rc: int, worker: WorkerOutcome, expected: WorkerOutcome) -> None:
     assert to_test_run(completed(rc, worker), iter([]), None).worker is expected
 
 
@@ -95,7 +99,7 @@ def hostile(vary, name: str, **limits: object) -> Workbench:
 
 
 def failures(run: TestRun) -> dict[str, str]:
-    assert run.worker is Worker.OK
+    assert run.worker is WorkerOutcome.OK
     assert run.finished, run.detail
     return {r.test_id.rpartition("::")[2]: r.message for r in run.results if r.status is Status.FAILED}
 

@@ -16,7 +16,7 @@ from excise.pipeline.services import examine_source as environment
 from excise.pipeline.stages.error_boundary import is_conclusive, stage
 from excise.system.commands import run_command
 from excise.system.deadline import deadline
-from excise.types import Rejection, SourceSpec, Worker
+from excise.types import Rejection, SourceSpec, WorkerOutcome
 
 
 @pytest.mark.parametrize(
@@ -66,5 +66,5 @@ def test_a_stage_whose_work_hangs_in_a_command_is_ended() -> None:
     row = hang(load(), "a-source")
     assert time.monotonic() - began < 30
     assert isinstance(row, Rejection)
-    assert (row.stage, row.reason, row.worker_outcome) == ("baseline", "stage_timeout", Worker.TIMEOUT)
+    assert (row.stage, row.reason, row.worker_outcome) == ("baseline", "stage_timeout", WorkerOutcome.TIMEOUT)
     assert row.detail == "The baseline of a project took longer than 0 s."

@@ -11,7 +11,7 @@ import pytest
 from excise.config import load
 from excise.datasets.taskset import TaskSet
 from excise.pipeline.stages.model_stage import BEYOND_A_MODEL, may_mend, without_varying_parts
-from excise.types import Rejection, Worker
+from excise.types import Rejection, WorkerOutcome
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "envs"))
 from lookup_script import FINISH, GENERATE, INSTALL, MOCK, PROPOSE, REPO, bash
@@ -80,7 +80,7 @@ def test_only_what_a_model_could_mend_is_given_to_one() -> None:
     assert not may_mend(on, "model", row)
     assert not may_mend(on, "coverage", row)
     lost = Rejection(**{name: getattr(row, name) for name in ("repo", "stage", "subject", "reason", "detail")},
-                     worker_outcome=Worker.INFRA_ERROR)  # fmt: skip
+                     worker_outcome=WorkerOutcome.INFRA_ERROR)  # fmt: skip
     assert not may_mend(on, "environment", lost)
     for reason in BEYOND_A_MODEL:
         other = Rejection(repo="x", stage="environment", subject="x", reason=reason, detail="")

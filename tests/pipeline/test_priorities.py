@@ -17,7 +17,7 @@ from excise.pipeline.run.graph import Run, StageJob
 from excise.pipeline.run.job_queue import JobQueue
 from excise.pipeline.run.priorities import SLOW_SUITE_S, max_active_sources, priority
 from excise.pipeline.run.source_state import SourceState
-from excise.types import Rejection, SourceSpec, Worker
+from excise.types import Rejection, SourceSpec, WorkerOutcome
 from excise.verifiers.prove import Proof
 
 SLOW, QUICK = 5 * SLOW_SUITE_S, SLOW_SUITE_S / 5
@@ -114,19 +114,30 @@ def test_a_quiet_run_says_nothing(tmp_path: Path) -> None:
     assert not out.getvalue()
 
 
-def unlucky(number: int, worker: Worker) -> Proof:
+def unlucky(number: int, worker: WorkerOutcome) -> Proof:
     row = Rejection(repo="p", stage="gate", subject=str(number), reason="infra_error", detail="No space left.")
     return Proof(rejection=replace(row, worker_outcome=worker))
 
 
 def test_a_machine_that_cannot_try_candidates_ends_its_source() -> None:
     state = SourceState(SourceSpec(spec="pypi:p"), limit=None, stage="prove", num_shards_running=4)
-    outcomes = [Worker.INFRA_ERROR, Worker.INFRA_ERROR, Worker.OK, Worker.INFRA_ERROR, Worker.KILLED]
+    outcomes = [
+        WorkerOutcome.INFRA_ERROR,
+        WorkerOutcome.INFRA_ERROR,
+        WorkerOutcome.OK,
+        WorkerOutcome.INFRA_ERROR,
+        WorkerOutcome.KILLED,
+    ]
     for number, worker in enumerate(outcomes):
         state.record_proofs(number, [unlucky(number, worker)])
     assert state.failure is None, "never three in a row"
     state.record_proofs(
-        5, [unlucky(5, Worker.INFRA_ERROR), unlucky(6, Worker.INFRA_ERROR), unlucky(7, Worker.INFRA_ERROR)]
+        5,
+        [
+            unlucky(5, WorkerOutcome.INFRA_ERROR),
+            unlucky(6, WorkerOutcome.INFRA_ERROR),
+            unlucky(7, WorkerOutcome.INFRA_ERROR),
+        ],
     )
     assert state.done
     assert state.report().status == "infra_error"

@@ -16,7 +16,7 @@ import pytest
 
 from excise.datasets.store import Store
 from excise.datasets.taskset import TaskSet
-from excise.types import Worker
+from excise.types import WorkerOutcome
 
 sys.path.insert(0, str(Path(__file__).parent))
 from processes import descendants, kill, started, wait_for, workers_in_sandboxes
@@ -132,7 +132,7 @@ def test_workers_that_die_again_and_again_cost_their_rows_alone(job: Job, undist
     result = json.loads(stdout)
     lost = [row for row in TaskSet.open(job.out).rejections() if row.reason == "worker_died"]
     assert lost
-    assert {row.worker_outcome for row in lost} == {Worker.KILLED}
+    assert {row.worker_outcome for row in lost} == {WorkerOutcome.KILLED}
     assert all(row.symbols and row.stage == "prove" for row in lost)
     assert result["sources"][0]["status"] == "ok"
     check_complete(job, undisturbed, job.finish())

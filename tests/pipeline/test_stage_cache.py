@@ -22,7 +22,7 @@ from excise.pipeline.stages.stage_cache import (
     stage_key,
     verdict_fingerprint,
 )
-from excise.types import Rejection, Worker
+from excise.types import Rejection, WorkerOutcome
 from excise.verifiers.prove import Proof
 
 ROW = Rejection(repo="r", stage="gate", subject="s", reason="because", detail="A sentence.")
@@ -202,10 +202,10 @@ def test_errors_of_a_stage_become_rows() -> None:
         return answer
 
     full = row(OSError(28, "No space left on device", "/cache/x"))
-    assert (full.reason, full.worker_outcome) == ("infra_error", Worker.INFRA_ERROR)
+    assert (full.reason, full.worker_outcome) == ("infra_error", WorkerOutcome.INFRA_ERROR)
     assert "No space left on device: /cache/x" in full.detail
     assert row(RecursionError("too deep")).detail == "too deep"
-    assert row(MemoryError()).worker_outcome is Worker.INFRA_ERROR
+    assert row(MemoryError()).worker_outcome is WorkerOutcome.INFRA_ERROR
     assert row(StoreError("It is locked.", reason="locked")).reason == "locked"
     assert json.loads(json.dumps(row(StoreError("x")).repo)) == "pypi:x"
     unforeseen = row(ZeroDivisionError("by nothing"))

@@ -13,7 +13,7 @@ from excise.datasets.taskset import TaskSet
 from excise.pipeline.services.map_tasks import EnvironmentProblem, rebuild
 from excise.pipeline.services.verify import verify_task
 from excise.protocols import GateReport
-from excise.types import Environment, Outcome, Status
+from excise.types import Environment, GateOutcome, Status
 from excise.verifiers.candidate import Candidate
 from excise.verifiers.gates.pass_to_pass_passes import PassToPassPasses
 from excise.verifiers.stored_tasks import candidate_of
@@ -52,7 +52,7 @@ def test_only_the_tests_of_the_task_judge_it(shapes, bench: Workbench) -> None:
     statuses = {**bench.baseline.statuses, "tests/test_lucky.py::test_passes_in_order_only": Status.PASSED}
     lucky = replace(bench.prepared, baseline=replace(bench.baseline, statuses=statuses), coverage=None)
     again = candidate_of(Workbench(lucky, bench.settings, bench.sandbox), task)
-    assert {v.outcome for v in PassToPassPasses().check(again).verdicts} == {Outcome.PASSED}
+    assert {v.outcome for v in PassToPassPasses().check(again).verdicts} == {GateOutcome.PASSED}
 
 
 @pytest.mark.parametrize("failures", [1, 2])
@@ -67,7 +67,7 @@ def test_a_task_whose_tests_were_late_once_is_tried_once_more(
         seen.append(candidate)
         if len(seen) > failures:
             return report
-        return GateReport(verdicts=[replace(v, outcome=Outcome.FAILED, detail="late") for v in report.verdicts])
+        return GateReport(verdicts=[replace(v, outcome=GateOutcome.FAILED, detail="late") for v in report.verdicts])
 
     monkeypatch.setattr(PassToPassPasses, "check", late)
     found = verify_task(shapes.settings, bench, task)

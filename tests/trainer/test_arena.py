@@ -22,11 +22,11 @@ from excise.pipeline.services import arena as arenas
 from excise.pipeline.services.arena import LazyValues, TaskArena
 from excise.pipeline.services.map_tasks import EnvironmentProblem
 from excise.system.process_identity import own_process_name
-from excise.types import Grade, Task, Worker
+from excise.types import Grade, Task, WorkerOutcome
 from excise.verifiers.grading.intake import MAX_DIFF_BYTES, storable
 
 KNOWN: dict[str, Any] = {
-    "instance_id": "t", "worker_outcome": Worker.OK, "reward": 1.0, "reward_tests": 1.0, "reward_calls": None,
+    "instance_id": "t", "worker_outcome": WorkerOutcome.OK, "reward": 1.0, "reward_tests": 1.0, "reward_calls": None,
     "partial": 1.0, "statuses": {}, "reasons": (), "num_passed": 0, "num_tests": 0,
 }  # fmt: skip
 

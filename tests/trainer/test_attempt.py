@@ -18,11 +18,11 @@ from excise.trainer.rollout_types import Ending, Generation, Group, Rollout, Sam
 from excise.trainer.rollouts.chat import PromptTokens
 from excise.trainer.rollouts.rollout_maker import SHOWN_CHARS, Attempt, AttemptMode, TaskRolloutMaker
 from excise.trainer.rollouts.rollout_settings import RolloutSettings
-from excise.types import Grade, Worker
+from excise.types import Grade, WorkerOutcome
 from excise.verifiers.grading.intake import MAX_DIFF_BYTES
 
 WRONG = Grade(
-    instance_id="t", worker_outcome=Worker.OK, decided=True, reward=0.0, reward_tests=0.0, reward_calls=None,
+    instance_id="t", worker_outcome=WorkerOutcome.OK, decided=True, reward=0.0, reward_tests=0.0, reward_calls=None,
     partial=0.0,
 )  # fmt: skip
 

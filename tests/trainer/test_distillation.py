@@ -20,7 +20,7 @@ from excise.trainer.objective.training_sequences import Lesson, LessonLimits, tr
 from excise.trainer.rollout_types import Ending, Group, Segment
 from excise.trainer.setup.run_builder import build_learner
 from excise.trainer.setup.training_config import TrainSettings
-from excise.types import Grade, Status, Worker
+from excise.types import Grade, Status, WorkerOutcome
 
 from .tiny_policy import plain_logprobs, rollout_of, segment_of, tiny_model
 
@@ -316,8 +316,9 @@ def test_who_does_not_count_teaches_nothing() -> None:
 
 def grade(reward: float, **fields: Any) -> Grade:
     return Grade(
-        instance_id="t", worker_outcome=Worker.OK, decided=True, reward=reward, reward_tests=reward, reward_calls=None,
-        partial=0.0, statuses={"test_a": Status.FAILED, "test_b": Status.PASSED}, reasons=("f2p_failed",),
+        instance_id="t", worker_outcome=WorkerOutcome.OK, decided=True, reward=reward, reward_tests=reward,
+        reward_calls=None, partial=0.0, statuses={"test_a": Status.FAILED, "test_b": Status.PASSED},
+        reasons=("f2p_failed",),
         num_passed=1, num_tests=2, **fields,
     )  # fmt: skip
 

@@ -10,7 +10,7 @@ import pytest
 import excise.verifiers.baseline as module
 from excise.errors import EnvironmentFailure
 from excise.protocols import TestRunRequest
-from excise.types import Baseline, Status, TestResult, TestRun, Worker
+from excise.types import Baseline, Status, TestResult, TestRun, WorkerOutcome
 from excise.verifiers.baseline import agree, longest_s, missing_modules, run_baseline, with_load_stress
 from excise.verifiers.baseline_acceptance import too_slow
 from excise.verifiers.workbench import Workbench
@@ -20,7 +20,7 @@ CONFTEST = "tests/conftest.py"
 
 def run_of(durations: float = 0.1, **statuses: str) -> TestRun:
     results = tuple(TestResult(test_id=t, status=Status(s), duration_s=durations) for t, s in statuses.items())
-    return TestRun(worker=Worker.OK, results=results, finished=True, cpu_s=durations, wall_s=2 * durations)
+    return TestRun(worker=WorkerOutcome.OK, results=results, finished=True, cpu_s=durations, wall_s=2 * durations)
 
 
 def test_only_what_all_runs_say_is_believed() -> None:
@@ -172,7 +172,7 @@ def test_a_run_that_does_not_end_wants_what_took_its_time(seconds: float, reason
     quick = [TestResult(test_id=f"t.py::quick{n}", status=Status.PASSED, duration_s=0.5) for n in range(9)]
     message = "redis.exceptions.ConnectionError: Error 111 connecting to localhost:6379. Connection refused."
     slow = TestResult(test_id="t.py::slow", status=Status.ERROR, duration_s=seconds, message=message)
-    failure = too_slow(TestRun(worker=Worker.TIMEOUT, results=(*quick, slow)), 60.0)
+    failure = too_slow(TestRun(worker=WorkerOutcome.TIMEOUT, results=(*quick, slow)), 60.0)
     assert failure.reason == reason
     assert ("Connection refused" in str(failure)) == (reason == "service_required")
 
@@ -264,5 +264,5 @@ def test_slow_suites_have_no_load_stress_runs(vary, idle: Baseline) -> None:
 
 
 def test_load_stress_runs_that_do_not_finish_are_ignored(vary, idle: Baseline, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "_load_stress_run", lambda *_: TestRun(worker=Worker.TIMEOUT))
+    monkeypatch.setattr(module, "_load_stress_run", lambda *_: TestRun(worker=WorkerOutcome.TIMEOUT))
     assert with_load_stress(vary({}, starved_runs=2), idle) == idle

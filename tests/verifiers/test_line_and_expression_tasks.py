@@ -9,7 +9,7 @@ from dataclasses import replace
 import pytest
 
 from excise.deleters.patches.git_patches import unified
-from excise.types import Feature, FeatureKind, GradingKit, Outcome, Task, Visibility
+from excise.types import Feature, FeatureKind, GateOutcome, GradingKit, Task, Visibility
 from excise.verifiers.gates.all_gates import CLAIMS, GATES
 from excise.verifiers.grading.grader import GradeRequest, find_conditions, grade
 from excise.verifiers.prove import Proof, prove
@@ -43,7 +43,7 @@ def accepted(proof: Proof) -> tuple[Task, GradingKit | None]:
     assert proof.certificate is not None
     verdicts = proof.certificate.verdicts
     assert list(dict.fromkeys(v.gate for v in verdicts)) == list(CLAIMS)
-    assert {v.outcome for v in verdicts} == {Outcome.PASSED}
+    assert {v.outcome for v in verdicts} == {GateOutcome.PASSED}
     return proof.task, proof.kit
 
 

@@ -10,7 +10,7 @@ import pytest
 from excise.datasets.taskset import TaskSet
 from excise.deleters.patches.git_patches import touched, unified
 from excise.pipeline.stages.prove_stage import prove_shard
-from excise.types import Feature, FeatureKind, Outcome, Task, Visibility, Worker
+from excise.types import Feature, FeatureKind, GateOutcome, Task, Visibility, WorkerOutcome
 from excise.verifiers.gates.all_gates import CLAIMS
 from excise.verifiers.gates.fail_to_pass_fails import FailToPassFails
 from excise.verifiers.grading.grader import GradeRequest, find_conditions, grade
@@ -97,8 +97,8 @@ def test_every_task_carries_the_verdicts_of_all_gates(shapes) -> None:
     for task in taskset.tasks():
         certificate = taskset.certificate(task.instance_id)
         assert list(dict.fromkeys(v.gate for v in certificate.verdicts)) == names
-        assert {v.outcome for v in certificate.verdicts} == {Outcome.PASSED}
-        assert {v.worker_outcome for v in certificate.verdicts} == {Worker.OK}
+        assert {v.outcome for v in certificate.verdicts} == {GateOutcome.PASSED}
+        assert {v.worker_outcome for v in certificate.verdicts} == {WorkerOutcome.OK}
         assert sum(v.gate == "g7_gold" for v in certificate.verdicts) == 2
         assert certificate.flake_rate == 0
         assert set(certificate.tools) == {"python", "pytest", "sandbox", "git", "host_python"}
@@ -176,7 +176,7 @@ def test_examples_in_files_of_the_solution_are_not_asked_for(bench: Workbench, d
     assert (found.reward, found.ignored) == (1, {}), found
     asking = replace(task, fail_to_pass=(*task.fail_to_pass, DOCTEST))
     (refuted,) = FailToPassFails().check(candidate_of(bench, asking)).verdicts
-    assert (refuted.outcome, refuted.reason) == (Outcome.FAILED, "in_solution_files")
+    assert (refuted.outcome, refuted.reason) == (GateOutcome.FAILED, "in_solution_files")
 
 
 # ---------------------------------------------------------------------------------------- refused
@@ -224,7 +224,7 @@ def test_code_that_is_used_while_a_module_is_imported(bench: Workbench) -> None:
     proof = prove(bench, feature(bench, "src/shapes/base.py::Shape"), "remove")
     refused(proof, "import_time_reference")
     assert proof.rejection is not None
-    assert (proof.rejection.stage, proof.rejection.worker_outcome) == ("delete", Worker.OK)
+    assert (proof.rejection.stage, proof.rejection.worker_outcome) == ("delete", WorkerOutcome.OK)
 
 
 @pytest.mark.parametrize(
@@ -240,7 +240,7 @@ def test_a_shipped_tree_whose_tests_do_not_end(vary, action: str, reason: str, l
     proof = prove(bench, feature(bench, WALK), "remove")
     refused(proof, reason)
     assert proof.rejection is not None
-    assert proof.rejection.worker_outcome is Worker(reason.removeprefix("shipped_"))
+    assert proof.rejection.worker_outcome is WorkerOutcome(reason.removeprefix("shipped_"))
 
 
 def test_a_shipped_tree_whose_runner_gives_up(vary) -> None:

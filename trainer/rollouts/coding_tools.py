@@ -15,7 +15,7 @@ from excise.agents.tool import Arguments, Result, Tool, ToolError, clip
 from excise.envs.sandbox.mount_points import REPO
 from excise.errors import SandboxError
 from excise.protocols import Session
-from excise.types import Worker
+from excise.types import WorkerOutcome
 
 SEARCH_TIMEOUT_S = 30.0
 """Seconds for one search."""
@@ -139,7 +139,7 @@ class Toolbox:
         argv = ["/bin/sh", "-c", script, "sh", wanted.pattern, wanted.path]
         done = self.session.exec(argv, timeout_s=SEARCH_TIMEOUT_S, cwd=REPO)
         lines = done.stdout.decode(errors="replace").splitlines()
-        if done.worker is not Worker.OK:
+        if done.worker is not WorkerOutcome.OK:
             raise ToolError("the search took too long; search in fewer files")
         if not lines:
             return "nothing found"
@@ -163,12 +163,12 @@ class Toolbox:
         limit = min(wanted.timeout_s, self.command_s)
         script = 'command -v bash >/dev/null && exec bash -c "$0"; exec sh -c "$0"'
         done = self.session.exec(["/bin/sh", "-c", script, wanted.command], timeout_s=limit, cwd=REPO)
-        self.exit_code = done.rc if done.worker is Worker.OK else done.rc or -1
+        self.exit_code = done.rc if done.worker is WorkerOutcome.OK else done.rc or -1
         output = clip((done.stdout + done.stderr).decode(errors="replace"), self.output_chars)
         ending = {
-            Worker.OK: f"exit code {done.rc}",
-            Worker.TIMEOUT: f"ended after {limit:.0f} s, it had not come to its end",
-            Worker.OOM: "killed, it used too much memory",
+            WorkerOutcome.OK: f"exit code {done.rc}",
+            WorkerOutcome.TIMEOUT: f"ended after {limit:.0f} s, it had not come to its end",
+            WorkerOutcome.OOM: "killed, it used too much memory",
         }.get(done.worker, "killed")
         return f"{output.rstrip()}\n[{ending}]".lstrip()
 

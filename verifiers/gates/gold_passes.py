@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from excise.protocols import GateReport
-from excise.types import Worker
+from excise.types import WorkerOutcome
 from excise.verifiers.baseline import SHUFFLE_SEED
 from excise.verifiers.candidate import Candidate, not_passing
 from excise.verifiers.gates.verdict_rows import CheckResult, verdict_row
@@ -33,7 +33,7 @@ class GoldPasses:
             run = candidate.run("base", ids=ids, shuffle_seed=seed, number=number)
             failing = not_passing(run, ids)
             result = CheckResult(
-                passed=run.worker is Worker.OK and not failing,
+                passed=run.worker is WorkerOutcome.OK and not failing,
                 reason="gold_fails",
                 problem=f"{len(failing)} tests fail with the gold patch.",
                 run=run,

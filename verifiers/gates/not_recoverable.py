@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from excise.protocols import GateReport
-from excise.types import TestRun, Worker
+from excise.types import TestRun, WorkerOutcome
 from excise.verifiers.candidate import Candidate
 from excise.verifiers.gates.verdict_rows import CheckResult, verdict_row
 from excise.verifiers.recovery.inside.all_strategies import STRATEGIES
@@ -31,7 +31,7 @@ class NotRecoverable:
             result = self._decided(recovery, run)
         else:
             problem = f"The strategies did not come to their end: {recovery.attempt.problems.get('all', '')}"
-            reason = "recovery_unfinished" if done.worker is Worker.OK else str(done.worker)
+            reason = "recovery_unfinished" if done.worker is WorkerOutcome.OK else str(done.worker)
             result = CheckResult(passed=None, reason=reason, problem=problem, run=run)
         return GateReport(verdicts=[verdict_row(self, candidate, result)])
 

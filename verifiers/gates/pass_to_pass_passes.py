@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from excise.protocols import GateReport
-from excise.types import Worker
+from excise.types import WorkerOutcome
 from excise.verifiers.candidate import Candidate, not_passing
 from excise.verifiers.gates.verdict_rows import CheckResult, verdict_row
 
@@ -22,7 +22,7 @@ class PassToPassPasses:
         visible = [t for t in candidate.pass_to_pass if t not in candidate.hidden]
         left_out = candidate.bench.left_out
         result = CheckResult(
-            passed=run.worker is Worker.OK and run.finished and not failing,
+            passed=run.worker is WorkerOutcome.OK and run.finished and not failing,
             reason="breaks_other_tests",
             problem=f"{len(failing)} other tests fail: {', '.join(list(failing)[:3])}",
             run=run,

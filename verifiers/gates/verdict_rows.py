@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from excise.protocols import NamedClaim
-from excise.types import Outcome, Status, TestRun, Verdict, Worker
+from excise.types import GateOutcome, Status, TestRun, Verdict, WorkerOutcome
 from excise.verifiers.candidate import Candidate
 
 
@@ -37,20 +37,20 @@ class CheckResult:
 def verdict_row(gate: NamedClaim, candidate: Candidate, result: CheckResult) -> Verdict:
     """The row of one check. Where the run itself failed (``infra_error``, ``killed``) nothing is decided."""
     run = result.run
-    worker = run.worker if run is not None else Worker.OK
+    worker = run.worker if run is not None else WorkerOutcome.OK
     evidence = dict(result.evidence)
     if run is not None and run.results:
         evidence["statuses_sha256"] = _statuses_sha256(run, candidate.trusted)
-    outcome = Outcome.PASSED if result.passed else Outcome.FAILED
-    if not result.passed and (result.passed is None or worker in {Worker.INFRA_ERROR, Worker.KILLED}):
-        outcome = Outcome.UNDECIDED
+    outcome = GateOutcome.PASSED if result.passed else GateOutcome.FAILED
+    if not result.passed and (result.passed is None or worker in {WorkerOutcome.INFRA_ERROR, WorkerOutcome.KILLED}):
+        outcome = GateOutcome.UNDECIDED
     return Verdict(
         instance_id=candidate.task.instance_id,
         gate=gate.name,
         run=result.number,
         worker_outcome=worker,
         outcome=outcome,
-        reason="" if outcome is Outcome.PASSED else result.reason or str(worker),
+        reason="" if outcome is GateOutcome.PASSED else result.reason or str(worker),
         detail=gate.claim if result.passed else result.problem,
         num_tests=result.num_tests,
         statuses=dict(result.statuses),

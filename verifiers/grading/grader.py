@@ -17,7 +17,7 @@ from pathlib import PurePosixPath
 from excise.deleters.patches.git_patches import touched
 from excise.errors import PatchError, SandboxError
 from excise.protocols import GradedRun, GradingMode
-from excise.types import Grade, GradingKit, Status, Task, Worker
+from excise.types import Grade, GradingKit, Status, Task, WorkerOutcome
 from excise.verifiers.grading.intake import Intake, storable, take_in
 from excise.verifiers.grading.kit import call_book, graded_run, mirrored_files, mode_of, replay
 from excise.verifiers.workbench import Edits, Workbench
@@ -68,7 +68,7 @@ def find_conditions(bench: Workbench, ids: Sequence[str]) -> GradingConditions:
         mode = replace(strict, safe_path=safe_path, sealed=sealed_files)
         sealed = _sealed(bench, ids, mode)
         done = graded_run(bench, dict.fromkeys(sealed, b""), ids, mode, sealed=sealed)
-        if done.run.worker not in {Worker.OK, Worker.TIMEOUT, Worker.OOM}:
+        if done.run.worker not in {WorkerOutcome.OK, WorkerOutcome.TIMEOUT, WorkerOutcome.OOM}:
             raise SandboxError(f"The untouched tests cannot be graded: {done.run.worker} {done.run.detail}")
         failing = _not_passed(done, ids)
         if best is None or len(failing) < len(best.unfit):
@@ -107,7 +107,7 @@ def ungraded(task: Task, reason: str, detail: str, *, decided: bool = False, wal
     """The grade of a diff that could not be run; ``decided`` if the diff is the cause, not the infrastructure."""
     return Grade(
         instance_id=task.instance_id,
-        worker_outcome=Worker.OK if decided else Worker.INFRA_ERROR,
+        worker_outcome=WorkerOutcome.OK if decided else WorkerOutcome.INFRA_ERROR,
         decided=decided,
         reward=0.0,
         reward_tests=0.0,
@@ -137,7 +137,7 @@ def _canary_passed(done: GradedRun, canaries: Collection[str]) -> bool:
 
 def _sound(done: GradedRun, canaries: Collection[str]) -> bool:
     """Whether a run finished, and all of its canaries failed."""
-    return done.run.worker is Worker.OK and done.run.finished and not _canary_passed(done, canaries)
+    return done.run.worker is WorkerOutcome.OK and done.run.finished and not _canary_passed(done, canaries)
 
 
 def _sealed(bench: Workbench, ids: Sequence[str], mode: GradingMode) -> dict[str, str]:
@@ -191,8 +191,10 @@ class _GradingRun:
         failed = _not_passed(tests, fail_to_pass)
         broken = [] if fail_fast else self._broken(tests, canaries, pass_to_pass)
         earned = len(failed) < len(fail_to_pass) and not fail_fast and not broken
-        mirror = self._mirror(failed) if earned else _Mirror(Worker.OK, 0, ())  # a reward of 0 needs no further check
-        decided = bool(fail_to_pass) and not {worker, mirror.worker} & {Worker.INFRA_ERROR, Worker.KILLED}
+        mirror = (
+            self._mirror(failed) if earned else _Mirror(WorkerOutcome.OK, 0, ())
+        )  # a reward of 0 needs no further check
+        decided = bool(fail_to_pass) and not {worker, mirror.worker} & {WorkerOutcome.INFRA_ERROR, WorkerOutcome.KILLED}
         self._add_reasons(tests, failed, broken, canaries, mirror)
         tampered = bool(TAMPERED & set(self.reasons))
         good = decided and not failed and not broken and not tampered and tests.run.finished
@@ -266,7 +268,7 @@ class _GradingRun:
         ids = [test for test in self.kit.mirrored if test not in {*self.conditions.unfit, *failed}]
         files = mirrored_files(self.bench, ids)
         if not ids:
-            return _Mirror(Worker.OK, 0, ())
+            return _Mirror(WorkerOutcome.OK, 0, ())
         sealed = {}
         if self.conditions.mode.sealed:
             sealed = {path: data.decode() for path, data in files.items()}
@@ -324,7 +326,7 @@ class _GradingRun:
 class _Mirror:
     """Result of the tests with wrong expectations."""
 
-    worker: Worker
+    worker: WorkerOutcome
     count: int
     passed: tuple[str, ...]
 

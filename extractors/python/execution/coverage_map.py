@@ -9,7 +9,7 @@ from typing import Protocol
 from excise.errors import EnvironmentFailure
 from excise.extractors.python.execution.pytest_runner import COMPLETE, read_report, request_run, to_result, worse
 from excise.protocols import CoverageRequest, Module, Session
-from excise.types import CoverageMap, Recipe, Status, TestResult, Worker
+from excise.types import CoverageMap, Recipe, Status, TestResult, WorkerOutcome
 
 
 class LineLookup(Protocol):
@@ -69,7 +69,7 @@ def map_coverage(
         elif entry["t"] == "end":
             finished = entry.get("exit") in COMPLETE
     if not finished:
-        reason = "timeout" if done.worker is Worker.TIMEOUT else "collect_error"
+        reason = "timeout" if done.worker is WorkerOutcome.TIMEOUT else "collect_error"
         tail = (done.stdout[-1000:] + done.stderr[-1000:]).decode(errors="replace")
         raise EnvironmentFailure(f"The coverage run did not end ({done.worker}): {tail}", reason=reason)
     tests = tuple(sorted(results))

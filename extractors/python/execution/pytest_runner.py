@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from excise.protocols import Completed, Session, TestRunRequest
-from excise.types import Recipe, Status, TestResult, TestRun, Worker
+from excise.types import Recipe, Status, TestResult, TestRun, WorkerOutcome
 
 INSIDE = Path(__file__).resolve().parents[1] / "inside"
 """Folder of the programs that run in the sandbox; mounted at ``/excise/inside``."""
@@ -123,8 +123,8 @@ def to_test_run(done: Completed, entries: Iterator[dict[str, Any]], wanted: Sequ
         if test_id not in results:
             results[test_id] = TestResult(test_id=test_id, status=Status.MISSING)
     worker = done.worker
-    if worker is Worker.OK and not finished and done.rc < 0:
-        worker = Worker.KILLED
+    if worker is WorkerOutcome.OK and not finished and done.rc < 0:
+        worker = WorkerOutcome.KILLED
     tail = (done.stdout[-TAIL:] + done.stderr[-TAIL:]).decode(errors="replace")
     return TestRun(
         worker=worker,

@@ -12,7 +12,7 @@ from typing import Any
 from excise.errors import SandboxError
 from excise.extractors.python.execution.pytest_runner import read_bounded
 from excise.protocols import CallBook, Codebase, Session
-from excise.types import Recipe, RecordedCall, Symbol, SymbolKind, Worker
+from excise.types import Recipe, RecordedCall, Symbol, SymbolKind, WorkerOutcome
 
 _PYTHON = "/opt/env/bin/python"
 _INSIDE = "/excise/inside"
@@ -167,7 +167,7 @@ def replay(
     variables["PYTHONHASHSEED"] = str(hash_seed)
     command = [_PYTHON, f"{_INSIDE}/excise_replay.py"]
     done = session.exec(command, timeout_s=timeout_s + 60, stdin=json.dumps(request).encode(), env=variables)
-    if done.worker in {Worker.INFRA_ERROR, Worker.KILLED}:
+    if done.worker in {WorkerOutcome.INFRA_ERROR, WorkerOutcome.KILLED}:
         raise SandboxError(f"Recorded calls cannot be replayed: {done.worker}.")
     outcomes = [""] * len(book.calls)
     for line in done.stdout.split(b"\n"):

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
-from excise.types import Worker
+from excise.types import WorkerOutcome
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,7 +48,7 @@ class Mount:
 class Completed:
     """The result of one command."""
 
-    worker: Worker
+    worker: WorkerOutcome
     """``ok`` if the command ended by itself, with any exit code."""
     rc: int
     """Exit code; for a command that a signal killed, the negative signal number."""

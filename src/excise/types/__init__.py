@@ -19,14 +19,14 @@ serialization     JSON and content hashes
 from excise.types.deletions import Deletion, Feature, FeatureKind, Span, Symbol, SymbolKind
 from excise.types.environments import Environment, Recipe
 from excise.types.grades import Grade, GradingKit, RecordedCall
-from excise.types.measurements import Baseline, CoverageMap, Status, TestResult, TestRun, Worker
+from excise.types.measurements import Baseline, CoverageMap, Status, TestResult, TestRun, WorkerOutcome
 from excise.types.repositories import Repo, SourceSpec
 from excise.types.serialization import content_id, from_dict, from_json, to_dict, to_json
 from excise.types.tasks import (
     SCHEMA_VERSION,
     Certificate,
     Difficulty,
-    Outcome,
+    GateOutcome,
     Quarantine,
     Rejection,
     RepoReport,
@@ -45,9 +45,9 @@ __all__ = [
     "Environment",
     "Feature",
     "FeatureKind",
+    "GateOutcome",
     "Grade",
     "GradingKit",
-    "Outcome",
     "Quarantine",
     "Recipe",
     "RecordedCall",
@@ -64,7 +64,7 @@ __all__ = [
     "TestRun",
     "Verdict",
     "Visibility",
-    "Worker",
+    "WorkerOutcome",
     "content_id",
     "from_dict",
     "from_json",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from excise.types.measurements import Status, Worker
+from excise.types.measurements import Status, WorkerOutcome
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,7 +51,7 @@ class Grade:
 
     instance_id: str
     """Id of the task."""
-    worker_outcome: Worker
+    worker_outcome: WorkerOutcome
     """Whether grading completed. Only ``ok``, ``timeout`` and ``oom`` are results of the solution."""
     decided: bool
     """Whether the rewards are valid; if not, the infrastructure failed and the solution must be graded again."""

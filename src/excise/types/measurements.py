@@ -1,6 +1,7 @@
 """Test runs: results of single tests, the baseline of the original project, and coverage per test.
 
-Two outcomes are kept apart: :class:`Worker` says whether the run completed, :class:`Status` what a test reported.
+Two outcomes are kept apart: :class:`WorkerOutcome` says whether the run completed, :class:`Status` what a test
+reported.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 
 
-class Worker(StrEnum):
+class WorkerOutcome(StrEnum):
     """Whether a run completed. Test statuses are valid only with ``OK``."""
 
     OK = "ok"
@@ -52,7 +53,7 @@ class TestRun:
 
     __test__ = False
 
-    worker: Worker
+    worker: WorkerOutcome
     """Whether the run completed."""
     results: tuple[TestResult, ...] = ()
     """Results of all tests that reported, in order."""

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 
 from excise.types.deletions import FeatureKind
-from excise.types.measurements import Status, Worker
+from excise.types.measurements import Status, WorkerOutcome
 from excise.types.serialization import content_id, to_json
 
 SCHEMA_VERSION = 4
@@ -23,7 +23,7 @@ class Visibility(StrEnum):
     BEHAVIOUR = "behaviour"
 
 
-class Outcome(StrEnum):
+class GateOutcome(StrEnum):
     """The result of a gate."""
 
     PASSED = "PASSED"
@@ -119,9 +119,9 @@ class Verdict:
     """Name of the gate, for example ``g5_f2p_fail``."""
     run: int = 0
     """Number of the run, for gates that repeat."""
-    worker_outcome: Worker
+    worker_outcome: WorkerOutcome
     """Whether the run completed."""
-    outcome: Outcome
+    outcome: GateOutcome
     """Whether the gate's claim holds."""
     reason: str = ""
     """Machine-readable code when the outcome is not PASSED."""
@@ -157,7 +157,7 @@ class Rejection:
     """Kind of the feature; empty if there is none."""
     symbols: tuple[str, ...] = ()
     """Symbols of the feature."""
-    worker_outcome: Worker = Worker.OK
+    worker_outcome: WorkerOutcome = WorkerOutcome.OK
     """Whether the run completed; any value but ``ok`` is an infrastructure failure, so nothing was decided."""
     evidence: dict[str, str] = field(default_factory=dict)
     """Supporting data as text."""

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from excise.protocols import GateReport
-from excise.types import Outcome, Task, Verdict
+from excise.types import GateOutcome, Task, Verdict
 from excise.verifiers.candidate import Candidate, DeletionTrees
 from excise.verifiers.gates.all_gates import CALLS_RECORDED, CLAIMS, GATES, NUMBERS
 from excise.verifiers.stored_tasks import candidate_of
@@ -57,7 +57,7 @@ def refuted(name: str, candidate: Candidate, reason: str) -> Verdict:
     report = check(name, candidate)
     assert not report.passed
     verdict = report.verdicts[-1]
-    assert (verdict.outcome, verdict.reason) == (Outcome.FAILED, reason), verdict
+    assert (verdict.outcome, verdict.reason) == (GateOutcome.FAILED, reason), verdict
     assert verdict.detail
     assert verdict.detail != BY_NAME[name].claim
     return verdict
@@ -70,7 +70,7 @@ def test_the_sound_candidate_passes_every_gate(make: Make) -> None:
         assert report.passed, report.verdicts
         assert all(v.detail == gate.claim for v in report.verdicts)
     kit, row = CALLS_RECORDED.make(candidate)
-    assert (row.gate, row.outcome, row.detail) == ("g10_calls", Outcome.PASSED, CALLS_RECORDED.claim)
+    assert (row.gate, row.outcome, row.detail) == ("g10_calls", GateOutcome.PASSED, CALLS_RECORDED.claim)
     assert kit.instance_id == row.instance_id == candidate.task.instance_id
 
 

@@ -16,7 +16,7 @@ from excise.deleters.patches.git_patches import unified
 from excise.errors import PatchError, SandboxError
 from excise.pipeline.services.attack_suite import stub_of
 from excise.pipeline.services.task_grader import Grader
-from excise.types import Grade, Status, Task, Worker
+from excise.types import Grade, Status, Task, WorkerOutcome
 from excise.verifiers.attacks.attack import LINK, attack_target, diff_of
 from excise.verifiers.grading import grader as grading
 from excise.verifiers.grading.intake import MAX_DIFF_BYTES, paths_of, sections, take_in
@@ -237,7 +237,7 @@ def test_an_infrastructure_failure_is_no_verdict(graders: Grader, task: Task, mo
 
     monkeypatch.setattr(grading, "graded_run", broken)
     found = graders.grade(task.instance_id, task.patch)
-    assert (found.decided, found.worker_outcome, found.reward) == (False, Worker.INFRA_ERROR, 0)
+    assert (found.decided, found.worker_outcome, found.reward) == (False, WorkerOutcome.INFRA_ERROR, 0)
 
 
 def test_many_at_once(graders: Grader, task: Task) -> None:

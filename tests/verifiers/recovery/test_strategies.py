@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from excise.types import Outcome, Task
+from excise.types import GateOutcome, Task
 from excise.verifiers.agent_workspace import workspace
 from excise.verifiers.gates.not_recoverable import NotRecoverable
 from excise.verifiers.recovery.inside.all_strategies import STRATEGIES
@@ -184,7 +184,7 @@ def test_the_gate_refuses_an_environment_with_a_copy(prepared, bench: Workbench,
     (packages / "vendored.py").chmod(0o644)
     other = Workbench(replace(prepared, layers=replace(prepared.layers, env=str(env))), bench.settings, bench.sandbox)
     verdict = NotRecoverable().check(candidate_of(other, task)).verdicts[0]
-    assert (verdict.outcome, verdict.reason) == (Outcome.FAILED, "recovered")
+    assert (verdict.outcome, verdict.reason) == (GateOutcome.FAILED, "recovered")
     assert "vendored.py" in verdict.detail
     assert verdict.evidence["recovery_rate"] == "1.000"
 
