@@ -42,6 +42,10 @@ def write_toml(folder: Path, text: str, name: str = "a.toml") -> Path:
         ("limit = 0", r"limit: Input should be greater"),
         ("verdict = 5", r"verdict: write it as a table"),
         ("[verdict]\ngold_run = 3", r"verdict\.gold_run: there is no such setting"),
+        (
+            '[verdict]\nvisibility = "sample_tests"',
+            r"verdict\.visibility: .*'tests', 'docstring', 'signature' or 'behav",
+        ),
         ('[verdict]\ncutoff = "yesterday"', r"verdict\.cutoff: write a date"),
         ("out = 5", r"out: write a path"),
         ("limit = ", r"not valid TOML"),

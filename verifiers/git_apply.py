@@ -8,7 +8,7 @@ from pathlib import Path
 
 from excise.deleters.patches.git_patches import touched
 from excise.errors import PatchError, SandboxError
-from excise.system.git import GitError, run_git
+from excise.system.git import GitError, GitOptions, run_git
 
 TIMEOUT_S = 60.0
 """Seconds for one patch; a usual one takes a few milliseconds."""
@@ -22,7 +22,7 @@ def apply_in_folder(root: Path, patch: bytes, *, strip: int = 1, reverse: bool =
     """
     command = ["apply", "--whitespace=nowarn", f"-p{strip}", *(["-R"] if reverse else []), "-"]
     try:
-        run_git(command, cwd=root, stdin=patch, timeout_s=TIMEOUT_S)
+        run_git(command, cwd=root, stdin=patch, options=GitOptions(timeout_s=TIMEOUT_S))
     except GitError as error:
         if error.reason != "git_failed":
             raise

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from excise.errors import SandboxError
 from excise.extractors.fetch.trees import list_files
-from excise.system.git import GitError, run_git
+from excise.system.git import GitError, GitOptions, run_git
 
 SCRUBBED_FOLDERS = frozenset(
     {
@@ -42,9 +42,10 @@ GIT_AUTHOR = {
     "GIT_COMMITTER_DATE": GIT_DATE,
 }
 """Author and date of the one commit: equal trees have equal commits."""
-GIT_OPTIONS = {"core.logAllRefUpdates": "false"}
 GIT_TIMEOUT_S = 300.0
 """Seconds for one git command: adding a large tree takes tens of seconds on a busy machine."""
+COMMIT_OPTIONS = GitOptions(settings={"core.logAllRefUpdates": "false"}, variables=GIT_AUTHOR, timeout_s=GIT_TIMEOUT_S)
+"""Options of the commands that make the commit."""
 
 
 def scrubbed(paths: Iterable[str]) -> frozenset[str]:
@@ -120,7 +121,7 @@ def commit(root: Path) -> None:
         ["commit", "--quiet", "--allow-empty", "--no-verify", "--message=Import"],
     ):
         try:
-            run_git(arguments, cwd=root, options=GIT_OPTIONS, variables=GIT_AUTHOR, timeout_s=GIT_TIMEOUT_S)
+            run_git(arguments, cwd=root, options=COMMIT_OPTIONS)
         except GitError as error:
             raise SandboxError(str(error), reason=error.reason) from error
 

@@ -24,7 +24,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from excise.deleters.statement.project_docs import quotes, rendered
-from excise.errors import ConfigError
 from excise.protocols import Codebase
 from excise.types import Deletion, Repo, Symbol, SymbolKind, Visibility
 
@@ -33,8 +32,6 @@ MAX_CALL_SITES = 6
 MAX_DOC_CHARS = 4000
 """Most characters of one docstring."""
 _BEFORE_PARAMETERS = re.compile(r"^(?:async )?(?:def|class) \w+ ?(?:\[.*?\])?(?=\(|$)")
-LEVELS = (Visibility.TESTS, Visibility.DOCSTRING, Visibility.SIGNATURE, Visibility.BEHAVIOUR)
-"""The visibilities that are implemented: showing only some of the tests is not."""
 
 
 def write_statement(
@@ -50,10 +47,7 @@ def write_statement(
 
     ``documents`` maps paths of the project's documentation to texts, see
     :func:`~excise.deleters.statement.project_docs.read_documents`.
-    Raises :class:`ConfigError` for a visibility that is not one of :data:`LEVELS`.
     """
-    if visibility not in LEVELS:
-        raise ConfigError(f"visibility {visibility} is not implemented. Choose one of {', '.join(LEVELS)}.")
     symbols = codebase.symbols()
     removed = [symbols[s] for s in deletion.removed if s in symbols]
     shown = _interface(codebase, removed, fail_to_pass)

@@ -5,7 +5,8 @@ from __future__ import annotations
 import hashlib
 import json
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,7 @@ from excise.envs.index.index_pages import ACCEPT, File
 from excise.system.files import replace_file, replacement
 
 FRESH_S = 600.0
-"""Seconds for which a cached page is used without asking again; package installers use the same default."""
+"""Seconds for which a cached page is used without a new request; package installers use the same default."""
 TIMEOUT_S = 60.0
 """Seconds for one request."""
 _CHUNK = 1 << 18
@@ -50,7 +51,7 @@ class Downloads:
         self._client.close()
 
     def page(self, url: str) -> IndexResponse:
-        """An index page, from the cache while it is fresh or if the index does not answer.
+        """Return an index page, from the cache while it is fresh or if the index does not answer.
 
         Raises :class:`Unreachable`.
         """
@@ -70,7 +71,7 @@ class Downloads:
         return response
 
     def file(self, wanted: File) -> Path | int:
-        """A file, whose hash must match that of its index page; or the HTTP status of a failed request.
+        """Return the path of a downloaded file, whose hash matches its index page; or the HTTP status of a failure.
 
         Raises :class:`Unreachable`.
         """
@@ -79,35 +80,41 @@ class Downloads:
         return path if path.is_file() else self._download(wanted, path)
 
     def _request(self, url: str) -> IndexResponse:
-        import httpx2
-
-        try:
+        with _http_errors():
             got = self._client.get(url, headers={"Accept": ACCEPT})
-        except httpx2.HTTPError as error:
-            raise Unreachable(f"{type(error).__name__}: {error}") from error
-        if got.status_code >= 500 or got.status_code == 429:
-            raise Unreachable(f"the index answers {got.status_code}")
+        _require_answer(got.status_code)
         return IndexResponse(got.status_code, got.content, got.headers.get("content-type", ""), str(got.url))
 
     def _download(self, wanted: File, path: Path) -> Path | int:
-        import httpx2
-
         digest = hashlib.sha256()
-        try:
-            with self._client.stream("GET", wanted.url) as got:
-                if got.status_code >= 500 or got.status_code == 429:
-                    raise Unreachable(f"the index answers {got.status_code}")
-                if got.status_code != 200:
-                    return int(got.status_code)
-                with replacement(path) as file:
-                    for chunk in got.iter_bytes(_CHUNK):
-                        digest.update(chunk)
-                        file.write(chunk)
-                    if wanted.sha256 and digest.hexdigest() != wanted.sha256:
-                        raise Unreachable(f"{wanted.name} is not the file that the index page describes")
-        except httpx2.HTTPError as error:
-            raise Unreachable(f"{type(error).__name__}: {error}") from error
+        with _http_errors(), self._client.stream("GET", wanted.url) as got:
+            _require_answer(got.status_code)
+            if got.status_code != 200:
+                return int(got.status_code)
+            with replacement(path) as file:
+                for chunk in got.iter_bytes(_CHUNK):
+                    digest.update(chunk)
+                    file.write(chunk)
+                if wanted.sha256 and digest.hexdigest() != wanted.sha256:
+                    raise Unreachable(f"{wanted.name} is not the file that the index page describes")
         return path
+
+
+@contextmanager
+def _http_errors() -> Iterator[None]:
+    """Turn errors of connections and of the protocol into :class:`Unreachable`."""
+    import httpx2
+
+    try:
+        yield
+    except httpx2.HTTPError as error:
+        raise Unreachable(f"{type(error).__name__}: {error}") from error
+
+
+def _require_answer(status: int) -> None:
+    """Raise :class:`Unreachable` for a status by which the index says that it cannot answer now."""
+    if status >= 500 or status == 429:
+        raise Unreachable(f"the index answers {status}")
 
 
 def _client(index_urls: Sequence[str]) -> Any:

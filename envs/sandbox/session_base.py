@@ -12,7 +12,7 @@ from pathlib import Path
 from excise.envs.sandbox.overlay_layers import changed_paths, find_in_layers
 from excise.errors import SandboxError
 from excise.protocols import Completed, Mount, Session
-from excise.system.git import GitError, run_git
+from excise.system.git import GitError, GitOptions, run_git
 
 COMPARE_S = 300.0
 """Seconds for one comparison of files."""
@@ -126,7 +126,7 @@ def diff_folders(folder: Path) -> bytes:
     command += ["--src-prefix=", "--dst-prefix=", "a", "b"]
     with tempfile.TemporaryFile() as patch:
         try:
-            run_git(command, cwd=folder, stdout=patch, accepted=(0, 1), timeout_s=COMPARE_S)
+            run_git(command, cwd=folder, stdout=patch, options=GitOptions(accepted=(0, 1), timeout_s=COMPARE_S))
         except GitError as error:
             raise SandboxError(f"The changed files cannot be compared: {error}") from error
         patch.seek(0)

@@ -13,19 +13,21 @@ import os
 import re
 import subprocess
 import tempfile
+import threading
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 
 from excise.errors import SourceError
 from excise.extractors.fetch.leftovers import leads_out
 from excise.extractors.fetch.untrusted_archives import MAX_BYTES, MAX_FILES
-from excise.system.deadline import check_deadline
+from excise.system.deadline import check_deadline, time_limit
 from excise.system.folders import make_folder_once
 from excise.system.git import GitError, run_git_as_user
 from excise.system.locks import folder_lock
 
 NETWORK_TIMEOUT_S = 900.0
-"""Time limit of one git command, which may fetch from a server."""
+"""Time limit in seconds of one git command, which may fetch from a server."""
 SHA = re.compile(r"[0-9a-f]{40}")
 """A full commit id."""
 
@@ -172,19 +174,26 @@ class Mirror:
             names.seek(0)
             argv = ["git", *_flags(), "cat-file", "--batch"]
             env = {**os.environ, **self._environment(self.path)}
-            with subprocess.Popen(argv, cwd=self.path, env=env, stdin=names, stdout=subprocess.PIPE) as git:
+            with (
+                time_limit(NETWORK_TIMEOUT_S) as limit_s,
+                subprocess.Popen(argv, cwd=self.path, env=env, stdin=names, stdout=subprocess.PIPE) as git,
+                _killed_after(git, limit_s),
+            ):
                 assert git.stdout is not None
                 for oid in oids:
                     check_deadline()
                     header = git.stdout.readline().split()
                     if len(header) != 3 or header[1] != b"blob":
                         raise SourceError(f"{self.url}: object {oid} is missing", reason="source_unavailable")
-                    total += int(header[2])
+                    size = int(header[2])
+                    total += size
                     if total > MAX_BYTES:
                         git.kill()
                         raise SourceError(f"{self.url} is larger than {MAX_BYTES >> 20} MiB", reason="too_large")
-                    yield git.stdout.read(int(header[2]))
-                    git.stdout.read(1)
+                    data = git.stdout.read(size + 1)[:-1]  # a line end follows each object
+                    if len(data) != size:
+                        raise SourceError(f"{self.url}: object {oid} is cut off", reason="source_unavailable")
+                    yield data
 
     def _objects(self, commit: str) -> list[str]:
         return self._git("rev-list", "--objects", "--no-object-names", "--missing=print", f"{commit}^{{tree}}").split()
@@ -228,6 +237,17 @@ class Mirror:
             text = f"[include]\n\tpath = ~/.gitconfig\n[safe]\n\tdirectory = {name}\n\tdirectory = {name}/.git\n"
             path.write_text(text, encoding="utf-8")
         return path
+
+
+@contextmanager
+def _killed_after(process: subprocess.Popen[bytes], limit_s: float) -> Iterator[None]:
+    """Kill a process that still runs after ``limit_s`` seconds in the block; its output then ends early."""
+    timer = threading.Timer(limit_s, process.kill)
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
 
 
 def _flags() -> list[str]:

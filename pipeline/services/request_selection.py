@@ -19,7 +19,6 @@ from pydantic import ValidationError
 from excise.config import Settings
 from excise.datasets.snapshot import Snapshot
 from excise.datasets.taskset import TaskSet
-from excise.deleters.statement.problem_statement import LEVELS
 from excise.errors import ConfigError
 from excise.extractors.finder import MIN_LOC
 from excise.extractors.languages import get_language
@@ -51,7 +50,6 @@ def read_request(path: Path) -> TaskRequest:
         "lowest is above highest": request.lowest.order > request.highest.order,
         "pass_rate: write the lower one first, both between 0 and 1": not 0 <= low <= high <= 1,
         "count has to be 1 or more": request.count < 1,
-        f"visibility: there are {', '.join(LEVELS)}": request.visibility not in LEVELS,
     }
     if found := [problem for problem, holds in problems.items() if holds]:
         raise ConfigError(f"{path}: {'; '.join(found)}")

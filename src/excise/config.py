@@ -121,13 +121,6 @@ class VerdictSettings(_Strict):
     cutoff: Annotated[str, BeforeValidator(_cutoff_text)] = "auto"
     """Install only releases before this date; ``auto`` for the date of the sources, empty for no limit."""
 
-    @field_validator("visibility")
-    @classmethod
-    def _implemented_visibility(cls, level: Visibility) -> Visibility:
-        if level is Visibility.SAMPLE_TESTS:
-            raise ValueError("is not implemented: use tests, docstring, signature or behaviour")
-        return level
-
     def merged_with(self, stored: Mapping[str, Any]) -> VerdictSettings:
         """The ``stored`` settings, overridden by those set explicitly here. Unknown names are ignored."""
         kept = {name: value for name, value in stored.items() if name in VerdictSettings.model_fields}

@@ -5,11 +5,13 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
+import time
 from pathlib import Path
 
 import pytest
 
 from excise.errors import SourceError
+from excise.extractors.fetch import git_mirror
 from excise.extractors.fetch.source_git import GitSpec, parse_git_spec, repository_name
 from excise.extractors.fetch.trees import git_tree_hash
 from excise.extractors.sources import resolve_source
@@ -51,6 +53,24 @@ def fetch(spec: str, tmp_path: Path, subdir: str = "") -> Fetched:
     given = SourceSpec(spec=spec, subdir=subdir)
     source = resolve_source(given)
     return source.fetch(source.resolve(given, tmp_path / "cache"), tmp_path / "cache", tmp_path / "into")
+
+
+def test_a_git_that_hangs_while_files_are_read_is_killed(
+    upstream: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    mirror = git_mirror.Mirror(str(upstream), tmp_path / "cache")
+    mirror.ensure(git(upstream, "rev-parse", "HEAD"))
+    program = tmp_path / "bin" / "git"
+    program.parent.mkdir()
+    program.write_text(f'#!/bin/sh\ncase "$*" in *--batch) exec sleep 60;; *) exec {shutil.which("git")} "$@";; esac\n')
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{program.parent}:{os.environ['PATH']}")
+    monkeypatch.setattr(git_mirror, "NETWORK_TIMEOUT_S", 1.0)
+    (tmp_path / "into").mkdir()
+    began = time.monotonic()
+    with pytest.raises(SourceError, match="is missing"):
+        mirror.export(git(upstream, "rev-parse", "HEAD"), tmp_path / "into")
+    assert time.monotonic() - began < 30
 
 
 def test_head_of_a_path_is_exported_exactly(upstream: Path, tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from excise.system.commands import CommandTimeout, run_command
-from excise.system.git import GitError, run_git
+from excise.system.git import GitError, GitOptions, run_git
 
 PATCH = b"diff --git a/f b/f\n--- a/f\n+++ b/f\n@@ -1 +1 @@\n-a\n+b\n"
 
@@ -73,7 +73,7 @@ def test_the_host_configuration_does_not_reach_git(hostile_git: Path) -> None:
     run_git(["init", "--quiet"], cwd=hostile_git)
     run_git(["add", "f"], cwd=hostile_git)
     author = {f"GIT_{who}_{what}": "x" for who in ("AUTHOR", "COMMITTER") for what in ("NAME", "EMAIL")}
-    run_git(["commit", "--quiet", "--message=x"], cwd=hostile_git, variables=author)
+    run_git(["commit", "--quiet", "--message=x"], cwd=hostile_git, options=GitOptions(variables=author))
     (hostile_git / "f").write_bytes(b"c\n")
     assert b"a/f b/f" in run_git(["diff"], cwd=hostile_git).stdout
 
@@ -88,7 +88,12 @@ def test_a_git_failure_says_what_git_said(tmp_path: Path) -> None:
     with pytest.raises(GitError, match=r"git apply failed: error: f: No such file") as caught:
         run_git(["apply", "-"], cwd=tmp_path, stdin=PATCH)
     assert caught.value.reason == "git_failed"
-    assert run_git(["diff", "--no-index", "/dev/null", __file__], cwd=tmp_path, accepted=(0, 1)).returncode == 1
+    assert (
+        run_git(
+            ["diff", "--no-index", "/dev/null", __file__], cwd=tmp_path, options=GitOptions(accepted=(0, 1))
+        ).returncode
+        == 1
+    )
 
 
 def test_a_git_that_hangs_or_is_missing_is_an_error_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -96,7 +101,7 @@ def test_a_git_that_hangs_or_is_missing_is_an_error_of_its_own(tmp_path: Path, m
     (tmp_path / "git").chmod(0o755)
     monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
     with pytest.raises(GitError, match="did not end within 1 s") as caught:
-        run_git(["status"], cwd=tmp_path, timeout_s=1)
+        run_git(["status"], cwd=tmp_path, options=GitOptions(timeout_s=1))
     assert caught.value.reason == "git_timeout"
     monkeypatch.setenv("PATH", str(tmp_path / "nowhere"))
     with pytest.raises(GitError, match="not installed") as caught:

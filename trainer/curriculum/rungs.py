@@ -49,7 +49,10 @@ _LEVEL_OF_KIND = {
 }
 _LEVEL_OF_DELETER = {level.value: level for level in (Level.LINE, Level.EXPRESSION, Level.STUB)}
 """Deleters that keep a definition and remove part of it, to their levels."""
-_VISIBILITIES = (Visibility.TESTS, Visibility.DOCSTRING, Visibility.SIGNATURE, Visibility.BEHAVIOUR)
+_VISIBILITY_RANKS = {Visibility.TESTS: 0, Visibility.DOCSTRING: 2, Visibility.SIGNATURE: 3, Visibility.BEHAVIOUR: 4}
+"""Visibility to its rank, from easy to hard. Stored difficulties depend on these numbers, so 1 stays unused."""
+_NUM_VISIBILITY_RANKS = 5
+"""Ranks per level: one rank adds a fifth to a rung's height."""
 
 TYPICAL_LOC = {
     Level.LINE: 2,
@@ -81,13 +84,13 @@ class Rung:
     @property
     def order(self) -> tuple[int, int]:
         """Sort key from easy to hard: first by level, then by visibility."""
-        return self.level.order, list(Visibility).index(self.visibility)
+        return self.level.order, _VISIBILITY_RANKS[self.visibility]
 
     @property
     def height(self) -> float:
         """Difficulty as one number: the rank of the level plus a fraction below 1 for the visibility."""
-        level, shown = self.order
-        return level + shown / len(Visibility)
+        level, rank = self.order
+        return level + rank / _NUM_VISIBILITY_RANKS
 
 
 def level_of(deleter: str, kind: FeatureKind) -> Level:
@@ -108,6 +111,6 @@ def rung_from(key: str) -> Rung:
 
 def all_rungs() -> tuple[Rung, ...]:
     """All rungs, from easy to hard. Visibility ``tests`` occurs only at levels that keep the names tests import."""
-    rungs = (Rung(level, shown) for level in Level for shown in _VISIBILITIES)
+    rungs = (Rung(level, shown) for level in Level for shown in Visibility)
     possible = (r for r in rungs if r.visibility is not Visibility.TESTS or r.level.order <= Level.STUB.order)
     return tuple(sorted(possible, key=lambda rung: rung.order))

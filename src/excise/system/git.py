@@ -11,6 +11,7 @@ import os
 import subprocess
 import tempfile
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO
 
@@ -31,7 +32,7 @@ SAFE_OPTIONS: Mapping[str, str] = {
     "gc.auto": "0",
     "maintenance.auto": "false",
 }
-"""Settings given on every command line: they outrank a repository's own ``.git/config`` too."""
+"""Settings of every isolated command. ``git -c`` sets them, which takes precedence over a repository's own too."""
 
 
 class GitError(ExciseError):
@@ -41,7 +42,7 @@ class GitError(ExciseError):
 
 
 def isolated_environment(root: Path) -> dict[str, str]:
-    """The whole environment of an isolated git command that may use no repository above ``root``."""
+    """All environment variables of an isolated git command in ``root``; git looks for no repository above it."""
     return {
         "PATH": os.environ.get("PATH") or os.defpath,
         "HOME": "/nonexistent",
@@ -58,37 +59,50 @@ def isolated_environment(root: Path) -> dict[str, str]:
     }
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GitOptions:
+    """How one isolated git command runs."""
+
+    settings: Mapping[str, str] = field(default_factory=dict)
+    """Settings for ``git -c``, in addition to :data:`SAFE_OPTIONS`."""
+    variables: Mapping[str, str] = field(default_factory=dict)
+    """Environment variables, in addition to those of :func:`isolated_environment`: an author, a date."""
+    accepted: Sequence[int] = (0,)
+    """Exit codes that are no failure."""
+    timeout_s: float = TIMEOUT_S
+    """Time limit in wall seconds."""
+
+
 def run_git(
     arguments: Sequence[str],
     *,
     cwd: Path,
     stdin: bytes = b"",
     stdout: IO[bytes] | None = None,
-    options: Mapping[str, str] | None = None,
-    variables: Mapping[str, str] | None = None,
-    accepted: Sequence[int] = (0,),
-    timeout_s: float = TIMEOUT_S,
+    options: GitOptions | None = None,
 ) -> subprocess.CompletedProcess[bytes]:
     """Run ``git ARGUMENTS`` in ``cwd``, isolated from the host's configuration.
 
-    ``options`` are further ``-c`` settings, ``variables`` further environment variables (an author, a date),
-    ``accepted`` the exit codes that are no failure. Raises :class:`GitError` with reason ``git_failed`` (another exit
-    code), ``git_timeout`` (no end within ``timeout_s``) or ``git_missing`` (no git on this machine).
+    ``stdout`` is a file for the output; without one it is captured. Raises :class:`GitError` with reason ``git_failed``
+    (an exit code that is not accepted), ``git_timeout`` (the time limit has passed) or ``git_missing`` (there is no git
+    on this machine).
     """
-    settings = [part for key, value in {**SAFE_OPTIONS, **(options or {})}.items() for part in ("-c", f"{key}={value}")]
-    env = {**isolated_environment(cwd), **(variables or {})}
+    options = options or GitOptions()
+    settings = {**SAFE_OPTIONS, **options.settings}
+    flags = [part for key, value in settings.items() for part in ("-c", f"{key}={value}")]
+    env = {**isolated_environment(cwd), **options.variables}
     name = next((word for word in arguments if not word.startswith("-")), "")
     try:
         done = run_command(
-            ["git", *settings, *arguments], cwd=cwd, env=env, stdin=stdin, stdout=stdout, timeout_s=timeout_s
+            ["git", *flags, *arguments], cwd=cwd, env=env, stdin=stdin, stdout=stdout, timeout_s=options.timeout_s
         )
     except CommandTimeout:
-        raise GitError(f"git {name} did not end within {timeout_s:.0f} s.", reason="git_timeout") from None
+        raise GitError(f"git {name} did not end within {options.timeout_s:.0f} s.", reason="git_timeout") from None
     except FileNotFoundError as error:
         if not cwd.is_dir():
             raise
         raise GitError("git is not installed; install it, or run `excise doctor`.", reason="git_missing") from error
-    if done.returncode not in accepted:
+    if done.returncode not in options.accepted:
         errors = done.stderr.decode(errors="replace").strip()
         raise GitError(f"git {name} failed: {errors or f'exit code {done.returncode}'}")
     return done
@@ -103,10 +117,11 @@ def run_git_as_user(
     timeout_s: float,
     stdin: bytes = b"",
 ) -> str:
-    """The standard output of ``git ARGUMENTS`` in ``cwd``, with the user's configuration and environment (GitPython).
+    """Run ``git ARGUMENTS`` in ``cwd`` with the user's configuration and environment; return its standard output.
 
-    ``variables`` and ``options`` are set on top of them. Raises :class:`GitError`: git failed or was killed after
-    ``timeout_s`` seconds (``git_failed``), or there is none on this machine (``git_missing``).
+    ``variables`` (of the environment) and ``options`` (settings for ``git -c``) take precedence over the user's own.
+    Raises :class:`GitError`: git failed or was killed after ``timeout_s`` seconds (``git_failed``), or there is no git
+    on this machine (``git_missing``).
     """
     from git import Git
     from git.exc import GitCommandError, GitCommandNotFound

@@ -17,10 +17,13 @@ class Visibility(StrEnum):
     """How much information the agent gets, from most to least."""
 
     TESTS = "tests"
-    SAMPLE_TESTS = "sample_tests"
+    """Signatures, docstrings, and the tests, which stay in the agent's tree."""
     DOCSTRING = "docstring"
+    """Signatures, docstrings and documentation."""
     SIGNATURE = "signature"
+    """Signatures alone."""
     BEHAVIOUR = "behaviour"
+    """Names, docstrings and documentation, without signatures."""
 
 
 class GateOutcome(StrEnum):

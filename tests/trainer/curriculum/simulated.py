@@ -6,7 +6,7 @@ import math
 import random
 from dataclasses import dataclass, field
 
-from excise.trainer.curriculum.rungs import TYPICAL_LOC, Level, Rung, level_of
+from excise.trainer.curriculum.rungs import TYPICAL_LOC, Level, Rung, level_of, rung_of
 from excise.trainer.curriculum.task_request import TaskRequest
 from excise.trainer.rollout_types import Ending, Group, Rollout
 from excise.types import Difficulty, FeatureKind, Task, Visibility
@@ -116,8 +116,8 @@ class World:
     def hardness(self, instance_id: str) -> float:
         """In logits: expressions are solved at once, by half."""
         made = self.tasks[instance_id]
-        level = level_of(made.deleter, made.difficulty.kind)
-        return STEP * level.order + 0.4 * list(Visibility).index(made.visibility)
+        level, visibility = rung_of(made).order
+        return STEP * level + 0.4 * visibility
 
     def chance(self, instance_id: str) -> float:
         """Probability that an attempt passes."""
