@@ -4,9 +4,9 @@
 false positives for each kind (about 3 CPU seconds for each function).
 
 ``python benchmarks/leaks.py speed FOLDER [FUNCTIONS]`` searches a folder (an environment, an interpreter) for functions
-in four ways: cold (every file is decoded), warm by content (files are read and hashed, features are cached), warm by
-index (features are looked up), and by a literal search for the longest line of each function in the raw bytes, with
-hyperscan if it is installed, else with ``re``.
+in four ways: cold (every file is decoded), warm by content (files are read and hashed, their fingerprints are cached),
+warm by index (fingerprints are looked up), and by a literal search for the longest line of each function in the raw
+bytes, with hyperscan if it is installed, else with ``re``.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from planting.subjects import Subject, subjects
 
 from excise.verifiers.leaks.content_cache import ContentCache
 from excise.verifiers.leaks.decoding import read_file
-from excise.verifiers.leaks.feature_index import FeatureIndex
+from excise.verifiers.leaks.fingerprint_index import FingerprintIndex
 from excise.verifiers.leaks.scan import PlaceRules, leaks_in
 
 
@@ -34,10 +34,12 @@ def files_below(root: Path) -> list[Path]:
     return sorted(path for path in root.rglob("*") if path.is_file() and not path.is_symlink())
 
 
-def library() -> FeatureIndex:
-    """Index of the standard library, whose features are too common to show a leak."""
+def library() -> FingerprintIndex:
+    """Index of the standard library, whose fingerprints are too common to show a leak."""
     contents = ContentCache()
-    return FeatureIndex.build((str(p), 0, contents.of_file(p)) for p in sorted(Path(ast.__file__).parent.glob("*.py")))
+    return FingerprintIndex.build(
+        (str(p), 0, contents.of_file(p)) for p in sorted(Path(ast.__file__).parent.glob("*.py"))
+    )
 
 
 def plant(count: int) -> None:
@@ -79,13 +81,13 @@ def speed(root: Path, count: int) -> None:
 
     timed("cold, decoded", size, lambda: list(read()))
     timed("warm, by content", size, lambda: list(read()))
-    index = FeatureIndex.build(read())  # type: ignore[arg-type]
+    index = FingerprintIndex.build(read())  # type: ignore[arg-type]
     timed("warm, by index, all definitions one by one", size * len(targets), lambda: _each(index, chosen))
     lines = sorted({_longest(subject) for subject in chosen})
     timed(f"{_other()} for {len(lines)} lines, raw bytes", size, _scan(files, lines))
 
 
-def _each(index: FeatureIndex, chosen: list[Subject]) -> None:
+def _each(index: FingerprintIndex, chosen: list[Subject]) -> None:
     for subject in chosen:
         leaks_in(index, subject.targets, PlaceRules())
 

@@ -1,7 +1,7 @@
 """The workspace of an agent: the shipped tree with a history of one commit, the environment, and nothing else.
 
-Rollouts, the recovery agent and the leak scan open their sandboxes here, so that what is scanned and attacked is what
-agents get.
+Rollouts, the recovery agent and the leak scan all open their sandboxes here, so that agents get exactly what was
+scanned and attacked.
 """
 
 from __future__ import annotations
@@ -23,20 +23,21 @@ from excise.verifiers.workbench import Edits, Workbench
 
 @dataclass(frozen=True, slots=True)
 class Workspace:
-    """One task's tree on disk, and its environment."""
+    """One task's shipped tree on disk, and its environment."""
 
     bench: Workbench
-    """The repository."""
+    """The prepared repository."""
     tree: Path
     """Folder with the shipped tree, ``.git`` included; mounted as a layer."""
 
     def mounts(self) -> list[Mount]:
-        """Mounts of the agent's sandbox: tree (writable), environment, interpreter; none of excise's programs."""
+        """Mounts of the agent's sandbox: tree (writable), environment and interpreter, but none of excise's
+        programs."""
         layers = self.bench.prepared.layers
         return project_mounts(self.bench.interpreter, [self.tree], [Path(layers.env)])
 
     def open(self) -> Session:
-        """A fresh sandbox for an agent: no network, the limits of test runs."""
+        """Open a fresh sandbox for an agent, without network and with the limits of test runs."""
         bench = self.bench
         variables = base_env() | dict(bench.recipe.env)
         packages = bench.recipe.system_packages
@@ -45,9 +46,10 @@ class Workspace:
 
 @contextmanager
 def workspace(bench: Workbench, shipped: Edits) -> Iterator[Workspace]:
-    """The workspace of the task whose shipped tree is the base tree with ``shipped`` edits; removed afterwards.
+    """Make the workspace of a task whose shipped tree is the base tree with ``shipped`` edits; it is removed
+    afterwards.
 
-    Workspaces of killed processes are removed first. Raises :class:`SandboxError` if git fails.
+    Workspaces that killed processes left behind are removed first. Raises :class:`SandboxError` if git fails.
     """
     parent = Path(bench.prepared.layers.env).parent.parent.parent / "workspaces"
     parent.mkdir(mode=0o711, exist_ok=True)
@@ -65,6 +67,6 @@ def workspace(bench: Workbench, shipped: Edits) -> Iterator[Workspace]:
 
 
 def _pid_namespace() -> str:
-    """An id of this machine and pid namespace: a cache may be shared with other machines and containers."""
+    """An id of this machine and PID namespace, because other machines and containers may share the cache."""
     boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
     return hashlib.sha256(f"{boot} {os.readlink('/proc/self/ns/pid')}".encode()).hexdigest()[:16]

@@ -1,7 +1,7 @@
 """The baseline: the tests of the untouched project, run several times, once shuffled, to find flaky tests.
 
 Tests that depend on timing fail on a busy machine, and would make sound tasks fail there. Load-stress runs find them:
-the process of the tests is paused again and again, and gets half a CPU core if the sandbox can limit that.
+the test process is paused repeatedly, and gets half a CPU core if the sandbox can limit that.
 """
 
 from __future__ import annotations
@@ -22,22 +22,22 @@ from excise.verifiers.baseline_acceptance import require_enough, too_slow, uncol
 from excise.verifiers.workbench import Workbench
 
 SHUFFLE_SEED = 20250518
-"""Seed of the shuffled run; any constant would do."""
+"""Seed of the shuffled run; an arbitrary constant."""
 LOAD_STRESS_CPUS = 0.5
-"""CPU cores of a load-stress run, where the sandbox can limit them."""
+"""CPU cores of a load-stress run, if the sandbox can limit them."""
 LOAD_STRESS_SUITE_S = 30.0
-"""Most CPU or wall seconds of a suite for which load-stress runs are made: for longer ones they take too long."""
+"""Load-stress runs are made only for suites of at most this many CPU and wall seconds; others would take too long."""
 LOAD_STRESS_FACTOR = 10.0
-"""A load-stress run, and each test in it, may take this many times its usual time longer than the usual limit."""
+"""The time limit of a load-stress run, and of each test in it, is raised by this multiple of the normal duration."""
 _NO_MODULE = re.compile(r"No module named '([\w.]+)'")
 
 
 def run_baseline(bench: Workbench, warm: Path | None = None) -> Baseline:
-    """Run the untouched project ``baseline_runs`` times, and ``starved_runs`` times as on a busy machine.
+    """Run the untouched project's tests ``baseline_runs`` times, and ``starved_runs`` times as on a busy machine.
 
-    The byte code that the first run compiles becomes the layer ``warm``, from which later runs start.
-    Raises :class:`EnvironmentFailure` with a class: ``no_tests, collect_error, timeout, oom, low_pass, flaky,
-    import_error, unreproducible, infra``, or what the failing tests want (:mod:`excise.envs.install.failure_classes`).
+    The byte code that the first run compiles is saved as the layer ``warm`` for later runs.
+    Raises :class:`EnvironmentFailure` with a reason: ``no_tests, collect_error, timeout, oom, low_pass, flaky,
+    import_error, unreproducible, infra``, or one of :mod:`excise.envs.install.failure_classes` if most tests share it.
     """
     runs: list[TestRun] = []
     for number in range(bench.settings.baseline_runs):
@@ -53,15 +53,15 @@ def run_baseline(bench: Workbench, warm: Path | None = None) -> Baseline:
 
 
 def missing_modules(bench: Workbench) -> tuple[str, ...]:
-    """Import names that collecting the tests does not find; called once, before the first run."""
+    """Names of modules that are not found when the tests are collected; called once, before the first run."""
     run = collect_only(bench)
-    messages = [message for _, message in run.collect_errors] or [run.detail]  # a conftest that fails has only output
+    messages = [message for _, message in run.collect_errors] or [run.detail]  # a failing conftest leaves only output
     found = (_NO_MODULE.search(message) for message in messages)
     return tuple(dict.fromkeys(match[1] for match in found if match))
 
 
 def collect_only(bench: Workbench) -> TestRun:
-    """Collect the tests and run none: ``collect_errors`` says what cannot be collected."""
+    """Collect the tests without running them; ``collect_errors`` of the result says what cannot be collected."""
     with bench.open({}) as session:
         recipe = replace(bench.recipe, test_args=(*bench.recipe.test_args, "--collect-only"))
         request = TestRunRequest(timeout_s=min(300.0, bench.suite_timeout_s(None)))
@@ -69,7 +69,7 @@ def collect_only(bench: Workbench) -> TestRun:
 
 
 def agree(env_id: str, runs: Sequence[TestRun]) -> Baseline:
-    """The baseline of several runs: tests whose status differs between them are flaky."""
+    """The baseline from several runs: tests whose status differs between runs are flaky."""
     statuses = [run.statuses() for run in runs]
     every = sorted(set().union(*statuses))
     flaky: dict[str, str] = {}
@@ -98,7 +98,7 @@ def agree(env_id: str, runs: Sequence[TestRun]) -> Baseline:
 
 
 def with_load_stress(bench: Workbench, baseline: Baseline) -> Baseline:
-    """Make the load-stress runs: the baseline without the tests that fail in them, which become flaky.
+    """Make the load-stress runs and return the baseline in which tests that fail in them are flaky.
 
     The runs are made in parallel, since they mostly wait. Runs that do not finish are ignored.
     """
@@ -124,7 +124,7 @@ def with_load_stress(bench: Workbench, baseline: Baseline) -> Baseline:
 
 
 def longest_s(settings: VerdictSettings) -> float:
-    """Wall seconds that all runs may take together."""
+    """Maximum wall seconds of all baseline runs together."""
     return (settings.baseline_runs + 1) * settings.suite_timeout_s + LOAD_STRESS_FACTOR * LOAD_STRESS_SUITE_S
 
 

@@ -1,4 +1,4 @@
-"""Acceptance of a baseline: whether enough of a project's tests pass; if not, what they are missing."""
+"""Acceptance of a baseline: whether enough of a project's tests pass; if not, the most common cause."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ _SHOWN = 3
 
 
 def require_enough(settings: VerdictSettings, baseline: Baseline, first: TestRun) -> None:
-    """Accept a baseline in which enough tests pass in every run, and most test files can be collected.
+    """Raise unless enough tests pass in every run of the baseline and most test files can be collected.
 
-    Raises :class:`EnvironmentFailure` otherwise, with the common cause of most failures as reason, if there is one and
-    enough would pass without it; else ``flaky`` (single runs were good enough), ``collect_error``, ``low_pass`` or
-    ``no_tests``.
+    ``first`` is the first run of the baseline, which has the failures' messages. The reason of the
+    :class:`EnvironmentFailure` is the cause that most failures share, if there is one and enough would pass without it;
+    else ``flaky`` (enough tests pass in some of the runs), ``collect_error``, ``low_pass`` or ``no_tests``.
     """
     counts = Counter(baseline.statuses.values())
     passed, bad = counts[Status.PASSED], counts[Status.FAILED] + counts[Status.ERROR]
@@ -47,7 +47,7 @@ def require_enough(settings: VerdictSettings, baseline: Baseline, first: TestRun
 
 
 def too_slow(run: TestRun, limit_s: float) -> EnvironmentFailure:
-    """The failure for a run that timed out; its reason is what the tests were missing that took most of the time."""
+    """The failure for a run that timed out; its reason is the failure class that took most of the time, if one did."""
     failures = {r.test_id: r.message for r in run.results if r.status in _BAD}
     cause = main_cause(failures)
     summary = f"The tests did not end within {limit_s:.0f} s."
@@ -64,7 +64,7 @@ def too_slow(run: TestRun, limit_s: float) -> EnvironmentFailure:
 
 
 def uncollectable(errors: Mapping[str, str]) -> EnvironmentFailure:
-    """The failure for a project of which no test can be collected; ``errors`` maps file to message."""
+    """The failure for a project none of whose tests can be collected; ``errors`` maps file to message."""
     cause = main_cause(errors)
     reasons = {reason for message in errors.values() if (reason := cause_of(message))}
     reason = cause.reason if cause is not None and len(reasons) == 1 and cause.count == len(errors) else "collect_error"
@@ -73,7 +73,7 @@ def uncollectable(errors: Mapping[str, str]) -> EnvironmentFailure:
 
 
 def _shortfall(settings: VerdictSettings, passed: int, bad: int, baseline: Baseline) -> str:
-    """What is insufficient, as a sentence; empty for nothing."""
+    """A sentence that says what is insufficient; empty if nothing is."""
     if passed < settings.min_passing:
         return f"Only {passed} tests pass; at least {settings.min_passing} are needed."
     if passed < settings.min_pass_rate * (passed + bad):
@@ -88,7 +88,7 @@ def _shortfall(settings: VerdictSettings, passed: int, bad: int, baseline: Basel
 def _explains(
     settings: VerdictSettings, cause: Cause, passed: int, failures: Mapping[str, str], uncollected: Mapping[str, str]
 ) -> bool:
-    """Whether a cause explains the shortfall: most failures have it, or the other tests alone would suffice."""
+    """Whether a cause explains the shortfall: half of the failures have it, or without them enough tests pass."""
     total = len(failures) + len(uncollected)
     rest = len([t for t, message in failures.items() if cause_of(message) != cause.reason])
     good_without = passed >= settings.min_passing and passed >= settings.min_pass_rate * (passed + rest)

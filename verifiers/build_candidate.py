@@ -1,4 +1,4 @@
-"""From a settled deletion to a complete task: divide its tests, write the problem statement, make the record."""
+"""Building a task from a planned deletion: divide its tests, write the problem statement, make the record."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ from excise.deleters.patches.git_patches import unified
 from excise.deleters.statement.problem_statement import write_statement
 from excise.types import Difficulty, Status, Task, content_id
 from excise.verifiers.candidate import Candidate, PlannedDeletion, Rejected, SplitDeletion, not_passing
-from excise.verifiers.settle import require_gradable
+from excise.verifiers.plan_deletion import require_gradable
 
 
 def split_tests(plan: PlannedDeletion) -> SplitDeletion:
-    """Divide the trusted tests of a settled deletion. Raises :class:`Rejected` if none may be graded.
+    """Divide the trusted tests of a planned deletion. Raises :class:`Rejected` if none can be in FAIL_TO_PASS.
 
     FAIL_TO_PASS: tests that fail without the code, and with a stub that raises in its place; the second condition
     drops tests that fail only because their file no longer imports. PASS_TO_PASS: tests that pass on the shipped tree,
@@ -47,7 +47,7 @@ def split_tests(plan: PlannedDeletion) -> SplitDeletion:
 
 
 def build_candidate(split: SplitDeletion) -> Candidate:
-    """The candidate with its task's record; all of it follows from sources, deletion and test runs."""
+    """The candidate with its task's record, which depends only on sources, deletion and test runs."""
     bench = split.bench
     statement, interface = write_statement(
         bench.codebase,
@@ -115,7 +115,7 @@ def _difficulty(split: SplitDeletion) -> Difficulty:
 
 
 def _reversed_patch(split: SplitDeletion, patch: str) -> str:
-    """The patch that undoes ``patch``: of the sources, the gold patch; of the tests, the test patch."""
+    """The patch that undoes ``patch``: the gold patch for the sources, the test patch for the tests."""
     bench = split.bench
     edits = bench.edits_of(patch)
     base: dict[str, bytes | None] = {**dict.fromkeys(edits), **bench.read(list(edits))}

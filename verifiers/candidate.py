@@ -1,15 +1,15 @@
-"""What a candidate is at each step on its way to a task, one record a step, and the test runs that the steps share.
+"""The records of a candidate, one per step of its proof, and the test runs that the steps share.
 
-=========================  ====================================================  =============================
-record                     what is known                                         made by
-=========================  ====================================================  =============================
-:class:`PlannedDeletion`   patches, and the tests to hide                        :mod:`verifiers.settle`
+=========================  ====================================================  ===============================
+record                     new fields                                            made by
+=========================  ====================================================  ===============================
+:class:`PlannedDeletion`   patches, and the tests to hide                        :mod:`verifiers.plan_deletion`
 :class:`SplitDeletion`     FAIL_TO_PASS and PASS_TO_PASS                         :mod:`verifiers.build_candidate`
 :class:`Candidate`         the task's record with its statement                  :mod:`verifiers.build_candidate`
 ``prove.Proof``            task, certificate and grading kit, or a rejection     :mod:`verifiers.prove`
-=========================  ====================================================  =============================
+=========================  ====================================================  ===============================
 
-Each record has everything of the one above it, and nothing in it is empty "until later". The gates check a
+The first three extend each other, and all fields of a record are set when it is made. The gates check a
 :class:`Candidate`; ``stored_tasks`` makes one from a task set's files.
 """
 
@@ -30,7 +30,7 @@ grading an empty diff sees), and ``none``, ``raise`` and ``any`` (the code repla
 
 
 class Rejected(ExciseError):
-    """A candidate is refused; carries the test run that decided it, if one did."""
+    """Raised when a candidate is refused. ``run`` is the test run that was the reason, if any."""
 
     def __init__(self, message: str, *, reason: str | None = None, run: TestRun | None = None) -> None:
         super().__init__(message, reason=reason)
@@ -39,18 +39,18 @@ class Rejected(ExciseError):
 
 @dataclass(slots=True, kw_only=True)
 class DeletionTrees:
-    """The six trees of a deletion (:data:`TREES`), and every test run made on them: equal runs are made once."""
+    """The six trees of a deletion (:data:`TREES`), and the test runs made on them: equal runs are made once."""
 
     bench: Workbench
     """The repository."""
     deletion: Deletion
-    """Patches and names."""
+    """The deletion's patches, removed symbols and hidden tests."""
     runs: dict[tuple[object, ...], TestRun] = field(default_factory=dict)
-    """Runs so far, by tree, test ids, shuffle seed and number."""
+    """Runs made so far, by tree, test ids, shuffle seed and number."""
     _edits: dict[str, Edits] = field(default_factory=dict)
 
     def edits(self, tree: str) -> Edits:
-        """What distinguishes one of :data:`TREES` from the base tree. Raises :class:`PatchError`."""
+        """The edits that make one of :data:`TREES` from the base tree. Raises :class:`PatchError`."""
         if tree not in self._edits:
             deletion = self.deletion
             patches = {
@@ -67,7 +67,7 @@ class DeletionTrees:
     ) -> TestRun:
         """Run all tests, or exactly ``ids``, on one of the trees in a fresh sandbox.
 
-        An equal run made before is returned again; another ``number`` makes it anew.
+        The result of an equal earlier run is returned; pass another ``number`` to repeat the run.
         """
         key = (tree, None if ids is None else tuple(sorted(ids)), shuffle_seed, number)
         if key not in self.runs:
@@ -77,14 +77,19 @@ class DeletionTrees:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlannedDeletion:
-    """A deletion with the tests that it hides. It is *settled* once every other trusted test passes on its tree."""
+    """A deletion with the tests that it hides. All other trusted tests pass on its shipped tree, apart from
+    ``exposed``.
+
+    While the deletion is being planned, some may still fail.
+    """
 
     trees: DeletionTrees
-    """Its trees, and the test runs made on them."""
+    """The deletion's trees, and the test runs made on them."""
     trusted: frozenset[str]
-    """Tests whose results count: every other test is ignored."""
+    """Tests whose results count; all other tests are ignored."""
     exposed: frozenset[str] = frozenset()
-    """Tests that should be hidden and cannot be (examples in docstrings of code that stays): they fail visibly."""
+    """Tests that need the feature but cannot be hidden (examples in docstrings of code that stays): agents see them
+    fail."""
 
     @property
     def bench(self) -> Workbench:
@@ -93,12 +98,12 @@ class PlannedDeletion:
 
     @property
     def deletion(self) -> Deletion:
-        """Patches and names."""
+        """The deletion's patches, removed symbols and hidden tests."""
         return self.trees.deletion
 
     @property
     def hidden(self) -> frozenset[str]:
-        """Tests that the deletion takes out of the visible tree."""
+        """Tests that are not in the shipped tree."""
         return frozenset(self.deletion.hidden)
 
     @property
@@ -117,9 +122,9 @@ class PlannedDeletion:
         return self.trees.run(tree, ids=ids, shuffle_seed=shuffle_seed, number=number)
 
     def is_gradable(self, test: str) -> bool:
-        """Whether the test lies in a file that graders restore.
+        """Whether the test is in a file that graders restore.
 
-        Examples in docstrings of the sources do not: a solution may change them.
+        Examples in docstrings of the sources are not: a solution may change them.
         """
         path = test.partition("::")[0]
         return bool(why_kept(self.bench, path, ours=path in self.edits("deleted")))
@@ -127,14 +132,14 @@ class PlannedDeletion:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SplitDeletion(PlannedDeletion):
-    """A settled deletion whose tests are divided into those that need the feature and those that do not."""
+    """A planned deletion whose tests are divided into those that need the feature and those that do not."""
 
     fail_to_pass: tuple[str, ...]
     """Gradable tests that need the feature."""
     pass_to_pass: tuple[str, ...]
-    """All other gradable trusted tests: they pass without it."""
+    """All other gradable trusted tests: they pass without the feature."""
     ungradable: tuple[str, ...] = ()
-    """Tests that need the feature, in files that a solution may change: no grade asks for them."""
+    """Tests that need the feature but are in files that a solution may change: they are not graded."""
 
     @property
     def dependent_tests(self) -> list[str]:
@@ -144,13 +149,13 @@ class SplitDeletion(PlannedDeletion):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Candidate(SplitDeletion):
-    """A task that is complete but not proven: what the gates check."""
+    """A complete task that is not proven yet: the input of the gates."""
 
     task: Task
     """The task's record, problem statement included."""
 
 
 def not_passing(run: TestRun, expected: Sequence[str]) -> dict[str, Status]:
-    """Of the ``expected`` tests, those that did not pass, with their status (``MISSING`` for those not reported)."""
+    """Those of the ``expected`` tests that did not pass, with their status (``MISSING`` if not reported)."""
     statuses = run.statuses()
     return {t: s for t in expected if (s := statuses.get(t, Status.MISSING)) is not Status.PASSED}

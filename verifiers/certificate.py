@@ -43,13 +43,13 @@ def certify(candidate: Candidate, verdicts: Sequence[Verdict], cost: Cost) -> Ce
 
 
 def sealed(certificate: Certificate, task: Task) -> Certificate:
-    """The certificate with the hash of its task and the digest of all of it."""
+    """The certificate with the hash of its task and a digest of the whole certificate."""
     bound = replace(certificate, task_hash=_sha256(to_dict(task)), digest="")
     return replace(bound, digest=_digest(bound))
 
 
 def why_not_sealed(certificate: Certificate, task: Task) -> str:
-    """Why the seal does not hold, as a sentence; empty if it does."""
+    """A sentence that says why the digest does not match; empty if it does."""
     if not certificate.digest:
         return "The certificate has no digest; make the set again with the same command."
     if certificate.digest != _digest(certificate):

@@ -11,13 +11,13 @@ from excise.errors import PatchError, SandboxError
 from excise.system.git import GitError, GitOptions, run_git
 
 TIMEOUT_S = 60.0
-"""Seconds for one patch; a usual one takes a few milliseconds."""
+"""Timeout in seconds for one patch; normally it takes a few milliseconds."""
 
 
 def apply_in_folder(root: Path, patch: bytes, *, strip: int = 1, reverse: bool = False) -> None:
     """Apply ``patch`` to the files below ``root``, exactly: no fuzz, no repair of white space.
 
-    ``strip`` is the number of leading path parts to drop. Raises :class:`PatchError` where git refuses the patch, and
+    ``strip`` is the number of leading path parts to drop. Raises :class:`PatchError` if git refuses the patch, and
     :class:`GitError` with reason ``git_timeout`` or ``git_missing``.
     """
     command = ["apply", "--whitespace=nowarn", f"-p{strip}", *(["-R"] if reverse else []), "-"]
@@ -32,7 +32,7 @@ def apply_in_folder(root: Path, patch: bytes, *, strip: int = 1, reverse: bool =
 def apply_to_files(files: Mapping[str, bytes], patch: str, *, reverse: bool = False) -> dict[str, bytes | None]:
     """The content of every file that ``patch`` names, after ``git apply`` on ``files``; ``None`` for a deleted one.
 
-    Raises :class:`PatchError` unless the patch applies exactly, :class:`SandboxError` where git does not run.
+    Raises :class:`PatchError` unless the patch applies exactly, :class:`SandboxError` if git cannot be run.
     """
     with tempfile.TemporaryDirectory(prefix="excise-apply-") as folder:
         root = Path(folder) / "tree"

@@ -1,6 +1,6 @@
-"""From a proposed feature to a certified task, or to a rejection that says why.
+"""Proving one feature: from the proposed feature to a certified task or a rejection.
 
-The steps, in order: settle the deletion (:mod:`verifiers.settle`), divide its tests and build the task
+The steps, in order: plan the deletion (:mod:`verifiers.plan_deletion`), divide its tests and build the task
 (:mod:`verifiers.build_candidate`), pass every gate (:mod:`verifiers.gates.all_gates`), make the grading kit, certify.
 """
 
@@ -28,11 +28,11 @@ from excise.verifiers.build_candidate import build_candidate, split_tests
 from excise.verifiers.candidate import Candidate, Rejected
 from excise.verifiers.certificate import certify
 from excise.verifiers.gates.all_gates import CALLS_RECORDED, GATES
-from excise.verifiers.settle import settle
+from excise.verifiers.plan_deletion import plan_deletion
 from excise.verifiers.workbench import Cost, Workbench
 
 REASONS_FOR_STUB = frozenset({"breaks_other_tests", "import_time_reference"})
-"""Reasons to refuse a removal that do not hold for a stub: other code needs the names, not what they do."""
+"""Reasons of refused removals for which a stub is tried: other code needs the names, which a stub keeps."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,11 +42,11 @@ class Proof:
     task: Task | None = None
     """The task, if all gates passed."""
     certificate: Certificate | None = None
-    """Its evidence."""
+    """The task's certificate."""
     kit: GradingKit | None = None
-    """What graders need beside it."""
+    """The task's grading kit."""
     rejection: Rejection | None = None
-    """Why not, otherwise."""
+    """The rejection, if there is no task."""
     verdicts: tuple[Verdict, ...] = ()
     """Verdict rows of a refused candidate; their id is the rejection's subject."""
     cpu_s: float = 0.0
@@ -56,9 +56,9 @@ class Proof:
 
 
 def prove(bench: Workbench, feature: Feature, deleter_name: str) -> Proof:
-    """Try one feature with one deleter; where a removal fails because names are needed, try a stub instead.
+    """Try one feature with one deleter; if a removal fails because other code needs its names, try a stub instead.
 
-    Raises only for failures of the infrastructure.
+    Raises only for infrastructure failures.
     """
     removal = _prove_with(bench, feature, deleter_name)
     if deleter_name != "remove" or removal.rejection is None or removal.rejection.reason not in REASONS_FOR_STUB:
@@ -72,8 +72,8 @@ def _prove_with(bench: Workbench, feature: Feature, deleter_name: str) -> Proof:
     before = bench.spent
     verdicts: list[Verdict] = []
     try:
-        settled = settle(bench, feature, deleter_name)
-        split = split_tests(settled)
+        plan = plan_deletion(bench, feature, deleter_name)
+        split = split_tests(plan)
         candidate = build_candidate(split)
         _pass_gates(candidate, verdicts)
         kit = _make_kit(candidate, verdicts)
@@ -87,7 +87,8 @@ def _prove_with(bench: Workbench, feature: Feature, deleter_name: str) -> Proof:
 
 
 def _pass_gates(candidate: Candidate, verdicts: list[Verdict]) -> None:
-    """Add each gate's rows to ``verdicts``. Raises :class:`Rejected` at the first gate that does not pass."""
+    """Check all gates and append their rows to ``verdicts``. Raises :class:`Rejected` at the first that does not
+    pass."""
     for gate in GATES:
         check_deadline()
         timer = _Timer()
@@ -99,7 +100,7 @@ def _pass_gates(candidate: Candidate, verdicts: list[Verdict]) -> None:
 
 
 def _make_kit(candidate: Candidate, verdicts: list[Verdict]) -> GradingKit:
-    """The grading kit of a candidate that passed every gate; its row joins ``verdicts``."""
+    """Make the grading kit of a candidate that passed every gate, and append its verdict row to ``verdicts``."""
     check_deadline()
     timer = _Timer()
     kit, row = CALLS_RECORDED.make(candidate)
@@ -108,13 +109,13 @@ def _make_kit(candidate: Candidate, verdicts: list[Verdict]) -> GradingKit:
 
 
 class _Timer:
-    """Measures a check that makes no test run, whose cost no run accounts for."""
+    """Measures the cost of a check that makes no test run; other checks have the cost of their runs."""
 
     def __init__(self) -> None:
         self.began, self.cpu = time.monotonic(), time.thread_time()
 
     def charge(self, bench: Workbench, rows: Sequence[Verdict]) -> list[Verdict]:
-        """The rows; if none has a cost of its own, with the time since this timer was made in the first one."""
+        """The rows; if none has a cost yet, the first one gets the time since this timer was created."""
         if not rows or any(row.wall_s for row in rows):
             return list(rows)
         cost = Cost(round(time.thread_time() - self.cpu, 3), round(time.monotonic() - self.began, 3))
@@ -123,7 +124,7 @@ class _Timer:
 
 
 def candidate_id(feature_id: str, deleter: str, visibility: Visibility) -> str:
-    """Id of a refused candidate, in its rejection and in its verdict rows: it has no task whose id they could bear."""
+    """The id of a refused candidate in its rejection and verdict rows, as it has no task id."""
     return content_id("candidate", feature_id, deleter, visibility)
 
 

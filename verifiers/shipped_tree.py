@@ -1,4 +1,4 @@
-"""The tree that an agent gets: written from the shipped sources, scrubbed, with a git history of one commit.
+"""The shipped tree, which an agent gets: scrubbed sources with the deletion, and a git history of one commit.
 
 Sources are scrubbed once, when they are fetched, so that gates and graders run the same tree as agents.
 """
@@ -20,14 +20,14 @@ SCRUBBED_FOLDERS = frozenset(
         "__pypackages__",
     }
 )  # fmt: skip
-"""Folders of caches, histories and installed packages. A name that can be imported is scrubbed only where the folder is
-no package."""
+"""Folders of caches, histories and installed packages. A folder whose name can be imported is scrubbed only if it is
+not a package."""
 ENVIRONMENTS = frozenset({".venv", "venv", "env"})
-"""Virtual environments, if they hold a ``pyvenv.cfg``: projects have packages of these names."""
+"""Virtual environments, but only with a ``pyvenv.cfg``: packages of projects may have these names, too."""
 SCRUBBED_SUFFIXES = frozenset(
     {".pyc", ".pyo", ".orig", ".rej", ".swp", ".swo", ".bak", ".cover", ".prof", ".whl", ".egg", ".class", ".gcda"}
 )
-"""Byte code, leftovers of editors and merges, profiles, built packages."""
+"""Suffixes of byte code, leftovers of editors and merges, profiles, and built packages."""
 SCRUBBED_NAMES = frozenset({".coverage", "coverage.xml", "tags", "TAGS", ".dmypy.json", "lcov.info", ".python_history"})
 ATTRIBUTES = "* -text -filter -ident !working-tree-encoding !diff\n"
 """The content of ``.git/info/attributes``, which outranks any ``.gitattributes`` of the tree: commits and diffs hold
@@ -43,13 +43,13 @@ GIT_AUTHOR = {
 }
 """Author and date of the one commit: equal trees have equal commits."""
 GIT_TIMEOUT_S = 300.0
-"""Seconds for one git command: adding a large tree takes tens of seconds on a busy machine."""
+"""Timeout in seconds of one git command: adding a large tree takes tens of seconds on a busy machine."""
 COMMIT_OPTIONS = GitOptions(settings={"core.logAllRefUpdates": "false"}, variables=GIT_AUTHOR, timeout_s=GIT_TIMEOUT_S)
 """Options of the commands that make the commit."""
 
 
 def scrubbed(paths: Iterable[str]) -> frozenset[str]:
-    """Those of a tree's files that are artefacts, in which deleted code could be found."""
+    """Those of a tree's files that are artefacts, which may contain deleted code."""
     present = frozenset(paths)
     return frozenset(path for path in present if _is_artefact(path, present))
 
@@ -65,7 +65,7 @@ def _is_artefact(path: str, present: frozenset[str]) -> bool:
 
 
 def _is_made(folder: str, present: frozenset[str]) -> bool:
-    """Whether a tool made the folder: its name says so, and its files do not contradict."""
+    """Whether a tool made the folder, judged by its name and by marker files in it."""
     name = folder.rpartition("/")[2]
     if name in ENVIRONMENTS:
         return f"{folder}/pyvenv.cfg" in present
@@ -74,7 +74,7 @@ def _is_made(folder: str, present: frozenset[str]) -> bool:
 
 
 def scrub(root: Path) -> None:
-    """Delete the artefacts among the files below ``root``, and folders that become empty."""
+    """Delete all artefacts below ``root``, and folders that become empty."""
     for path in scrubbed(list_files(root)):
         (root / path).unlink()
         for folder in (root / path).parents:
@@ -86,7 +86,7 @@ def scrub(root: Path) -> None:
 def materialise(sources: Path, built: Path, files: list[str], edits: Mapping[str, bytes | None], into: Path) -> None:
     """Write the shipped tree into ``into``, which must not exist: sources with edits, then a fresh repository.
 
-    Files that the installation made (metadata, compiled extensions) come along, untracked as in any checkout.
+    Files that the installation made (metadata, compiled extensions) are copied as well, untracked as in any checkout.
     Raises :class:`SandboxError` if git fails.
     """
     into.mkdir(parents=True)
@@ -127,7 +127,7 @@ def commit(root: Path) -> None:
 
 
 def copy_built(built: Path, into: Path) -> None:
-    """Copy the installation's files that are not in the tree already, without artefacts."""
+    """Copy files that the installation made and that are not in the tree already, without artefacts."""
     paths = [path for path in list_files(built) if not (built / path).is_symlink()] if built.is_dir() else []
     for path in sorted(set(paths) - scrubbed(paths)):
         source, target = built / path, into / path

@@ -1,4 +1,4 @@
-"""Candidates made again from the files of a task set, for verifying, grading and attacking stored tasks."""
+"""Candidates restored from the files of a task set, for verifying, grading and attacking stored tasks."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from excise.verifiers.workbench import Workbench
 
 
 def candidate_of(bench: Workbench, task: Task) -> Candidate:
-    """The candidate that a stored task was, made from the set's files alone. Raises :class:`ExciseError`."""
+    """Restore the candidate of a stored task from the set's files alone. Raises :class:`ExciseError`."""
     removed = task.removed
     feature = Feature(
         feature_id=task.feature_id,
@@ -51,7 +51,7 @@ def candidate_of(bench: Workbench, task: Task) -> Candidate:
 
 
 def _text_of(bench: Workbench, task: Task, symbol: Symbol) -> str:
-    """The deleted text of a definition: for the deleter ``expression``, the returned expression alone."""
+    """The deleted text of a definition; for the deleter ``expression``, only the returned expression."""
     source = bench.codebase.modules[symbol.path].source
     if task.deleter == "expression":
         found = returned_expression(cast(PythonCodebase, bench.codebase), symbol)
@@ -61,7 +61,7 @@ def _text_of(bench: Workbench, task: Task, symbol: Symbol) -> str:
 
 def _split_patch(bench: Workbench, patch: str) -> tuple[str, str]:
     """The part of a deletion patch that changes sources, and the part that changes tests."""
-    parts = [part for part in re.split(r"(?m)^(?=diff --git )", patch) if part]  # lines of content begin otherwise
+    parts = [part for part in re.split(r"(?m)^(?=diff --git )", patch) if part]  # no line of content begins like this
     tests = [bench.codebase.is_test(next(iter(bench.edits_of(part)))) for part in parts]
     return (
         "".join(part for part, test in zip(parts, tests, strict=True) if not test),

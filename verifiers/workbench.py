@@ -1,4 +1,4 @@
-"""One prepared repository on which candidates are tried: its layers, environment, baseline and coverage."""
+"""The workbench: one prepared repository (layers, environment, baseline, coverage) on which candidates are tried."""
 
 from __future__ import annotations
 
@@ -20,32 +20,32 @@ from excise.system.folders import publish_folder, temporary_folder_beside
 from excise.types import Baseline, CoverageMap, Environment, Repo, TestRun, WorkerOutcome
 
 Edits = Mapping[str, bytes | None]
-"""Path inside the repository to its new content; ``None`` deletes the file."""
+"""Path in the repository to the file's new content; ``None`` deletes the file."""
 PYC = "/excise/pyc"
 QUICK_SUITE_S = 5.0
-"""Seconds of a suite from which on the tests nearest to a deletion are run before the others."""
+"""Duration of a suite in seconds above which the tests nearest to a deletion are run before the others."""
 NEAR_SHARE = 0.2
-"""Share of the suite's seconds that these tests may take."""
+"""Maximum share of the suite's duration that these nearest tests take."""
 MAX_NEAR_S = 20.0
-"""Seconds that these tests may take, however long the suite is."""
+"""Maximum seconds that these nearest tests take, however long the suite is."""
 SUITE_ENDED = frozenset({WorkerOutcome.OK, WorkerOutcome.TIMEOUT, WorkerOutcome.OOM})
-"""Outcomes of a run in which the tests themselves decided how it ended."""
+"""Outcomes of a run that the tests themselves caused."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Layers:
-    """Cache folders that are mounted in a repository's sandboxes, read-only."""
+    """Paths of the cache folders that are mounted read-only in a repository's sandboxes."""
 
     sources: str
     """Pristine sources."""
     built: str
-    """What the installation wrote into the checkout."""
+    """Files that the installation wrote into the checkout."""
     env: str
     """The virtual environment."""
     pyc: str
-    """Bytecode of a warm run, so that later ones need not compile; never part of what an agent sees."""
+    """Byte code that the first run compiled, so that later ones need not; never mounted for agents."""
     tools: str
-    """Packages for our own programs in the sandbox."""
+    """Packages that excise's own programs in the sandbox need."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,19 +53,20 @@ class Prepared:
     """Everything needed to try candidates of one repository; sent between workers."""
 
     repo: Repo
-    """The snapshot."""
+    """The repository's snapshot."""
     environment: Environment
-    """Its environment."""
+    """The environment that was built for it."""
     layers: Layers
-    """Where the files are, on storage that all workers share."""
+    """Its cache folders, on storage that all workers share."""
     baseline: Baseline | None = None
-    """Statuses of the untouched project."""
+    """Results of the untouched tests, once they have been run."""
     coverage: CoverageMap | None = None
-    """Test to symbol."""
+    """Which tests execute which symbols, once measured."""
 
 
 def keep_layer(session: Session, target: str, layer: Path) -> None:
-    """Keep what a session wrote to a mount as a layer, in one step; where several workers do, the first one's stays."""
+    """Save what a session wrote to a mount as a layer, in one step. If another worker saved it meanwhile, that one
+    stays."""
     with temporary_folder_beside(layer) as work:
         session.snapshot(target, work / "layer")
         try:
@@ -84,11 +85,11 @@ class Cost(NamedTuple):
     """Wall seconds."""
 
     def since(self, earlier: Cost) -> Cost:
-        """The difference to ``earlier``, rounded to milliseconds."""
+        """The cost since ``earlier``, rounded to milliseconds."""
         return Cost(round(self.cpu_s - earlier.cpu_s, 3), round(self.wall_s - earlier.wall_s, 3))
 
     def plus(self, cpu_s: float, wall_s: float) -> Cost:
-        """The sum with further seconds."""
+        """The cost with further CPU and wall seconds added."""
         return Cost(self.cpu_s + cpu_s, self.wall_s + wall_s)
 
 
@@ -114,13 +115,13 @@ class Workbench:
 
     @property
     def baseline(self) -> Baseline:
-        """The baseline; only for workbenches that have one."""
+        """The baseline; may be used only if the repository has one."""
         assert self.prepared.baseline is not None, "this repository has no baseline yet"
         return self.prepared.baseline
 
     @cached_property
     def paths(self) -> list[str]:
-        """Files of the repository."""
+        """Paths of the repository's files."""
         return list_files(self.root)
 
     @cached_property
@@ -131,13 +132,13 @@ class Workbench:
 
     @cached_property
     def trusted(self) -> frozenset[str]:
-        """Tests that pass in every baseline run, in order and alone, and touch no mock."""
+        """Tests that pass in every baseline run, in order and alone, and use no mock."""
         unstable = set(self.prepared.coverage.unstable) if self.prepared.coverage else set()
         return frozenset(self.baseline.passing()) - unstable - frozenset(self.prepared.environment.mocked)
 
     @cached_property
     def documents(self) -> dict[str, str]:
-        """The project's documentation, as far as problem statements may quote it."""
+        """Path to text of the documentation files that problem statements may quote."""
         return read_documents(self.root, self.paths)
 
     @cached_property
@@ -161,7 +162,7 @@ class Workbench:
         return edits
 
     def tree_hash(self, edits: Edits) -> str:
-        """git tree hash of the repository with edits."""
+        """The git tree hash of the repository with ``edits``."""
         return git_tree_hash(self.root, edits=edits) if edits else self.repo.tree
 
     # ------------------------------------------------------------------------------------ running
@@ -178,7 +179,7 @@ class Workbench:
         return [*mounts, Mount(target=PYC, layers=(layers.pyc,), writable=True)]
 
     def open(self, edits: Edits, policy: Policy | None = None) -> Session:
-        """A fresh sandbox with the edited repository; ``policy`` instead of the usual one."""
+        """Open a fresh sandbox with the edited repository; ``policy`` replaces the default one."""
         inside = {f"{REPO}/{path}": data for path, data in edits.items()}
         packages = self.recipe.system_packages
         policy = policy or self.policy
@@ -211,7 +212,10 @@ class Workbench:
             return run
 
     def suite_timeout_s(self, ids: Sequence[str] | None) -> float:
-        """Wall seconds that a run may take: ten times what it took untouched, and a minute."""
+        """Timeout of a run in wall seconds: a minute plus ten times its duration on the untouched project.
+
+        A run of given tests gets their own timeouts, of fifty at most, in addition.
+        """
         if self.prepared.baseline is None:
             return self.settings.suite_timeout_s
         expected = self.baseline.suite_s() if ids is None else sum(self.baseline.durations.get(i, 0.1) for i in ids)
@@ -219,7 +223,7 @@ class Workbench:
         return min(self.settings.suite_timeout_s, 60 + 10 * expected + slow)
 
     def test_timeout_s(self, ids: Sequence[str] | None) -> float:
-        """Wall seconds for one test: twenty times the slowest of them, at least five seconds."""
+        """Timeout of one test in wall seconds: twenty times the slowest of them untouched, at least five seconds."""
         if self.prepared.baseline is None:
             return self.settings.test_timeout_s
         durations = self.baseline.durations
@@ -228,7 +232,10 @@ class Workbench:
         return min(self.settings.test_timeout_s, max(5.0, 20 * slowest))
 
     def near(self, hidden: frozenset[str], edited: Sequence[str]) -> list[str]:
-        """Trusted tests nearest to a deletion, a fifth of the suite at most: same files first, then same sources."""
+        """Visible trusted tests nearest to a deletion, up to :data:`NEAR_SHARE` and :data:`MAX_NEAR_S` of the suite.
+
+        First those in the same files as ``hidden`` tests, then those that execute code in the ``edited`` files.
+        """
         budget = min(MAX_NEAR_S, NEAR_SHARE * self.baseline.suite_s())
         files = {test.partition("::")[0] for test in hidden}
         coverage = self.prepared.coverage

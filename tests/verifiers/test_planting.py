@@ -12,17 +12,17 @@ from planting.measure import QUICK, SHORT, Tally, measure
 from planting.subjects import subjects
 
 from excise.verifiers.leaks.content_cache import ContentCache
-from excise.verifiers.leaks.feature_index import FeatureIndex
+from excise.verifiers.leaks.fingerprint_index import FingerprintIndex
 
 NUM_SUBJECTS = 4
 
 
 @pytest.fixture(scope="module")
-def library() -> FeatureIndex:
+def library() -> FingerprintIndex:
     """A part of the standard library."""
     folder = Path(ast_file()).parent
     contents = ContentCache()
-    return FeatureIndex.build((str(p), 0, contents.of_file(p)) for p in sorted(folder.glob("*.py"))[:120])
+    return FingerprintIndex.build((str(p), 0, contents.of_file(p)) for p in sorted(folder.glob("*.py"))[:120])
 
 
 def ast_file() -> str:
@@ -32,7 +32,7 @@ def ast_file() -> str:
 
 
 @pytest.fixture(scope="module")
-def tallies(library: FeatureIndex, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Tally]:
+def tallies(library: FingerprintIndex, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Tally]:
     return measure(subjects(NUM_SUBJECTS), QUICK, tmp_path_factory.mktemp("planting"), library)
 
 

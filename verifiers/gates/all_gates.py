@@ -1,8 +1,8 @@
-"""The one table of the gates: in which order they run, their numbers, their stored names, their claims.
+"""The table of the gates: their order, numbers, stored names and claims.
 
 A new gate is one file here (a class as in :class:`excise.protocols.Gate`) and one line in :data:`TABLE`. Numbers are
-what documents and people say ("gate 3"); they say nothing about the order, which is by cost. Stored names stand in the
-verdicts and certificates of published sets, and never change: ``g10_statement`` and ``g10_calls`` share a number there.
+used in documents ("gate 3"); they do not give the order, which is by cost. Stored names are in the
+verdicts and certificates of published sets and never change, so ``g10_statement`` and ``g10_calls`` share a number.
 
 ======  ================  =====================================================================
 number  stored name       module
@@ -54,9 +54,9 @@ TABLE: tuple[tuple[int, Gate[Candidate]], ...] = (
     (6, PassToPassPasses()),
     (7, GoldPasses()),
 )
-"""Number and gate, in the order in which they run: cheap ones, and those that refuse most, first."""
+"""Number and gate, in the order in which they run: those that are cheap or refuse most candidates come first."""
 GATES: tuple[Gate[Candidate], ...] = tuple(gate for _, gate in TABLE)
-"""The gates in that order."""
+"""The gates, in the order of :data:`TABLE`."""
 CALLS_RECORDED = CallsRecorded()
 """The step that makes the grading kit once all gates have passed; its verdict row is the last of a certificate."""
 NUMBERS: Mapping[str, int] = {gate.name: number for number, gate in TABLE} | {CALLS_RECORDED.name: 12}

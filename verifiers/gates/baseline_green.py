@@ -15,10 +15,10 @@ class BaselineGreen:
     claim = "All tests of the task passed in every run of the untouched project, one of them shuffled"
 
     def check(self, candidate: Candidate) -> GateReport:
-        """Every test of the task is among the stable passing ones.
+        """Check that every test of the task passes in the baseline.
 
-        A new task is built from such tests only, so this gate matters for stored tasks. These may meet a baseline in
-        which a test with a time limit failed once, as happens on a busy machine: such tests are run again as often as
+        A new task is built from such tests only, so this gate matters for stored tasks. Their baseline is measured
+        again, and a test with a time limit may fail once in it on a busy machine: such tests are run again as often as
         the baseline was, and must pass every time.
         """
         baseline = candidate.bench.baseline
@@ -41,7 +41,7 @@ class BaselineGreen:
         return GateReport(verdicts=[verdict_row(self, candidate, result)])
 
     def _steady_now(self, candidate: Candidate, unsteady: list[str]) -> list[str]:
-        """Of some flaky tests those that pass in every one of as many further runs."""
+        """Those of the flaky tests that pass in all of as many further runs as the baseline has."""
         for number in range(candidate.bench.baseline.num_runs):
             if unsteady:
                 failing = not_passing(candidate.run("base", ids=unsteady, number=number), unsteady)

@@ -1,4 +1,4 @@
-"""Step 12, after the gates: the grading kit is made from the original code, and stored with the task."""
+"""Step 12, after the gates: make the grading kit from the original code, to be stored with the task."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from excise.verifiers.grading.kit import kit_hash, make_kit
 
 
 class CallsRecorded:
-    """Makes the kit and its verdict row.
+    """Makes the grading kit and its verdict row.
 
-    It refuses nothing: a task with few recorded calls is sound, and its certificate says how many there are.
+    It refuses no task: one with few recorded calls is valid, and its certificate says how many there are.
     """
 
     name = "g10_calls"
@@ -21,7 +21,7 @@ class CallsRecorded:
     )
 
     def make(self, candidate: Candidate) -> tuple[GradingKit, Verdict]:
-        """The kit of a candidate that passed every gate, and the row about it. Raises :class:`SandboxError`."""
+        """Make the kit and the verdict row of a candidate that passed every gate. Raises :class:`SandboxError`."""
         kit = make_kit(candidate.bench, candidate.task, candidate.edits("none"))
         evidence = {
             "kit": kit_hash(to_json(kit)),

@@ -9,13 +9,13 @@ from excise.verifiers.workbench import SUITE_ENDED
 
 
 class EmptySolutionsFail:
-    """Grades the empty diff, and every stub in the feature's place."""
+    """Runs the tests with an empty solution and with every stub in place of the feature."""
 
     name = "g8_empty"
     claim = "Doing nothing, and stand-ins that return None or raise what tests may expect, score 0"
 
     def check(self, candidate: Candidate) -> GateReport:
-        """At least one FAIL_TO_PASS test fails on each of them; one row each."""
+        """Check that at least one FAIL_TO_PASS test fails on each of them; each has one verdict row."""
         attempts = [("nothing", "deleted"), *((name, name) for name, _ in candidate.deletion.stub_patches)]
         report = GateReport()
         for number, (label, tree) in enumerate(attempts):

@@ -1,4 +1,4 @@
-"""Gate 5: FAIL_TO_PASS tests fail without the feature, and no solution may change them."""
+"""Gate 5: FAIL_TO_PASS tests fail without the feature and are in files that no solution may change."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class FailToPassFails:
     def check(self, candidate: Candidate) -> GateReport:
         """Restore the hidden tests without the code and run them a second time.
 
-        The first run chose them; one that failed by chance does not fail twice.
+        FAIL_TO_PASS was selected by a first run; a test that failed only by chance then passes now.
         """
         run = candidate.run("deleted", ids=candidate.dependent_tests, number=1)
         statuses = run.statuses()

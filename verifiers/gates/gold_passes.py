@@ -9,8 +9,8 @@ from excise.verifiers.candidate import Candidate, not_passing
 from excise.verifiers.gates.verdict_rows import CheckResult, verdict_row
 
 MAX_PASS_TO_PASS_S = 5.0
-"""PASS_TO_PASS tests from the files of FAIL_TO_PASS tests are run again up to this many seconds in all; for the other
-tests, the baseline's runs of the same tree stand."""
+"""Maximum seconds in all of the PASS_TO_PASS tests that are run again, which are in the same files as FAIL_TO_PASS
+tests. For all others the baseline counts, which was measured on an equal tree."""
 
 
 class GoldPasses:
@@ -20,10 +20,10 @@ class GoldPasses:
     claim = "With the gold patch every test passes again, in every run, one of them shuffled"
 
     def check(self, candidate: Candidate) -> GateReport:
-        """Run the restored tree ``gold_runs`` times, the last time shuffled; the first run that fails is enough.
+        """Run the restored tree ``gold_runs`` times, the last time shuffled, until a run fails.
 
-        Gate 3 shows that the restored tree is the untouched one, byte for byte. So the baseline's verdict on the
-        whole suite stands, and only the task's own tests, and those in the same files, are run anew.
+        Gate 3 shows that the restored tree is the untouched one, byte for byte. So the baseline's results for the
+        whole suite apply, and only the task's own tests and those in the same files are run again.
         """
         bench = candidate.bench
         ids = self._chosen_tests(candidate)

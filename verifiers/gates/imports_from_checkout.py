@@ -14,7 +14,7 @@ class ImportsFromCheckout:
     claim = "The package that the tests import lies in the checkout"
 
     def check(self, candidate: Candidate) -> GateReport:
-        """No module of the project was imported from outside of ``/testbed``."""
+        """Check that no module of the project was imported from outside ``/testbed``."""
         run = candidate.run("shipped")
         outside = [f"{name}: {path}" for name, path in run.imported if not path.lstrip("['").startswith("/testbed")]
         result = CheckResult(

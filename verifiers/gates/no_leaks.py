@@ -1,4 +1,4 @@
-"""Gate 9: nothing of the deleted code survives in anything the agent can read."""
+"""Gate 9: no file that the agent can read gives the deleted code away."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from excise.verifiers.agent_workspace import workspace
 from excise.verifiers.candidate import Candidate, PlannedDeletion
 from excise.verifiers.gates.verdict_rows import CheckResult, verdict_row
 from excise.verifiers.leaks.deletion_scan import decoders_of, leaks_in_sources, leaks_in_tree, leaks_outside, subject_of
-from excise.verifiers.leaks.features import FORMAT
+from excise.verifiers.leaks.fingerprints import FORMAT
 from excise.verifiers.leaks.scan import THRESHOLDS, Leak, Level
 from excise.verifiers.leaks.surface import surface_of
 
@@ -21,7 +21,7 @@ _LIMITS = THRESHOLDS
 
 
 class NoLeaks:
-    """Scans everything that an agent can read for the deleted code."""
+    """Scans every file that an agent can read for the deleted code."""
 
     name = "g9_leaks"
     claim = (
@@ -34,7 +34,7 @@ class NoLeaks:
     )
 
     def check(self, candidate: Candidate) -> GateReport:
-        """Build the shipped tree and look for every deleted definition, by content, in it and outside of it."""
+        """Build the shipped tree and search it, and everything outside it, for every deleted definition."""
         bench = candidate.bench
         subject = subject_of(candidate)
         surface = surface_of(bench)
@@ -67,14 +67,15 @@ class NoLeaks:
 
 
 def copies_of(plan: PlannedDeletion) -> list[Leak]:
-    """Leaks that refuse a deletion before any of its tests is run: outside of the tree or, if there are none, in it."""
+    """Leaks that refuse a deletion before any of its tests is run: those outside the tree or, if none, those in it."""
     subject, visibility = subject_of(plan), plan.bench.settings.visibility
     outside = not_allowed(leaks_outside(plan, subject), visibility)
     return outside or not_allowed(leaks_in_sources(plan, subject), visibility)
 
 
 def not_allowed(leaks: Sequence[Leak], visibility: Visibility) -> list[Leak]:
-    """Leaks that refuse a task: source, byte code, locals, and what the statement of this visibility does not give."""
+    """Leaks that refuse a task: source, byte code, locals, and signatures or docstrings that the statement
+    withholds."""
     withheld = {
         Visibility.BEHAVIOUR: {"signature", "docstring"},
         Visibility.SIGNATURE: {"docstring"},
@@ -83,17 +84,17 @@ def not_allowed(leaks: Sequence[Leak], visibility: Visibility) -> list[Leak]:
 
 
 def reason_of(leaks: Sequence[Leak]) -> str:
-    """``leak`` if one of them is outside of the tree, else ``twin_in_repository``."""
+    """The reason code of a refusal: ``leak`` if a leak is outside the tree, else ``twin_in_repository``."""
     return "leak" if any(not leak.file.startswith(f"{REPO}/") for leak in leaks) else "twin_in_repository"
 
 
 def problem_of(leaks: Sequence[Leak]) -> str:
-    """The first three leaks, as a sentence for people."""
+    """A sentence with the first three leaks."""
     return "; ".join(map(str, leaks[:3])) + "."
 
 
 def _residual(leaks: Sequence[Leak]) -> dict[str, str]:
-    """Allowed leaks, counted: files that hold a name (L1), or a signature that the statement gives too (L2)."""
+    """The number of files with allowed leaks: a name (L1), or a signature that the statement also gives (L2)."""
     files: dict[Level, set[str]] = {Level.L1: set(), Level.L2: set()}
     for leak in leaks:
         if leak.level in files:

@@ -1,4 +1,4 @@
-"""Gate 11: an adversary with many strategies, in the agent's own sandbox, does not get the code back."""
+"""Gate 11: the recovery agent, a scripted adversary in the agent's sandbox, cannot get the deleted code back."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from excise.verifiers.recovery.inside.all_strategies import STRATEGIES
 from excise.verifiers.recovery.recover import Recovery, recover
 
 MAX_EVIDENCE_CHARS = 1000
-"""Characters of each list in the evidence; the rest is cut."""
+"""Maximum number of characters of each list in the evidence; the rest is cut off."""
 
 
 class NotRecoverable:
-    """Runs every recovery strategy in the agent's sandbox."""
+    """Runs every recovery strategy in the agent's sandbox and scores the result."""
 
     name = "g11_recovery"
     claim = (
         f"{len(STRATEGIES)} scripted ways to recover the code from inside the agent's own sandbox bring back less than "
-        "half of its telling lines, none of its byte code, and no patch that makes a hidden test pass"
+        "half of its distinctive lines, none of its byte code, and no patch that makes a hidden test pass"
     )
 
     def check(self, candidate: Candidate) -> GateReport:

@@ -9,13 +9,13 @@ from excise.verifiers.gates.verdict_rows import CheckResult, verdict_row
 
 
 class PassToPassPasses:
-    """Runs the whole suite on exactly what the agent gets."""
+    """Runs the whole test suite on the shipped tree."""
 
     name = "g6_p2p_pass"
     claim = "All other tests of the repository pass on the shipped tree"
 
     def check(self, candidate: Candidate) -> GateReport:
-        """Every trusted test passes that does not need the feature."""
+        """Check that every trusted test that does not need the feature passes."""
         run = candidate.run("shipped")
         needing = candidate.hidden | {*candidate.fail_to_pass, *candidate.ungradable}
         failing = not_passing(run, sorted(candidate.trusted - needing))

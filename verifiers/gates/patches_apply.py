@@ -11,13 +11,13 @@ from excise.verifiers.git_apply import apply_to_files
 
 
 class PatchesApply:
-    """base + deletion = shipped; shipped + gold + tests = base, byte for byte."""
+    """Checks that base + deletion = shipped and shipped + gold patch + test patch = base, byte for byte."""
 
     name = "g3_applies"
     claim = "The deletion applies exactly, and the gold and test patches restore the untouched sources"
 
     def check(self, candidate: Candidate) -> GateReport:
-        """Apply every patch with git, and compare with the trees that were tested."""
+        """Apply every patch with git and compare the results with the trees that were tested."""
         task = candidate.task
         try:
             reason, problem = self._difference(candidate)
@@ -32,7 +32,7 @@ class PatchesApply:
         return GateReport(verdicts=[verdict_row(self, candidate, result)])
 
     def _difference(self, candidate: Candidate) -> tuple[str, str]:
-        """Reason and problem where the patches lead to other files than they should; empty texts where they do not."""
+        """The reason code and a sentence if the patches do not give the expected files; empty texts if they do."""
         bench, task = candidate.bench, candidate.task
         restoring = task.patch + task.test_patch
         reason = problem = ""

@@ -9,13 +9,13 @@ from excise.verifiers.gates.verdict_rows import CheckResult, verdict_row
 
 
 class ShippedTreeCollects:
-    """Every test file of the shipped tree can be collected."""
+    """Looks at which tests were collected when the shipped tree was run."""
 
     name = "g4_collects"
     claim = "The shipped tree imports, and every test file in it can be collected"
 
     def check(self, candidate: Candidate) -> GateReport:
-        """Every visible test of the task was collected, and the runner finished."""
+        """Check that every visible test of the task was collected and the test runner finished."""
         run = candidate.run("shipped")
         collected = run.statuses()
         visible = [test for test in candidate.pass_to_pass if test not in candidate.hidden]

@@ -1,4 +1,4 @@
-"""Gate 10: the problem statement names what the hidden tests need, and does not hold the code."""
+"""Gate 10: the problem statement names what the hidden tests need, and does not contain the deleted code."""
 
 from __future__ import annotations
 
@@ -10,20 +10,20 @@ from excise.verifiers.candidate import Candidate
 from excise.verifiers.gates.verdict_rows import CheckResult, verdict_row
 
 MIN_LINE = 24
-"""Characters that a line of code needs to count: shorter ones (``return None``) occur anywhere."""
+"""Minimum number of characters of a line of code that counts: shorter ones (``return None``) occur anywhere."""
 MAX_LINES = 2
-"""Lines of the deleted code that a statement may hold: an example can equal a line of the body by chance."""
+"""Lines of the deleted code that a statement may contain: an example can equal a line of the body by chance."""
 _LINE_MARKS = " +-><#*|/.,\"'`\ufeff"
 """Characters around a copied line of code: marks of diffs, prompts, comments, quotes, tables and JSON strings."""
 
 
 def normal_lines(text: str) -> list[str]:
-    """The lines that are not blank, without marks at their ends, with inner white space folded to one space."""
+    """The text's non-blank lines with :data:`_LINE_MARKS` stripped and runs of white space replaced by one space."""
     return [line for raw in text.splitlines() if (line := " ".join(raw.split()).strip(_LINE_MARKS))]
 
 
 class StatementComplete:
-    """Compares the statement with the hidden tests and with the deleted code."""
+    """Compares the statement with the hidden tests and the deleted code."""
 
     name = "g10_statement"
     claim = (
@@ -32,7 +32,8 @@ class StatementComplete:
     )
 
     def check(self, candidate: Candidate) -> GateReport:
-        """No name that hidden tests use is missing, and no more than :data:`MAX_LINES` lines of the code are given."""
+        """Check that no name that hidden tests use is missing, and at most :data:`MAX_LINES` lines of code are
+        given."""
         missing = self._missing(candidate)
         given = self._code_lines(candidate)
         reason = "statement_incomplete" if missing else "statement_gives_code" if len(given) > MAX_LINES else ""
@@ -62,7 +63,7 @@ class StatementComplete:
         )
 
     def _code_lines(self, candidate: Candidate) -> list[str]:
-        """Lines of the deleted code, without docstrings and signatures, that stand in the statement."""
+        """Lines of deleted bodies, docstrings excluded, that the statement contains."""
         modules = candidate.bench.codebase.modules
         lines: set[str] = set()
         allowed: set[str] = set()

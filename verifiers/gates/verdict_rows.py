@@ -1,4 +1,4 @@
-"""From what a gate's check found to the verdict row that is stored."""
+"""The result of a gate's check, and the verdict row that is stored for it."""
 
 from __future__ import annotations
 
@@ -14,28 +14,28 @@ from excise.verifiers.candidate import Candidate
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CheckResult:
-    """What one check of a gate found."""
+    """The result of one check of a gate."""
 
     passed: bool | None
-    """Whether the gate's claim holds; ``None`` where the check could not decide."""
+    """Whether the gate's claim holds; ``None`` if the check could not decide."""
     reason: str = ""
-    """Machine-readable code for the case that it did not pass."""
+    """Machine-readable reason code, used if the check did not pass."""
     problem: str = ""
-    """A sentence for people for the same case."""
+    """A sentence that describes the problem, used if the check did not pass."""
     run: TestRun | None = None
-    """The test run that decided it; ``None`` for checks without one."""
+    """The test run that decided the check; ``None`` for checks without one."""
     number: int = 0
     """Number of the run, for gates that repeat."""
     num_tests: int = 0
-    """Tests that the check is about."""
+    """Number of tests that the check is about."""
     statuses: Mapping[str, Status] = field(default_factory=dict)
-    """Per-test statuses to store: those asked for; for whole-suite gates only the exceptions."""
+    """Statuses of single tests to store: of all tests checked, or of gates on the whole suite only the exceptions."""
     evidence: Mapping[str, str] = field(default_factory=dict)
-    """Further facts to store, as text."""
+    """Further facts to store: name to text."""
 
 
 def verdict_row(gate: NamedClaim, candidate: Candidate, result: CheckResult) -> Verdict:
-    """The row of one check. Where the run itself failed (``infra_error``, ``killed``) nothing is decided."""
+    """The row of one check: undecided if its test run failed itself (``infra_error``, ``killed``)."""
     run = result.run
     worker = run.worker if run is not None else WorkerOutcome.OK
     evidence = dict(result.evidence)
@@ -61,6 +61,6 @@ def verdict_row(gate: NamedClaim, candidate: Candidate, result: CheckResult) -> 
 
 
 def _statuses_sha256(run: TestRun, trusted: frozenset[str]) -> str:
-    """Hash of every trusted test's status: the row itself lists only some of them."""
+    """A hash of the statuses of all trusted tests, of which the row lists only some."""
     statuses = sorted((test, str(status)) for test, status in run.statuses().items() if test in trusted)
     return hashlib.sha256(json.dumps(statuses).encode()).hexdigest()

@@ -1,8 +1,9 @@
-"""The only way to a reward: a solution's diff, graded in fresh sandboxes.
+"""The grader: runs a solution's diff in fresh sandboxes and computes its reward.
 
-Three runs, none of which knows which one it is or what the others returned: the tests, with hidden ones restored and
-canaries (tests that must fail) among them; the hidden tests with wrong expectations (mirrored), which only a solution
-that passes everything passes; and the recorded calls, in a process that knows their inputs alone.
+There are three runs, in separate sandboxes, so that a solution cannot recognise them or compare their results: the
+tests, with hidden ones restored and canaries (tests that must fail) among them; the hidden tests with wrong
+expectations (mirrored), which pass only if a solution makes every test pass; and the recorded calls, of which only the
+inputs are in the sandbox.
 """
 
 from __future__ import annotations
@@ -23,22 +24,22 @@ from excise.verifiers.grading.kit import call_book, graded_run, mirrored_files, 
 from excise.verifiers.workbench import Edits, Workbench
 
 CANARY_PLACES = (0.0, 1.0, 0.5, 0.25, 0.75, 0.9)
-"""Positions of the canaries among the tests: 0 is before all others, 1 after them."""
+"""Positions of the canaries among the tests, as fractions: 0 is before all tests, 1 after them."""
 MAX_RERUN = 3
-"""PASS_TO_PASS tests that are run once more if they fail with a solution."""
+"""Maximum number of failing PASS_TO_PASS tests that are run once more; if more fail, none is."""
 TAMPERED = frozenset({"canary_passed", "mirror_passed", "runner_changed"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GradingConditions:
-    """How an environment's tests are run for a grade, as found by running its untouched tests."""
+    """How an environment's tests are run for grading, determined by running the untouched tests."""
 
     mode: GradingMode
     """The strictest mode in which the untouched tests pass."""
     unfit: tuple[str, ...] = ()
-    """Tests that pass untouched, but not in this mode: they do not count."""
+    """Tests that pass untouched but not in this mode; they are not graded."""
     changed: tuple[str, ...] = ()
-    """Parts of the test runner that the untouched project changes itself."""
+    """Parts of the test runner that the untouched project itself changes, so that a change is no forgery."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,14 +55,14 @@ class GradeRequest:
     conditions: GradingConditions
     """How the environment's tests are run."""
     seed: str = ""
-    """Makes names and positions of canaries repeatable; by default nobody can know them."""
+    """Seed of the names and positions of canaries; by default they are random and unpredictable."""
     fail_fast: bool = False
-    """Run the FAIL_TO_PASS tests alone first; if one fails, that is the whole grade, and nothing is known of the other
-    tests and the calls. A solution that passes them is graded as usual."""
+    """Whether to run the FAIL_TO_PASS tests alone first. If one fails, grading stops there: other tests and the calls
+    are not run. A solution that passes them is graded as usual."""
 
 
 def find_conditions(bench: Workbench, ids: Sequence[str]) -> GradingConditions:
-    """Run the untouched tests, in the strictest mode first. Raises :class:`SandboxError` if they cannot be run."""
+    """Find the strictest mode in which the untouched tests pass, by running them. Raises :class:`SandboxError`."""
     strict = mode_of(bench)
     best: GradingConditions | None = None
     for safe_path, sealed_files in ((True, True), (False, True), (True, False), (False, False)):
@@ -80,7 +81,7 @@ def find_conditions(bench: Workbench, ids: Sequence[str]) -> GradingConditions:
 
 
 def grade(bench: Workbench, request: GradeRequest) -> Grade:
-    """Grade a solution. Never raises for what a solution does."""
+    """Grade a solution. No solution can cause an exception."""
     began = time.monotonic()
     task = request.task
     try:
@@ -120,7 +121,7 @@ def ungraded(task: Task, reason: str, detail: str, *, decided: bool = False, wal
 
 
 def _storable_paths(intake: Intake) -> dict[str, str]:
-    """Path to reason for the changes that do not count: the first 200, as UTF-8."""
+    """Path to reason of the ignored changes: the first 200, as valid UTF-8."""
     return {storable(path): reason for path, reason in sorted(intake.ignored.items())[:200]}
 
 
@@ -130,18 +131,18 @@ def _not_passed(done: GradedRun, ids: Sequence[str]) -> list[str]:
 
 
 def _canary_passed(done: GradedRun, canaries: Collection[str]) -> bool:
-    """Whether a test that must fail did not."""
+    """Whether a canary, which must fail, did not."""
     statuses = done.run.statuses()
     return any(statuses.get(test) in {Status.PASSED, Status.XFAIL, Status.SKIPPED} for test in canaries)
 
 
 def _sound(done: GradedRun, canaries: Collection[str]) -> bool:
-    """Whether a run finished, and all of its canaries failed."""
+    """Whether a run finished and all of its canaries failed."""
     return done.run.worker is WorkerOutcome.OK and done.run.finished and not _canary_passed(done, canaries)
 
 
 def _sealed(bench: Workbench, ids: Sequence[str], mode: GradingMode) -> dict[str, str]:
-    """Path to text of the test files that are loaded from memory instead of from the tree."""
+    """Path to text of the test files that the mode loads from memory instead of from the tree."""
     if not mode.sealed:
         return {}
     paths = sorted({test.partition("::")[0] for test in ids})
@@ -156,7 +157,7 @@ def _sealed(bench: Workbench, ids: Sequence[str], mode: GradingMode) -> dict[str
 
 
 class _GradingRun:
-    """The runs of one solution, and the grade that they make."""
+    """Makes the runs of one solution and computes its grade."""
 
     def __init__(self, bench: Workbench, request: GradeRequest, solution: Edits) -> None:
         self.bench = bench
@@ -176,7 +177,7 @@ class _GradingRun:
         return _not_passed(self._tests(ids)[0], ids)
 
     def grade(self) -> Grade:
-        """Make all runs, and the grade from their results."""
+        """Make all runs and compute the grade from their results."""
         fail_fast = self.fail_fast
         unfit = set(self.conditions.unfit)
         fail_to_pass = [test for test in self.task.fail_to_pass if test not in unfit]
@@ -228,15 +229,15 @@ class _GradingRun:
 
     # -------------------------------------------------------------------------------------- runs
     def _tests(self, ids: Sequence[str]) -> tuple[GradedRun, dict[str, float]]:
-        """A run of the task's tests ``ids`` with canaries among them; see :meth:`_with_canaries`."""
+        """Run the task's tests ``ids`` with canaries among them; see :meth:`_with_canaries`."""
         return self._with_canaries(ids, {}, _sealed(self.bench, ids, self.conditions.mode))
 
     def _with_canaries(
         self, ids: Sequence[str], files: Edits, sealed: dict[str, str]
     ) -> tuple[GradedRun, dict[str, float]]:
-        """A run of ``ids`` with canaries among them, and the canaries' ids with their positions.
+        """Run ``ids`` with canaries among them. Returns the run, and the canaries' ids with their positions.
 
-        ``files`` replace test files in the tree, ``sealed`` those that are loaded from memory.
+        ``files`` replace test files in the tree; ``sealed`` are test files that are loaded from memory.
         """
         name, canaries = self.bench.language.grading.canaries(self.rng.randbytes(8).hex())
         folder = PurePosixPath(self.task.fail_to_pass[0].partition("::")[0]).parent
@@ -252,8 +253,8 @@ class _GradingRun:
         return done, places
 
     def _broken(self, tests: GradedRun, canaries: Collection[str], pass_to_pass: Sequence[str]) -> list[str]:
-        """PASS_TO_PASS tests that fail. Up to :data:`MAX_RERUN` are run once more, alone: tests with time limits fail
-        now and then on a busy machine, whatever the solution."""
+        """PASS_TO_PASS tests that fail. Up to :data:`MAX_RERUN` are run once more, alone, because tests with time
+        limits occasionally fail on a busy machine."""
         broken = _not_passed(tests, pass_to_pass)
         if not 0 < len(broken) <= MAX_RERUN or not _sound(tests, canaries):
             return broken
@@ -264,7 +265,7 @@ class _GradingRun:
         return still
 
     def _mirror(self, failed: Sequence[str]) -> _Mirror:
-        """Run the hidden tests that passed with wrong expectations; canaries are among them as in the other run."""
+        """Run those hidden tests that passed again, with wrong expectations and with canaries among them."""
         ids = [test for test in self.kit.mirrored if test not in {*self.conditions.unfit, *failed}]
         files = mirrored_files(self.bench, ids)
         if not ids:
@@ -278,14 +279,14 @@ class _GradingRun:
         return _Mirror(done.run.worker, len(ids), passed)
 
     def _restored(self) -> dict[str, bytes | None]:
-        """The solution with the test files of the test patch as they are in the base tree."""
+        """The solution's edits without those to files of the test patch, which stay as in the base tree."""
         restored: dict[str, bytes | None] = dict(self.solution)
         for path in touched(self.task.test_patch):
             restored.pop(path, None)
         return restored
 
     def _calls(self) -> _Calls:
-        """Replay the recorded calls on the solution, and compare their outcomes."""
+        """Replay the recorded calls on the solution and compare their outcomes."""
         kit = self.kit
         if not kit.calls:
             return _Calls(None, 0, 0)
@@ -324,17 +325,23 @@ class _GradingRun:
 
 @dataclass(frozen=True, slots=True)
 class _Mirror:
-    """Result of the tests with wrong expectations."""
+    """Result of the run with mirrored tests."""
 
     worker: WorkerOutcome
+    """Whether the run happened."""
     count: int
+    """Number of mirrored tests that were run."""
     passed: tuple[str, ...]
+    """Those that passed, which shows a forged report."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Calls:
-    """Result of the recorded calls."""
+    """Result of replaying the recorded calls."""
 
     reward: float | None
+    """1 if all outcomes are equal, else 0; ``None`` if the calls cannot tell a solution from a stub."""
     count: int
+    """Number of calls."""
     equal: int
+    """Number of calls with equal outcomes."""

@@ -1,7 +1,7 @@
-"""The intake of a solution's diff: which of its changes count.
+"""Intake: which changes of a solution's diff are accepted for grading.
 
-The diff is applied by ``git apply`` to the shipped tree, in a folder of its own, and the two trees are compared, so
-that no statement of the patch about itself is trusted. Only regular source files at allowed paths count.
+The diff is applied by ``git apply`` to a copy of the shipped tree, and the two trees are compared, so that the diff's
+own headers need not be trusted. Only regular source files at allowed paths are accepted.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ from excise.verifiers.git_apply import apply_in_folder
 from excise.verifiers.workbench import Edits, Workbench
 
 MAX_DIFF_BYTES = 4 << 20
-"""Bytes of a diff; a larger one is refused."""
+"""Maximum size of a diff in bytes; a larger one is refused."""
 MAX_FILES = 2000
-"""Files that a diff may change."""
+"""Maximum number of files that a diff may change."""
 MAX_FILE_BYTES = 8 << 20
 _LINES = re.compile(r"^(?:--- |\+\+\+ |rename from |rename to |copy from |copy to )(.*)$")
 _UNSAFE = frozenset({"..", ".", ""})
@@ -33,16 +33,16 @@ _UNSAFE = frozenset({"..", ".", ""})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Intake:
-    """The changes of a diff that count, and those that do not."""
+    """The accepted and the ignored changes of a diff."""
 
     edits: dict[str, bytes | None] = field(default_factory=dict)
-    """Path to new content; ``None`` for a deleted file."""
+    """Accepted changes: path to new content, ``None`` for a deleted file."""
     ignored: dict[str, str] = field(default_factory=dict)
-    """Path to the reason why its change does not count."""
+    """Ignored changes: path to the reason."""
 
 
 def take_in(bench: Workbench, task: Task, diff: str, shipped: Edits) -> Intake:
-    """The changes of ``diff`` that count; it is a diff against the tree with ``shipped`` edits.
+    """Decide which changes of ``diff`` are accepted; it is a diff against the tree with ``shipped`` edits.
 
     Raises :class:`PatchError` (``diff_too_large``, ``patch_does_not_apply``).
     """
@@ -76,7 +76,7 @@ def take_in(bench: Workbench, task: Task, diff: str, shipped: Edits) -> Intake:
 
 
 def sections(diff: str) -> Iterator[str]:
-    """The sections of a diff, one a file. No line of content begins with ``diff --git``."""
+    """The sections of a diff, one per file. No line of content begins with ``diff --git``."""
     for part in re.split(r"(?m)^(?=diff --git )", diff):
         if part.startswith("diff --git "):
             yield part if part.endswith("\n") else part + "\n"
@@ -85,7 +85,10 @@ def sections(diff: str) -> Iterator[str]:
 
 
 def is_bare(part: str) -> bool:
-    """Whether both paths in the first line have no prefix. Of new files, ``git diff --no-index`` has ``b/`` twice."""
+    """Whether the paths in a section's first line lack the prefixes ``a/`` and ``b/``.
+
+    For a new file, ``git diff --no-index`` writes ``b/`` before both paths.
+    """
     head = part.partition("\n@@ ")[0]
     if moved := re.search(r"(?m)^(rename|copy) from (.*)\n\1 to (.*)$", head):
         return head.startswith(f"diff --git {moved[2]} {moved[3]}\n")
@@ -139,13 +142,13 @@ def storable(text: str) -> str:
 
 
 class _Irregular:
-    """Content of what is not a regular file, or is too large."""
+    """Stands for the content of a file that is not regular or is too large."""
 
 
 def _applied(
     bench: Workbench, diff: str, paths: set[str], shipped: Edits, *, prefixed: bool
 ) -> dict[str, bytes | _Irregular | None]:
-    """Path to new content for every file that ``git apply`` changes in the shipped tree."""
+    """Path to new content of every file that ``git apply`` changes in the shipped tree."""
     before: dict[str, bytes] = {}
     for path in paths:
         source = bench.root / path
@@ -169,7 +172,7 @@ def _applied(
 
 
 def _apply_diff(root: Path, diff: str, strip: int = 1) -> None:
-    """Apply a solution's diff below ``root``. A diff on which git does not end is refused like an invalid one."""
+    """Apply a solution's diff below ``root``. A diff on which git times out is refused like an invalid one."""
     try:
         apply_in_folder(root, diff.encode("utf-8", "surrogateescape"), strip=strip)
     except PatchError as error:
@@ -190,7 +193,7 @@ def _files(root: Path) -> Iterator[tuple[str, bytes | _Irregular]]:
 
 
 def _refused(bench: Workbench, path: str, data: bytes | _Irregular | None, ours: set[str]) -> str:
-    """The reason why a change does not count; empty if it does."""
+    """The reason why a change is ignored; empty if it is accepted."""
     if isinstance(data, _Irregular):
         return "not_a_regular_file"
     grading = bench.language.grading
@@ -208,7 +211,7 @@ def why_kept(bench: Workbench, path: str, *, ours: bool) -> str:
     ``ours``: the gold patch changes it.
     """
     is_test = bench.codebase.is_test(path)
-    library = path in bench.codebase.modules and not is_test  # called like a test, perhaps
+    library = path in bench.codebase.modules and not is_test  # perhaps with a name like a test's
     reason = bench.language.grading.forbidden(path, ours=ours or library)
     return reason or ("test" if is_test and not ours else "")
 

@@ -1,4 +1,4 @@
-"""The grading kit of a task, made from the original code: recorded calls, and tests with wrong expectations."""
+"""Making the grading kit of a task from the original code: recorded calls, and tests with wrong expectations."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ from excise.verifiers.shipped_tree import scrubbed
 from excise.verifiers.workbench import PYC, Edits, Workbench
 
 CALLS_TIMEOUT_S = 120.0
-"""Seconds for one replay of all recorded calls."""
+"""Timeout in seconds of one replay of all recorded calls."""
 KIT_FORMAT = 3
 """Version of the kit's format; incremented when calls or outcomes are written differently."""
 REPLAY_CONDITIONS = ((0, 0.0), (4711, 500 * 86400.0))
-"""Hash seed, and seconds by which the clock is ahead. Calls whose outcomes differ between them are not used."""
+"""(hash seed, seconds that the clock is ahead) of each replay. Calls whose outcomes differ are not used."""
 
 
 def grading_mounts(bench: Workbench) -> list[Mount]:
-    """Mounts of a grader's sandbox: untouched sources and no byte code of the project, nor a place to write any."""
+    """Mounts of a grader's sandbox: untouched sources, no byte code of the project, and no place to write any."""
     layers = bench.prepared.layers
     sources = [Path(layers.built), bench.root]
     mounts = project_mounts(bench.interpreter, sources, [Path(layers.env)], inside=bench.language.inside)
@@ -34,7 +34,7 @@ def grading_mounts(bench: Workbench) -> list[Mount]:
 
 
 def _foreign_byte_code(bench: Workbench) -> Path:
-    """A layer with the byte code of all imported code but the project's own, which would give the deleted code away.
+    """A layer with the byte code of all imported code except the project's own, which would contain the deleted code.
 
     Made once per environment.
     """
@@ -70,7 +70,7 @@ def open_grading(bench: Workbench, edits: Edits) -> Session:
 
 
 def _without_build_outputs(bench: Workbench) -> Edits:
-    """Edits that delete build outputs that no agent gets: copies of the untouched sources may be among them."""
+    """Edits that delete build outputs that agents do not get, since they may contain copies of the sources."""
     built = Path(bench.prepared.layers.built)
     files = [path.relative_to(built).as_posix() for path in built.rglob("*") if path.is_file()]
     artefacts = scrubbed(files)
@@ -78,12 +78,12 @@ def _without_build_outputs(bench: Workbench) -> Edits:
 
 
 def mode_of(bench: Workbench) -> GradingMode:
-    """The strictest grading mode that the language has for this project."""
+    """The strictest grading mode that the language supports for this project."""
     return bench.language.grading.mode(bench.root, Path(bench.prepared.layers.env))
 
 
 def make_kit(bench: Workbench, task: Task, empty: Edits) -> GradingKit:
-    """Record calls, replay them, and mirror tests, all on the original code. Raises :class:`ExciseError`.
+    """Record calls, replay them, and run mirrored tests, all on the original code. Raises :class:`ExciseError`.
 
     ``empty`` are the edits that replace the feature by stubs in the base tree.
     """
@@ -108,7 +108,7 @@ def make_kit(bench: Workbench, task: Task, empty: Edits) -> GradingKit:
         calls=tuple(calls),
         modules=book.modules,
         folders=book.folders,
-        telling=grading.telling(calls, stub),
+        telling=grading.distinguish_from_stub(calls, stub),
         removed=book.removed,
         mirrored=_failing_mirror(bench, task),
         num_watched=book.watched,
@@ -118,7 +118,7 @@ def make_kit(bench: Workbench, task: Task, empty: Edits) -> GradingKit:
 
 
 def call_book(kit: GradingKit) -> CallBook:
-    """The calls of a kit, without their outcomes."""
+    """The calls of a kit without their outcomes, to be replayed in a sandbox."""
     return CallBook(
         calls=tuple(call.call for call in kit.calls),
         modules=kit.modules,
@@ -142,15 +142,16 @@ def _recorded(bench: Workbench, task: Task) -> CallBook:
 
 
 def without_hidden_tests(bench: Workbench, task: Task) -> Edits:
-    """Edits to the tree that an agent would leave with the gold patch: sources restored, hidden tests absent."""
+    """Edits that make the shipped tree with the gold patch applied: sources restored, hidden tests absent."""
     restored = set(touched(task.patch))
     return {path: data for path, data in bench.edits_of(task.deletion_patch).items() if path not in restored}
 
 
 def replay(bench: Workbench, book: CallBook, edits: Edits, hash_seed: int = 0, later_s: float = 0.0) -> list[str]:
-    """Outcomes of the calls of a book on the base tree with ``edits``, in a fresh sandbox without the tests.
+    """Replay the calls of a book on the base tree with ``edits``, in a fresh sandbox without tests; return the
+    outcomes.
 
-    ``later_s`` are seconds by which the clock is ahead.
+    The clock in the sandbox is ``later_s`` seconds ahead.
     """
     with open_grading(bench, edits) as session:
         return bench.language.grading.replay_calls(
@@ -173,7 +174,7 @@ def mirrored_files(bench: Workbench, ids: Sequence[str]) -> dict[str, bytes]:
 
 
 def _failing_mirror(bench: Workbench, task: Task) -> tuple[str, ...]:
-    """FAIL_TO_PASS tests that fail on the original code once they expect wrong results: only these are of use."""
+    """FAIL_TO_PASS tests that fail on the original code when they expect wrong results; only these can be used."""
     files = mirrored_files(bench, task.fail_to_pass)
     ids = [test for test in task.fail_to_pass if test.partition("::")[0] in files]
     if not ids:

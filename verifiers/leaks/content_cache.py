@@ -1,6 +1,6 @@
-"""A cache of features by content: equal files are decoded once, in whatever folder, environment or task they are.
+"""A cache of fingerprints, keyed by file content: equal files are decoded once for all environments and tasks.
 
-Keyed by BLAKE3 (three times as fast as ``hashlib``'s SHA-256); one SQLite file serves all workers.
+The key is BLAKE3 (three times as fast as ``hashlib``'s SHA-256); one SQLite file serves all workers.
 """
 
 from __future__ import annotations
@@ -15,28 +15,28 @@ from blake3 import blake3
 
 from excise.system.deadline import check_deadline
 from excise.verifiers.leaks.decoding import fragments, read_file
-from excise.verifiers.leaks.features import FORMAT, Hashes, features, unique
+from excise.verifiers.leaks.fingerprints import FORMAT, Hashes, fingerprints_of, unique
 from excise.verifiers.leaks.fragments import DecodingLimits, FragmentKind
 
 _KINDS = tuple(FragmentKind)
 _MAX_MEMORY_BYTES = 512 << 20
-"""Bytes of features that one process keeps in memory."""
+"""Bytes of fingerprints that one process keeps in memory."""
 
 
 @dataclass(frozen=True, slots=True)
 class Content:
-    """The features of one file's bytes."""
+    """The fingerprints of one file's bytes."""
 
     fragments: tuple[tuple[FragmentKind, Hashes], ...]
-    """Kind and features of each fragment; all code objects of a file make one."""
+    """(kind, fingerprints) of each fragment; all code objects of a file are merged into one."""
     decoders: tuple[str, ...] = ()
     """Names of the decoders that found something."""
     partial: bool = False
-    """Not all of it was read."""
+    """Whether a part of the file was not decoded: too large, too deep or damaged."""
 
     @property
     def size(self) -> int:
-        """Number of features."""
+        """Number of fingerprints."""
         return sum(len(found) for _, found in self.fragments)
 
 
@@ -47,7 +47,7 @@ def read_content(data: bytes, *, only_python: bool = False) -> Content:
     codes: list[Hashes] = []
     for fragment in fragments(data, limits):
         check_deadline()
-        numbers = features(fragment)
+        numbers = fingerprints_of(fragment)
         if fragment.kind is FragmentKind.CODE:
             codes.append(numbers)
         elif len(numbers):
@@ -58,7 +58,7 @@ def read_content(data: bytes, *, only_python: bool = False) -> Content:
 
 
 class ContentCache:
-    """Features by content, in memory and, with a ``folder``, on disk."""
+    """Caches decoded content by digest: in memory and, with a ``folder``, in an SQLite file there."""
 
     def __init__(self, folder: Path | None = None) -> None:
         self._known: dict[bytes, Content] = {}
@@ -69,12 +69,12 @@ class ContentCache:
             self._base = _open(folder / f"contents-{FORMAT}.sqlite")
 
     def of_file(self, path: Path) -> Content | None:
-        """The fingerprints of a file, from the cache if known; ``None`` if it cannot be read."""
+        """The fingerprints of a file, from the cache if it is there; ``None`` if the file cannot be read."""
         data = read_file(path)
         return None if data is None else self.of(data)
 
     def of(self, data: bytes) -> Content:
-        """The fingerprints of some bytes, from the cache if known."""
+        """The fingerprints of a file's bytes, from the cache if they are there."""
         digest = blake3(data).digest()
         if (known := self._known.get(digest)) is not None:
             return known

@@ -1,7 +1,7 @@
-"""Decoding a file into fragments: every decoder that fits takes it apart, and its parts are decoded in turn.
+"""Decoding of a file into fragments: every decoder that recognises the data extracts parts, which are decoded in turn.
 
 All input is untrusted. Nothing is unpacked to disk, run, unpickled or unmarshalled; sizes and depth are limited;
-damaged input is no error but sets :attr:`DecodingLimits.partial`.
+damaged input raises no error but sets :attr:`DecodingLimits.partial`.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def read_file(path: Path) -> bytes | None:
 
 
 def fragments(data: bytes, limits: DecodingLimits, depth: int = 0) -> Iterator[Fragment]:
-    """Every fragment that can be decoded from ``data``; ``depth`` decoders are around it."""
+    """Yield every fragment that can be decoded from ``data``, which is nested in ``depth`` decoders."""
     if not data:
         return
     if depth > MAX_DEPTH:
@@ -65,7 +65,7 @@ def fragments(data: bytes, limits: DecodingLimits, depth: int = 0) -> Iterator[F
 
 
 def _binary(data: bytes, limits: DecodingLimits, depth: int) -> Iterator[Fragment]:
-    """The printable strings, what is encoded in them in base64 or JSON, and compressed streams anywhere in ``data``."""
+    """Yield a binary's printable strings, text encoded in them (base64, JSON, …), and its compressed streams."""
     native = is_native(data)
     pythonic = holds_python(data) if native else is_pythonic(data)
     if native and not pythonic and limits.only_python:
@@ -82,7 +82,7 @@ def _binary(data: bytes, limits: DecodingLimits, depth: int) -> Iterator[Fragmen
 
 
 def _inside(decoder: Decoder, data: bytes, limits: DecodingLimits, depth: int) -> Generator[Fragment, None, bool]:
-    """The fragments of a decoder's parts; returns whether the decoder found any part."""
+    """Yield the fragments of a decoder's parts. The return value says whether the decoder found any part."""
     parts, apart = decoder.parts(data, limits), False
     while True:
         try:

@@ -1,4 +1,4 @@
-"""The leak scan of one deletion: outside of the tree, before any test is run, and in the shipped tree."""
+"""The leak scan of one deletion: outside the tree, in the remaining sources, and in the shipped tree."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from excise.system.deadline import check_deadline
 from excise.types import Symbol
 from excise.verifiers.candidate import PlannedDeletion
 from excise.verifiers.leaks.content_cache import Content
-from excise.verifiers.leaks.features import EMPTY, Hashes, unique
+from excise.verifiers.leaks.fingerprints import EMPTY, Hashes, unique
 from excise.verifiers.leaks.fragments import FragmentKind
 from excise.verifiers.leaks.scan import (
     THRESHOLDS,
@@ -32,22 +32,22 @@ from excise.verifiers.workbench import Workbench
 
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """A deletion as the scan sees it."""
+    """What the scan searches for: the fingerprints of one deletion."""
 
     targets: Sequence[Target]
     """The deleted definitions."""
     legitimate: Hashes
-    """Features of the targets that the remaining sources, or code compiled from them, have too."""
+    """Those fingerprints of the targets that the remaining sources, or code compiled from them, also have."""
 
 
 def subject_of(plan: PlannedDeletion) -> Subject:
-    """The features of a deletion."""
+    """The scan's subject for a planned deletion."""
     targets = targets_of(plan.bench.codebase, plan.deletion.text)
     return Subject(targets, _legitimate(plan, targets))
 
 
 def _legitimate(plan: PlannedDeletion, targets: Sequence[Target]) -> Hashes:
-    """The targets' features that the shipped sources have, in their texts or in their definitions' byte code."""
+    """Those fingerprints of the targets that the shipped sources have, in their texts or in their byte code."""
     bench = plan.bench
     edits = plan.edits("shipped")
     contents = content_cache_of(bench)
@@ -67,7 +67,7 @@ def _legitimate(plan: PlannedDeletion, targets: Sequence[Target]) -> Hashes:
 
 
 def _pairs_by_symbol(bench: Workbench) -> dict[str, Hashes]:
-    """Symbol id to the features of its byte code, for every definition of the project; made once per workbench."""
+    """Symbol id to fingerprints of its byte code, for every definition of a project; computed once per environment."""
     key = bench.prepared.environment.env_id
     if key not in _pairs:
         _pairs.clear()
@@ -85,7 +85,7 @@ _pairs: dict[str, dict[str, Hashes]] = {}
 
 
 def leaks_outside(plan: PlannedDeletion, subject: Subject) -> list[Leak]:
-    """Leaks of a deletion in the environment, the interpreter, the system and processes; no tests are run."""
+    """Leaks of a deletion outside the tree: in the environment, the interpreter, the system and processes."""
     surface = surface_of(plan.bench)
     targets = keep_distinctive(subject.targets, surface.library, subject.legitimate, keep_bodies=False)
     return [leak for index in surface.indexes() for leak in leaks_in(index, targets, PlaceRules())]
@@ -96,7 +96,7 @@ File = tuple[str, Content | None]
 
 
 def leaks_in_sources(plan: PlannedDeletion, subject: Subject) -> list[Leak]:
-    """Leaks of a deletion in the remaining files, read from the source layer; no tree is written, no tests are run."""
+    """Leaks of a deletion in the remaining files, which are read from the source layer: no tree is written."""
     bench = plan.bench
     contents, edits = content_cache_of(bench), plan.edits("shipped")
     kept = [path for path in bench.paths if path not in edits and not (bench.root / path).is_symlink()]
@@ -115,7 +115,7 @@ def leaks_in_tree(plan: PlannedDeletion, subject: Subject, tree: Path) -> tuple[
 
 
 def leaks_in_files(plan: PlannedDeletion, subject: Subject, files: Sequence[File]) -> list[Leak]:
-    """Leaks in files of the tree; the project's sources and its history have a higher threshold than other files."""
+    """Leaks in files of the tree. The threshold is higher for the project's sources and its history than elsewhere."""
     bench = plan.bench
     sources = {f"{REPO}/{path}" for path in bench.codebase.modules}
     history = f"{REPO}/.git/"
@@ -137,7 +137,7 @@ def _files(tree: Path) -> list[Path]:
 
 
 def decoders_of(surface: Surface) -> set[str]:
-    """Names of the decoders that found something outside of the tree."""
+    """Names of the decoders that found something outside the tree, processes excluded."""
     return {
         name
         for root, indexes in surface.roots.items()

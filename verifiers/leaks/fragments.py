@@ -1,4 +1,4 @@
-"""What decoding a file yields (texts, strings of binaries, code objects), and the limits of decoding."""
+"""The results of decoding a file (texts, strings of binaries, code objects), and the limits of decoding."""
 
 from __future__ import annotations
 
@@ -6,22 +6,22 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 
 MAX_PART = 64 << 20
-"""Bytes of a file, or of one member of an archive, that are read."""
+"""Maximum number of bytes read of a file or of one archive member."""
 MAX_TOTAL = 256 << 20
-"""Bytes that everything decoded from one file may have together."""
+"""Maximum number of bytes decoded from one file, all parts together."""
 MAX_PARTS = 50_000
-"""Members, streams and strings that one file may have."""
+"""Maximum number of parts (archive members, streams, strings) decoded from one file."""
 MAX_DEPTH = 6
-"""Decoders inside each other: a base64 string in a JSON file in a zip in a tar.gz takes five."""
+"""Maximum number of nested decoders: a base64 string in a JSON file in a zip in a tar.gz takes five."""
 
 
 class FragmentKind(StrEnum):
-    """What a fragment is: it decides which matches count."""
+    """The kind of a fragment: it decides which matches count."""
 
     TEXT = "text"
-    """Text as people or tools wrote it."""
+    """Text."""
     STRINGS = "strings"
-    """What is printable in a binary."""
+    """Printable strings of a binary file."""
     CODE = "code"
     """Names and constants of one compiled function, class or module."""
 
@@ -31,13 +31,13 @@ class CodeShape:
     """One code object: byte code that was read, never run."""
 
     name: str
-    """Its name."""
+    """Name of the function, class or module."""
     parameters: tuple[str, ...]
     """Names of its parameters."""
     words: frozenset[str]
     """Names of variables, attributes and globals, and string constants that look like names; nested code included."""
     holder: str = ""
-    """Name of the enclosing code object, ``<module>`` for a module; empty where it is not known."""
+    """Name of the enclosing code object, ``<module>`` if that is a module; empty if unknown."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,25 +45,25 @@ class Fragment:
     """One text, set of strings or code object that a decoder found in a file."""
 
     kind: FragmentKind
-    """What it is."""
+    """What the fragment is."""
     data: bytes = b""
-    """UTF-8 text, or strings one to a line."""
+    """UTF-8 text, or strings, one per line; empty for :attr:`FragmentKind.CODE`."""
     code: CodeShape | None = None
-    """For :attr:`FragmentKind.CODE`."""
+    """The code object, only for :attr:`FragmentKind.CODE`."""
 
 
 @dataclass(slots=True)
 class DecodingLimits:
-    """What may still be decoded of the current file, and whether something was left out."""
+    """The remaining budget for decoding the current file, and what was found and left out."""
 
     bytes_left: int = MAX_TOTAL
-    """Decoded bytes."""
+    """Bytes that may still be decoded."""
     parts_left: int = MAX_PARTS
-    """Parts."""
+    """Parts that may still be decoded."""
     only_python: bool = False
-    """Skip texts and programs without any of the words that Python code nearly always has."""
+    """Whether to skip texts and programs without any of the words that Python code nearly always has."""
     partial: bool = False
-    """Something was too large, too deep or damaged: not all of the file was decoded."""
+    """Whether a part of the file was not decoded: too large, too deep or damaged."""
     used: set[str] = field(default_factory=set)
     """Names of the decoders that found something to decode."""
 

@@ -1,4 +1,4 @@
-"""A reader of marshalled data: code objects of CPython 3.8 to 3.14 as plain values.
+"""A reader of the ``marshal`` format: code objects of CPython 3.8 to 3.14 as plain values.
 
 ``marshal.loads`` builds objects and may crash on untrusted data; this reads the format as data. The layout of code
 objects changed in 3.8 (positional-only parameters) and 3.11 (one table of local names). It is recognised from the
@@ -19,12 +19,12 @@ _INTS_311 = 5
 
 
 class Unreadable(ValueError):
-    """The data is not a marshalled object, or a damaged one."""
+    """Raised when data is not a marshalled object, or a damaged one."""
 
 
 @dataclass(slots=True)
 class CodeObject:
-    """The parts of a code object that come from its source."""
+    """Those fields of a code object that come from its source."""
 
     name: str = ""
     """Name of the function, class or module."""
@@ -35,7 +35,7 @@ class CodeObject:
     consts: list[Any] = field(default_factory=list)
     """Constants: strings, bytes, tuples of these, and nested :class:`CodeObject` records; no numbers."""
     code: bytes = b""
-    """Its instructions."""
+    """The instructions."""
 
 
 class MarshalReader:

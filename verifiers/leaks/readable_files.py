@@ -33,13 +33,13 @@ class ReadableFile:
     path: str
     """Absolute path in the sandbox."""
     size: int
-    """Bytes."""
+    """Size in bytes."""
     changed_ns: int
-    """Modification time in nanoseconds."""
+    """Modification time in nanoseconds since 1970."""
 
 
 def list_readable(session: Session) -> tuple[list[ReadableFile], bytes]:
-    """All files that can be read in a session, and the text that its processes show in ``/proc``.
+    """All files that can be read in a session, and the bytes of what its processes show in ``/proc``.
 
     Raises :class:`SandboxError` if the listing is incomplete.
     """
@@ -74,7 +74,7 @@ def _result(session: Session, name: str, most: int) -> BinaryIO:
 
 
 def host_file(path: str, mounts: Sequence[Mount]) -> Path | None:
-    """The file on the host that a sandbox path probably shows (in a layer, or the same path); see :func:`is_same`."""
+    """The host file that a sandbox path probably shows (in a layer, or at its own path); :func:`is_same` checks it."""
     fitting = [m for m in mounts if path.startswith(f"{m.target}/")]
     if not fitting:
         return Path(path)
@@ -95,7 +95,7 @@ def is_same(row: ReadableFile, path: Path) -> bool:
 def read_through_sandbox(
     session: Session, rows: Sequence[ReadableFile], most: int
 ) -> Iterator[tuple[ReadableFile, bytes]]:
-    """ContentCache of files as the sandbox gives them, those longer than ``most`` bytes left out."""
+    """Yield files and their bytes as the sandbox shows them; files longer than ``most`` bytes are left out."""
     batch: list[ReadableFile] = []
     for row in [*rows, None]:
         if batch and (row is None or sum(r.size for r in batch) + row.size > _BATCH):

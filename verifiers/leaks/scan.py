@@ -1,7 +1,7 @@
-"""From matching features to leaks: how much of which deleted definition is in one place, and what that gives away.
+"""Find leaks: how many fingerprints of each deleted definition one file has, and what it therefore gives away.
 
 Levels: **L4** source text, **L3** byte code or local names, **L2** signature or docstring, **L1** the name alone.
-Features that the rest of the project has anyway, or that are common in the standard library, do not count.
+Fingerprints that the remaining sources of the project have, or that are common in the standard library, do not count.
 """
 
 from __future__ import annotations
@@ -16,50 +16,54 @@ from numpy.typing import NDArray
 
 from excise.system.deadline import check_deadline
 from excise.verifiers.leaks.content_cache import Content
-from excise.verifiers.leaks.feature_index import FeatureHits, FeatureIndex
-from excise.verifiers.leaks.features import EMPTY, Hashes, unique
+from excise.verifiers.leaks.fingerprint_index import FingerprintHits, FingerprintIndex
+from excise.verifiers.leaks.fingerprints import EMPTY, Hashes, unique
 from excise.verifiers.leaks.fragments import FragmentKind
 from excise.verifiers.leaks.targets import Target
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LeakThresholds:
-    """What counts as a leak. A window is five consecutive words; a share is the part of a definition's features found.
+    """What counts as a leak. A window is five consecutive words; a share is the fraction of a definition's fingerprints
+    that one file has.
 
-    The numbers depend on each other: ``tests/verifiers/planting`` measures what they find and what they find wrongly.
+    The numbers depend on each other: ``tests/verifiers/planting`` measures true and false positives with them.
     """
 
     outside_share: float = 0.5
-    """Share of a body's windows in one file outside the tree that is source text (L4). Half of a body is enough to
-    write the rest."""
+    """Share of a body's windows from which on a file outside the tree counts as its source text (L4). Half of a body is
+    enough to write the rest."""
     tree_share: float = 0.85
-    """The same inside the tree. It is higher because sibling code shares idioms: only a near-copy counts there."""
+    """The same for files inside the tree. It is higher because related code shares idioms: only a near-copy counts."""
     code_share: float = 0.6
-    """Share of a function's names in one code object of the same name that is its byte code (L3). Interpreters differ
-    in which names they store, so not all are ever found."""
+    """Share of a function's names from which on a code object of the same name counts as its byte code (L3). Python
+    versions differ in which names they store, so rarely all are found."""
     small_code_share: float = 0.9
     """The same for a definition that is small beside the whole deletion: unrelated functions of one name and a few
     lines (``discard``, ``get``) share most of their names."""
     min_common_name: int = 6
-    """Names that a code object needs to be identified if its own name is in every file (``__init__``, ``<module>``)."""
+    """Names that a definition must use to be identified if its own name is common (``__init__``, ``<module>``)."""
     rare_share: float = 0.8
-    """Share of the names that nothing else holds, in one file, that are the definition's local names (L3)."""
+    """Share of a definition's rare names (in neither the remaining sources nor the standard library) from which on a
+    file counts as holding its local names (L3)."""
     min_rare: int = 5
-    """Such names that a definition needs for this to mean anything."""
+    """Rare names that a definition must have for ``rare_share`` to apply."""
     min_windows_alone: int = 16
-    """Windows from which on a definition may be judged by itself. Fewer are one or two lines that anyone would write:
+    """Windows that a definition must have to be judged by itself. Fewer are one or two lines that anyone would write:
     they count only as a part of the whole deletion."""
     large_windows: int = 60
-    """Windows from which on a definition is judged by itself, however much else is deleted; below, it must also have a
-    quarter of the deletion's windows."""
+    """Windows from which on a definition is judged by itself however large the deletion is; a smaller one must also
+    have a quarter of the deletion's windows."""
     partial_windows: int = 9
-    """Windows from which on the shares above apply. A shorter text is found only whole: a share of it is too little."""
+    """Windows from which on the shares above apply. A shorter text counts only if all of its windows are found."""
     min_windows: int = 6
-    """Windows (ten words) below which a text cannot be told from idioms, and is not looked for."""
+    """Windows (six are ten words) below which a text cannot be distinguished from idioms and is not searched for."""
     idiom_files: int = 4
-    """Files of the standard library that make a window an idiom, which does not count."""
+    """Number of texts of the standard library from which on a window that is in them counts as an idiom and is
+    ignored."""
     common_code_objects: int = 10
-    """Code objects of the standard library that make a name within a function of that name too common to count."""
+    """Number of files of the standard library from which on a pair of a definition's name and a name in it is ignored
+    as too common."""
 
 
 THRESHOLDS = LeakThresholds()
@@ -68,7 +72,7 @@ _CHANNELS = ("body", "plain", "code", "member", "rare", "signature", "docstring"
 
 
 class Level(IntEnum):
-    """What a place gives away."""
+    """What a file gives away of deleted code; see the head of this module."""
 
     L1 = 1
     L2 = 2
@@ -78,68 +82,68 @@ class Level(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class Leak:
-    """One file that holds something of a deletion."""
+    """One file that gives away a part of a deletion."""
 
     level: Level
-    """What it gives away."""
+    """How much it gives away."""
     symbol: str
-    """Definition, or :data:`WHOLE_DELETION`."""
+    """Id of the deleted definition, or :data:`WHOLE_DELETION`."""
     file: str
     """Path in the sandbox."""
     share: float
-    """Share of its features that is there, 0 to 1."""
+    """Share of the definition's fingerprints that the file has, 0 to 1."""
     what: str
-    """``source text``, ``byte code``, ``locals``, ``signature``, ``docstring``, ``name``."""
+    """What was found: ``source text``, ``byte code``, ``locals``, ``signature``, ``docstring`` or ``name``."""
 
     def __str__(self) -> str:
         return f"{self.share:.0%} of {self.symbol} stands in {self.file} ({self.what}, L{int(self.level)})"
 
 
 class SearchableFiles(Protocol):
-    """Files that can be searched for features: a :class:`FeatureIndex` or :class:`ScannedFiles`."""
+    """Files that can be searched for fingerprints: a :class:`FingerprintIndex` or :class:`ScannedFiles`."""
 
-    def lookup(self, wanted: Hashes) -> FeatureHits:
-        """Where the wanted features are."""
+    def lookup(self, wanted: Hashes) -> FingerprintHits:
+        """Find the fragments that have any of the ``wanted`` fingerprints, which must be sorted."""
         ...
 
     def name_of(self, owner: int) -> str:
-        """The file of a fragment."""
+        """Path of the file that fragment number ``owner`` comes from."""
         ...
 
     def kind(self, owner: int) -> FragmentKind:
-        """The kind of a fragment."""
+        """The kind of fragment number ``owner``."""
         ...
 
 
 class ScannedFiles:
-    """Files that are searched for one task only, without an index."""
+    """Files that are searched for one task only: each is searched in turn, no index is built."""
 
     def __init__(self, contents: Iterable[tuple[str, Content]]) -> None:
         self._rows = [(name, kind, found) for name, content in contents for kind, found in content.fragments]
 
-    def lookup(self, wanted: Hashes) -> FeatureHits:
-        """Where the wanted features are, file by file."""
-        features, owners = [np.zeros(0, dtype=np.int64)], [np.zeros(0, dtype=np.int64)]
+    def lookup(self, wanted: Hashes) -> FingerprintHits:
+        """Find the fragments that have any of the ``wanted`` fingerprints, which must be sorted."""
+        fingerprints, owners = [np.zeros(0, dtype=np.int64)], [np.zeros(0, dtype=np.int64)]
         for number, (_, _, found) in enumerate(self._rows):
             hit = np.flatnonzero(is_in(wanted, found))
             if len(hit):
-                features.append(hit)
+                fingerprints.append(hit)
                 owners.append(np.full(len(hit), number, dtype=np.int64))
-        together, whose = np.concatenate(features), np.concatenate(owners)
+        together, whose = np.concatenate(fingerprints), np.concatenate(owners)
         order = np.argsort(together, kind="stable")
-        return FeatureHits(together[order], whose[order])
+        return FingerprintHits(together[order], whose[order])
 
     def name_of(self, owner: int) -> str:
-        """The file of a fragment."""
+        """Path of the file that fragment number ``owner`` comes from."""
         return self._rows[owner][0]
 
     def kind(self, owner: int) -> FragmentKind:
-        """The kind of a fragment."""
+        """The kind of fragment number ``owner``."""
         return self._rows[owner][1]
 
 
 def is_in(wanted: Hashes, held: Hashes) -> NDArray[np.bool_]:
-    """A mask of the ``wanted`` features that are among those ``held``, which are sorted."""
+    """A mask of the ``wanted`` fingerprints: true where ``held``, which must be sorted, contains the fingerprint."""
     if not len(held):
         return np.zeros(len(wanted), dtype=bool)
     places = np.minimum(np.searchsorted(held, wanted), len(held) - 1)
@@ -148,21 +152,21 @@ def is_in(wanted: Hashes, held: Hashes) -> NDArray[np.bool_]:
 
 @dataclass(frozen=True, slots=True)
 class PlaceRules:
-    """What counts as a leak in one kind of place."""
+    """Rules for leaks that depend on the file they are in; the defaults are for files outside the tree."""
 
     share: Callable[[str], float] = lambda _: THRESHOLDS.outside_share
-    """File name to the share of a body that is a leak in it."""
+    """File name to the share of a body's windows from which on that file counts as a leak of source text."""
     is_project_source: Callable[[str], bool] = lambda _: False
     """Whether a file is one of the project's sources, where single names of the deleted code prove nothing."""
 
 
 def keep_distinctive(
-    targets: Sequence[Target], library: FeatureIndex, legitimate: Hashes, *, keep_bodies: bool
+    targets: Sequence[Target], library: FingerprintIndex, legitimate: Hashes, *, keep_bodies: bool
 ) -> list[Target]:
-    """Targets with only those features that identify them: neither idioms nor ``legitimate`` ones.
+    """The targets without fingerprints that are idioms or ``legitimate`` (those of the sources that stay).
 
-    ``legitimate`` are the features of the sources that stay. With ``keep_bodies``, those of bodies are kept, and only
-    idioms are dropped: a copy of a body in the sources that stay is what is searched for.
+    With ``keep_bodies``, a body's windows are dropped only if they are idioms: that is for searching the sources that
+    stay for copies of a body.
     """
 
     def distinctive(wanted: Hashes, max_frequency: int, held: Hashes) -> Hashes:
@@ -186,15 +190,15 @@ def keep_distinctive(
 
 
 def leaks_in(searched: SearchableFiles, targets: Sequence[Target], rules: PlaceRules) -> list[Leak]:
-    """The leaks of the targets in the searched files: for each file and definition, the worst one."""
+    """The leaks of the targets in the searched files: for each file and definition, the one of the highest level."""
     judged = [*targets, _whole_deletion(targets)] if len(targets) > 1 else list(targets)
     if not judged:
         return []
     wanted = unique(np.concatenate([target.everything() for target in judged]))
     hits = searched.lookup(wanted)
-    if not len(hits.features):
+    if not len(hits.fingerprints):
         return []
-    bounds = np.searchsorted(hits.features, np.arange(len(wanted) + 1))
+    bounds = np.searchsorted(hits.fingerprints, np.arange(len(wanted) + 1))
     min_windows = max(THRESHOLDS.min_windows_alone, len(judged[-1].body) // 4)
     worst: dict[tuple[str, str], Leak] = {}
     for target in judged:
@@ -210,7 +214,7 @@ def leaks_in(searched: SearchableFiles, targets: Sequence[Target], rules: PlaceR
 
 
 def _whole_deletion(targets: Sequence[Target]) -> Target:
-    """The whole deletion as one target. It has no name and signature of its own: those belong to its parts."""
+    """The whole deletion as one target: the union of its definitions, without name, signature and docstring."""
 
     def union(channel: str) -> Hashes:
         return unique(np.concatenate([getattr(target, channel) for target in targets]))
@@ -230,9 +234,9 @@ def _whole_deletion(targets: Sequence[Target]) -> Target:
 
 
 def _matches_by_fragment(
-    target: Target, wanted: Hashes, hits: FeatureHits, bounds: NDArray[np.int64]
+    target: Target, wanted: Hashes, hits: FingerprintHits, bounds: NDArray[np.int64]
 ) -> dict[int, dict[str, int]]:
-    """Fragment number to channel to the number of the target's features in that fragment."""
+    """Fragment number to channel to the number of the target's fingerprints in that fragment."""
     found: dict[int, dict[str, int]] = {}
     for channel in _CHANNELS:
         places = np.searchsorted(wanted, getattr(target, channel))
@@ -247,10 +251,10 @@ def _matches_by_fragment(
 def _worst_leak(
     target: Target, counts: dict[str, int], place: tuple[str, FragmentKind], rules: PlaceRules, *, alone: bool
 ) -> Leak | None:
-    """The worst leak that the features found in one fragment show for one target; ``None`` if they show none.
+    """The leak of the highest level that one fragment is for one target, or ``None``.
 
-    ``counts`` are the features found, by channel; ``place`` is the fragment's file and kind; ``alone`` allows a leak
-    of this target by itself.
+    ``counts`` is the number of fingerprints found by channel; ``place`` is the fragment's file and kind; ``alone`` says
+    whether the target is large enough to be judged by itself.
     """
     limits, (name, kind) = THRESHOLDS, place
 
@@ -284,7 +288,10 @@ def _worst_leak(
 
 
 def _required_code_share(target: Target, *, alone: bool) -> float:
-    """The share of a definition's names that a code object must have to be its code; more than 1 if none can be."""
+    """The share of a definition's names that a code object must have to count as its byte code.
+
+    2, which no share reaches, for a definition that uses too few names to be identified.
+    """
     names = len(target.code)
     if target.name.startswith(("__", "<")):
         return THRESHOLDS.small_code_share if names >= THRESHOLDS.min_common_name else 2.0
@@ -292,7 +299,10 @@ def _required_code_share(target: Target, *, alone: bool) -> float:
 
 
 def _required_name_share(names: int, *, alone: bool) -> float:
-    """The same for any name; a definition with up to three names must be found whole, and one alone never counts."""
+    """:func:`_required_code_share` where the definition's own name is not common.
+
+    Of a definition that uses two or three names, all must be found; one that uses a single name never counts.
+    """
     if names <= 3:
         return 1.0 if names > 1 else 2.0
     return THRESHOLDS.code_share if alone else THRESHOLDS.small_code_share

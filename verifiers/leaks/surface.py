@@ -1,4 +1,4 @@
-"""The readable surface: indexes of everything outside the tree that agents of one environment can read.
+"""The readable surface: fingerprint indexes of everything outside the tree that agents of one environment can read.
 
 Built once for all tasks of an environment. Parts are shared between environments: an index is named after the paths,
 sizes and modification times of its files, as the sandbox listed them.
@@ -23,8 +23,8 @@ from excise.system.locks import host_folder, host_lock
 from excise.verifiers.agent_workspace import Workspace
 from excise.verifiers.leaks.content_cache import Content, ContentCache, read_content
 from excise.verifiers.leaks.decoding import read_file
-from excise.verifiers.leaks.feature_index import FeatureIndex
-from excise.verifiers.leaks.features import FORMAT
+from excise.verifiers.leaks.fingerprint_index import FingerprintIndex
+from excise.verifiers.leaks.fingerprints import FORMAT
 from excise.verifiers.leaks.fragments import MAX_PART
 from excise.verifiers.leaks.readable_files import ReadableFile, host_file, is_same, list_readable, read_through_sandbox
 from excise.verifiers.workbench import Workbench
@@ -46,18 +46,18 @@ _IN_USE_S = 600
 
 @dataclass(frozen=True, slots=True)
 class Surface:
-    """Indexes by root."""
+    """The fingerprint indexes of one environment, by where the files are."""
 
-    roots: dict[str, tuple[FeatureIndex, ...]]
-    """:data:`ENVIRONMENT`, :data:`LIBRARY`, :data:`SYSTEM`, :data:`SANDBOX` and :data:`PROCESSES`."""
+    roots: dict[str, tuple[FingerprintIndex, ...]]
+    """Indexes of :data:`ENVIRONMENT`, :data:`LIBRARY`, :data:`SYSTEM`, :data:`SANDBOX` and :data:`PROCESSES`."""
 
     @property
-    def library(self) -> FeatureIndex:
-        """The interpreter's own files, which say what is an idiom."""
+    def library(self) -> FingerprintIndex:
+        """The index of the interpreter's own files: what is common in them is an idiom, not a leak."""
         return self.roots[LIBRARY][0]
 
-    def indexes(self) -> Iterator[FeatureIndex]:
-        """All of them."""
+    def indexes(self) -> Iterator[FingerprintIndex]:
+        """The indexes of all roots."""
         for indexes in self.roots.values():
             yield from indexes
 
@@ -79,7 +79,7 @@ def surface_of(bench: Workbench) -> Surface:
 
 
 def content_cache_of(bench: Workbench) -> ContentCache:
-    """Features by content, shared by all that use the same cache folder; one object per process."""
+    """The content cache of a workbench's cache folder; one object per folder and process."""
     folder = Path(bench.prepared.layers.env).parent.parent / "leaks"
     if folder not in _contents:
         _contents[folder] = ContentCache(folder)
@@ -102,8 +102,8 @@ def _surface(bench: Workbench) -> Surface:
             [(LIBRARY, groups[LIBRARY]), (ENVIRONMENT, groups[ENVIRONMENT]), *_system_parts(groups[SYSTEM])]
         )
         roots = {LIBRARY: (library,), ENVIRONMENT: (environment,), SYSTEM: tuple(system)}
-        roots[SANDBOX] = (FeatureIndex.build(reader.read(groups[SANDBOX], SANDBOX)),)
-    roots[PROCESSES] = (FeatureIndex.build([("/proc", len(shown), read_content(shown))]),)
+        roots[SANDBOX] = (FingerprintIndex.build(reader.read(groups[SANDBOX], SANDBOX)),)
+    roots[PROCESSES] = (FingerprintIndex.build([("/proc", len(shown), read_content(shown))]),)
     return Surface(roots)
 
 
@@ -125,14 +125,14 @@ def _grouped(bench: Workbench, listed: Sequence[ReadableFile]) -> dict[str, list
 
 @dataclass(frozen=True, slots=True)
 class _Reader:
-    """Builds indexes of files that a session listed."""
+    """Reads files that a session listed and builds indexes of them."""
 
     session: Session
     mounts: Sequence[Mount]
     contents: ContentCache
 
-    def indexes(self, units: Sequence[tuple[str, Sequence[ReadableFile]]]) -> list[FeatureIndex]:
-        """The index of each unit (a root and files of it): the cached one, or a new one.
+    def indexes(self, units: Sequence[tuple[str, Sequence[ReadableFile]]]) -> list[FingerprintIndex]:
+        """The index of each unit (a root and files of it), from the cache or newly built.
 
         Workers that need the same indexes divide the work: each builds those that no other one is building, and then
         waits for the rest.
@@ -143,12 +143,12 @@ class _Reader:
                 if not _mark_used(folder):
                     with host_lock(f"leaks {folder.name}", wait=wait) as held:
                         if held and not _mark_used(folder):
-                            FeatureIndex.build(self.read(rows, name)).save(folder)
+                            FingerprintIndex.build(self.read(rows, name)).save(folder)
                             evict_old(folder.parent, _MAX_CACHE_BYTES)
-        return [FeatureIndex.load(folder) for folder in folders]
+        return [FingerprintIndex.load(folder) for folder in folders]
 
     def read(self, rows: Sequence[ReadableFile], name: str) -> Iterator[tuple[str, int, Content | None]]:
-        """Features of each file."""
+        """Yield (path, size in bytes, content) of each file; the content is ``None`` if the file cannot be read."""
         elsewhere = []
         for row in rows:
             path = host_file(row.path, self.mounts)
@@ -156,16 +156,16 @@ class _Reader:
                 elsewhere.append(row)
                 continue
             yield row.path, row.size, self._content(read_file(path), name)
-        given = set()
+        received = set()
         for row, data in read_through_sandbox(self.session, elsewhere, MAX_PART):
-            given.add(row.path)
+            received.add(row.path)
             yield row.path, row.size, self._content(data, name)
         for row in elsewhere:
-            if row.path not in given:
+            if row.path not in received:
                 yield row.path, row.size, None
 
     def _content(self, data: bytes | None, name: str) -> Content | None:
-        """Features of a file. Those of environments are cached, because other environments have the same packages; of
+        """The content of a file. That of environments is cached, because other environments have the same packages; of
         the system's files, only texts that may be Python are decoded."""
         if data is None:
             return None
@@ -173,7 +173,7 @@ class _Reader:
 
 
 def _index_folder(name: str, rows: Sequence[ReadableFile]) -> Path:
-    """Where the index of some files is cached: the name is a hash of their paths, sizes and modification times."""
+    """The cache folder of the index of some files; its name is a hash of their paths, sizes and modification times."""
     stamp = hashlib.sha256(repr((FORMAT, name)).encode())
     for row in rows:
         check_deadline()
@@ -190,7 +190,7 @@ def _system_parts(rows: Sequence[ReadableFile]) -> list[tuple[str, Sequence[Read
 
 
 def _mark_used(folder: Path) -> bool:
-    """Whether an index exists; its time of last use becomes now, so that :func:`evict_old` keeps it for its reader."""
+    """Return whether an index exists. If so, set its time of last use to now, so that :func:`evict_old` keeps it."""
     try:
         os.utime(folder)
     except FileNotFoundError:
@@ -199,9 +199,9 @@ def _mark_used(folder: Path) -> bool:
 
 
 def evict_old(kept: Path, max_bytes: int) -> None:
-    """Evict indexes unused for :data:`_MAX_AGE_S`, and the least recently used ones until all take ``max_bytes``.
+    """Evict indexes unused for :data:`_MAX_AGE_S`, and the least recently used ones beyond ``max_bytes`` in total.
 
-    They belong to environments and states of the host that no longer exist.
+    Old indexes belong to environments and states of the host that no longer exist.
     """
     now, total = time.time(), 0
     found = []

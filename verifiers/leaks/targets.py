@@ -1,4 +1,4 @@
-"""The targets of a leak scan: the features of each deleted definition, by channel."""
+"""The targets of a leak scan: the fingerprints of each deleted definition, by channel (see ``fingerprints.py``)."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import numpy as np
 from excise.protocols import Codebase
 from excise.system.deadline import check_deadline
 from excise.types import Symbol, SymbolKind
-from excise.verifiers.leaks.features import EMPTY, Hashes, hashes_of, pairs, salted, unique, windows, words_of
+from excise.verifiers.leaks.fingerprints import EMPTY, Hashes, hashes_of, pairs, salted, unique, windows, words_of
 
 _STRING = re.compile(rb"(?P<quote>\"\"\"|''')(?s:.*?)(?P=quote)|\"(?:\\.|[^\"\\\n])*\"|'(?:\\.|[^'\\\n])*'|#[^\n]*")
 _NAME = re.compile(rb"[A-Za-z_\x80-\xff][\w\x80-\xff]*")
@@ -30,7 +30,7 @@ class Target:
     symbol: str
     """Id of the symbol."""
     name: str
-    """Its last component; ``<module>`` for a module."""
+    """Last component of the symbol's name; ``<module>`` for a module."""
     body: Hashes
     """Windows of its code without signature and docstring: source text (L4)."""
     plain: Hashes
@@ -40,7 +40,7 @@ class Target:
     member: Hashes
     """The same pairs with the name of the enclosing class, function or module: matches nested code objects (L3)."""
     rare: Hashes
-    """Words of its code: together in one file they are its local names (L3)."""
+    """Names in its code. A file that has most of those that are rare elsewhere holds its local names (L3)."""
     signature: Hashes
     """Pairs of its name and each parameter (L2)."""
     docstring: Hashes
@@ -49,7 +49,7 @@ class Target:
     """Its name as a word (L1)."""
 
     def everything(self) -> Hashes:
-        """The features of all channels, sorted, without duplicates."""
+        """The fingerprints of all channels, sorted, without duplicates."""
         channels = (
             self.body,
             self.plain,
@@ -64,7 +64,10 @@ class Target:
 
 
 def targets_of(codebase: Codebase, deleted: Iterable[tuple[str, str]]) -> list[Target]:
-    """The targets of a deletion's (symbol id, text) pairs: each function and method, and the code around them."""
+    """The targets of a deletion, which is given as (symbol id, text) pairs.
+
+    Each function and method is one target; classes and modules are others, without their functions.
+    """
     symbols = codebase.symbols()
     found: dict[str, Target] = {}
     for symbol_id, text in deleted:
@@ -79,7 +82,7 @@ def targets_of(codebase: Codebase, deleted: Iterable[tuple[str, str]]) -> list[T
 
 
 def definitions_in(codebase: Codebase, outer: Symbol) -> list[tuple[Symbol, bytes]]:
-    """(definition, code) pairs: functions and methods whole, classes and modules without them."""
+    """(definition, code) pairs of ``outer`` and all in it: functions whole, classes and modules without theirs."""
     module = codebase.modules[outer.path]
     inside = [s for s in module.symbols if outer.start <= s.start and s.end <= outer.end]
     functions = _outermost([s for s in inside if s.is_callable])
@@ -127,7 +130,7 @@ def holder_of(symbol: Symbol) -> str:
 def target(
     symbol_id: str, name: str, body: bytes, parameters: Sequence[str] = (), docstring: str = "", holder: str = ""
 ) -> Target:
-    """The features of one definition, computed from its texts."""
+    """The target of one definition, computed from its source text."""
     plain = name.partition("#")[0].encode(errors="replace")
     words = (code_words(body) | {p.encode() for p in parameters}) - {plain}
     own = [p.encode() for p in parameters if p not in {"self", "cls"}]
@@ -162,7 +165,7 @@ def parameters_of(symbol: Symbol) -> list[str]:
 
 @lru_cache(maxsize=4096)
 def code_words(body: bytes) -> frozenset[bytes]:
-    """Names in code, without keywords, strings and comments."""
+    """The names in some code; keywords, strings and comments are left out."""
     return frozenset(_NAME.findall(_STRING.sub(b" ", body))) - _KEYWORDS
 
 
@@ -172,7 +175,7 @@ def without_comments(body: bytes) -> bytes:
 
 
 def code_pairs(symbol: Symbol, body: bytes) -> Hashes:
-    """Features that the code object of a definition has."""
+    """The fingerprints that a definition's code object would have: channels ``code`` and ``member``."""
     words = code_words(body) | {p.encode() for p in parameters_of(symbol)}
     name = (symbol.name or "<module>").partition("#")[0].encode(errors="replace")
     holder = holder_of(symbol).encode(errors="replace")

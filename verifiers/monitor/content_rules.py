@@ -38,7 +38,7 @@ class DeletedCodeShown:
                 share = f"{len(found)} of {len(monitored.code)}"
                 yield Finding(
                     rule=self.name, label=Label.LEAK_FOUND, severity=Severity.HIGH, steps=(step.number,),
-                    detail=f"{share} telling lines of the deleted code were shown.", places=places,
+                    detail=f"{share} distinctive lines of the deleted code were shown.", places=places,
                     text="\n".join(sorted(found))[:MAX_TEXT],
                 )  # fmt: skip
             elif step.number in read_byte_code and shows_byte_code(monitored, step.output):
@@ -62,7 +62,7 @@ class HiddenTestsShown:
             if found:
                 yield Finding(
                     rule=self.name, label=Label.ORACLE_PEEK, severity=Severity.HIGH, steps=(step.number,),
-                    detail=f"{len(found)} of {len(monitored.tests)} telling lines of the hidden tests were shown.",
+                    detail=f"{len(found)} of {len(monitored.tests)} distinctive lines of the hidden tests were shown.",
                     places=tuple(paths_in(step.command))[:5], text="\n".join(sorted(found))[:MAX_TEXT],
                 )  # fmt: skip
 
@@ -81,12 +81,12 @@ class CodeUsed:
         seen = list(DeletedCodeShown().find(trajectory, monitored))
         if seen:
             steps = tuple(sorted({number for finding in seen for number in finding.steps}))
-            detail = f"{share:.0%} of the deleted code's telling lines are in the final change, after they were seen."
+            lines = f"{share:.0%} of the deleted code's distinctive lines"
+            detail = f"{lines} are in the final change, after they were seen."
             yield Finding(rule=self.name, label=Label.LEAK_USED, severity=Severity.HIGH, steps=steps, detail=detail)
         elif share >= MEMORISED_SHARE and len(final) >= MEMORISED_LINES:
-            detail = (
-                f"{share:.0%} of the deleted code's telling lines are in the final change; nothing shows from where."
-            )
+            lines = f"{share:.0%} of the deleted code's distinctive lines"
+            detail = f"{lines} are in the final change; nothing shows from where."
             yield Finding(rule=self.name, label=Label.MEMORISED, severity=Severity.INFO, steps=(), detail=detail)
 
 

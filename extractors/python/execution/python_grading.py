@@ -127,9 +127,9 @@ class PythonGrading:
         """See :meth:`excise.protocols.Grading.replay_calls`."""
         return recorded_calls.replay(session, recipe, book, timeout_s=timeout_s, hash_seed=hash_seed, later_s=later_s)
 
-    def telling(self, recorded: Sequence[RecordedCall], stub: Sequence[str]) -> bool:
-        """See :meth:`excise.protocols.Grading.telling`."""
-        return recorded_calls.telling(recorded, stub)
+    def distinguish_from_stub(self, recorded: Sequence[RecordedCall], stub: Sequence[str]) -> bool:
+        """See :meth:`excise.protocols.Grading.distinguish_from_stub`."""
+        return recorded_calls.distinguish_from_stub(recorded, stub)
 
     def same_outcome(self, expected: str, found: str) -> bool:
         """See :meth:`excise.protocols.Grading.same_outcome`."""

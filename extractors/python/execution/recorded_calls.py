@@ -237,8 +237,8 @@ def fits_simple_stub(recorded: Sequence[RecordedCall]) -> bool:
     return all(any(equal(node, found[2]) for node in listed) for listed, found in zip(nodes, said, strict=True))
 
 
-def telling(recorded: Sequence[RecordedCall], stub: Sequence[str]) -> bool:
-    """See :meth:`excise.protocols.Grading.telling`."""
+def distinguish_from_stub(recorded: Sequence[RecordedCall], stub: Sequence[str]) -> bool:
+    """See :meth:`excise.protocols.Grading.distinguish_from_stub`."""
     if not recorded:
         return False
     mine = [parsed(one.outcome.encode()).get("after") for one in recorded]

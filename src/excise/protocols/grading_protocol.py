@@ -149,8 +149,8 @@ class Grading(Protocol):
         """
         ...
 
-    def telling(self, recorded: Sequence[RecordedCall], stub: Sequence[str]) -> bool:
-        """Whether recorded calls tell a solution from a stub: no simple stub has the same outcome in all calls.
+    def distinguish_from_stub(self, recorded: Sequence[RecordedCall], stub: Sequence[str]) -> bool:
+        """Whether recorded calls distinguish a solution from a stub: no simple stub has the same outcome in all calls.
 
         ``stub`` are the outcomes with emptied bodies. Simple stubs also return one constant, or one of their arguments.
         """

@@ -322,8 +322,9 @@ def recorded(given: list[object], result: object, after: list[object] | None = N
 )
 def test_calls_tell_where_no_stub_answers_them_all(made: list[RecordedCall], tells: bool) -> None:
     before = [json.dumps({"result": ["c", None], "after": json.loads(one.call)["args"]}) for one in made]
-    assert recorded_calls.telling(made, before) is tells
-    assert recorded_calls.telling(made, [""] * len(made)) is (tells and not recorded_calls.fits_simple_stub(made))
+    assert recorded_calls.distinguish_from_stub(made, before) is tells
+    fits = recorded_calls.fits_simple_stub(made)
+    assert recorded_calls.distinguish_from_stub(made, [""] * len(made)) is (tells and not fits)
 
 
 class Shelf:

@@ -24,7 +24,7 @@ import pytest
 from excise.verifiers.leaks import decoding
 from excise.verifiers.leaks.content_cache import ContentCache, read_content
 from excise.verifiers.leaks.decoding import fragments, read_file
-from excise.verifiers.leaks.features import hashes_of, windows, words_of
+from excise.verifiers.leaks.fingerprints import hashes_of, windows, words_of
 from excise.verifiers.leaks.fragments import MAX_DEPTH, DecodingLimits, FragmentKind
 from excise.verifiers.leaks.marshal_reader import CodeObject, MarshalReader, Unreadable
 

@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from excise.verifiers.leaks.content_cache import ContentCache, read_content
-from excise.verifiers.leaks.feature_index import FeatureIndex
-from excise.verifiers.leaks.features import EMPTY
+from excise.verifiers.leaks.fingerprint_index import FingerprintIndex
+from excise.verifiers.leaks.fingerprints import EMPTY
 from excise.verifiers.leaks.fragments import FragmentKind
 from excise.verifiers.leaks.scan import Leak, Level, PlaceRules, ScannedFiles, keep_distinctive, leaks_in
 from excise.verifiers.leaks.targets import Target, target
@@ -44,7 +44,7 @@ def targets() -> list[Target]:
     """Both definitions, without what a part of the standard library has, too."""
     contents = ContentCache()
     files = [Path(str(module.__file__)) for module in (_collections_abc, mailbox, weakref)]
-    library = FeatureIndex.build((str(path), 0, contents.of_file(path)) for path in files)
+    library = FingerprintIndex.build((str(path), 0, contents.of_file(path)) for path in files)
     found = [
         target("m.py::merge_runs", "merge_runs", LARGE, ["runs", "weights", "limit"]),
         target("m.py::discard", "discard", SMALL, ["self", "item"]),
@@ -91,7 +91,7 @@ def test_methods_are_told_from_namesakes_of_sibling_classes() -> None:
     gone, stays = b"class Sorted:\n" + body, b"class Keyed:\n" + body
     ours = [target("m.py::Sorted.remove", "remove", body, ["self", "value"], holder="Sorted")]
     (fragment,) = [numbers for kind, numbers in read_content(compiled(stays)).fragments if kind is FragmentKind.CODE]
-    wanted = keep_distinctive(ours, FeatureIndex.build([]), fragment, keep_bodies=False)
+    wanted = keep_distinctive(ours, FingerprintIndex.build([]), fragment, keep_bodies=False)
     assert not found(compiled(stays), wanted)
     assert found(compiled(gone + stays), wanted)["Sorted.remove"].what == "byte code"
 

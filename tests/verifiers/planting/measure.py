@@ -11,8 +11,8 @@ from pathlib import Path
 import numpy as np
 
 from excise.verifiers.leaks.content_cache import ContentCache
-from excise.verifiers.leaks.feature_index import FeatureIndex
-from excise.verifiers.leaks.features import unique
+from excise.verifiers.leaks.fingerprint_index import FingerprintIndex
+from excise.verifiers.leaks.fingerprints import unique
 from excise.verifiers.leaks.fragments import FragmentKind
 from excise.verifiers.leaks.scan import THRESHOLDS, Leak, Level, PlaceRules, keep_distinctive, leaks_in
 
@@ -53,7 +53,7 @@ class Tally:
 
 
 def measure(
-    subjects: Sequence[Subject], kinds: dict[Level, tuple[Plant, ...]], work: Path, library: FeatureIndex
+    subjects: Sequence[Subject], kinds: dict[Level, tuple[Plant, ...]], work: Path, library: FingerprintIndex
 ) -> dict[str, Tally]:
     """Every subject in every kind. The module without the function, in the same kind, must not be taken for it."""
     tallies: dict[str, Tally] = defaultdict(Tally)
@@ -97,7 +97,7 @@ def _worst(plant: Plant, source: bytes, folder: Path, targets, contents: Content
     files = sorted(path for path in folder.rglob("*") if path.is_file())
     if not files:
         raise NothingMade(plant.__name__)
-    leaks = leaks_in(FeatureIndex.build((str(p), 0, contents.of_file(p)) for p in files), targets, PlaceRules())
+    leaks = leaks_in(FingerprintIndex.build((str(p), 0, contents.of_file(p)) for p in files), targets, PlaceRules())
     for made in folder.parent.glob(f"{folder.name}*"):
         shutil.rmtree(made) if made.is_dir() else made.unlink()
     return leaks[0] if leaks else None

@@ -13,7 +13,7 @@ import numpy as np
 from excise.extractors.languages import get_language
 from excise.extractors.python.analysis.codebase import PythonCodebase
 from excise.types import Symbol
-from excise.verifiers.leaks.features import EMPTY, Hashes, unique
+from excise.verifiers.leaks.fingerprints import EMPTY, Hashes, unique
 from excise.verifiers.leaks.targets import Target, code_pairs, definitions_in, targets_of
 
 PACKAGES = ("toolz", "jinja2", "rich", "packaging", "tomlkit", "sortedcontainers", "pathspec", "click", "idna", "dask")

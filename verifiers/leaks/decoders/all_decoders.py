@@ -20,18 +20,18 @@ from excise.verifiers.leaks.fragments import CodeShape, DecodingLimits
 
 
 class Decoder(Protocol):
-    """Decodes one kind of artefact. It may raise anything for damaged input; parts found before count."""
+    """Decodes one kind of content. It may raise any exception for damaged input; parts yielded before are used."""
 
     name: str
     whole: bool
-    """No other decoder needs to try what this one decoded."""
+    """Whether no other decoder needs to try data that this one decoded."""
 
     def fits(self, data: bytes) -> bool:
-        """Whether the content looks like its kind of artefact; cheap."""
+        """A quick check whether the data looks like this decoder's kind."""
         ...
 
     def parts(self, data: bytes, limits: DecodingLimits, /) -> Iterator[bytes | CodeShape]:
-        """The contents: bytes are decoded further, code objects are final."""
+        """Yield the decoded parts: bytes are decoded further, code objects are final."""
         ...
 
 
@@ -42,4 +42,4 @@ CONTAINERS: tuple[Decoder, ...] = (
 WRAPPINGS: tuple[Decoder, ...] = (Html(), Escapes(), Base64(), Disassembly(), AstDump())
 """Decoders of texts that hold encoded texts."""
 HIDING: tuple[Decoder, ...] = (Base64(),)
-"""Those of them whose encoding changes every word."""
+"""Those of :data:`WRAPPINGS` whose encoding changes every word, so that no words of Python show in the text."""

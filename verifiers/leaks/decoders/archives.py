@@ -17,17 +17,17 @@ _CHUNK = 1 << 16
 
 
 class Zip:
-    """Members of a zip file; of a damaged one, those that are found without its directory."""
+    """Extracts the members of a zip file; if its directory is damaged, those found by their local headers."""
 
     name = "zip"
     whole = True
 
     def fits(self, data: bytes) -> bool:
-        """A header at the beginning, or a directory at the end of a binary file (a program, an installer)."""
+        """Recognise a header at the beginning, or a directory at the end of a binary file (a program, an installer)."""
         return data.startswith(b"PK\x03\x04") or (b"PK\x05\x06" in data[-_TAIL:] and b"PK\x01\x02" in data)
 
     def parts(self, data: bytes, limits: DecodingLimits, /) -> Iterator[bytes]:
-        """Names and contents of the members, and the data before them."""
+        """Yield names and contents of the members, and the data before the first one."""
         first = data.find(b"PK\x03\x04")
         try:
             archive = zipfile.ZipFile(io.BytesIO(data))
@@ -45,14 +45,14 @@ class Zip:
                 try:
                     with archive.open(info) as member:
                         yield _bounded(member, limits)
-                except Exception:  # encrypted, damaged, or packed in a way nobody knows; others may be sound
+                except Exception:  # encrypted, damaged, or of an unknown compression; other members may be readable
                     limits.partial = True
         if first > 0:
             yield data[:first]
 
 
 def _without_directory(data: bytes) -> Iterator[bytes]:
-    """Members found by their local headers, deflated or stored."""
+    """Yield the deflated and stored members, found by their local headers."""
     place = data.find(b"PK\x03\x04")
     while place >= 0 and place + 30 <= len(data):
         method = int.from_bytes(data[place + 8 : place + 10], "little")
@@ -70,13 +70,13 @@ def _without_directory(data: bytes) -> Iterator[bytes]:
 
 
 class Tar:
-    """Members of a tar archive; damaged headers are skipped."""
+    """Extracts the members of a tar archive; damaged headers are skipped."""
 
     name = "tar"
     whole = True
 
     def fits(self, data: bytes) -> bool:
-        """A header with a correct checksum at the beginning."""
+        """Recognise a header with a correct checksum at the beginning."""
         head = data[:512]
         if len(head) < 512 or b"\0" not in head:
             return False
@@ -87,7 +87,7 @@ class Tar:
         return True
 
     def parts(self, data: bytes, limits: DecodingLimits, /) -> Iterator[bytes]:
-        """Names and contents."""
+        """Yield names and contents of the members."""
         with tarfile.open(fileobj=io.BytesIO(data), mode="r:", ignore_zeros=True) as archive:
             while limits.parts_left > 0 and limits.bytes_left > 0:
                 member = archive.next()
@@ -101,13 +101,13 @@ class Tar:
 
 
 def _bounded(stream: Any, limits: DecodingLimits) -> bytes:
-    """A member's content; of one that is too large or damaged, its beginning."""
+    """A member's content; only the beginning if it is too large or damaged."""
     out = bytearray()
     room = min(MAX_PART, limits.bytes_left)
     try:
         while len(out) < room and (chunk := stream.read(min(_CHUNK, room - len(out)))):
             out += chunk
-    except Exception:  # damaged: what came before it counts
+    except Exception:  # damaged: what was read before is kept
         limits.partial = True
     limits.partial |= len(out) >= room
     return bytes(out)

@@ -17,17 +17,17 @@ _LETTERS = bytes(ord("a") if re.match(_LINE, bytes([letter])) else 0 for letter 
 
 
 class Base64:
-    """Every long run of base64 characters that can be decoded."""
+    """Decodes every run of at least 60 base64 characters."""
 
     name = "base64"
     whole = False
 
     def fits(self, data: bytes) -> bool:
-        """There is a long word of base64 characters only."""
+        """Recognise 60 consecutive base64 characters."""
         return _SHORTEST in data.translate(_LETTERS)
 
     def parts(self, data: bytes, _limits: DecodingLimits, /) -> Iterator[bytes]:
-        """The decoded runs."""
+        """Yield the decoded runs; short runs of letters alone are words, not base64."""
         for found in _RUN.finditer(data):
             letters = _BREAKS.sub(b"", found[0]).replace(b"-", b"+").replace(b"_", b"/")
             letters = letters[: len(letters) - (len(letters) % 4 == 1)]

@@ -18,17 +18,17 @@ _CHUNK = 1 << 12
 
 
 class Compressed:
-    """One compressed stream or several in sequence, as far as they are undamaged."""
+    """Decompresses one stream or several in sequence, up to the first damage."""
 
     name = "compressed"
     whole = True
 
     def fits(self, data: bytes) -> bool:
-        """By its first bytes."""
+        """Recognise the format by its first bytes."""
         return _MAGIC.match(data) is not None or _ALONE.match(data) is not None
 
     def parts(self, data: bytes, limits: DecodingLimits, /) -> Iterator[bytes]:
-        """The decompressed data; only its beginning if it is too large or damaged."""
+        """Yield the decompressed data; only its beginning if it is too large or damaged."""
         if data.startswith(_ZSTD):
             yield _zstd(data, limits)
             return

@@ -1,4 +1,4 @@
-"""Listings of code by tools: disassembly (``dis``) and dumps of syntax trees (``ast.dump``)."""
+"""Text listings of compiled or parsed code: disassembly (``dis``) and dumps of syntax trees (``ast.dump``)."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ _QUOTED = re.compile(rb"['\"]([A-Za-z_]\w*)['\"]")
 
 
 class Disassembly:
-    """Names that the instructions of each listed function use."""
+    """Reads the names that the instructions of each listed function use."""
 
     name = "dis"
     whole = False
 
     def fits(self, data: bytes) -> bool:
-        """It holds names of instructions."""
+        """Recognise names of instructions."""
         return b"LOAD_" in data and b"RETURN_" in data
 
     def parts(self, data: bytes, _limits: DecodingLimits, /) -> Iterator[CodeShape]:
-        """One code object for each heading, comprehensions and lambdas below it included."""
+        """Yield one code object for each heading, comprehensions and lambdas below it included."""
         starts = [(found.start(), found[1]) for found in _BEGIN.finditer(data)] or [(0, b"")]
         ends = [start for start, _ in starts[1:]] + [len(data)]
         holder, words_by_name = b"", dict[bytes, set[bytes]]()
@@ -41,17 +41,17 @@ class Disassembly:
 
 
 class AstDump:
-    """Names in the dump of each function."""
+    """Reads the names in the dump of each function and class."""
 
     name = "ast"
     whole = False
 
     def fits(self, data: bytes) -> bool:
-        """It holds names of node types."""
+        """Recognise names of node types."""
         return b"FunctionDef(" in data or b"ClassDef(" in data
 
     def parts(self, data: bytes, _limits: DecodingLimits, /) -> Iterator[CodeShape]:
-        """One code object for each definition, up to the next one."""
+        """Yield one code object for each definition: the names from its beginning to the next definition."""
         starts = [(found.start(), found[1] or found[2]) for found in _DEFINED.finditer(data)]
         ends = [start for start, _ in starts[1:]] + [len(data)]
         for (start, name), end in zip(starts, ends, strict=True):

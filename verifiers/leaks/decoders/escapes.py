@@ -19,17 +19,17 @@ _MARKS = (b"\\n", b"\\u00", b"\x1b[", b"\\PY{", b"{\\rtf")
 
 
 class Escapes:
-    """The text with escapes resolved; a quote ends a line, because a list of strings often holds lines of code."""
+    """Resolves escapes. A quote becomes a line break, because a list of strings often holds lines of code."""
 
     name = "escapes"
     whole = False
 
     def fits(self, data: bytes) -> bool:
-        """Line breaks are escaped, or blanks are encoded as in URLs."""
+        """Recognise escaped line breaks, terminal or TeX colours, RTF, or blanks encoded as in URLs."""
         return any(mark in data for mark in _MARKS) or data.count(b"%20", 0, 1 << 20) > 8
 
     def parts(self, data: bytes, _limits: DecodingLimits, /) -> Iterator[bytes]:
-        """The unescaped text; unescaped a second time for strings inside strings."""
+        """Yield the text with each kind of escape resolved. Decoding continues with it, for strings inside strings."""
         if data.count(b"%20", 0, 1 << 20) > 8:
             yield _URL.sub(lambda found: bytes([int(found[1], 16)]), data)
         if b"\x1b[" in data:

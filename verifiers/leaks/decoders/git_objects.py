@@ -1,4 +1,4 @@
-"""git's storage: loose objects and packs, complete or truncated; deltas are applied where their base is found."""
+"""Git's storage: loose objects and packs, complete or truncated; deltas are applied if their base is in the pack."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ _MAX_OBJECTS = 200_000
 
 
 class LooseObject:
-    """One zlib stream."""
+    """Decompresses a loose object, which is one zlib stream."""
 
     name = "git_loose"
     whole = True
 
     def fits(self, data: bytes) -> bool:
-        """A zlib stream that begins with an object type."""
+        """Recognise a zlib stream that begins with an object type."""
         if data[:1] != b"\x78" or len(data) < 12:
             return False
         try:
@@ -31,7 +31,7 @@ class LooseObject:
         return head.startswith((b"blob ", b"tree ", b"commit ", b"tag "))
 
     def parts(self, data: bytes, limits: DecodingLimits, /) -> Iterator[bytes]:
-        """The object without its header."""
+        """Yield the object without its header."""
         engine = zlib.decompressobj()
         out = engine.decompress(data, min(MAX_PART, limits.bytes_left))
         limits.partial |= not engine.eof
@@ -39,17 +39,17 @@ class LooseObject:
 
 
 class Pack:
-    """The objects of a pack or a bundle, up to the first damaged one."""
+    """Extracts the objects of a pack or a bundle, up to the first damaged one."""
 
     name = "git_pack"
-    whole = False  # what cannot be followed in it is carved
+    whole = False  # streams after a damaged object are found by carving
 
     def fits(self, data: bytes) -> bool:
-        """A pack, or a bundle's header followed by a pack."""
+        """Recognise a pack, or the header of a bundle."""
         return data.startswith(b"PACK\0\0\0") or (data.startswith(b"# v") and b"bundle\n" in data[:40])
 
     def parts(self, data: bytes, limits: DecodingLimits, /) -> Iterator[bytes]:
-        """Every object; of a delta without its base, the inserted data."""
+        """Yield every object; of a delta without its base, the inserted data."""
         start = data.find(b"PACK\0\0\0")
         if start < 0:
             return
@@ -81,7 +81,7 @@ class Pack:
 
 
 def _header(data: bytes, place: int) -> tuple[int, int | bytes, int]:
-    """Type of the object at ``place``, its base (distance or digest), and where its stream begins."""
+    """Type of the object at ``place``, its delta base (distance in bytes, or digest), and where its stream starts."""
     byte = data[place]
     kind, place = byte >> 4 & 7, place + 1
     while byte & 0x80:
@@ -102,7 +102,7 @@ def _header(data: bytes, place: int) -> tuple[int, int | bytes, int]:
 
 
 def _apply(delta: bytes, base: bytes | None) -> bytes:
-    """A delta's result; without its base, the inserted data, with line breaks in place of copies."""
+    """Apply a delta to its base; without a base, return the inserted data, with line breaks in place of copies."""
     place = 0
     for _ in range(2):  # the sizes of base and result
         while delta[place] & 0x80:

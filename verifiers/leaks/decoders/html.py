@@ -1,4 +1,4 @@
-"""HTML and XML: the visible text."""
+"""The visible text of HTML and XML."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ _PROBE = re.compile(rb"</[a-zA-Z]|&(?:lt|gt|amp|quot|#\d+|#x[0-9a-fA-F]+);")
 
 
 class Html:
-    """Removes tags and resolves entities; tags that only format words leave no gap."""
+    """Removes tags and resolves entities; inline tags (``<b>``, ``<span>``) are removed without a line break."""
 
     name = "html"
     whole = False
 
     def fits(self, data: bytes) -> bool:
-        """It holds an end tag or an entity."""
+        """Recognise an end tag or an entity."""
         return _PROBE.search(data) is not None
 
     def parts(self, data: bytes, _limits: DecodingLimits, /) -> Iterator[bytes]:
-        """The text."""
+        """Yield the text, if it differs from the data."""
         data = affected_lines(data, lambda line: b"<" in line or b"&" in line)
         plain = _TAG.sub(lambda tag: b"" if (tag[2] or b"").lower() in _INLINE else b"\n", data)
         plain = html.unescape(plain.decode(errors="replace")).replace("\xa0", " ").encode(errors="replace")

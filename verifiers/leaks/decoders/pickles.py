@@ -1,7 +1,7 @@
 """Pickles, read opcode by opcode: no object is built, nothing is called.
 
-A harmless machine follows the stack, so that code objects that cloudpickle and joblib store by value, and strings in
-the memo, come out in order.
+Only the pickle machine's stack and memo are simulated, to find code objects that cloudpickle and joblib store by value,
+and strings in order.
 """
 
 from __future__ import annotations
@@ -28,17 +28,17 @@ _TAKES = {
 
 
 class Pickle:
-    """Strings in order, byte strings, and code objects."""
+    """Extracts the strings, byte strings and code objects of a pickle."""
 
     name = "pickle"
     whole = False
 
     def fits(self, data: bytes) -> bool:
-        """The mark of protocol 2 or later, or a usual beginning of protocol 0."""
+        """Recognise the mark of protocol 2 or later, or a usual beginning of protocol 0."""
         return (data[:1] == b"\x80" and len(data) > 4 and 2 <= data[1] <= 5) or _OLD.match(data[:200]) is not None
 
     def parts(self, data: bytes, limits: DecodingLimits, /) -> Iterator[bytes | CodeShape]:
-        """Its contents, up to the first damage."""
+        """Yield code objects, byte strings, and all strings as one part, up to the first damage."""
         machine = _Machine()
         try:
             for number, (opcode, argument, _) in enumerate(pickletools.genops(data)):
@@ -46,7 +46,7 @@ class Pickle:
                 if number > _MAX_OPCODES or machine.size > _MAX_STRINGS:
                     limits.partial = True
                     break
-        except Exception:  # pickletools raises what it likes for damaged data
+        except Exception:  # pickletools may raise any exception for damaged data
             limits.partial = True
         texts: list[bytes] = []
         for code in machine.codes:
@@ -56,7 +56,7 @@ class Pickle:
 
 
 class _Machine:
-    """The stack of strings, byte strings, tuples and code objects; all other values are ``None``."""
+    """Simulates the pickle stack: strings, byte strings, tuples and code objects; other values are ``None``."""
 
     def __init__(self) -> None:
         self.stack: list[Any] = []
@@ -88,7 +88,7 @@ class _Machine:
             self.stack.append(argument if isinstance(argument, int) else None)
 
     def _take(self, name: str) -> None:
-        """Opcodes that pop a fixed number of values from the stack."""
+        """Simulate an opcode that pops a fixed number of values from the stack."""
         if name.startswith("TUPLE"):
             size = _TAKES[name]
             self.stack[-size:] = [tuple(self.stack[-size:])]
@@ -127,7 +127,7 @@ class _Machine:
 
 
 def _code_from(values: Any) -> CodeObject | None:
-    """A code object from its constructor's arguments: numbers, then instructions, constants, names, variables."""
+    """A code object from the arguments of ``types.CodeType``, or ``None`` if they are not that."""
     if not isinstance(values, tuple) or len(values) < 12:
         return None
     at = next((n for n, value in enumerate(values[:8]) if isinstance(value, bytes)), -1)

@@ -23,17 +23,17 @@ _MAX_EMBEDDED = 5000
 
 
 class ByteCode:
-    """The code objects of a file with a ``.pyc`` header; docstrings are parts of their own."""
+    """Reads the code objects of a file with a ``.pyc`` header; docstrings become a text part."""
 
     name = "pyc"
     whole = True
 
     def fits(self, data: bytes) -> bool:
-        """A magic number followed by a code object."""
+        """Recognise a magic number followed by a code object."""
         return len(data) >= _HEADER + 8 and bool(_MAGIC.match(data)) and _CODE & {data[_HEADER], data[12]} != set()
 
     def parts(self, data: bytes, limits: DecodingLimits, /) -> Iterator[bytes | CodeShape]:
-        """The code objects; none of a damaged file, which other decoders then search."""
+        """Yield the code objects; nothing for a damaged file, which other decoders then search."""
         try:
             top = MarshalReader(data, _HEADER if data[_HEADER] in _CODE else 12).read()
         except _BROKEN:
@@ -43,17 +43,17 @@ class ByteCode:
 
 
 class EmbeddedByteCode:
-    """Marshalled code inside other data: frozen modules, pickles, damaged files."""
+    """Reads marshalled code inside other data: frozen modules, pickles, damaged files."""
 
     name = "embedded_pyc"
     whole = False
 
     def fits(self, data: bytes) -> bool:
-        """It holds the beginning of a code object."""
+        """Recognise the beginning of a code object anywhere in the data."""
         return len(code_positions(data)) > 0
 
     def parts(self, data: bytes, limits: DecodingLimits, /) -> Iterator[bytes | CodeShape]:
-        """The code objects; the search goes on behind each one."""
+        """Yield the code objects; the search continues after each one."""
         found = code_positions(data)
         limits.partial |= len(found) > _MAX_EMBEDDED
         place = 0
@@ -70,7 +70,7 @@ class EmbeddedByteCode:
 
 
 def code_positions(data: bytes) -> NDArray[np.int64]:
-    """Positions of the type mark of a code object that is followed by three small numbers, its argument counts."""
+    """Positions of ``c``, the type code of a code object, followed by three small integers, its argument counts."""
     if b"\0\0\0" not in data:
         return np.zeros(0, dtype=np.int64)
     letters = np.frombuffer(data, dtype=np.uint8)
@@ -93,7 +93,7 @@ def _walk(top: Any) -> Iterator[bytes | CodeShape]:
 
 
 def nested_code_shapes(code: CodeObject, texts: list[bytes]) -> list[CodeShape]:
-    """A code object and all nested ones, each with the words of nested code too; long strings go to ``texts``."""
+    """The shapes of a code object and all nested ones; texts among their constants are appended to ``texts``."""
     found: list[CodeShape] = []
     _collect(code, texts, found, "")
     return found

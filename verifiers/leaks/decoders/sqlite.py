@@ -1,4 +1,4 @@
-"""SQLite databases: rows are read by the library, from a copy that can run nothing; free pages as strings."""
+"""SQLite databases: rows are read by SQLite from a copy in memory that may only read; free pages as strings."""
 
 from __future__ import annotations
 
@@ -12,28 +12,28 @@ from excise.verifiers.leaks.fragments import DecodingLimits
 _MAX_ROWS = 200_000
 _MAX_VALUE = 16 << 20
 _MAX_STEPS = 4000
-"""Limit of SQLite's instructions, in units of ten thousand: some seconds."""
+"""Maximum number of SQLite virtual machine instructions, in units of 10,000: a few seconds."""
 _PLAIN = re.compile(r"\s*CREATE\s+TABLE\b", re.IGNORECASE)
 _READS = frozenset({sqlite3.SQLITE_SELECT, sqlite3.SQLITE_READ})
 
 
 class Sqlite:
-    """All values of all rows, and the strings of the whole file, deleted rows included."""
+    """Extracts the values of all rows, and the strings of the whole file, deleted rows included."""
 
     name = "sqlite"
     whole = True
 
     def fits(self, data: bytes) -> bool:
-        """The signature of a database or of a write-ahead log."""
+        """Recognise a database or a write-ahead log by its signature."""
         return data.startswith((b"SQLite format 3\0", b"7\x7f\x06\x82", b"7\x7f\x06\x83"))
 
     def parts(self, data: bytes, limits: DecodingLimits, /) -> Iterator[bytes]:
-        """Rows, then the file's strings."""
+        """Yield the file's strings, then the rows."""
         yield strings_of(data)
         if not data.startswith(b"SQLite"):
             return
         if data[18:20] == b"\x02\x02":
-            data = data[:18] + b"\x01\x01" + data[20:]  # a log beside it is read as a file of its own
+            data = data[:18] + b"\x01\x01" + data[20:]  # no WAL mode: the log is scanned as a separate file
         try:
             yield from _rows(data, limits)
         except (sqlite3.Error, MemoryError, OverflowError):  # damaged: its strings were read already
@@ -66,7 +66,7 @@ def _rows(data: bytes, limits: DecodingLimits) -> Iterator[bytes]:
 
 
 def _values(row: tuple[object, ...]) -> Iterator[bytes]:
-    """Short values of a row as one part (a name and its arguments may be neighbours), long ones each by itself."""
+    """Yield a row's short values as one part (a name and its arguments may be neighbours), and each long value."""
     values = [value for value in row if isinstance(value, bytes)]
     short = b"\n".join(value for value in values if len(value) < 256)
     if short:

@@ -52,13 +52,13 @@ _CONTROL = bytes(c for c in range(32) if c not in b"\t\n\r\f\x08\x1b")
 
 
 def text_of(data: bytes) -> bytes:
-    """A text as UTF-8."""
+    """Convert a text to UTF-8."""
     encoding = _wide_encoding(data)
     return data.decode(encoding, errors="replace").encode() if encoding else data
 
 
 def strings_of(data: bytes) -> bytes:
-    """Printable strings of a binary, one to a line, wide ones too."""
+    """The printable strings of a binary, UTF-16 ones included, one per line."""
     found = _STRINGS.findall(data)
     if b"\0" in data:
         found += [wide[::2] for wide in _WIDE_STRINGS.findall(data)]
@@ -84,18 +84,18 @@ _SOURCE = (b"\ndef ", b"\n    def ", b"\n        self.", b" is not None")
 
 
 def is_native(data: bytes) -> bool:
-    """Whether it is a kind of binary that seldom holds Python code."""
+    """Whether the data is of a binary format that seldom holds Python code (:data:`_NATIVE`)."""
     return data.startswith(_NATIVE)
 
 
 def is_pythonic(data: bytes) -> bool:
-    """Whether it holds two words that Python code nearly always has, or a mark of Cython or mypyc."""
+    """Whether the data contains words that Python code nearly always has, or a mark of Cython or mypyc."""
     strong = sum(mark in data for mark in _STRONG)
     return strong > 1 or (strong == 1 and any(mark in data for mark in _WEAK)) or any(m in data for m in _COMPILED)
 
 
 def holds_python(data: bytes) -> bool:
-    """Whether a program or library was compiled from Python or holds lines of it; single words prove nothing there."""
+    """Whether a program or library was compiled from Python or contains lines of it; single words are no evidence."""
     return any(mark in data for mark in (*_COMPILED, *_SOURCE))
 
 
@@ -107,7 +107,7 @@ def affected_lines(text: bytes, is_affected: Callable[[bytes], bool]) -> bytes:
 
 
 def carve_streams(data: bytes, limits: DecodingLimits) -> Iterator[bytes]:
-    """Compressed streams at any position, as far as they are undamaged; the search goes on behind each one."""
+    """Yield compressed streams found at any position, up to their first damage; the search continues after each one."""
     place, tries = 0, 0
     while tries < _MAX_TRIES and (found := _STREAMS.search(data, place)):
         place = found.start() + 1
@@ -143,10 +143,10 @@ def decompress_at(data: bytes, start: int, limits: DecodingLimits) -> tuple[byte
                 out += engine.decompress(rest, room - len(out))
             size = min(4 * size, 1 << 20)
     except (zlib.error, OSError, lzma.LZMAError, EOFError, ValueError, MemoryError):
-        pass  # no stream, or a damaged one, of which the beginning counts
+        pass  # no stream, or a damaged one, whose beginning is kept
     return bytes(out), max(1, place - start - len(getattr(engine, "unused_data", b""))), engine.eof
 
 
 def _rest(engine: Any) -> bytes:
-    """Input that zlib has not read because the output was full; the other decompressors keep it themselves."""
+    """Input that zlib has not read because the output was full; other decompressors buffer it internally."""
     return bytes(getattr(engine, "unconsumed_tail", b""))

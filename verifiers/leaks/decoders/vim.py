@@ -11,17 +11,17 @@ _MAX_LINES = 100_000
 
 
 class VimSwap:
-    """The lines of the data blocks, in order."""
+    """Reads the lines of a swap file's data blocks."""
 
     name = "vim"
     whole = False
 
     def fits(self, data: bytes) -> bool:
-        """By its first bytes."""
+        """Recognise the file by its first bytes."""
         return data.startswith(b"b0VIM ")
 
     def parts(self, data: bytes, _limits: DecodingLimits, /) -> Iterator[bytes]:
-        """The text of the swap file: the lines of all blocks, in file order, as one part."""
+        """Yield the lines of all blocks, in file order, as one part."""
         size = int.from_bytes(data[12:16], "little")
         size = size if 1024 <= size <= 1 << 20 else 4096
         lines: list[bytes] = []
@@ -33,7 +33,7 @@ class VimSwap:
 
 
 def _lines(block: bytes) -> Iterator[bytes]:
-    """The lines of a data block, which ends with its first line and has an index of their offsets."""
+    """Yield the lines of a data block. Its index holds their offsets; the first line is stored last."""
     end = int.from_bytes(block[12:16], "little")
     count = min(int.from_bytes(block[16:24], "little"), _MAX_LINES)
     for number in range(count):

@@ -1,7 +1,8 @@
-"""Runs in an agent's sandbox: lists every file that can be read there, and hands over those that are asked for.
+"""Runs in an agent's sandbox: lists every file that can be read there, and packs requested files.
 
-``list``: one JSON line (path, size, time of change in nanoseconds) for each file, and copies of what running processes
-show of themselves. ``pack``: the files named on standard input go into one tar file. Standard library only; Python 3.8.
+``list``: one JSON line (path, size, modification time in nanoseconds) for each file, and copies of what running
+processes show in ``/proc``. ``pack``: the files named on standard input go into one tar file. Standard library only;
+Python 3.8.
 """
 
 import json
@@ -31,7 +32,7 @@ def walk():
 
 
 def processes():
-    """What processes show: their files, arguments and variables."""
+    """Paths under ``/proc`` with what processes show: their arguments, environment variables and open files."""
     for pid in os.listdir("/proc"):
         if pid.isdigit():
             base = "/proc/" + pid

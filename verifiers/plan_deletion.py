@@ -1,8 +1,8 @@
-"""Settling a deletion: widen or shrink it until every test passes that does not need the feature.
+"""Planning a deletion: hide more tests or delete less code until every visible test passes.
 
 Coverage predicts which tests need the feature. Running the shipped tree shows what it missed: tests that fail join the
 hidden ones (they need the feature in a way that no executed line shows). If they become too many, the deletion is
-shrunk by delta debugging to its largest part that leaves everything else green.
+shrunk by delta debugging to its largest part that breaks no visible test.
 """
 
 from __future__ import annotations
@@ -20,15 +20,15 @@ from excise.verifiers.gates.no_leaks import copies_of, problem_of, reason_of
 from excise.verifiers.workbench import QUICK_SUITE_S, Workbench
 
 MAX_WIDENINGS = 3
-"""Times that failing tests are added to the hidden ones before the deletion is shrunk."""
+"""How often failing tests are added to the hidden ones before the deletion is shrunk instead."""
 MAX_SHRINK_RUNS = 8
-"""Parts of a feature that delta debugging may try."""
+"""How many parts of a feature delta debugging may try."""
 
 
-def settle(bench: Workbench, feature: Feature, deleter_name: str) -> PlannedDeletion:
-    """A deletion after which every visible trusted test passes that does not need the feature.
+def plan_deletion(bench: Workbench, feature: Feature, deleter_name: str) -> PlannedDeletion:
+    """Plan the deletion of a feature so that every trusted test that stays visible passes without it.
 
-    Raises :class:`Rejected` and :class:`DeletionRefused`.
+    Raises :class:`Rejected` or :class:`DeletionRefused` if no part of the feature can be deleted like that.
     """
     deleter = get_deleter(deleter_name)
     plan = _plan(bench, deleter, feature, _whole_functions(bench, feature.tests))
@@ -49,7 +49,7 @@ def settle(bench: Workbench, feature: Feature, deleter_name: str) -> PlannedDele
 
 
 def require_gradable(plan: PlannedDeletion) -> list[str]:
-    """The tests that may need the feature. Raises :class:`Rejected` unless a grade may ask for one of them."""
+    """The trusted tests that may need the feature. Raises :class:`Rejected` unless at least one can be graded."""
     dependent = plan.dependent_tests
     if not dependent:
         raise Rejected("No trusted test needs this code.", reason="no_fail_to_pass")
@@ -69,7 +69,7 @@ def _plan(
     *,
     only: frozenset[str] | None = None,
 ) -> PlannedDeletion:
-    """A deletion of the feature that hides the tests ``hide``, named as the test runner names them."""
+    """A first plan: delete the feature (of its symbols, ``only`` these) and hide the tests with the ids ``hide``."""
     deletion = deleter.delete(bench.codebase, feature, only=only, hide=hide)
     if bench.settings.visibility is Visibility.TESTS:
         deletion = _with_tests_visible(deletion)
@@ -83,15 +83,15 @@ def _plan(
 
 
 def _with_tests_visible(deletion: Deletion) -> Deletion:
-    """The same deletion with no test hidden: those that need the feature fail in the shipped tree."""
+    """The same deletion without hiding tests: those that need the feature fail in the shipped tree."""
     parts = deletion.deleter, deletion.deleter_version, deletion.source_patch
     return replace(deletion, deletion_id=content_id("deletion", *parts, ""), hide_patch="", hidden=())
 
 
 def _whole_functions(bench: Workbench, tests: Iterable[str]) -> frozenset[str]:
-    """All parameters of the test functions among ``tests``: a function is hidden whole or not at all.
+    """The ids of all parametrizations of the test functions in ``tests``: a function is hidden whole or not at all.
 
-    The id of a class stands for all of its tests.
+    The id of a class stands for all tests of the class.
     """
     stems = {test.partition("[")[0] for test in tests}
 
@@ -103,9 +103,9 @@ def _whole_functions(bench: Workbench, tests: Iterable[str]) -> frozenset[str]:
 
 
 def _run_shipped(plan: PlannedDeletion) -> tuple[TestRun, list[str]]:
-    """A run of the shipped tree, and the trusted visible tests that do not pass.
+    """Run the shipped tree; return the run and the trusted visible tests that do not pass.
 
-    Where the suite is long, the tests nearest to the deletion are run first, and only if they pass the others.
+    If the suite is long, the tests nearest to the deletion are run first, and the others only if these pass.
     """
     bench, expected_failures = plan.bench, plan.hidden | plan.exposed
     if bench.baseline.suite_s() > QUICK_SUITE_S:
@@ -121,7 +121,7 @@ def _run_shipped(plan: PlannedDeletion) -> tuple[TestRun, list[str]]:
 
 
 def _require_needed(plan: PlannedDeletion) -> None:
-    """Before a long run: raise :class:`Rejected` if every test that may need the feature passes without it."""
+    """Raise :class:`Rejected` if every test that may need the feature passes without it; spares a long run."""
     dependent = require_gradable(plan)
     if not not_passing(plan.run("deleted", ids=dependent), dependent):
         raise Rejected("No trusted test needs this code.", reason="no_fail_to_pass")
@@ -136,7 +136,7 @@ def _require_ended(run: TestRun) -> TestRun:
 
 
 def _shrink(plan: PlannedDeletion, feature: Feature, failing: list[str], run: TestRun) -> PlannedDeletion:
-    """The largest part of the feature that leaves everything else green. Raises :class:`Rejected` if there is none."""
+    """Plan the deletion of the largest part that breaks no visible test. Raises :class:`Rejected` if there is none."""
     broken = f"{len(failing)} other tests fail without it, first {failing[0]}"
     if run.collect_errors:
         broken += f"; {run.collect_errors[0][0]} cannot be collected: {run.collect_errors[0][1]}"
@@ -165,7 +165,7 @@ def _shrink(plan: PlannedDeletion, feature: Feature, failing: list[str], run: Te
 
 
 def _part_of(feature: Feature, bench: Workbench, symbols: frozenset[str]) -> Feature:
-    """The feature reduced to some of its symbols, with the tests that execute them."""
+    """The feature reduced to ``symbols`` and the trusted tests that execute them."""
     coverage = bench.prepared.coverage
     assert coverage is not None, "features are found in a coverage map"
     numbers = {n for s in symbols for n in coverage.by_symbol.get(s, ())}

@@ -1,6 +1,6 @@
-"""Fingerprints as numbers: features that a fragment shares with the code that it was made from.
+"""Fingerprints: hashes that a decoded fragment has in common with the source code that it was made from.
 
-Every feature is a 64-bit hash, of one of five channels:
+Every fingerprint is a 64-bit hash, of one of five channels:
 
 ==========  =========================================  =================================================
 channel     what is hashed                             catalogue
@@ -9,10 +9,10 @@ window      five consecutive words                     F1 body lines, F3 docstri
 word        one word                                   F2 rare identifiers, F6 names of binaries (L3, L1)
 signature   name of a definition and a parameter       signatures (L2)
 code        name of a code object and a word in it     F4 shape of code objects (L3)
-member      the same, with the name of what holds it   F4, told from namesakes in other classes (L3)
+member      the same, with the enclosing scope's name  F4, for names that several classes have (L3)
 ==========  =========================================  =================================================
 
-Words are identifiers, keywords and numbers; punctuation, layout and marks at the ends of lines do not exist, so that
+Words are identifiers, keywords and numbers; punctuation, layout and line ends are ignored, so that
 copies in other formats, in diffs, quotes, comments or coloured HTML have the same windows.
 """
 
@@ -28,7 +28,7 @@ from numpy.typing import NDArray
 from excise.verifiers.leaks.fragments import CodeShape, Fragment, FragmentKind
 
 FORMAT = 9
-"""Version of the features and decoders; part of the name of every cached index."""
+"""Version of the fingerprints and decoders; part of the name of every cached index."""
 WINDOW = 5
 Hashes = NDArray[np.uint64]
 _WORD = re.compile(rb"[0-9A-Za-z_\x80-\xff]+")
@@ -74,12 +74,12 @@ def words_of(text: bytes) -> list[bytes]:
 
 
 def hashes_of(words: Iterable[bytes]) -> Hashes:
-    """Hash of each word, in their order."""
+    """The 64-bit hash of each word, in order."""
     return np.fromiter(map(_memo.__getitem__, words), dtype=np.uint64)
 
 
 def windows(hashes: Hashes) -> Hashes:
-    """Hash of every run of :data:`WINDOW` words; of all words together if there are fewer, but at least two."""
+    """Hash of every run of :data:`WINDOW` words; of all words together if there are only two to four."""
     size = min(WINDOW, len(hashes))
     if size < 2:
         return EMPTY
@@ -93,28 +93,28 @@ def windows(hashes: Hashes) -> Hashes:
 
 
 def salted(channel: str, hashes: Hashes) -> Hashes:
-    """Hashes of words as features of a channel."""
+    """Mix the hashes of words with the channel's salt, so that channels have different fingerprints."""
     with np.errstate(over="ignore"):
         mixed = (hashes ^ _SALTS[channel]) * _MIX
     return mixed ^ (mixed >> np.uint64(31))
 
 
 def pairs(channel: str, name: bytes, words: Iterable[bytes]) -> Hashes:
-    """Features of a channel for a name with each of the words."""
+    """The fingerprints of a channel for the pairs of ``name`` with each of the words."""
     with np.errstate(over="ignore"):
         return salted(channel, hashes_of(words) + np.uint64(_memo[name]) * _MIX)
 
 
-def features(fragment: Fragment) -> Hashes:
-    """All features of a fragment, sorted, each once."""
+def fingerprints_of(fragment: Fragment) -> Hashes:
+    """All fingerprints of a fragment, sorted, without duplicates."""
     if fragment.kind is FragmentKind.CODE:
         assert fragment.code is not None
-        return unique(_code_features(fragment.code))
-    found = [_text_features(block) for block in _blocks(fragment.data)]
+        return unique(_code_fingerprints(fragment.code))
+    found = [_text_fingerprints(block) for block in _blocks(fragment.data)]
     return unique(np.concatenate(found)) if found else EMPTY
 
 
-def _text_features(block: bytes) -> Hashes:
+def _text_fingerprints(block: bytes) -> Hashes:
     hashes = hashes_of(words_of(block))
     found = [windows(hashes), salted("word", unique(hashes))]
     for name, parameters in _HEADER.findall(block):
@@ -122,7 +122,7 @@ def _text_features(block: bytes) -> Hashes:
     return np.concatenate(found)
 
 
-def _code_features(code: CodeShape) -> Hashes:
+def _code_fingerprints(code: CodeShape) -> Hashes:
     words = [word.encode(errors="replace") for word in code.words]
     name = code.name.encode(errors="replace")
     parameters = [word.encode(errors="replace") for word in code.parameters]
@@ -137,7 +137,7 @@ def _code_features(code: CodeShape) -> Hashes:
 
 
 def _blocks(text: bytes) -> Sequence[bytes]:
-    """A large text in blocks that overlap by more than a window, to limit memory."""
+    """Split a large text into blocks, to limit memory. They overlap by 200 bytes, so that no window is lost."""
     if len(text) <= _BLOCK:
         return [text]
     starts = range(0, len(text), _BLOCK)

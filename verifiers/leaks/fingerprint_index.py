@@ -1,4 +1,4 @@
-"""An inverted index of many files: which fragments have a feature. Built once, searched for all tasks."""
+"""An inverted index: fingerprint to the fragments of files that have it. Built once, searched for all tasks."""
 
 from __future__ import annotations
 
@@ -12,50 +12,53 @@ from numpy.typing import NDArray
 
 from excise.system.folders import publish_folder, temporary_folder_beside
 from excise.verifiers.leaks.content_cache import Content
-from excise.verifiers.leaks.features import EMPTY, Hashes
+from excise.verifiers.leaks.fingerprints import EMPTY, Hashes
 from excise.verifiers.leaks.fragments import FragmentKind
 
 _KINDS = tuple(FragmentKind)
 
 
 @dataclass(frozen=True, slots=True)
-class FeatureHits:
-    """The matches of a search: wanted features and the fragments that have them."""
+class FingerprintHits:
+    """The result of a lookup: one (fingerprint, fragment) pair per match, as two arrays of equal length."""
 
-    features: NDArray[np.int64]
-    """Positions among the wanted features, ascending."""
+    fingerprints: NDArray[np.int64]
+    """Positions in the array of wanted fingerprints, ascending."""
     owners: NDArray[np.int64]
-    """The number of the fragment, for each of ``features``."""
+    """Number of the fragment that matched, for each of ``fingerprints``."""
 
 
 @dataclass(slots=True)
-class FeatureIndex:
-    """Features, sorted, with the fragments that have them."""
+class FingerprintIndex:
+    """An inverted index from fingerprints to fragments. Fragments are numbered in the order of building."""
 
     hashes: Hashes = field(default_factory=lambda: EMPTY)
-    """All features, sorted; one that several fragments have is repeated."""
+    """All fingerprints, ascending; one that several fragments have is repeated."""
     owners: NDArray[np.uint32] = field(default_factory=lambda: np.zeros(0, dtype=np.uint32))
-    """The fragment of each of ``hashes``."""
+    """Number of the fragment that each of ``hashes`` belongs to."""
     files: Sequence[str] = ()
-    """Names of the files."""
+    """Paths of the files in the sandbox."""
     file_of: Sequence[int] = ()
-    """The file of each fragment, as its place in ``files``."""
+    """For each fragment, the position of its file in ``files``."""
     kind_of: Sequence[int] = ()
-    """The kind of each fragment, as its place in :class:`FragmentKind`."""
+    """For each fragment, the position of its kind in :class:`FragmentKind`."""
     decoders: Sequence[str] = ()
     """Names of the decoders that found something."""
     num_files: int = 0
-    """Files read."""
+    """Number of files."""
     num_bytes: int = 0
-    """Their bytes."""
+    """Size of all files together in bytes."""
     partial: Sequence[str] = ()
-    """Files that were not read completely: the first fifty."""
+    """Paths of files that were not decoded completely; at most fifty."""
     num_partial: int = 0
-    """Number of such files."""
+    """Number of all files that were not decoded completely."""
 
     @classmethod
-    def build(cls, contents: Iterable[tuple[str, int, Content | None]]) -> FeatureIndex:
-        """Build it from (name, size in bytes, features) of each file; ``None`` for a file that could not be read."""
+    def build(cls, contents: Iterable[tuple[str, int, Content | None]]) -> FingerprintIndex:
+        """Build an index from the (path, size in bytes, content) of each file.
+
+        The content is ``None`` for a file that could not be read.
+        """
         files: list[str] = []
         file_of, kind_of = [], []
         arrays: list[Hashes] = []
@@ -91,17 +94,17 @@ class FeatureIndex:
             num_partial=len(partial),
         )
 
-    def lookup(self, wanted: Hashes) -> FeatureHits:
-        """Where the wanted features (sorted) are."""
+    def lookup(self, wanted: Hashes) -> FingerprintHits:
+        """Find the fragments that have any of the ``wanted`` fingerprints, which must be sorted."""
         low = np.searchsorted(self.hashes, wanted, side="left")
         high = np.searchsorted(self.hashes, wanted, side="right")
         counts = high - low
-        features = np.repeat(np.arange(len(wanted)), counts)
+        fingerprints = np.repeat(np.arange(len(wanted)), counts)
         places = np.repeat(low - np.cumsum(counts) + counts, counts) + np.arange(int(counts.sum()))
-        return FeatureHits(features, self.owners[places].astype(np.int64))
+        return FingerprintHits(fingerprints, self.owners[places].astype(np.int64))
 
     def frequency(self, wanted: Hashes) -> NDArray[np.int64]:
-        """How many fragments have each of the wanted features."""
+        """The number of fragments that have each of the ``wanted`` fingerprints."""
         found = np.searchsorted(self.hashes, wanted, side="right") - np.searchsorted(self.hashes, wanted, side="left")
         return found.astype(np.int64)
 
@@ -110,12 +113,12 @@ class FeatureIndex:
         return self.files[self.file_of[owner]]
 
     def kind(self, owner: int) -> FragmentKind:
-        """The kind of a fragment."""
+        """The kind of fragment number ``owner``."""
         return _KINDS[self.kind_of[owner]]
 
     # ------------------------------------------------------------------------------------- disk
     def save(self, folder: Path) -> None:
-        """Write the index as a folder, in one step; where several workers do, the first one's stays."""
+        """Write the index as a folder, in one step. If another worker wrote it meanwhile, that one stays."""
         with temporary_folder_beside(folder) as work:
             np.save(work / "hashes.npy", self.hashes)
             np.save(work / "owners.npy", self.owners)
@@ -128,8 +131,8 @@ class FeatureIndex:
                     raise
 
     @classmethod
-    def load(cls, folder: Path) -> FeatureIndex:
-        """The index that :meth:`save` wrote; its arrays are memory-mapped."""
+    def load(cls, folder: Path) -> FingerprintIndex:
+        """Load an index that :meth:`save` wrote; its arrays are memory-mapped."""
         facts = json.loads((folder / "facts.json").read_text())
         hashes = np.load(folder / "hashes.npy", mmap_mode="r")
         return cls(hashes=hashes, owners=np.load(folder / "owners.npy", mmap_mode="r"), **facts)
