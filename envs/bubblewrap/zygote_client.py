@@ -63,7 +63,7 @@ class Zygote:
 
 
 class _Current:
-    """The zygote of this process, if it has one, and the lock for its use."""
+    """The zygote of this process, if it has one, and the lock that guards it."""
 
     lock = threading.Lock()
     zygote: Zygote | None = None
@@ -90,11 +90,6 @@ def _running_zygote() -> Zygote:
         fresh.prepare()
         _Current.zygote = fresh
     return _Current.zygote
-
-
-def base_folder() -> str:
-    """The temporary folder of this process's zygote; empty if it has none."""
-    return _Current.zygote.base if _Current.zygote is not None else ""
 
 
 def stop() -> None:

@@ -1,6 +1,6 @@
 """excise: verified coding tasks made by deleting features from real repositories.
 
-One sentence per stage, every stage a function from records to records::
+A task is made in stages; each is a function from records to records::
 
     Source -> Repo -> Environment -> CoverageMap -> Feature -> Deletion -> Task -> Certificate -> TaskSet
 

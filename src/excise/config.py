@@ -1,7 +1,8 @@
 """Settings of a run, from TOML files, ``EXCISE_`` environment variables, ``--set a.b=v`` and command-line options.
 
-Later origins override earlier ones. Each is validated separately, so that errors name the origin. Relative paths in a
-file are resolved against the file's folder, all others against the working directory.
+The four origins are listed in the order in which they override each other: the last has precedence. Each is validated
+separately, so that an error names its origin. Relative paths in a file are resolved against the file's folder, all
+others against the working directory.
 
 Settings that can change a verdict are in :class:`VerdictSettings` and are part of every cache key; the others
 (paths, number of workers) are not.
@@ -48,7 +49,7 @@ _PHRASES = {
 
 
 def _source_tables(value: object) -> object:
-    """Sources as a tuple of tables; a string becomes a table with only ``spec``. Raises :class:`ValueError`."""
+    """Return sources as a tuple of tables; a string becomes a table with only ``spec``. Raises :class:`ValueError`."""
     if isinstance(value, str):
         raise ValueError(f'write it as a list: sources = ["{value}"]')
     if isinstance(value, Mapping):
@@ -59,7 +60,7 @@ def _source_tables(value: object) -> object:
 
 
 def _valid_source(source: SourceSpec) -> SourceSpec:
-    """The source itself. Raises :class:`ValueError` for an empty spec or a limit below 1."""
+    """Return the source unchanged. Raises :class:`ValueError` for an empty spec or a limit below 1."""
     if not source.spec.strip():
         raise ValueError("spec is empty; name a source, for example pypi:toolz")
     if source.limit is not None and source.limit < 1:
@@ -71,7 +72,7 @@ _ValidSource = Annotated[SourceSpec, AfterValidator(_valid_source)]
 
 
 def _cutoff_text(value: object) -> object:
-    """The cutoff as text: ``auto``, empty or an ISO date; TOML dates are accepted. Raises :class:`ValueError`."""
+    """Return the cutoff as text (``auto``, empty or an ISO date), also for a TOML date. Raises :class:`ValueError`."""
     text = value.isoformat() if isinstance(value, date) else value
     if isinstance(text, str) and text not in ("", "auto"):
         try:
@@ -122,16 +123,14 @@ class VerdictSettings(_Strict):
     """Install only releases before this date; ``auto`` for the date of the sources, empty for no limit."""
 
     def merged_with(self, stored: Mapping[str, Any]) -> VerdictSettings:
-        """The ``stored`` settings, overridden by those set explicitly here. Unknown names are ignored."""
+        """Return the ``stored`` settings, overridden by those set explicitly here. Unknown names are ignored."""
         kept = {name: value for name, value in stored.items() if name in VerdictSettings.model_fields}
         explicit = {name: getattr(self, name) for name in self.model_fields_set}
         return VerdictSettings.model_validate(kept | explicit)
 
 
 class ModelSettings(_Strict):
-    """The endpoint of a model (OpenAI-compatible) and the budget of one job. API keys are only read from the
-    environment.
-    """
+    """The endpoint of a model (OpenAI-compatible) and the budget of one job. API keys come from the environment."""
 
     base_url: str = ""
     """URL of the endpoint, for example ``http://localhost:8000/v1``."""
@@ -178,7 +177,7 @@ class ModelSettings(_Strict):
 
     @property
     def is_configured(self) -> bool:
-        """Whether a model or a recording of one may be used."""
+        """Whether the settings name a model, which may be a recorded one."""
         return bool(self.model)
 
 
@@ -223,7 +222,7 @@ class Settings(_Strict):
 
 
 def default_cache() -> Path:
-    """Absolute default cache folder: ``$EXCISE_CACHE``, ``$XDG_CACHE_HOME/excise`` or ``~/.cache/excise``."""
+    """Return the absolute path of the cache: ``$EXCISE_CACHE``, ``$XDG_CACHE_HOME/excise`` or ``~/.cache/excise``."""
     if explicit := os.environ.get("EXCISE_CACHE"):
         return absolute_path(Path.cwd(), explicit)
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache").absolute() / "excise"
@@ -253,13 +252,13 @@ def load(
 
 
 def with_sources(settings: Settings, specs: Sequence[str]) -> Settings:
-    """The settings with further sources appended. Raises :class:`ConfigError` for an empty spec."""
+    """Return the settings with further sources appended. Raises :class:`ConfigError` for an empty spec."""
     added = Settings.model_validate(_validate({"sources": list(specs)}, "sources")).sources
     return settings.model_copy(update={"sources": (*settings.sources, *added)})
 
 
 def setting_key(variable: str) -> str:
-    """The dotted key that an environment variable sets; empty if it sets none."""
+    """Return the dotted key of the setting that an environment variable sets; empty for any other variable."""
     if not variable.startswith("EXCISE_"):
         return ""
     key = variable.removeprefix("EXCISE_").lower().replace("__", ".")
@@ -267,7 +266,7 @@ def setting_key(variable: str) -> str:
 
 
 def environment_settings(environ: Mapping[str, str]) -> dict[str, str]:
-    """The environment variables that set a key, with absolute paths so that they are valid in any folder."""
+    """Return the environment variables that are settings; their paths are made absolute, to be valid in any folder."""
     variables = {}
     for name, value in sorted(environ.items()):
         key = setting_key(name)
@@ -292,7 +291,7 @@ def _environment_values(environ: Mapping[str, str]) -> Iterator[tuple[str, dict[
 
 
 def _resolve_source(entry: object, folder: Path) -> object:
-    """An entry of a file's sources; a relative path in it is resolved against the file's folder."""
+    """Return an entry of a file's sources, with a relative path resolved against the file's folder."""
     if isinstance(entry, Mapping):
         return (
             {**entry, "spec": _resolve_source(entry["spec"], folder)} if isinstance(entry.get("spec"), str) else entry

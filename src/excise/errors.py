@@ -1,7 +1,7 @@
-"""One error class per boundary; every message says what to do.
+"""The error classes, one for each part of the program that may fail; every message says what the user can do.
 
-Errors are caught once, where a stage ends (:mod:`excise.pipeline.stages.environment_stage`), and become rows
-with a machine-readable ``reason``. Elsewhere nothing catches them.
+Errors are caught where a stage ends (:mod:`excise.pipeline.stages.error_boundary`) and become rows with a
+machine-readable ``reason``.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 class ExciseError(Exception):
     """Base of all errors that excise raises on purpose.
 
-    ``reason`` is a short machine-readable code (``snake_case``), the message a sentence for people.
+    ``reason`` is a short machine-readable code (``snake_case``); the message is a sentence for users.
     """
 
     reason = "error"
@@ -42,11 +42,11 @@ class SourceError(ExciseError):
 
 
 class EnvironmentFailure(ExciseError):
-    """No working environment could be made; ``reason`` is a failure class of environments.
+    """No working environment could be made; ``reason`` is the class of the failure.
 
     Classes: ``no_tests, python_unavailable, resolve_conflict, build_native, missing_system_lib,
     import_error, collect_error, service_required, network_required, timeout, oom, low_pass, flaky,
-    vacuous_goals, source_modified, unreproducible, budget, infra``. Only ``infra`` is worth a retry.
+    vacuous_goals, source_modified, unreproducible, budget, infra``. Only a retry after ``infra`` may succeed.
     """
 
     reason = "infra"
@@ -59,10 +59,10 @@ class SandboxError(ExciseError):
 
 
 class AgentError(ExciseError):
-    """A model's conversation cannot go on.
+    """A conversation with a model cannot continue.
 
-    Reasons: ``model_unavailable`` (no answer can be had, or none that makes sense), ``budget`` (used up),
-    ``bad_transcript``, ``replay_differs``.
+    Reasons: ``model_unavailable`` (no answer, or none that can be parsed), ``budget`` (used up), ``bad_transcript``,
+    ``replay_differs``.
     """
 
     reason = "model_unavailable"
@@ -75,7 +75,7 @@ class DeletionRefused(ExciseError):
 
 
 class PatchError(ExciseError):
-    """A patch does not apply exactly. Never a warning."""
+    """A patch does not apply exactly."""
 
     reason = "patch_does_not_apply"
 
@@ -93,12 +93,12 @@ class StageTimeout(ExciseError):
 
 
 class EngineError(ExciseError):
-    """The engine that samples is gone, or refuses what it was given."""
+    """The engine that samples from the policy has ended, or refuses a request."""
 
     reason = "engine_error"
 
 
 class TrainingError(ExciseError):
-    """A training run cannot begin or go on."""
+    """A training run cannot begin or continue."""
 
     reason = "training_error"

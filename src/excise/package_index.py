@@ -16,9 +16,10 @@ _VARIABLES = ("UV_DEFAULT_INDEX", "UV_INDEX_URL", "PIP_INDEX_URL")
 
 
 def index_url(environ: Mapping[str, str] = os.environ) -> str:
-    """URL of the simple index, empty if none is configured.
+    """Return the URL of the simple index (PEP 503); empty if none is configured.
 
-    Looked up in this order: ``UV_DEFAULT_INDEX``, ``UV_INDEX_URL``, ``PIP_INDEX_URL``, pip's files, uv's files.
+    The first of these that names one counts: ``UV_DEFAULT_INDEX``, ``UV_INDEX_URL``, ``PIP_INDEX_URL``, pip's
+    configuration files, uv's configuration files.
     """
     for name in _VARIABLES:
         if value := environ.get(name, "").strip():

@@ -20,12 +20,12 @@ PHRASES: Mapping[str, str] = {
     "extra_forbidden": "there is no such setting",
     "unexpected_keyword_argument": "there is no such setting",
 }
-"""pydantic's error code to the text for users that replaces pydantic's own. ``{key}`` is the setting's dotted name,
-which otherwise precedes the text; values of pydantic's error context may be used too (``{gt}``, ``{ge}``)."""
+"""pydantic's error code to the message for users that replaces pydantic's own. A message may contain ``{key}``, the
+setting's dotted name, which otherwise precedes it, and values of pydantic's error context (``{gt}``, ``{ge}``)."""
 
 
 def read_toml(path: Path) -> dict[str, Any]:
-    """The values of a TOML file. Raises :class:`ConfigError` if it cannot be read."""
+    """Return the values of a TOML file. Raises :class:`ConfigError` if it cannot be read."""
     try:
         return tomllib.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
@@ -37,7 +37,7 @@ def read_toml(path: Path) -> dict[str, Any]:
 
 
 def parse_override(item: str, example: str, path_keys: Collection[str] = ()) -> dict[str, Any]:
-    """The nested values of ``a.b=value``. Raises :class:`ConfigError` that shows ``example`` if there is no key."""
+    """Parse ``a.b=value`` to nested values. Raises :class:`ConfigError` that shows ``example`` if there is no key."""
     key, separator, text = item.partition("=")
     if not separator or not all(part.strip() for part in key.split(".")):
         raise ConfigError(f"--set {item}: write it as key=value, for example --set {example}")
@@ -45,7 +45,7 @@ def parse_override(item: str, example: str, path_keys: Collection[str] = ()) -> 
 
 
 def nested(key: str, text: str, path_keys: Collection[str] = ()) -> dict[str, Any]:
-    """``{"a": {"b": value}}`` for the key ``a.b`` and the text of a TOML value."""
+    """Return ``{"a": {"b": value}}`` for the key ``a.b`` and the text of a TOML value."""
     parts = [part.strip() for part in key.split(".")]
     value = parse_value(text, is_path=".".join(parts) in path_keys)
     for part in reversed(parts):
@@ -55,7 +55,7 @@ def nested(key: str, text: str, path_keys: Collection[str] = ()) -> dict[str, An
 
 
 def parse_value(text: str, *, is_path: bool = False) -> Any:
-    """The TOML value of a text. A bare word is a string, and so is any path (a folder may be called 2024)."""
+    """Parse a TOML value. A bare word is a string, and so is any path (a folder may be called 2024)."""
     try:
         value = tomllib.loads(f"v = {text}")["v"]
     except tomllib.TOMLDecodeError:
@@ -64,7 +64,7 @@ def parse_value(text: str, *, is_path: bool = False) -> Any:
 
 
 def merge(into: dict[str, Any], new: Mapping[str, Any]) -> None:
-    """Overwrite values by new ones, table by table."""
+    """Update ``into`` by ``new``; nested tables are merged, all other values are replaced."""
     for key, value in new.items():
         if isinstance(value, Mapping) and isinstance(into.get(key), dict):
             merge(into[key], value)
@@ -73,7 +73,7 @@ def merge(into: dict[str, Any], new: Mapping[str, Any]) -> None:
 
 
 def with_absolute_paths(values: Mapping[str, Any], folder: Path, path_keys: Collection[str]) -> dict[str, Any]:
-    """The values, with the paths at the dotted ``path_keys`` relative to ``folder`` made absolute."""
+    """Return the values with the paths at the dotted ``path_keys`` made absolute, relative to ``folder``."""
     changed = dict(values)
     for key, value in values.items():
         if isinstance(value, dict):
@@ -85,7 +85,7 @@ def with_absolute_paths(values: Mapping[str, Any], folder: Path, path_keys: Coll
 
 
 def absolute_path(folder: Path, path: str | Path) -> Path:
-    """``path`` relative to the absolute ``folder``, without ``..`` at its start and with ``~`` expanded."""
+    """Return the absolute path of ``path``, which is relative to ``folder``; ``~`` and leading ``..`` are resolved."""
     parts = Path(os.path.expanduser(path)).parts
     while parts and parts[0] == "..":
         folder, parts = folder.parent, parts[1:]
@@ -101,10 +101,11 @@ def validated(
     prefix: str = "",
     hides: str | None = None,
 ) -> M:
-    """The settings that ``values`` are. Raises :class:`ConfigError` that names ``origin``, key and what was expected.
+    """Validate ``values`` as the model ``kind``.
 
-    ``prefix`` is the dotted name of the table that ``values`` are, with a dot at its end. Messages show the wrong value
-    unless ``hides`` is ``None`` or the key starts with it (the value may be a secret).
+    Raises :class:`ConfigError` that names ``origin``, the key and the expected value. ``prefix`` is the dotted name of
+    the table that holds ``values``, with a dot at its end. Messages show the wrong value unless ``hides`` is ``None``
+    or the key starts with ``hides`` (the value may be a secret).
     """
     try:
         return kind.model_validate(values)
@@ -113,7 +114,7 @@ def validated(
 
 
 def _explain(error: ValidationError, origin: str, phrases: Mapping[str, str], prefix: str, hides: str | None) -> str:
-    """One line for each problem: origin, key, what was expected."""
+    """Return one line for each problem: origin, key, expected value."""
     lines = []
     for problem in error.errors():
         key = prefix + ".".join(str(part) for part in problem["loc"])

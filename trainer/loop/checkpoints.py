@@ -69,8 +69,7 @@ class RunState:
     """False if no step has changed the weights yet."""
     journal: int = 0
     """Number of the journal file that starts at this checkpoint."""
-    history: dict[str, Any] = field(default_factory=dict)
-    """Reserved."""
+
     format: int = FORMAT
     """Version of the format."""
 

@@ -1,6 +1,7 @@
 """The interfaces that extensions implement; ``from excise.protocols import Source`` works for each of them.
 
-Implementations are duck-typed and found by name in a registry: adding one is one new file and one line there.
+Implementations are duck-typed and found by name in a registry. To add one, write its file and add a line to the
+registry.
 
 ===================  ============================================  ==================================
 module               interfaces                                    registry

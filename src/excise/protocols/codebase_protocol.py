@@ -32,11 +32,11 @@ class Codebase(Protocol):
         ...
 
     def symbols(self) -> Mapping[str, Symbol]:
-        """Ids to symbols, with those of tests."""
+        """Ids to symbols, including those of test files."""
         ...
 
     def is_test(self, path: str) -> bool:
-        """Whether the file belongs to the tests (test files, conftest, their helpers)."""
+        """Whether the file belongs to the tests (test files, conftest, helpers of tests)."""
         ...
 
     def callees(self, symbol_id: str) -> frozenset[str]:

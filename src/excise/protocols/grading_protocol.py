@@ -1,7 +1,7 @@
 """The part of a language adapter that graders use.
 
-It runs a project's tests so that a solution cannot forge their results, and makes the further checks of a grade:
-canary tests, tests with inverted expectations, and recorded calls.
+It runs a project's tests so that a solution cannot forge their results, and makes the other checks of a grade: canary
+tests, mirrored tests (with inverted expectations), and recorded calls.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ class Canaries:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CallBook:
-    """The calls that a run of tests made to public functions, without their outcomes."""
+    """Calls of public functions, recorded during a test run, without their outcomes."""
 
     calls: tuple[str, ...]
     """One JSON text per distinct call."""
@@ -79,9 +79,9 @@ class CallBook:
     removed: tuple[str, ...]
     """Names of the functions and classes whose calls were recorded."""
     watched: int
-    """Number of functions whose calls could be recorded."""
+    """Number of functions that were instrumented for recording."""
     refused: Mapping[str, int]
-    """Reason why calls were not recorded, to their number."""
+    """Reason why calls could not be recorded, to the number of such calls."""
     folders: tuple[str, ...] = ()
     """Folders of the tree from which tests import their helpers; last on the import path."""
 
@@ -96,7 +96,7 @@ class Grading(Protocol):
     def forbidden(self, path: str, *, ours: bool) -> str:
         """The reason (one word) why a solution may not change this path; empty if it may.
 
-        ``ours``: the task's gold patch changes the path, too.
+        ``ours``: whether the task's gold patch changes the path.
         """
         ...
 
@@ -116,7 +116,7 @@ class Grading(Protocol):
         ...
 
     def run_graded(self, session: Session, recipe: Recipe, request: GradedRunRequest) -> GradedRun:
-        """Run the tests in processes whose reports are not trusted, and return what their supervisor observed."""
+        """Run the tests in worker processes, whose reports are not trusted, and return what their supervisor saw."""
         ...
 
     def record_calls(
@@ -142,10 +142,10 @@ class Grading(Protocol):
         hash_seed: int = 0,
         later_s: float = 0.0,
     ) -> list[str]:
-        """The outcome of each call of the book, as JSON; empty for a call that did not end.
+        """Make each call of ``book`` and return its outcome as JSON; empty for a call that did not end.
 
-        Another ``hash_seed`` shows outcomes that depend on the order of hashes, and a clock that is ahead by
-        ``later_s`` seconds shows outcomes that depend on the date.
+        Replays with different values of ``hash_seed`` reveal outcomes that depend on the order of hashes, and replays
+        with a clock that is ahead by ``later_s`` seconds reveal those that depend on the date.
         """
         ...
 

@@ -44,12 +44,12 @@ class CoverageRequest:
     test_timeout_s: float = 60.0
     """Wall seconds for each test."""
     fork: bool = True
-    """Run each test in a forked process of its own. Without, all tests share one process: faster where starting is
-    slow, but code whose result an earlier test cached is not seen to run."""
+    """Run each test in a forked process of its own. Otherwise all tests share one process, which is faster where forks
+    are slow, but code is not covered by a test if an earlier test left its result in a cache."""
     ids: Sequence[str] | None = None
     """Ids of the tests to map, ``None`` for all."""
     slow: Sequence[str] = ()
-    """Ids of long tests: measured by the collector that takes longer to start and then runs faster."""
+    """Ids of long tests; they are measured by a collector that takes longer to start but has less overhead."""
 
 
 class Language(Protocol):
@@ -68,13 +68,13 @@ class Language(Protocol):
     def parse(self, root: Path, paths: Iterable[str], tests: Iterable[str] = (), names: Iterable[str] = ()) -> Codebase:
         """Parse those of the files ``paths`` (relative to ``root``) that can be read.
 
-        ``tests`` are known test ids, and ``names`` the import names that the project installs: both tell files of the
-        tests from the project's code.
+        ``tests`` are known test ids, and ``names`` the import names that the project installs; they are used to
+        distinguish test files from library code.
         """
         ...
 
     def run_tests(self, session: Session, recipe: Recipe, request: TestRunRequest) -> TestRun:
-        """Run tests in an open sandbox. Never raises for what tests do."""
+        """Run tests in an open sandbox. Failures, crashes and timeouts of tests are results and raise nothing."""
         ...
 
     def map_coverage(

@@ -27,7 +27,7 @@ class Policy:
     output_bytes: int = 8 << 20
     """Most bytes of stdout and of stderr that are kept; the rest is discarded."""
     lenient: bool = False
-    """Run even if a limit cannot be enforced. A backend can also be made lenient for all its sessions."""
+    """Run even if a limit cannot be enforced. A backend can also be lenient for all its sessions."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,9 +39,9 @@ class Mount:
     layers: tuple[str, ...]
     """Folders of the host, the topmost layer first; they are never changed."""
     writable: bool = False
-    """Whether the sandbox may write: to a layer of the session's own, which is lost unless it is snapshotted."""
+    """Whether the sandbox may write. Writes go to a layer of the session, which is discarded unless snapshotted."""
     live: bool = False
-    """Whether the only layer is shared with the host and never copied, as for a folder with a socket."""
+    """Whether the mount is a live view of its only layer, a host folder, instead of a copy; used for sockets."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,14 +73,14 @@ class Capabilities:
     detail: str = ""
     """Why it cannot be used, or its version."""
     how: Mapping[str, str] = field(default_factory=dict)
-    """Each enforced limit to its mechanism: ``network_off``, ``memory``, ``pids``, ``cpus``, ``disk``, ``syscalls``,
-    ``separate_uid``; and ``kernel``, if sandboxes have a kernel of their own."""
+    """Name of each enforced limit to its mechanism. Names: ``network_off``, ``memory``, ``pids``, ``cpus``, ``disk``,
+    ``syscalls``, ``separate_uid``, and ``kernel`` if sandboxes have a kernel of their own."""
     snapshot: bool = False
     """Whether sessions can be snapshotted to layers, and forked."""
     system_packages: bool = False
     """Whether packages of the distribution can be added to the root file system."""
     advice: str = ""
-    """What the user can do about missing capabilities."""
+    """How the user can get missing capabilities."""
 
 
 class Session(Protocol):

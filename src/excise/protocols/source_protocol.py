@@ -11,7 +11,7 @@ from excise.types import Repo, SourceSpec
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fetched:
-    """The files of a source on disk, without version control; nothing of them was executed."""
+    """The files of a source on disk, without version control. No code of the project was run."""
 
     repo: Repo
     """The record of the snapshot (the fetch stage adds the hash of the packed archive)."""
@@ -29,9 +29,9 @@ class Source(Protocol):
         ...
 
     def resolve(self, spec: SourceSpec, cache: Path) -> str:
-        """The pinned form of ``spec.spec``: the current commit, version or hash; cheap, but may use the network.
+        """Return ``spec.spec`` pinned to the current commit, version or hash; cheap, but may use the network.
 
-        Equal pinned forms mean equal content: there is nothing to refresh. Raises :class:`SourceError`.
+        Equal pinned forms mean equal content. Raises :class:`SourceError`.
         """
         ...
 

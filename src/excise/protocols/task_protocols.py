@@ -35,36 +35,36 @@ class Deleter(Protocol):
 
 @dataclass(slots=True, kw_only=True)
 class GateReport:
-    """What a gate returns: verdict rows, and whether the candidate may go on."""
+    """The result of a gate: verdict rows, and whether the candidate passed."""
 
     verdicts: list[Verdict] = field(default_factory=list)
     """One row per run."""
 
     @property
     def passed(self) -> bool:
-        """Every verdict passed."""
+        """Whether every verdict is ``PASSED``."""
         return all(v.outcome.value == "PASSED" for v in self.verdicts)
 
 
 class NamedClaim(Protocol):
-    """What a verdict row says of the check that made it."""
+    """The name and the claim of a check, as its verdict rows show them."""
 
     name: str
     """Stored name, for example ``g5_f2p_fail``: it never changes."""
     claim: str
-    """The condition as a sentence; the row's detail where it holds."""
+    """The condition as a sentence; it is the detail of a row that passed."""
 
 
 Candidate_contra = TypeVar("Candidate_contra", contravariant=True)
 
 
 class Gate(NamedClaim, Protocol[Candidate_contra]):
-    """One condition that a task must meet, proved by execution. The subject is ``verifiers.candidate.Candidate``."""
+    """One condition that a task must meet, checked by running code on a ``verifiers.candidate.Candidate``."""
 
     def check(self, candidate: Candidate_contra, /) -> GateReport:
         """Prove or refute the claim in fresh sandboxes.
 
-        Raises :class:`SandboxError` where the infrastructure fails, and nothing is decided.
+        Raises :class:`SandboxError` if the infrastructure fails, so that nothing is decided.
         """
         ...
 

@@ -17,6 +17,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import excise.envs.bubblewrap.bubblewrap_sandbox as bubblewrap
+from excise.envs.bubblewrap import zygote_client
 from excise.envs.bubblewrap.bubblewrap_sandbox import BubblewrapSandbox
 from excise.protocols import Completed, Mount, Policy, Sandbox, Session
 
@@ -34,6 +35,12 @@ def sandbox() -> Sandbox:
     from excise.envs.docker.docker_sandbox import DockerSandbox
 
     return DockerSandbox()
+
+
+def zygote_folder() -> str:
+    """The temporary folder of this process's zygote; empty if it has none."""
+    zygote = zygote_client._Current.zygote
+    return zygote.base if zygote is not None else ""
 
 
 def scratch() -> Path:

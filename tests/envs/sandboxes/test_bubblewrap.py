@@ -44,8 +44,7 @@ session = sandbox_probes.opened()
 work = lambda: sandbox_probes.sh(session, "setsid sleep {marker} & sleep {marker}", timeout_s=60)
 threading.Thread(target=work, daemon=True).start()
 time.sleep(0.5)
-from excise.envs.bubblewrap import zygote_client
-folders = [zygote_client.base_folder(), *sandbox_probes.session_folders(session)]
+folders = [sandbox_probes.zygote_folder(), *sandbox_probes.session_folders(session)]
 print(json.dumps([session.supervisor_pid, folders]), flush=True)
 time.sleep(60)
 """
@@ -141,19 +140,19 @@ def test_leftovers_of_dead_processes_are_removed(tmp_path: Path, monkeypatch: py
 
 def test_a_killed_zygote_is_replaced() -> None:
     with sandbox_probes.opened() as session:
-        base = Path(zygote_client.base_folder())
+        base = Path(sandbox_probes.zygote_folder())
         os.kill(int(base.name.split("-")[2]), signal.SIGKILL)
         assert sandbox_probes.sh(session, "echo lives on").stdout == b"lives on\n"
     with sandbox_probes.opened() as session:
         assert sandbox_probes.sh(session, "echo well").stdout == b"well\n"
-        assert zygote_client.base_folder() != str(base)
+        assert sandbox_probes.zygote_folder() != str(base)
     backend.remove_leftovers()
     assert not base.exists()
 
 
 def test_a_killed_spare_supervisor_is_replaced() -> None:
     with sandbox_probes.opened():
-        zygote = int(Path(zygote_client.base_folder()).name.split("-")[2])
+        zygote = int(Path(sandbox_probes.zygote_folder()).name.split("-")[2])
     assert until(lambda: len(sandbox_probes.children(zygote)) == 1)
     spare = sandbox_probes.children(zygote)[0]
     os.kill(spare, signal.SIGKILL)
@@ -165,24 +164,26 @@ def test_a_killed_spare_supervisor_is_replaced() -> None:
 
 def test_a_forked_process_has_a_zygote_of_its_own() -> None:
     with sandbox_probes.opened() as session:
-        mine = zygote_client.base_folder()
+        mine = sandbox_probes.zygote_folder()
         child = os.fork()
         if child == 0:
             code = 1
             try:
                 with sandbox_probes.opened() as other:
-                    code = 0 if sandbox_probes.sh(other, "true").rc == 0 and zygote_client.base_folder() != mine else 2
+                    code = (
+                        0 if sandbox_probes.sh(other, "true").rc == 0 and sandbox_probes.zygote_folder() != mine else 2
+                    )
                 zygote_client.stop()
             finally:
                 os._exit(code)
         assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
         assert sandbox_probes.sh(session, "echo well").stdout == b"well\n"
-    assert zygote_client.base_folder() == mine
+    assert sandbox_probes.zygote_folder() == mine
 
 
 def test_ending_the_zygote_leaves_nothing() -> None:
     with sandbox_probes.opened():
-        base = Path(zygote_client.base_folder())
+        base = Path(sandbox_probes.zygote_folder())
         assert base.is_dir()
     zygote_client.stop()
     assert not base.exists()
