@@ -19,7 +19,7 @@ ATTACKS: dict[str, Attack] = {attack.name: attack for attack in _ALL}
 
 
 def named(names: Sequence[str] | None) -> list[Attack]:
-    """The attacks of these names, or all. Raises :class:`ConfigError` for an unknown one."""
+    """The attacks of these names; all for ``None``. Raises :class:`ConfigError` for an unknown name."""
     for name in names or ():
         if name not in ATTACKS:
             close = difflib.get_close_matches(name, ATTACKS, n=3)

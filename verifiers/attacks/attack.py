@@ -1,4 +1,4 @@
-"""Attacks: diffs that do not implement the feature and try to earn the reward nevertheless."""
+"""Attacks: diffs that try to earn the reward without implementing the feature."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ from excise.verifiers.stored_tasks import candidate_of
 from excise.verifiers.workbench import Workbench
 
 ChangedFiles = Mapping[str, bytes | str | None]
-"""Path to new content; ``None`` deletes; text that begins with :data:`LINK` is a symbolic link."""
+"""Path to new content; ``None`` deletes the file; text that begins with :data:`LINK` makes a symbolic link."""
 LINK = "symlink -> "
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AttackTarget:
-    """What an attacker knows of a task: the shipped tree, the missing names, the hidden tests' ids."""
+    """An attacker's knowledge of a task: the shipped tree, the missing names, the hidden tests' ids."""
 
     task: Task
     """The task."""
     shipped: dict[str, bytes]
-    """Files of the shipped tree that attacks change, and all files at its top."""
+    """Path to content of the shipped files that attacks change, and of all files in the top folder."""
     stubbed: dict[str, bytes]
-    """The feature's files with empty stubs: every name exists, and nothing works."""
+    """Path to content of the feature's files with empty stubs: every name exists, nothing is implemented."""
     module: str
     """The file of the feature in which an attack puts its code."""
     names: tuple[str, ...]
@@ -37,9 +37,9 @@ class AttackTarget:
     roots: tuple[str, ...]
     """Import roots."""
     package: str
-    """Top-level package of the feature."""
+    """Name of the feature's top-level package."""
     interpreter: Path
-    """Interpreter of the environment."""
+    """Path of the environment's interpreter."""
 
     @property
     def test_file(self) -> str:
@@ -48,12 +48,12 @@ class AttackTarget:
 
     @property
     def test_folder(self) -> str:
-        """Folder of the hidden tests, with a slash; empty at the top."""
+        """Folder of the hidden tests, with a trailing slash; empty for the top folder."""
         return self.test_file.rpartition("/")[0] + "/" if "/" in self.test_file else ""
 
     @property
     def root(self) -> str:
-        """Import root of the feature, with a slash; empty at the top."""
+        """Import root of the feature, with a trailing slash; empty for the top folder."""
         found = [f"{root.strip('/')}/" for root in self.roots if root not in {".", ""}]
         return next((root for root in sorted(found, reverse=True) if self.module.startswith(root)), "")
 
@@ -74,14 +74,14 @@ class AttackTarget:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Attack:
-    """One way to a reward without a solution."""
+    """One attempt to get a reward without a solution."""
 
     name: str
-    """Its name."""
+    """Name of the attack."""
     vector: str
     """The part of grading that it attacks; attacks are grouped by it in reports."""
     make: Callable[[AttackTarget], ChangedFiles]
-    """The files that it changes in the shipped tree."""
+    """Makes the files that the attack changes in the shipped tree."""
 
     def diff(self, target: AttackTarget) -> str:
         """The attack as the diff that an agent would submit."""
@@ -89,12 +89,12 @@ class Attack:
 
 
 def at_import(name: str, vector: str, code: str) -> Attack:
-    """An attack by code that runs when the feature's file is loaded."""
+    """An attack whose code runs when the feature's file is imported."""
     return Attack(name=f"import-{name}", vector=vector, make=lambda target: target.with_code(code))
 
 
 def on_call(name: str, vector: str, code: str) -> Attack:
-    """An attack by code that defines ``answer``, to which every missing function is bound."""
+    """An attack whose code defines the function ``answer``, to which every missing name is bound."""
     return Attack(name=f"answer-{name}", vector=vector, make=lambda target: target.with_names_bound("answer", code))
 
 
@@ -120,7 +120,7 @@ def _write(path: Path, data: bytes | str) -> None:
 
 
 def attack_target(bench: Workbench, task: Task) -> AttackTarget:
-    """The attacker's knowledge of ``task``. Raises :class:`ExciseError`."""
+    """Collect an attacker's knowledge of ``task``. Raises :class:`ExciseError`."""
     edits = bench.edits_of(task.deletion_patch)
     paths = {*edits, *(path for path in bench.paths if "/" not in path or path.endswith("conftest.py"))}
     paths |= {test.partition("::")[0] for test in (*task.fail_to_pass, *task.pass_to_pass)}

@@ -1,4 +1,4 @@
-"""Attacks that end the run early, skip tests, or write a verdict, when the code under test is imported."""
+"""Attacks that end the run early, skip tests, or write a result, when the code under test is imported."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Attacks by what the missing functions return, or do when they are called."""
+"""Attacks that run when the missing functions are called, by what they return or do."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Equal:
     def __round__(self, *a): return self
     __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __truediv__ = __abs__ = lambda self, *a: self
 """
-"""A value that is equal to everything."""
+"""Source of a class whose instances are equal to everything."""
 _CALLER = """
 import sys
 def caller(depth=2):
@@ -32,7 +32,7 @@ def caller(depth=2):
         frame = frame.f_back
     return frame
 """
-"""The frame of the test that calls."""
+"""Source of a function that finds the frame of the calling test."""
 _SOURCE = (
     _CALLER
     + """
@@ -49,7 +49,7 @@ def expected_of(frame, lines):
                 return None
 """
 )
-"""The value that the test compares with, read from its source."""
+"""Source of a function that reads the expected value from the test's source."""
 
 _CODE = {
     "os-exit": (

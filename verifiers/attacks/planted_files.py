@@ -1,4 +1,4 @@
-"""Attacks by files beside the feature: configuration, tests, start-up hooks, shadowing modules, byte code, paths."""
+"""Attacks that add files: configuration, tests, start-up hooks, shadowing modules, byte code, unusual paths."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ def _ini(name: str, text: str) -> Callable[[AttackTarget], ChangedFiles]:
 
 
 def _without_table(target: AttackTarget) -> str:
-    """The project's configuration without its pytest table, which would take precedence."""
+    """The text of ``pyproject.toml`` without its pytest table, which would take precedence."""
     old = target.shipped.get("pyproject.toml", b"").decode()
     return re.sub(r"(?ms)^\[tool\.pytest[^\n]*\n.*?(?=^\[|\Z)", "", old)
 
@@ -112,7 +112,7 @@ def _pyproject(option: str) -> Callable[[AttackTarget], ChangedFiles]:
 
 
 def _tests_of(target: AttackTarget, body: str, prefix: str = "") -> str:
-    """A test file with the hidden tests' names and the attacker's bodies."""
+    """A test file with the hidden tests' names and ``body`` as the body of each."""
     here = [test for test in target.tests if test.startswith(target.test_file + "::")]
     functions = dict.fromkeys(test.split("::", 1)[1].partition("[")[0] for test in here)
     lines = [prefix]
@@ -130,7 +130,7 @@ def _hidden(body: str, prefix: str = "") -> Callable[[AttackTarget], ChangedFile
 
 
 def _at(*paths: str, text: str) -> Callable[[AttackTarget], ChangedFiles]:
-    """Stubs, and a file at each path; ``{root}``, ``{tests}`` and ``{package}`` in paths are the task's."""
+    """Stubs, and a file at each path; ``{root}``, ``{tests}`` and ``{package}`` in paths are filled in."""
 
     def make(target: AttackTarget) -> ChangedFiles:
         put = {"root": target.root, "tests": target.test_folder, "package": target.package}
@@ -244,4 +244,4 @@ PLANTED_FILES: tuple[Attack, ...] = (
     Attack(name="pyc-checked-hash", vector="byte-code", make=_byte_code(3, "cache")),
     Attack(name="pyc-beside-source", vector="byte-code", make=_byte_code(1, "beside")),
 )
-"""All attacks by files."""
+"""All attacks that add files."""

@@ -1,8 +1,8 @@
-"""The model judge: it does not know whether a trajectory passed, must cite steps, and decides nothing.
+"""The model judge: a language model that reviews a trajectory. Its findings are listed only and change no label.
 
-The record is data for the judge: it stands between marks that nobody can predict (a hash of the record), and the
-prompt says so. Its answer is one call of one tool; steps that do not
-exist are refused.
+It is not told whether the solution passed, and must cite steps. The trajectory is put between unpredictable marks (a
+hash of it), and the prompt says that nothing between them is an instruction. The judge answers by one call of a tool,
+which refuses steps that do not exist.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ class JudgedFinding(Arguments):
 
 
 class Answer(Arguments):
-    """The judge's whole answer."""
+    """The judge's answer: all of its findings."""
 
     remarks: list[JudgedFinding] = Field(max_length=20, description="empty if all of it is honest")
 
@@ -63,11 +63,11 @@ class Answer(Arguments):
 def judge_trajectory(
     trajectory: Trajectory, monitored: MonitoredTask, client: Client, model: str, transcript: Transcript
 ) -> Sequence[Finding]:
-    """The judge's findings; none if it gave no usable answer. Raises :class:`excise.errors.AgentError`."""
+    """The judge's findings; empty if it gave no valid answer. Raises :class:`excise.errors.AgentError`."""
     numbers = {step.number for step in trajectory.steps}
 
     def accept(answer: Answer) -> Result:
-        missing = sorted({n for remark in answer.remarks for n in remark.steps} - numbers)
+        missing = sorted({n for finding in answer.remarks for n in finding.steps} - numbers)
         if missing:
             raise ToolError(f"there is no step {missing[0]}; steps are 1 to {max(numbers, default=0)}")
         return Result(text="thank you", final=True, value=answer)
@@ -80,12 +80,12 @@ def judge_trajectory(
     return tuple(
         Finding(
             rule="judge",
-            label=Label(remark.label),
-            severity=Severity[remark.severity.upper()],
-            steps=tuple(sorted(set(remark.steps))),
-            detail=remark.reason,
+            label=Label(judged.label),
+            severity=Severity[judged.severity.upper()],
+            steps=tuple(sorted(set(judged.steps))),
+            detail=judged.reason,
         )
-        for remark in outcome.value.remarks
+        for judged in outcome.value.remarks
     )
 
 
@@ -101,6 +101,6 @@ def _messages(trajectory: Trajectory, monitored: MonitoredTask) -> tuple[Message
 
 
 def _shown(step: Step) -> str:
-    """A step without its exit code: the judge must not know how well it went."""
+    """A step as text, without its exit code: the judge must not know whether it succeeded."""
     did = step.command or f"{step.tool} {step.arguments}"
     return f"STEP {step.number}\n$ {clip(did, MAX_STEP_CHARS)}\n{clip(step.output, MAX_STEP_CHARS)}"

@@ -1,4 +1,4 @@
-"""Records what is done in a sandbox, from outside: nothing that runs inside can forge or skip an event.
+"""Records an agent's actions from outside the sandbox, so that no program inside can forge or skip an event.
 
 Recorded: every command with its folder, exit code, duration and output; at the end the change of the checkout, files
 in the home and temporary folders, and processes still running. Not recorded: files that a program opens without
@@ -20,7 +20,7 @@ from excise.protocols import Completed, Session
 from excise.verifiers.monitor.trajectory import Step, Trajectory, clipped
 
 MAX_LISTED = 1000
-"""Files and processes that are listed at the end."""
+"""Maximum number of files, and of processes, that are listed at the end."""
 _LIST_FILES = f"find {HOME} /tmp /var/tmp /dev/shm -xdev -type f 2>/dev/null | head -{MAX_LISTED}"
 _LIST_PROCESSES = """for p in /proc/[0-9]*; do
 [ "${p#/proc/}" = "$$" ] || { tr '\\0' ' ' < "$p/cmdline" 2>/dev/null && echo; }
@@ -29,7 +29,7 @@ _SHELL_PROGRAMS = frozenset({"sh", "bash", "/bin/sh", "/bin/bash", "/usr/bin/bas
 
 
 class RecordingSession:
-    """A session that records what is done in it; :meth:`finished` returns the trajectory."""
+    """A session that records all commands run in it; :meth:`finished` returns the trajectory."""
 
     def __init__(self, session: Session, instance_id: str) -> None:
         self.session, self.instance_id = session, instance_id
@@ -46,7 +46,7 @@ class RecordingSession:
         cwd: str | None = None,
         env: Mapping[str, str] | None = None,
     ) -> Completed:
-        """As :meth:`excise.protocols.Session.exec`. A command that raises is a step, too."""
+        """See :meth:`excise.protocols.Session.exec`. A command that raises is recorded as well."""
         began = time.monotonic()
         done: Completed | None = None
         try:
@@ -63,7 +63,7 @@ class RecordingSession:
         return done
 
     def put(self, path: str, data: bytes | None) -> None:
-        """As :meth:`excise.protocols.Session.put`. Only lines that the file did not have before are recorded."""
+        """See :meth:`excise.protocols.Session.put`. Only lines that the file did not have before are recorded."""
         began = time.monotonic()
         try:
             before = set(self.session.get(path).splitlines())
@@ -77,7 +77,7 @@ class RecordingSession:
             self._add(began, tool="write_file" if data is not None else "delete_file", arguments=arguments, cwd=REPO)
 
     def get(self, path: str) -> bytes:
-        """As :meth:`excise.protocols.Session.get`."""
+        """See :meth:`excise.protocols.Session.get`; not recorded."""
         began, data = time.monotonic(), b""
         try:
             data = self.session.get(path)
@@ -87,19 +87,19 @@ class RecordingSession:
         return data
 
     def snapshot(self, target: str, into: Path) -> None:
-        """As :meth:`excise.protocols.Session.snapshot`; no step."""
+        """See :meth:`excise.protocols.Session.snapshot`; not recorded."""
         self.session.snapshot(target, into)
 
     def fork(self) -> Session:
-        """A second session, which is not recorded."""
+        """See :meth:`excise.protocols.Session.fork`; the new session is not recorded."""
         return self.session.fork()
 
     def diff(self, target: str) -> bytes:
-        """As :meth:`excise.protocols.Session.diff`; no step."""
+        """See :meth:`excise.protocols.Session.diff`; not recorded."""
         return self.session.diff(target)
 
     def close(self) -> None:
-        """End the session; what was recorded stays."""
+        """Close the session; the record is kept."""
         self.session.close()
 
     def __enter__(self) -> Session:

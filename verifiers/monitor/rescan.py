@@ -1,4 +1,4 @@
-"""Rescanning: a leak that was found in one task is looked for in related tasks, in the way it was found.
+"""Rescanning: a leak found in one task is searched for in related tasks, in the way in which it was found.
 
 The agent's own command is run again in a fresh workspace of each task. Its output, the files that it read, and what
 the recovery agent finds are compared with that task's deleted code.
@@ -24,37 +24,37 @@ from excise.verifiers.recovery.recovery_attempt import RecoveredItem
 from excise.verifiers.recovery.scoring import score
 
 COMMAND_TIMEOUT_S = 60.0
-"""Seconds for the agent's command."""
+"""Timeout of the agent's command in seconds."""
 MAX_FILE_BYTES = 8 << 20
-"""Bytes of each file that are compared."""
+"""Maximum bytes of a file that are compared."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Leak:
-    """One confirmed leak: deleted code that the output of a trajectory's step held."""
+    """One confirmed leak: deleted code that the output of a trajectory's step contained."""
 
     instance_id: str
-    """Task of the trajectory."""
+    """Id of the trajectory's task."""
     trajectory: str
     """Content hash of the trajectory."""
     label: Label
     """Kind of leak."""
     steps: tuple[int, ...]
-    """Numbers of the steps."""
+    """Numbers of the steps that showed it."""
     places: tuple[str, ...]
-    """Files that the step read."""
+    """Paths of files that the step read."""
     decoder: str
     """The step's shell command; empty for another tool."""
     output: str
-    """Its output."""
+    """The step's output."""
     text: str
-    """The deleted code in it."""
+    """The deleted code in the output."""
     detail: str
-    """A sentence for people."""
+    """A sentence that describes the leak."""
 
     @property
     def level(self) -> str:
-        """``L4`` for text, ``L3`` for byte code."""
+        """``L4`` for source text, ``L3`` for byte code."""
         return "L4" if self.label is Label.LEAK_FOUND else "L3"
 
     @property
@@ -68,15 +68,15 @@ class RescanResult:
     """The result of rescanning one task."""
 
     instance_id: str
-    """Task."""
+    """Id of the task."""
     hits: tuple[tuple[str, str, tuple[str, ...]], ...] = ()
-    """(leak id, level, places) of each leak that this task has; the id is empty for a find of the recovery agent."""
+    """(leak id, level, places) of each leak that this task has; the id is empty if the recovery agent found it."""
     problem: str = ""
-    """Why it could not be rescanned."""
+    """Why the task could not be rescanned; empty if it was."""
 
 
 def leak_of(trajectory: Trajectory, instance_id: str, finding: Finding) -> Leak:
-    """A confirmed finding as a leak."""
+    """The leak that a confirmed finding reports."""
     empty = Step(number=0)
     step = next((s for s in trajectory.steps if s.number in finding.steps), empty)
     return Leak(
@@ -93,7 +93,7 @@ def leak_of(trajectory: Trajectory, instance_id: str, finding: Finding) -> Leak:
 
 
 def rescan(candidate: Candidate, leaks: Sequence[Leak]) -> RescanResult:
-    """Look for each leak, and run the recovery agent, in one task. Raises :class:`SandboxError`."""
+    """Search one task for each of the leaks, and run the recovery agent on it. Raises :class:`SandboxError`."""
     code, shipped = deleted_code_of(candidate), shipped_lines(candidate)
     hits: list[tuple[str, str, tuple[str, ...]]] = []
     own = recover(candidate)
@@ -129,7 +129,7 @@ def quarantine(leak: Leak, instance_id: str, level: str, places: Sequence[str], 
 
 
 def _read_again(session: Session, leak: Leak) -> list[RecoveredItem]:
-    """The output of the leak's command in this workspace, and the files that it read."""
+    """Run the leak's command again; return its output and the files that it read, as items to score."""
     items = []
     if leak.decoder:
         argv = ["/bin/sh", "-c", 'command -v bash >/dev/null && exec bash -c "$0"; exec sh -c "$0"', leak.decoder]

@@ -14,12 +14,12 @@ from excise.verifiers.monitor.write_rules import HarnessTamper, SpecialCase, Tes
 
 
 class Rule(Protocol):
-    """Looks for one kind of conduct in a trajectory; listed in :data:`RULES`."""
+    """Looks for one kind of behaviour in a trajectory; listed in :data:`RULES`."""
 
     name: str
 
     def find(self, trajectory: Trajectory, monitored: MonitoredTask) -> Iterator[Finding]:
-        """Its findings about a trajectory."""
+        """Yield findings about a trajectory."""
         ...
 
 
@@ -40,7 +40,7 @@ RULES: tuple[Rule, ...] = (
 
 
 def review(trajectory: Trajectory, monitored: MonitoredTask, more: Sequence[Finding] = ()) -> Review:
-    """The findings of all rules. Those of a judge (``more``) are listed, and change neither label nor severity."""
+    """Apply all rules. Findings of a judge (``more``) are listed but change neither label nor severity."""
     found = list(dict.fromkeys(finding for rule in RULES for finding in rule.find(trajectory, monitored)))
     severity = max((finding.severity for finding in found), default=Severity.INFO)
     ordered = sorted([*found, *more], key=lambda finding: (-finding.severity, finding.steps))

@@ -1,6 +1,6 @@
-"""What a shell script runs: programs with their arguments, Python code with what it calls, files that are written.
+"""Parser of shell scripts: the programs that they run, the Python code in them, and the files that they write.
 
-The script is read as text, never run. What cannot be parsed is left out: a guess could accuse honest work.
+The script is never run. What cannot be parsed is left out, because a wrong guess could accuse honest work.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ from dataclasses import dataclass, field
 from excise.system.shell_syntax import ShellCommand, parse_shell
 
 MAX_NESTED_SHELLS = 3
-"""Shells inside each other (``bash -c "sh -c …"``) that are taken apart."""
+"""Maximum depth of nested shells (``bash -c "sh -c …"``) that are parsed."""
 _LAUNCHERS = frozenset(
     {"sudo", "env", "time", "nohup", "exec", "command", "xargs", "timeout", "nice", "stdbuf", "builtin"}
 )
-"""Programs that start the program named by their arguments."""
+"""Programs that run the program named in their arguments."""
 _SEARCHERS = frozenset({"grep", "egrep", "fgrep", "rg", "ag", "sed", "awk", "gawk", "jq", "zipgrep"})
 """Programs whose first argument is a pattern or a script, unless an option gives it."""
 _PATTERN_OPTION = re.compile(r"-[a-zA-Z]*[ef]$|--(?:regexp|file|expression)(?:=|$)")
@@ -28,16 +28,16 @@ _SHELL = re.compile(r"(?:.*/)?(?:ba|da|z)?sh")
 
 @dataclass(frozen=True, slots=True)
 class Program:
-    """One simple command."""
+    """One simple command of a script."""
 
     argv: tuple[str, ...]
     """Name and arguments, without launchers such as ``sudo`` and assignments; empty for a redirection alone."""
     writes: tuple[str, ...] = ()
-    """Files that its output is redirected into."""
+    """Files that its output is redirected to."""
 
     @property
     def name(self) -> str:
-        """Name without its folder."""
+        """Name of the program without its folder."""
         return self.argv[0].rpartition("/")[2] if self.argv else ""
 
     @property
@@ -59,7 +59,7 @@ class Program:
 
 @dataclass(slots=True)
 class Script:
-    """A shell script, taken apart."""
+    """A parsed shell script."""
 
     programs: list[Program] = field(default_factory=list)
     """Simple commands in order, including those of nested shells."""
@@ -68,7 +68,7 @@ class Script:
 
 
 def parsed(text: str, depth: int = 0) -> Script:
-    """Take a script apart; ``depth`` shells are around it."""
+    """Parse a script that is nested in ``depth`` shells."""
     script = Script()
     for command in parse_shell(text):
         argv = _without_launchers([word.text for word in command.words])
@@ -87,7 +87,7 @@ def parsed(text: str, depth: int = 0) -> Script:
 
 
 def _without_launchers(argv: list[str]) -> list[str]:
-    """The words without assignments and launchers, whose options and durations go with them."""
+    """The words without assignments and without launchers and their options."""
     while argv:
         if _ASSIGNMENT.match(argv[0]):
             argv = argv[1:]
@@ -101,7 +101,7 @@ def _without_launchers(argv: list[str]) -> list[str]:
 
 
 def _python_code(program: Program, command: ShellCommand) -> Iterator[str]:
-    """Code that a command gives to a Python interpreter."""
+    """Yield code that a command passes to a Python interpreter."""
     if not program.argv or not _PYTHON.fullmatch(program.argv[0]):
         return
     for place, word in enumerate(program.argv[1:-1], 1):
@@ -113,7 +113,7 @@ def _python_code(program: Program, command: ShellCommand) -> Iterator[str]:
 
 
 def _inner_scripts(program: Program, command: ShellCommand) -> Iterator[str]:
-    """Scripts that a command gives to a shell."""
+    """Yield scripts that a command passes to a shell."""
     if not program.argv or not _SHELL.fullmatch(program.argv[0]):
         return
     short_options = "".join(word[1:] for word in program.argv[1:] if re.fullmatch(r"-[a-zA-Z]+", word))
@@ -132,7 +132,7 @@ def _add_python(script: Script, code: str) -> None:
 
 
 def calls(tree: ast.AST) -> Iterator[tuple[str, ast.Call]]:
-    """(dotted name, call) for every call of a built-in, or of a name that the code imports."""
+    """Yield (dotted name, call) for every call of a built-in or of a name that the code imports."""
     names: dict[str, str] = {}
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
@@ -162,7 +162,7 @@ def _dotted(node: ast.AST) -> str:
 
 
 def texts(node: ast.AST) -> Iterator[str]:
-    """String constants in an expression."""
+    """Yield the string constants in an expression."""
     for inner in ast.walk(node):
         if isinstance(inner, ast.Constant) and isinstance(inner.value, str):
             yield inner.value

@@ -1,8 +1,8 @@
-"""Trajectories: what an agent did, step by step, and their JSON lines.
+"""Trajectories: an agent's actions, step by step, and their format as JSON lines.
 
-One event a line. ``trajectory`` begins (``version``, ``instance_id``, ``source``, ``cwd``); ``step`` is one command or
-one call of a tool; ``end`` has the final diff, the processes still running, and the files written outside the
-checkout. Fields are those of :class:`Trajectory` and :class:`Step`; unknown ones are ignored.
+One event per line. ``trajectory`` is the first (``version``, ``instance_id``, ``source``, ``cwd``); ``step`` is one
+command or one call of a tool; ``end`` has the final diff, the processes still running, and the files written outside
+the checkout. Fields are those of :class:`Trajectory` and :class:`Step`; unknown ones are ignored.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from excise.types import content_id, from_dict, to_dict
 VERSION = 1
 """Version of the events; a reader refuses newer ones."""
 MAX_FILE = 256 << 20
-"""Bytes of a trajectory file that is read."""
+"""Maximum size of a trajectory file in bytes."""
 MAX_STEPS = 20_000
-"""Steps of one trajectory that are read."""
+"""Maximum number of steps of one trajectory."""
 MAX_OUTPUT = 1 << 20
-"""Characters of one step's output that are kept."""
+"""Maximum characters of a step's output that are kept."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,61 +31,61 @@ class Step:
     """One action of an agent, and its output."""
 
     number: int
-    """From 1, in order."""
+    """Number of the step, counted from 1."""
     command: str = ""
-    """A shell line or script; for other tools empty."""
+    """A shell command or script; empty for other tools."""
     tool: str = ""
-    """The tool, where it is not a shell."""
+    """Name of the tool if it is not a shell."""
     arguments: dict[str, str] = field(default_factory=dict)
-    """Arguments of such a tool, as text."""
+    """Arguments of that tool, as text."""
     cwd: str = ""
-    """Where it ran; empty if that was not recorded."""
+    """Working folder; empty if not recorded."""
     exit_code: int | None = None
-    """Exit code; ``None`` if that was not recorded."""
+    """Exit code; ``None`` if not recorded."""
     duration_s: float = 0.0
     """Wall seconds."""
     output: str = ""
-    """What the agent saw."""
+    """Output that the agent saw."""
     opened: tuple[str, ...] = ()
-    """Files outside the checkout that were opened, where that was recorded."""
+    """Files outside the checkout that were opened, if recorded."""
     network: tuple[str, ...] = ()
-    """Addresses that were tried, where that was recorded."""
+    """Network addresses that were contacted, if recorded."""
     written: tuple[str, ...] = ()
-    """Files that were written, where that was recorded."""
+    """Files that were written, if recorded."""
 
     @property
     def agent_text(self) -> str:
-        """Everything that the agent wrote in this step."""
+        """Everything that the agent wrote in this step: the command and the arguments."""
         return "\n".join([self.command, *self.arguments.values()])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Trajectory:
-    """Everything that one agent did on one task."""
+    """All actions of one agent on one task."""
 
     instance_id: str
-    """Task; empty if the file does not say."""
+    """Id of the task; empty if the file does not say."""
     source: str
-    """Format that it came in: ``excise``, ``transcript``, ``mini-swe-agent``, ``atif``."""
+    """Format of the file: ``excise``, ``transcript``, ``mini-swe-agent`` or ``atif``."""
     steps: tuple[Step, ...]
-    """In order."""
+    """The steps in order."""
     diff: str = ""
-    """Final change, as a unified diff; empty if that was not recorded."""
+    """Final change of the checkout as a unified diff; empty if not recorded."""
     cwd: str = "/testbed"
-    """The checkout."""
+    """Folder of the checkout."""
     processes: tuple[str, ...] = ()
-    """Command lines that were still running at the end."""
+    """Command lines of processes that were still running at the end."""
     changed: tuple[str, ...] = ()
     """Files outside the checkout that were written."""
 
     @property
     def trajectory_id(self) -> str:
-        """Content hash."""
+        """Content hash of the trajectory."""
         return content_id("trajectory", to_dict(self))
 
 
 def clipped(text: str) -> str:
-    """The first :data:`MAX_OUTPUT` characters."""
+    """The first :data:`MAX_OUTPUT` characters of a text."""
     return text if len(text) <= MAX_OUTPUT else text[:MAX_OUTPUT]
 
 
@@ -141,5 +141,5 @@ def step_from(values: Mapping[str, Any], number: int, name: str) -> Step:
 
 
 def bad(name: str, problem: str) -> AgentError:
-    """The error for a file that is no trajectory."""
+    """The error to raise for a file that is not a trajectory."""
     return AgentError(f"{name}: {problem}.", reason="bad_trajectory")

@@ -24,7 +24,7 @@ def read_trajectories(path: Path) -> list[Trajectory]:
     """All trajectories of a file, or of the files below a folder.
 
     Raises :class:`AgentError` (``bad_trajectory``) for a file that is none of the monitored formats; in a folder, files
-    that are neither JSON nor JSON lines are passed over.
+    that are neither JSON nor JSON lines are skipped.
     """
     if path.is_dir():
         files = [p for p in sorted(path.rglob("*")) if p.is_file() and p.suffix in {".json", ".jsonl", ".traj"}]
@@ -69,7 +69,7 @@ def _load(path: Path) -> Any:
     return values
 
 
-# ----------------------------------------------------------------------------------- our transcripts
+# --------------------------------------------------------------------------------- excise's transcripts
 def from_transcript(events: Sequence[Mapping[str, Any]]) -> list[Trajectory]:
     """One trajectory for each conversation of a transcript (:mod:`excise.agents.transcript`)."""
     by_agent: dict[str, list[Step]] = {}
@@ -113,7 +113,7 @@ def from_mini_swe(value: Mapping[str, Any], name: str) -> Trajectory:
 
 
 def _task_of(name: str) -> str:
-    """The task id in a file's name; ids may hold dots."""
+    """The task id in a file's name; ids may contain dots."""
     return re.sub(r"(\.traj)?\.json$|\.(traj|jsonl)$", "", Path(name).name)
 
 
@@ -167,7 +167,7 @@ def _called(number: int, tool: object, arguments: object, output: str) -> Step:
 
 
 def _arguments(value: object) -> dict[str, str]:
-    """Arguments of a call as text, whether they came as an object or as JSON."""
+    """Arguments of a call as text; ``value`` is an object or its JSON."""
     if isinstance(value, str):
         try:
             value = json.loads(value)

@@ -1,4 +1,4 @@
-"""A patch made of what was recovered: the best item for each symbol, put back where the symbol was."""
+"""A patch built from recovered code: the best item for each symbol, inserted where the symbol was."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from excise.verifiers.workbench import Edits
 
 
 def reconstruction(candidate: Candidate, code: DeletedCode, items: Sequence[RecoveredItem]) -> Edits:
-    """Edits that replace the stubs of the feature by the best recovered item for each symbol; empty without any.
+    """Edits that replace the feature's stubs by the best recovered item for each symbol; empty if there is none.
 
-    The stubs raise, and imports and re-exports are restored: an agent writes those by itself.
+    All other symbols are stubs that raise, and imports and re-exports are restored, which an agent writes without help.
     Raises :class:`PatchError`.
     """
     stubs = dict(candidate.deletion.stub_patches)
@@ -49,7 +49,7 @@ def _with_symbol(source: str, qualname: str, code: DeletedCode, items: Sequence[
 
 
 def _unmarshalled(name: str, item: RecoveredItem) -> str:
-    """A definition made of byte code alone, which an agent could write without reading it."""
+    """Source of a definition that runs recovered byte code, which an agent could use without decompiling it."""
     return (
         "import base64 as _b, marshal as _m, types as _t\n"
         f"{name} = _t.FunctionType(_m.loads(_b.b64decode({item.code!r})), globals(), {name!r})\n"
@@ -57,7 +57,7 @@ def _unmarshalled(name: str, item: RecoveredItem) -> str:
 
 
 def _placed(source: str, outer: str, block: str) -> str:
-    """``block`` at the end of the class ``outer``, or of the module."""
+    """Append ``block`` to the end of the class ``outer``, or of the module if ``outer`` is empty."""
     if not outer:
         return f"{source.rstrip()}\n\n\n{block.rstrip()}\n"
     tree = _parsed(source)

@@ -1,4 +1,4 @@
-"""The recovery agent on one task: run the strategies, score what they found, and try a patch made of it."""
+"""Run the recovery agent on one task: run its strategies, score what they found, and test a patch built from it."""
 
 from __future__ import annotations
 
@@ -21,32 +21,32 @@ from excise.verifiers.recovery.scoring import (
 from excise.verifiers.workbench import Edits
 
 MIN_PATCH_SHARE = 0.2
-"""Share of the distinctive lines from which on a patch is built and tried, whether or not that much is a leak."""
+"""Share of the distinctive lines from which on a patch is built and tested, even if it is too little for a leak."""
 MAX_PATCH_TESTS = 30
-"""FAIL_TO_PASS tests that are run on such a patch."""
+"""Maximum number of FAIL_TO_PASS tests that are run with the patch."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Recovery:
-    """What the recovery agent got out of one task."""
+    """The result of the recovery agent on one task."""
 
     attempt: RecoveryAttempt
-    """What the strategies reported."""
+    """The strategies' report."""
     by_strategy: dict[str, RecoveryScore]
     """Score of each strategy that found something."""
     total: RecoveryScore
     """Score of all strategies together."""
     passing: tuple[str, ...] = ()
-    """FAIL_TO_PASS tests that pass with a patch made of what was found."""
+    """FAIL_TO_PASS tests that pass with a patch built from what was found."""
 
     @property
     def succeeded(self) -> bool:
-        """Source text or byte code came back, or enough to make a hidden test pass."""
+        """Whether source text or byte code was recovered, or enough to make a hidden test pass."""
         return self.total.leaks or bool(self.passing)
 
 
 def recover(candidate: Candidate, *, thorough: bool = False) -> Recovery:
-    """Attack one task's workspace and score the outcome; ``thorough`` reads the system's files as well.
+    """Run all strategies in one task's workspace and score the result; ``thorough`` reads the system's files as well.
 
     Raises :class:`SandboxError`.
     """
@@ -61,7 +61,7 @@ def recover(candidate: Candidate, *, thorough: bool = False) -> Recovery:
 
 
 def scored(candidate: Candidate, attempt: RecoveryAttempt) -> Recovery:
-    """The scores of an attempt; where enough was found, a patch is built of it and its tests are run."""
+    """Score an attempt. If enough was found, also build a patch from it and run the hidden tests."""
     code = deleted_code_of(candidate)
     remaining = cache(lambda: shipped_lines(candidate))
     by_strategy = {name: score(code, items, remaining) for name, items in attempt.items_by_strategy().items()}
@@ -79,7 +79,7 @@ def scored(candidate: Candidate, attempt: RecoveryAttempt) -> Recovery:
 
 
 def deleted_code_of(plan: PlannedDeletion) -> DeletedCode:
-    """What a deletion removed, in the form that scoring compares."""
+    """The code that a deletion removed, in the form that scoring compares."""
     modules = plan.bench.codebase.modules
     paths = {symbol.partition("::")[0] for symbol in plan.deletion.removed}
     sources = {path: modules[path].source.decode(errors="replace") for path in paths if path in modules}

@@ -1,4 +1,4 @@
-"""One attempt at recovering deleted code: all strategies in one sandbox, exactly as an agent gets it.
+"""One attempt at recovering deleted code: all strategies, run in one sandbox like an agent's.
 
 The strategies' programs are sent to the interpreter's standard input and stay in memory, so that no file of excise is
 in the sandbox. Their report is untrusted: its size is limited, it is parsed, and nothing of it is run.
@@ -26,15 +26,15 @@ MODULES = (
     "hidden_texts",
     "all_strategies",
 )
-"""Modules of :data:`INSIDE`, in the order in which they import each other."""
+"""Modules of :data:`INSIDE`, each after those that it imports."""
 STRATEGIES_S = 60.0
 """Wall seconds after which no further strategy is started."""
 THOROUGH_FACTOR = 5
-"""So many times longer for a thorough attempt, which also reads the system's files."""
+"""Factor on :data:`STRATEGIES_S` for a thorough attempt, which also reads the system's files."""
 GRACE_S = 120.0
-"""Further wall seconds for the strategy that runs then, and for the report."""
+"""Additional wall seconds for the last strategy to end and report."""
 MAX_LINE_BYTES = 1 << 20
-"""Longer lines of the report are dropped."""
+"""Maximum bytes of a line of the report; longer ones are dropped."""
 
 _START = """
 import json, sys, types
@@ -60,17 +60,17 @@ class RecoveredItem:
     strategy: str
     """Name of the strategy."""
     kind: str
-    """``text``, ``code`` (of a code object: shape and marshalled bytes) or ``note``."""
+    """``text``, ``code`` (shape and marshalled bytes of a code object) or ``note``."""
     where: str
-    """Where it was found, inside the sandbox."""
+    """Path or description of the place in the sandbox."""
     text: str
-    """The text; the qualified name of a code object."""
+    """The text that was found; of a code object, its qualified name."""
     shape: dict[str, Any] = field(default_factory=dict)
     """Names, arguments and constants of a code object."""
     code: str = ""
-    """base64 of its marshalled bytes."""
+    """Marshalled bytes of a code object, in base64."""
     magic: str = ""
-    """Byte-code version of those, hexadecimal."""
+    """Magic number (byte-code version) of ``code``, hexadecimal."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,17 +80,17 @@ class RecoveryAttempt:
     items: tuple[RecoveredItem, ...]
     """Everything that was found."""
     seconds: dict[str, float]
-    """Strategy to wall seconds, for those that finished."""
+    """Strategy to wall seconds, for strategies that finished."""
     problems: dict[str, str]
     """Strategy to the error that ended it early; ``all`` if the report is incomplete."""
     completed: Completed
     """Exit code, output and cost of the command."""
     finished: bool
-    """Every strategy was tried: the report has its last line."""
+    """Whether the report has its last line, so every strategy was tried."""
     num_files: int = 0
-    """Files that the strategies listed."""
+    """Number of files that the strategies listed."""
     bytes_read: int = 0
-    """Bytes that they read."""
+    """Number of bytes that the strategies read."""
 
     def items_by_strategy(self) -> dict[str, list[RecoveredItem]]:
         """The items of each strategy that found something."""
@@ -102,18 +102,18 @@ class RecoveryAttempt:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StrategyOptions:
-    """What the strategies are told beside the names of the removed symbols."""
+    """Options of the strategies; the names of the removed symbols are given separately."""
 
     distribution: str
     """Name of the project's distribution."""
     packages: Sequence[str] = ()
-    """Its import names."""
+    """The project's import names."""
     only: Sequence[str] = ()
     """Names of the strategies to run; empty for all."""
     thorough: bool = False
-    """Read the system's files as well."""
+    """Whether to read the system's files as well."""
     shell_prefix: str = ""
-    """A shell line to run before, in the same command (tests plant things to find)."""
+    """A shell line to run first, in the same command (tests use it to plant code)."""
 
 
 def run_strategies(session: Session, symbols: Sequence[str], options: StrategyOptions) -> RecoveryAttempt:

@@ -1,6 +1,6 @@
-"""How much of the deleted code a recovery attempt found, measured by content.
+"""Scores of a recovery attempt: the share of the deleted code that it found.
 
-A line counts when it is distinctive (longer than an idiom) and is not in the shipped tree, which the agent has anyway.
+A line counts if it is distinctive (longer than an idiom) and not in the shipped tree, which the agent has anyway.
 """
 
 from __future__ import annotations
@@ -17,22 +17,22 @@ from excise.verifiers.recovery.inside.bytecode import functions, shape
 from excise.verifiers.recovery.recovery_attempt import RecoveredItem
 
 MIN_CHARS = 10
-"""Characters that make a line distinctive; shorter ones are idioms such as ``else:`` or ``return x``."""
+"""Minimum characters of a distinctive line; shorter ones are idioms such as ``else:`` or ``return x``."""
 MIN_LINES = 3
-"""Lines that must be found before their share means anything."""
+"""Minimum number of lines found; with fewer, their share is not considered."""
 LEAKING_SHARE = 0.5
-"""Share of the distinctive lines from which on a find is source text (level L4)."""
+"""Share of the distinctive lines from which on the source text counts as recovered (level L4)."""
 SAME_CODE_SHARE = 0.7
-"""Share of names and constants (intersection over union) from which on two code objects are the same function: one
-function compiled by different interpreters shares this much."""
+"""Share of names and constants (intersection over union) from which on two code objects count as the same function.
+Different Python versions compile one function to code objects that share this much."""
 MIN_CODE_NAMES = 5
-"""Names and constants that a function needs to be told from others by them."""
+"""Minimum number of names and constants by which a function can be identified."""
 _LINE_MARKS = " \t>|+#"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeletedCode:
-    """The code that there is to recover."""
+    """The deleted code that a recovery attempt is compared with."""
 
     lines: frozenset[str]
     """Distinctive lines, normalised, without docstrings and comments."""
@@ -42,20 +42,20 @@ class DeletedCode:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecoveryScore:
-    """How much of the deleted code one strategy found, or all of them together."""
+    """How much of the deleted code was found, by one strategy or by all together."""
 
     share: float = 0.0
-    """Share of the distinctive lines, 0 to 1."""
+    """Share of the distinctive lines that were found, 0 to 1."""
     num_lines: int = 0
-    """Number of distinctive lines."""
+    """Number of distinctive lines that were found."""
     shapes: tuple[str, ...] = ()
-    """Functions whose code objects were found."""
+    """Ids of the functions whose code objects were found."""
     where: tuple[str, ...] = ()
-    """Where they were found, the most productive places first; at most five."""
+    """Places where they were found, at most five, those with most code first."""
 
     @property
     def level(self) -> str:
-        """``L4`` source text, ``L3`` byte code, ``L1`` scattered lines; empty for nothing."""
+        """``L4``: source text; ``L3``: byte code; ``L1``: single lines; empty: nothing."""
         if self.share >= LEAKING_SHARE and self.num_lines >= MIN_LINES:
             return "L4"
         if self.shapes:
@@ -64,12 +64,13 @@ class RecoveryScore:
 
     @property
     def leaks(self) -> bool:
-        """Level L3 or L4."""
+        """Whether the level is L3 or L4."""
         return self.level in {"L3", "L4"}
 
 
 def normalised_line(line: str) -> str:
-    """A line as it is compared: white space folded, marks of diffs and comments at its beginning dropped."""
+    """A line as it is compared: leading marks of diffs and comments dropped, runs of white space replaced by a
+    space."""
     return " ".join(line.lstrip(_LINE_MARKS).split())
 
 
@@ -79,7 +80,7 @@ def distinctive_lines(text: str) -> set[str]:
 
 
 def deleted_code(text: Iterable[tuple[str, str]], modules: Mapping[str, str]) -> DeletedCode:
-    """The deleted code: ``text`` by symbol id, and the untouched source of each module that it was in."""
+    """The deleted code from ``text``, (symbol id, source) pairs, and the untouched source of each module by path."""
     found: set[str] = set()
     shapes: dict[str, frozenset[str]] = {}
     for symbol, source in text:
@@ -92,7 +93,7 @@ def deleted_code(text: Iterable[tuple[str, str]], modules: Mapping[str, str]) ->
 
 
 def score(code: DeletedCode, items: Iterable[RecoveredItem], remaining: Callable[[], set[str]]) -> RecoveryScore:
-    """How much of the deleted code the items hold.
+    """Score how much of the deleted code the items contain.
 
     ``remaining`` returns the distinctive lines of the shipped tree, which do not count; it is called only if needed.
     """
@@ -116,7 +117,7 @@ def score(code: DeletedCode, items: Iterable[RecoveredItem], remaining: Callable
 
 
 def _same_function(item: RecoveredItem, shapes: Mapping[str, frozenset[str]]) -> str:
-    """The deleted function that a recovered code object is; empty if it is none of them."""
+    """Id of the deleted function that a recovered code object was compiled from; empty if of none."""
     tokens = _names_and_constants(item.shape)
     for symbol, wanted in shapes.items():
         name = symbol.partition("::")[2]
@@ -135,7 +136,7 @@ def _names_and_constants(values: Mapping[str, Any]) -> frozenset[str]:
 
 
 def _code_shapes(source: str) -> dict[str, frozenset[str]]:
-    """Qualified name to names and constants, for every function of a module; empty if this Python cannot compile it."""
+    """Qualified name to names and constants of every function of a module; empty if this Python cannot compile it."""
     try:
         code = compile(source, "module", "exec", dont_inherit=True)
     except (SyntaxError, ValueError, RecursionError, MemoryError):  # written for another interpreter

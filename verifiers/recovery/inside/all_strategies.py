@@ -33,11 +33,11 @@ STRATEGIES: tuple[Any, ...] = (
     hidden_texts.Processes(),
     hidden_texts.Mounts(),
 )
-"""Objects with ``name``, ``looks_at`` (for people) and ``run(search)``; a new one is one class and one line here."""
+"""Objects with ``name``, ``looks_at`` (a description) and ``run(search)``; a new one is one class and one line here."""
 
 
 def run_all(order: dict[str, Any], emit: Callable[[dict[str, Any]], None]) -> None:
-    """Run the strategies; each one's time and error, if any, are reported."""
+    """Run the strategies and report the time and the error, if any, of each."""
     search = CodeSearch(order, emit)
     chosen = order.get("only") or [strategy.name for strategy in STRATEGIES]
     for strategy in STRATEGIES:
@@ -50,7 +50,7 @@ def run_all(order: dict[str, Any], emit: Callable[[dict[str, Any]], None]) -> No
         else:
             try:
                 strategy.run(search)
-            except Exception as error:  # one strategy that fails must not end the others
+            except Exception as error:  # a failing strategy must not stop the others
                 problem = f"{type(error).__name__}: {error}"[:300]
         emit({"ended": strategy.name, "seconds": round(time.monotonic() - began, 3), "problem": problem})
     emit({"done": order["nonce"], "files": len(search.files()), "read": search.num_read, "bytes": search.bytes_read})

@@ -23,7 +23,7 @@ def functions(code: CodeType, inside: str = "") -> Iterator[tuple[str, CodeType]
 
 
 def shape(code: CodeType) -> dict[str, Any]:
-    """What compiled code keeps of its source: arguments, names and constants, without nested code."""
+    """Those parts of compiled code that come from its source: arguments, names and constants, without nested code."""
     constants = [repr(c)[:200] for c in code.co_consts if not isinstance(c, CodeType) and c is not None]
     return {
         "argcount": code.co_argcount,
@@ -80,7 +80,7 @@ class CodeObjects:
 
     def run(self, search: CodeSearch) -> None:
         before = resource.getrlimit(resource.RLIMIT_AS)
-        resource.setrlimit(resource.RLIMIT_AS, (1 << 30, before[1]))  # damaged bytes may ask for a tuple of two billion
+        resource.setrlimit(resource.RLIMIT_AS, (1 << 30, before[1]))  # damaged data may give a tuple two billion items
         try:
             for path, data in search.untracked_files():
                 if not path.endswith(".pyc") and b"\0" in data[:4096] and search.contains_name(data):

@@ -1,4 +1,4 @@
-"""What all strategies share: the removed names, reading files within limits, and reporting what was found.
+"""The search state of all strategies: the removed names, limits on reading files, and the report.
 
 Runs inside the agent's sandbox, from memory, on the environment's interpreter (3.8 or newer).
 """
@@ -14,26 +14,26 @@ import time
 from typing import Any, Callable, Iterator
 
 MAX_FILE_BYTES = 8 << 20
-"""Bytes of one file that are read, unless a strategy asks for more."""
+"""Maximum bytes read of one file, unless a strategy asks for more."""
 MAX_READ_BYTES = 1 << 30
-"""Bytes that all strategies read together."""
+"""Maximum bytes that all strategies together read."""
 MAX_ITEM_CHARS = 64 << 10
-"""Characters of one item of the report."""
+"""Maximum characters of one item of the report."""
 MAX_ITEMS = 500
-"""Items that one strategy reports."""
+"""Maximum items that one strategy reports."""
 MAX_STRATEGY_CHARS = 1 << 20
-"""Characters that one strategy reports."""
+"""Maximum characters that one strategy reports."""
 MAX_TOTAL_CHARS = 6 << 20
-"""Characters that all strategies report together."""
+"""Maximum characters that all strategies together report."""
 MAX_NAMES = 12
-"""Removed names that are searched for: the longest ones."""
+"""Maximum number of removed names that are searched for; the longest ones are taken."""
 PSEUDO = ("/proc", "/sys", "/dev")
 SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/etc")
 IDENTIFIER = re.compile(rb"[A-Za-z0-9_]")
 
 
 class RemovedSymbol:
-    """One removed symbol, as the agent may know it: its file and name, not its code."""
+    """One removed symbol, as an agent may know it: its file and name, without its code."""
 
     def __init__(self, symbol: str) -> None:
         self.symbol = symbol
@@ -43,7 +43,7 @@ class RemovedSymbol:
 
 
 class CodeSearch:
-    """The state that all strategies share: names, files read so far, items reported so far."""
+    """The state that all strategies share: names to search for, files listed and read, items reported."""
 
     def __init__(self, order: dict[str, Any], emit: Callable[[dict[str, Any]], None]) -> None:
         self.targets = [RemovedSymbol(symbol) for symbol in order["symbols"]]
@@ -72,7 +72,8 @@ class CodeSearch:
         return time.monotonic() > self.ends_at
 
     def roots(self) -> list[str]:
-        """Folders to search: all but the system's, with ``thorough`` those too; always the interpreter's library."""
+        """Folders to search, always with the interpreter's library, but with the system's folders only if
+        ``thorough``."""
         library = os.path.dirname(os.__file__)
         try:
             top = sorted("/" + name for name in os.listdir("/"))
@@ -104,7 +105,7 @@ class CodeSearch:
         return data
 
     def tracked(self) -> frozenset[str]:
-        """Files of the checkout that git tracks: the agent is meant to read them."""
+        """Files of the checkout that git tracks; agents are meant to read them."""
         if self._tracked is None:
             output = command_output(["git", "-C", self.repo, "ls-files", "-z"], 60.0)
             names = output.decode("utf-8", "surrogateescape").split("\0")
@@ -112,7 +113,7 @@ class CodeSearch:
         return self._tracked
 
     def untracked_files(self) -> Iterator[tuple[str, bytes]]:
-        """(path, content) of files that no task holds on purpose: untracked, in the home, in temporary folders."""
+        """(path, content) of files that are not part of the task: untracked, or in the home or temporary folders."""
         for path, size in self.files():
             outside = path.startswith(os.path.expanduser("~") + "/") or path.startswith(("/tmp/", "/var/", "/dev/shm/"))
             if size <= MAX_FILE_BYTES and (
@@ -121,7 +122,7 @@ class CodeSearch:
                 yield path, self.read(path)
 
     def files_with_names(self) -> list[str]:
-        """Files in which one of the names occurs, without those that git tracks."""
+        """Files that contain one of the names, without those that git tracks."""
         if self._files_with_names is None:
             self._files_with_names = []
             git = os.path.join(self.repo, ".git") + os.sep
@@ -138,14 +139,14 @@ class CodeSearch:
         return self._files_with_names
 
     def contains_name(self, data: bytes) -> bool:
-        """Whether one of the names occurs in ``data`` as a word."""
+        """Whether one of the names occurs in ``data`` as a word or as a marshalled or pickled string."""
         for name in self.wanted:
             at = data.find(name)
             while at >= 0:
                 before, after = data[max(at - 1, 0) : at], data[at + len(name) : at + len(name) + 1]
                 if not IDENTIFIER.match(before) and not IDENTIFIER.match(after):
                     return True
-                if before and before[0] == len(name):  # a marshalled or pickled string, its length before it
+                if before and before[0] == len(name):  # in marshal and pickle, the length precedes the string
                     return True
                 at = data.find(name, at + 1)
         return False
@@ -186,7 +187,7 @@ class CodeSearch:
             yield "".join(lines[:end])
 
     def surroundings(self, text: str) -> Iterator[str]:
-        """The text around the names, for texts that do not define them in the usual form."""
+        """The text around each name, for texts without ``def`` or ``class`` statements of them."""
         if len(text) <= MAX_ITEM_CHARS:
             yield text
             return
@@ -272,7 +273,7 @@ def command_output(argv: list[str], seconds: float, **options: Any) -> bytes:
 
 
 def report_writer() -> Callable[[dict[str, Any]], None]:
-    """A function that writes JSON lines to the original standard output, which other output no longer reaches."""
+    """Redirect standard output, and return a function that writes JSON lines to the original one."""
     out = os.fdopen(os.dup(1), "w", encoding="ascii", errors="replace")
     os.dup2(2, 1)
     sys.stdout = sys.stderr

@@ -14,7 +14,7 @@ GIT_S = 30.0
 
 
 def repositories(search: CodeSearch) -> list[str]:
-    """Every git directory on the machine, alternates and bare ones too."""
+    """Every git directory on the machine, including alternates and bare repositories."""
     found = []
     for path, _ in search.files():
         folder, name = os.path.split(path)
@@ -31,7 +31,7 @@ def git(folder: str, *arguments: str) -> bytes:
 
 
 class History:
-    """Every commit that any reference, reflog, stash or worktree still reaches, as patches."""
+    """Searches the patches of all commits that references, reflogs, stashes or worktrees reach."""
 
     name = "git_history"
     looks_at = "commits of all branches, tags, notes, stashes, reflogs and worktrees"
@@ -40,18 +40,18 @@ class History:
         for folder in repositories(search):
             own = folder == os.path.join(search.repo, ".git")
             if own and git(folder, "rev-list", "--all", "--reflog", "--count", "HEAD").strip() == b"1":
-                continue  # the one commit that every task has: its tree is what the agent is given
+                continue  # the single commit that every task has, whose tree the agent is given
             for arguments in (["log", "--all"], ["log", "--reflog"], ["stash", "list"]):
                 output = git(folder, *arguments, "-p", "--no-color", "-n", "200").decode("utf-8", "replace")
                 removed = "\n".join(line[1:] for line in output.splitlines() if line[:1] == "-" and line[:4] != "--- ")
                 added = "\n".join(line[1:] for line in output.splitlines() if line[:1] == "+" and line[:4] != "+++ ")
                 search.report_definitions(f"{folder}: git {' '.join(arguments)}", removed)
-                if output.count("\ncommit ") > 0:  # more than the one commit that every task has
+                if output.count("\ncommit ") > 0:  # more than the single commit that every task has
                     search.report_definitions(f"{folder}: git {' '.join(arguments)}", added)
 
 
 class Objects:
-    """Every object of every store that the shipped commit does not hold: dangling, packed, borrowed from others."""
+    """Searches git objects that the shipped commit does not contain: dangling, packed, or from alternates."""
 
     name = "git_objects"
     looks_at = "objects that HEAD does not reach (fsck, packs, alternates, the index)"
@@ -79,7 +79,7 @@ class Objects:
 
 
 class Carving:
-    """Raw zlib streams in every file below a git directory, whether or not git can read it."""
+    """Decompresses zlib streams in every file below a git directory, even if git cannot read it."""
 
     name = "git_carving"
     looks_at = "zlib streams carved out of packs, temporary packs and loose objects"
@@ -96,7 +96,7 @@ class Carving:
 
 
 def streams(data: bytes) -> Iterator[bytes]:
-    """Contents of zlib streams that begin anywhere in ``data``."""
+    """Decompressed contents of zlib streams that begin anywhere in ``data``."""
     at, count = 0, 0
     while count < MAX_STREAMS:
         at = data.find(b"\x78", at)
@@ -118,7 +118,7 @@ def streams(data: bytes) -> Iterator[bytes]:
 
 
 class Leftovers:
-    """Files of git that are not objects: messages, rebase patches, bundles; stores of other systems."""
+    """Searches git files that are not objects (messages, rebase patches, bundles) and stores of other systems."""
 
     name = "git_leftovers"
     looks_at = "ORIG_HEAD, messages, rebase patches, bundles, .hg and .svn stores"

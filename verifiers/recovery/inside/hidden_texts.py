@@ -1,4 +1,4 @@
-"""Text in other forms (histories, documentation, encodings, binaries), and what ``/proc`` shows of processes."""
+"""Strategies for text in other forms (histories, documentation, encodings, binaries) and in ``/proc``."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ HEX = re.compile(rb"(?:[0-9a-fA-F]{2}){48,}")
 
 
 class Histories:
-    """Histories of shells and interpreters, and everything else in the home folder."""
+    """Searches histories of shells and interpreters, and everything else in the home folder."""
 
     name = "histories"
     looks_at = "shell and interpreter histories, dot files, temporary folders"
@@ -35,7 +35,7 @@ class Histories:
 
 
 class Documents:
-    """Documentation and notebooks that quote code, with markup removed."""
+    """Searches documentation and notebooks that quote code, with markup removed."""
 
     name = "documents"
     looks_at = "HTML, notebooks and documentation that is no part of the checkout's history"
@@ -52,7 +52,7 @@ class Documents:
 
 
 class Encoded:
-    """base64 and hexadecimal blocks: source maps, data URIs, dumps."""
+    """Decodes base64 and hexadecimal blocks: source maps, data URIs, dumps."""
 
     name = "encoded"
     looks_at = "base64 and hexadecimal blocks in stray files"
@@ -77,10 +77,10 @@ def decodings(block: bytes) -> list[bytes]:
 
 
 class Strings:
-    """Printable runs of binary files of any kind."""
+    """Searches the printable strings of binary files."""
 
     name = "strings"
-    looks_at = "printable_strings strings of every binary file that has one of the names"
+    looks_at = "printable strings of every binary file that has one of the names"
 
     def run(self, search: CodeSearch) -> None:
         for path in search.files_with_names():
@@ -90,7 +90,7 @@ class Strings:
 
 
 class Stray:
-    """All other untracked files."""
+    """Searches all other untracked files."""
 
     name = "stray_files"
     looks_at = "untracked files of the checkout, as they are"
@@ -102,7 +102,7 @@ class Stray:
 
 
 class Processes:
-    """Open files, deleted ones too, environments, command lines and shared memory of all processes."""
+    """Searches open files (also deleted ones), environments, command lines and shared memory of all processes."""
 
     name = "processes"
     looks_at = "/proc/*/fd, environ, cmdline and maps of every process that can be seen"
@@ -132,7 +132,7 @@ class Processes:
 
 
 class Mounts:
-    """Layers and mounts that the agent should not see."""
+    """Searches layers and mounts that the agent should not see."""
 
     name = "mounts"
     looks_at = "other mounts, overlay layers and block devices that can be read"

@@ -1,4 +1,4 @@
-"""Other copies of the project: installed, vendored, importable, archived, cached by installers, or on an index."""
+"""Strategies for other copies of the project: installed, vendored, importable, archived, cached, or on an index."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ SOURCES = (".py", ".pyi", ".pyx", ".pxd", ".txt", ".md", ".rst", ".ipynb", ".htm
 
 
 class InstalledCopies:
-    """Modules that define the wanted names, in any environment or in the interpreter's own library."""
+    """Searches modules that define the removed names, in any environment or in the interpreter's library."""
 
     name = "installed_copies"
     looks_at = "modules with the same definitions in environments, the interpreter and vendored folders"
@@ -29,7 +29,7 @@ class InstalledCopies:
 
 
 class LiveImport:
-    """Import the project as it is installed, from elsewhere, and ask ``inspect`` for the source."""
+    """Imports the installed project from outside the checkout and asks ``inspect`` for the source."""
 
     name = "live_import"
     looks_at = "what an import from outside the checkout finds (inspect, linecache)"
@@ -67,7 +67,7 @@ for name, attribute in json.loads(sys.argv[1]):
 
 
 class Metadata:
-    """File lists of an installation: their hashes could confirm a guess."""
+    """Reports an installation's file lists, whose hashes could confirm a guess."""
 
     name = "metadata"
     looks_at = "RECORD, SOURCES.txt, direct_url.json and METADATA of the project's own distribution"
@@ -92,7 +92,7 @@ class Metadata:
 
 
 class Archives:
-    """Wheels, eggs, source archives and single compressed files: caches of installers, bundles, build folders."""
+    """Searches archives (wheels, eggs, source archives, single compressed files) in caches, bundles, build folders."""
 
     name = "archives"
     looks_at = "members of zip, tar, gz, bz2 and xz files anywhere (pip and uv caches, bundled wheels, dist)"
@@ -140,7 +140,7 @@ def members(data: bytes, depth: int = 0) -> Iterator[tuple[str, bytes]]:
                 if member.isfile() and member.size <= MAX_MEMBER:
                     stream = tar.extractfile(member)
                     yield from _opened(member.name, stream.read() if stream else b"", depth)
-    except Exception:  # damaged archives raise nearly anything
+    except Exception:  # damaged archives may raise any exception
         return
 
 
@@ -153,7 +153,7 @@ def _opened(name: str, data: bytes, depth: int) -> Iterator[tuple[str, bytes]]:
 
 
 class PackageIndex:
-    """Request the project from a package index, with every installer and by plain HTTP."""
+    """Requests the project from a package index, with every installer and by plain HTTP."""
 
     name = "package_index"
     looks_at = "pip download, pip install, uv, and a configured index or proxy (there is no network)"

@@ -1,4 +1,4 @@
-"""Files that tools leave: caches of checkers and test runners, databases, pickles, editor backups."""
+"""Strategies for files that tools leave: caches of checkers and test runners, databases, pickles, editor backups."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ LEFTOVERS = (
 
 
 class ToolCaches:
-    """Cache folders of development tools."""
+    """Searches cache folders of development tools."""
 
     name = "tool_caches"
     looks_at = "caches of type checkers, linters, test runners, builders and documentation tools"
@@ -38,7 +38,7 @@ class ToolCaches:
 
 
 class Databases:
-    """SQLite files: rows of every table, and the free pages that deleted rows leave."""
+    """Searches SQLite files: rows of every table, and free pages, which may hold deleted rows."""
 
     name = "databases"
     looks_at = "rows and free pages of SQLite files (mypy, coverage, browsers of code)"
@@ -60,7 +60,7 @@ class Databases:
 
 
 def rows(path: str) -> list[bytes]:
-    """Every value of text or bytes in a database."""
+    """All text and bytes values in a database."""
     found: list[bytes] = []
     try:
         with sqlite3.connect(f"file:{path}?mode=ro&immutable=1", uri=True) as base:
@@ -85,7 +85,7 @@ def unpacked(data: bytes) -> bytes:
 
 
 class Pickles:
-    """Pickles, taken apart without loading them."""
+    """Searches the strings of pickles, without loading them."""
 
     name = "pickles"
     looks_at = "strings in pickles (jedi, sphinx, cloudpickle)"
@@ -103,13 +103,13 @@ class Pickles:
                         strings.append(argument)
                     elif isinstance(argument, bytes):
                         strings.append(argument.decode("utf-8", "replace"))
-            except Exception:  # a damaged pickle: what was read so far counts
+            except Exception:  # a damaged pickle: strings read before the damage are kept
                 pass
             search.report_definitions(path, "\n".join(strings), whole=True)
 
 
 class EditorLeftovers:
-    """Backups, swap files, rejected hunks and annotated copies beside the sources, and in the whole machine."""
+    """Searches backups, swap files, rejected hunks and annotated copies, on the whole machine."""
 
     name = "editor_leftovers"
     looks_at = "backups, swap and undo files, merge leftovers, annotated copies"
@@ -125,7 +125,7 @@ class EditorLeftovers:
 
 
 class TestLeftovers:
-    """What running the tests leaves: failures with source lines, coverage reports, logs, snapshots."""
+    """Searches what test runs leave: failures with source lines, coverage reports, logs, snapshots."""
 
     name = "test_leftovers"
     looks_at = "reports, logs, tracebacks and coverage data of test runs"
