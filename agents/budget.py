@@ -1,4 +1,4 @@
-"""The budget of a job, and the meter that counts usage against it."""
+"""The budget of a model-driven job, and the meter that counts usage against it."""
 
 from __future__ import annotations
 

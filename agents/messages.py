@@ -1,6 +1,6 @@
 """Records of requests to a model and its replies, independent of the endpoint.
 
-A :class:`Request` holds all inputs of a reply; its hash identifies it in transcripts.
+A :class:`Request` contains all inputs of a reply; its hash identifies it in transcripts.
 """
 
 from __future__ import annotations
@@ -93,7 +93,7 @@ class Reply:
 
 
 class Client(Protocol):
-    """Something that returns replies to requests: an endpoint or a recording."""
+    """Returns replies to requests, from an endpoint or a recording."""
 
     def complete(self, request: Request) -> Reply:
         """The reply to a request. Raises :class:`excise.errors.AgentError`."""

@@ -48,7 +48,7 @@ def _calls_as_text(calls: Sequence[ToolCall]) -> str:
 
 
 def _merged(messages: Sequence[Message]) -> list[Message]:
-    """Messages with neighbours of one role merged: some chat templates refuse them."""
+    """The messages with consecutive ones of the same role merged, because some chat templates refuse them."""
     merged: list[Message] = []
     for message in messages:
         if merged and merged[-1].role == message.role:

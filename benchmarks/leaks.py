@@ -43,7 +43,7 @@ def library() -> FingerprintIndex:
 
 
 def plant(count: int) -> None:
-    """Print recall and false positives for each kind of artefact."""
+    """Plant ``count`` functions; print recall and false positives for each kind of artefact."""
     with tempfile.TemporaryDirectory() as work:
         tallies = measure(subjects(count), WHOLE, Path(work), library())
     short = tallies.pop(SHORT)

@@ -7,7 +7,7 @@ the model continues the file there. A source file is either trained on or held o
 Run one of
 
 ``python benchmarks/learning.py pass-rate MODEL``: held-out pass rates before and after, over seeds
-``python benchmarks/learning.py ablation MODEL``: the same for RL alone, with lessons, and with a cost for each token
+``python benchmarks/learning.py ablation MODEL``: the same for RL alone, with lessons, and with a cost per token
 ``python benchmarks/learning.py curriculum MODEL``: the pool begins with the easiest tasks and requests harder ones
 
 MODEL is a Hugging Face folder, for example ``.venv-vllm/smollm2`` after ``scripts/vllm.sh``. Tasks and runs are kept in
@@ -40,8 +40,8 @@ VARIANTS: dict[str, tuple[str, ...]] = {
 }
 """Variants to compare, by the settings that differ.
 
-``lessons``: a teacher reads the gold patch if a whole group failed, and a hint if an answer could not be used.
-``effort``: each token costs a hundredth of a reward.
+``lessons``: a teacher is shown the gold patch if a whole group failed, and a hint if an answer could not be used.
+``effort``: each token costs 0.01 of reward.
 """
 
 
@@ -76,7 +76,7 @@ def make_tasks(out: Path, into: Path, count: int, levels: tuple[str, str]) -> No
 
 
 def evaluated(model: Path, out: Path, into: Path, name: str) -> dict[str, Any]:
-    """The result of ``excise eval`` for a policy on the held-out tasks; reused if it is there."""
+    """The result of ``excise eval`` for a policy on the held-out tasks; an existing result is reused."""
     kept = into / "eval" / name / "eval.json"
     if not kept.exists():
         excise(
@@ -102,7 +102,7 @@ def trained(model: Path, out: Path, folder: Path, seed: int, steps: int, changes
 
 
 def rows_of(folder: Path) -> list[dict[str, float]]:
-    """The metrics of a run, a row for each step."""
+    """The metrics of a run, one row per step."""
     return [json.loads(line) for line in (folder / "metrics.jsonl").read_text().splitlines()]
 
 
@@ -140,7 +140,7 @@ def compare(variants: Sequence[str], options: argparse.Namespace) -> None:
 
 
 def show(name: str, found: Sequence[dict[str, Any]]) -> None:
-    """Print one line of the table."""
+    """Print one row of the table: a variant's pass rates."""
     cells = [spread([one["pass_at"][k] for one in found]) for k in ("1", "4", "16")]
     cells.append(spread([one["mean_tokens"] for one in found]))
     print(f"{name:10} " + " ".join(f"{cell:>16}" for cell in cells), flush=True)
@@ -165,7 +165,7 @@ def curriculum(options: argparse.Namespace) -> None:
 
 
 def main() -> None:
-    """Command line."""
+    """Run the command line."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("what", choices=("pass-rate", "ablation", "curriculum"))
     parser.add_argument("model", type=lambda text: Path(text).absolute(), help="Hugging Face folder")

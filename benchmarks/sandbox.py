@@ -22,7 +22,7 @@ BARE = ["bwrap", "--unshare-all", "--ro-bind", "/usr", "/usr", "--symlink", "usr
 BARE += ["--symlink", "usr/lib64", "/lib64", "--symlink", "usr/bin", "/bin", "--proc", "/proc", "--dev", "/dev"]
 BARE += ["/bin/true"]
 WARM_UP = 3
-"""First rounds that are not counted: they start processes or build images that later rounds share."""
+"""Number of first rounds that are not counted: they start processes or build images that later rounds share."""
 PARTS = ("open", "run", "close")
 
 
@@ -47,7 +47,7 @@ def session(name: str) -> tuple[float, ...]:
 
 
 def measure(rounds: int, backends: list[str]) -> dict[str, list[tuple[float, ...]]]:
-    """Times of all rounds. Backends take turns, so that changes of the machine's load affect all of them."""
+    """Times of all rounds. Backends alternate, so that changes of the machine's load affect all of them."""
     found: dict[str, list[tuple[float, ...]]] = {"bare bwrap": [], **{name: [] for name in backends}}
     for number in range(rounds + WARM_UP):
         for name, times in found.items():

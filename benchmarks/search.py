@@ -1,6 +1,6 @@
-"""Benchmark of the decision on a candidate: tests selected by coverage, compared with the whole suite.
+"""Benchmark of finding the tests that a deletion breaks: tests selected by coverage, compared with the whole suite.
 
-Each candidate is decided twice, in the same sandbox backend: by the tests that coverage predicts to fail, and by the
+Each candidate is tested twice in the same sandbox backend: with the tests that coverage predicts to fail, and with the
 whole suite, as without a coverage map. Run: ``python benchmarks/search.py pypi:boltons==26.2.0 [CANDIDATES]`` (uses the
 usual cache). Prints CPU seconds for each candidate, their ratio, and whether the sets of failing tests are equal.
 """
@@ -54,7 +54,7 @@ def main() -> None:
 
 
 def measure(spec: SourceSpec, wanted: int, settings: Settings) -> None:
-    """Decide the same candidates in both ways, in turn, and print the times."""
+    """Test the same candidates in both ways, alternately, and print the times."""
     prepared, proposed = prepare(spec, settings)
     bench = open_workbench(settings, prepared)
     ratios: list[float] = []

@@ -2,8 +2,8 @@
 
 Both use the same model (a Hugging Face folder), prompts, number of answers to each prompt, limits and threads, float32,
 one optimizer step (AdamW, no KL) for each batch, and a trivial reward. A step consists of sampling, log-probabilities,
-gradients, the optimizer and the transfer of weights to the engine. The two run in processes of their own, which take
-turns and sleep meanwhile; the first step of each is not counted.
+gradients, the optimizer and the transfer of weights to the engine. The two run in separate processes, which take
+turns; the waiting one sleeps. The first step of each is not counted.
 
 Run: ``pip install trl datasets``, then ``python benchmarks/throughput.py MODEL [--prompts 8] [--answers 8]
 [--prompt-tokens 300] [--answer-tokens 32] [--steps 3]``. Prints sampled tokens per second of each, and their ratio.
@@ -36,7 +36,7 @@ def prompts_of(model: Path, number: int, length: int) -> list[Ids]:
     for path in sources:
         ids = list(tokenizer.encode(path.read_text(encoding="utf-8"), add_special_tokens=False))[:length]
         text = tokenizer.decode(ids)
-        if len(tokenizer.encode(text, add_special_tokens=False)) == length:  # TRL is options text
+        if len(tokenizer.encode(text, add_special_tokens=False)) == length:  # TRL gets the prompt as text
             found.append(ids)
         if len(found) == number:
             return found
@@ -44,12 +44,12 @@ def prompts_of(model: Path, number: int, length: int) -> list[Ids]:
 
 
 def reward(ids: Ids) -> float:
-    """A reward that differs between answers."""
+    """A trivial reward that differs between answers."""
     return float(sum(ids) % 7) / 7
 
 
 def turns() -> Iterator[None]:
-    """Yields whenever this process is told to make a step."""
+    """Yield once for each line on standard input, by which the parent process requests a step."""
     for _ in sys.stdin:
         yield
 
@@ -60,7 +60,7 @@ def report_step(tokens: int, seconds: float) -> None:
 
 
 def excise_steps(options: argparse.Namespace) -> None:
-    """Make steps with excise."""
+    """Make training steps with excise when the parent process requests them."""
     import torch
     from transformers import AutoModelForCausalLM
 
@@ -113,7 +113,7 @@ def excise_steps(options: argparse.Namespace) -> None:
 
 
 def trl_steps(options: argparse.Namespace) -> None:
-    """Make steps with TRL."""
+    """Make training steps with TRL when the parent process requests them."""
     import torch
     from datasets import Dataset
     from transformers import AutoModelForCausalLM, AutoTokenizer, TrainerCallback
@@ -156,7 +156,7 @@ def trl_steps(options: argparse.Namespace) -> None:
 
 
 def main() -> None:
-    """Command line."""
+    """Run the command line."""
     parser = argparse.ArgumentParser()
     parser.add_argument("model", type=Path)
     parser.add_argument("--prompts", type=int, default=8)

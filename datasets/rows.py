@@ -52,7 +52,7 @@ class RepoRows:
     verdicts: tuple[Verdict, ...] = ()
     """Verdicts on rejected candidates; may repeat those in certificates."""
     rejections: tuple[Rejection, ...] = ()
-    """Rejections."""
+    """Rejections of the source, its features and candidates."""
     quarantines: tuple[Quarantine, ...] = ()
     """Quarantines of tasks; earlier ones are kept, see :meth:`excise.datasets.store.Writer`."""
 

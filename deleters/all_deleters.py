@@ -17,12 +17,12 @@ _DELETERS: dict[str, type[Deleter]] = {
 
 
 def get(name: str) -> Deleter:
-    """A deleter by its name. Raises :class:`ConfigError` if there is none."""
+    """The deleter called ``name``. Raises :class:`ConfigError` if there is none."""
     if name not in _DELETERS:
         raise ConfigError(f"no deleter is called {name!r}; there are: {', '.join(sorted(_DELETERS))}")
     return _DELETERS[name]()
 
 
 def all_deleters() -> tuple[Deleter, ...]:
-    """Every deleter, the one that makes the easiest tasks first."""
+    """All deleters, those that make the easiest tasks first."""
     return tuple(get(name) for name in _DELETERS)

@@ -1,4 +1,4 @@
-"""Shared by all deleters: which symbols to delete, and the :class:`~excise.types.Deletion` made from edited files."""
+"""Functions that all deleters use: selection of symbols, stub patches, and building the record of a deletion."""
 
 from __future__ import annotations
 
@@ -44,7 +44,8 @@ def require_python(codebase: object) -> PythonCodebase:
 
 
 def symbols_to_delete(codebase: PythonCodebase, feature: Feature, only: frozenset[str] | None) -> list[Symbol]:
-    """The symbols to delete, without those that lie inside others. Raises :class:`DeletionRefused`."""
+    """The symbols to delete (of a feature, or ``only`` these), without those inside others. Raises
+    :class:`DeletionRefused`."""
     ids = [s for s in feature.symbols if only is None or s in only]
     unknown = [s for s in ids if s not in codebase.symbols()]
     if unknown or not ids:
@@ -76,7 +77,7 @@ def _check(codebase: PythonCodebase, symbol: Symbol) -> None:
 
 # ------------------------------------------------------------------------------------------ patches
 def changed_files(plans: Iterable[FilePlan]) -> dict[str, tuple[bytes, bytes | None]]:
-    """Path to content before and after (``None``: deleted) of every file that changes."""
+    """Path to (content before, content after) of every file that changes; ``None`` after deletion."""
     changed: dict[str, tuple[bytes, bytes | None]] = {}
     for plan in plans:
         after = plan.result() if plan.is_changed else plan.source
@@ -87,16 +88,16 @@ def changed_files(plans: Iterable[FilePlan]) -> dict[str, tuple[bytes, bytes | N
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EditedFiles:
-    """The files that a deleter changed, and what it removed from them."""
+    """The files that a deleter changed, and the symbols and tests that it removed from them."""
 
     changed: Mapping[str, tuple[bytes, bytes | None]]
-    """Path to content before and after; ``None`` for a deleted file."""
+    """Path to (content before, content after); ``None`` after deletion."""
     removed: Iterable[str]
-    """Ids of the removed or with_empty_bodies symbols."""
+    """Ids of the symbols that were removed or whose bodies were emptied."""
     hidden: Iterable[str]
     """Ids of the tests that are no longer visible."""
     text: Iterable[tuple[str, str]]
-    """Symbol ids and their deleted source text."""
+    """(symbol id, deleted source text) pairs."""
     stubs_of: Iterable[str]
     """Ids of the symbols whose bodies the stub patches empty."""
 
@@ -104,7 +105,7 @@ class EditedFiles:
 def build_deletion(
     codebase: PythonCodebase, feature: Feature, files: EditedFiles, *, name: str, version: int
 ) -> Deletion:
-    """The deletion with its patches, by the deleter of this name and version.
+    """Build the deletion and its patches from edited files; ``name`` and ``version`` are the deleter's.
 
     Raises :class:`DeletionRefused` for files that a text patch cannot represent.
     """
@@ -137,7 +138,7 @@ def _patch(codebase: PythonCodebase, changed: Mapping[str, tuple[bytes, bytes | 
 
 
 def stub_patches(codebase: PythonCodebase, symbol_ids: Iterable[str]) -> tuple[tuple[str, str], ...]:
-    """For each kind of empty body (:data:`EMPTY`), its name and a patch from the base tree that leaves only signatures.
+    """(kind, patch) for each kind of empty body (:data:`EMPTY`); the patch empties all bodies in the base tree.
 
     A class without methods keeps only its header. A patch is empty if there is no body to replace.
     """
@@ -151,7 +152,7 @@ def stub_patches(codebase: PythonCodebase, symbol_ids: Iterable[str]) -> tuple[t
 def with_empty_bodies(
     codebase: PythonCodebase, symbols: Iterable[Symbol], kind: str, *, keep_docstring: bool
 ) -> dict[str, tuple[bytes, bytes | None]]:
-    """Path to content before and after replacing the bodies of functions, and of classes without methods."""
+    """Path to (content before, content after) for emptying the bodies of functions and of classes without methods."""
     by_path: dict[str, list[Symbol]] = {}
     for symbol in symbols:
         by_path.setdefault(symbol.path, []).append(symbol)
@@ -172,7 +173,7 @@ def source_text(codebase: PythonCodebase, symbol: Symbol) -> str:
 
 
 def ids_with_members(codebase: PythonCodebase, symbols: Iterable[Symbol], wanted: Iterable[str]) -> set[str]:
-    """Ids of removed symbols, of all definitions with their names, and of the ``wanted`` symbols inside them."""
+    """Ids of ``symbols``, of all definitions with their names, and of those ``wanted`` symbols that are inside them."""
     found: set[str] = set()
     for symbol in symbols:
         found.update(codebase.group(symbol.symbol_id) if symbol.kind is not SymbolKind.MODULE else [symbol.symbol_id])

@@ -1,4 +1,4 @@
-"""Delta debugging: find a large part of a deletion that breaks nothing else."""
+"""Delta debugging: find a large subset with a property, here a part of a deletion that breaks no other test."""
 
 from __future__ import annotations
 

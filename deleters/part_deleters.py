@@ -1,6 +1,6 @@
 """The deleters ``line`` and ``expression``, which remove parts of functions and make the easiest tasks.
 
-``line`` replaces the body of functions that consist of one statement. ``expression`` keeps the body, but for one
+``line`` replaces the body of functions that consist of one statement. ``expression`` keeps the body except one
 ``return`` statement, which becomes one that raises. Both are meant for tasks with visible tests, and also work with
 hidden tests.
 """
@@ -23,15 +23,15 @@ from excise.protocols import Codebase
 from excise.types import Deletion, Feature, Symbol
 
 PLACEHOLDER = b"raise NotImplementedError"
-"""Replaces the deleted code. ``return ...`` would return a true value, with which some tests pass."""
+"""Replaces the deleted code; it raises, because some tests would pass with any true value."""
 EXPRESSION_SUFFIX = "#expression"
-"""Suffix of the id of a symbol of which only an expression was deleted."""
+"""Suffix of a symbol's id if only an expression of it was deleted."""
 _SIMPLE = frozenset(
     {"return_statement", "expression_statement", "raise_statement", "assert_statement", "delete_statement"}
 )
 _EMPTY = frozenset({"...", "NotImplemented", "raise NotImplementedError", "raise NotImplementedError()"})
 _TRIVIAL = frozenset({"identifier", "none", "true", "false", "integer", "float", "string", "ellipsis"})
-"""Node types of return values that are too common to be worth a task."""
+"""Node types of return values that are too simple for a task."""
 
 
 class Line(Stub):
@@ -71,7 +71,8 @@ class Expression:
         only: frozenset[str] | None = None,
         hide: frozenset[str] = frozenset(),
     ) -> Deletion:
-        """See :class:`excise.protocols.Deleter`; refuses functions without such an expression, or with nothing else."""
+        """See :class:`excise.protocols.Deleter`; refuses functions that return no such expression or do nothing
+        else."""
         python = require_python(codebase)
         functions = _functions(python, feature, only)
         if len(functions) != 1:
@@ -97,7 +98,7 @@ class Expression:
 
 
 def returned_expression(codebase: PythonCodebase, function: Symbol) -> Node | None:
-    """The longest expression that a function returns (the last one of that length); ``None`` if all are trivial."""
+    """The longest expression that a function returns, of equal ones the last; ``None`` if all are trivial."""
     found = [
         value
         for node in _nodes_below(_body(codebase, function))
@@ -108,7 +109,7 @@ def returned_expression(codebase: PythonCodebase, function: Symbol) -> Node | No
 
 
 def _functions(codebase: PythonCodebase, feature: Feature, only: frozenset[str] | None) -> list[Symbol]:
-    """The functions that are entries of a feature. Raises :class:`DeletionRefused`."""
+    """The feature's entry symbols, which must be functions. Raises :class:`DeletionRefused` if one is not."""
     symbols = symbols_to_delete(codebase, feature, only)
     entries = [symbol.symbol_id for symbol in symbols if symbol.symbol_id in feature.entry]
     if not all(codebase.symbols()[entry].is_callable for entry in entries):

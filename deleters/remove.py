@@ -1,4 +1,4 @@
-"""The deleter ``remove``: deletes definitions, and everything that could not be imported without them."""
+"""The deleter ``remove``: deletes definitions, and all code that could not be imported without them."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _ENTRY_POINT = re.compile(
     r"""^[ \t]*["']?[\w.\- ]+["']?[ \t]*=[ \t]*(["']?)(?P<module>[\w.]+)[ \t]*:[ \t]*(?P<name>[\w.]+)"""
     r"""[ \t]*(\[[^\]]*\])?\1[ \t]*,?[ \t]*(\#.*)?$"""
 )
-"""A line of a manifest that names a module and an object in it."""
+"""An entry point in a manifest: ``name = module:object``."""
 
 
 class Remove:
@@ -123,7 +123,7 @@ class _Removal:
 def _without_entry_points(
     manifests: Mapping[str, bytes], modules: Iterable[str], names: Iterable[tuple[str, str]]
 ) -> dict[str, bytes]:
-    """New contents of the manifests with lines that name a removed module or ``(module, name)``, without these lines.
+    """Path to new content of the manifests from which entry points of removed modules or (module, name) are deleted.
 
     A manifest that would become invalid is not changed.
     """

@@ -1,4 +1,4 @@
-"""The deleter ``stub``: replaces bodies; signatures and docstrings stay."""
+"""The deleter ``stub``: replaces function bodies and keeps signatures and docstrings."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class Stub:
 def without_tests(
     codebase: PythonCodebase, feature: Feature, hide: frozenset[str]
 ) -> tuple[dict[str, tuple[bytes, bytes | None]], set[str]]:
-    """Hide tests where no name in the sources is removed: test files before and after, and the ids of hidden tests."""
+    """Hide tests for deleters that remove no names: (test file contents before and after, ids of hidden tests)."""
     remover = DependentRemover(codebase, on_test=lambda _: None)
     hider = TestHider(codebase, remover)
     hider.hide(hide or frozenset(feature.tests))
@@ -63,6 +63,6 @@ def without_tests(
 
 
 def body_of(codebase: PythonCodebase, symbol: Symbol) -> str:
-    """The code of a function after its docstring."""
+    """The source code of a function after its docstring."""
     source = codebase.modules[symbol.path].source
     return source[symbol.code_start : symbol.end].decode("utf-8", "replace")

@@ -9,7 +9,7 @@ from excise.errors import DeletionRefused
 
 
 class Edit(NamedTuple):
-    """Bytes ``start:end`` become ``replacement``."""
+    """Replaces the bytes ``start:end`` by ``replacement``."""
 
     start: int
     end: int
@@ -17,7 +17,7 @@ class Edit(NamedTuple):
 
 
 def merged(edits: Iterable[Edit]) -> list[Edit]:
-    """The edits in order and disjoint.
+    """The edits, sorted and without overlaps.
 
     An edit inside a larger one is dropped, and overlapping removals are joined. Raises :class:`DeletionRefused` if two
     overlapping edits both have a replacement.
@@ -39,7 +39,7 @@ def merged(edits: Iterable[Edit]) -> list[Edit]:
 
 
 def apply_edits(source: bytes, edits: Iterable[Edit]) -> bytes:
-    """The source after the edits; bytes outside of their spans are untouched."""
+    """Apply the edits to ``source``; bytes outside their spans are unchanged."""
     pieces: list[bytes] = []
     position = 0
     for edit in merged(edits):

@@ -1,4 +1,4 @@
-"""Replace the bodies of functions by empty ones that keep only the signature."""
+"""Edits that replace the bodies of functions by empty ones."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from excise.types import Symbol, SymbolKind
 
 
 def functions_of(codebase: PythonCodebase, symbol_ids: Iterable[str]) -> list[Symbol]:
-    """The functions and methods among the symbols; for a class or module, all of its functions."""
+    """The functions and methods among the symbols, and those inside classes and modules among them."""
     found: dict[str, Symbol] = {}
     for symbol_id in symbol_ids:
         for group_id in codebase.group(symbol_id):
@@ -98,7 +98,7 @@ def empty_body(symbol: Symbol, kind: str) -> tuple[str, ...]:
 
 
 def bare_classes(codebase: PythonCodebase, symbol_ids: Iterable[str]) -> list[Symbol]:
-    """The classes without functions among the symbols, or in modules among them."""
+    """The classes without functions that are among the symbols or inside modules among them."""
     found: dict[str, Symbol] = {}
     for symbol_id in symbol_ids:
         for other in _inside(codebase, codebase.symbols()[symbol_id]):

@@ -1,4 +1,4 @@
-"""Planned removals in one file, and the file that results."""
+"""Planned removals in one file, and the content that results."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class FilePlan:
         return parse_tree(self.source).root_node
 
     def is_removed(self, start: int, end: int) -> bool:
-        """Whether a span lies inside a planned removal."""
+        """Whether a span is inside a planned removal."""
         if self.deleted or any(s <= start and end <= e for s, e in self.statements):
             return True
         return any(s <= start and end <= e for spans in self.elements.values() for s, e in spans)

@@ -1,4 +1,4 @@
-"""Remove elements of comma-separated lists: displays, import clauses, targets of ``del``."""
+"""Edits that remove elements of comma-separated lists: displays, import clauses, targets of ``del``."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ def _own_lines(source: bytes, element: Node) -> Edit | None:
 
 
 def _leading(source: bytes, run: _Run, first: Node, last: Node, after: Node) -> Edit:
-    """The edit that removes elements before one that stays, with the line break or the one before them."""
+    """The edit that removes elements before one that stays, with the line break after or before them."""
     gap = source[last.end_byte : after.start_byte]
     if b"\n" not in gap:
         return Edit(first.start_byte, after.start_byte)

@@ -1,7 +1,7 @@
-"""Remove whole statements of a file without traces in its layout.
+"""Edits that remove whole statements of a file and leave its layout tidy.
 
-With a definition, its decorators and the comment lines directly above it are removed. Of the blank lines above and
-below the removed lines, the larger number stays. A block that loses its last statement gets ``pass``; an ``if`` or
+With a definition, its decorators and the comment lines directly above it are removed. The larger of the numbers of
+blank lines above and below the removed lines is kept. A block that loses its last statement gets ``pass``; an ``if`` or
 ``try`` that loses all its statements is removed as a whole.
 """
 

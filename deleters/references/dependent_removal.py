@@ -1,8 +1,8 @@
-"""Remove everything in a codebase that would fail at import because it depends on deleted code.
+"""Remove all code that would fail at import because it depends on deleted code.
 
 Starting from lost bindings, it removes import clauses, re-exports, ``__all__`` entries, aliases, elements of tables and
 registrations. It refuses the deletion if code that must stay could no longer be imported. Uses inside function bodies
-stay: running the tests shows whether they matter.
+are not removed: the test runs show whether they matter.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ from excise.extractors.python.analysis.parsed_file import Import, Phase, Referen
 from excise.types import Symbol, SymbolKind
 
 _BELONGING = frozenset({"register", "setter", "getter", "deleter"})
-"""Decorators such as ``f.register``, whose functions are part of ``f``."""
+"""Attributes in decorators such as ``@f.register``; the decorated functions are part of ``f``."""
 
 
 @dataclass(slots=True)
 class RemovedDependents:
-    """What was removed in addition to the requested symbols."""
+    """Code that was removed in addition to the requested symbols."""
 
     symbols: list[Symbol] = field(default_factory=list)
     """Definitions that depend on a lost binding."""
@@ -38,7 +38,7 @@ class RemovedDependents:
 
 
 class DependentRemover:
-    """Removes symbols, and then everything that depends on lost bindings, until there is no more.
+    """Removes symbols, and then repeatedly all code that depends on lost bindings.
 
     ``on_test`` is called with every test definition that is removed because it depends on deleted code.
     """
@@ -63,12 +63,12 @@ class DependentRemover:
         return self.plans[path]
 
     def _is_script(self, path: str) -> bool:
-        """Whether a file is a script that uses removed code but defines none: it is not changed, like documentation."""
+        """Whether a file is a script that defines no removed code; like documentation, it is not changed."""
         return path not in self._defining and self.uses.is_script(path)
 
     # ------------------------------------------------------------------------------ lost bindings
     def lose(self, path: str, qualname: str) -> None:
-        """Queue a lost binding, whose dependents :meth:`run` removes."""
+        """Queue a lost binding; :meth:`run` removes its dependents."""
         lost = LostBinding(path, qualname)
         if lost not in self._seen:
             self._seen.add(lost)

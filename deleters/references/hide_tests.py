@@ -1,4 +1,4 @@
-"""Remove tests from the visible tree, by their pytest node ids."""
+"""Hiding of tests: removal from the visible tree by pytest node ids."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ class NodeId(NamedTuple):
     """The parts of a pytest node id."""
 
     path: str
-    """File."""
+    """Path of the file."""
     names: tuple[str, ...]
-    """Classes and function without parameters, or the dotted name of a doctest."""
+    """Names of the classes and the function, without parameters; of a doctest, its dotted name."""
 
 
 def parse_node_id(test_id: str) -> NodeId:
@@ -29,7 +29,7 @@ def parse_node_id(test_id: str) -> NodeId:
 
 
 class TestHider:
-    """Removes test functions, and then the classes and files that have no tests left."""
+    """Removes test functions, and classes and files without remaining tests."""
 
     __test__ = False
 
@@ -73,7 +73,7 @@ class TestHider:
         return entity
 
     def _other_class_inherits(self, node: NodeId, method: Entity) -> bool:
-        """Whether the class inherits the test, and another class inherits it whose test is not to be hidden."""
+        """Whether the class inherits the test from a base whose other subclasses must keep the test."""
         owner, base = Entity(node.path, ".".join(node.names[:-1])), _owner(method)
         if not owner.qualname or owner == base:
             return False

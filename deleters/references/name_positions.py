@@ -1,4 +1,4 @@
-"""The syntactic position of a name, which decides what must be removed with the name."""
+"""The syntactic position of a name, which decides what must be removed together with the name."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ def _is_sum_of_names(parent: Node, child: Node) -> bool:
 
 
 def _element(node: Node, root: Node) -> Use | None:
-    """The element that contains the node, if the innermost construct around it that decides is a display."""
+    """The display element that contains the node; ``None`` if an inner construct decides what to remove."""
     child, parent = node, node.parent
     while parent is not None and parent != root:
         if parent.type in _DISPLAYS:
@@ -112,7 +112,7 @@ def _element(node: Node, root: Node) -> Use | None:
 
 
 def _is_unpacked(display: Node) -> bool:
-    """Whether elements correspond to others elsewhere: targets of assignments, and ``f, g`` in ``a, b = f, g``."""
+    """Whether elements correspond to others by position: assignment targets, and ``f, g`` in ``a, b = f, g``."""
     parent = display.parent
     if parent is None or parent.type not in {"assignment", "for_statement"}:
         return False

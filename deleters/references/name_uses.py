@@ -1,4 +1,4 @@
-"""Index of the uses of names in a codebase, by import statements and by code that runs at import."""
+"""Index of the uses of names in a codebase: in import statements and in code that runs at import."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ class UseIndex:
         )
 
     def is_loose_test_file(self, path: str) -> bool:
-        """Whether a file of the tests is neither imported nor collected by pytest, such as tests of type checkers."""
+        """Whether a test file is neither imported nor collected by pytest, such as a file for type checkers."""
         name = path.rpartition("/")[2]
         collected = name.startswith("test") or name.endswith(("_test.py", "_tests.py")) or name == "conftest.py"
         return self.codebase.is_test(path) and not collected and path not in self.imported

@@ -1,4 +1,4 @@
-"""Remove code that only removed code used: imports in sources, helpers and constants in test files."""
+"""Removal of code that only removed code used: imports in sources, helpers and constants in test files."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class WordCounts:
         self.removed = frozenset(_WORD.findall(removed.decode("utf-8", "replace")))
 
     def only_removed(self, name: str, own_uses: int = 1) -> bool:
-        """Whether a name occurs in the removed code, and in the rest only ``own_uses`` times, by its definition."""
+        """Whether a name occurs in the removed code, and elsewhere only ``own_uses`` times (in its own definition)."""
         return name in self.removed and self.kept.get(name, 0) <= own_uses
 
 
@@ -80,7 +80,8 @@ def _is_special_import(plan: FilePlan, record: Import) -> bool:
 
 
 def _reached_from_elsewhere(path: str, name: str, uses: UseIndex) -> bool:
-    """Whether another file imports the name from here, has a star import, or uses the name as an attribute."""
+    """Whether another file imports the name from ``path``, by name or star, or uses it as an attribute of the
+    module."""
     if any(True for _ in uses.star_importers(path)) or uses.is_named_from(path, name):
         return True
     return any(True for _ in uses.attribute_reads(path, name))

@@ -1,7 +1,7 @@
-"""Write problem statements from signatures, docstrings, documentation and call sites, without a model.
+"""Problem statements, written from signatures, docstrings, documentation and call sites, without a model.
 
-A statement names every name that the hidden tests use and the visible tree does not have, and none of the deleted code.
-What else it contains depends on the task's visibility:
+A statement contains every name that the hidden tests use and the visible tree lacks, but none of the deleted code.
+Further contents depend on the task's visibility:
 
 =============  ==========  ==========  ====
 level          signatures  docstrings  docs
@@ -28,9 +28,9 @@ from excise.protocols import Codebase
 from excise.types import Deletion, Repo, Symbol, SymbolKind, Visibility
 
 MAX_CALL_SITES = 6
-"""Most call sites in a statement."""
+"""Maximum number of call sites in a statement."""
 MAX_DOC_CHARS = 4000
-"""Most characters of one docstring."""
+"""Maximum number of characters of one docstring."""
 _BEFORE_PARAMETERS = re.compile(r"^(?:async )?(?:def|class) \w+ ?(?:\[.*?\])?(?=\(|$)")
 
 
@@ -65,7 +65,7 @@ def write_statement(
 
 
 def _interface(codebase: Codebase, removed: Sequence[Symbol], fail_to_pass: Sequence[str]) -> list[Symbol]:
-    """The removed public definitions, and the private ones that the hidden tests name; with members of classes."""
+    """The removed public definitions and those private ones that the hidden tests name, with members of classes."""
     files = {test.partition("::")[0] for test in fail_to_pass}
     tests = b"\n".join(codebase.modules[path].source for path in sorted(files) if path in codebase.modules)
     words = set(re.findall(rb"\w+", tests))

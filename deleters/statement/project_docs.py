@@ -1,4 +1,4 @@
-"""Quotes of a project's documentation about code: paragraphs of prose that name it, without code and examples."""
+"""Quotes from a project's documentation: paragraphs of prose that name given code, without code and examples."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ from excise.protocols import Codebase
 from excise.types import Symbol
 
 MAX_PARAGRAPHS = 3
-"""Most paragraphs about one task."""
+"""Maximum number of quoted paragraphs per task."""
 MAX_CHARS = 1200
-"""Most characters of all paragraphs together."""
+"""Maximum number of characters of all quoted paragraphs together."""
 MIN_WORDS = 5
-"""Fewest words of a paragraph: text with fewer is a heading, a list of names or code."""
+"""Minimum number of words of a paragraph; text with fewer is a heading, a list of names or code."""
 MIN_CODE_LINE = 12
-"""Shortest line of deleted code that no paragraph may contain: shorter lines also occur in prose."""
+"""Minimum length of a line of deleted code that no paragraph may contain; shorter lines also occur in prose."""
 MAX_FILE = 1 << 20
-"""Most bytes of a document."""
+"""Maximum size of a document in bytes."""
 _FOLDERS = frozenset({"doc", "docs", "documentation"})
 _SUFFIXES = (".md", ".rst", ".txt")
 _HISTORY = re.compile(
@@ -156,7 +156,7 @@ class _NameMatcher:
         self.words = {_dotted(s)[-1] for s in self.symbols}
 
     def in_text(self, text: str) -> frozenset[str]:
-        """Ids of the symbols that the text has in roles, in backticks, or as calls."""
+        """Ids of the symbols that the text names in roles, in backticks, or as calls."""
         members = _MEMBER.search(text) is not None
         spelled = {
             ((match["quoted"] or match["called"]).strip("."), bool(members or match["role"] or not match["quoted"]))
@@ -167,7 +167,8 @@ class _NameMatcher:
         )
 
     def _is(self, symbol: Symbol, spelled: str, certain: bool) -> bool:
-        """Whether ``spelled`` names the symbol: ``halve`` if it is unique, ``core.halve``, ``Box.open``, ``box.open``.
+        """Whether ``spelled`` names the symbol, as ``halve`` (if unique), ``core.halve``, ``Box.open`` or ``box.open``
+        do.
 
         The bare name of a member may be a parameter's: it counts only if it is ``certain``, that is, in a role, as a
         call, or in a text about methods or attributes.
@@ -209,7 +210,7 @@ def paragraphs(text: str) -> tuple[str, ...]:
         first = _ITEM.sub("", block[0], count=1)
         flat = _flat(" ".join([first, *block[1:]])).removesuffix("::").removesuffix(":")
         words = re.findall(r"[A-Za-z]{2,}", _CODE.sub(" ", flat))
-        is_fragment = first == block[0] and flat[:1].islower()  # the rest of a sentence that begins in code
+        is_fragment = first == block[0] and flat[:1].islower()  # the rest of a sentence whose beginning is code
         code = ">>>" in flat or any(_is_code(line.strip()) for line in block)
         if len(words) >= MIN_WORDS and not is_fragment and not code:
             found.append(flat)
