@@ -15,8 +15,8 @@ from blake3 import blake3
 
 from excise.system.deadline import check_deadline
 from excise.verifiers.leaks.decoding import fragments, read_file
-from excise.verifiers.leaks.fingerprints import FORMAT, Hashes, fingerprints_of, unique
-from excise.verifiers.leaks.fragments import DecodingLimits, FragmentKind
+from excise.verifiers.leaks.fingerprints import FORMAT, Hashes, code_fingerprints, text_fingerprints
+from excise.verifiers.leaks.fragments import CodeShape, DecodingLimits, FragmentKind
 
 _KINDS = tuple(FragmentKind)
 _MAX_MEMORY_BYTES = 512 << 20
@@ -44,16 +44,15 @@ def read_content(data: bytes, *, only_python: bool = False) -> Content:
     """Decode a file's bytes. With ``only_python``, texts without any word that is typical of Python are skipped."""
     limits = DecodingLimits(only_python=only_python)
     found: list[tuple[FragmentKind, Hashes]] = []
-    codes: list[Hashes] = []
+    codes: list[CodeShape] = []
     for fragment in fragments(data, limits):
         check_deadline()
-        numbers = fingerprints_of(fragment)
-        if fragment.kind is FragmentKind.CODE:
-            codes.append(numbers)
-        elif len(numbers):
+        if fragment.code is not None:
+            codes.append(fragment.code)
+        elif len(numbers := text_fingerprints(fragment.data)):
             found.append((fragment.kind, numbers))
     if codes:
-        found.append((FragmentKind.CODE, unique(np.concatenate(codes))))
+        found.append((FragmentKind.CODE, code_fingerprints(codes)))
     return Content(tuple(found), tuple(sorted(limits.used)), limits.partial)
 
 

@@ -20,12 +20,13 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain
 
 import numpy as np
 from numpy.typing import NDArray
 
-from excise.verifiers.leaks.fragments import CodeShape, Fragment, FragmentKind
+from excise.verifiers.leaks.fragments import CodeShape
 
 FORMAT = 9
 """Version of the fingerprints and decoders; part of the name of every cached index."""
@@ -101,20 +102,15 @@ def salted(channel: str, hashes: Hashes) -> Hashes:
 
 def pairs(channel: str, name: bytes, words: Iterable[bytes]) -> Hashes:
     """The fingerprints of a channel for the pairs of ``name`` with each of the words."""
-    with np.errstate(over="ignore"):
-        return salted(channel, hashes_of(words) + np.uint64(_memo[name]) * _MIX)
+    return _paired(channel, hashes_of([name]), hashes_of(words))
 
 
-def fingerprints_of(fragment: Fragment) -> Hashes:
-    """All fingerprints of a fragment, sorted, without duplicates."""
-    if fragment.kind is FragmentKind.CODE:
-        assert fragment.code is not None
-        return unique(_code_fingerprints(fragment.code))
-    found = [_text_fingerprints(block) for block in _blocks(fragment.data)]
-    return unique(np.concatenate(found)) if found else EMPTY
+def text_fingerprints(text: bytes) -> Hashes:
+    """All fingerprints of a text, sorted, without duplicates."""
+    return unique(np.concatenate([_block_fingerprints(block) for block in _blocks(text)]))
 
 
-def _text_fingerprints(block: bytes) -> Hashes:
+def _block_fingerprints(block: bytes) -> Hashes:
     hashes = hashes_of(words_of(block))
     found = [windows(hashes), salted("word", unique(hashes))]
     for name, parameters in _HEADER.findall(block):
@@ -122,18 +118,35 @@ def _text_fingerprints(block: bytes) -> Hashes:
     return np.concatenate(found)
 
 
-def _code_fingerprints(code: CodeShape) -> Hashes:
-    words = [word.encode(errors="replace") for word in code.words]
-    name = code.name.encode(errors="replace")
-    parameters = [word.encode(errors="replace") for word in code.parameters]
-    return np.concatenate(
-        [
-            pairs("code", name, words),
-            pairs("signature", name, parameters),
-            pairs("member", f"{code.holder}.{code.name}".encode(errors="replace"), words) if code.holder else EMPTY,
-            salted("word", hashes_of([*words, name])),
-        ]
+def code_fingerprints(codes: Sequence[CodeShape]) -> Hashes:
+    """All fingerprints of some code objects, sorted, without duplicates. A file's are computed in one call: numpy's
+    cost per call is that of hundreds of words, and most code objects have few."""
+    names = hashes_of(_encoded(code.name for code in codes))
+    holders = hashes_of(_encoded(f"{code.holder}.{code.name}" for code in codes))
+    lengths = [len(code.words) for code in codes]
+    words = hashes_of(_encoded(chain.from_iterable(code.words for code in codes)))
+    parameters = hashes_of(_encoded(chain.from_iterable(code.parameters for code in codes)))
+    held = np.repeat([bool(code.holder) for code in codes], lengths)
+    return unique(
+        np.concatenate(
+            [
+                _paired("code", np.repeat(names, lengths), words),
+                _paired("signature", np.repeat(names, [len(code.parameters) for code in codes]), parameters),
+                _paired("member", np.repeat(holders, lengths)[held], words[held]),
+                salted("word", np.concatenate([words, names])),
+            ]
+        )
     )
+
+
+def _encoded(words: Iterable[str]) -> Iterator[bytes]:
+    return (word.encode(errors="replace") for word in words)
+
+
+def _paired(channel: str, names: Hashes, words: Hashes) -> Hashes:
+    """The fingerprints of a channel for each name with the word at the same place."""
+    with np.errstate(over="ignore"):
+        return salted(channel, words + names * _MIX)
 
 
 def _blocks(text: bytes) -> Sequence[bytes]:

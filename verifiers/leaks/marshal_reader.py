@@ -7,6 +7,7 @@ data itself, so that damaged or missing version numbers do not matter.
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
@@ -39,7 +40,10 @@ class CodeObject:
 
 
 class MarshalReader:
-    """Reads objects in sequence from ``data``, beginning at ``place``."""
+    """Reads objects in sequence from ``data``, beginning at ``place``.
+
+    Each kind of object has one function that reads its bytes without further calls: a standard library has a million.
+    """
 
     def __init__(self, data: bytes, place: int = 0) -> None:
         self.data, self.place = data, place
@@ -48,40 +52,34 @@ class MarshalReader:
         self._depth = 0
 
     def read(self) -> Any:
-        """The next object. Raises :class:`Unreadable`."""
+        """The next object. Raises :class:`Unreadable`, and ``IndexError`` or ``TypeError`` for damaged data."""
+        try:
+            return self._object()
+        except struct.error:
+            raise Unreadable(_TOO_SHORT) from None
+
+    def _object(self) -> Any:
         self._items += 1
-        self._depth += 1
-        if self._items > MAX_ITEMS or self._depth > MAX_NESTING:
+        if self._items > MAX_ITEMS or self._depth >= MAX_NESTING:
             raise Unreadable("too many objects, or too deep")
-        kind = self._byte()
-        slot = -1
-        if kind & _REF:
-            slot = len(self._refs)
-            self._refs.append(None)
-        value = self._value(chr(kind & ~_REF))
-        if slot >= 0:
-            self._refs[slot] = value
-        self._depth -= 1
+        place = self.place
+        if place < 0 or place >= len(self.data):
+            raise Unreadable(_TOO_SHORT)
+        kind = self.data[place]
+        self.place = place + 1
+        if kind < _REF:
+            return _READERS[kind](self)
+        slot = len(self._refs)
+        self._refs.append(None)
+        value = self._refs[slot] = _READERS[kind & ~_REF](self)
         return value
 
-    def _value(self, kind: str) -> Any:
-        if kind in _SIZES:
-            self._take(_SIZES[kind])
-            return None
-        read = _READERS.get(kind)
-        if read is None:
-            raise Unreadable(f"unknown type {kind!r}")
-        return read(self)
+    # ------------------------------------------------------------------------------------- plain values
+    def _unknown(self) -> Any:
+        raise Unreadable(f"unknown type {self.data[self.place - 1]:#x}")
 
-    def _long_number(self) -> None:
-        self._take(2 * abs(self._long()))
-
-    def _float_text(self) -> None:
-        self._take(self._byte())
-
-    def _complex_text(self) -> None:
-        self._float_text()
-        self._float_text()
+    def _nothing(self) -> None:
+        return None
 
     def _bytes(self) -> bytes:
         return self._take(self._long())
@@ -90,57 +88,85 @@ class MarshalReader:
         return self._take(self._long()).decode("utf-8", "replace")
 
     def _short_text(self) -> str:
-        return self._take(self._byte()).decode("latin-1")
+        start = self.place + 1
+        end = self.place = start + self.data[start - 1]
+        if end > len(self.data):
+            raise Unreadable(_TOO_SHORT)
+        return self.data[start:end].decode("latin-1")
+
+    def _long_number(self) -> None:
+        self._take(2 * abs(self._long()))
+
+    def _float_text(self) -> None:
+        self._take(self._take(1)[0])
+
+    def _complex_text(self) -> None:
+        self._float_text()
+        self._float_text()
 
     def _reference(self) -> Any:
         return self._refs[self._long()]
 
+    # --------------------------------------------------------------------------------------- containers
     def _items_of(self) -> tuple[Any, ...]:
-        return tuple(self.read() for _ in range(self._count(self._long())))
+        return self._objects(self._long())
 
     def _few_items(self) -> tuple[Any, ...]:
-        return tuple(self.read() for _ in range(self._count(self._byte())))
+        self.place += 1
+        return self._objects(self.data[self.place - 1])
 
     def _slice(self) -> tuple[Any, ...]:
-        return tuple(self.read() for _ in range(3))
+        return self._objects(3)
+
+    def _objects(self, count: int) -> tuple[Any, ...]:
+        if count < 0 or count > len(self.data) - self.place:
+            raise Unreadable("more items than bytes")
+        self._depth += 1
+        found = tuple([self._object() for _ in range(count)])
+        self._depth -= 1
+        return found
 
     def _dict(self) -> tuple[Any, ...]:
         found = []
+        self._depth += 1
         while self.place < len(self.data) and self.data[self.place] != ord("0"):
-            found += [self.read(), self.read()]
-        self._byte()
+            found += [self._object(), self._object()]
+        self._depth -= 1
+        self._take(1)
         return tuple(found)
 
     def _code(self) -> CodeObject:
         """Read a code object; Python before 3.11 stores one more integer (``nlocals``) before the byte code."""
         start, refs = self.place, len(self._refs)
+        items, depth = self._items, self._depth
         for new in (False, True):
-            self.place = start
+            self.place, self._items, self._depth = start, items, depth
             del self._refs[refs:]
-            items, depth = self._items, self._depth
             try:
                 return self._code_of(new)
-            except (Unreadable, IndexError, TypeError, UnicodeDecodeError):
+            except (Unreadable, struct.error, IndexError, TypeError, UnicodeDecodeError):
                 if new:
                     raise
-                self._items, self._depth = items, depth
         raise Unreadable("no code object")
 
     def _code_of(self, new: bool) -> CodeObject:
-        count = _INTS_311 if new else _INTS_38
-        numbers = [self._long() for _ in range(count)]
-        if self.data[self.place] & ~_REF not in b"sr" or any(not 0 <= n < 1 << 31 for n in numbers):
+        numbers = (_FIVE_INTS if new else _SIX_INTS).unpack_from(self.data, self.place)
+        self.place += 4 * len(numbers)
+        if self.data[self.place] & ~_REF not in b"sr" or min(numbers) < 0:
             raise Unreadable("not this layout")
-        instructions = self.read()
-        consts, names, variables = self.read(), self.read(), self.read()
-        rest = [self.read()] if new else [self.read(), self.read()]
-        _filename, name = self.read(), self.read()
+        self._depth += 1
+        read = self._object
+        instructions = read()
+        consts, names, variables = read(), read(), read()
+        rest = [read()] if new else [read(), read()]
+        _filename, name = read(), read()
         if new:
-            self.read()  # the qualified name
+            read()  # the qualified name
         self._long()
-        self.read()
+        read()
         if new:
-            self.read()
+            read()
+        self._depth -= 1
         if not isinstance(instructions, bytes) or not isinstance(name, str) or not isinstance(variables, tuple):
             raise Unreadable("not a code object")
         flags = numbers[-1]
@@ -155,28 +181,33 @@ class MarshalReader:
         )
 
     # ------------------------------------------------------------------------------------ bytes
-    def _byte(self) -> int:
-        return self._take(1)[0]
-
     def _long(self) -> int:
-        return int.from_bytes(self._take(4), "little", signed=True)
-
-    def _count(self, size: int) -> int:
-        if size < 0 or size > len(self.data) - self.place:
-            raise Unreadable("more items than bytes")
-        return size
+        (found,) = _ONE_INT.unpack_from(self.data, self.place)
+        self.place += 4
+        return int(found)
 
     def _take(self, size: int) -> bytes:
-        found = self.data[self.place : self.place + size] if size >= 0 else b""
-        if size < 0 or len(found) != size:
-            raise Unreadable("the data ends too early")
-        self.place += size
-        return found
+        start = self.place
+        end = self.place = start + size
+        if size < 0 or end > len(self.data):
+            raise Unreadable(_TOO_SHORT)
+        return self.data[start:end]
 
 
-_SIZES = {**dict.fromkeys("NFTS.0", 0), "i": 4, "I": 8, "g": 8, "y": 16}
-"""Types whose values are skipped, and their size in bytes."""
-_READERS: dict[str, Callable[[MarshalReader], Any]] = {
+def _skip(size: int) -> Callable[[MarshalReader], None]:
+    def skipped(reader: MarshalReader) -> None:
+        reader._take(size)
+
+    return skipped
+
+
+_TOO_SHORT = "the data ends too early"
+_ONE_INT, _FIVE_INTS, _SIX_INTS = struct.Struct("<i"), struct.Struct("<5i"), struct.Struct("<6i")
+_KINDS: dict[str, Callable[[MarshalReader], Any]] = {
+    **dict.fromkeys("NFTS.0", MarshalReader._nothing),
+    "i": _skip(4),
+    **dict.fromkeys("Ig", _skip(8)),
+    "y": _skip(16),
     "l": MarshalReader._long_number,
     "f": MarshalReader._float_text,
     "x": MarshalReader._complex_text,
@@ -190,3 +221,5 @@ _READERS: dict[str, Callable[[MarshalReader], Any]] = {
     ":": MarshalReader._slice,
     "c": MarshalReader._code,
 }
+_READERS = [_KINDS.get(chr(kind), MarshalReader._unknown) for kind in range(_REF)]
+"""The function that reads each type of object, by its type code; numbers and singletons are skipped."""
