@@ -7,7 +7,7 @@ import json
 from statistics import mean
 
 import pytest
-import simulated
+import simulated_learner
 
 from excise.trainer.curriculum.request_policy import RequestSettings
 from excise.trainer.curriculum.rungs import Level, Rung, rung_of
@@ -19,17 +19,17 @@ LOWEST = Rung(Level.LINE, Visibility.TESTS)
 GROUPS = 500
 
 
-def world() -> simulated.World:
-    made = simulated.World(seed=3)
+def world() -> simulated_learner.World:
+    made = simulated_learner.World(seed=3)
     made.stock(LOWEST, 60)
     return made
 
 
-def pool(world: simulated.World) -> TaskPool:
+def pool(world: simulated_learner.World) -> TaskPool:
     return TaskPool(lambda: world.tasks, SETTINGS, world)
 
 
-def run(pool: TaskPool, world: simulated.World, groups: int) -> list[tuple[str, float]]:
+def run(pool: TaskPool, world: simulated_learner.World, groups: int) -> list[tuple[str, float]]:
     """Task and pass rate of each group."""
     trace = []
     for _ in range(groups):
@@ -41,7 +41,7 @@ def run(pool: TaskPool, world: simulated.World, groups: int) -> list[tuple[str, 
     return trace
 
 
-def levels(world: simulated.World, trace: list[tuple[str, float]]) -> list[int]:
+def levels(world: simulated_learner.World, trace: list[tuple[str, float]]) -> list[int]:
     return [rung_of(world.tasks[task]).level.order for task, _ in trace]
 
 
@@ -83,7 +83,7 @@ def test_a_learner_that_does_not_learn_is_given_nothing_harder() -> None:
     for _ in range(40):
         chosen = pooled.next_task()
         assert chosen is not None
-        pooled.record(simulated.group(chosen, [True] * 2 + [False] * 6))
+        pooled.record(simulated_learner.group(chosen, [True] * 2 + [False] * 6))
     assert not at.requests
     assert pooled.summary()["level"] == 0
 

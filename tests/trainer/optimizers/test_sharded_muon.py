@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 import muon_models
-import muon_ranks
+import muon_rank_program
 import pytest
 import torch
 from torch import nn
@@ -20,15 +20,15 @@ HEADS = {"q_proj": 6, "k_proj": 2, "v_proj": 2, "qkv_proj": 10}
 
 
 @pytest.fixture(scope="module")
-def ranks(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, muon_ranks.State]]:
+def ranks(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, muon_rank_program.State]]:
     """The folder of a run of four ranks, and what they came to; a run that hangs is killed."""
     folder = tmp_path_factory.mktemp("ranks")
     for name in ("dense", "moe-dual"):
-        model, optimizer = single(muon_ranks.SCENARIOS[name][0])
-        muon_ranks.trained(model, optimizer, range(muon_ranks.STEPS - 1))
-        muon_ranks.save(model, optimizer, folder / "single" / name)
+        model, optimizer = single(muon_rank_program.SCENARIOS[name][0])
+        muon_rank_program.trained(model, optimizer, range(muon_rank_program.STEPS - 1))
+        muon_rank_program.save(model, optimizer, folder / "single" / name)
     program = subprocess.run(
-        [sys.executable, muon_ranks.__file__, str(folder)],
+        [sys.executable, muon_rank_program.__file__, str(folder)],
         env={**os.environ, "OMP_NUM_THREADS": "1"},
         capture_output=True,
         text=True,
@@ -42,7 +42,7 @@ def ranks(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, muo
 def single(kind: str) -> tuple[nn.Module, torch.optim.Optimizer]:
     """A model and its Muon in this process, all of it whole."""
     model = muon_models.MODELS[kind]()
-    return model, build_optimizer(model, muon_ranks.SETTINGS)
+    return model, build_optimizer(model, muon_rank_program.SETTINGS)
 
 
 def is_matrix(name: str) -> bool:
@@ -61,7 +61,7 @@ def cut(name: str, tensor: torch.Tensor) -> list[torch.Tensor]:
     return list(tensor.chunk(2)) if projection == "gate_up_proj" else [tensor]
 
 
-def oracle(kind: str, steps: int) -> muon_ranks.State:
+def oracle(kind: str, steps: int) -> muon_rank_program.State:
     """Weights after ``steps``: each block a parameter of its own for ``torch.optim.Muon``, the rest for its AdamW."""
     weights = {name: p.detach().clone() for name, p in muon_models.MODELS[kind]().named_parameters()}
     blocks: list[tuple[nn.Parameter, str, int]] = []
@@ -69,19 +69,19 @@ def oracle(kind: str, steps: int) -> muon_ranks.State:
     for name, value in weights.items():
         if is_matrix(name):
             blocks += [(nn.Parameter(block), name, number) for number, block in enumerate(cut(name, value))]
-    options = {"lr": muon_ranks.LR}
+    options = {"lr": muon_rank_program.LR}
     muon = torch.optim.Muon(
-        [p for p, *_ in blocks], weight_decay=muon_ranks.DECAY, adjust_lr_fn="match_rms_adamw", **options
+        [p for p, *_ in blocks], weight_decay=muon_rank_program.DECAY, adjust_lr_fn="match_rms_adamw", **options
     )
     vectors = [p for p in others.values() if p.ndim < 2]
     tables = [p for p in others.values() if p.ndim >= 2]
     adamw = torch.optim.AdamW(
-        [{"params": tables, "weight_decay": muon_ranks.DECAY}, {"params": vectors, "weight_decay": 0.0}],
+        [{"params": tables, "weight_decay": muon_rank_program.DECAY}, {"params": vectors, "weight_decay": 0.0}],
         betas=(0.9, 0.95),
         **options,
     )
     for step in range(steps):
-        gradients = {name: muon_ranks.gradient(name, step, value.shape) for name, value in weights.items()}
+        gradients = {name: muon_rank_program.gradient(name, step, value.shape) for name, value in weights.items()}
         for parameter, name, number in blocks:
             parameter.grad = cut(name, gradients[name])[number].clone()
         for name, parameter in others.items():
@@ -91,7 +91,7 @@ def oracle(kind: str, steps: int) -> muon_ranks.State:
     return weights  # the blocks are views of these
 
 
-def assert_close(found: muon_ranks.State, expected: muon_ranks.State, tolerance: float) -> None:
+def assert_close(found: muon_rank_program.State, expected: muon_rank_program.State, tolerance: float) -> None:
     """Every tensor, within ``tolerance`` of its largest element."""
     assert found.keys() == expected.keys()
     for name, value in expected.items():
@@ -102,58 +102,62 @@ def assert_close(found: muon_ranks.State, expected: muon_ranks.State, tolerance:
 @pytest.mark.parametrize("kind", muon_models.MODELS)
 def test_one_process_is_torchs_muon_on_each_block(kind: str) -> None:
     model, optimizer = single(kind)
-    muon_ranks.trained(model, optimizer, range(muon_ranks.STEPS))
-    assert_close(muon_ranks.full(model.named_parameters()), oracle(kind, muon_ranks.STEPS), 1e-2)
+    muon_rank_program.trained(model, optimizer, range(muon_rank_program.STEPS))
+    assert_close(muon_rank_program.full(model.named_parameters()), oracle(kind, muon_rank_program.STEPS), 1e-2)
 
 
-@pytest.mark.parametrize("scenario", muon_ranks.SCENARIOS)
-def test_four_ranks_are_one_process(scenario: str, ranks: tuple[Path, dict[str, muon_ranks.State]]) -> None:
-    kind = muon_ranks.SCENARIOS[scenario][0]
+@pytest.mark.parametrize("scenario", muon_rank_program.SCENARIOS)
+def test_four_ranks_are_one_process(scenario: str, ranks: tuple[Path, dict[str, muon_rank_program.State]]) -> None:
+    kind = muon_rank_program.SCENARIOS[scenario][0]
     model, optimizer = single(kind)
-    muon_ranks.prepare(scenario, optimizer)
-    muon_ranks.trained(model, optimizer, range(muon_ranks.STEPS))
+    muon_rank_program.prepare(scenario, optimizer)
+    muon_rank_program.trained(model, optimizer, range(muon_rank_program.STEPS))
     assert_close(
-        ranks[1][scenario], muon_ranks.full(model.named_parameters()), 1e-5 if scenario.endswith("-many") else 1e-6
+        ranks[1][scenario],
+        muon_rank_program.full(model.named_parameters()),
+        1e-5 if scenario.endswith("-many") else 1e-6,
     )
 
 
 @pytest.mark.parametrize("scenario", ["dense", "moe-dual"])
 def test_a_checkpoint_of_four_ranks_is_exact_in_one_process(
-    scenario: str, ranks: tuple[Path, dict[str, muon_ranks.State]]
+    scenario: str, ranks: tuple[Path, dict[str, muon_rank_program.State]]
 ) -> None:
     folder, results = ranks
-    model, optimizer = single(muon_ranks.SCENARIOS[scenario][0])
-    muon_ranks.restore(model, optimizer, folder / "sharded" / scenario)
-    assert_equal(muon_ranks.everything(model, optimizer), results[f"{scenario}/saved"])
-    muon_ranks.trained(model, optimizer, range(muon_ranks.STEPS - 1, muon_ranks.STEPS))
-    assert_close(muon_ranks.full(model.named_parameters()), results[scenario], 1e-6)
+    model, optimizer = single(muon_rank_program.SCENARIOS[scenario][0])
+    muon_rank_program.restore(model, optimizer, folder / "sharded" / scenario)
+    assert_equal(muon_rank_program.everything(model, optimizer), results[f"{scenario}/saved"])
+    muon_rank_program.trained(model, optimizer, range(muon_rank_program.STEPS - 1, muon_rank_program.STEPS))
+    assert_close(muon_rank_program.full(model.named_parameters()), results[scenario], 1e-6)
 
 
 @pytest.mark.parametrize("scenario", ["dense", "moe-dual"])
 def test_a_checkpoint_of_one_process_is_exact_on_four_ranks(
-    scenario: str, ranks: tuple[Path, dict[str, muon_ranks.State]]
+    scenario: str, ranks: tuple[Path, dict[str, muon_rank_program.State]]
 ) -> None:
     folder, results = ranks
-    model, optimizer = single(muon_ranks.SCENARIOS[scenario][0])
-    muon_ranks.restore(model, optimizer, folder / "single" / scenario)
-    assert_equal(results[f"{scenario}/restored"], muon_ranks.everything(model, optimizer))
-    muon_ranks.trained(model, optimizer, range(muon_ranks.STEPS - 1, muon_ranks.STEPS))
-    assert_close(results[f"{scenario}/went-on"], muon_ranks.full(model.named_parameters()), 1e-6)
+    model, optimizer = single(muon_rank_program.SCENARIOS[scenario][0])
+    muon_rank_program.restore(model, optimizer, folder / "single" / scenario)
+    assert_equal(results[f"{scenario}/restored"], muon_rank_program.everything(model, optimizer))
+    muon_rank_program.trained(model, optimizer, range(muon_rank_program.STEPS - 1, muon_rank_program.STEPS))
+    assert_close(results[f"{scenario}/went-on"], muon_rank_program.full(model.named_parameters()), 1e-6)
 
 
-@pytest.mark.parametrize(("name", "settings"), [("real", muon_ranks.SETTINGS), ("real-adamw", muon_ranks.ADAMW)])
+@pytest.mark.parametrize(
+    ("name", "settings"), [("real", muon_rank_program.SETTINGS), ("real-adamw", muon_rank_program.ADAMW)]
+)
 def test_gradients_of_mixed_meshes_are_clipped_by_one_norm(
-    name: str, settings: OptimizerSettings, ranks: tuple[Path, dict[str, muon_ranks.State]]
+    name: str, settings: OptimizerSettings, ranks: tuple[Path, dict[str, muon_rank_program.State]]
 ) -> None:
     model = muon_models.moe()
     optimizer = build_optimizer(model, settings)
-    muon_ranks.backward(model)
-    norm = torch.nn.utils.clip_grad_norm_(model.parameters(), muon_ranks.MAX_NORM)
+    muon_rank_program.backward(model)
+    norm = torch.nn.utils.clip_grad_norm_(model.parameters(), muon_rank_program.MAX_NORM)
     optimizer.step()
-    assert norm > muon_ranks.MAX_NORM
+    assert norm > muon_rank_program.MAX_NORM
     found = dict(ranks[1][name])
     torch.testing.assert_close(found.pop("norm"), norm, rtol=1e-5, atol=0.0)
-    assert_close(found, muon_ranks.full(model.named_parameters()), 2e-2)
+    assert_close(found, muon_rank_program.full(model.named_parameters()), 2e-2)
 
 
 @pytest.mark.gpu
@@ -161,19 +165,19 @@ def test_gradients_of_mixed_meshes_are_clipped_by_one_norm(
 @pytest.mark.parametrize("kind", muon_models.MODELS)
 def test_a_gpu_comes_to_the_same(kind: str) -> None:
     model = muon_models.MODELS[kind]().cuda()
-    optimizer = build_optimizer(model, muon_ranks.SETTINGS)
-    for step in range(muon_ranks.STEPS):
+    optimizer = build_optimizer(model, muon_rank_program.SETTINGS)
+    for step in range(muon_rank_program.STEPS):
         for name, parameter in model.named_parameters():
-            parameter.grad = muon_ranks.gradient(name, step, parameter.shape).cuda()
+            parameter.grad = muon_rank_program.gradient(name, step, parameter.shape).cuda()
         optimizer.step()
-    found = {name: value.cpu() for name, value in muon_ranks.full(model.named_parameters()).items()}
-    assert_close(found, oracle(kind, muon_ranks.STEPS), 2e-2)
+    found = {name: value.cpu() for name, value in muon_rank_program.full(model.named_parameters()).items()}
+    assert_close(found, oracle(kind, muon_rank_program.STEPS), 2e-2)
 
 
 def test_a_lost_rank_ends_the_others(tmp_path: Path) -> None:
     """Whoever waits for a rank that is gone is told so, by the deadline of the process group at the latest."""
     program = subprocess.run(
-        [sys.executable, muon_ranks.__file__, str(tmp_path), "lost"],
+        [sys.executable, muon_rank_program.__file__, str(tmp_path), "lost"],
         env={**os.environ, "OMP_NUM_THREADS": "1"},
         capture_output=True,
         text=True,
@@ -182,11 +186,11 @@ def test_a_lost_rank_ends_the_others(tmp_path: Path) -> None:
     )
     assert program.returncode == 0, program.stderr[-4000:]
     told = [float(line.split()[1]) for line in program.stdout.splitlines() if line.startswith("told")]
-    assert len(told) == muon_ranks.WORLD - 1, program.stdout
-    assert max(told) < muon_ranks.LOST_DEADLINE_S + 20
+    assert len(told) == muon_rank_program.WORLD - 1, program.stdout
+    assert max(told) < muon_rank_program.LOST_DEADLINE_S + 20
 
 
-def assert_equal(found: muon_ranks.State, expected: muon_ranks.State) -> None:
+def assert_equal(found: muon_rank_program.State, expected: muon_rank_program.State) -> None:
     """Every tensor bit for bit, and momentum among them."""
     assert found.keys() == expected.keys()
     assert any(name.endswith("momentum_buffer") and value.abs().max() > 0 for name, value in found.items())

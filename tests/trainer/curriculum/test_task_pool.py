@@ -8,7 +8,7 @@ from statistics import mean
 
 import numpy as np
 import pytest
-import simulated
+import simulated_learner
 
 from excise.trainer.curriculum.pass_rates import Beta, DecayedCounts, Predictor, fitted, incomplete_beta
 from excise.trainer.curriculum.request_policy import PoolStatus, RequestPolicy, RequestSettings
@@ -23,7 +23,7 @@ CLASS = Rung(Level.CLASS, Visibility.DOCSTRING)
 
 
 def tasks(*rungs: Rung) -> dict[str, Task]:
-    return {(made := simulated.task(number, rung)).instance_id: made for number, rung in enumerate(rungs)}
+    return {(made := simulated_learner.task(number, rung)).instance_id: made for number, rung in enumerate(rungs)}
 
 
 def pool(*rungs: Rung, **settings: object) -> TaskPool:
@@ -37,7 +37,7 @@ def test_rungs_are_in_order_and_have_names() -> None:
     assert list(rungs) == sorted(rungs, key=lambda rung: rung.order)
     assert rungs[0].key == "line/tests"
     assert [rung_from(rung.key) for rung in rungs] == list(rungs)
-    assert [rung_of(simulated.task(0, rung)) for rung in rungs] == list(rungs)
+    assert [rung_of(simulated_learner.task(0, rung)) for rung in rungs] == list(rungs)
 
 
 # ---------------------------------------------------------------------------------------- posteriors
@@ -87,7 +87,7 @@ def test_a_task_is_trained_on_once_by_default() -> None:
     given = {pooled.next_task(), pooled.next_task()}
     assert given == {"t00000", "t00001"}
     assert pooled.next_task() is None, "both are under way"
-    pooled.record(simulated.group("t00000", [True, False]))
+    pooled.record(simulated_learner.group("t00000", [True, False]))
     assert pooled.status("t00000") is TaskStatus.USED
     assert pooled.next_task() is None
     assert pooled.why_empty() == "No task can be given: 1 open, 1 used, 1 under way."
@@ -97,14 +97,14 @@ def test_more_visits_where_they_are_wanted() -> None:
     pooled = pool(STUB, max_visits=2)
     for expected in (TaskStatus.OPEN, TaskStatus.USED):
         assert pooled.next_task() == "t00000"
-        pooled.record(simulated.group("t00000", [True, False]))
+        pooled.record(simulated_learner.group("t00000", [True, False]))
         assert pooled.status("t00000") is expected
 
 
 def test_a_group_without_signal_is_no_visit() -> None:
     pooled = pool(STUB)
     assert pooled.next_task() == "t00000"
-    pooled.record(simulated.group("t00000", [False] * 4))
+    pooled.record(simulated_learner.group("t00000", [False] * 4))
     assert pooled.summary()["num_replaced"] == 1
     assert pooled.next_task() == "t00000"
 
@@ -113,7 +113,7 @@ def test_what_is_always_passed_is_retired() -> None:
     pooled = pool(STUB)
     groups = 0
     while pooled.next_task():
-        pooled.record(simulated.group("t00000", [True] * 8))
+        pooled.record(simulated_learner.group("t00000", [True] * 8))
         groups += 1
     assert pooled.status("t00000") is TaskStatus.RETIRED
     assert groups == 4, "24 of 24 is not sure enough, 32 of 32 is"
@@ -122,7 +122,7 @@ def test_what_is_always_passed_is_retired() -> None:
 def test_what_is_never_passed_is_quarantined_and_named() -> None:
     pooled = pool(STUB, CLASS, quarantine_after=16)
     while task := pooled.next_task():
-        pooled.record(simulated.group(task, [False] * 8))
+        pooled.record(simulated_learner.group(task, [False] * 8))
     assert pooled.quarantined() == ("t00000", "t00001")
     assert "2 quarantined" in pooled.why_empty()
 
@@ -131,7 +131,7 @@ def test_a_broken_sandbox_says_nothing_and_does_not_go_on_for_ever() -> None:
     pooled = pool(STUB)
     groups = 0
     while task := pooled.next_task():
-        pooled.record(simulated.group(task, [False] * 8, ending=Ending.INFRA))
+        pooled.record(simulated_learner.group(task, [False] * 8, ending=Ending.INFRA))
         groups += 1
     assert groups == 3
     assert pooled.status("t00000") is TaskStatus.BROKEN
@@ -150,7 +150,7 @@ def test_the_middling_are_drawn_most_often() -> None:
     pooled = TaskPool(lambda: known, CurriculumSettings(max_visits=10_000, half_life=1e9, quarantine_after=10_000))
     for task, share in (("t00000", 0), ("t00001", 4), ("t00002", 7)):
         for _ in range(3):
-            pooled.record(simulated.group(task, [number < share for number in range(8)]))
+            pooled.record(simulated_learner.group(task, [number < share for number in range(8)]))
     saved = pooled.state()
     counts: Counter[str | None] = Counter()
     for seed in range(600):
@@ -168,9 +168,9 @@ def test_new_tasks_start_with_what_is_known_of_their_rung() -> None:
     known = tasks(STUB, STUB, CLASS, CLASS)
     pooled = TaskPool(lambda: known)
     for _ in range(5):
-        pooled.record(simulated.group("t00000", [True] * 7 + [False]))
-        pooled.record(simulated.group("t00002", [True] + [False] * 7))
-    new = {"t00004": simulated.task(4, STUB), "t00005": simulated.task(5, CLASS)}
+        pooled.record(simulated_learner.group("t00000", [True] * 7 + [False]))
+        pooled.record(simulated_learner.group("t00002", [True] + [False] * 7))
+    new = {"t00004": simulated_learner.task(4, STUB), "t00005": simulated_learner.task(5, CLASS)}
     known.update(new)
     assert pooled.next_task() is not None
     assert pooled.posterior("t00004").mean == pytest.approx(0.85, abs=0.05)
@@ -194,7 +194,7 @@ def test_a_group_of_a_task_that_is_gone_does_no_harm() -> None:
     gone = known.pop("t00001")
     resumed = TaskPool(lambda: known)
     resumed.restore(saved)
-    resumed.record(simulated.group(gone.instance_id, [True, False]))
+    resumed.record(simulated_learner.group(gone.instance_id, [True, False]))
     assert resumed.summary()["pass_rate"] == 0
     assert resumed.next_task() == "t00000"
 
@@ -209,7 +209,7 @@ def test_a_journal_is_followed_whatever_there_is_to_draw_from_by_now() -> None:
     known = tasks(*[STUB] * 20)
     pooled = TaskPool(lambda: known)
     drawn = [pooled.next_task() for _ in range(8)]
-    later = known | {(made := simulated.task(number, CLASS)).instance_id: made for number in range(20, 60)}
+    later = known | {(made := simulated_learner.task(number, CLASS)).instance_id: made for number in range(20, 60)}
     resumed = TaskPool(lambda: later)
     assert [resumed.next_task(replayed=task) for task in drawn] == drawn
     assert resumed.state()["begun"] == pooled.state()["begun"]
@@ -312,13 +312,13 @@ def test_where_all_is_too_hard_any_task_of_the_easiest_rung_is_asked_for() -> No
 
 
 def test_an_empty_pool_asks_before_it_has_seen_much() -> None:
-    at = simulated.World(barren=frozenset(Visibility))
+    at = simulated_learner.World(barren=frozenset(Visibility))
     at.stock(STUB, 1)
     pooled = TaskPool(lambda: at.tasks, CurriculumSettings(), at)
     assert pooled.next_task()
     assert pooled.next_task() is None
     assert not at.requests, "one is under way"
-    pooled.record(simulated.group("t00000", [True] * 4 + [False] * 4))
+    pooled.record(simulated_learner.group("t00000", [True] * 4 + [False] * 4))
     assert pooled.next_task() is None
     assert len(at.requests) == 1
     assert pooled.has_pending_requests
@@ -334,17 +334,17 @@ def test_an_empty_pool_asks_before_it_has_seen_much() -> None:
 
 @pytest.mark.parametrize(("count", "dry"), [(7, True), (8, False)])
 def test_what_comes_of_a_request_counts_if_it_can_be_tried(count: int, dry: bool) -> None:
-    at = simulated.World()
+    at = simulated_learner.World()
     at.stock(STUB, 1)
     pooled = TaskPool(lambda: at.tasks, CurriculumSettings(), at)
     pooled.next_task()
-    pooled.record(simulated.group("t00000", [True, False]))
+    pooled.record(simulated_learner.group("t00000", [True, False]))
     assert pooled.next_task() is None
     (first,) = at.asked(0)
     at.made_of[first.request_id] = [*at.stock(CLASS, count), *(f"held out {n}" for n in range(30))]
     assert pooled.next_task() is not None
     assert pooled.next_task() is not None
-    pooled.record(simulated.group("t00001", [True, False]))
+    pooled.record(simulated_learner.group("t00001", [True, False]))
     assert bool(pooled.state()["asked"]["dry"]) is dry
 
 
@@ -364,7 +364,7 @@ def test_the_pool_without_a_generator_asks_nobody() -> None:
     known = tasks(*[STUB] * 30)
     pooled = TaskPool(lambda: known)
     for task in list(known):
-        pooled.record(simulated.group(task, [True] * 8))
+        pooled.record(simulated_learner.group(task, [True] * 8))
     assert not pooled.has_pending_requests
     assert pooled.summary()["num_requests"] == 0
     assert mean(pooled.posterior(task).mean for task in known) > 0.9

@@ -10,7 +10,7 @@ import torch
 from excise.trainer.loop.learner import Learner, LearnerSettings
 from excise.trainer.rollout_types import Ending, Group
 
-from .tiny_policy import plain_logprobs, random_group, rollout_of, segment_of
+from ..tiny_policy import plain_logprobs, random_group, rollout_of, segment_of
 
 
 def written_out(

@@ -22,7 +22,7 @@ from excise.trainer.rollouts.evaluation import (
     table,
 )
 
-from .conftest import byte_tokenizer, tiny_model
+from ..byte_model import byte_model, byte_tokenizer
 
 
 @pytest.mark.parametrize(("n", "c"), [(5, 0), (5, 2), (5, 5), (8, 1), (8, 7)])
@@ -128,7 +128,7 @@ samples = 2
 
 def test_the_command_scores_a_model_on_real_tasks(shapes: Any, excise: Any, tmp_path: Path) -> None:
     """A model of no use: no attempt is solved, every one of them is counted, and the files are there."""
-    model = tiny_model(context=4096)
+    model = byte_model(context=4096)
     model.save_pretrained(tmp_path / "model")
     byte_tokenizer().save_pretrained(tmp_path / "model")
     (tmp_path / "eval.toml").write_text(CONFIG)

@@ -18,9 +18,10 @@ from excise.trainer.engines.supervisor import descendants
 from excise.trainer.engines.vllm_server import VLLMServer
 from excise.trainer.rollout_types import Sampling, Stop
 
-from .vllm_writing import written_during
+from .answers_during_load import written_during
+from .reference_logprobs import reference_logprobs
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 VENV = ROOT / os.environ.get("EXCISE_VLLM_VENV", ".venv-vllm")
 MODEL = VENV / "smollm2"
 CONTEXT = 512
@@ -40,12 +41,6 @@ def model() -> Any:
 @pytest.fixture(scope="module")
 def prompt() -> list[int]:
     return list(AutoTokenizer.from_pretrained(MODEL).encode("def add(a, b):\n    return"))
-
-
-def plain(model: Any, prompt: list[int], ids: list[int], temperature: float = 1.0) -> list[float]:
-    with torch.no_grad():
-        logits = model(torch.tensor([[*prompt, *ids]])).logits[0, len(prompt) - 1 : -1].float() / temperature
-    return torch.log_softmax(logits, -1).gather(1, torch.tensor(ids)[:, None])[:, 0].tolist()
 
 
 def scaled(model: Any) -> Any:
@@ -90,33 +85,35 @@ def test_a_server(model: Any, prompt: list[int]) -> None:
 
     found = asyncio.run(asyncio.wait_for(go(), 900))
     for answer in found["first"]:
-        assert answer.logprobs == pytest.approx(plain(model, prompt, list(answer.ids), 0.7), abs=TOLERANCE)
+        assert answer.logprobs == pytest.approx(reference_logprobs(model, prompt, list(answer.ids), 0.7), abs=TOLERANCE)
         assert set(answer.versions) == {0}
         assert (answer.stop is Stop.END) == (answer.ids[-1] in AutoTokenizer.from_pretrained(MODEL).encode("\n"))
     assert any(answer.stop is Stop.END for answer in found["first"])
     ids = [*prompt, *found["first"][0].ids]
-    assert found["scores"][0] == pytest.approx([0.0, *plain(model, ids[:1], ids[1:])], abs=TOLERANCE)
+    assert found["scores"][0] == pytest.approx([0.0, *reference_logprobs(model, ids[:1], ids[1:])], abs=TOLERANCE)
     assert (found["full"][0].ids, found["full"][0].stop) == ((), Stop.LENGTH)
     for name in ("second", "third"):
         (answer,) = found[name]
         assert set(answer.versions) == {5}
-        assert answer.logprobs == pytest.approx(plain(other, prompt, list(answer.ids)), abs=TOLERANCE)
+        assert answer.logprobs == pytest.approx(reference_logprobs(other, prompt, list(answer.ids)), abs=TOLERANCE)
     mixed = [answer for answer in found["mixed"] if set(answer.versions) == {0, 5}]
     assert mixed
     for answer in mixed:
         began = answer.versions.index(5)
         assert answer.versions == (0,) * began + (5,) * (len(answer.ids) - began)
-        assert answer.logprobs[:began] == pytest.approx(plain(model, prompt, list(answer.ids))[:began], abs=TOLERANCE)
+        assert answer.logprobs[:began] == pytest.approx(
+            reference_logprobs(model, prompt, list(answer.ids))[:began], abs=TOLERANCE
+        )
         # the keys and values of what was written before were made anew with the new weights
         assert answer.logprobs[began + 1 :] == pytest.approx(
-            plain(other, prompt, list(answer.ids))[began + 1 :], abs=TOLERANCE
+            reference_logprobs(other, prompt, list(answer.ids))[began + 1 :], abs=TOLERANCE
         )
     assert not [pid for pid in found["processes"] if os.path.exists(f"/proc/{pid}")]
 
 
 def test_in_process(model: Any, prompt: list[int]) -> None:
     """The same, without a server; a core that is killed is an error at once."""
-    script = Path(__file__).with_name("vllm_in_process_script.py")
+    script = Path(__file__).with_name("vllm_in_process_program.py")
     done = subprocess.run(
         [VENV / "bin/python", script, MODEL, json.dumps(prompt), str(CONTEXT)],
         env={**os.environ, **CPU, "PYTHONPATH": str(ROOT / "src"), "HF_HUB_OFFLINE": "1"},
@@ -126,11 +123,11 @@ def test_in_process(model: Any, prompt: list[int]) -> None:
     assert line, done.stdout[-2000:] + done.stderr[-3000:]
     found = json.loads(line.removeprefix("FOUND "))
     first, second = found["first"], found["second"]
-    assert first["logprobs"] == pytest.approx(plain(model, prompt, first["ids"]), abs=TOLERANCE)
+    assert first["logprobs"] == pytest.approx(reference_logprobs(model, prompt, first["ids"]), abs=TOLERANCE)
     ids = [*prompt, *first["ids"]]
-    assert found["scores"] == pytest.approx([0.0, *plain(model, ids[:1], ids[1:])], abs=TOLERANCE)
+    assert found["scores"] == pytest.approx([0.0, *reference_logprobs(model, ids[:1], ids[1:])], abs=TOLERANCE)
     assert (found["full"]["ids"], found["full"]["stop"]) == ([], "length")
-    assert second["logprobs"] == pytest.approx(plain(scaled(model), prompt, second["ids"]), abs=TOLERANCE)
+    assert second["logprobs"] == pytest.approx(reference_logprobs(scaled(model), prompt, second["ids"]), abs=TOLERANCE)
     assert (set(first["versions"]), set(second["versions"])) == ({0}, {5})
     assert {0, 5} in [set(answer["versions"]) for answer in found["mixed"]]
     assert "vLLM is gone" in found["dead"]

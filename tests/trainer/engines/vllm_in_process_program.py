@@ -21,7 +21,7 @@ from excise.trainer.engines.vllm_in_process import VLLMInProcess
 from excise.trainer.rollout_types import Generation, Sampling
 
 sys.path.insert(0, str(Path(__file__).parent))
-from vllm_writing import written_during
+from answers_during_load import written_during
 
 
 def told(answer: Generation) -> dict[str, Any]:

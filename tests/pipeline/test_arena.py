@@ -8,7 +8,7 @@ import shutil
 import subprocess
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -29,6 +29,14 @@ KNOWN: dict[str, Any] = {
     "instance_id": "t", "worker_outcome": WorkerOutcome.OK, "reward": 1.0, "reward_tests": 1.0, "reward_calls": None,
     "partial": 1.0, "statuses": {}, "reasons": (), "num_passed": 0, "num_tests": 0,
 }  # fmt: skip
+
+
+@pytest.fixture(scope="session")
+def arena(stored: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[TaskArena]:
+    """The tasks of ``shapes``, with a folder for suspicious trajectories."""
+    made = TaskArena(stored.taskset, stored.settings, suspicious=tmp_path_factory.mktemp("suspicious"))
+    yield made
+    made.close()
 
 
 def test_sandboxes_of_one_task_know_nothing_of_each_other(arena: TaskArena) -> None:

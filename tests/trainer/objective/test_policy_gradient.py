@@ -29,8 +29,8 @@ from excise.trainer.objective.training_sequences import training_sequences
 from excise.trainer.optimizers.optimizer_kinds import OptimizerSettings, build_optimizer
 from excise.trainer.rollout_types import Group, Usage
 
-from .formula import UNBOUND, close, gradients, learned, mixed_groups, written_out
-from .tiny_policy import VOCABULARY, plain_logprobs, random_group, rollout_of, segment_of, tiny_model
+from ..tiny_policy import VOCABULARY, plain_logprobs, random_group, rollout_of, segment_of, tiny_model
+from .reference_loss import UNBOUND, close, gradients, learned, mixed_groups, written_out
 
 
 @pytest.fixture

@@ -21,11 +21,11 @@ from excise.trainer.engines.weight_files import WeightFiles, shapes_of
 from excise.trainer.loop.learner import Learner, LearnerSettings
 from excise.trainer.rollout_types import Sampling, Stop
 
-from .conftest import tiny_model
+from ..byte_model import byte_model
 
 
 def saved(folder: Path, *, tied: bool) -> Any:
-    model = tiny_model()
+    model = byte_model()
     if tied:
         model.config.tie_word_embeddings = True
         model.tie_weights()
@@ -57,7 +57,7 @@ def test_what_is_written_is_what_was_given(tmp_path: Path, tied: bool) -> None:
 
 
 def test_experts_are_written_as_the_models_files_have_them(tmp_path: Path) -> None:
-    model = tiny_model(kind="mixture")
+    model = byte_model(kind="mixture")
     model.save_pretrained(tmp_path / "model")
     learner = Learner(model, torch.optim.SGD(model.parameters(), lr=0.0), LearnerSettings())
     files = WeightFiles(tmp_path / "model", tmp_path)

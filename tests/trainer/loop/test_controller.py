@@ -20,7 +20,7 @@ from excise.trainer.loop.controller import LoopSettings, RunEnd
 from excise.trainer.reporting.metrics import read_metrics
 from excise.trainer.rollout_types import Ending, Group
 
-from .tiny_run import QUICK, RandomTasks, TinyRun, same
+from ..tiny_run import QUICK, RandomTasks, TinyRun, same
 
 
 @pytest.mark.slow

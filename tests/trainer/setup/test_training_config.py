@@ -24,7 +24,7 @@ from excise.trainer.setup.run_builder import build_policy, build_run, learner_se
 from excise.trainer.setup.training_config import Method, RateTable, load_training
 from excise.types import Task
 
-from .tiny_folder import make_folder, make_tokenizer, write_demonstrations
+from ..tiny_folder import make_folder, make_tokenizer, write_demonstrations
 
 MINIMAL = 'folder = "runs/first"\n[policy]\nmodel = "model"\n'
 
@@ -246,7 +246,7 @@ def test_distillation_has_lessons_alone(place: Path) -> None:
 
 
 def test_reinforcement_learning_needs_tasks(place: Path) -> None:
-    from .tiny_run import PlainEngine
+    from ..tiny_run import PlainEngine
 
     settings = load_training(place / "train.toml")
     policy = build_policy(settings)

@@ -15,8 +15,8 @@ from excise.trainer.engines import vllm_in_process
 from excise.trainer.engines.vllm_in_process import VLLMInProcess
 from excise.trainer.engines.weight_files import WeightFiles
 
-from .conftest import tiny_model
-from .test_transformers_engine import weights_of
+from ..byte_model import byte_model
+from .reference_logprobs import weights_of
 
 
 class Core:
@@ -52,7 +52,7 @@ class Core:
 
 @pytest.fixture
 def files(tmp_path: Path) -> WeightFiles:
-    tiny_model().save_pretrained(tmp_path)
+    byte_model().save_pretrained(tmp_path)
     return WeightFiles(tmp_path, tmp_path)
 
 
@@ -67,7 +67,7 @@ def test_a_core_that_stays_paused_is_an_error(going: Any, files: WeightFiles) ->
         engine = around(core, files)
         for _ in range(2):
             with pytest.raises(EngineError, match="stays paused"):
-                await engine.load(weights_of(tiny_model()), 1)
+                await engine.load(weights_of(byte_model()), 1)
         await engine.close()
 
     going(go())
@@ -79,15 +79,15 @@ def test_a_load_that_is_cancelled_goes_on_and_the_next_waits(going: Any, files: 
         core.reading.clear()
         engine = around(core, files)
         with pytest.raises(TimeoutError):
-            await asyncio.wait_for(engine.load(weights_of(tiny_model()), 1), 0.5)
+            await asyncio.wait_for(engine.load(weights_of(byte_model()), 1), 0.5)
         assert core.paused
-        following = asyncio.create_task(engine.load(weights_of(tiny_model()), 2))
+        following = asyncio.create_task(engine.load(weights_of(byte_model()), 2))
         await asyncio.sleep(0.1)
         core.reading.set()
         await following
         assert (core.paused, core.weight_version, engine.version) == (False, "2", 2)
         core.reading.clear()
-        cut_off = asyncio.create_task(engine.load(weights_of(tiny_model()), 3))
+        cut_off = asyncio.create_task(engine.load(weights_of(byte_model()), 3))
         await asyncio.sleep(0.2)
         await engine.close()
         with pytest.raises(EngineError, match="closed"):

@@ -22,9 +22,8 @@ from excise.types import Task
 from excise.verifiers.agent_workspace import Workspace
 from excise.verifiers.monitor.trajectory_readers import read_trajectories
 
-from .conftest import byte_tokenizer
-from .scripted import Say, ScriptedEngine
-from .test_chat import QWEN_LIKE
+from ..byte_model import QWEN_LIKE, byte_tokenizer
+from ..scripted_engine import Say, ScriptedEngine
 
 TOKENIZER = byte_tokenizer()
 SETTINGS = RolloutSettings(answer_tokens=6000, max_tokens=40_000, max_turns=12, time_s=120.0)

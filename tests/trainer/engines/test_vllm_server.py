@@ -22,8 +22,8 @@ from excise.trainer.engines.supervisor import descendants
 from excise.trainer.engines.vllm_server import VLLMServer
 from excise.trainer.rollout_types import Sampling, Stop
 
-from .conftest import tiny_model
-from .test_transformers_engine import TOLERANCE, plain, weights_of
+from ..byte_model import byte_model
+from .reference_logprobs import TOLERANCE, reference_logprobs, weights_of
 
 PROGRAM = Path(__file__).with_name("vllm_like_server.py")
 
@@ -31,7 +31,7 @@ PROGRAM = Path(__file__).with_name("vllm_like_server.py")
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     into = tmp_path_factory.mktemp("model")
-    model: PreTrainedModel = tiny_model()
+    model: PreTrainedModel = byte_model()
     model.save_pretrained(into)
     return into
 
@@ -69,11 +69,11 @@ async def started(folder: Path, *more: str, **options: Any) -> VLLMServer:
 
 
 def test_it_samples_scores_and_takes_new_weights(going: Any, folder: Path, served: str) -> None:
-    other = tiny_model(seed=1)
+    other = byte_model(seed=1)
 
     async def go() -> Any:
         engine = await guest(folder, served + "/")
-        await engine.load(weights_of(tiny_model()), 0)
+        await engine.load(weights_of(byte_model()), 0)
         first = await engine.generate([[1, 2, 3], [4]], Sampling(max_tokens=12, temperature=0.8, stop_ids=(258,)))
         scores = await engine.score([[1, 2, 3, 4], [5]])
         long = asyncio.create_task(engine.generate([[9]], Sampling(max_tokens=400)))
@@ -88,19 +88,19 @@ def test_it_samples_scores_and_takes_new_weights(going: Any, folder: Path, serve
         return first, scores, second, full, version, mixed[0]
 
     first, scores, second, full, version, mixed = going(go())
-    model = tiny_model()
+    model = byte_model()
     for prompt, answer in zip([[1, 2, 3], [4]], first, strict=True):
-        assert answer.logprobs == pytest.approx(plain(model, prompt, answer.ids, 0.8), abs=TOLERANCE)
+        assert answer.logprobs == pytest.approx(reference_logprobs(model, prompt, answer.ids, 0.8), abs=TOLERANCE)
         assert set(answer.versions) == {0}
-    assert scores == [pytest.approx([0.0, *plain(model, [1], (2, 3, 4))], abs=TOLERANCE), [0.0]]
+    assert scores == [pytest.approx([0.0, *reference_logprobs(model, [1], (2, 3, 4))], abs=TOLERANCE), [0.0]]
     assert set(second[0].versions) == {4} == {version}
-    assert second[0].logprobs == pytest.approx(plain(other, [1, 2, 3], second[0].ids), abs=TOLERANCE)
+    assert second[0].logprobs == pytest.approx(reference_logprobs(other, [1, 2, 3], second[0].ids), abs=TOLERANCE)
     assert (full[0].ids, full[0].stop) == ((), Stop.LENGTH)
     assert set(mixed.versions) == {0, 4}
 
 
 def test_a_killed_server_comes_back_with_the_weights_it_had(going: Any, folder: Path) -> None:
-    other = tiny_model(seed=1)
+    other = byte_model(seed=1)
 
     async def go() -> Any:
         engine = await started(folder)
@@ -117,7 +117,7 @@ def test_a_killed_server_comes_back_with_the_weights_it_had(going: Any, folder: 
     for answer in going(go()):
         assert len(answer.ids) == 300
         assert set(answer.versions) == {2}
-        assert answer.logprobs == pytest.approx(plain(other, [3, 2, 1], answer.ids), abs=TOLERANCE)
+        assert answer.logprobs == pytest.approx(reference_logprobs(other, [3, 2, 1], answer.ids), abs=TOLERANCE)
 
 
 def test_a_server_that_does_not_come_back_is_an_error(going: Any, folder: Path) -> None:
@@ -184,7 +184,7 @@ def test_an_address_where_nobody_answers(going: Any, folder: Path) -> None:
 
 def test_a_restart_is_one_for_all_and_outlives_who_waits_for_it(going: Any, folder: Path) -> None:
     """Rollouts whose time is up, and a trainer that waits no longer for its weights to be taken."""
-    other = tiny_model(seed=1)
+    other = byte_model(seed=1)
 
     async def go() -> Any:
         engine = await started(folder, max_restarts=1)
@@ -203,7 +203,7 @@ def test_a_restart_is_one_for_all_and_outlives_who_waits_for_it(going: Any, fold
 
     for answer in going(go()):
         assert set(answer.versions) == {3}
-        assert answer.logprobs == pytest.approx(plain(other, [3, 2], answer.ids), abs=TOLERANCE)
+        assert answer.logprobs == pytest.approx(reference_logprobs(other, [3, 2], answer.ids), abs=TOLERANCE)
 
 
 def test_an_engine_that_is_closed_ends_a_restart(going: Any, folder: Path) -> None:
@@ -213,7 +213,7 @@ def test_an_engine_that_is_closed_ends_a_restart(going: Any, folder: Path) -> No
         for pid in descendants(engine._server.pid):
             os.kill(pid, signal.SIGKILL)
         asked = asyncio.create_task(engine.generate([[3]], Sampling(max_tokens=3)))
-        loading = asyncio.create_task(engine.load(weights_of(tiny_model()), 1))
+        loading = asyncio.create_task(engine.load(weights_of(byte_model()), 1))
         before = engine._server.pid
         while engine._server.pid == before:
             await asyncio.sleep(0.05)
@@ -233,7 +233,7 @@ def test_a_server_that_does_not_go_on_after_new_weights_is_replaced(going: Any, 
     async def go() -> Any:
         engine = await started(folder, "--once", str(once))
         once.touch()
-        await engine.load(weights_of(tiny_model(seed=1)), 2)
+        await engine.load(weights_of(byte_model(seed=1)), 2)
         answers = await asyncio.wait_for(engine.generate([[3, 2]], Sampling(max_tokens=5)), 20)
         await engine.close()
         return answers[0].versions
@@ -247,7 +247,7 @@ def test_a_load_that_ends_early_leaves_no_server_paused(going: Any, folder: Path
 
     async def go(url: str, how: str) -> Any:
         engine = await guest(folder, url)
-        loading = asyncio.create_task(engine.load(weights_of(tiny_model()), 1))
+        loading = asyncio.create_task(engine.load(weights_of(byte_model()), 1))
         await asyncio.sleep(0.7)
         if how == "cancelled":
             loading.cancel()

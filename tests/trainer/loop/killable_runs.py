@@ -1,7 +1,8 @@
-"""Runs that are to be killed, each in a process of its own, forked from this one, which has loaded torch already.
+"""A program that makes training runs which a test kills: each in a process forked from this one.
 
-A line of input is ``FOLDER STEPS [--resume]``. Answers: ``pid N``, ``step N`` as each step begins, ``done DIGEST``, and
-``ended N`` with the exit code, negative for a signal.
+This process has loaded torch already, so that runs begin at once. A line of input is ``FOLDER STEPS [--resume]``.
+Answers: ``pid N``, ``step N`` as each step begins, ``done DIGEST``, and ``ended N`` with the exit code, negative for a
+signal.
 """
 
 from __future__ import annotations
@@ -15,37 +16,37 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-HERE = Path(__file__).parent
+TRAINER_TESTS = Path(__file__).parents[1]
 
 
-def load_tiny_run() -> Any:
-    """The module beside this one, as a member of a package that is made here."""
-    spec = importlib.util.spec_from_loader("tiny", loader=None, is_package=True)
+def import_tiny_run() -> Any:
+    """``tests/trainer/tiny_run.py``, which has relative imports: as a member of a package that is made here."""
+    spec = importlib.util.spec_from_loader("trainer_tests", loader=None, is_package=True)
     assert spec is not None
     package = importlib.util.module_from_spec(spec)
-    package.__path__ = [str(HERE)]
-    sys.modules["tiny"] = package
-    return importlib.import_module("tiny.tiny_run")
+    package.__path__ = [str(TRAINER_TESTS)]
+    sys.modules["trainer_tests"] = package
+    return importlib.import_module("trainer_tests.tiny_run")
 
 
 def run(tiny: Any, folder: str, steps: str, *resume: str) -> None:
-    """One run."""
+    """Make one run, and print each step as it begins."""
     run = tiny.TinyRun(Path(folder), replace(tiny.QUICK, steps=int(steps), checkpoint_every=3))
     step = run.learner.step
 
-    def told(groups: Any, version: int) -> Any:
+    def announced_step(groups: Any, version: int) -> Any:
         print(f"step {version + 1}", flush=True)
         return step(groups, version)
 
-    run.learner.step = told
+    run.learner.step = announced_step
     run.run(resume="--resume" in resume)
     digest = hashlib.sha256(b"".join(t.numpy().tobytes() for t in run.weights().values())).hexdigest()
     print(f"done {digest}", flush=True)
 
 
 def main() -> None:
-    """Serve."""
-    tiny = load_tiny_run()
+    """Make a run for each line of input."""
+    tiny = import_tiny_run()
     importlib.import_module("transformers.models.qwen3.modeling_qwen3")
     importlib.import_module("torch.distributed.checkpoint")
     for line in sys.stdin:

@@ -31,10 +31,10 @@ from excise.trainer.objective.teachers import EmaTeacher, frozen_copy
 from excise.trainer.reporting.engine_metrics import MeteredEngine
 from excise.trainer.reporting.metrics import read_metrics
 
-from .tiny_policy import random_group, tiny_model
-from .tiny_run import ANSWER, QUICK, TinyRun, TokenTasks, same
+from ..tiny_policy import random_group, tiny_model
+from ..tiny_run import ANSWER, QUICK, TinyRun, TokenTasks, same
 
-SCRIPT = Path(__file__).parent / "crashing_run.py"
+SCRIPT = Path(__file__).parent / "killable_runs.py"
 
 
 @pytest.fixture

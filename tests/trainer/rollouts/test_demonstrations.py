@@ -26,8 +26,8 @@ from excise.trainer.rollouts.demonstrations import (
 from excise.trainer.setup.run_builder import build_policy, build_run
 from excise.trainer.setup.training_config import load_training
 
-from .tiny_folder import make_folder, make_tokenizer, write_demonstrations
-from .tiny_run import PlainEngine
+from ..tiny_folder import make_folder, make_tokenizer, write_demonstrations
+from ..tiny_run import PlainEngine
 
 
 def test_demonstrations_are_read_and_errors_have_a_line(tmp_path: Path) -> None:

@@ -28,7 +28,7 @@ from excise.trainer.reporting.progress_display import ProgressDisplay, sparkline
 from excise.trainer.reporting.rollout_rows import rollout_rows
 from excise.trainer.rollout_types import Ending, Group
 
-from .tiny_policy import random_group, rollout_of, segment_of
+from ..tiny_policy import random_group, rollout_of, segment_of
 
 
 def groups() -> list[Group]:

@@ -17,23 +17,10 @@ from excise.trainer.engines.generation_batch import Answer, sample_tokens
 from excise.trainer.engines.transformers_engine import TransformersEngine, pack_linears
 from excise.trainer.rollout_types import Generation, Sampling, Stop
 
-from .conftest import tiny_model
+from ..byte_model import byte_model
+from .reference_logprobs import TOLERANCE, reference_logprobs, weights_of
 
-TOLERANCE = 2e-4
-"""Nats between a log-probability of the engine and of a plain forward pass, 32 bits."""
 PROMPTS = [[1, 2, 3], list(range(40, 80)), [9] * 17, [1, 2, 3], [200]]
-
-
-def plain(model: Any, prompt: list[int], ids: tuple[int, ...], temperature: float = 1.0) -> list[float]:
-    """Log-probabilities by one forward pass without padding or cache."""
-    whole = torch.tensor([[*prompt, *ids]])
-    with torch.no_grad():
-        logits = model(whole).logits[0, len(prompt) - 1 : -1].float() / temperature
-    return torch.log_softmax(logits, -1).gather(1, torch.tensor(ids)[:, None])[:, 0].tolist()
-
-
-def weights_of(model: Any) -> list[tuple[str, torch.Tensor]]:
-    return [(name, parameter.detach().clone()) for name, parameter in model.named_parameters()]
 
 
 @pytest.mark.parametrize(
@@ -41,7 +28,7 @@ def weights_of(model: Any) -> list[tuple[str, torch.Tensor]]:
 )
 def test_logprobs_are_those_of_a_plain_forward_pass(going: Any, kind: str, temperature: float) -> None:
     """Answers of different length, begun at different times, more than fit at once."""
-    model = tiny_model(kind=kind)
+    model = byte_model(kind=kind)
 
     async def many() -> list[tuple[list[int], Generation]]:
         engine = TransformersEngine(model, max_batch=6, max_prefill=60)
@@ -60,12 +47,14 @@ def test_logprobs_are_those_of_a_plain_forward_pass(going: Any, kind: str, tempe
         assert len(answer.ids) == len(answer.logprobs) == len(answer.versions) > 0
         assert (answer.ids[-1] in {258, 7}) == (answer.stop is Stop.END)
         assert not {258, 7} & set(answer.ids[:-1])
-        assert answer.logprobs == pytest.approx(plain(model, prompt, answer.ids, temperature), abs=TOLERANCE)
+        assert answer.logprobs == pytest.approx(
+            reference_logprobs(model, prompt, answer.ids, temperature), abs=TOLERANCE
+        )
     assert Stop.LENGTH in {answer.stop for _, answer in found}
 
 
 def test_tokens_are_drawn_from_the_distribution(going: Any) -> None:
-    model = tiny_model(scale=12.0)
+    model = byte_model(scale=12.0)
 
     async def first_tokens() -> list[int]:
         engine = TransformersEngine(model, max_batch=1000)
@@ -99,7 +88,7 @@ def test_a_word_that_is_impossible_is_never_drawn_and_one_that_is_sure_always() 
 
 
 def test_packed_weights_are_the_same_weights() -> None:
-    model = tiny_model()
+    model = byte_model()
     ids = torch.tensor([[1, 2, 3, 4, 5]])
     with torch.no_grad():
         plainly = model(ids).logits
@@ -117,10 +106,10 @@ def test_packed_weights_are_the_same_weights() -> None:
 @pytest.mark.parametrize("kind", ["qwen3", "windowed"])
 def test_a_conversation_is_read_once(going: Any, kind: str) -> None:
     """Prompts that go on from an answer are read from there, as long as the weights stay the same."""
-    other = tiny_model(seed=1, kind=kind)
+    other = byte_model(seed=1, kind=kind)
 
     async def talk() -> Any:
-        engine = TransformersEngine(tiny_model(kind=kind))
+        engine = TransformersEngine(byte_model(kind=kind))
         told, prompts, read = [], [[1, 2, 3], [50] * 30], [0]
         for turn in range(4):
             if turn == 3:
@@ -142,7 +131,7 @@ def test_a_conversation_is_read_once(going: Any, kind: str) -> None:
         again = 9 if turn in (1, 2) else 0  # the prompt that is the same each time, as long as the weights are
         assert read[turn + 1] - read[turn] == sum(news) - again
         for prompt, answer in pairs:
-            expected = plain(other if turn == 3 else tiny_model(kind=kind), prompt, answer.ids)
+            expected = reference_logprobs(other if turn == 3 else byte_model(kind=kind), prompt, answer.ids)
             assert answer.logprobs == pytest.approx(expected, abs=TOLERANCE)
             if len(answer.ids) > 1:
                 remembered.append((*prompt, *answer.ids[:-1]))
@@ -151,7 +140,7 @@ def test_a_conversation_is_read_once(going: Any, kind: str) -> None:
 
 def test_what_is_remembered_is_bounded(going: Any) -> None:
     async def many() -> Any:
-        engine = TransformersEngine(tiny_model(), remembered=100)
+        engine = TransformersEngine(byte_model(), remembered=100)
         for first in range(6):
             await engine.generate([[first] * 30], Sampling(max_tokens=11))
         kept = [past[0] for past in engine._batch._past], [prompt[0] for prompt in engine._batch._prompts]
@@ -163,10 +152,10 @@ def test_what_is_remembered_is_bounded(going: Any) -> None:
 
 def test_answers_that_have_to_wait_find_their_prompt_read(going: Any) -> None:
     """Answers of all lengths come and go; rows of those that are over are in nobody's way."""
-    model, prompts = tiny_model(), [[9] * 20, [3, 1, 4, 1, 5, 9, 2, 6]]
+    model, prompts = byte_model(), [[9] * 20, [3, 1, 4, 1, 5, 9, 2, 6]]
 
     async def many() -> Any:
-        engine = TransformersEngine(tiny_model(), max_batch=8)
+        engine = TransformersEngine(byte_model(), max_batch=8)
         asked = [prompt for prompt in prompts for _ in range(20)]
         answers = await engine.generate(asked, Sampling(max_tokens=40, stop_ids=tuple(range(0, 264, 12))))
         await engine.close()
@@ -175,12 +164,12 @@ def test_answers_that_have_to_wait_find_their_prompt_read(going: Any) -> None:
     pairs, num_read = going(many())
     assert len({len(answer.ids) for _, answer in pairs}) > 8
     for prompt, answer in pairs:
-        assert answer.logprobs == pytest.approx(plain(model, prompt, answer.ids), abs=TOLERANCE)
+        assert answer.logprobs == pytest.approx(reference_logprobs(model, prompt, answer.ids), abs=TOLERANCE)
     assert num_read == 28
 
 
 def test_score_is_the_models_own_opinion(going: Any) -> None:
-    model = tiny_model()
+    model = byte_model()
     sequences = [[1, 2, 3, 4, 5], list(range(100)), [8]]
 
     async def scored() -> list[list[float]]:
@@ -190,13 +179,13 @@ def test_score_is_the_models_own_opinion(going: Any) -> None:
         return scores
 
     for sequence, scores in zip(sequences, going(scored()), strict=True):
-        expected = [0.0, *(plain(model, sequence[:1], tuple(sequence[1:])) if len(sequence) > 1 else [])]
+        expected = [0.0, *(reference_logprobs(model, sequence[:1], tuple(sequence[1:])) if len(sequence) > 1 else [])]
         assert scores == pytest.approx(expected, abs=TOLERANCE)
 
 
 def test_a_seed_makes_an_answer_repeatable_and_zero_takes_the_likeliest(going: Any) -> None:
     async def twice() -> Any:
-        engine = TransformersEngine(tiny_model())
+        engine = TransformersEngine(byte_model())
         seeded = [await engine.generate([[1, 2]], Sampling(max_tokens=20, seed=3)) for _ in range(2)]
         greedy = await engine.generate([[1, 2]], Sampling(max_tokens=8, temperature=0.0))
         await engine.close()
@@ -204,7 +193,7 @@ def test_a_seed_makes_an_answer_repeatable_and_zero_takes_the_likeliest(going: A
 
     (one, two), greedy = going(twice())
     assert one == two
-    model, ids = tiny_model(), [1, 2]
+    model, ids = byte_model(), [1, 2]
     for token in greedy.ids:
         with torch.no_grad():
             assert int(model(torch.tensor([ids])).logits[0, -1].argmax()) == token
@@ -212,10 +201,10 @@ def test_a_seed_makes_an_answer_repeatable_and_zero_takes_the_likeliest(going: A
 
 
 def test_new_weights_change_what_is_sampled_and_its_version(going: Any) -> None:
-    other = tiny_model(seed=1)
+    other = byte_model(seed=1)
 
     async def updated() -> Any:
-        engine = TransformersEngine(tiny_model())
+        engine = TransformersEngine(byte_model())
         long = asyncio.create_task(engine.generate([[1, 2, 3]], Sampling(max_tokens=400)))
         await asyncio.sleep(0.15)
         await engine.load(weights_of(other), version=7)
@@ -228,17 +217,19 @@ def test_new_weights_change_what_is_sampled_and_its_version(going: Any) -> None:
     old, fresh, version = going(updated())
     assert version == 7
     assert set(fresh.versions) == {7}
-    assert fresh.logprobs == pytest.approx(plain(other, [1, 2, 3], fresh.ids), abs=TOLERANCE)
+    assert fresh.logprobs == pytest.approx(reference_logprobs(other, [1, 2, 3], fresh.ids), abs=TOLERANCE)
     assert len(old.ids) == 400
     assert set(old.versions) == {0, 7}
     assert list(old.versions) == sorted(old.versions)
     began = old.versions.index(7)
-    assert old.logprobs[:began] == pytest.approx(plain(tiny_model(), [1, 2, 3], old.ids)[:began], abs=TOLERANCE)
+    assert old.logprobs[:began] == pytest.approx(
+        reference_logprobs(byte_model(), [1, 2, 3], old.ids)[:began], abs=TOLERANCE
+    )
 
 
 @pytest.mark.parametrize("wrong", ["name", "shape", "missing"])
 def test_weights_that_do_not_fit_change_nothing(going: Any, wrong: str) -> None:
-    weights = weights_of(tiny_model(seed=1))
+    weights = weights_of(byte_model(seed=1))
     if wrong == "name":
         weights.append(("nothing.weight", torch.zeros(1)))
     elif wrong == "shape":
@@ -247,7 +238,7 @@ def test_weights_that_do_not_fit_change_nothing(going: Any, wrong: str) -> None:
         weights.pop()
 
     async def refused() -> Any:
-        engine = TransformersEngine(tiny_model())
+        engine = TransformersEngine(byte_model())
         before = await engine.score([[1, 2, 3, 4]])
         with pytest.raises(EngineError, match=r"weight|shape"):
             await engine.load(weights, version=1)
@@ -261,7 +252,7 @@ def test_weights_that_do_not_fit_change_nothing(going: Any, wrong: str) -> None:
 
 def test_a_full_context_is_a_length_not_a_crash(going: Any) -> None:
     async def full() -> Any:
-        engine = TransformersEngine(tiny_model(context=64))
+        engine = TransformersEngine(byte_model(context=64))
         answers = await engine.generate([[1] * 60, [1] * 64, [1] * 90], Sampling(max_tokens=50))
         await engine.close()
         return answers
@@ -272,7 +263,7 @@ def test_a_full_context_is_a_length_not_a_crash(going: Any) -> None:
 
 def test_nobody_waits_for_an_engine_that_failed_or_is_closed(going: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     async def failing() -> None:
-        model = tiny_model()
+        model = byte_model()
         engine = TransformersEngine(model)
         asked = [asyncio.create_task(engine.generate([[1, 2]], Sampling(max_tokens=500))) for _ in range(3)]
         await asyncio.sleep(0.05)
@@ -289,7 +280,7 @@ def test_nobody_waits_for_an_engine_that_failed_or_is_closed(going: Any, monkeyp
 
 def test_closing_ends_what_is_being_written(going: Any) -> None:
     async def closing() -> Any:
-        engine = TransformersEngine(tiny_model())
+        engine = TransformersEngine(byte_model())
         task = asyncio.create_task(engine.generate([[1, 2]] * 3, Sampling(max_tokens=500)))
         await asyncio.sleep(0.1)
         await engine.close()
@@ -304,7 +295,7 @@ def test_closing_ends_what_is_being_written(going: Any) -> None:
 
 def test_an_answer_that_nobody_wants_makes_room(going: Any) -> None:
     async def cancelled() -> Any:
-        engine = TransformersEngine(tiny_model(), max_batch=1)
+        engine = TransformersEngine(byte_model(), max_batch=1)
         first = asyncio.create_task(engine.generate([[1, 2]], Sampling(max_tokens=500)))
         await asyncio.sleep(0.05)
         first.cancel()
@@ -319,7 +310,7 @@ def test_an_answer_that_nobody_wants_makes_room(going: Any) -> None:
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="there is no GPU")
 def test_on_a_gpu(going: Any) -> None:
     """Half precision is rough: what is asked is that answers of one batch are as near as their own forward pass."""
-    model = tiny_model().to("cuda", torch.bfloat16)
+    model = byte_model().to("cuda", torch.bfloat16)
 
     async def sampled() -> Any:
         engine = TransformersEngine(model)

@@ -12,7 +12,7 @@ from excise.trainer.reporting import engine_metrics as metered
 from excise.trainer.reporting.engine_metrics import MeteredEngine
 from excise.trainer.rollout_types import Sampling
 
-from .scripted import ScriptedEngine
+from ..scripted_engine import ScriptedEngine
 
 
 class Held(ScriptedEngine):

@@ -15,7 +15,7 @@ from excise.trainer.rollout_types import Group
 from excise.trainer.setup.run_builder import build_learner
 from excise.trainer.setup.training_config import TrainSettings
 
-from .tiny_policy import random_group, tiny_mixture, tiny_model
+from ..tiny_policy import random_group, tiny_mixture, tiny_model
 
 
 def make_learner(*, mixture: bool = False, replicas: int = 1, bf16: bool = False) -> Learner:

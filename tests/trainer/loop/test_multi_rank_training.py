@@ -20,10 +20,10 @@ from excise.trainer.engines.supervisor import descendants
 from excise.trainer.loop.checkpoints import Checkpoints
 from excise.trainer.reporting.metrics import read_metrics
 
-from .batches import alone, learn, make_learner
-from .tiny_folder import make_folder, write_demonstrations
+from ..tiny_folder import make_folder, write_demonstrations
+from .reference_learner import alone, learn, make_learner
 
-SCRIPT = Path(__file__).parent / "one_of_ranks.py"
+SCRIPT = Path(__file__).parent / "rank_program.py"
 
 
 def together(world: int, folder: Path, steps: int, how: str = "begin", **options: Any) -> None:

@@ -22,7 +22,7 @@ from excise.trainer.setup.run_builder import build_learner
 from excise.trainer.setup.training_config import TrainSettings
 from excise.types import Grade, Status, WorkerOutcome
 
-from .tiny_policy import plain_logprobs, rollout_of, segment_of, tiny_model
+from ..tiny_policy import plain_logprobs, rollout_of, segment_of, tiny_model
 
 CPU = torch.device("cpu")
 IDS = (1, 2, 3, 4, 5, 6, 7, 8, 9, 10)

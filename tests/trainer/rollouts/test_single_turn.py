@@ -17,8 +17,8 @@ from excise.trainer.rollouts.stub_context import NoStub, UnusableCode, decode_fi
 from excise.trainer.setup.evaluation_config import EvalSettings, HeldOut, eligible_tasks
 from excise.types import Task
 
-from .conftest import byte_tokenizer
-from .scripted import ScriptedEngine
+from ..byte_model import byte_tokenizer
+from ..scripted_engine import ScriptedEngine
 
 TOKENIZER = byte_tokenizer()
 SOURCE = '''"""Figures."""

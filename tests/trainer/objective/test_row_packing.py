@@ -16,8 +16,8 @@ from excise.trainer.objective.policy_forward import keeps_sequences_apart, predi
 from excise.trainer.objective.row_packing import can_share, pack_ids, pack_rows
 from excise.trainer.rollout_types import Group
 
-from .formula import UNBOUND, close, gradients, learned, mixed_groups, written_out
-from .tiny_policy import VOCABULARY, plain_logprobs, rollout_of, segment_of, tiny_model
+from ..tiny_policy import VOCABULARY, plain_logprobs, rollout_of, segment_of, tiny_model
+from .reference_loss import UNBOUND, close, gradients, learned, mixed_groups, written_out
 
 
 @pytest.fixture

@@ -16,7 +16,7 @@ from excise.trainer.loop.run_journal import Finished, Journal, Made
 from excise.trainer.rollout_types import Ending, Group, Rollout
 from excise.types import from_json, to_json
 
-from .tiny_run import RandomTasks
+from ..tiny_run import RandomTasks
 
 SETTINGS = ScheduleSettings(batch=2, group_size=4, staleness=0, retries=2, retry_delay_s=0.0, batch_deadline_s=20.0)
 Say = Callable[[str, int], Awaitable[Ending]]

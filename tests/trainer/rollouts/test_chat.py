@@ -10,25 +10,8 @@ from excise.errors import ConfigError
 from excise.trainer.rollouts.chat import Chat, thinking_in, without_thinking
 from excise.trainer.rollouts.coding_tools import Finish, ReadFile
 
-from .conftest import TEMPLATE, byte_tokenizer
+from ..byte_model import QWEN_LIKE, TEMPLATE, byte_tokenizer
 
-QWEN_LIKE = (
-    "{% if tools %}<|im_start|>system\n{% if messages[0].role == 'system' %}{{ messages[0].content }}\n\n{% endif %}"
-    "# Tools\n{% for t in tools %}{{ t | tojson }}\n{% endfor %}"
-    "Calls: <tool_call>{...}</tool_call><|im_end|>\n{% endif %}"
-    "{% set ns = namespace(last=0) %}{% for m in messages %}{% if m.role == 'user' %}{% set ns.last = loop.index0 %}"
-    "{% endif %}{% endfor %}"
-    "{% for m in messages %}{% if m.role == 'assistant' %}<|im_start|>assistant\n"
-    "{% if loop.index0 < ns.last and '</think>' in m.content %}{{ m.content.split('</think>')[-1].lstrip('\n') }}"
-    "{% else %}{{ m.content }}{% endif %}<|im_end|>\n"
-    "{% elif m.role == 'tool' %}"
-    "{% if loop.first or messages[loop.index0 - 1].role != 'tool' %}<|im_start|>user{% endif %}"
-    "\n<tool_response>\n{{ m.content }}\n</tool_response>"
-    "{% if loop.last or messages[loop.index0 + 1].role != 'tool' %}<|im_end|>\n{% endif %}"
-    "{% elif not (m.role == 'system' and tools) %}<|im_start|>{{ m.role }}\n{{ m.content }}<|im_end|>\n{% endif %}"
-    "{% endfor %}{% if add_generation_prompt %}<|im_start|>assistant\n{% endif %}"
-)
-"""Tells of tools itself, puts neighbouring results together, and drops thinking before the user's last word."""
 TOOLS = [
     Tool(name=name, description="d", arguments=arguments, run=lambda _: "").schema()
     for name, arguments in (("read_file", ReadFile), ("finish", Finish))
