@@ -1,4 +1,4 @@
-"""A Dask cluster for a run: one of our own on this machine, or any scheduler by address."""
+"""Connects to a Dask cluster: starts one on this machine, or uses the scheduler at a given address."""
 
 from __future__ import annotations
 
@@ -10,27 +10,31 @@ from typing import Any
 from excise.errors import ConfigError
 
 SLOT = "slot"
-"""Dask resource of which every job takes one; workers of a shared cluster may offer it (`--resources slot=4`)."""
+"""Dask resource of which every job uses one; workers of a shared cluster may offer it (`--resources slot=4`)."""
 
-IGNORE_INTERRUPTS = """
+WORKER_SETUP = """
 import signal
+from excise.system.run_log import join_run_log
 
 def dask_setup(worker):
     signal.signal(signal.SIGINT, lambda *_: None)
+    join_run_log()
 """
-"""Preloaded by every local worker. Ctrl-C reaches the whole process group; only the main process may react to it.
+"""Code that Dask runs in every local worker when it starts: ignore Ctrl-C, and join the log of the run.
 
-A handler instead of ``SIG_IGN``, which the programs that a worker starts would inherit.
+Ctrl-C reaches the whole process group, but only the main process may react to it. It is ignored by a handler, because
+programs that a worker starts would inherit ``SIG_IGN``.
 """
 
 
 @contextmanager
 def cluster_client(scheduler: str, workers: int) -> Iterator[Any]:
-    """A ``distributed.Client``.
+    """Yield a ``distributed.Client`` for the scheduler at this address; if it is empty, for a new local cluster.
 
-    Local workers are processes of one thread each, so that tests never share a core. Connections are encrypted and
-    authenticated, since a project that is being installed shares the host's network. A worker that exceeds its share
-    of the memory is replaced. Raises :class:`ConfigError` if ``scheduler`` does not answer.
+    Local workers are ``workers`` processes of one thread each, so that each test has a core. Connections are encrypted
+    and authenticated, since code of a project may run with access to the host's network while it is installed. A
+    worker that exceeds its share of the memory is replaced. Raises :class:`ConfigError` if ``scheduler`` does not
+    answer.
     """
     import dask
     from distributed import Client, LocalCluster
@@ -75,7 +79,7 @@ def cluster_client(scheduler: str, workers: int) -> Iterator[Any]:
         memory_limit="auto",
         security=True,
         silence_logs=logging.CRITICAL,
-        preload=[IGNORE_INTERRUPTS],
+        preload=[WORKER_SETUP],
     )
     client = Client(cluster)
     try:
@@ -88,12 +92,12 @@ def cluster_client(scheduler: str, workers: int) -> Iterator[Any]:
 
 
 def slot_resources(client: Any) -> dict[str, int] | None:
-    """``{"slot": 1}`` if the workers offer that resource, else ``None``."""
+    """Return the resources of one job: ``{"slot": 1}`` if the workers offer slots, else ``None``."""
     workers = client.scheduler_info(n_workers=-1)["workers"].values()
     return {SLOT: 1} if workers and all(SLOT in (w.get("resources") or {}) for w in workers) else None
 
 
 def num_slots(client: Any) -> int:
-    """How many jobs the workers can begin at once: their slots, or their threads where they offer none."""
+    """Return how many jobs the workers can run at once: their slots, or their threads if they offer no slots."""
     workers = client.scheduler_info(n_workers=-1)["workers"].values()
     return max(1, sum(int((w.get("resources") or {}).get(SLOT, 0) or w.get("nthreads", 1)) for w in workers))

@@ -46,6 +46,21 @@ def test_they_are_on_stderr_too_when_asked_for(tmp_path: Path, capsys: pytest.Ca
     assert json.loads(capsys.readouterr().err)["event"] == "run begun"
 
 
+def test_worker_processes_log_to_files_of_their_own(tmp_path: Path) -> None:
+    code = (
+        "import logging; from excise.system.run_log import join_run_log; join_run_log()\n"
+        "logging.getLogger('excise.y').info('request retried', extra={'attempt': 2})"
+    )
+    with run_log(tmp_path) as path:
+        done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    subprocess.run([sys.executable, "-c", code], capture_output=True, check=True)
+    (worker,) = (file for file in path.parent.iterdir() if file != path)
+    assert worker.name.startswith(f"{path.stem}-worker-")
+    line = json.loads(worker.read_text())
+    assert (line["event"], line["attempt"], line["level"]) == ("request retried", 2, "info")
+    assert done.stderr == path.read_text() == ""
+
+
 def test_a_folder_that_cannot_be_written_costs_no_run(tmp_path: Path) -> None:
     (tmp_path / "logs").write_text("a file in the way")
     with run_log(tmp_path):

@@ -152,7 +152,8 @@ class Grading(Protocol):
     def distinguish_from_stub(self, recorded: Sequence[RecordedCall], stub: Sequence[str]) -> bool:
         """Whether recorded calls distinguish a solution from a stub: no simple stub has the same outcome in all calls.
 
-        ``stub`` are the outcomes with emptied bodies. Simple stubs also return one constant, or one of their arguments.
+        ``stub`` holds the outcomes of the calls on emptied bodies. The other simple stubs return one constant, or one
+        of their arguments.
         """
         ...
 

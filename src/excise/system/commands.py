@@ -1,6 +1,6 @@
-"""Commands of the host, each with a time limit after which it and its children are killed.
+"""Running commands on the host, with a time limit after which the command and its children are killed.
 
-Commands inside a sandbox are :mod:`excise.envs`' concern.
+Commands inside a sandbox run through :meth:`excise.protocols.Session.exec` instead.
 """
 
 from __future__ import annotations
@@ -32,14 +32,14 @@ def run_command(
     stdin: bytes = b"",
     stdout: IO[bytes] | None = None,
 ) -> subprocess.CompletedProcess[bytes]:
-    """Run a command to its end; ``returncode``, ``stdout`` and ``stderr`` are the caller's to judge.
+    """Run a command to its end and return it, whatever its exit code.
 
-    The command leads a process group of its own, which is killed whole when ``timeout_s`` seconds have passed or when
-    this call is interrupted: a grandchild that keeps a pipe open does not prolong the wait. A deadline of the caller
-    (:mod:`excise.system.deadline`) that comes earlier ends the command, too. ``env`` replaces the environment.
-    ``stdout`` is a file for the output; without one it is captured.
+    The command gets a process group of its own. The whole group is killed after ``timeout_s`` seconds, or when this
+    call is interrupted, so that no grandchild with an open pipe prolongs the wait. An earlier deadline of the caller
+    (:mod:`excise.system.deadline`) shortens the time limit. ``env`` replaces the environment. ``stdout`` is a file for
+    the output; without one it is captured.
 
-    Raises :class:`CommandTimeout`, and ``OSError`` where the program cannot be started.
+    Raises :class:`CommandTimeout`, and ``OSError`` if the program cannot be started.
     """
     words = [os.fspath(word) for word in line]
     with time_limit(timeout_s) as limit_s:

@@ -1,11 +1,11 @@
-"""Deadlines that code checks by itself, at points where it can be ended safely.
+"""Cooperative deadlines: code checks them at points where it can be ended safely.
 
-``deadline`` sets one for a block of code; code below calls :func:`check_deadline` between steps that may be many or
-slow, and runs commands inside :func:`time_limit`, which also shortens their time limits. Nothing is raised anywhere
-else, so a deadline never interrupts a critical section or leaves a lock behind.
+:func:`deadline` sets one for a block. Functions called in the block call :func:`check_deadline` between steps that may
+be many or slow, and run commands inside :func:`time_limit`, which also shortens their time limits. A passed deadline
+raises at these points only, so it never interrupts a critical section or leaves a lock behind.
 
-The deadline belongs to the current context (:mod:`contextvars`), so threads and tasks have one each; for functions
-that are given to a pool of threads, :func:`with_deadline_of_caller` carries it over.
+The deadline is part of the current context (:mod:`contextvars`), so each thread and each task has its own.
+:func:`with_deadline_of_caller` passes it on to the threads of a pool.
 """
 
 from __future__ import annotations
@@ -27,18 +27,18 @@ R = TypeVar("R")
 @dataclass(frozen=True, slots=True, eq=False)
 class _Deadline:
     ends_at: float
-    """As :func:`time.monotonic` counts."""
+    """Time of :func:`time.monotonic` at which the deadline passes."""
     seconds: float
-    """How long the block may take."""
+    """Time that the block may take."""
     action: str
-    """What the block does; the beginning of the message."""
+    """What the block does; the error message begins with it."""
 
 
 _current: ContextVar[_Deadline | None] = ContextVar("deadline", default=None)
 
 
 class _DeadlinePassed(BaseException):
-    """Not an :class:`Exception`, so that no handler between the check and the block's end swallows it."""
+    """Raised by checks; not an :class:`Exception`, so that no handler between check and :func:`deadline` catches it."""
 
     def __init__(self, passed: _Deadline) -> None:
         super().__init__(passed.action)
@@ -47,10 +47,10 @@ class _DeadlinePassed(BaseException):
 
 @contextmanager
 def deadline(seconds: float, action: str) -> Iterator[None]:
-    """Give a block ``seconds`` of wall time. Inside another deadline, the earlier one counts.
+    """Limit a block to ``seconds`` of wall time. Of nested deadlines, the earliest counts.
 
-    Raises :class:`StageTimeout` at the first check after that time; ``action`` begins its message, for example
-    ``Fetching pypi:attrs``. A block that ends without another check is not late.
+    Raises :class:`StageTimeout` if a check in the block finds that the time has passed; ``action`` begins its message,
+    for example ``Fetching pypi:attrs``. Nothing is raised if no check follows.
     """
     own, outer = _Deadline(time.monotonic() + seconds, seconds, action), _current.get()
     token = _current.set(outer if outer is not None and outer.ends_at <= own.ends_at else own)
@@ -65,24 +65,24 @@ def deadline(seconds: float, action: str) -> Iterator[None]:
 
 
 def check_deadline() -> None:
-    """End the block of the current deadline if its time has passed; a safe point. Does nothing without a deadline."""
+    """End the block of the current deadline if its time has passed. Does nothing without a deadline."""
     current = _current.get()
     if current is not None and time.monotonic() >= current.ends_at:
         raise _DeadlinePassed(current)
 
 
 def remaining_s() -> float:
-    """Seconds until the current deadline, at least 0; infinite without one."""
+    """Return the seconds until the current deadline, at least 0; infinity without one."""
     current = _current.get()
     return math.inf if current is None else max(0.0, current.ends_at - time.monotonic())
 
 
 @contextmanager
 def time_limit(timeout_s: float) -> Iterator[float]:
-    """The time limit in seconds for one command: ``timeout_s``, or less where the deadline comes earlier.
+    """Yield the time limit of one command in seconds: ``timeout_s``, or less if the deadline comes earlier.
 
-    A safe point before the command and after it: a command that is cut short by the deadline, however it reports that,
-    ends the block of the deadline.
+    Checks the deadline before and after the command, also if the command raises: a command that was cut short by the
+    deadline ends the block of the deadline, however it reports that.
     """
     check_deadline()
     try:
@@ -94,7 +94,7 @@ def time_limit(timeout_s: float) -> Iterator[float]:
 
 
 def with_deadline_of_caller(function: Callable[P, R]) -> Callable[P, R]:
-    """``function``, to be called by other threads under the deadline of this one."""
+    """Wrap ``function`` so that other threads that call it have the deadline of this thread."""
     current = _current.get()
 
     def run(*args: P.args, **kwargs: P.kwargs) -> R:

@@ -1,7 +1,8 @@
-"""Durable files: whatever is written is complete and on the disk before it gets its final name.
+"""Atomic, durable writes of files.
 
-A file is written under a temporary name beside its final one, flushed, renamed, and the parent folder is flushed. A
-reader sees the old content or the new one, never a part; a crash or a power failure loses at most the temporary file.
+A file is written under a temporary name in the same folder, flushed to the disk and renamed; then the folder is
+flushed. A reader sees the old content or the new one, never a part; a crash or a power failure loses at most the
+temporary file.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ _ADVICE = {
 
 @contextmanager
 def store_errors(action: str) -> Iterator[None]:
-    """Turn an ``OSError`` into a :class:`StoreError` that names the file and the remedy.
+    """Turn an ``OSError`` into a :class:`StoreError` that names the file and says what to do.
 
     ``action`` completes the sentence "Cannot …", for example ``"write the task set"``.
     """
@@ -55,7 +56,7 @@ def sync(path: Path) -> None:
 
 
 def write_file(path: Path, chunks: Iterable[bytes]) -> None:
-    """Write and flush a file under its final name, in a folder that no reader knows yet."""
+    """Write and flush a file directly, without a temporary name; for folders that are renamed or published later."""
     with path.open("wb") as file:
         file.writelines(chunks)
         file.flush()
@@ -63,20 +64,20 @@ def write_file(path: Path, chunks: Iterable[bytes]) -> None:
 
 
 def replace_file(path: Path, data: bytes) -> None:
-    """Write a file in one step: readers see the old content or the new one. Makes the parent folder if needed."""
+    """Write a file atomically. Makes the parent folder if needed."""
     with replacement(path) as file:
         file.write(data)
 
 
 def replace_lines(path: Path, lines: Iterable[str]) -> None:
-    """Like :func:`replace_file`, for text that comes line by line (without line ends)."""
+    """Write lines (given without line ends) to a file atomically; see :func:`replace_file`."""
     with replacement(path) as file:
         file.writelines(f"{line}\n".encode() for line in lines)
 
 
 @contextmanager
 def replacement(path: Path) -> Iterator[BinaryIO]:
-    """A temporary binary file that becomes ``path`` when the block ends, and is removed when it raises."""
+    """Open a temporary binary file that is renamed to ``path`` when the block ends, and removed if the block raises."""
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = path.with_name(f".{path.name}.{secrets.token_hex(8)}.tmp")
     try:
@@ -91,7 +92,7 @@ def replacement(path: Path) -> Iterator[BinaryIO]:
 
 
 def replace_link(link: Path, target: str) -> None:
-    """Point a symbolic link at ``target`` in one step."""
+    """Point a symbolic link at ``target`` atomically."""
     temporary = link.with_name(f".{link.name}.{os.getpid()}.tmp")
     temporary.unlink(missing_ok=True)
     temporary.symlink_to(target)
@@ -100,7 +101,7 @@ def replace_link(link: Path, target: str) -> None:
 
 
 def link_or_copy(source: Path, target: Path) -> None:
-    """A hard link where the file system has them, else a flushed copy."""
+    """Make ``target`` a hard link to ``source``, or a flushed copy if the file system supports no such link."""
     try:
         os.link(source, target)
     except OSError as error:
@@ -111,6 +112,6 @@ def link_or_copy(source: Path, target: Path) -> None:
 
 
 def file_sha256(path: Path) -> str:
-    """The sha256 of a file's bytes, in hexadecimal."""
+    """Return the sha256 of a file's bytes, in hexadecimal."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()

@@ -1,4 +1,4 @@
-"""Durable folders: made under a temporary name, flushed, renamed; made once where several processes want the same."""
+"""Atomic, durable creation of folders, once if several processes need the same one."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from excise.system.locks import folder_lock
 
 
 def sync_tree(folder: Path) -> None:
-    """Flush every file and folder below ``folder``, and ``folder`` itself.
+    """Flush ``folder`` and everything below it to the disk.
 
-    Uses Linux's ``syncfs`` (one call for the whole file system): a layer of an environment has thousands of files.
-    Elsewhere each one is flushed by itself.
+    On Linux one call of ``syncfs`` flushes the whole file system, since a layer of an environment has thousands of
+    files; elsewhere each file is flushed by itself.
     """
     descriptor = os.open(folder, os.O_RDONLY)
     try:
@@ -38,7 +38,7 @@ _syncfs = getattr(ctypes.CDLL(None, use_errno=True), "syncfs", None)
 def publish_folder(folder: Path, target: Path) -> None:
     """Flush a finished folder and rename it to ``target``, on the same file system.
 
-    Raises ``OSError`` where ``target`` exists already and is not empty.
+    Raises ``OSError`` if ``target`` exists and is not empty.
     """
     sync_tree(folder)
     folder.rename(target)
@@ -47,7 +47,7 @@ def publish_folder(folder: Path, target: Path) -> None:
 
 @contextmanager
 def temporary_folder_beside(folder: Path) -> Iterator[Path]:
-    """A new folder (mode 755) beside ``folder``, for :func:`publish_folder`; removed when the block ends."""
+    """Make a folder (mode 755) in the parent of ``folder``, for :func:`publish_folder`; removed when the block ends."""
     folder.parent.mkdir(parents=True, exist_ok=True)
     work = Path(tempfile.mkdtemp(dir=folder.parent, prefix=f".{folder.name}-"))
     work.chmod(0o755)
@@ -60,10 +60,11 @@ def temporary_folder_beside(folder: Path) -> Iterator[Path]:
 def make_folder_once(
     folder: Path, make: Callable[[Path], None], *, is_complete: Callable[[Path], bool] = Path.is_dir
 ) -> Path:
-    """``folder``, made by ``make`` unless it is complete already; processes that want it at once wait for one of them.
+    """Make ``folder`` by calling ``make``, unless it is complete already, and return it.
 
-    ``make`` is given an empty folder beside the final one, which is flushed and renamed when it returns. A folder that
-    is there and not complete is replaced. What ``make`` raises is raised, and nothing is left behind.
+    ``make`` gets an empty temporary folder, which is flushed and renamed to ``folder`` when it returns. An incomplete
+    ``folder`` is replaced. Of several processes that call this at once, one calls ``make`` and the others wait. If
+    ``make`` raises, the temporary folder is removed.
     """
     if is_complete(folder):
         return folder

@@ -1,4 +1,4 @@
-"""File locks between processes: advisory (``flock``), released by the kernel when their process ends in any way.
+"""Advisory file locks between processes (``flock``). The kernel releases a lock when its process ends.
 
 ===================== ========================================== =============================
 lock                  protects                                   when another process holds it
@@ -28,10 +28,10 @@ from excise.system.files import store_errors
 
 @contextmanager
 def exclusive(path: Path) -> Iterator[None]:
-    """Hold the lock file ``path``, or fail at once.
+    """Hold the lock file ``path`` for the block, without waiting.
 
-    Raises :class:`StoreError`: with ``reason`` ``locked``, and the process that holds it in the message; or with the
-    remedy, where the file cannot be written.
+    Raises :class:`StoreError` if another process holds it (reason ``locked``; the message names the process), or if the
+    file cannot be written.
     """
     with store_errors("lock the task set"):
         descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
@@ -69,7 +69,10 @@ def is_locked(path: Path) -> bool:
 
 @contextmanager
 def waiting_lock(path: Path, *, wait: bool = True) -> Iterator[bool]:
-    """Hold the lock file ``path``, and yield whether it is held: always, unless ``wait`` is false and it is taken."""
+    """Hold the lock file ``path`` for the block; waits until it is free.
+
+    Without ``wait`` the block also runs if the lock is taken; the yielded value is whether this process holds it.
+    """
     with open(path, "w") as file:
         try:
             fcntl.flock(file, fcntl.LOCK_EX if wait else fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -81,10 +84,10 @@ def waiting_lock(path: Path, *, wait: bool = True) -> Iterator[bool]:
 
 @contextmanager
 def folder_lock(folder: Path) -> Iterator[None]:
-    """Hold the lock of a folder that may not exist yet; waits until it is free.
+    """Hold the lock of a folder, which need not exist; waits until it is free.
 
-    The parent folder is made, and closed to other users' listings: layers below it are readable by all, so that
-    sandboxes of any user can read them, and only their names protect them.
+    The parent folder is made, with a mode that lets other users open what is in it but not list it: layers are
+    readable by all users, because sandboxes run under uids of their own, and only their names protect them.
     """
     folder.parent.mkdir(parents=True, exist_ok=True)
     folder.parent.chmod(0o711)
@@ -103,7 +106,7 @@ def host_folder() -> Path:
 
 @contextmanager
 def host_lock(name: str, *, wait: bool = True) -> Iterator[bool]:
-    """Hold the lock of this name among all processes of this user on this machine; see :func:`waiting_lock`."""
+    """Hold a named lock shared by all processes of this user on this machine; see :func:`waiting_lock`."""
     with waiting_lock(host_folder() / f"{hashlib.sha256(name.encode()).hexdigest()[:24]}.lock", wait=wait) as held:
         yield held
 

@@ -1,7 +1,7 @@
-"""Names of processes that are never reused, and temporary folders that carry the name of their process.
+"""Unique names of processes, and temporary folders that are named after the process that owns them.
 
-A pid alone may belong to another process by now, so a name also has the start time. The zygote of the sandboxes
-imports this module without the rest of the package: standard library only.
+The kernel reuses pids, so a name consists of pid and start time. Standard library only: the zygote process of the
+sandboxes imports this module without the rest of the package.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import tempfile
 
 
 def start_time(pid: int) -> str:
-    """When a process started, in clock ticks since boot; empty if there is none."""
+    """Return when a process started, in clock ticks since boot; empty if there is no such process."""
     try:
         with open(f"/proc/{pid}/stat", encoding="utf-8", errors="replace") as file:
             return file.read().rpartition(")")[2].split()[19]
@@ -23,7 +23,7 @@ def start_time(pid: int) -> str:
 
 
 def own_process_name() -> str:
-    """The name of this process, ``PID-STARTTIME``; unique until the next boot."""
+    """Return the name of this process, ``PID-STARTTIME``; unique until the next boot."""
     return f"{os.getpid()}-{start_time(os.getpid())}"
 
 
@@ -34,14 +34,17 @@ def is_process_alive(name: str) -> bool:
 
 
 def owned_temporary_folder(kind: str, folder: str | None = None) -> str:
-    """Make a temporary folder with the name of this process in its own; ``folder`` is where, if not the usual place."""
+    """Make a temporary folder whose name contains that of this process; return its path.
+
+    ``folder`` is the parent; by default the system's folder for temporary files.
+    """
     return tempfile.mkdtemp(prefix=f"excise-{kind}-{own_process_name()}-", dir=folder)
 
 
 def remove_orphaned_folders(kind: str, within: str | None = None) -> int:
     """Remove this user's temporary folders of a kind whose processes no longer exist; return how many.
 
-    ``within``: the folder that they were made in, if not the usual place.
+    ``within`` is their parent; by default the system's folder for temporary files.
     """
     count = 0
     for folder in glob.glob(f"{within or tempfile.gettempdir()}/excise-{kind}-*-*-*"):

@@ -1,11 +1,13 @@
-"""The log of one run: JSON lines in the run's folder, and on stderr where somebody asks for it.
+"""The log of one run: JSON lines in the run's folder, and also on stderr if requested.
 
-Modules log through ``logging.getLogger(__name__)``: a short constant event as the message, its facts in ``extra``::
+Modules log through ``logging.getLogger(__name__)``. The message is a short constant, the event; its facts are in
+``extra``::
 
     logger.info("stage ended", extra={"source": "pypi:attrs", "stage": "baseline", "seconds": 12.5})
 
 which becomes ``{"time": "…", "level": "info", "logger": "excise.…", "event": "stage ended", "source": …}``. Without
-:func:`run_log` nothing is written: the package's logger has a handler that drops all records.
+:func:`run_log` nothing is written: the package's logger has a handler that drops all records. Worker processes of the
+run on the same machine call :func:`join_run_log` and log to files of their own in the same folder.
 """
 
 from __future__ import annotations
@@ -14,7 +16,7 @@ import json
 import logging
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
@@ -22,16 +24,18 @@ from pathlib import Path
 PACKAGE = "excise"
 """The logger above all loggers of excise's modules."""
 FOLDER = "logs"
-"""Folder of the logs inside a run's folder; no part of a task set's snapshots."""
+"""Folder of the logs inside a run's folder; it is not part of a task set's snapshots."""
 
+_VARIABLE = "EXCISE_RUN_LOG"
+"""Environment variable by which worker processes of a run find the path of its log file."""
 _STANDARD = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "taskName"}
 
 
 class JsonLines(logging.Formatter):
-    """A record as one line of JSON: time (UTC), level, logger, event, then the facts given as ``extra``."""
+    """Formats a log record as a line of JSON: time (UTC), level, logger, event, then the facts from ``extra``."""
 
     def format(self, record: logging.LogRecord) -> str:
-        """The line, without its line end."""
+        """Return the line, without its line end."""
         line: dict[str, object] = {
             "time": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),
             "level": record.levelname.lower(),
@@ -46,9 +50,9 @@ class JsonLines(logging.Formatter):
 
 @contextmanager
 def run_log(folder: Path, *, verbose: bool = False) -> Iterator[Path]:
-    """Log to ``FOLDER/logs/run-TIME-PID.jsonl`` until the block ends; ``verbose``: to stderr as well.
+    """Log to ``FOLDER/logs/run-TIME-PID.jsonl`` until the block ends, and with ``verbose`` also to stderr.
 
-    Yields the file's path. A folder that cannot be written costs the file and not the run.
+    Yields the file's path. If the folder cannot be written, the run continues without a log file.
     """
     now = datetime.now(UTC).strftime("%Y%m%dT%H%M%SZ")
     path = folder / FOLDER / f"run-{now}-{os.getpid()}.jsonl"
@@ -56,20 +60,39 @@ def run_log(folder: Path, *, verbose: bool = False) -> Iterator[Path]:
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         handlers.append(logging.FileHandler(path, encoding="utf-8"))
+        os.environ[_VARIABLE] = str(path.absolute())
     except OSError as error:
         logging.getLogger(__name__).warning("no log file", extra={"path": str(path), "detail": str(error)})
     logger = logging.getLogger(PACKAGE)
     level, propagate = logger.level, logger.propagate
-    logger.setLevel(logging.INFO)
-    logger.propagate = False
-    for handler in handlers:
-        handler.setFormatter(JsonLines())
-        logger.addHandler(handler)
+    _attach(handlers)
     try:
         yield path
     finally:
+        os.environ.pop(_VARIABLE, None)
         for handler in handlers:
             logger.removeHandler(handler)
             handler.close()
         logger.setLevel(level)
         logger.propagate = propagate
+
+
+def join_run_log() -> None:
+    """Log to ``run-TIME-PID-worker-PID.jsonl`` beside the file of the run that started this process.
+
+    Does nothing in a process that no run has started. The file is made when the first event is logged.
+    """
+    if run_file := os.environ.get(_VARIABLE):
+        path = Path(run_file)
+        own_file = path.with_name(f"{path.stem}-worker-{os.getpid()}.jsonl")
+        _attach([logging.FileHandler(own_file, encoding="utf-8", delay=True)])
+
+
+def _attach(handlers: Sequence[logging.Handler]) -> None:
+    """Send the events of all modules of excise, from level INFO on, to the handlers and to no others."""
+    logger = logging.getLogger(PACKAGE)
+    logger.setLevel(logging.INFO)
+    logger.propagate = False
+    for handler in handlers:
+        handler.setFormatter(JsonLines())
+        logger.addHandler(handler)

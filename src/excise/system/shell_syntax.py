@@ -1,6 +1,6 @@
-"""Shell scripts as data: the commands in them with their words, redirections and standard input.
+"""Parser of shell scripts: the commands in them, with their words, redirections and standard input.
 
-Parsed by tree-sitter-bash; nothing is run or expanded. What is not valid bash is left out, never guessed at.
+Parsed by tree-sitter-bash; nothing is run or expanded. Parts that are not valid bash are left out.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from tree_sitter import Language, Node, Parser
 MAX_SCRIPT_CHARS = 200_000
 """Longer scripts are cut."""
 MAX_HEREDOCS = 100
-"""Here-documents that are told apart where several begin on one line; parsing takes the square of their number."""
+"""Largest number of here-documents for which several on one line are supported: parsing time grows with its square."""
 
 _LANGUAGE = Language(tree_sitter_bash.language())
 _SUBSTITUTIONS = frozenset({"command_substitution", "process_substitution"})
@@ -31,9 +31,9 @@ class ShellWord:
     """One word of a command, quotes and escapes removed."""
 
     text: str
-    """Its text. Variables stand in it as written (``$HOME/x``); the output of ``$(…)`` and ``<(…)`` is left out."""
+    """The text. Variables are kept as written (``$HOME/x``); substitutions (``$(…)``, ``<(…)``) are left out."""
     is_expanded: bool = False
-    """Bash would replace a part of it: a variable, a substitution, a pattern of file names."""
+    """Whether bash would replace a part of it: a variable, a substitution, a pattern of file names."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +43,7 @@ class Redirection:
     operator: str
     """``<``, ``>``, ``>>``, ``>&``, ``&>`` and so on."""
     target: ShellWord
-    """The file, or the number of a descriptor."""
+    """The file, or the number of a file descriptor."""
 
     @property
     def written_file(self) -> str:
@@ -54,18 +54,18 @@ class Redirection:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ShellCommand:
-    """One simple command, wherever in the script it is: in a pipeline, a loop, a function, a substitution."""
+    """One simple command, at any place in the script: in a pipeline, a loop, a function, a substitution."""
 
     words: tuple[ShellWord, ...]
     """Its name and arguments, without assignments before the name; empty for a redirection without a command."""
     redirections: tuple[Redirection, ...] = ()
-    """Its redirections; those of a subshell or a block belong to the last command in it."""
+    """Its redirections. Those of a subshell or a block are attributed to the last command in it."""
     stdin: str | None = None
-    """The here-document or here-string that it reads."""
+    """The here-document or here-string that is its standard input; ``None`` without one."""
 
 
 def parse_shell(script: str) -> list[ShellCommand]:
-    """Every simple command of a script, in order; those in substitutions follow the command that they are part of."""
+    """Return all simple commands of a script, in order; commands in substitutions follow the one that contains them."""
     text = script[:MAX_SCRIPT_CHARS]
     root = _parse(text)
     if root.has_error and 0 < text.count("<<") <= MAX_HEREDOCS:  # the grammar knows one here-document a line
@@ -78,7 +78,7 @@ def _parse(text: str) -> Node:
 
 
 def _with_here_strings(text: str) -> str:
-    """The script with every here-document written as a here-string, which may occur several times in a line."""
+    """Rewrite every here-document as a here-string, of which a line may have several."""
     done: list[str] = []
     lines = iter(text.split("\n"))
     for line in lines:
@@ -104,7 +104,7 @@ def _quoted(text: str, *, is_literal: bool) -> str:
 
 
 def _commands(root: Node) -> Iterator[ShellCommand]:
-    """All commands below ``root``, without recursion: scripts may be nested as deeply as strangers like."""
+    """All commands below ``root``, without recursion, since untrusted scripts may be nested to any depth."""
     owned: dict[int, list[Node]] = {}  # command's node id to the redirections of the statement around it
     stack = [root]
     while stack:
@@ -124,7 +124,7 @@ def _commands(root: Node) -> Iterator[ShellCommand]:
 
 
 def _last_command(node: Node | None) -> Node | None:
-    """The last simple command of a statement, substitutions apart."""
+    """The last simple command of a statement, ignoring those in substitutions."""
     found = None
     stack = [node] if node is not None else []
     while stack:
@@ -176,7 +176,7 @@ def _text(node: Node) -> str:
 
 
 def _word(node: Node) -> ShellWord:
-    """A word's value; ``node`` is whatever the grammar has for an argument."""
+    """The word of an argument; ``node`` has any of the grammar's types for arguments."""
     kind, text = node.type, _text(node)
     if kind in _EXPANSIONS:
         return ShellWord("" if kind in _SUBSTITUTIONS else text, is_expanded=True)

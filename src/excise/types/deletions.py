@@ -41,7 +41,7 @@ class Span:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Symbol:
-    """One definition with its byte offsets."""
+    """One definition of a source file, with its position."""
 
     path: str
     """Path inside the repository."""
@@ -107,7 +107,7 @@ class Feature:
     tier: int
     """Tier: 0 (a body) to 5 (several files)."""
     entry: tuple[str, ...]
-    """Symbol ids that tests use by name."""
+    """Ids of the public symbols that the feature is proposed for."""
     symbols: tuple[str, ...]
     """All symbol ids to delete: the entries and symbols that only they use."""
     tests: tuple[str, ...]
@@ -122,7 +122,7 @@ class Feature:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Deletion:
-    """The deletion of a feature: two patches that apply exactly in both directions."""
+    """The deletion of a feature as two patches, which apply exactly and can be reversed."""
 
     deletion_id: str
     """Content hash of deleter, version, and both patches."""
@@ -135,7 +135,7 @@ class Deletion:
     source_patch: str
     """Unified diff that removes the code; applies to the base tree."""
     hide_patch: str
-    """Unified diff that removes the hidden tests; touches other files than ``source_patch``."""
+    """Unified diff that removes the hidden tests; no file is in both patches."""
     removed: tuple[str, ...]
     """Ids of the symbols removed or stubbed; after delta debugging possibly fewer than the feature's."""
     hidden: tuple[str, ...]
@@ -143,4 +143,5 @@ class Deletion:
     text: tuple[tuple[str, str], ...]
     """(symbol id, deleted source text), for the leak scan."""
     stub_patches: tuple[tuple[str, str], ...] = ()
-    """(``none``, ``raise`` or ``any``, unified diff from the base tree): stub implementations for gate 8."""
+    """(kind, unified diff from the base tree): stand-ins, which no grader may accept. Kinds: ``none`` returns nothing,
+    ``raise`` raises, ``any`` raises an exception that many ``except`` clauses catch."""

@@ -44,7 +44,7 @@ class Recipe:
     mocks: tuple[tuple[str, str], ...] = ()
     """(path in the folder of mocks, content): replacements for unavailable modules, last on the import path."""
     evidence: tuple[str, ...] = ()
-    """``file: finding``, one line per decision."""
+    """Why the recipe is as it is: ``file: finding``, one line per decision."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,9 +62,9 @@ class Environment:
     lock: tuple[str, ...]
     """``name==version`` of every installed distribution, sorted."""
     hashes: dict[str, str] = field(default_factory=dict)
-    """Line of ``lock`` to the allowed ``sha256:…`` hashes of its files, separated by spaces."""
+    """Line of ``lock`` to the ``sha256:…`` hashes that its files may have, separated by spaces."""
     stage: str = "stage0"
-    """Installer: ``stage0`` (from manifests alone) or ``model``."""
+    """What installed it: ``stage0`` (the manifests alone) or ``model``."""
     shared_id: str = ""
     """Content hash of the third-party packages; commits with equal packages share them."""
     built_files: tuple[str, ...] = ()

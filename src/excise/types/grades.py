@@ -38,7 +38,7 @@ class GradingKit:
     mirrored: tuple[str, ...] = ()
     """FAIL_TO_PASS tests that fail on the original with wrong expectations; passing them proves a forgery."""
     num_watched: int = 0
-    """Number of functions whose calls could be recorded."""
+    """Number of functions that were instrumented for recording."""
     num_recorded: int = 0
     """Number of distinct calls that were recorded."""
     refused: dict[str, int] = field(default_factory=dict)
@@ -56,11 +56,11 @@ class Grade:
     decided: bool
     """Whether the rewards are valid; if not, the infrastructure failed and the solution must be graded again."""
     reward: float
-    """1 or 0: tests and, if there are any, recorded calls."""
+    """1 or 0: the tests and, if they are graded, the recorded calls are right."""
     reward_tests: float
     """1 or 0: every FAIL_TO_PASS and PASS_TO_PASS test passed, and no tampering was detected."""
     reward_calls: float | None
-    """1 or 0: every recorded call had its recorded outcome; ``None`` if a stub achieves that, too."""
+    """1 or 0: every recorded call had its recorded outcome; ``None`` if the calls do not distinguish a stub."""
     partial: float
     """Share of FAIL_TO_PASS tests that passed; 0 if a PASS_TO_PASS test failed or tampering was detected."""
     reasons: tuple[str, ...] = ()
@@ -72,11 +72,11 @@ class Grade:
     num_tests: int = 0
     """Number of the task's tests."""
     canaries: dict[str, Status] = field(default_factory=dict)
-    """Control tests that must fail, to their status."""
+    """Ids of the canary tests, which must fail, to their status."""
     num_mirrored: int = 0
-    """Number of FAIL_TO_PASS tests that were run with wrong expectations."""
+    """Number of mirrored tests: FAIL_TO_PASS tests that were run with wrong expectations."""
     mirror_passed: tuple[str, ...] = ()
-    """Ids of those that passed, which proves forged results."""
+    """Ids of the mirrored tests that passed, which proves forged results."""
     num_calls: int = 0
     """Number of recorded calls that were replayed."""
     num_calls_equal: int = 0

@@ -33,14 +33,14 @@ class Status(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TestResult:
-    """One test of one run."""
+    """The result of one test in one run."""
 
     __test__ = False
 
     test_id: str
     """pytest node id."""
     status: Status
-    """Its result."""
+    """How the test ended."""
     duration_s: float = 0.0
     """Wall seconds of setup, call and teardown."""
     message: str = ""
@@ -96,14 +96,14 @@ class Baseline:
     wall_s: float
     """Wall seconds of one run of all tests (median)."""
     starved: str = ""
-    """Number and kind of load-stress runs; empty if there were none."""
+    """Number and kind of load-stress runs, as text; empty if there were none."""
 
     def passing(self) -> tuple[str, ...]:
         """Ids of tests that passed in every run, sorted."""
         return tuple(sorted(t for t, s in self.statuses.items() if s is Status.PASSED))
 
     def excluded_tests(self, min_s: float = 5.0) -> tuple[str, ...]:
-        """Unused tests of at least ``min_s`` seconds (most of them hang). Runs of candidates skip them."""
+        """Tests of at least ``min_s`` seconds that did not pass (most of them hang). Runs of candidates skip them."""
         counting = set(self.passing())
         return tuple(t for t, seconds in sorted(self.durations.items()) if seconds >= min_s and t not in counting)
 
@@ -125,6 +125,6 @@ class CoverageMap:
     at_import: tuple[str, ...]
     """Ids of symbols whose body already runs at import or collection."""
     unstable: tuple[str, ...] = ()
-    """Ids of tests whose result differs when run alone, since they depend on order."""
+    """Ids of tests whose result differs when they run alone: they depend on other tests."""
     cpu_s: float = 0.0
     """CPU seconds of the mapping run."""

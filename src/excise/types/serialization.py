@@ -11,9 +11,9 @@ T = TypeVar("T")
 
 
 def content_id(kind: str, *parts: object) -> str:
-    """A 16-digit hexadecimal content hash; equal parts give equal ids.
+    """Return a 16-digit hexadecimal content hash; equal arguments give equal ids.
 
-    ``parts`` are strings, numbers, or nests of mappings and sequences of them.
+    ``parts`` are strings, numbers, records, or nested mappings and sequences of them.
     """
     text = json.dumps([kind, *parts], sort_keys=True, separators=(",", ":"), default=_plain)
     return hashlib.sha256(text.encode()).hexdigest()[:16]
@@ -29,7 +29,7 @@ _adapters: dict[object, Any] = {}
 
 
 def _adapter(cls: Any) -> Any:
-    """The pydantic adapter of a type, cached."""
+    """Return the pydantic ``TypeAdapter`` of a type, cached."""
     if cls not in _adapters:
         from pydantic import TypeAdapter
 
@@ -38,22 +38,22 @@ def _adapter(cls: Any) -> Any:
 
 
 def to_json(record: object, *, indent: int | None = None) -> bytes:
-    """A record (or a tuple or dict of records) as JSON."""
+    """Serialise a record (or a tuple or dict of records) to JSON."""
     return bytes(_adapter(type(record)).dump_json(record, indent=indent))
 
 
 def to_dict(record: object) -> dict[str, Any]:
-    """A record as JSON-compatible values."""
+    """Convert a record to JSON-compatible values."""
     plain: dict[str, Any] = json.loads(to_json(record))
     return plain
 
 
 def from_json(cls: type[T], data: bytes | str) -> T:
-    """A record from JSON. Raises ``pydantic.ValidationError`` if the data does not fit."""
+    """Make a record of type ``cls`` from JSON. Raises ``pydantic.ValidationError`` if the data does not fit."""
     record: T = _adapter(cls).validate_json(data)
     return record
 
 
 def from_dict(cls: type[T], data: Mapping[str, object]) -> T:
-    """A record from JSON-compatible values. Raises ``pydantic.ValidationError`` if they do not fit."""
+    """Make a record from JSON-compatible values. Raises ``pydantic.ValidationError`` if they do not fit."""
     return from_json(cls, json.dumps(data))

@@ -37,7 +37,7 @@ class GateOutcome(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Difficulty:
-    """Countable measures of a task's difficulty."""
+    """Measures of a task's difficulty."""
 
     kind: FeatureKind
     """Kind of the feature."""
@@ -61,7 +61,10 @@ class Difficulty:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Task:
-    """One coding task. base tree + deletion_patch = shipped tree; shipped tree + patch + test_patch = base tree."""
+    """One coding task.
+
+    ``deletion_patch`` turns the base tree into the shipped tree; ``patch`` and ``test_patch`` restore the base tree.
+    """
 
     instance_id: str
     """``name__hash``; stable for equal content."""
@@ -133,7 +136,7 @@ class Verdict:
     num_tests: int = 0
     """Number of tests that were run."""
     statuses: dict[str, Status] = field(default_factory=dict)
-    """Test id to status of the gate's tests; for gates over the whole suite only of the exceptions."""
+    """Test id to status; for gates that run the whole suite, only the tests with an unexpected status."""
     evidence: dict[str, str] = field(default_factory=dict)
     """Supporting data (tree hashes, paths, counts) as text."""
     cpu_s: float = 0.0
@@ -168,7 +171,7 @@ class Rejection:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Certificate:
-    """The verdicts of all gates on a task. ``excise verify`` repeats them."""
+    """The verdicts of all gates on a task. ``excise verify`` checks them again."""
 
     instance_id: str
     """Id of the task."""
@@ -218,9 +221,9 @@ class Quarantine:
     trajectory: str
     """Content hash of that trajectory."""
     steps: tuple[str, ...] = ()
-    """Numbers of the trajectory's steps that show it."""
+    """Numbers of the trajectory's steps in which the leak appears."""
     places: tuple[str, ...] = ()
-    """Paths inside the sandbox."""
+    """Paths inside the sandbox at which the leak was found."""
     decoder: str = ""
     """Command that decoded the leak."""
     fingerprint: tuple[str, ...] = ()
@@ -254,7 +257,7 @@ class RepoReport:
     num_features: int = 0
     """Number of features proposed from coverage."""
     num_candidates: int = 0
-    """Number of features tried; the others were beyond the limit."""
+    """Number of candidates tried; the run's limit may have excluded more."""
     num_valid: int = 0
     """Number of candidates that passed all gates."""
     not_proposed: dict[str, int] = field(default_factory=dict)
