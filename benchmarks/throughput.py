@@ -64,14 +64,14 @@ def excise_steps(options: argparse.Namespace) -> None:
     import torch
     from transformers import AutoModelForCausalLM
 
-    from excise.trainer.engines.transformers_engine import TransformersEngine
+    from excise.trainer.engines.transformers_engine import TransformersEngine, TransformersOptions
     from excise.trainer.loop.learner import Learner, LearnerSettings
     from excise.trainer.objective.block_attention import enable_block_attention
     from excise.trainer.rollout_types import Ending, Generation, Group, Rollout, Sampling, Segment, Turn
 
     model = AutoModelForCausalLM.from_pretrained(options.model, dtype=torch.float32)
     enable_block_attention(model)
-    engine = TransformersEngine.from_folder(options.model, context_length=2048)
+    engine = TransformersEngine.from_folder(options.model, TransformersOptions(context_length=2048))
     optimizer = torch.optim.AdamW(model.parameters(), lr=1e-6)
     learner = Learner(model, optimizer, LearnerSettings(row_tokens=2048, reference_length=options.answer_tokens))
     stop = (int(model.config.eos_token_id),)

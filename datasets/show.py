@@ -6,6 +6,7 @@ import json
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from itertools import groupby
 
 from rich.console import Console, Group, RenderableType
@@ -26,38 +27,43 @@ MAX_VALUE = 200
 _COLORS = {GateOutcome.PASSED: "green", GateOutcome.FAILED: "red", GateOutcome.UNDECIDED: "yellow"}
 
 
-def render(
-    taskset: TaskSet,
-    instance_id: str,
-    console: Console,
-    as_json: bool = False,
-    *,
-    as_markdown: bool = False,
-    claims: Mapping[str, str] | None = None,
-    all_tests: bool = False,
-) -> None:
-    """Print a task and its certificate; ``claims`` maps gate names to their claims.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ShowOptions:
+    """How :func:`render` prints a task."""
+
+    as_json: bool = False
+    """Print the records of task and certificate as JSON; other options are ignored."""
+    as_markdown: bool = False
+    """Print Markdown, for reports; see :func:`markdown`."""
+    claims: Mapping[str, str] = field(default_factory=dict)
+    """Gate name to the gate's claim, for gates whose claim is printed instead of a verdict's detail."""
+    all_tests: bool = False
+    """List all test ids instead of the first :data:`MAX_TESTS` of each group."""
+
+
+def render(taskset: TaskSet, instance_id: str, console: Console, options: ShowOptions = ShowOptions()) -> None:
+    """Print a task and its certificate.
 
     If the output is not a terminal, it has no markup, colours or line breaks. Raises :class:`StoreError` for an
     unknown id.
     """
     task, certificate = taskset.task(instance_id), taskset.certificate(instance_id)
     quarantines = taskset.quarantines(instance_id)
-    if as_json:
+    if options.as_json:
         record: dict[str, object] = {"task": to_dict(task), "certificate": to_dict(certificate)}
         record |= {"quarantines": [to_dict(quarantine) for quarantine in quarantines]} if quarantines else {}
         console.file.write(json.dumps(record, ensure_ascii=False, indent=1) + "\n")
         return
-    if as_markdown:
-        console.file.write(markdown(task, certificate, claims or {}, quarantines))
+    if options.as_markdown:
+        console.file.write(markdown(task, certificate, options.claims, quarantines))
         return
     is_piped = not console.is_terminal
     sections: dict[str, RenderableType] = {
         "Problem statement": Text(task.problem_statement) if is_piped else Markdown(task.problem_statement),
         "Gold patch": _diff(task.patch, is_piped),
         "Hidden tests": _diff(task.test_patch, is_piped),
-        "Tests": _tests(task, None if all_tests else MAX_TESTS),
-        "Certificate": _certificate(certificate, claims or {}),
+        "Tests": _tests(task, None if options.all_tests else MAX_TESTS),
+        "Certificate": _certificate(certificate, options.claims),
     }
     console.print(_header(task), soft_wrap=is_piped)
     for quarantine in quarantines:

@@ -21,7 +21,7 @@ class Engine(Protocol):
 
     name: str
     context_length: int
-    """Largest number of tokens of prompt and answer together."""
+    """Maximum number of tokens of prompt and answer together."""
     needs_checkpoint_names: bool
     """Whether :meth:`load` takes weights under the names and shapes of the model's safetensors files.
 

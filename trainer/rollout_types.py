@@ -17,7 +17,7 @@ class Sampling:
     """Sampling parameters. There is no top-p or top-k: with them, the recorded log-probabilities would be wrong."""
 
     max_tokens: int
-    """Largest number of tokens of one answer."""
+    """Maximum number of tokens of one answer."""
     temperature: float = 1.0
     """Softmax temperature; 0 is greedy decoding (for evaluation only)."""
     stop_ids: tuple[int, ...] = ()

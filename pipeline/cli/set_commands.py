@@ -52,14 +52,14 @@ def show(
     config: Config = None,
 ) -> None:
     """Print a task: statement, diff, tests, certificate."""
-    from excise.datasets.show import render
+    from excise.datasets.show import ShowOptions, render
     from excise.datasets.taskset import TaskSet
     from excise.verifiers.gates.all_gates import CLAIMS
 
     with exit_codes_for_errors():
         settings = settings_of(config, None, out=out)
-        options = {"as_markdown": as_markdown, "all_tests": all_tests}
-        render(TaskSet.open(settings.out), instance_id, Console(), as_json, claims=CLAIMS, **options)
+        options = ShowOptions(as_json=as_json, as_markdown=as_markdown, claims=CLAIMS, all_tests=all_tests)
+        render(TaskSet.open(settings.out), instance_id, Console(), options)
 
 
 def checkout(

@@ -11,7 +11,7 @@ from rich.cells import cell_len
 from rich.console import Console
 from rich.text import Text
 
-from excise.datasets.show import MAX_TESTS, render
+from excise.datasets.show import MAX_TESTS, ShowOptions, render
 from excise.datasets.taskset import TaskSet
 from excise.errors import StoreError
 from excise.types import Certificate, Task, from_dict
@@ -22,7 +22,7 @@ from .conftest import make_task
 def rendered(store_dir: Path, instance_id: str, *, terminal: bool = False, **options: object) -> str:
     out = io.StringIO()
     console = Console(file=out, width=80, force_terminal=terminal, color_system="truecolor" if terminal else None)
-    render(TaskSet.open(store_dir), instance_id, console, **options)
+    render(TaskSet.open(store_dir), instance_id, console, ShowOptions(**options))
     return out.getvalue()
 
 

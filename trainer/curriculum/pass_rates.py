@@ -20,7 +20,7 @@ _PRIOR_MEAN = (1.5, -0.5, -0.3, -0.3)
 _PRIOR_DEVIATION = (2.0, 0.5, 0.5, 0.5)
 """Prior standard deviations of the coefficients."""
 _MAX_ITERATIONS = 30
-"""Most Newton steps of a fit."""
+"""Maximum number of Newton steps of a fit."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

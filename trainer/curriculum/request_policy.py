@@ -1,7 +1,7 @@
 """Decides when to request tasks from the generator, and which ones.
 
-Tasks are requested when the pass rate is above the set point and the pool has fewer suitable tasks than one request
-brings, or when it has almost none. A suitable task has a medium pass rate. One request is open at a time, until the
+Tasks are requested when the pass rate is above the set point and the pool has fewer suitable tasks than the size of a
+request, or when it has almost none. A suitable task has a medium pass rate. One request is open at a time, until the
 generator has finished it. Rungs for which the generator made almost no task are avoided for a while.
 """
 
@@ -69,7 +69,7 @@ class RequestPolicy:
         self._send = send
         self._open: TaskRequest | None = None
         self._unproductive: dict[Rung, int] = {}
-        """Rungs whose last request gave almost no tasks, and the time when it ended."""
+        """Rungs whose last request gave almost no tasks, to the time when that request ended."""
 
     @property
     def open(self) -> TaskRequest | None:

@@ -1,8 +1,8 @@
 """The curriculum: draws tasks by their expected pass rate, and requests harder ones once most are passed.
 
 The posterior of a task's pass rate has its rung's as its prior, and a rung's has a prediction; observations decay. A
-task with expected pass rate ``p`` is drawn with weight ``p(1 - p) + ε``: from a task that is always or never passed,
-nothing is learned. Time is measured in recorded groups, never in seconds, so runs with the same seed and the same
+task with expected pass rate ``p`` is drawn with weight ``p(1 - p) + ε``: a task that is always or never passed has no
+signal. Time is measured in recorded groups, never in seconds, so runs with the same seed and the same
 groups draw the same tasks.
 """
 
@@ -28,7 +28,7 @@ FORMAT = 3
 """Version of the state's format; increased when older programs cannot read it any more."""
 _READABLE = (2, FORMAT)
 _MAX_NAMED = 10
-"""Most quarantined tasks that :meth:`TaskPool.why_empty` names."""
+"""Maximum number of quarantined tasks that :meth:`TaskPool.why_empty` names."""
 
 
 class TaskStatus(StrEnum):
@@ -47,7 +47,7 @@ class TaskStatus(StrEnum):
 
 
 class CurriculumSettings(BaseModel):
-    """``[curriculum]``: which tasks are drawn and when they are set aside."""
+    """``[curriculum]``: which tasks are drawn, and when they are retired or quarantined."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -68,19 +68,19 @@ class CurriculumSettings(BaseModel):
     broken_after: int = Field(default=3, ge=1)
     """Number of groups in a row without a valid attempt after which a task counts as broken."""
     max_visits: int = Field(default=1, ge=1)
-    """Most groups of a task that are trained on. A group without signal does not count."""
+    """Maximum number of groups of a task that are trained on. A group without signal does not count."""
     forget_after: int = Field(default=4096, ge=1)
     """A task whose group was started but never recorded may be drawn again after this many other draws."""
     tests_only: bool = True
-    """Also train on tasks without useful recorded calls, which only tests grade; there, code that games the tests may
-    succeed."""
+    """Also train on tasks without useful recorded calls, which only tests grade; there, code written to fit the tests
+    may succeed."""
     ask: RequestSettings = RequestSettings()
     """Requests for tasks."""
 
 
 @dataclass(slots=True)
 class _Entry:
-    """What the pool knows of one task."""
+    """State of one task in the pool."""
 
     rung: Rung
     loc: int
@@ -143,7 +143,7 @@ class TaskPool:
         return chosen
 
     def record(self, group: Group) -> None:
-        """Update the estimates with a group's result; ignored if the arena has its task no longer."""
+        """Update the estimates with a group's result; ignored if the arena no longer has the task."""
         self._add_new_tasks()
         self._now += 1
         self._running.pop(group.instance_id, None)
@@ -233,7 +233,7 @@ class TaskPool:
         return tuple(sorted(task for task, entry in self._entries.items() if entry.status in statuses))
 
     def why_empty(self) -> str:
-        """What the pool consists of, in a sentence, for the case that :meth:`next_task` returns ``None``."""
+        """A sentence with the number of tasks by status: why :meth:`next_task` returns ``None``."""
         counts = Counter(str(entry.status) for entry in self._entries.values())
         listed = ", ".join(f"{count} {name}" for name, count in sorted(counts.items())) or "no task at all"
         pending = " Harder ones have been asked for." if self.has_pending_requests else ""
@@ -286,7 +286,7 @@ class TaskPool:
         return sum(task in self._available for task in made)
 
     def _add_new_tasks(self) -> None:
-        """Add the arena's new tasks to the pool. Tasks that it has no longer are not drawn."""
+        """Add the arena's new tasks to the pool. Tasks that the arena no longer has are not drawn."""
         self._available = self._tasks()
         new = self._available.keys() - self._entries.keys()
         for task in sorted(new):

@@ -16,9 +16,9 @@ class TaskRequest:
     """A request for tasks. Its JSON form is what ``excise generate --request`` reads."""
 
     lowest: Level
-    """Lowest level."""
+    """Lowest level of the tasks."""
     highest: Level
-    """Highest level."""
+    """Highest level of the tasks."""
     visibility: Visibility = Visibility.DOCSTRING
     """Visibility of the tasks."""
     count: int = 32
@@ -26,7 +26,7 @@ class TaskRequest:
     language: str = "python"
     """Name of the language adapter."""
     pass_rate: tuple[float, float] = (0.0, 1.0)
-    """Lowest and highest predicted pass rate."""
+    """Lowest and highest predicted pass rate of the tasks."""
     predictor: Predictor = field(default_factory=Predictor)
     """Predicts the pass rate of candidates."""
     number: int = 0

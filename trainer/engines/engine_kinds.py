@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
 from excise.errors import EngineError
+from excise.trainer.engines.vllm_engine import VLLMOptions
 from excise.trainer.interfaces import Engine
 
 
@@ -21,15 +21,16 @@ class EngineSettings(BaseModel):
     kind: Literal["transformers", "vllm", "vllm-server"] = "transformers"
     """``transformers`` and ``vllm`` run in this process, ``vllm-server`` in a child process or at ``url``."""
     context_length: int = Field(default=4096, ge=16)
-    """Most tokens of prompt and answer together; the model's own limit applies, too."""
+    """Maximum number of tokens of prompt and answer together; the model's own limit also applies."""
     dtype: Literal["auto", "float32", "bfloat16", "float16"] = "auto"
     """Number format of the weights; ``auto`` is ``bfloat16`` on a GPU and ``float32`` without one."""
     device: str = "auto"
     """For ``transformers``: ``cpu``, ``cuda``, ``cuda:1``; ``auto`` uses a GPU if there is one."""
     max_batch: int = Field(default=64, ge=1)
-    """For ``transformers``: most answers that are sampled at the same time."""
+    """For ``transformers``: maximum number of answers that are sampled at the same time."""
     remembered: int = Field(default=16_384, ge=0)
-    """For ``transformers``: most tokens whose keys and values are cached for prompts that continue a conversation."""
+    """For ``transformers``: maximum number of tokens whose keys and values are cached for prompts that continue a
+    conversation."""
     python: Path | None = None
     """For ``vllm-server``: the Python interpreter that has vLLM; default: this one."""
     url: str = ""
@@ -43,11 +44,11 @@ class EngineSettings(BaseModel):
     weights: Path | None = None
     """Folder for files that pass weights to vLLM, shared by all machines; default: in memory."""
     start_s: float = Field(default=900.0, gt=0)
-    """Seconds for vLLM to start; at most ``load_tries`` times ``load_deadline_s`` of ``[loop]``."""
+    """Timeout in seconds for vLLM to start; at most ``load_tries`` times ``load_deadline_s`` of ``[loop]``."""
     deadline_s: float = Field(default=3600.0, gt=0)
-    """Seconds for one answer."""
+    """Timeout in seconds of one answer."""
     max_restarts: int = Field(default=3, ge=0)
-    """Most restarts of a server that was started here and died."""
+    """Maximum number of restarts of a server that was started here and died."""
 
     @property
     def is_own_server(self) -> bool:
@@ -60,36 +61,32 @@ async def build_engine(settings: EngineSettings, model: Path) -> Engine:
     if settings.kind == "transformers":
         return _transformers(settings, model)
     dtype = {} if settings.dtype == "auto" else {"dtype": settings.dtype}
-    common: Mapping[str, Any] = {
-        "context_length": settings.context_length,
-        "weights": settings.weights,
-        "start_s": settings.start_s,
-        "deadline_s": settings.deadline_s,
-    }
+    options = VLLMOptions(
+        context_length=settings.context_length,
+        weights=settings.weights,
+        start_s=settings.start_s,
+        deadline_s=settings.deadline_s,
+        environment=settings.environment,
+        max_restarts=settings.max_restarts,
+    )
     if settings.kind == "vllm":
         from excise.trainer.engines.vllm_in_process import VLLMInProcess
 
-        return await VLLMInProcess.start(model, **common, **{**dtype, **settings.options})
+        return await VLLMInProcess.start(model, options, {**dtype, **settings.options})
     from excise.trainer.engines.vllm_server import VLLMServer
 
     if settings.url:
-        return await VLLMServer.connect(model, settings.url, **common)
+        return await VLLMServer.connect(model, settings.url, options)
     words = [word for name, value in dtype.items() for word in (f"--{name}", value)]
-    return await VLLMServer.start(
-        model,
-        settings.python or Path(sys.executable),
-        arguments=(*words, *settings.arguments),
-        environment=settings.environment,
-        max_restarts=settings.max_restarts,
-        **common,
-    )
+    python = settings.python or Path(sys.executable)
+    return await VLLMServer.start(model, python, options, arguments=(*words, *settings.arguments))
 
 
 def _transformers(settings: EngineSettings, model: Path) -> Engine:
     try:
         import torch
 
-        from excise.trainer.engines.transformers_engine import TransformersEngine
+        from excise.trainer.engines.transformers_engine import TransformersEngine, TransformersOptions
     except ImportError as error:
         raise EngineError(
             f"{error.name} is not installed: pip install 'excise[train]', or 'excise[train-cpu]' without a GPU."
@@ -97,7 +94,10 @@ def _transformers(settings: EngineSettings, model: Path) -> Engine:
     gpu = torch.cuda.is_available()
     device = ("cuda" if gpu else "cpu") if settings.device == "auto" else settings.device
     dtype = ("bfloat16" if device != "cpu" else "float32") if settings.dtype == "auto" else settings.dtype
-    return TransformersEngine.from_folder(
-        model, device=device, dtype=dtype, context_length=settings.context_length, max_batch=settings.max_batch,
-        remembered=settings.remembered, deadline_s=settings.deadline_s,
-    )  # fmt: skip
+    options = TransformersOptions(
+        context_length=settings.context_length,
+        max_batch=settings.max_batch,
+        remembered=settings.remembered,
+        deadline_s=settings.deadline_s,
+    )
+    return TransformersEngine.from_folder(model, options, device=device, dtype=dtype)

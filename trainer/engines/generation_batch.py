@@ -21,7 +21,7 @@ class Answer:
     prompt: tuple[int, ...]
     sampling: Sampling
     max_tokens: int
-    """Most tokens that it may have."""
+    """Maximum number of tokens of the answer."""
     future: Future[Generation] = field(default_factory=Future)
     ids: list[int] = field(default_factory=list)
     logprobs: list[float] = field(default_factory=list)

@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 
 
 class HTTPFailure(Exception):
-    """The server answered with an error status."""
+    """Raised when the server answers with an error status."""
 
     def __init__(self, status: int, text: str) -> None:
         super().__init__(f"HTTP {status}: {text[:500]}")

@@ -1,4 +1,4 @@
-"""A vLLM server process: started, awaited, and ended together with all of its child processes."""
+"""Management of a vLLM server process: start, health check, and shutdown with all of its child processes."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ WORKER = Path(__file__).with_name("vllm_worker.py")
 WORKER_MODULE = "excise_vllm_worker"
 """Module name of the copy of the worker file in the server's folder (the server's interpreter may lack excise)."""
 SHUTDOWN_S = 20.0
-"""Seconds for the server to end before its session is killed."""
+"""Seconds to wait for the server to end before its session is killed."""
 _RANK_VARIABLES = frozenset({
     "RANK", "LOCAL_RANK", "GROUP_RANK", "ROLE_RANK", "ROLE_NAME", "WORLD_SIZE", "LOCAL_WORLD_SIZE", "GROUP_WORLD_SIZE",
     "ROLE_WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT",
 })  # fmt: skip
 LOG_TAIL_CHARS = 3000
-"""Characters of the log's end that error messages quote."""
+"""Number of characters of the log's end that error messages quote."""
 
 
 class ServerProcess:
@@ -68,7 +68,7 @@ class ServerProcess:
         return self._process.pid
 
     async def is_healthy(self, timeout_s: float = 10.0) -> bool:
-        """Whether its health check succeeds."""
+        """Whether the server's health check succeeds."""
         try:
             await call(f"{self.url}/health", timeout_s=timeout_s, method="GET")
         except (OSError, HTTPFailure):
@@ -87,7 +87,7 @@ class ServerProcess:
         raise EngineError(f"vLLM was not ready within {timeout_s:.0f} s:\n{self.log_tail()}")
 
     def log_tail(self) -> str:
-        """The end of its log."""
+        """The last :data:`LOG_TAIL_CHARS` characters of the server's log."""
         with contextlib.suppress(OSError):
             return self._log.read_text(errors="replace")[-LOG_TAIL_CHARS:]
         return ""

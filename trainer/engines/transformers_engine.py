@@ -12,6 +12,7 @@ import queue
 import threading
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Future
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +25,7 @@ from excise.trainer.rollout_types import Generation, Sampling, Stop
 SHUTDOWN_S = 30.0
 """Seconds that :meth:`TransformersEngine.close` waits for the thread."""
 SCORE_TOKENS = 2048
-"""Most tokens, with padding, of one forward pass for scoring."""
+"""Maximum number of tokens, with padding, of one forward pass for scoring."""
 CLOSED = "the engine is closed"
 
 
@@ -46,39 +47,46 @@ class _Job:
             raise
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TransformersOptions:
+    """Limits of a :class:`TransformersEngine`."""
+
+    context_length: int = 0
+    """Maximum number of tokens of prompt and answer together; 0, or more than the model's own limit: that limit."""
+    max_batch: int = 64
+    """Maximum number of answers that are sampled at the same time."""
+    max_prefill: int = 8192
+    """Maximum number of prompt tokens of one forward pass; a longer prompt has a pass of its own."""
+    remembered: int = 16_384
+    """Maximum number of tokens whose keys and values are cached for prompts that continue a conversation."""
+    version: int = 0
+    """Policy version of the model's weights."""
+    deadline_s: float = 3600.0
+    """Timeout in seconds of any call."""
+
+
+DEFAULTS = TransformersOptions()
+"""The options that are used if none are given."""
+
+
 class TransformersEngine:
     """See :class:`excise.trainer.interfaces.Engine`."""
 
     name = "transformers"
     needs_checkpoint_names = False
 
-    def __init__(
-        self,
-        model: Any,
-        *,
-        context_length: int = 0,
-        max_batch: int = 64,
-        max_prefill: int = 8192,
-        remembered: int = 16_384,
-        version: int = 0,
-        deadline_s: float = 3600.0,
-    ) -> None:
-        """``model`` is a causal language model; the engine changes its weights and must be its only user.
-
-        ``context_length`` 0 means the model's own. ``max_batch``: most answers sampled at the same time.
-        ``max_prefill``: most prompt tokens of one forward pass (a longer prompt has a pass of its own).
-        ``remembered``: most tokens whose keys and values are cached for conversations. ``deadline_s``: seconds for any
-        call.
-        """
+    def __init__(self, model: Any, options: TransformersOptions = DEFAULTS) -> None:
+        """``model`` is a causal language model; the engine changes its weights and must be its only user."""
         self.model = model.eval()
         pack_linears(model)
         own = int(model.config.get_text_config().max_position_embeddings)
-        self.context_length = min(context_length or own, own)
-        self.max_batch, self.max_prefill, self.deadline_s = max_batch, max_prefill, deadline_s
-        self._version = version
+        self.context_length = min(options.context_length or own, own)
+        self.max_batch, self.max_prefill = options.max_batch, options.max_prefill
+        self.deadline_s = options.deadline_s
+        self._version = options.version
         self._waiting: list[Answer] = []
         self._inbox: queue.SimpleQueue[Answer | _Job | None] = queue.SimpleQueue()
-        self._batch = Batch(model, int(getattr(model.config, "pad_token_id", None) or 0), remembered)
+        self._batch = Batch(model, int(getattr(model.config, "pad_token_id", None) or 0), options.remembered)
         self._broken = ""
         self._lock = threading.Lock()
         self._thread = threading.Thread(target=self._work, name="excise-engine", daemon=True)
@@ -86,7 +94,7 @@ class TransformersEngine:
 
     @classmethod
     def from_folder(
-        cls, folder: Path, *, device: str = "cpu", dtype: str = "float32", **options: Any
+        cls, folder: Path, options: TransformersOptions = DEFAULTS, *, device: str = "cpu", dtype: str = "float32"
     ) -> TransformersEngine:
         """Load the model of a folder. Raises :class:`EngineError` if that fails."""
         from transformers import AutoModelForCausalLM
@@ -97,7 +105,7 @@ class TransformersEngine:
             model = AutoModelForCausalLM.from_pretrained(folder, dtype=getattr(torch, dtype))
         except (OSError, ValueError) as error:
             raise EngineError(f"{folder}: no model can be loaded from it: {error}") from error
-        return cls(model.to(device), **options)
+        return cls(model.to(device), options)
 
     @property
     def version(self) -> int:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from excise.errors import EngineError
@@ -15,6 +17,24 @@ if TYPE_CHECKING:
     import torch
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VLLMOptions:
+    """Options of both vLLM engines; the last two are for a server that is started here."""
+
+    context_length: int
+    """Maximum number of tokens of prompt and answer together."""
+    weights: Path | None = None
+    """Folder for the files that pass weights to vLLM; ``None`` for a temporary folder in memory."""
+    start_s: float = 900.0
+    """Timeout in seconds for vLLM to start, and for a server to load new weights."""
+    deadline_s: float = 3600.0
+    """Timeout in seconds of one answer."""
+    environment: Mapping[str, str] = field(default_factory=dict)
+    """Environment variables of the server, added to this process's own."""
+    max_restarts: int = 3
+    """How often a server that died is replaced by a new one."""
+
+
 class VLLMEngine(ABC):
     """The part of :class:`excise.trainer.interfaces.Engine` that does not depend on where vLLM runs."""
 
@@ -22,8 +42,9 @@ class VLLMEngine(ABC):
 
     def __init__(self, context_length: int) -> None:
         self.context_length = context_length
-        self._version, self._broken = 0, ""
-        """``_broken`` says why the engine cannot be used; empty while it works."""
+        self._version = 0
+        self._broken = ""
+        """Why the engine cannot be used; empty while it works."""
         self._loading: asyncio.Task[None] | None = None
 
     @property

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from excise.errors import EngineError
-from excise.trainer.engines.vllm_engine import VLLMEngine
+from excise.trainer.engines.vllm_engine import VLLMEngine, VLLMOptions
 from excise.trainer.engines.vllm_requests import SCORING, engine_options
 from excise.trainer.engines.vllm_worker import METHOD, ExciseReload
 from excise.trainer.engines.weight_files import WeightFiles
@@ -43,27 +43,23 @@ class VLLMInProcess(VLLMEngine):
     async def start(
         cls,
         model: Path,
-        *,
-        context_length: int,
-        start_s: float = 900.0,
-        deadline_s: float = 3600.0,
-        weights: Path | None = None,
-        **options: Any,
+        options: VLLMOptions,
+        arguments: Mapping[str, Any] | None = None,
     ) -> VLLMInProcess:
-        """Load a folder's model; ``options`` are further fields of ``AsyncEngineArgs``. Raises :class:`EngineError`."""
+        """Load a folder's model; ``arguments`` are further ``AsyncEngineArgs``. Raises :class:`EngineError`."""
         try:
             from vllm import AsyncEngineArgs
             from vllm.v1.engine.async_llm import AsyncLLM
         except ImportError as error:
             raise EngineError(f"vLLM is not installed here: {error}. See docs/training.md.") from error
         extension = f"{ExciseReload.__module__}.{ExciseReload.__name__}"
-        required = engine_options(context_length) | {"worker_extension_cls": extension}
-        arguments = AsyncEngineArgs(model=str(model), **required, **options)
-        files = WeightFiles(model, weights)
+        required = engine_options(options.context_length) | {"worker_extension_cls": extension}
+        engine_args = AsyncEngineArgs(model=str(model), **required, **(arguments or {}))
+        files = WeightFiles(model, options.weights)
         try:
-            async with asyncio.timeout(start_s):  # blocks until the core process has started
-                engine = await asyncio.to_thread(AsyncLLM.from_engine_args, arguments)
-                made = cls(engine, files, context_length=context_length, deadline_s=deadline_s)
+            async with asyncio.timeout(options.start_s):  # blocks until the core process has started
+                engine = await asyncio.to_thread(AsyncLLM.from_engine_args, engine_args)
+                made = cls(engine, files, context_length=options.context_length, deadline_s=options.deadline_s)
                 await engine.update_weight_version("0")
         except Exception as error:
             files.close()

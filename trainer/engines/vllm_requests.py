@@ -58,5 +58,5 @@ def generation_of(
 
 
 def max_answer_tokens(prompt: Sequence[int], sampling: Sampling, context_length: int) -> int:
-    """Largest number of tokens of an answer; 0 or less if the prompt fills the context."""
+    """Maximum number of tokens of an answer; 0 or less if the prompt fills the context."""
     return min(sampling.max_tokens, context_length - len(prompt))

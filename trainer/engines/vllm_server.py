@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import logging
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,13 +19,15 @@ from typing import TYPE_CHECKING, Any
 from excise.errors import EngineError
 from excise.trainer.engines.http_calls import HTTPFailure, call
 from excise.trainer.engines.server_process import WORKER_MODULE, ServerProcess
-from excise.trainer.engines.vllm_engine import VLLMEngine
+from excise.trainer.engines.vllm_engine import VLLMEngine, VLLMOptions
 from excise.trainer.engines.vllm_requests import SCORING, engine_options
 from excise.trainer.engines.vllm_worker import METHOD, ExciseReload
 from excise.trainer.engines.weight_files import WeightFiles
 
 if TYPE_CHECKING:
     import torch
+
+logger = logging.getLogger(__name__)
 
 MODULE = ("-m", "vllm.entrypoints.openai.api_server")
 SCALE_OUT = "--enable-scale-out"
@@ -46,25 +49,14 @@ class VLLMServer(VLLMEngine):
 
     name = "vllm-server"
 
-    def __init__(
-        self,
-        model: Path,
-        *,
-        context_length: int,
-        command: Sequence[str] = (),
-        url: str = "",
-        environment: Mapping[str, str] | None = None,
-        weights: Path | None = None,
-        start_s: float = 900.0,
-        deadline_s: float = 3600.0,
-        max_restarts: int = 3,
-    ) -> None:
-        """Use :meth:`start` or :meth:`connect`."""
-        super().__init__(context_length)
+    def __init__(self, model: Path, options: VLLMOptions, *, command: Sequence[str] = (), url: str = "") -> None:
+        """Use :meth:`start` or :meth:`connect`. Either ``command``, which starts a server, or ``url`` is given."""
+        super().__init__(options.context_length)
         self._url, self._command = url, tuple(command)
-        self._environment = ENVIRONMENT | dict(environment or {})
-        self._files = WeightFiles(model, weights)
-        self._start_s, self._deadline_s, self._restarts_left = start_s, deadline_s, max_restarts
+        self._environment = ENVIRONMENT | dict(options.environment)
+        self._files = WeightFiles(model, options.weights)
+        self._start_s, self._deadline_s = options.start_s, options.deadline_s
+        self._restarts_left = options.max_restarts
         self._newest: tuple[Path, int] | None = None
         self._server: ServerProcess | None = None
         self._generation = 0
@@ -73,28 +65,27 @@ class VLLMServer(VLLMEngine):
 
     @classmethod
     async def start(
-        cls, model: Path, python: Path, *, context_length: int, arguments: Sequence[str] = (), **options: Any
+        cls, model: Path, python: Path, options: VLLMOptions, *, arguments: Sequence[str] = ()
     ) -> VLLMServer:
-        """Start a server with the interpreter ``python``, which has vLLM; ``arguments`` are further ones of vLLM.
+        """Start a server with the interpreter ``python``, which has vLLM; ``arguments`` are added to its command line.
 
         Raises :class:`EngineError` if it does not start.
         """
-        required = engine_options(context_length)
+        required = engine_options(options.context_length)
         line = [str(python), *MODULE, "--model", str(model), "--served-model-name", "policy"]
         line += [word for name, value in required.items() for word in (f"--{name.replace('_', '-')}", str(value))]
         line += ["--worker-extension-cls", f"{WORKER_MODULE}.{ExciseReload.__name__}", *arguments]
-        options["context_length"] = context_length
         try:
-            return await cls.start_command(model, [*line, SCALE_OUT], **options)
+            return await cls.start_command(model, [*line, SCALE_OUT], options)
         except EngineError as error:
             if f"unrecognized arguments: {SCALE_OUT}" not in str(error):
                 raise
-        return await cls.start_command(model, line, **options)
+        return await cls.start_command(model, line, options)
 
     @classmethod
-    async def start_command(cls, model: Path, command: Sequence[str], **options: Any) -> VLLMServer:
+    async def start_command(cls, model: Path, command: Sequence[str], options: VLLMOptions) -> VLLMServer:
         """Start a server with vLLM's interface by its complete command line (without host and port)."""
-        engine = cls(model, command=command, **options)
+        engine = cls(model, options, command=command)
         try:
             await engine._start_server()
         except BaseException:
@@ -103,9 +94,9 @@ class VLLMServer(VLLMEngine):
         return engine
 
     @classmethod
-    async def connect(cls, model: Path, url: str, **options: Any) -> VLLMServer:
+    async def connect(cls, model: Path, url: str, options: VLLMOptions) -> VLLMServer:
         """Connect to a running server. Raises :class:`EngineError` if it cannot be used."""
-        engine = cls(model, url=url.rstrip("/"), **options)
+        engine = cls(model, options, url=url.rstrip("/"))
         try:
             await engine._synchronise()
         except (OSError, HTTPFailure) as error:
@@ -187,6 +178,8 @@ class VLLMServer(VLLMEngine):
             self._broken = f"vLLM is gone: {error} {log}".strip()
             return
         self._restarts_left -= 1
+        reason = f"{type(error).__name__}: {error}"
+        logger.warning("engine restarted", extra={"reason": reason, "restarts_left": self._restarts_left})
         try:
             await asyncio.to_thread(self._server.close)
             await self._start_server()

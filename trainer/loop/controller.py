@@ -43,9 +43,9 @@ if TYPE_CHECKING:
     import torch
 
 CHECK_ANSWERS = 4
-"""Answers sampled to compare engine and trainer before the first step."""
+"""Number of answers sampled to compare engine and trainer before the first step."""
 CHECK_TOKENS = 48
-"""Tokens of each of them."""
+"""Number of tokens of each of these answers."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,15 +55,15 @@ class LoopSettings:
     steps: Annotated[int, Field(gt=0)] = 100
     """Optimizer steps of the whole run, including those before a resume."""
     schedule: ScheduleSettings = field(default_factory=ScheduleSettings)
-    """Batches, staleness, retries."""
+    """Batch size, staleness, retries."""
     checkpoint_every: Annotated[int, Field(gt=0)] = 10
-    """Steps between checkpoints; the journal has everything since the last one."""
+    """Steps between checkpoints; all later results are in the journal."""
     keep: Annotated[int, Field(gt=0)] = 2
     """Number of checkpoints to keep."""
     tolerance: Annotated[float, Field(gt=0)] = 0.05
     """Largest mean difference of log-probabilities between engine and trainer at the start, in nats."""
     step_deadline_s: Annotated[float, Field(gt=0)] = 3600.0
-    """Seconds for one optimizer step, and for writing one checkpoint."""
+    """Timeout in seconds of one optimizer step, and of writing one checkpoint."""
     load_deadline_s: Annotated[float, Field(gt=0)] = 600.0
     """Seconds to wait for the engine to accept weights, in each try."""
     load_tries: Annotated[int, Field(gt=0)] = 3
@@ -96,7 +96,7 @@ class RunEnd(StrEnum):
     EXHAUSTED = "exhausted"
     """No task is left, and none arrived."""
     STOPPED = "stopped"
-    """A signal or :meth:`Controller.stop`."""
+    """A signal arrived, or :meth:`Controller.stop` was called."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -106,13 +106,13 @@ class RunComponents:
     learner: Learner
     """The policy and its optimizer."""
     engine: MeteredEngine
-    """The engine, as all of its users see it, so that its metrics are complete."""
+    """The engine that samples; all components use it through this wrapper, so that its metrics are complete."""
     maker: RolloutMaker
     """Makes groups of rollouts."""
     curriculum: Curriculum
     """Chooses tasks."""
     rules: GroupRules = field(default_factory=GroupRules)
-    """What finished groups are used for."""
+    """Rules for the use of finished groups."""
     tier_of: Callable[[str], float | None] | None = None
     """Instance id to the difficulty of a task (the height of its rung), for metrics."""
     store_rollouts: Callable[[int, Sequence[Group]], None] | None = None
@@ -195,7 +195,7 @@ class Controller:
         self._stopping = False
         self._recovered = False
         self._seconds_after_step: dict[str, float] = {}
-        """Metrics of what followed the last step (loading weights, checkpoint), reported with the next step."""
+        """Metrics of loading weights and writing a checkpoint after the last step, reported with the next step."""
 
     async def run(self, *, resume: bool = False) -> RunEnd:
         """Train until the run ends. Without ``resume`` the folder must not contain a run.
@@ -228,7 +228,7 @@ class Controller:
                 )
 
     def stop(self) -> None:
-        """End the run after the operation in progress."""
+        """End the run after the current operation."""
         self._stopping = True
         self._queue.stop()
         self._display.status("stopping")
@@ -305,7 +305,7 @@ class Controller:
                 break
         self._queue.stop()
         await self._store(self.step + 1, self._queue.counts.settled)
-        if self._saved_step != self.step:  # what came since is in the journal
+        if self._saved_step != self.step:  # later results are in the journal
             await self._save()
         return end
 
@@ -396,7 +396,7 @@ class Controller:
         return await (self._queue.run_beside(work) if self._recovered else work)
 
     async def _wait_for_tasks(self) -> bool:
-        """Wait for requested tasks; whether one arrived and its group was started."""
+        """Wait for requested tasks. Returns whether one arrived and its group was started."""
         until = time.monotonic() + self._settings.patience_s
         while not self._stopping and self._components.curriculum.has_pending_requests and time.monotonic() < until:
             self._display.status("no task is left; waiting for those that were asked for")
@@ -417,7 +417,7 @@ class Controller:
 
     @contextlib.contextmanager
     def _handled_signals(self) -> Iterator[None]:
-        """The first SIGTERM or SIGINT ends the run cleanly, the second one at once."""
+        """Install signal handlers: the first SIGTERM or SIGINT ends the run cleanly, the second one at once."""
         loop = asyncio.get_running_loop()
         handled = (signal.SIGTERM, signal.SIGINT)
 

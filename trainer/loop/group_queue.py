@@ -6,12 +6,12 @@ The states of a group::
        ▲          │           │  └──▶ AUXILIARY ──────┘
        └─ retry ──┘           └──▶ (removed: nothing to learn from it, or failed too often)
 
-Groups are started in order and *settled* in order: when the turn of a finished group comes, it is recorded in the
-curriculum, and kept if there is something to learn from it or replaced by a new group if not. Up to ``window`` of a
-batch may overtake an older group that is still running; without such a bound, batches would consist of short rollouts.
-A group that is replaced takes no place in a batch and may always overtake. At most ``(staleness + 1) * batch`` groups
-are started and not yet trained on, so that their tokens are at most ``staleness`` versions old when they are trained
-on, except for groups that ran very long.
+Groups are started in order and *settled* in the same order: a finished group waits for all older ones, then it is
+recorded in the curriculum, and kept if there is something to learn from it or replaced by a new group if not. Up to
+``window`` of a batch may overtake an older group that is still running; without such a bound, batches would consist of
+short rollouts. A group that is replaced takes no place in a batch and may always overtake. At most ``(staleness + 1) *
+batch`` groups are started and not yet trained on, so that their tokens are at most ``staleness`` versions old when
+they are trained on, except for groups that ran very long.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from excise.trainer.rollout_types import Ending, Group, Rollout
 
 T = TypeVar("T")
 GroupTest = Callable[[Group], bool]
-"""A yes/no question about a group."""
+"""A predicate on groups."""
 MAX_RETRY_DELAY_S = 60.0
 """Upper limit of the delay before a retry."""
 
@@ -43,26 +43,26 @@ class GroupRules:
     """How finished groups are processed and what they are used for."""
 
     fills_batch: GroupTest = lambda group: group.has_signal
-    """Whether a group takes a place in a batch; others are replaced."""
+    """Whether a group counts towards the batch size; a group that does not is replaced by a new one."""
     is_auxiliary: GroupTest = lambda _: False
-    """Whether a group that takes no place is still trained on beside a batch, for its lessons."""
+    """Whether a group that does not fill a batch is trained on in addition to it, for its lessons."""
     prepare: Callable[[Group], Group] = lambda group: group
     """Applied to each finished group (effort penalty, privileged context)."""
 
 
 class GroupState(StrEnum):
-    """Where a group is in its life; see the module's docstring."""
+    """State of a group in the queue; see the module's docstring."""
 
     WAITING = "waiting"
     """Started in the journal, but no attempt is running: after a restart, until :meth:`GroupQueue.start_waiting`."""
     RUNNING = "running"
     """Attempts are running, or a retry is about to start."""
     FINISHED = "finished"
-    """All attempts are finished, or the group was abandoned; its turn to be settled has not come."""
+    """All attempts are finished, or the group was abandoned; it waits for older groups before it is settled."""
     READY = "ready"
-    """Settled; fills a place in a coming batch."""
+    """Settled; will be part of a coming batch."""
     AUXILIARY = "auxiliary"
-    """Settled; will be trained on beside a batch, for its lessons."""
+    """Settled; will be trained on in addition to a batch, for its lessons."""
     TRAINING = "training"
     """In the batch that is being trained on."""
 
@@ -84,9 +84,9 @@ class _QueuedGroup:
     task: asyncio.Task[Group] | None = None
     """Makes the attempts while the group is running."""
     deadline: float = math.inf
-    """Monotonic time; infinite until the first attempt has started."""
+    """Deadline of the group in monotonic time (seconds); infinite until the first attempt has started."""
     num_failures: int = 0
-    """Tries that failed."""
+    """Number of failed tries."""
 
     @property
     def group(self) -> Group:
@@ -147,7 +147,8 @@ class GroupQueue:
             await self._wait(until, self._stopped)
 
     async def run_beside(self, work: asyncio.Future[T]) -> T:
-        """Wait for ``work`` (which has its own deadline) and keep the queue going meanwhile; the result of ``work``."""
+        """Return the result of ``work`` (which has its own deadline), and process finished groups while waiting for
+        it."""
         while not work.done():
             self._settle_finished()
             self._start_new()
@@ -161,7 +162,7 @@ class GroupQueue:
             group.state = GroupState.READY if self._rules.fills_batch(group.group) else GroupState.AUXILIARY
 
     def start_more(self) -> bool:
-        """Start as many groups as allowed; whether any group is running."""
+        """Start as many groups as allowed. Returns whether any group is running."""
         self._start_new()
         return bool(self.num_running)
 
@@ -172,7 +173,7 @@ class GroupQueue:
     async def close(self) -> None:
         """Cancel running groups; those that do not end within 10 seconds are abandoned to their threads."""
         running = self._in_state(GroupState.RUNNING)
-        with contextlib.suppress(OSError):  # a full disk was reported where it was met first
+        with contextlib.suppress(OSError):  # a full disk was reported by the first write that failed
             for group in running:
                 task = group.task
                 if task is not None and task.done() and not task.cancelled() and not task.exception():
@@ -195,7 +196,7 @@ class GroupQueue:
         return sorted((g for g in self._groups.values() if g.state in states), key=lambda group: group.number)
 
     def _num_outstanding(self) -> int:
-        """Groups that are started and not trained on, auxiliary ones left out."""
+        """Number of groups that are started and not trained on yet, without auxiliary ones."""
         in_training = [g for g in self._in_state(GroupState.TRAINING) if self._rules.fills_batch(g.group)]
         return len(self._in_state(*_UNSETTLED, GroupState.READY)) + len(in_training)
 
@@ -268,7 +269,7 @@ class GroupQueue:
                 self._fail(group, f"not finished in {self.settings.group_deadline_s:.0f} s")
 
     def _problem(self, group: _QueuedGroup, result: Group) -> str:
-        """Why a finished group has to be retried (attempts failed for the infrastructure); empty if it is accepted."""
+        """Why a group has to be retried: attempts failed because of the infrastructure. Empty if it is accepted."""
         failures = _infra_failures(result)
         is_last_try = group.num_failures >= self.settings.retries
         if not failures or (is_last_try and 2 * len(failures) <= len(result.rollouts)):
@@ -286,7 +287,7 @@ class GroupQueue:
             raise TrainingError(f"Group after group fails, the last one with: {self.last_failure}", reason="no_groups")
         self._failing.add(group.number)
         running = {one.number for one in self._in_state(GroupState.RUNNING)}
-        is_outage = len(self._failing) > 1 and running <= self._failing  # everything fails: it is not the task's fault
+        is_outage = len(self._failing) > 1 and running <= self._failing  # all groups fail: the task is not the cause
         if group.num_failures > self.settings.retries and not is_outage:
             self._finish(group, None)
         else:
@@ -300,7 +301,7 @@ class GroupQueue:
 
     # -------------------------------------------------------------------------------------------- settling and batching
     def _settle_finished(self) -> None:
-        """Settle finished groups in order, but none after more unfinished groups than ``window`` allows to overtake."""
+        """Settle finished groups in order; up to ``window`` of a batch may overtake unfinished ones."""
         share = self.settings.window if self.settings.staleness else 0.0
         may_overtake, num_unfinished = int(share * self.settings.batch), 0
         for group in self._in_state(*_UNSETTLED):
@@ -315,7 +316,7 @@ class GroupQueue:
         return group.result is not None and self._rules.fills_batch(group.result)
 
     def _drop_stale(self) -> tuple[int, ...]:
-        """Drop groups with tokens that are too old; their numbers. In the journal it is a step 0 with no groups."""
+        """Drop groups with tokens that are too old; returns their numbers. The journal records this as a step 0."""
         oldest = self.version - self.settings.drop_after
         ready = self._in_state(GroupState.READY)
         stale = tuple(group.number for group in ready if _oldest_version(group.group) < oldest)
@@ -423,7 +424,7 @@ def _group_id(number: int) -> str:
 
 
 def _infra_failures(group: Group) -> list[Rollout]:
-    """Attempts that failed for the infrastructure or could not be graded."""
+    """Attempts that failed because of the infrastructure or could not be graded."""
     return [rollout for rollout in group.rollouts if _is_infra_failure(rollout)]
 
 

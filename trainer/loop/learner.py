@@ -54,7 +54,7 @@ class LearnerSettings:
     temperature: Annotated[float, Field(gt=0)] = 1.0
     """The sampler's temperature."""
     row_tokens: Annotated[int, Field(gt=0)] = 8192
-    """Most tokens of one forward pass."""
+    """Maximum number of tokens of one forward pass."""
     max_grad_norm: float = 1.0
     """Gradients are clipped to this norm."""
     bf16: bool = False

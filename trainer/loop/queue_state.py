@@ -23,9 +23,9 @@ class ScheduleSettings:
     """``[loop.schedule]``: batch size, staleness, deadlines and retries of groups."""
 
     batch: Annotated[int, Field(gt=0)] = 16
-    """Groups of one step."""
+    """Number of groups of one step."""
     group_size: Annotated[int, Field(gt=0)] = 8
-    """Rollouts of one group."""
+    """Number of rollouts of one group."""
     staleness: Annotated[int, Field(ge=0)] = 1
     """Steps that sampling may be ahead of training. With 0 only the newest policy samples, and a run is repeatable."""
     window: Annotated[float, AfterValidator(_share)] = 0.3
@@ -33,19 +33,19 @@ class ScheduleSettings:
     drop_after: Annotated[int, Field(gt=0)] = 8
     """A group with a token that is older than this many versions is dropped."""
     group_deadline_s: Annotated[float, Field(gt=0)] = 3600.0
-    """Seconds for one group, from the start of its first attempt; after them it is cancelled and retried."""
+    """Timeout of one group in seconds, from the start of its first attempt; then it is cancelled and retried."""
     batch_deadline_s: Annotated[float, Field(gt=0)] = 7200.0
-    """Seconds to wait for a full batch; after them the step is made with the groups that are ready."""
+    """Seconds to wait for a full batch; then the step is made with the groups that are ready."""
     retries: Annotated[int, Field(ge=0)] = 2
     """Retries of a failed group before it is abandoned (during an outage, when all groups fail, it never is).
 
-    A group has failed if an attempt failed for the infrastructure; such attempts alone are made again. The last try is
-    accepted if at most half of its attempts are missing.
+    A group has failed if an attempt failed because of the infrastructure; only such attempts are made again. The last
+    try is accepted if at most half of its attempts are missing.
     """
     retry_delay_s: Annotated[float, Field(ge=0)] = 5.0
     """Seconds before the first retry; doubled for each further one, up to a minute."""
     seed: int = 0
-    """Seed of the groups' own seeds."""
+    """Seed from which the groups' own seeds are derived."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,21 +60,21 @@ class Batch:
 
 @dataclass(slots=True)
 class QueueCounts:
-    """What happened since the last batch. Part of the checkpoint format."""
+    """Counts of events since the last batch. Part of the checkpoint format."""
 
     settled: list[Group] = field(default_factory=list)
     """Settled groups, trained on or not."""
     replaced: int = 0
-    """Groups without anything to learn from."""
+    """Number of groups that were replaced because they had no signal."""
     failed: int = 0
-    """Tries that ended in an error or at the deadline."""
+    """Number of tries that ended in an error or at the deadline."""
     lost: int = 0
-    """Groups that were abandoned, or dropped because they were too old."""
+    """Number of groups that were abandoned, or dropped because they were too old."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QueueState:
-    """Everything that a checkpoint holds of the queue, by group number. Its field names are the checkpoint format."""
+    """The queue's state in a checkpoint, by group number. The field names are part of the checkpoint format."""
 
     next: int = 0
     """Number of the next group."""
@@ -85,7 +85,7 @@ class QueueState:
     finished: dict[int, Group | None] = field(default_factory=dict)
     """Finished groups, not yet settled; ``None`` for an abandoned one."""
     ready: dict[int, Group] = field(default_factory=dict)
-    """Groups that fill a place in a coming batch."""
+    """Groups that will be part of a coming batch."""
     along: dict[int, Group] = field(default_factory=dict)
     """Auxiliary groups."""
     tally: QueueCounts = field(default_factory=QueueCounts)

@@ -1,4 +1,4 @@
-"""The journal of a run: each group and attempt is written down durably as it is finished, so that none is ever lost.
+"""The journal of a run: each group and attempt is written to disk when it is finished, so that none is lost.
 
 A checkpoint holds the state at one step, the journal all events after it. Resuming restores the checkpoint and replays
 the journal: tasks are drawn and recorded in the same order, and optimizer steps are repeated with the stored groups,

@@ -41,14 +41,14 @@ class LossSettings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PolicyTokens:
-    """What the policy loss needs of the tokens of a row besides the policy's log-probabilities; ``[P]`` each."""
+    """Inputs of the policy loss for the tokens of a row besides the policy's log-probabilities; ``[P]`` each."""
 
     sampler: torch.Tensor
     """log μ: the sampler's log-probabilities."""
     advantages: torch.Tensor
-    """A."""
+    """A: the advantage of each token's rollout."""
     counted: torch.Tensor
-    """Bool: which tokens take part."""
+    """Bool: which tokens are part of the loss."""
     reference: torch.Tensor | None = None
     """log π_ref, needed if β > 0."""
 
@@ -148,7 +148,7 @@ class LessonSettings:
     cap: float = 2.0
     """Upper limit of a token's importance weight (policy over sampler)."""
     limits: LessonLimits = field(default_factory=LessonLimits)
-    """Lengths above which lessons are left out."""
+    """Maximum lengths of lessons; longer ones are skipped."""
 
 
 def lesson_loss(

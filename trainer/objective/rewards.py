@@ -1,4 +1,4 @@
-"""From rewards to advantages: a concave effort penalty, and the group baseline."""
+"""Rewards and advantages: a concave effort penalty, and the group baseline."""
 
 from __future__ import annotations
 

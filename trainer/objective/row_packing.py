@@ -1,4 +1,4 @@
-"""Packs sequences side by side into rows without padding; answers to one prompt may share a single copy of it.
+"""Packs sequences into rows without padding; answers to one prompt may share a single copy of it.
 
 For the model a row is one sequence, ``[1, T]``, whose position ids restart at 0 with each packed sequence. From them
 transformers makes the block-diagonal causal mask (``masking_utils.create_causal_mask`` without mask and cache), for

@@ -58,11 +58,11 @@ class LessonLimits:
     """``[learner.lessons.limits]``. Longer lessons are skipped, never truncated: a cut context has another meaning."""
 
     context: int = 512
-    """Most tokens of a hint."""
+    """Maximum number of tokens of a hint."""
     privileged: int = 4096
-    """Most tokens of privileged context or of a demonstration."""
+    """Maximum number of tokens of privileged context or of a demonstration."""
     sequence: int = 32768
-    """Most tokens of the teacher's sequence."""
+    """Maximum number of tokens of the teacher's sequence."""
 
 
 @dataclass(slots=True)
@@ -70,9 +70,9 @@ class LessonCounts:
     """Numbers of lessons."""
 
     taken: int = 0
-    """Lessons that are trained on."""
+    """Number of lessons that are trained on."""
     skipped: int = 0
-    """Lessons that were longer than the limits."""
+    """Number of lessons that were longer than the limits."""
     by_name: dict[str, int] = field(default_factory=dict)
     """Detector (or kind of lesson) to number of lessons found, including skipped ones."""
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 from collections import defaultdict, deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import partial
 from typing import Any
 
@@ -27,9 +27,9 @@ from excise.trainer.optimizers.matrix_blocks import Blocks
 from excise.trainer.optimizers.sharding_layout import Layout, group_of, layout_of, local_of
 
 MAX_IN_FLIGHT = 3
-"""Most batches that are exchanged at the same time."""
+"""Maximum number of batches that are exchanged at the same time."""
 BATCH_ELEMENTS = 1 << 25
-"""Most elements of a batch per rank, unless a single block is larger."""
+"""Maximum number of elements of a batch per rank, unless a single block is larger."""
 RMS = 0.2
 """Root mean square of an update, before the learning rate is applied."""
 
@@ -48,41 +48,46 @@ class _Batch:
     """Index of the parameters' group in ``param_groups``."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MuonSettings:
+    """Hyperparameters of :class:`Muon`. A parameter group may override all but ``compute``."""
+
+    lr: float
+    """Learning rate of both algorithms."""
+    weight_decay: float = 0.0
+    """Decoupled weight decay, a factor on the learning rate."""
+    momentum: float = 0.95
+    """Momentum factor of Muon."""
+    nesterov: bool = True
+    """Whether Muon uses Nesterov momentum."""
+    steps: int = 5
+    """Number of Newton-Schulz iterations."""
+    betas: tuple[float, float] = (0.9, 0.95)
+    """Coefficients of AdamW's running averages of the gradient and its square."""
+    eps: float = 1e-8
+    """Added to the denominator of AdamW's update."""
+    compute: torch.dtype = torch.bfloat16
+    """Number format of Newton-Schulz and of the exchange between ranks."""
+
+
 class Muon(torch.optim.Optimizer):
     """Muon for parameters with matrix blocks, AdamW for others.
 
     ``parameters`` are parameter groups. A group with ``algorithm = "muon"`` contains parameters of ``blocks``
     (parameter to its blocks), one with ``"adamw"`` all others. A missing gradient counts as 0 for Muon, so that all
-    ranks exchange the same pieces. Newton-Schulz and the exchange use the number format ``compute``. All ranks of a
-    parameter's mesh have to construct the optimizer and call :meth:`step` together.
+    ranks exchange the same pieces. All ranks of a parameter's mesh have to construct the optimizer and call
+    :meth:`step` together.
     """
 
     def __init__(
         self,
         parameters: Iterable[dict[str, Any]],
         blocks: Mapping[nn.Parameter, Blocks],
-        *,
-        lr: float,
-        weight_decay: float = 0.0,
-        momentum: float = 0.95,
-        nesterov: bool = True,
-        steps: int = 5,
-        betas: tuple[float, float] = (0.9, 0.95),
-        eps: float = 1e-8,
-        compute: torch.dtype = torch.bfloat16,
+        settings: MuonSettings,
     ) -> None:
-        defaults = {
-            "lr": lr,
-            "weight_decay": weight_decay,
-            "momentum": momentum,
-            "nesterov": nesterov,
-            "steps": steps,
-            "betas": betas,
-            "eps": eps,
-            "algorithm": "adamw",
-        }
-        super().__init__(list(parameters), defaults)
-        self.compute = compute
+        defaults = asdict(settings)
+        self.compute: torch.dtype = defaults.pop("compute")
+        super().__init__(list(parameters), {**defaults, "algorithm": "adamw"})
         self._batches = _batches(self.param_groups, blocks)
 
     @torch.no_grad()

@@ -15,7 +15,7 @@ from torch.distributed.tensor import DTensor
 
 from excise.errors import TrainingError
 from excise.trainer.optimizers.matrix_blocks import block_rules
-from excise.trainer.optimizers.muon import Muon
+from excise.trainer.optimizers.muon import Muon, MuonSettings
 from excise.trainer.optimizers.sharding_layout import layout_of, local_of
 
 
@@ -68,14 +68,13 @@ def build_optimizer(model: nn.Module, settings: OptimizerSettings) -> torch.opti
         several = len({getattr(parameter, "device_mesh", None) for parameter in rest}) > 1
         groups = [{key: group[key] for key in ("params", "weight_decay")} for group in groups]
         return torch.optim.AdamW(groups, foreach=False if several else None, **common)
-    return Muon(
-        groups,
-        blocks,
+    hyperparameters = MuonSettings(
         momentum=settings.momentum,
         nesterov=settings.nesterov,
         steps=settings.newton_schulz_steps,
         **common,
     )
+    return Muon(groups, blocks, hyperparameters)
 
 
 def _group(algorithm: str, parameters: list[nn.Parameter], weight_decay: float) -> dict[str, Any]:

@@ -20,7 +20,7 @@ from excise.types import WorkerOutcome
 SEARCH_TIMEOUT_S = 30.0
 """Seconds for one search."""
 MAX_MATCHES = 100
-"""Most matching lines that a search shows."""
+"""Maximum number of matching lines that a search shows."""
 
 
 Text = Annotated[str, StringConstraints(min_length=1, max_length=50_000, pattern=r"^[^\x00]*$")]
@@ -76,7 +76,7 @@ class Toolbox:
     command_s: float = 120.0
     """Upper limit in seconds for one command, whatever the model asks for."""
     output_chars: int = 8000
-    """Characters of a result; a longer one is shortened in the middle."""
+    """Maximum number of characters of a result; a longer one is shortened in the middle."""
     exit_code: int = 0
     """Exit code of the last command."""
     written: list[str] = field(default_factory=list)

@@ -1,7 +1,7 @@
 """Detectors of bad turns: each examines one answer with the results of its tool calls and writes a one-sentence hint.
 
-The hint is inserted into the teacher's context just before the answer. It may say what was wrong but never gives away
-the solution: detectors know only what the model itself did and read.
+The hint is inserted into the teacher's context just before the answer. It may say what was wrong but never contains
+the solution: detectors see only what the model itself did and read.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ TEST_FILE = re.compile(r"(?:^|/)(?:tests?/|test_[^/]*\.py$|[^/]*_test\.py$|conft
 CODE = "code"
 """Tool name of answers without tools, whose code is put into the file directly."""
 MAX_EQUAL_FAILURES = 2
-"""Times that the same call may fail in the same way before repeating it is a fault."""
+"""How often the same call may fail in the same way before repeating it is a fault."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,7 +30,7 @@ class ToolCallResult:
     arguments: str
     """Arguments as the model wrote them (JSON)."""
     result: str
-    """Text that the model got back."""
+    """Text that the model received as the result."""
     malformed: str = ""
     """Why the call could not be run; empty if it ran."""
     failed: bool = False
@@ -41,7 +41,7 @@ class ToolCallResult:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TurnObservation:
-    """Everything that detectors know of one answer."""
+    """The input of detectors: one answer with its tool calls."""
 
     text: str
     """Text of the answer, including thinking."""
@@ -54,9 +54,9 @@ class TurnObservation:
     tools: tuple[str, ...]
     """Names of the available tools."""
     num_tokens: int
-    """Tokens of the answer."""
+    """Number of tokens of the answer."""
     max_tokens: int
-    """Largest number of tokens that it could have had."""
+    """Token limit of the answer."""
     project_changed: bool
     """Whether the project differs from the shipped tree."""
 

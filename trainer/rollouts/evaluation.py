@@ -16,7 +16,7 @@ from excise.trainer.rollout_types import Ending, Group, Rollout
 KS = (1, 2, 4, 8, 16)
 """Values of k that pass@k is computed for."""
 CURVE_POINTS = 40
-"""Most points of an effort curve."""
+"""Maximum number of points of an effort curve."""
 
 
 class GroupMaker(Protocol):
@@ -34,13 +34,13 @@ class TaskScore:
     instance_id: str
     """The task."""
     num_attempts: int
-    """Attempts that were completed and graded, without those that failed for the infrastructure."""
+    """Number of attempts that were completed and graded, without infrastructure failures."""
     num_solved: int
-    """Attempts with full reward that the monitor did not flag."""
+    """Number of attempts with full reward that the monitor did not flag."""
     num_lost: int = 0
-    """Attempts that failed for the infrastructure."""
+    """Number of attempts that failed because of the infrastructure."""
     num_flagged: int = 0
-    """Attempts that the monitor flagged; none of them counts as solved."""
+    """Number of attempts that the monitor flagged; none of them counts as solved."""
     tokens: tuple[int, ...] = ()
     """Completion tokens of each completed attempt."""
     solved_tokens: tuple[int, ...] = ()
@@ -54,9 +54,9 @@ class Evaluation:
     name: str
     """Name of the policy."""
     samples: int
-    """Attempts made at each task."""
+    """Number of attempts at each task."""
     tasks: tuple[TaskScore, ...]
-    """By instance id."""
+    """Scores of the tasks, sorted by instance id."""
     pass_at: dict[int, float]
     """k to pass@k: mean over tasks of the probability that at least one of k attempts solves the task."""
     error: dict[int, float]
@@ -72,7 +72,7 @@ class Evaluation:
 
     @property
     def num_attempts(self) -> int:
-        """Completed attempts at all tasks."""
+        """Number of completed attempts at all tasks."""
         return sum(task.num_attempts for task in self.tasks)
 
 

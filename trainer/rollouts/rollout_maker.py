@@ -28,7 +28,7 @@ T = TypeVar("T")
 Penalty = Callable[[Usage], float]
 """The effort penalty of a rollout that used these resources."""
 SHOWN_CHARS = 64 << 10
-"""Characters that are stored of a diff that is too large to be graded."""
+"""Number of characters that are stored of a diff that is too large to be graded."""
 HEARTBEAT_TIMEOUT_S = 60.0
 """Seconds within which a working engine samples one token."""
 HEARTBEAT_PROMPT_TOKENS = 16
@@ -52,7 +52,7 @@ class EngineHeartbeat:
             raise EngineError(f"The engine does not answer: {problem}")
 
     async def _problem(self, prompt: tuple[int, ...], sampling: Sampling) -> str:
-        """What is wrong with the engine; empty if it answers."""
+        """A sentence that says why the engine does not answer; empty if it does."""
         try:
             async with asyncio.timeout(self._timeout_s):
                 (answer,) = await self._engine.generate([prompt], sampling)
@@ -165,7 +165,7 @@ class Attempt:
         return int(sum(self.used.get(name, 0) for name in ("thinking", "calls", "final")))
 
     def token_budget(self, longest: int) -> int:
-        """Largest number of tokens of the next answer, at most ``longest``; 0 or less if there is no room for one."""
+        """Maximum number of tokens of the next answer, at most ``longest``; 0 or less if there is no room for one."""
         context = self.engine.context_length - len(self.recorder.ids)
         return min(longest, context, self.settings.max_tokens - self.num_sampled)
 
@@ -178,7 +178,7 @@ class Attempt:
             self.record_usage("sandbox_s", time.monotonic() - started)
 
     async def sample(self, max_tokens: int, stop_ids: tuple[int, ...]) -> Generation | None:
-        """Sample an answer to the open segment; ``None`` if the time limit is reached.
+        """Sample the next answer after the open segment; ``None`` if the time limit is reached.
 
         Raises :class:`EngineError` if the engine fails, or if it is the reason why the time limit was reached.
         """
@@ -208,7 +208,7 @@ class Attempt:
 
 
 class AttemptMode(Protocol):
-    """How a model works at a task: ``Agent`` (with tools) or ``SingleTurn`` (one answer)."""
+    """How a model attempts a task: ``Agent`` (with tools) or ``SingleTurn`` (one answer)."""
 
     async def __call__(self, attempt: Attempt) -> Ending:
         """Work at the attempt's task. A fault of the model is an ending, never an exception."""
@@ -266,7 +266,7 @@ class TaskRolloutMaker:
         return Group(group_id=group_id, instance_id=instance_id, rollouts=tuple(rollouts))
 
     async def _attempt(self, rollout: Rollout, seed: int | None, on_start: Callable[[], None]) -> Rollout:
-        """Run one attempt and fill in ``rollout``, which has ids alone. The slot is given back before grading."""
+        """Run one attempt and fill in ``rollout``, which has only ids. Its slot is released before grading."""
         attempt: Attempt | None = None
         try:
             async with self._slots:
@@ -294,7 +294,7 @@ class TaskRolloutMaker:
         return replace(rollout, segments=segments, usage=usage, penalty=self.penalty(usage))
 
     def close(self) -> None:
-        """Shut down the threads, without waiting for what still runs in a sandbox."""
+        """Shut down the threads, without waiting for commands that still run in a sandbox."""
         self._threads.shutdown(wait=False, cancel_futures=True)
 
     def _with_grade(self, rollout: Rollout, grade: Grade) -> Rollout:

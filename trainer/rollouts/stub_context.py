@@ -20,13 +20,13 @@ _CODE = re.compile(r"```(?:python|py)?[ \t]*\n(.*?)(?:```|\Z)", re.DOTALL)
 
 
 class NoStub(ExciseError):
-    """The task does not consist of a single stubbed function."""
+    """Raised for a task that does not consist of a single stubbed function."""
 
     reason = "no_stand_in"
 
 
 class UnusableCode(Exception):
-    """An answer's code cannot replace the stub; the message says why."""
+    """Raised when an answer's code cannot replace the stub; the message says why."""
 
 
 def is_stub(task: Task) -> bool:

@@ -1,4 +1,4 @@
-"""Checks a configuration before a run and describes the run: all that ``excise train --dry-run`` does."""
+"""The check and description of a run by ``excise train --dry-run``."""
 
 from __future__ import annotations
 

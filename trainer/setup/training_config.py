@@ -73,8 +73,8 @@ class TeacherTable(_Table):
     kind: TeacherKind = TeacherKind.EMA
     """Kind of teacher."""
     rate: float | None = Field(default=None, gt=0, le=1)
-    """Of the moving average per step (0.02 if nothing is said); for the trust region, the live policy's share of the
-    logits (0.01)."""
+    """Rate of the moving average per step (default 0.02); for the trust region, the live policy's share of the
+    logits (default 0.01)."""
     privileged: PrivilegedKind | None = None
     """Privileged context for the teacher when a whole group failed; none by default."""
 
@@ -90,7 +90,7 @@ class SdftTable(_Table):
     demonstrations: Path
     """JSON lines with ``prompt`` and ``demonstration``."""
     answer_tokens: int = Field(default=512, ge=1)
-    """Most tokens of the policy's answer to a prompt."""
+    """Maximum number of tokens of the policy's answer to a prompt."""
     epochs: int = Field(default=1, ge=1)
     """Number of times that each prompt is used."""
 

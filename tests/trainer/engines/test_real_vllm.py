@@ -15,6 +15,7 @@ import torch
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
 from excise.trainer.engines.supervisor import descendants
+from excise.trainer.engines.vllm_engine import VLLMOptions
 from excise.trainer.engines.vllm_server import VLLMServer
 from excise.trainer.rollout_types import Sampling, Stop
 
@@ -61,9 +62,11 @@ def test_a_server(model: Any, prompt: list[int]) -> None:
         found: dict[str, Any] = {}
         arguments = ["--dtype", "float32", "--enforce-eager"]
         engine = await VLLMServer.start(
-            MODEL, VENV / "bin/python", context_length=CONTEXT, arguments=arguments, environment=CPU, deadline_s=120.0,
-            start_s=540.0,
-        )  # fmt: skip
+            MODEL,
+            VENV / "bin/python",
+            VLLMOptions(context_length=CONTEXT, environment=CPU, deadline_s=120.0, start_s=540.0),
+            arguments=arguments,
+        )
         try:
             assert engine._server is not None
             stops = tuple(AutoTokenizer.from_pretrained(MODEL).encode("\n"))

@@ -14,7 +14,7 @@ import torch
 
 from excise.errors import EngineError
 from excise.trainer.engines.generation_batch import Answer, sample_tokens
-from excise.trainer.engines.transformers_engine import TransformersEngine, pack_linears
+from excise.trainer.engines.transformers_engine import TransformersEngine, TransformersOptions, pack_linears
 from excise.trainer.rollout_types import Generation, Sampling, Stop
 
 from ..byte_model import byte_model
@@ -31,7 +31,7 @@ def test_logprobs_are_those_of_a_plain_forward_pass(going: Any, kind: str, tempe
     model = byte_model(kind=kind)
 
     async def many() -> list[tuple[list[int], Generation]]:
-        engine = TransformersEngine(model, max_batch=6, max_prefill=60)
+        engine = TransformersEngine(model, TransformersOptions(max_batch=6, max_prefill=60))
         asked = []
         for number in range(4):
             sampling = Sampling(max_tokens=5 + 9 * number, temperature=temperature, stop_ids=(258, 7))
@@ -57,7 +57,7 @@ def test_tokens_are_drawn_from_the_distribution(going: Any) -> None:
     model = byte_model(scale=12.0)
 
     async def first_tokens() -> list[int]:
-        engine = TransformersEngine(model, max_batch=1000)
+        engine = TransformersEngine(model, TransformersOptions(max_batch=1000))
         answers = await engine.generate([[5, 6, 7]] * 4000, Sampling(max_tokens=1))
         await engine.close()
         return [answer.ids[0] for answer in answers]
@@ -140,7 +140,7 @@ def test_a_conversation_is_read_once(going: Any, kind: str) -> None:
 
 def test_what_is_remembered_is_bounded(going: Any) -> None:
     async def many() -> Any:
-        engine = TransformersEngine(byte_model(), remembered=100)
+        engine = TransformersEngine(byte_model(), TransformersOptions(remembered=100))
         for first in range(6):
             await engine.generate([[first] * 30], Sampling(max_tokens=11))
         kept = [past[0] for past in engine._batch._past], [prompt[0] for prompt in engine._batch._prompts]
@@ -155,7 +155,7 @@ def test_answers_that_have_to_wait_find_their_prompt_read(going: Any) -> None:
     model, prompts = byte_model(), [[9] * 20, [3, 1, 4, 1, 5, 9, 2, 6]]
 
     async def many() -> Any:
-        engine = TransformersEngine(byte_model(), max_batch=8)
+        engine = TransformersEngine(byte_model(), TransformersOptions(max_batch=8))
         asked = [prompt for prompt in prompts for _ in range(20)]
         answers = await engine.generate(asked, Sampling(max_tokens=40, stop_ids=tuple(range(0, 264, 12))))
         await engine.close()
@@ -295,7 +295,7 @@ def test_closing_ends_what_is_being_written(going: Any) -> None:
 
 def test_an_answer_that_nobody_wants_makes_room(going: Any) -> None:
     async def cancelled() -> Any:
-        engine = TransformersEngine(byte_model(), max_batch=1)
+        engine = TransformersEngine(byte_model(), TransformersOptions(max_batch=1))
         first = asyncio.create_task(engine.generate([[1, 2]], Sampling(max_tokens=500)))
         await asyncio.sleep(0.05)
         first.cancel()

@@ -19,6 +19,7 @@ from transformers import PreTrainedModel
 from excise.errors import EngineError
 from excise.trainer.engines.server_process import SUPERVISOR, ServerProcess
 from excise.trainer.engines.supervisor import descendants
+from excise.trainer.engines.vllm_engine import VLLMOptions
 from excise.trainer.engines.vllm_server import VLLMServer
 from excise.trainer.rollout_types import Sampling, Stop
 
@@ -60,12 +61,12 @@ def still_there(pids: Sequence[int]) -> list[int]:
 
 
 async def guest(folder: Path, url: str, **options: Any) -> VLLMServer:
-    return await VLLMServer.connect(folder, url, **({"context_length": 512, "deadline_s": 30.0} | options))
+    return await VLLMServer.connect(folder, url, VLLMOptions(**{"context_length": 512, "deadline_s": 30.0} | options))
 
 
 async def started(folder: Path, *more: str, **options: Any) -> VLLMServer:
     values = {"context_length": 512, "start_s": 60.0, "deadline_s": 30.0} | options
-    return await VLLMServer.start_command(folder, command(folder, *more), **values)
+    return await VLLMServer.start_command(folder, command(folder, *more), VLLMOptions(**values))
 
 
 def test_it_samples_scores_and_takes_new_weights(going: Any, folder: Path, served: str) -> None:
@@ -156,7 +157,7 @@ def test_a_server_that_does_not_start_says_why(going: Any, folder: Path) -> None
     async def go() -> None:
         with pytest.raises(EngineError, match="no such model"):
             await VLLMServer.start_command(
-                folder, [sys.executable, "-c", "raise SystemExit('no such model')"], context_length=8
+                folder, [sys.executable, "-c", "raise SystemExit('no such model')"], VLLMOptions(context_length=8)
             )
 
     going(go())
@@ -182,7 +183,9 @@ def test_an_address_where_nobody_answers(going: Any, folder: Path) -> None:
     going(go())
 
 
-def test_a_restart_is_one_for_all_and_outlives_who_waits_for_it(going: Any, folder: Path) -> None:
+def test_a_restart_is_one_for_all_and_outlives_who_waits_for_it(
+    going: Any, folder: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     """Rollouts whose time is up, and a trainer that waits no longer for its weights to be taken."""
     other = byte_model(seed=1)
 
@@ -204,6 +207,10 @@ def test_a_restart_is_one_for_all_and_outlives_who_waits_for_it(going: Any, fold
     for answer in going(go()):
         assert set(answer.versions) == {3}
         assert answer.logprobs == pytest.approx(reference_logprobs(other, [3, 2], answer.ids), abs=TOLERANCE)
+    (restart,) = [record for record in caplog.records if record.getMessage() == "engine restarted"]
+    assert restart.name == "excise.trainer.engines.vllm_server"
+    assert vars(restart)["reason"]
+    assert vars(restart)["restarts_left"] == 0
 
 
 def test_an_engine_that_is_closed_ends_a_restart(going: Any, folder: Path) -> None:

@@ -17,6 +17,7 @@ from safetensors.torch import load_file
 
 from excise.errors import EngineError
 from excise.trainer.engines.supervisor import descendants
+from excise.trainer.engines.vllm_engine import VLLMOptions
 from excise.trainer.engines.vllm_in_process import VLLMInProcess
 from excise.trainer.rollout_types import Generation, Sampling
 
@@ -29,7 +30,9 @@ def told(answer: Generation) -> dict[str, Any]:
 
 
 async def main(folder: Path, prompt: list[int], context: int) -> dict[str, Any]:
-    engine = await VLLMInProcess.start(folder, context_length=context, dtype="float32", enforce_eager=True)
+    engine = await VLLMInProcess.start(
+        folder, VLLMOptions(context_length=context), {"dtype": "float32", "enforce_eager": True}
+    )
     found: dict[str, Any] = {}
     (first,) = await engine.generate([prompt], Sampling(max_tokens=24))
     found["first"] = told(first)

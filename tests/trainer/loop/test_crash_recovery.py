@@ -21,7 +21,7 @@ import torch
 from torch.distributed.checkpoint.api import CheckpointException
 
 from excise.errors import TrainingError
-from excise.trainer.engines.transformers_engine import TransformersEngine
+from excise.trainer.engines.transformers_engine import TransformersEngine, TransformersOptions
 from excise.trainer.loop.checkpoints import Checkpoints, export, random_states, set_random_states
 from excise.trainer.loop.controller import RunEnd
 from excise.trainer.loop.learner import LearnerSettings
@@ -339,7 +339,9 @@ def test_an_engine_that_writes_one_answer_at_a_time_repeats_bit_for_bit(tmp_path
     def run(name: str, pace_s: float, steps: int, *, resume: bool = False) -> TinyRun:
         changes = {"initializer_range": 0.05, "hidden_size": 32, "intermediate_size": 64}
         made = TinyRun(tmp_path / name, replace(QUICK, steps=steps), seed=5 if resume else 0)
-        engine = TransformersEngine(tiny_model(99, torch.float32, **changes), max_batch=1, remembered=0)
+        engine = TransformersEngine(
+            tiny_model(99, torch.float32, **changes), TransformersOptions(max_batch=1, remembered=0)
+        )
         metered = MeteredEngine(engine)
         made.maker.engine, made.components = metered, replace(made.components, engine=metered)
         really = made.maker.group
