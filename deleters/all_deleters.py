@@ -8,21 +8,17 @@ from excise.deleters.stub import Stub
 from excise.errors import ConfigError
 from excise.protocols import Deleter
 
-_DELETERS: dict[str, type[Deleter]] = {
+DELETERS: dict[str, type[Deleter]] = {
     Expression.name: Expression,
     Line.name: Line,
     Stub.name: Stub,
     Remove.name: Remove,
 }
+"""Name to class; those that make the easiest tasks come first."""
 
 
 def get(name: str) -> Deleter:
     """The deleter called ``name``. Raises :class:`ConfigError` if there is none."""
-    if name not in _DELETERS:
-        raise ConfigError(f"no deleter is called {name!r}; there are: {', '.join(sorted(_DELETERS))}")
-    return _DELETERS[name]()
-
-
-def all_deleters() -> tuple[Deleter, ...]:
-    """All deleters, those that make the easiest tasks first."""
-    return tuple(get(name) for name in _DELETERS)
+    if name not in DELETERS:
+        raise ConfigError(f"no deleter is called {name!r}; there are: {', '.join(sorted(DELETERS))}")
+    return DELETERS[name]()

@@ -82,7 +82,7 @@ class TaskSandbox(Protocol):
         ...
 
     def flags(self) -> tuple[str, ...]:
-        """The monitor's labels for what was done so far; empty if nothing is suspicious."""
+        """The monitor's labels for the actions so far; empty if nothing is suspicious."""
         ...
 
 
@@ -104,14 +104,14 @@ class Arena(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GroupProgress:
-    """What exists of a group already, and callbacks for what is added."""
+    """The attempts of a group that exist already, and callbacks for new ones."""
 
     finished_attempts: Mapping[str, Rollout] = field(default_factory=dict)
     """Rollout id to attempts of an earlier try or of before a restart; these are not made again."""
     on_start: Callable[[], None] = lambda: None
-    """Call when the first attempt starts to run; the group's deadline counts from there."""
+    """To be called when the first attempt starts; the group's deadline counts from then."""
     on_attempt: Callable[[Rollout], None] = lambda _: None
-    """Call with each attempt that is finished."""
+    """To be called with each finished attempt."""
 
 
 class RolloutMaker(Protocol):
@@ -144,7 +144,8 @@ class Curriculum(Protocol):
         ...
 
     def record(self, group: Group) -> None:
-        """Learn a group's result. Groups are recorded in the order of their start, except those that were overtaken."""
+        """Update the estimates with a group's result. Groups are recorded in the order of their start, with few
+        exceptions."""
         ...
 
     def summary(self) -> dict[str, float]:
@@ -152,7 +153,7 @@ class Curriculum(Protocol):
         ...
 
     def why_empty(self) -> str:
-        """Human-readable explanation of why there is no task to give."""
+        """Human-readable explanation of why :meth:`next_task` returns ``None``."""
         ...
 
     def state(self) -> dict[str, Any]:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from excise.deleters.all_deleters import all_deleters
+from excise.deleters.all_deleters import DELETERS, get
 from excise.deleters.patches.git_patches import apply_patch, touched
 from excise.errors import DeletionRefused
 from excise.extractors.python.analysis.codebase import PythonCodebase
@@ -25,7 +25,11 @@ EXAMPLES = {
 }
 """Name of each deleter to its worked examples."""
 
-CASES = [pytest.param(d, e, id=f"{d.name}: {e.name}") for d in all_deleters() for e in EXAMPLES.get(d.name, ())]
+CASES = [
+    pytest.param(d, e, id=f"{d.name}: {e.name}")
+    for d in [get(name) for name in DELETERS]
+    for e in EXAMPLES.get(d.name, ())
+]
 
 
 def feature_of(symbols: tuple[str, ...], tests: tuple[str, ...] = ()) -> Feature:
@@ -40,7 +44,7 @@ def run(deleter: Deleter, example: Example) -> Deletion:
 
 
 def test_every_deleter_has_examples() -> None:
-    assert set(EXAMPLES) == {deleter.name for deleter in all_deleters()}
+    assert set(EXAMPLES) == {deleter.name for deleter in DELETER_OBJECTS}
     assert all(EXAMPLES.values())
 
 

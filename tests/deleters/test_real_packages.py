@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from excise.deleters.all_deleters import all_deleters
+from excise.deleters.all_deleters import DELETERS, get
 from excise.deleters.patches.git_patches import apply_patch
 from excise.errors import DeletionRefused
 from excise.extractors.python.analysis.codebase import PythonCodebase
@@ -65,7 +65,7 @@ def delete(deleter: Deleter, codebase: PythonCodebase, symbol: Symbol) -> Deleti
 
 
 @pytest.mark.parametrize("package", PACKAGES)
-@pytest.mark.parametrize("deleter", all_deleters(), ids=lambda d: d.name)
+@pytest.mark.parametrize("deleter", [get(name) for name in DELETERS], ids=lambda d: d.name)
 def test_every_accepted_deletion_is_exact(deleter: Deleter, package: str, tmp_path: Path) -> None:
     codebase = codebase_of(package)
     files = {p: m.source for p, m in codebase.modules.items()}

@@ -30,7 +30,8 @@ CLOSED = "the engine is closed"
 
 
 class _Job:
-    """A function that the thread calls between two forward passes; its :class:`EngineError` is raised in the caller."""
+    """A function to be called in the engine's thread between two forward passes; its errors are raised in the
+    caller."""
 
     def __init__(self, work: Callable[[], Any]) -> None:
         self.work, self.future = work, Future[Any]()
@@ -70,7 +71,7 @@ DEFAULTS = TransformersOptions()
 
 
 class TransformersEngine:
-    """See :class:`excise.trainer.interfaces.Engine`."""
+    """Samples with a Hugging Face model in this process. Implements :class:`excise.trainer.interfaces.Engine`."""
 
     name = "transformers"
     needs_checkpoint_names = False
@@ -113,7 +114,8 @@ class TransformersEngine:
         return self._version
 
     async def generate(self, prompts: Sequence[Sequence[int]], sampling: Sampling) -> list[Generation]:
-        """See the protocol. A prompt that fills the context gets an empty answer with ``Stop.LENGTH``."""
+        """See :meth:`excise.trainer.interfaces.Engine.generate`. A prompt that fills the context gets an empty answer
+        with ``Stop.LENGTH``."""
         answers = [self._answer(tuple(prompt), sampling, n) for n, prompt in enumerate(prompts)]
         for answer in answers:
             if answer.max_tokens <= 0:
@@ -123,18 +125,19 @@ class TransformersEngine:
         return list(await self._wait(*(answer.future for answer in answers)))
 
     async def score(self, sequences: Sequence[Sequence[int]]) -> list[list[float]]:
-        """See the protocol. Raises :class:`EngineError` for a sequence that is longer than the context."""
+        """See :meth:`excise.trainer.interfaces.Engine.score`. Raises :class:`EngineError` for a sequence that is
+        longer than the context."""
         if any(len(sequence) > self.context_length for sequence in sequences):
             raise EngineError(f"A sequence to score is longer than the context of {self.context_length} tokens.")
         (scores,) = await self._wait(self._run_in_thread(lambda: self._scores(sequences)))
         return list(scores)
 
     async def load(self, weights: Iterable[tuple[str, torch.Tensor]], version: int) -> None:
-        """See the protocol. Nothing is changed if a name or a shape does not fit."""
+        """See :meth:`excise.trainer.interfaces.Engine.load`. Nothing is changed if a name or a shape does not fit."""
         await self._wait(self._run_in_thread(lambda: self._load(list(weights), version)))
 
     async def close(self) -> None:
-        """See the protocol. Unfinished answers end with ``Stop.ABORTED``."""
+        """See :meth:`excise.trainer.interfaces.Engine.close`. Unfinished answers end with ``Stop.ABORTED``."""
         with self._lock:
             self._broken = self._broken or CLOSED
             self._inbox.put(None)
@@ -154,7 +157,7 @@ class TransformersEngine:
             self._inbox.put(item)
 
     def _run_in_thread(self, work: Callable[[], Any]) -> Future[Any]:
-        """Let the thread call a function between two forward passes."""
+        """Call a function in the engine's thread between two forward passes."""
         job = _Job(work)
         self._put(job)
         return job.future
@@ -178,7 +181,8 @@ class TransformersEngine:
         self._end_pending()
 
     def _accept_work(self) -> bool:
-        """Accept everything submitted since the last pass; waits if there is nothing to do. False to close."""
+        """Accept all work submitted since the last pass; waits if there is none. Returns false if the engine is to
+        close."""
         while not self._inbox.empty() or not (self._waiting or self._batch.answers):
             item = self._inbox.get()
             if item is None:
@@ -201,7 +205,7 @@ class TransformersEngine:
     def _next_prompts(self) -> list[Answer]:
         """The waiting answers that fit into the batch; equal prompts count once towards the prefill.
 
-        None if only a few would fit, because admitting answers moves the keys and values of all others.
+        The list is empty if only a few would fit, because admitting answers moves the keys and values of all others.
         """
         admitted: list[Answer] = []
         num_free = self.max_batch - len(self._batch.answers)

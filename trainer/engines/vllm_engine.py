@@ -53,15 +53,16 @@ class VLLMEngine(ABC):
         return self._version
 
     async def generate(self, prompts: Sequence[Sequence[int]], sampling: Sampling) -> list[Generation]:
-        """See the protocol."""
+        """See :meth:`excise.trainer.interfaces.Engine.generate`."""
         return list(await asyncio.gather(*(self._generate_one(n, list(p), sampling) for n, p in enumerate(prompts))))
 
     async def score(self, sequences: Sequence[Sequence[int]]) -> list[list[float]]:
-        """See the protocol."""
+        """See :meth:`excise.trainer.interfaces.Engine.score`."""
         return list(await asyncio.gather(*(self._score_one(list(sequence)) for sequence in sequences)))
 
     async def load(self, weights: Iterable[tuple[str, torch.Tensor]], version: int) -> None:
-        """See the protocol. A cancelled call continues in the background, and the next call waits for it."""
+        """See :meth:`excise.trainer.interfaces.Engine.load`. A cancelled call continues in the background, and the
+        next call waits for it."""
         while self._loading is not None and not self._loading.done():
             await asyncio.wait([self._loading])
         self._require_working()

@@ -30,7 +30,7 @@ SHUTDOWN_S = 60.0
 
 
 class VLLMInProcess(VLLMEngine):
-    """See :class:`excise.trainer.interfaces.Engine`; made by :meth:`start`, and used by one event loop."""
+    """Samples with vLLM in this process; made by :meth:`start`, for use in one event loop. Implements ``Engine``."""
 
     name = "vllm"
 
@@ -67,7 +67,8 @@ class VLLMInProcess(VLLMEngine):
         return made
 
     async def close(self) -> None:
-        """See the protocol. A core that does not end in time is abandoned; it ends with this process."""
+        """See :meth:`excise.trainer.interfaces.Engine.close`. A core that does not end in time is abandoned; it ends
+        with this process."""
         self._broken = self._broken or "the engine is closed"
         engine, self._engine = self._engine, None
         if self._loading is not None and not self._loading.done():

@@ -33,16 +33,16 @@ MODULE = ("-m", "vllm.entrypoints.openai.api_server")
 SCALE_OUT = "--enable-scale-out"
 """Without this option, newer servers refuse token ids as input; older servers do not know it."""
 CONTROL_TIMEOUT_S = 120.0
-"""Seconds for a request that pauses, resumes or resets the server."""
+"""Timeout in seconds of a request that pauses, resumes or resets the server."""
 RESUME_TIMEOUT_S = 20.0
-"""Seconds for the request to resume after a failed update."""
+"""Timeout in seconds of the request to resume after a failed update."""
 LABEL_TIMEOUT_S = 60.0
-"""Seconds for the request that sets the version label."""
+"""Timeout in seconds of the request that sets the version label."""
 ENVIRONMENT = {"VLLM_SERVER_DEV_MODE": "1", "VLLM_NO_USAGE_STATS": "1", "HF_HUB_OFFLINE": "1"}
 
 
 class VLLMServer(VLLMEngine):
-    """See :class:`excise.trainer.interfaces.Engine`; made by :meth:`start` or :meth:`connect`.
+    """Samples with a vLLM server; made by :meth:`start` or :meth:`connect`. Implements ``Engine`` of ``interfaces.py``.
 
     An answer that is lost with its server is requested again from the next server.
     """
@@ -60,7 +60,8 @@ class VLLMServer(VLLMEngine):
         self._newest: tuple[Path, int] | None = None
         self._server: ServerProcess | None = None
         self._generation = 0
-        """Number of server processes that have failed, to tell errors of old servers from those of the present one."""
+        """Number of server processes that have failed, to distinguish errors of old servers from those of the current
+        one."""
         self._restart: asyncio.Task[None] | None = None
 
     @classmethod
@@ -105,7 +106,7 @@ class VLLMServer(VLLMEngine):
         return engine
 
     async def close(self) -> None:
-        """See the protocol."""
+        """See :meth:`excise.trainer.interfaces.Engine.close`."""
         self._broken = self._broken or "the engine is closed"
         pending = [task for task in (self._restart, self._loading) if task is not None and not task.done()]
         for task in pending:
@@ -160,13 +161,13 @@ class VLLMServer(VLLMEngine):
 
     # ---------------------------------------------------------------- life cycle of the server
     def _restart_server(self, generation: int, error: Exception) -> None:
-        """Start a restart after an error of a server ``generation``, unless one has started already."""
+        """Begin a restart after an error of the server number ``generation``, unless one has begun already."""
         if generation == self._generation and not self._broken:
             self._generation += 1
             self._restart = asyncio.create_task(self._replace_server(error))
 
     async def _wait_for_restart(self) -> None:
-        """Wait for a restart in progress (cancelling this does not cancel it). Raises :class:`EngineError`."""
+        """Wait for a restart in progress; cancelling this wait does not cancel it. Raises :class:`EngineError`."""
         while self._restart is not None and not self._restart.done():
             await asyncio.wait([self._restart])
         self._require_working()

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     import torch
 
 KEPT_VERSIONS = 2
-"""Versions whose files are kept: the current one, for restarts, and the one before, which may still be read."""
+"""Number of versions whose files are kept: the current one, for restarts, and the previous one, which may be in use."""
 FILE = "model.safetensors"
 HEAD = "lm_head.weight"
 
@@ -54,7 +54,7 @@ class WeightFiles:
         return into
 
     def delete_old(self) -> None:
-        """Delete versions that are not needed any more."""
+        """Delete the files of all but the newest :data:`KEPT_VERSIONS` versions."""
         while len(self._written) > KEPT_VERSIONS:
             shutil.rmtree(self._written.pop(0), ignore_errors=True)
 
@@ -74,7 +74,8 @@ class WeightFiles:
 
 
 def _separate(tensor: torch.Tensor) -> torch.Tensor:
-    """The tensor in memory of its own, as a file requires; the experts of a layer may be views of one tensor."""
+    """A copy of a tensor that is a view of a larger one (as the experts of a layer may be): files need separate
+    memory."""
     is_separate = tensor.untyped_storage().nbytes() == tensor.numel() * tensor.element_size()
     return tensor.contiguous() if is_separate else tensor.contiguous().clone()
 

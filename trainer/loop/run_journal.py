@@ -26,7 +26,7 @@ class Begun:
     number: int
     """Number of the group, counted from 0."""
     instance_id: str
-    """Its task."""
+    """Id of the group's task."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,7 +51,7 @@ class Finished:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settled:
-    """A finished group was recorded in the curriculum, in its turn."""
+    """A finished group was recorded in the curriculum."""
 
     number: int
     """Number of the group."""

@@ -13,7 +13,7 @@ from rich.table import Table
 from rich.text import Text
 
 HEARTBEAT_S = 60.0
-"""Seconds between lines of a log that show that the run is alive."""
+"""Seconds between the log lines that show that the run is alive."""
 TABLE_METRICS = (
     "pass@1", "pass@k", "reward", "tier", "zero_variance", "entropy", "mismatch_kl", "logprob_difference_fresh",
     "masked_positive", "masked_negative", "staleness", "infra_errors", "hacks", "hint_kl", "grad_norm",

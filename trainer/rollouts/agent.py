@@ -27,7 +27,7 @@ CONTINUE_FROM_SUMMARY = (
 )
 CUT_OFF = "Your answer was cut off: it was too long."
 MIN_ANSWER_TOKENS = 16
-"""The rollout ends if the next answer could not have this many tokens (or its limit, if lower)."""
+"""Minimum token budget of an answer: with less left (or less than its limit, if lower), the rollout ends."""
 
 
 class Agent:
@@ -57,7 +57,7 @@ class _Conversation:
         self.messages: list[Message] = []
         self.earlier_calls: list[ToolCallResult] = []
         self.num_malformed = 0
-        """Answers in a row without a valid call."""
+        """Number of consecutive answers without a valid call."""
 
     async def run(self) -> Ending:
         self.begin_segment(self.opening)
@@ -193,7 +193,7 @@ class _Conversation:
             self.attempt.add_hint(detector, hint, self.chat.user_message(hint))
 
     async def project_changed(self, results: Sequence[ToolCallResult]) -> bool:
-        """Whether the project differs from the shipped tree. The sandbox is asked only if the model called finish."""
+        """Whether the project differs from the shipped tree. The diff is made only if the model called finish."""
         if self.toolbox.written or not any(one.tool == "finish" for one in results):
             return True
         return bool((await self.attempt.run_blocking(self.attempt.sandbox.diff)).strip())

@@ -41,7 +41,7 @@ class PromptTokens:
     """Tokens that the model reads before its next answer."""
 
     body: tuple[int, ...]
-    """Messages, and before them the end of the previous answer where it was not sampled."""
+    """Messages, preceded by the end of the previous answer if that was not sampled."""
     generation: tuple[int, ...]
     """The generation prompt: the tokens that start an assistant message."""
 

@@ -1,6 +1,6 @@
 """The tools of a coding agent on a task's sandbox: read, search, edit, write, run, finish.
 
-They act only through the session, so the sandbox's limits apply to them and its recorder sees everything.
+They act only through the session, so the sandbox's limits apply to them and all actions are recorded.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from excise.protocols import Session
 from excise.types import WorkerOutcome
 
 SEARCH_TIMEOUT_S = 30.0
-"""Seconds for one search."""
+"""Timeout in seconds of one search."""
 MAX_MATCHES = 100
 """Maximum number of matching lines that a search shows."""
 
@@ -70,11 +70,11 @@ class Finish(Arguments):
 
 @dataclass(slots=True)
 class Toolbox:
-    """The tools of one session, and the facts about their use that detectors need."""
+    """The tools of one session, and a record of their use for detectors."""
 
     session: Session
     command_s: float = 120.0
-    """Upper limit in seconds for one command, whatever the model asks for."""
+    """Maximum timeout in seconds of one command, whatever timeout the model requests."""
     output_chars: int = 8000
     """Maximum number of characters of a result; a longer one is shortened in the middle."""
     exit_code: int = 0

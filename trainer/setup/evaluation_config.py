@@ -1,4 +1,4 @@
-"""The configuration file of ``excise eval``, and the tables of it that training shares: how attempts are made."""
+"""The configuration file of ``excise eval``, whose tables training also uses: how attempts are made."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ class EvalSettings(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     samples: int = Field(default=16, ge=1)
-    """Attempts at each task."""
+    """Number of attempts at each task."""
     mode: Literal["agent", "function", "line"] = "agent"
     """``agent``: with tools. ``function``, ``line``: one answer with the whole function or the one missing line."""
     lines: int = Field(default=80, ge=1)
@@ -85,11 +85,11 @@ class EvalSettings(BaseModel):
     held_out: HeldOut = HeldOut()
     """Tasks that training leaves out and ``excise eval --held-out`` evaluates."""
     graders: int = Field(default_factory=lambda: max(2, (os.cpu_count() or 2) // 2), ge=1)
-    """Diffs that are graded at the same time; by default half the number of cores, at least 2."""
+    """Number of diffs that are graded at the same time; by default half the number of cores, at least 2."""
 
 
 class EvaluationConfig(BaseModel):
-    """The tables that say how attempts are made. Further tables of the file, those of training, are ignored."""
+    """The tables that ``excise eval`` reads. Other tables of the file, those of training, are ignored."""
 
     model_config = ConfigDict(extra="ignore", frozen=True)
 
@@ -113,7 +113,7 @@ def read_run_file(path: Path, overrides: Sequence[str] = ()) -> dict[str, Any]:
 
 
 def validated_run(values: dict[str, Any], kind: type[M], path: Path) -> M:
-    """The settings that a file's values are. The table ``[excise]`` has to be settings of ``excise generate``.
+    """Validate a file's values as settings. The table ``[excise]`` must contain settings of ``excise generate``.
 
     Raises :class:`ConfigError` that names the key and what was expected.
     """

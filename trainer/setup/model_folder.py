@@ -10,7 +10,7 @@ from excise.errors import ConfigError
 
 WEIGHTS = "model.safetensors"
 INDEX = "model.safetensors.index.json"
-"""Lists the files of weights that are split into several."""
+"""Name of the file that lists the files of split weights."""
 
 
 def require_model(folder: Path) -> str:
@@ -38,7 +38,7 @@ def load_tokenizer(folder: Path) -> Any:
     _require_config(folder)
     try:
         tokenizer: Any = AutoTokenizer.from_pretrained(folder)
-    except Exception as error:  # a broken file raises a bare Exception
+    except Exception as error:  # a damaged file raises a bare Exception
         raise ConfigError(f"{folder}: no tokenizer can be loaded from it: {_line(error)}") from error
     if not tokenizer.encode("a", add_special_tokens=False):
         raise ConfigError(f"{folder}: no tokenizer in it that knows any word. Is its tokenizer.json there?")

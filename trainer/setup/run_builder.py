@@ -68,7 +68,7 @@ class TaskSetComponents:
     curriculum: Curriculum
     """Chooses tasks."""
     tasks: Callable[[], Mapping[str, Task]]
-    """Returns the tasks that exist now."""
+    """Returns the tasks that are currently available."""
 
 
 def build_policy(settings: TrainSettings) -> Policy:
@@ -235,7 +235,7 @@ def _teacher(
 def _preparation(
     settings: TrainSettings, tokenizer: Any, tasks: Callable[[], Mapping[str, Task]]
 ) -> Callable[[Group], Group]:
-    """A function for finished groups: adds privileged context for the teacher and the effort penalty."""
+    """A function that adds privileged context for the teacher and the effort penalty to finished groups."""
     add_context = None
     if settings.teacher.privileged is not None:
 
