@@ -86,13 +86,15 @@ async def _evaluate(
     options: _Options, evaluation: EvaluationConfig, settings: Settings, model: Path, *, quiet: bool
 ) -> Evaluation:
     from excise.datasets.taskset import TaskSet
-    from excise.pipeline.services.arena import TaskArena
+    from excise.pipeline.services.arena import ArenaOptions, TaskArena
     from excise.trainer.engines.engine_kinds import build_engine
     from excise.trainer.rollouts.evaluation import evaluate as score
     from excise.trainer.rollouts.rollout_maker import TaskRolloutMaker
     from excise.trainer.setup.evaluation_config import attempt_mode, eligible_tasks
 
-    arena = TaskArena(TaskSet.open(settings.out), settings, ids=options.tasks, graders=evaluation.eval.graders)
+    arena = TaskArena(
+        TaskSet.open(settings.out), settings, ArenaOptions(ids=options.tasks, graders=evaluation.eval.graders)
+    )
     try:
         work = attempt_mode(evaluation.eval, model)
         ids = eligible_tasks(evaluation.eval, arena.tasks(), held_out=options.held_out or None)

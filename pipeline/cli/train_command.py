@@ -134,7 +134,7 @@ async def _engine_and_components(
 ) -> tuple[Engine, TaskSetComponents | None]:
     """The engine, and for reinforcement learning the source of rollouts and the curriculum; ``stack`` closes them."""
     from excise.datasets.taskset import TaskSet
-    from excise.pipeline.services.arena import TaskArena
+    from excise.pipeline.services.arena import ArenaOptions, TaskArena
     from excise.pipeline.services.request_runner import PublishedTasks, RequestRunner
     from excise.trainer.curriculum.task_pool import TaskPool
     from excise.trainer.engines.engine_kinds import build_engine
@@ -152,9 +152,11 @@ async def _engine_and_components(
     arena = TaskArena(
         TaskSet.open(excise.out),
         excise,
-        graders=settings.eval.graders,
-        brief=settings.rollouts.partial_credit == 0,
-        suspicious=settings.folder / "suspicious",
+        ArenaOptions(
+            graders=settings.eval.graders,
+            brief=settings.rollouts.partial_credit == 0,
+            suspicious=settings.folder / "suspicious",
+        ),
     )
     stack.callback(arena.close)
     requests = RequestRunner(settings.folder / "requests", excise.out, options_of(settings.excise), report=say)

@@ -15,6 +15,7 @@ import time
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
 from concurrent.futures import Future
 from contextlib import ExitStack, asynccontextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
@@ -120,28 +121,34 @@ class RecordedSandbox:
         return self.session.finished()
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ArenaOptions:
+    """Options of a :class:`TaskArena`."""
+
+    ids: Iterable[str] | None = None
+    """Instance ids of the tasks to use; ``None`` for all tasks of the set."""
+    graders: int = 2
+    """Number of threads that grade."""
+    grade_s: float = 1800.0
+    """Timeout of one grade in seconds. If no grader starts a grade for twice as long, all of them hang, and queued
+    grades are not ``decided``."""
+    brief: bool = True
+    """Whether grades may stop at the first failing FAIL_TO_PASS test; see :class:`Grader`."""
+    suspicious: Path | None = None
+    """Folder for trajectories that the monitor flags; ``None`` to discard them."""
+
+
+DEFAULTS = ArenaOptions()
+"""The options that are used if none are given."""
+
+
 class TaskArena:
-    """See :class:`excise.trainer.interfaces.Arena`; over the tasks of a set, or over ``ids`` of them.
+    """The tasks of a set with their sandboxes and a grader. Implements :class:`excise.trainer.interfaces.Arena`."""
 
-    ``graders`` threads make grades, each within ``grade_s`` seconds of its start; ``brief``: see :class:`Grader`. Where
-    none of them starts a grade for twice as long, they hang, and queued grades are not ``decided``. ``suspicious`` is
-    a folder for trajectories that the monitor flags.
-    """
-
-    def __init__(
-        self,
-        taskset: TaskSet,
-        settings: Settings,
-        *,
-        ids: Iterable[str] | None = None,
-        graders: int = 2,
-        grade_s: float = 1800.0,
-        brief: bool = True,
-        suspicious: Path | None = None,
-    ) -> None:
-        self._grader = Grader(taskset, settings, brief=brief)
-        self._root, self._suspicious, self._grade_s = taskset.root, suspicious, grade_s
-        self._wanted = None if ids is None else frozenset(ids)
+    def __init__(self, taskset: TaskSet, settings: Settings, options: ArenaOptions = DEFAULTS) -> None:
+        self._grader = Grader(taskset, settings, brief=options.brief)
+        self._root, self._suspicious, self._grade_s = taskset.root, options.suspicious, options.grade_s
+        self._wanted = None if options.ids is None else frozenset(options.ids)
         self._tasks: dict[str, Task] = {}
         self._known: dict[str, MonitoredTask] = {}
         self._locks: dict[str, threading.Lock] = {}
@@ -155,7 +162,7 @@ class TaskArena:
         self._workspaces = LazyValues[Workspace](NUM_BUILDERS, "excise-tree", BUILD_RETRY_S)
         self._openers = DaemonThreadPool(NUM_OPENERS, "excise-open")
         self._closers = DaemonThreadPool(NUM_OPENERS, "excise-close")
-        self._graders = DaemonThreadPool(graders, "excise-grade")
+        self._graders = DaemonThreadPool(options.graders, "excise-grade")
         self._update_tasks(taskset)
 
     def tasks(self) -> Mapping[str, Task]:

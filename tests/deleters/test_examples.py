@@ -25,11 +25,8 @@ EXAMPLES = {
 }
 """Name of each deleter to its worked examples."""
 
-CASES = [
-    pytest.param(d, e, id=f"{d.name}: {e.name}")
-    for d in [get(name) for name in DELETERS]
-    for e in EXAMPLES.get(d.name, ())
-]
+DELETER_OBJECTS = [get(name) for name in DELETERS]
+CASES = [pytest.param(d, e, id=f"{d.name}: {e.name}") for d in DELETER_OBJECTS for e in EXAMPLES.get(d.name, ())]
 
 
 def feature_of(symbols: tuple[str, ...], tests: tuple[str, ...] = ()) -> Feature:

@@ -19,7 +19,7 @@ from excise.datasets.taskset import TaskSet
 from excise.envs.sandbox import session_base
 from excise.errors import SandboxError, StoreError
 from excise.pipeline.services import arena as arenas
-from excise.pipeline.services.arena import LazyValues, TaskArena
+from excise.pipeline.services.arena import ArenaOptions, LazyValues, TaskArena
 from excise.pipeline.services.map_tasks import EnvironmentProblem
 from excise.system.process_identity import own_process_name
 from excise.types import Grade, Task, WorkerOutcome
@@ -67,12 +67,12 @@ def test_tasks_that_there_are_not(arena: TaskArena, stored: Any) -> None:
 
     asyncio.run(go())
     with pytest.raises(StoreError, match="nothing"):
-        TaskArena(stored.taskset, stored.settings, ids=["nothing"])
+        TaskArena(stored.taskset, stored.settings, ArenaOptions(ids=["nothing"]))
 
 
 def test_only_some_tasks_and_new_ones(stored: Any) -> None:
     ids = sorted(task.instance_id for task in stored.taskset.tasks())
-    some = TaskArena(stored.taskset, stored.settings, ids=ids[:2])
+    some = TaskArena(stored.taskset, stored.settings, ArenaOptions(ids=ids[:2]))
     assert sorted(some.tasks()) == ids[:2]
     some.close()
     every = TaskArena(stored.taskset, stored.settings)
@@ -106,7 +106,7 @@ def test_equal_answers_are_graded_once(arena: TaskArena, monkeypatch: pytest.Mon
 
 
 def test_waiting_for_a_turn_takes_no_time_of_a_grade(stored: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    arena = TaskArena(stored.taskset, stored.settings, graders=1, grade_s=1.5)
+    arena = TaskArena(stored.taskset, stored.settings, ArenaOptions(graders=1, grade_s=1.5))
 
     def slow(instance_id: str, diff: str) -> Grade:
         time.sleep(0.4)
@@ -135,7 +135,7 @@ def test_a_snapshot_that_others_have_replaced_does_no_harm(stored: Any, tmp_path
 
 
 def test_a_grade_that_takes_too_long_says_nothing(stored: Any) -> None:
-    impatient = TaskArena(stored.taskset, stored.settings, grade_s=0.01)
+    impatient = TaskArena(stored.taskset, stored.settings, ArenaOptions(grade_s=0.01))
     instance_id = next(iter(impatient.tasks()))
     grade = asyncio.run(impatient.grade(instance_id, impatient.tasks()[instance_id].patch))
     assert (grade.decided, grade.reasons) == (False, ("timeout",))
@@ -240,7 +240,7 @@ def test_what_failed_is_tried_again_after_a_while() -> None:
 
 def test_graders_that_hang_are_not_waited_for(stored: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """Neither by who is being graded, nor by who waits for a turn, nor at the end."""
-    arena = TaskArena(stored.taskset, stored.settings, graders=1, grade_s=0.4)
+    arena = TaskArena(stored.taskset, stored.settings, ArenaOptions(graders=1, grade_s=0.4))
     instance_id, hang = next(iter(arena.tasks())), threading.Event()
     monkeypatch.setattr(arena._grader, "grade", lambda *_: hang.wait(60))
 

@@ -11,7 +11,7 @@ import pytest
 import torch
 from transformers import PreTrainedTokenizerFast
 
-from excise.pipeline.services.arena import TaskArena
+from excise.pipeline.services.arena import ArenaOptions, TaskArena
 
 from .byte_model import byte_tokenizer
 
@@ -38,6 +38,6 @@ def going() -> Callable[[Coroutine[Any, Any, Any]], Any]:
 @pytest.fixture(scope="session")
 def arena(stored: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[TaskArena]:
     """The tasks of ``shapes``, with a folder for suspicious trajectories."""
-    made = TaskArena(stored.taskset, stored.settings, suspicious=tmp_path_factory.mktemp("suspicious"))
+    made = TaskArena(stored.taskset, stored.settings, ArenaOptions(suspicious=tmp_path_factory.mktemp("suspicious")))
     yield made
     made.close()
