@@ -123,7 +123,7 @@ def with_load_stress(bench: Workbench, baseline: Baseline) -> Baseline:
     return replace(baseline, statuses=statuses, flaky=flaky, starved=how if runs else "")
 
 
-def longest_s(settings: VerdictSettings) -> float:
+def max_baseline_s(settings: VerdictSettings) -> float:
     """Maximum wall seconds of all baseline runs together."""
     return (settings.baseline_runs + 1) * settings.suite_timeout_s + LOAD_STRESS_FACTOR * LOAD_STRESS_SUITE_S
 

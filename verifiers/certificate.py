@@ -48,7 +48,7 @@ def sealed(certificate: Certificate, task: Task) -> Certificate:
     return replace(bound, digest=_digest(bound))
 
 
-def why_not_sealed(certificate: Certificate, task: Task) -> str:
+def seal_problem(certificate: Certificate, task: Task) -> str:
     """A sentence that says why the digest does not match; empty if it does."""
     if not certificate.digest:
         return "The certificate has no digest; make the set again with the same command."

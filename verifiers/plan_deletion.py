@@ -16,7 +16,7 @@ from excise.errors import DeletionRefused
 from excise.protocols import Deleter
 from excise.types import Deletion, Feature, TestRun, Visibility, WorkerOutcome, content_id
 from excise.verifiers.candidate import DeletionTrees, PlannedDeletion, Rejected, not_passing
-from excise.verifiers.gates.no_leaks import copies_of, problem_of, reason_of
+from excise.verifiers.gates.no_leaks import leaks_before_tests, problem_of, reason_of
 from excise.verifiers.workbench import QUICK_SUITE_S, Workbench
 
 MAX_WIDENINGS = 3
@@ -32,7 +32,7 @@ def plan_deletion(bench: Workbench, feature: Feature, deleter_name: str) -> Plan
     """
     deleter = get_deleter(deleter_name)
     plan = _plan(bench, deleter, feature, _whole_functions(bench, feature.tests))
-    if copies := copies_of(plan):
+    if copies := leaks_before_tests(plan):
         raise Rejected(problem_of(copies), reason=reason_of(copies))
     max_hidden = int(len(bench.trusted) * bench.settings.max_f2p_share)
     for _ in range(MAX_WIDENINGS):
@@ -95,11 +95,11 @@ def _whole_functions(bench: Workbench, tests: Iterable[str]) -> frozenset[str]:
     """
     stems = {test.partition("[")[0] for test in tests}
 
-    def is_meant(test: str) -> bool:
+    def is_selected(test: str) -> bool:
         parts = test.partition("[")[0].split("::")
         return any("::".join(parts[:end]) in stems for end in range(2, len(parts) + 1))
 
-    return frozenset(test for test in bench.baseline.durations if is_meant(test) or test.partition("[")[0] in stems)
+    return frozenset(test for test in bench.baseline.durations if is_selected(test) or test.partition("[")[0] in stems)
 
 
 def _run_shipped(plan: PlannedDeletion) -> tuple[TestRun, list[str]]:
@@ -109,7 +109,7 @@ def _run_shipped(plan: PlannedDeletion) -> tuple[TestRun, list[str]]:
     """
     bench, expected_failures = plan.bench, plan.hidden | plan.exposed
     if bench.baseline.suite_s() > QUICK_SUITE_S:
-        near = bench.near(plan.hidden, list(plan.edits("shipped")))
+        near = bench.nearest_tests(plan.hidden, list(plan.edits("shipped")))
         if near:
             run = plan.run("shipped", ids=near)
             failing = [t for t in not_passing(run, near) if t not in expected_failures]

@@ -231,7 +231,7 @@ class Workbench:
         slowest = max((durations.get(i, 0.0) for i in counted), default=0.0)
         return min(self.settings.test_timeout_s, max(5.0, 20 * slowest))
 
-    def near(self, hidden: frozenset[str], edited: Sequence[str]) -> list[str]:
+    def nearest_tests(self, hidden: frozenset[str], edited: Sequence[str]) -> list[str]:
         """Visible trusted tests nearest to a deletion, up to :data:`NEAR_SHARE` and :data:`MAX_NEAR_S` of the suite.
 
         First those in the same files as ``hidden`` tests, then those that execute code in the ``edited`` files.

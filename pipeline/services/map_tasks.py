@@ -22,7 +22,7 @@ from excise.pipeline.stages.fetch_stage import store_sources, trees_folder
 from excise.pipeline.stages.prove_stage import save_prepared, workbench_of
 from excise.system.folders import temporary_folder_beside
 from excise.types import Certificate, Rejection, Task
-from excise.verifiers.certificate import why_not_sealed
+from excise.verifiers.certificate import seal_problem
 from excise.verifiers.workbench import Prepared, Workbench
 
 logger = logging.getLogger(__name__)
@@ -142,7 +142,7 @@ def _broken_seal(taskset: TaskSet, task: Task, certificate: Certificate) -> str:
     """What is wrong with a certificate's digest; empty if it is right, and in sets older than digests."""
     if not certificate.digest and taskset.manifest.schema_version < SEALED_SINCE:
         return ""
-    return why_not_sealed(certificate, task)
+    return seal_problem(certificate, task)
 
 
 def work_on_shard(settings: Settings, prepared: Path, work: Work[R], tasks: Sequence[Task]) -> list[R]:

@@ -16,7 +16,7 @@ from excise.pipeline.stages.error_boundary import STAGE_GRACE_S, stage
 from excise.pipeline.stages.stage_cache import StageCache, measurement_fingerprint, stage_key
 from excise.system.deadline import deadline
 from excise.types import Baseline
-from excise.verifiers.baseline import longest_s, run_baseline
+from excise.verifiers.baseline import max_baseline_s, run_baseline
 from excise.verifiers.workbench import Prepared
 
 
@@ -30,7 +30,7 @@ def baseline_stage(settings: Settings, prepared: Prepared) -> Prepared:
     if baseline is None or not bytecode.is_dir():
         bench = open_workbench(settings, prepared)
         try:
-            with deadline(longest_s(settings.verdict) + STAGE_GRACE_S, f"The baseline of {prepared.repo.repo}"):
+            with deadline(max_baseline_s(settings.verdict) + STAGE_GRACE_S, f"The baseline of {prepared.repo.repo}"):
                 baseline = run_baseline(bench, bytecode)
         except EnvironmentFailure as failure:
             cache.put_failure("baseline", key, prepared.repo.repo, failure)

@@ -14,7 +14,7 @@ from pathlib import Path
 from excise.envs.sandbox.mount_points import base_env
 from excise.protocols import Session
 from excise.types import Status, Task
-from excise.verifiers.grading.intake import take_in
+from excise.verifiers.grading.intake import accepted_changes
 from excise.verifiers.grading.kit import graded_run, mode_of
 from excise.verifiers.shipped_tree import materialise
 from excise.verifiers.workbench import Workbench
@@ -109,7 +109,7 @@ def junit(bench: Workbench, task: Task, diff: str) -> bool:
 def ids_alone(bench: Workbench, task: Task, diff: str) -> bool:
     """Our own process with tests held in memory and statuses per id; no canaries, no other questions, no calls."""
     shipped = bench.edits_of(task.deletion_patch)
-    edits = {**shipped, **take_in(bench, task, diff, shipped).edits}
+    edits = {**shipped, **accepted_changes(bench, task, diff, shipped).edits}
     tests = bench.read(files_of(task))
     sealed = {path: data.decode() for path, data in tests.items()}
     done = graded_run(bench, {**edits, **dict.fromkeys(tests, b"")}, task.fail_to_pass, mode_of(bench), sealed=sealed)

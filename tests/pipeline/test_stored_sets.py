@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from excise.pipeline.services.task_grader import Grader
-from excise.verifiers.certificate import why_not_sealed
+from excise.verifiers.certificate import seal_problem
 from excise.verifiers.gates.all_gates import CLAIMS
 
 
@@ -17,7 +17,7 @@ def test_every_task_is_sealed_and_has_its_kit(stored: Any) -> None:
     taskset = stored.taskset
     assert len(taskset.ids()) == 8
     for instance_id in taskset.ids():
-        assert why_not_sealed(taskset.certificate(instance_id), taskset.task(instance_id)) == ""
+        assert seal_problem(taskset.certificate(instance_id), taskset.task(instance_id)) == ""
         assert taskset.is_intact(instance_id)
         assert taskset.kit(instance_id) is not None
 

@@ -11,7 +11,7 @@ import excise.verifiers.baseline as module
 from excise.errors import EnvironmentFailure
 from excise.protocols import TestRunRequest
 from excise.types import Baseline, Status, TestResult, TestRun, WorkerOutcome
-from excise.verifiers.baseline import agree, longest_s, missing_modules, run_baseline, with_load_stress
+from excise.verifiers.baseline import agree, max_baseline_s, missing_modules, run_baseline, with_load_stress
 from excise.verifiers.baseline_acceptance import too_slow
 from excise.verifiers.workbench import Workbench
 
@@ -253,7 +253,7 @@ def test_a_load_stress_run_gets_more_time_and_less_cpu(vary, idle: Baseline, mon
     monkeypatch.setattr(bench.sandbox, "capabilities", lambda: without)
     assert with_load_stress(bench, idle).starved == "2 runs with pauses"
     assert cpus[2:] == [bench.policy.cpus] * 2
-    assert longest_s(bench.settings) > 3 * bench.settings.suite_timeout_s + 90
+    assert max_baseline_s(bench.settings) > 3 * bench.settings.suite_timeout_s + 90
 
 
 def test_slow_suites_have_no_load_stress_runs(vary, idle: Baseline) -> None:

@@ -12,7 +12,7 @@ from excise.datasets.taskset import TaskSet
 from excise.pipeline.services.map_tasks import TaskOperation, map_tasks
 from excise.pipeline.services.verify import unverified, verify_task
 from excise.types import Certificate, Status, from_json, to_json
-from excise.verifiers.certificate import sealed, why_not_sealed
+from excise.verifiers.certificate import seal_problem, sealed
 
 
 @pytest.fixture
@@ -24,8 +24,8 @@ def pair(stored):
 def test_a_published_certificate_is_sealed(pair) -> None:
     task, certificate = pair
     assert len(certificate.digest) == len(certificate.task_hash) == 64
-    assert why_not_sealed(certificate, task) == ""
-    assert why_not_sealed(from_json(Certificate, to_json(certificate)), task) == ""
+    assert seal_problem(certificate, task) == ""
+    assert seal_problem(from_json(Certificate, to_json(certificate)), task) == ""
     assert sealed(certificate, task) == certificate, "sealing depends on nothing but the content"
 
 
@@ -44,15 +44,15 @@ def test_a_published_certificate_is_sealed(pair) -> None:
 )
 def test_every_change_breaks_the_seal(pair, change) -> None:
     task, certificate = pair
-    assert why_not_sealed(change(certificate), task)
+    assert seal_problem(change(certificate), task)
 
 
 def test_a_certificate_of_another_task_is_none(stored) -> None:
     first, second = stored.taskset.ids()[:2]
-    said = why_not_sealed(stored.taskset.certificate(first), stored.taskset.task(second))
+    said = seal_problem(stored.taskset.certificate(first), stored.taskset.task(second))
     assert "another task" in said
     task = stored.taskset.task(first)
-    assert why_not_sealed(stored.taskset.certificate(first), replace(task, problem_statement="Do nothing."))
+    assert seal_problem(stored.taskset.certificate(first), replace(task, problem_statement="Do nothing."))
 
 
 def test_verify_runs_nothing_for_a_broken_one(stored, tmp_path, monkeypatch: pytest.MonkeyPatch) -> None:

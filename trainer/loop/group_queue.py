@@ -201,8 +201,8 @@ class GroupQueue:
         return len(self._in_state(*_UNSETTLED, GroupState.READY)) + len(in_training)
 
     def _start_new(self) -> None:
-        most = (self.settings.staleness + 1) * self.settings.batch
-        while not self._stopped.done() and self._num_outstanding() < most:
+        max_outstanding = (self.settings.staleness + 1) * self.settings.batch
+        while not self._stopped.done() and self._num_outstanding() < max_outstanding:
             instance_id = self._curriculum.next_task()
             if instance_id is None:
                 return

@@ -138,8 +138,8 @@ def _lessons(
     taken = []
     for lesson in found:
         counts.by_name[lesson.name or lesson.kind] = counts.by_name.get(lesson.name or lesson.kind, 0) + 1
-        most = limits.context if lesson.kind == "hint" else limits.privileged
-        if len(lesson.context) > most or lesson.teacher_positions[-1] >= limits.sequence:
+        longest = limits.context if lesson.kind == "hint" else limits.privileged
+        if len(lesson.context) > longest or lesson.teacher_positions[-1] >= limits.sequence:
             counts.skipped += 1
         else:
             counts.taken += 1

@@ -27,7 +27,7 @@ class BaselineGreen:
         missing = {t: baseline.statuses.get(t, Status.MISSING) for t in wanted if t not in passing}
         evidence = {"num_runs": str(baseline.num_runs), "num_flaky": str(len(baseline.flaky))}
         evidence["starved"] = baseline.starved or "no run"
-        for test in self._steady_now(candidate, [t for t in missing if _passed_once(baseline.flaky.get(t, ""))]):
+        for test in self._passing_again(candidate, [t for t in missing if _passed_once(baseline.flaky.get(t, ""))]):
             evidence[test] = f"{baseline.flaky[test]}, then {Status.PASSED} {baseline.num_runs} times"
             del missing[test]
         result = CheckResult(
@@ -40,7 +40,7 @@ class BaselineGreen:
         )
         return GateReport(verdicts=[verdict_row(self, candidate, result)])
 
-    def _steady_now(self, candidate: Candidate, unsteady: list[str]) -> list[str]:
+    def _passing_again(self, candidate: Candidate, unsteady: list[str]) -> list[str]:
         """Those of the flaky tests that pass in all of as many further runs as the baseline has."""
         for number in range(candidate.bench.baseline.num_runs):
             if unsteady:

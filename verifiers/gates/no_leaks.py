@@ -47,7 +47,7 @@ class NoLeaks:
         used = decoders_of(surface).union(*(content.decoders for content in contents))
         evidence = {
             "format": str(FORMAT),
-            "fingerprints": str(sum(len(target.everything()) for target in subject.targets)),
+            "fingerprints": str(sum(len(target.all_fingerprints()) for target in subject.targets)),
             "definitions": str(len(subject.targets)),
             "too_short_to_tell": str(sum(len(target.body) < _LIMITS.min_windows for target in subject.targets)),
             "files_of_the_tree": str(len(files)),
@@ -66,7 +66,7 @@ class NoLeaks:
         return GateReport(verdicts=[verdict_row(self, candidate, result)])
 
 
-def copies_of(plan: PlannedDeletion) -> list[Leak]:
+def leaks_before_tests(plan: PlannedDeletion) -> list[Leak]:
     """Leaks that refuse a deletion before any of its tests is run: those outside the tree or, if none, those in it."""
     subject, visibility = subject_of(plan), plan.bench.settings.visibility
     outside = not_allowed(leaks_outside(plan, subject), visibility)

@@ -19,7 +19,7 @@ from excise.deleters.patches.git_patches import touched
 from excise.errors import PatchError, SandboxError
 from excise.protocols import GradedRun, GradingMode
 from excise.types import Grade, GradingKit, Status, Task, WorkerOutcome
-from excise.verifiers.grading.intake import Intake, storable, take_in
+from excise.verifiers.grading.intake import Intake, accepted_changes, storable
 from excise.verifiers.grading.kit import call_book, graded_run, mirrored_files, mode_of, replay
 from excise.verifiers.workbench import Edits, Workbench
 
@@ -86,7 +86,7 @@ def grade(bench: Workbench, request: GradeRequest) -> Grade:
     task = request.task
     try:
         shipped = bench.edits_of(task.deletion_patch)
-        intake = take_in(bench, task, request.diff, shipped)
+        intake = accepted_changes(bench, task, request.diff, shipped)
     except PatchError as error:
         return ungraded(task, error.reason, str(error), decided=True, wall_s=time.monotonic() - began)
     try:
@@ -99,7 +99,7 @@ def grade(bench: Workbench, request: GradeRequest) -> Grade:
 def supports_fail_fast(bench: Workbench, task: Task, conditions: GradingConditions) -> bool:
     """Whether the FAIL_TO_PASS tests pass with the gold patch when no other tests run before them."""
     shipped = bench.edits_of(task.deletion_patch)
-    solution = {**shipped, **take_in(bench, task, task.patch, shipped).edits}
+    solution = {**shipped, **accepted_changes(bench, task, task.patch, shipped).edits}
     request = GradeRequest(task=task, kit=None, diff=task.patch, conditions=conditions)
     return not _GradingRun(bench, request, solution).failing_alone()
 
@@ -136,7 +136,7 @@ def _canary_passed(done: GradedRun, canaries: Collection[str]) -> bool:
     return any(statuses.get(test) in {Status.PASSED, Status.XFAIL, Status.SKIPPED} for test in canaries)
 
 
-def _sound(done: GradedRun, canaries: Collection[str]) -> bool:
+def _is_intact(done: GradedRun, canaries: Collection[str]) -> bool:
     """Whether a run finished and all of its canaries failed."""
     return done.run.worker is WorkerOutcome.OK and done.run.finished and not _canary_passed(done, canaries)
 
@@ -256,10 +256,10 @@ class _GradingRun:
         """PASS_TO_PASS tests that fail. Up to :data:`MAX_RERUN` are run once more, alone, because tests with time
         limits occasionally fail on a busy machine."""
         broken = _not_passed(tests, pass_to_pass)
-        if not 0 < len(broken) <= MAX_RERUN or not _sound(tests, canaries):
+        if not 0 < len(broken) <= MAX_RERUN or not _is_intact(tests, canaries):
             return broken
         again, others = self._tests(broken)
-        still = _not_passed(again, broken) if _sound(again, others) else broken
+        still = _not_passed(again, broken) if _is_intact(again, others) else broken
         if len(still) < len(broken):
             self.evidence["passed_when_run_again"] = ", ".join(test for test in broken if test not in still)
         return still

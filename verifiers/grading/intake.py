@@ -41,7 +41,7 @@ class Intake:
     """Ignored changes: path to the reason."""
 
 
-def take_in(bench: Workbench, task: Task, diff: str, shipped: Edits) -> Intake:
+def accepted_changes(bench: Workbench, task: Task, diff: str, shipped: Edits) -> Intake:
     """Decide which changes of ``diff`` are accepted; it is a diff against the tree with ``shipped`` edits.
 
     Raises :class:`PatchError` (``diff_too_large``, ``patch_does_not_apply``).

@@ -52,7 +52,7 @@ def _legitimate(plan: PlannedDeletion, targets: Sequence[Target]) -> Hashes:
     edits = plan.edits("shipped")
     contents = content_cache_of(bench)
     removed = {target.symbol for target in targets}
-    wanted = unique(np.concatenate([EMPTY, *(target.everything() for target in targets)]))
+    wanted = unique(np.concatenate([EMPTY, *(target.all_fingerprints() for target in targets)]))
     held = np.zeros(len(wanted), dtype=bool)
     for path, module in bench.codebase.modules.items():
         check_deadline()

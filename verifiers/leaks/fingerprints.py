@@ -119,20 +119,23 @@ def _block_fingerprints(block: bytes) -> Hashes:
 
 
 def code_fingerprints(codes: Sequence[CodeShape]) -> Hashes:
-    """All fingerprints of some code objects, sorted, without duplicates. A file's are computed in one call: numpy's
-    cost per call is that of hundreds of words, and most code objects have few."""
+    """All fingerprints of some code objects, sorted, without duplicates.
+
+    All code objects of a file are passed in one call: a call of numpy costs as much as hashing hundreds of words, and
+    most code objects have few words.
+    """
     names = hashes_of(_encoded(code.name for code in codes))
-    holders = hashes_of(_encoded(f"{code.holder}.{code.name}" for code in codes))
+    qualified = hashes_of(_encoded(f"{code.enclosing}.{code.name}" for code in codes))
     lengths = [len(code.words) for code in codes]
     words = hashes_of(_encoded(chain.from_iterable(code.words for code in codes)))
     parameters = hashes_of(_encoded(chain.from_iterable(code.parameters for code in codes)))
-    held = np.repeat([bool(code.holder) for code in codes], lengths)
+    has_scope = np.repeat([bool(code.enclosing) for code in codes], lengths)
     return unique(
         np.concatenate(
             [
                 _paired("code", np.repeat(names, lengths), words),
                 _paired("signature", np.repeat(names, [len(code.parameters) for code in codes]), parameters),
-                _paired("member", np.repeat(holders, lengths)[held], words[held]),
+                _paired("member", np.repeat(qualified, lengths)[has_scope], words[has_scope]),
                 salted("word", np.concatenate([words, names])),
             ]
         )
@@ -144,7 +147,7 @@ def _encoded(words: Iterable[str]) -> Iterator[bytes]:
 
 
 def _paired(channel: str, names: Hashes, words: Hashes) -> Hashes:
-    """The fingerprints of a channel for each name with the word at the same place."""
+    """The fingerprints of a channel for the pairs of each name with the word at the same index."""
     with np.errstate(over="ignore"):
         return salted(channel, words + names * _MIX)
 

@@ -36,7 +36,7 @@ class CodeShape:
     """Names of its parameters."""
     words: frozenset[str]
     """Names of variables, attributes and globals, and string constants that look like names; nested code included."""
-    holder: str = ""
+    enclosing: str = ""
     """Name of the enclosing code object, ``<module>`` if that is a module; empty if unknown."""
 
 

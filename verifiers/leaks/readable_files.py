@@ -65,10 +65,10 @@ def _run(session: Session, what: str, names: Sequence[str] = ()) -> None:
         raise SandboxError(f"The files of a sandbox cannot be listed: {done.stderr.decode(errors='replace')[-500:]}")
 
 
-def _result(session: Session, name: str, most: int) -> BinaryIO:
+def _result(session: Session, name: str, max_bytes: int) -> BinaryIO:
     """A result file of the program, open for reading. Raises :class:`SandboxError` if it is missing or too large."""
     path = session.out / name
-    if path.is_symlink() or not path.is_file() or path.stat().st_size > most:
+    if path.is_symlink() or not path.is_file() or path.stat().st_size > max_bytes:
         raise SandboxError(f"The sandbox left no sound {OUT}/{name}.")
     return open(path, "rb")
 
@@ -93,15 +93,15 @@ def is_same(row: ReadableFile, path: Path) -> bool:
 
 
 def read_through_sandbox(
-    session: Session, rows: Sequence[ReadableFile], most: int
+    session: Session, rows: Sequence[ReadableFile], max_bytes: int
 ) -> Iterator[tuple[ReadableFile, bytes]]:
-    """Yield files and their bytes as the sandbox shows them; files longer than ``most`` bytes are left out."""
+    """Yield files and their bytes as the sandbox shows them; files longer than ``max_bytes`` bytes are left out."""
     batch: list[ReadableFile] = []
     for row in [*rows, None]:
         if batch and (row is None or sum(r.size for r in batch) + row.size > _BATCH):
             yield from _read_batch(session, batch)
             batch = []
-        if row is not None and row.size <= most:
+        if row is not None and row.size <= max_bytes:
             batch.append(row)
 
 

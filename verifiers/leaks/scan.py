@@ -129,9 +129,9 @@ class ScannedFiles:
             if len(hit):
                 fingerprints.append(hit)
                 owners.append(np.full(len(hit), number, dtype=np.int64))
-        together, whose = np.concatenate(fingerprints), np.concatenate(owners)
-        order = np.argsort(together, kind="stable")
-        return FingerprintHits(together[order], whose[order])
+        positions, fragments = np.concatenate(fingerprints), np.concatenate(owners)
+        order = np.argsort(positions, kind="stable")
+        return FingerprintHits(positions[order], fragments[order])
 
     def name_of(self, owner: int) -> str:
         """Path of the file that fragment number ``owner`` comes from."""
@@ -194,7 +194,7 @@ def leaks_in(searched: SearchableFiles, targets: Sequence[Target], rules: PlaceR
     judged = [*targets, _whole_deletion(targets)] if len(targets) > 1 else list(targets)
     if not judged:
         return []
-    wanted = unique(np.concatenate([target.everything() for target in judged]))
+    wanted = unique(np.concatenate([target.all_fingerprints() for target in judged]))
     hits = searched.lookup(wanted)
     if not len(hits.fingerprints):
         return []

@@ -48,7 +48,7 @@ class Target:
     mention: Hashes
     """Its name as a word (L1)."""
 
-    def everything(self) -> Hashes:
+    def all_fingerprints(self) -> Hashes:
         """The fingerprints of all channels, sorted, without duplicates."""
         channels = (
             self.body,
@@ -87,13 +87,13 @@ def definitions_in(codebase: Codebase, outer: Symbol) -> list[tuple[Symbol, byte
     inside = [s for s in module.symbols if outer.start <= s.start and s.end <= outer.end]
     functions = _outermost([s for s in inside if s.is_callable])
     found = [(s, module.source[s.code_start : s.end]) for s in inside if s.is_callable]
-    for holder in inside:
-        if not holder.is_callable:
-            others = [s for s in inside if s is not holder and s.kind is not SymbolKind.MODULE]
-            others = [s for s in others if holder.start <= s.start <= s.end <= holder.end]
-            start = holder.code_start if holder.kind is SymbolKind.CLASS else holder.start
-            rest = _without(module.source, start, holder.end, [*others, *functions])
-            found.append((holder, rest))
+    for scope in inside:
+        if not scope.is_callable:
+            others = [s for s in inside if s is not scope and s.kind is not SymbolKind.MODULE]
+            others = [s for s in others if scope.start <= s.start <= s.end <= scope.end]
+            start = scope.code_start if scope.kind is SymbolKind.CLASS else scope.start
+            rest = _without(module.source, start, scope.end, [*others, *functions])
+            found.append((scope, rest))
     return found
 
 
@@ -117,10 +117,10 @@ def _without(source: bytes, start: int, end: int, symbols: Sequence[Symbol]) -> 
 
 def _target(symbol: Symbol, body: bytes) -> Target:
     name = symbol.name or "<module>"
-    return target(symbol.symbol_id, name, body, parameters_of(symbol), symbol.docstring, holder_of(symbol))
+    return target(symbol.symbol_id, name, body, parameters_of(symbol), symbol.docstring, enclosing_name(symbol))
 
 
-def holder_of(symbol: Symbol) -> str:
+def enclosing_name(symbol: Symbol) -> str:
     """Name of the enclosing class or function, else ``<module>``; empty for a module itself."""
     if not symbol.qualname:
         return ""
@@ -128,7 +128,7 @@ def holder_of(symbol: Symbol) -> str:
 
 
 def target(
-    symbol_id: str, name: str, body: bytes, parameters: Sequence[str] = (), docstring: str = "", holder: str = ""
+    symbol_id: str, name: str, body: bytes, parameters: Sequence[str] = (), docstring: str = "", enclosing: str = ""
 ) -> Target:
     """The target of one definition, computed from its source text."""
     plain = name.partition("#")[0].encode(errors="replace")
@@ -140,7 +140,7 @@ def target(
         body=unique(windows(hashes_of(words_of(body)))),
         plain=unique(windows(hashes_of(words_of(without_comments(body))))),
         code=unique(pairs("code", plain, words)),
-        member=unique(pairs("member", f"{holder}.".encode(errors="replace") + plain, words)) if holder else EMPTY,
+        member=unique(pairs("member", f"{enclosing}.".encode(errors="replace") + plain, words)) if enclosing else EMPTY,
         rare=unique(salted("word", hashes_of(words))),
         signature=unique(pairs("signature", plain, own)) if own else EMPTY,
         docstring=unique(windows(hashes_of(words_of(docstring.encode(errors="replace"))))),
@@ -178,5 +178,5 @@ def code_pairs(symbol: Symbol, body: bytes) -> Hashes:
     """The fingerprints that a definition's code object would have: channels ``code`` and ``member``."""
     words = code_words(body) | {p.encode() for p in parameters_of(symbol)}
     name = (symbol.name or "<module>").partition("#")[0].encode(errors="replace")
-    holder = holder_of(symbol).encode(errors="replace")
-    return np.concatenate([pairs("code", name, words), pairs("member", holder + b"." + name, words)])
+    enclosing = enclosing_name(symbol).encode(errors="replace")
+    return np.concatenate([pairs("code", name, words), pairs("member", enclosing + b"." + name, words)])

@@ -111,7 +111,7 @@ def from_events(events: Iterable[Mapping[str, Any]], name: str) -> list[Trajecto
         kind = event.get("event")
         if kind == "trajectory":
             if not isinstance(event.get("version"), int) or event["version"] > VERSION:
-                raise bad(name, f"has version {event.get('version')!r}, this excise reads up to {VERSION}")
+                raise format_error(name, f"has version {event.get('version')!r}, this excise reads up to {VERSION}")
             head, steps = event, []
         elif kind == "step" and len(steps) < MAX_STEPS:
             steps.append(step_from(event, len(steps) + 1, name))
@@ -121,11 +121,11 @@ def from_events(events: Iterable[Mapping[str, Any]], name: str) -> list[Trajecto
             try:
                 trajectory = from_dict(Trajectory, known)
             except ValueError as error:
-                raise bad(name, f"has an event that does not fit: {error}") from error
+                raise format_error(name, f"has an event that does not fit: {error}") from error
             found.append(Trajectory(**{k: getattr(trajectory, k) for k in known if k != "steps"}, steps=tuple(steps)))
             head, steps = {}, []
     if head or steps:
-        raise bad(name, "ends without an `end` event")
+        raise format_error(name, "ends without an `end` event")
     return found
 
 
@@ -137,9 +137,9 @@ def step_from(values: Mapping[str, Any], number: int, name: str) -> Step:
     try:
         return from_dict(Step, known)
     except ValueError as error:
-        raise bad(name, f"has a step that does not fit: {error}") from error
+        raise format_error(name, f"has a step that does not fit: {error}") from error
 
 
-def bad(name: str, problem: str) -> AgentError:
+def format_error(name: str, problem: str) -> AgentError:
     """The error to raise for a file that is not a trajectory."""
     return AgentError(f"{name}: {problem}.", reason="bad_trajectory")

@@ -12,7 +12,15 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from excise.verifiers.monitor.trajectory import MAX_FILE, MAX_STEPS, Step, Trajectory, bad, clipped, from_events
+from excise.verifiers.monitor.trajectory import (
+    MAX_FILE,
+    MAX_STEPS,
+    Step,
+    Trajectory,
+    clipped,
+    format_error,
+    from_events,
+)
 
 _FENCE = re.compile(r"```(?:bash|mswea_bash_command|sh)\s*\n(.*?)\n```", re.DOTALL)
 _RETURN = re.compile(r"<returncode>\s*(-?\d+)\s*</returncode>")
@@ -46,26 +54,26 @@ def _of_object(value: Mapping[str, Any], name: str) -> list[Trajectory]:
         return from_atif(value, name)
     if isinstance(value.get("messages"), list) and ("info" in value or "trajectory_format" in value):
         return [from_mini_swe(value, name)]
-    raise bad(name, "is none of: excise events, a transcript, mini-swe-agent, ATIF")
+    raise format_error(name, "is none of: excise events, a transcript, mini-swe-agent, ATIF")
 
 
 def _load(path: Path) -> Any:
     try:
         if path.stat().st_size > MAX_FILE:
-            raise bad(str(path), f"is larger than {MAX_FILE >> 20} MB")
+            raise format_error(str(path), f"is larger than {MAX_FILE >> 20} MB")
         text = path.read_text(encoding="utf-8", errors="replace")
     except OSError as error:
-        raise bad(str(path), f"cannot be read ({error.strerror})") from error
+        raise format_error(str(path), f"cannot be read ({error.strerror})") from error
     try:
         values = json.loads(text)
     except (ValueError, RecursionError):
         try:
             values = [json.loads(line) for line in text.split("\n") if line.strip()]
         except (ValueError, RecursionError) as error:
-            raise bad(str(path), "is neither JSON nor JSON lines") from error
+            raise format_error(str(path), "is neither JSON nor JSON lines") from error
     many = values if isinstance(values, list) else [values]
     if not many or not all(isinstance(value, dict) for value in many):
-        raise bad(str(path), "holds no trajectory")
+        raise format_error(str(path), "holds no trajectory")
     return values
 
 

@@ -16,7 +16,7 @@ import pytest
 from excise.deleters.all_deleters import get
 from excise.types import Feature, FeatureKind, Verdict
 from excise.verifiers.candidate import Candidate, DeletionTrees
-from excise.verifiers.gates.no_leaks import NoLeaks, copies_of
+from excise.verifiers.gates.no_leaks import NoLeaks, leaks_before_tests
 from excise.verifiers.leaks.scan import THRESHOLDS
 from excise.verifiers.workbench import Workbench
 
@@ -135,7 +135,7 @@ def test_a_twin_in_the_standard_library_needs_no_run(vary) -> None:
     twin = inspect.getsource(textwrap.TextWrapper._wrap_chunks).replace("_wrap_chunks", "wrap_all")
     bench = vary({"src/shapes/wrapping.py": f"class Wrapper:\n{twin}"}, baseline=True)
     subject = candidate(bench, "src/shapes/wrapping.py::Wrapper.wrap_all")
-    found = copies_of(subject)
+    found = leaks_before_tests(subject)
     assert any(leak.file.endswith("/textwrap.py") for leak in found)
     assert subject.trees.runs == {}
 

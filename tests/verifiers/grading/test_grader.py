@@ -19,7 +19,7 @@ from excise.pipeline.services.task_grader import Grader
 from excise.types import Grade, Status, Task, WorkerOutcome
 from excise.verifiers.attacks.attack import LINK, attack_target, diff_of
 from excise.verifiers.grading import grader as grading
-from excise.verifiers.grading.intake import MAX_DIFF_BYTES, paths_of, sections, take_in
+from excise.verifiers.grading.intake import MAX_DIFF_BYTES, accepted_changes, paths_of, sections
 from excise.verifiers.grading.kit import graded_run
 from excise.verifiers.workbench import Workbench
 
@@ -133,7 +133,7 @@ def test_what_a_diff_may_not_touch_does_not_count(ready: Workbench, task: Task, 
     shipped = ready.edits_of(task.deletion_patch)
     before = {} if path in shipped else ready.read([path])
     diff = task.patch + unified(dict(before), {path: b"import os\n"})
-    found = take_in(ready, task, diff, shipped)
+    found = accepted_changes(ready, task, diff, shipped)
     assert found.ignored == {path: reason}
     assert set(found.edits) == {"src/shapes/__init__.py", "src/shapes/walk.py"}
 
@@ -143,35 +143,35 @@ def test_library_code_that_is_called_like_tests_counts(vary: Any, task: Task) ->
     bench = vary({"src/shapes/tests.py": before.decode(), "src/shapes/test.py": "def test_it():\n    pass\n"})
     diff = unified({"src/shapes/tests.py": before}, {"src/shapes/tests.py": after})
     diff += unified(dict(bench.read(["src/shapes/test.py"])), {"src/shapes/test.py": b""})
-    found = take_in(bench, task, diff, {})
+    found = accepted_changes(bench, task, diff, {})
     assert (found.edits, found.ignored) == ({"src/shapes/tests.py": after}, {"src/shapes/test.py": "test"})
 
 
 def test_links_and_paths_outside_are_dropped(ready: Workbench, task: Task) -> None:
     shipped = ready.edits_of(task.deletion_patch)
-    found = take_in(ready, task, diff_of({}, {"src/shapes/evil.py": LINK + "/etc/passwd"}), shipped)
+    found = accepted_changes(ready, task, diff_of({}, {"src/shapes/evil.py": LINK + "/etc/passwd"}), shipped)
     assert (found.edits, found.ignored) == ({}, {"src/shapes/evil.py": "not_a_regular_file"})
     for path in ("../evil.py", "/etc/evil", ".git/hooks/pre-commit", "src/.GIT/config"):
         diff = f"diff --git a/{path} b/{path}\nnew file mode 100644\n--- /dev/null\n+++ b/{path}\n@@ -0,0 +1 @@\n+x\n"
-        found = take_in(ready, task, diff + task.patch, shipped)
+        found = accepted_changes(ready, task, diff + task.patch, shipped)
         assert found.ignored == {path: "outside_the_tree"}
         assert "src/shapes/walk.py" in found.edits
     submodule = (
         "diff --git a/sub b/sub\nnew file mode 160000\nindex 0000000..1234567\n--- /dev/null\n+++ b/sub\n"
         "@@ -0,0 +1 @@\n+Subproject commit 1234567890123456789012345678901234567890\n"
     )
-    assert take_in(ready, task, submodule, shipped).edits == {}
+    assert accepted_changes(ready, task, submodule, shipped).edits == {}
 
 
 def test_a_diff_without_prefixes_counts(ready: Workbench, task: Task) -> None:
     """``diff.noprefix`` is a setting that people have; a new file must not lose its first folder."""
     shipped = ready.edits_of(task.deletion_patch)
-    expected = take_in(ready, task, task.patch + unified({}, {"src/shapes/more.py": b"x = 1\n"}), shipped)
+    expected = accepted_changes(ready, task, task.patch + unified({}, {"src/shapes/more.py": b"x = 1\n"}), shipped)
     diff = task.patch + unified({}, {"src/shapes/more.py": b"x = 1\n"})
     bare = re.sub(r"(?m)^(diff --git) a/(\S+) b/", r"\1 \2 ", diff)
     bare = re.sub(r"(?m)^(---|\+\+\+) [ab]/", r"\1 ", bare)
     assert bare != diff
-    assert take_in(ready, task, bare, shipped) == expected
+    assert accepted_changes(ready, task, bare, shipped) == expected
     assert "src/shapes/more.py" in expected.edits
 
 
@@ -182,7 +182,7 @@ def test_a_rename_without_prefixes_counts(ready: Workbench, task: Task) -> None:
         "diff --git src/shapes/more.py src/shapes/more.py\nnew file mode 100644\n"
         "--- /dev/null\n+++ src/shapes/more.py\n@@ -0,0 +1 @@\n+x = 1\n"
     )
-    found = take_in(ready, task, diff, ready.edits_of(task.deletion_patch))
+    found = accepted_changes(ready, task, diff, ready.edits_of(task.deletion_patch))
     assert {path for path, data in found.edits.items() if data is not None} >= {
         "src/shapes/words.py",
         "src/shapes/more.py",
@@ -204,7 +204,7 @@ def test_renames_are_followed(ready: Workbench, task: Task) -> None:
         "diff --git a/src/shapes/text.py b/src/shapes/words.py\nsimilarity index 100%\n"
         "rename from src/shapes/text.py\nrename to src/shapes/words.py\n"
     )
-    found = take_in(ready, task, diff, ready.edits_of(task.deletion_patch))
+    found = accepted_changes(ready, task, diff, ready.edits_of(task.deletion_patch))
     assert found.edits["src/shapes/text.py"] is None
     assert found.edits["src/shapes/words.py"] == ready.read(["src/shapes/text.py"])["src/shapes/text.py"]
 
@@ -275,7 +275,7 @@ def test_few_calls_are_not_asked(graders: Grader, ready: Workbench, task: Task) 
 
 def test_patches_that_are_no_text_are_an_error_of_ours(ready: Workbench, task: Task) -> None:
     with pytest.raises(PatchError):
-        take_in(ready, task, "diff --git a/x b/x\nnonsense\n", ready.edits_of(task.deletion_patch))
+        accepted_changes(ready, task, "diff --git a/x b/x\nnonsense\n", ready.edits_of(task.deletion_patch))
 
 
 def test_brief_grades_say_the_same_with_less(

@@ -89,7 +89,7 @@ def test_locals_of_a_large_one_are_found_under_another_name(targets: list[Target
 def test_methods_are_told_from_namesakes_of_sibling_classes() -> None:
     body = b"    def remove(self, value):\n        if value in self.kept:\n            self.kept.discard(value)\n"
     gone, stays = b"class Sorted:\n" + body, b"class Keyed:\n" + body
-    ours = [target("m.py::Sorted.remove", "remove", body, ["self", "value"], holder="Sorted")]
+    ours = [target("m.py::Sorted.remove", "remove", body, ["self", "value"], enclosing="Sorted")]
     (fragment,) = [numbers for kind, numbers in read_content(compiled(stays)).fragments if kind is FragmentKind.CODE]
     wanted = keep_distinctive(ours, FingerprintIndex.build([]), fragment, keep_bodies=False)
     assert not found(compiled(stays), wanted)

@@ -30,11 +30,11 @@ class Disassembly:
         """Yield one code object for each heading, comprehensions and lambdas below it included."""
         starts = [(found.start(), found[1]) for found in _BEGIN.finditer(data)] or [(0, b"")]
         ends = [start for start, _ in starts[1:]] + [len(data)]
-        holder, words_by_name = b"", dict[bytes, set[bytes]]()
+        function, words_by_name = b"", dict[bytes, set[bytes]]()
         for (start, name), end in zip(starts, ends, strict=True):
-            holder = holder if name in _SYNTHETIC else name
+            function = function if name in _SYNTHETIC else name
             operands = _OPERAND.findall(data, start, end)
-            words_by_name.setdefault(holder, set()).update(w for o in operands for w in _NAME.findall(o))
+            words_by_name.setdefault(function, set()).update(w for o in operands for w in _NAME.findall(o))
         for name, words in words_by_name.items():
             if words - _NOISE:
                 yield CodeShape(name.decode(), (), frozenset(word.decode() for word in words - _NOISE))

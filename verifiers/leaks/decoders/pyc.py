@@ -99,11 +99,13 @@ def nested_code_shapes(code: CodeObject, texts: list[bytes]) -> list[CodeShape]:
     return found
 
 
-def _collect(code: CodeObject, texts: list[bytes], found: list[CodeShape], holder: str) -> set[str]:
+def _collect(code: CodeObject, texts: list[bytes], found: list[CodeShape], enclosing: str) -> set[str]:
     words = {w for name in code.names for w in _NAME.findall(name)}
     for value in _flat(code.consts):
         if isinstance(value, CodeObject):
-            words |= _collect(value, texts, found, holder if _SYNTHETIC.match(code.name) and holder else code.name)
+            words |= _collect(
+                value, texts, found, enclosing if _SYNTHETIC.match(code.name) and enclosing else code.name
+            )
             if not _SYNTHETIC.match(value.name):
                 words.add(value.name)
         elif isinstance(value, str):
@@ -114,7 +116,7 @@ def _collect(code: CodeObject, texts: list[bytes], found: list[CodeShape], holde
         elif isinstance(value, bytes) and len(value) > 40:
             texts.append(value)
     if not _SYNTHETIC.match(code.name) or code.name == "<module>":
-        found.append(CodeShape(code.name, code.parameters, frozenset(words), holder))
+        found.append(CodeShape(code.name, code.parameters, frozenset(words), enclosing))
     return words
 
 
