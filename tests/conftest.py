@@ -79,6 +79,14 @@ class Run:
         """The task set."""
         return TaskSet.open(self.out)
 
+    def copy_cache(self, target: Path) -> None:
+        """Copy the cache: hard links to files, which are never written again, and copies of databases, which are."""
+        subprocess.run(["cp", "-al", str(self.cache), str(target)], check=True)
+        for database in target.rglob("*.sqlite*"):
+            data = database.read_bytes()
+            database.unlink()
+            database.write_bytes(data)
+
 
 MARKS = {"shapes": "slow", "ranks": "slow", "docker_host": "docker"}
 """Marks by fixture: these wait for a whole run, for four processes that train together, or for a Docker engine."""

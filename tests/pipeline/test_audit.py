@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import shutil
-import subprocess
 from pathlib import Path
 
 import pytest
@@ -24,7 +23,7 @@ def leaky(shapes, tmp_path: Path) -> Settings:
     """A copy of the set, and a cache whose environment holds old copies of two modules, one of them compressed."""
     shutil.copytree(shapes.out, tmp_path / "out", symlinks=True)
     settings = load([shapes.config], out=tmp_path / "out", cache=tmp_path / "cache")
-    subprocess.run(["cp", "-a", "--reflink=auto", shapes.cache, tmp_path / "cache"], check=True)
+    shapes.copy_cache(tmp_path / "cache")
     return settings
 
 

@@ -48,7 +48,7 @@ def dask(*arguments: str) -> Iterator[subprocess.Popen[bytes]]:
 @pytest.mark.parametrize("options", [(), ("--resources", "slot=1")], ids=["threads", "slots"])
 def test_a_cluster_by_address_gives_the_same_tasks(shapes, excise, tmp_path: Path, options: tuple[str, ...]) -> None:
     cache = tmp_path / "cache"
-    subprocess.run(["cp", "-al", str(shapes.cache), str(cache)], check=True)
+    shapes.copy_cache(cache)
     shutil.rmtree(cache / "stages" / "candidate")
     given = ["generate", SHAPES, "-o", tmp_path / "out", "--cache", cache, "-c", shapes.config, "--limit", "2"]
     with cluster(tmp_path, *options) as address:

@@ -52,7 +52,7 @@ class Job:
 @pytest.fixture
 def job(shapes, tmp_path: Path) -> Job:
     cache = tmp_path / "cache"
-    subprocess.run(["cp", "-al", str(shapes.cache), str(cache)], check=True)
+    shapes.copy_cache(cache)
     shutil.rmtree(cache / "stages" / "candidate")
     return Job(out=tmp_path / "out", cache=cache, config=shapes.config)
 
