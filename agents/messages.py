@@ -87,7 +87,7 @@ class Reply:
     message: Message
     """Text and tool calls."""
     usage: Usage = Usage()
-    """Tokens used."""
+    """Number of tokens used."""
     finish_reason: str = ""
     """Why generation stopped: ``stop``, ``tool_calls``, ``length``, …"""
 

@@ -48,7 +48,7 @@ class LoopResult:
     """The result of a conversation."""
 
     stop_reason: StopReason
-    """Why it ended."""
+    """Why the conversation ended."""
     value: Any = None
     """Value of the final tool result; ``None`` if the conversation ended otherwise."""
     steps: int = 0

@@ -48,7 +48,7 @@ class Generation:
     versions: tuple[int, ...]
     """Policy version that sampled each token: weights may be updated in the middle of an answer."""
     stop: Stop
-    """Why it ended."""
+    """Why the answer ended."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,11 +56,11 @@ class Turn:
     """One answer of the model inside a segment, as the token range ``[start, end)``."""
 
     start: int
-    """Index of its first token in the segment."""
+    """Index of the answer's first token in the segment."""
     end: int
-    """Index after its last token."""
+    """Index after the answer's last token."""
     stop: Stop
-    """Why it ended."""
+    """Why the answer ended."""
     calls: int = 0
     """Number of tool calls."""
     thinking: int = 0
@@ -90,7 +90,7 @@ class Segment:
     turns: tuple[Turn, ...]
     """The model's answers, in order."""
     is_summary: bool = False
-    """Whether its last answer is a summary that starts the next segment."""
+    """Whether the segment's last answer is a summary that starts the next segment."""
 
 
 SAME_REWARD = 1e-9
@@ -155,9 +155,9 @@ class Rollout:
     instance_id: str
     """The task."""
     segments: tuple[Segment, ...]
-    """In chronological order."""
+    """The segments, in chronological order."""
     ending: Ending
-    """How it ended."""
+    """How the rollout ended."""
     grade: Grade | None = None
     """The grader's result; ``None`` if the rollout was not graded (its diff is empty)."""
     task_reward: float = 0.0
@@ -165,7 +165,7 @@ class Rollout:
     penalty: float = 0.0
     """Effort penalty, subtracted from the task reward."""
     usage: Usage = field(default_factory=Usage)
-    """Resources it used."""
+    """Resources that the rollout used."""
     diff: str = ""
     """The submitted diff."""
     flags: tuple[str, ...] = ()
@@ -182,7 +182,8 @@ class Rollout:
 
     @property
     def is_valid(self) -> bool:
-        """Whether it takes part in its group's baseline: no infrastructure failure, not flagged, decided grade."""
+        """Whether the rollout takes part in its group's baseline: no infrastructure failure, not flagged, decided
+        grade."""
         return self.ending is not Ending.INFRA and not self.flags and (self.grade is None or self.grade.decided)
 
 

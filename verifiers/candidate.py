@@ -156,6 +156,6 @@ class Candidate(SplitDeletion):
 
 
 def not_passing(run: TestRun, expected: Sequence[str]) -> dict[str, Status]:
-    """Those of the ``expected`` tests that did not pass, with their status (``MISSING`` if not reported)."""
+    """The ``expected`` tests that did not pass, with their status (``MISSING`` if not reported)."""
     statuses = run.statuses()
     return {t: s for t in expected if (s := statuses.get(t, Status.MISSING)) is not Status.PASSED}

@@ -83,7 +83,7 @@ def _plan(
 
 
 def _with_tests_visible(deletion: Deletion) -> Deletion:
-    """The same deletion without hiding tests: those that need the feature fail in the shipped tree."""
+    """A copy of the deletion that hides no tests: those that need the feature fail in the shipped tree."""
     parts = deletion.deleter, deletion.deleter_version, deletion.source_patch
     return replace(deletion, deletion_id=content_id("deletion", *parts, ""), hide_patch="", hidden=())
 

@@ -49,7 +49,7 @@ COMMIT_OPTIONS = GitOptions(settings={"core.logAllRefUpdates": "false"}, variabl
 
 
 def scrubbed(paths: Iterable[str]) -> frozenset[str]:
-    """Those of a tree's files that are artefacts, which may contain deleted code."""
+    """The artefacts among a tree's files, which may contain deleted code."""
     present = frozenset(paths)
     return frozenset(path for path in present if _is_artefact(path, present))
 

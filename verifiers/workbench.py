@@ -57,7 +57,7 @@ class Prepared:
     environment: Environment
     """The environment that was built for it."""
     layers: Layers
-    """Its cache folders, on storage that all workers share."""
+    """The repository's cache folders, on storage that all workers share."""
     baseline: Baseline | None = None
     """Results of the untouched tests, once they have been run."""
     coverage: CoverageMap | None = None

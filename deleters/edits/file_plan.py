@@ -33,7 +33,7 @@ class FilePlan:
         self.clauses: set[Import] = set()
         """Removed imports of single names."""
         self.replacements: list[Edit] = []
-        """Further edits."""
+        """Edits other than removals."""
         self.lost_names: set[str] = set()
         """Module-level names that are no longer bound."""
 

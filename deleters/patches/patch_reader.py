@@ -44,7 +44,7 @@ class FilePatch:
     new_blob: str = ""
     """git's hash of the new content, in the same form."""
     hunks: tuple[Hunk, ...] = field(default=())
-    """Hunks in order."""
+    """The hunks, in the order of the file."""
 
     def reversed(self) -> FilePatch:
         """The patch that undoes this one."""

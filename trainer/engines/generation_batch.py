@@ -122,7 +122,8 @@ class Batch:
             self._prompts[prompt] = logits[row : row + 1], copy_row(cache, row, width - len(prompt), width)
 
     def _continue_prefill(self, prompt: tuple[int, ...], past: tuple[int, ...]) -> tuple[torch.Tensor, Any]:
-        """The same for one prompt that starts with the cached tokens ``past``."""
+        """Process one prompt that starts with the cached tokens ``past``; return its last logits, and its keys and
+        values."""
         device, cache = self.model.device, copy_row(self._past[past], 0, 0, len(past))
         ids = torch.tensor([prompt[len(past) :]], device=device)
         mask = torch.ones(1, len(prompt), dtype=torch.long, device=device)

@@ -265,7 +265,7 @@ class Learner:
             yield name, self.ranks.full_tensor(tensor.detach())
 
     def with_checkpoint_names(self, weights: Iterable[tuple[str, torch.Tensor]]) -> Iterator[tuple[str, torch.Tensor]]:
-        """The same weights under the names and shapes of the model's safetensors files (one tensor per expert)."""
+        """Convert weights to the names and shapes of the model's safetensors files (one tensor per expert)."""
         from transformers.core_model_loading import revert_weight_conversion
 
         for name, tensor in weights:

@@ -66,7 +66,7 @@ class Row:
     counted: torch.Tensor
     """``[P]``, bool: whether the token is part of the policy gradient; others have only a lesson."""
     lessons: tuple[PlacedLesson, ...]
-    """Lessons of its sequences."""
+    """Lessons of the row's sequences."""
     num_tokens: int
     """Length of the row, T."""
 

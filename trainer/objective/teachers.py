@@ -67,7 +67,7 @@ class FrozenTeacher:
         """Does nothing."""
 
     def weights(self) -> torch.nn.Module | None:
-        """It has no weights of its own."""
+        """``None``: the initial policy is enough to rebuild this teacher."""
         return None
 
 
@@ -115,5 +115,5 @@ class TrustRegionTeacher:
         """Does nothing: the logits use the live policy anyway."""
 
     def weights(self) -> torch.nn.Module | None:
-        """It has no weights of its own."""
+        """``None``: the initial policy is enough to rebuild this teacher."""
         return None

@@ -50,7 +50,7 @@ class TrainingSequence:
     advantage: float | None
     """The rollout's advantage; ``None`` if the sequence is trained on for its lessons only."""
     lessons: tuple[Lesson, ...] = ()
-    """Its distillation targets."""
+    """Distillation targets of the sequence."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -30,17 +30,17 @@ class Piece:
     block: int
     """Index of the block in the batch."""
     holder: int
-    """Rank that holds it."""
+    """Rank that holds the piece."""
     owner: int
     """Rank that orthogonalises the block."""
     local: Index
-    """Its index in the holder's local tensor."""
+    """Index of the piece in the holder's local tensor."""
     inside: Index
-    """Its index in the block."""
+    """Index of the piece in the block."""
     shape: tuple[int, int]
-    """Its rows and columns."""
+    """Rows and columns of the piece."""
     gathered: bool
-    """Whether it is sent to the owner. Other replicas of it only receive the result."""
+    """Whether the piece is sent to the owner. Other replicas of it only receive the result."""
 
     @property
     def size(self) -> int:

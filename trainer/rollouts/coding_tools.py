@@ -83,7 +83,7 @@ class Toolbox:
     """Files changed by tools, relative to the project's root."""
 
     def tools(self) -> tuple[Tool[Any], ...]:
-        """All tools."""
+        """The tools that the model may call."""
         return (
             Tool(name="read_file", description="Show a file with line numbers.", arguments=ReadFile, run=self._read),
             Tool(name="search", description="Find lines in the project's files.", arguments=Search, run=self._search),

@@ -36,7 +36,7 @@ class ToolCallResult:
     failed: bool = False
     """Whether the tool reported an error or the command's exit code was not 0."""
     changed: tuple[str, ...] = ()
-    """Files that it changed, relative to the project's root."""
+    """Files that the call changed, relative to the project's root."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,9 +46,9 @@ class TurnObservation:
     text: str
     """Text of the answer, including thinking."""
     stop: Stop
-    """Why it ended."""
+    """Why the answer ended."""
     calls: tuple[ToolCallResult, ...]
-    """Its tool calls."""
+    """Tool calls of the answer."""
     earlier_calls: tuple[ToolCallResult, ...]
     """Tool calls of earlier answers, in order."""
     tools: tuple[str, ...]

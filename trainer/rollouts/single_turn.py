@@ -156,5 +156,5 @@ def _vocabulary_size(tokenizer: ChatTokenizer) -> int:
 
 
 def _tokens_with_newline(tokenizer: ChatTokenizer, ids: Iterable[int]) -> list[int]:
-    """Those of the token ids whose text contains a line end."""
+    """The token ids whose text contains a line end."""
     return [token for token in ids if "\n" in tokenizer.decode([token])]

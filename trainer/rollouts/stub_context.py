@@ -88,7 +88,7 @@ class StubContext:
         return line[: len(line) - len(line.lstrip())]
 
     def narrowed_to(self, missing: MissingLine) -> StubContext:
-        """The same function with this one line as the part to replace. Raises :class:`NoStub`."""
+        """A copy of this context in which only one line is replaced. Raises :class:`NoStub`."""
         if missing.number >= len(self.lines) or not self.lines[missing.number].strip().startswith(RAISES):
             raise NoStub(f"{self.path} has nothing missing in line {missing.number + 1}.")
         return replace(self, body=missing.number, end=missing.number + 1)

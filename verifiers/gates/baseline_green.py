@@ -41,7 +41,7 @@ class BaselineGreen:
         return GateReport(verdicts=[verdict_row(self, candidate, result)])
 
     def _passing_again(self, candidate: Candidate, unsteady: list[str]) -> list[str]:
-        """Those of the flaky tests that pass in all of as many further runs as the baseline has."""
+        """Run flaky tests again as often as the baseline was run; return those that pass every time."""
         for number in range(candidate.bench.baseline.num_runs):
             if unsteady:
                 failing = not_passing(candidate.run("base", ids=unsteady, number=number), unsteady)

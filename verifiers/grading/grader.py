@@ -49,7 +49,7 @@ class GradeRequest:
     task: Task
     """The task."""
     kit: GradingKit | None
-    """Its grading kit; without one, recorded calls and mirrored tests are left out."""
+    """The task's grading kit; without one, recorded calls and mirrored tests are left out."""
     diff: str
     """The solution: a diff against the shipped tree."""
     conditions: GradingConditions
@@ -332,7 +332,7 @@ class _Mirror:
     count: int
     """Number of mirrored tests that were run."""
     passed: tuple[str, ...]
-    """Those that passed, which shows a forged report."""
+    """Ids of the mirrored tests that passed, which shows a forged report."""
 
 
 @dataclass(frozen=True, slots=True)

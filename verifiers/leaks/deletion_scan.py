@@ -37,7 +37,8 @@ class Subject:
     targets: Sequence[Target]
     """The deleted definitions."""
     legitimate: Hashes
-    """Those fingerprints of the targets that the remaining sources, or code compiled from them, also have."""
+    """The targets' fingerprints that the remaining sources, or code compiled from them, also have: these prove
+    nothing."""
 
 
 def subject_of(plan: PlannedDeletion) -> Subject:
@@ -47,7 +48,7 @@ def subject_of(plan: PlannedDeletion) -> Subject:
 
 
 def _legitimate(plan: PlannedDeletion, targets: Sequence[Target]) -> Hashes:
-    """Those fingerprints of the targets that the shipped sources have, in their texts or in their byte code."""
+    """The targets' fingerprints that the shipped sources also have, in their texts or in their byte code."""
     bench = plan.bench
     edits = plan.edits("shipped")
     contents = content_cache_of(bench)

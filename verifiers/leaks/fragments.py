@@ -33,7 +33,7 @@ class CodeShape:
     name: str
     """Name of the function, class or module."""
     parameters: tuple[str, ...]
-    """Names of its parameters."""
+    """Names of the function's parameters."""
     words: frozenset[str]
     """Names of variables, attributes and globals, and string constants that look like names; nested code included."""
     enclosing: str = ""

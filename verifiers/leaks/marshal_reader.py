@@ -25,7 +25,7 @@ class Unreadable(ValueError):
 
 @dataclass(slots=True)
 class CodeObject:
-    """Those fields of a code object that come from its source."""
+    """The fields of a code object that come from its source."""
 
     name: str = ""
     """Name of the function, class or module."""

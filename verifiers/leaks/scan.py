@@ -34,13 +34,14 @@ class LeakThresholds:
     """Share of a body's windows from which on a file outside the tree counts as its source text (L4). Half of a body is
     enough to write the rest."""
     tree_share: float = 0.85
-    """The same for files inside the tree. It is higher because related code shares idioms: only a near-copy counts."""
+    """``outside_share`` for files inside the tree. It is higher because related code shares idioms: only a near-copy
+    counts."""
     code_share: float = 0.6
     """Share of a function's names from which on a code object of the same name counts as its byte code (L3). Python
     versions differ in which names they store, so rarely all are found."""
     small_code_share: float = 0.9
-    """The same for a definition that is small beside the whole deletion: unrelated functions of one name and a few
-    lines (``discard``, ``get``) share most of their names."""
+    """``code_share`` for a definition that is small beside the whole deletion: unrelated functions of one name and a
+    few lines (``discard``, ``get``) share most of their names."""
     min_common_name: int = 6
     """Names that a definition must use to be identified if its own name is common (``__init__``, ``<module>``)."""
     rare_share: float = 0.8

@@ -32,21 +32,22 @@ class Target:
     name: str
     """Last component of the symbol's name; ``<module>`` for a module."""
     body: Hashes
-    """Windows of its code without signature and docstring: source text (L4)."""
+    """Windows of the definition's code without signature and docstring: source text (L4)."""
     plain: Hashes
-    """The same without comments, which tools that print code omit (L4)."""
+    """Windows of the definition's code without comments, which tools that print code omit (L4)."""
     code: Hashes
-    """Pairs of its name and each name that its code uses: matches code objects (L3)."""
+    """Pairs of the definition's name and each name in its code: matches code objects (L3)."""
     member: Hashes
-    """The same pairs with the name of the enclosing class, function or module: matches nested code objects (L3)."""
+    """Like ``code``, but with the enclosing class, function or module in the name: matches nested code objects (L3)."""
     rare: Hashes
-    """Names in its code. A file that has most of those that are rare elsewhere holds its local names (L3)."""
+    """Names in the definition's code. A file that has most of those that are rare elsewhere holds its local names
+    (L3)."""
     signature: Hashes
-    """Pairs of its name and each parameter (L2)."""
+    """Pairs of the definition's name and each parameter (L2)."""
     docstring: Hashes
-    """Windows of its docstring (L2)."""
+    """Windows of the definition's docstring (L2)."""
     mention: Hashes
-    """Its name as a word (L1)."""
+    """The definition's name as a word (L1)."""
 
     def all_fingerprints(self) -> Hashes:
         """The fingerprints of all channels, sorted, without duplicates."""

@@ -33,7 +33,7 @@ class Program:
     argv: tuple[str, ...]
     """Name and arguments, without launchers such as ``sudo`` and assignments; empty for a redirection alone."""
     writes: tuple[str, ...] = ()
-    """Files that its output is redirected to."""
+    """Files that the command's output is redirected to."""
 
     @property
     def name(self) -> str:

@@ -78,7 +78,7 @@ class RecoveryAttempt:
     """The report of all strategies from one sandbox."""
 
     items: tuple[RecoveredItem, ...]
-    """Everything that was found."""
+    """All texts and code objects that the strategies found."""
     seconds: dict[str, float]
     """Strategy to wall seconds, for strategies that finished."""
     problems: dict[str, str]
