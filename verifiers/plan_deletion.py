@@ -148,6 +148,7 @@ def _shrink(plan: PlannedDeletion, feature: Feature, failing: list[str], run: Te
     tried: dict[frozenset[str], PlannedDeletion] = {}
 
     def is_clean(symbols: frozenset[str]) -> bool:
+        """Whether no visible test fails if only ``symbols`` are deleted."""
         part = _part_of(feature, bench, symbols)
         if not symbols or not part.tests:
             return False

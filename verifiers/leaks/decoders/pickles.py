@@ -67,6 +67,7 @@ class _Machine:
         self.size = 0
 
     def step(self, name: str, argument: Any) -> None:
+        """Simulate one opcode."""
         if isinstance(argument, str) and name not in {"GLOBAL", "INST"}:
             self._text(argument)
         elif isinstance(argument, (bytes, bytearray)):

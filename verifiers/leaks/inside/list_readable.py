@@ -17,6 +17,7 @@ MAX_PROCESS_BYTES = 16 << 20
 
 
 def walk():
+    """Yield (path, size, modification time in nanoseconds) of every regular file that can be read."""
     for folder, folders, names in os.walk("/", onerror=None):
         if folder in PSEUDO:
             folders[:] = []
@@ -52,6 +53,7 @@ def processes():
 
 
 def copy_processes():
+    """Copy the files of :func:`processes`, up to ``MAX_PROCESS_BYTES``, into one result file."""
     left = MAX_PROCESS_BYTES
     with open(OUT + "/processes", "wb") as into:
         for path in processes():
@@ -65,6 +67,7 @@ def copy_processes():
 
 
 def pack():
+    """Write the files whose paths are JSON lines on standard input into a tar file."""
     with tarfile.open(OUT + "/files.tar", "w") as archive:
         for line in sys.stdin:
             path = json.loads(line)

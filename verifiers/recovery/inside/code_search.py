@@ -69,6 +69,7 @@ class CodeSearch:
 
     # ------------------------------------------------------------------------------------ files
     def is_out_of_time(self) -> bool:
+        """Whether the time limit of the search has passed."""
         return time.monotonic() > self.ends_at
 
     def roots(self) -> list[str]:
@@ -93,6 +94,7 @@ class CodeSearch:
         return self._files
 
     def read(self, path: str, limit: int = MAX_FILE_BYTES) -> bytes:
+        """At most ``limit`` bytes of a file; empty if it cannot be read or :data:`MAX_READ_BYTES` are used up."""
         if self.bytes_read > MAX_READ_BYTES:
             return b""
         try:
@@ -153,6 +155,7 @@ class CodeSearch:
 
     # ---------------------------------------------------------------------------------- results
     def report_item(self, kind: str, where: str, text: str, **more: Any) -> None:
+        """Report one find, unless an equal one was reported or a limit of the report is reached."""
         text = text[:MAX_ITEM_CHARS]
         size, mark = len(text) + len(str(more)), hash((self.strategy, kind, text, str(more)))
         room = self.chars + size <= MAX_STRATEGY_CHARS and self.all_chars + size <= MAX_TOTAL_CHARS
@@ -200,14 +203,17 @@ class CodeSearch:
                 at = text.find(name, at + 8000)
 
     def report_code(self, where: str, name: str, shape: dict[str, Any], marshalled: bytes) -> None:
+        """Report a code object: its qualified name, shape and marshalled bytes (left out if they are too long)."""
         body = base64.b64encode(marshalled).decode() if len(marshalled) <= MAX_ITEM_CHARS else ""
         self.report_item("code", where, name, shape=shape, code=body, magic=magic())
 
     def report_note(self, where: str, text: str) -> None:
+        """Report a fact that is no recovered code."""
         self.report_item("note", where, text)
 
 
 def magic() -> str:
+    """The magic number of this interpreter's byte code, hexadecimal."""
     import importlib.util
 
     return importlib.util.MAGIC_NUMBER.hex()
@@ -235,6 +241,7 @@ def walk(roots: list[str]) -> Iterator[tuple[str, int]]:
 
 
 def decoded(data: bytes) -> str:
+    """The data as text: UTF-16 if it looks like that, else UTF-8; invalid bytes are replaced."""
     if data[:2] in (b"\xff\xfe", b"\xfe\xff"):
         return data.decode("utf-16", "replace")
     if data[1:2] == b"\0" and data[3:4] == b"\0":
