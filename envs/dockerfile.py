@@ -18,14 +18,14 @@ from excise.envs.sandbox.mount_points import ENV, HOME, REPO, base_env
 from excise.types import Environment, Recipe, Repo
 
 TOOLS = ("build-essential", "git", "pkg-config")
-"""System packages that every image gets: compilers for what has no wheel, and git, which tests like to call."""
+"""System packages of every image: compilers for distributions without wheels, and git, which many tests call."""
 _SHELL_OPTIONS = "set -euo pipefail\n"
 _OURS = frozenset({"PATH", "HOME", "USER", "LOGNAME", "TMPDIR"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WrittenImage:
-    """The files written for one image."""
+    """Paths of the files written for one image."""
 
     dockerfile: Path
     """The Dockerfile; its folder is the build context."""
@@ -76,7 +76,7 @@ def dockerfile_text(repo: Repo, environment: Environment, *, lock: str, project:
 
 
 def _installed(repo: Repo, environment: Environment, *, lock: str, project: str) -> list[str]:
-    """Instructions that install the lock and then the project; or that run the recipe's commands with the lock."""
+    """Return the instructions that install the lock and the project, or that run the recipe's commands."""
     recipe = environment.recipe
     added = f"ADD {project} {REPO}/\nWORKDIR {REPO}"
     copied = f"COPY {lock} /tmp/requirements.txt\n"

@@ -1,4 +1,4 @@
-"""Finds the Python interpreters of this machine, and queries each of them once."""
+"""Finds the Python interpreters of this machine."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def find_interpreters() -> tuple[Interpreter, ...]:
 
 
 def choose(requirement: str, interpreters: Sequence[Interpreter] | None = None) -> Interpreter:
-    """The newest interpreter that fits ``requirement``: ``3.11``, ``3.11.7`` or a specifier (``>=3.9,<3.13``).
+    """Return the newest interpreter that fits ``requirement``: ``3.11``, ``3.11.7`` or a specifier (``>=3.9,<3.13``).
 
     Raises :class:`EnvironmentFailure` (``python_unavailable``) that lists the existing ones and how to install more.
     """
@@ -85,7 +85,7 @@ def choose(requirement: str, interpreters: Sequence[Interpreter] | None = None) 
 
 
 def interpreter_of(version: str) -> Interpreter:
-    """The interpreter of a recipe: the exact version, else the newest of the same minor version.
+    """Return the interpreter of a recipe: the exact version, else the newest of the same minor version.
 
     Raises :class:`EnvironmentFailure` (``python_unavailable``).
     """

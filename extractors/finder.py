@@ -1,7 +1,7 @@
-"""Find features: groups of symbols that the same tests execute, and no other test.
+"""Finds features: groups of symbols that the same tests execute, and no other test.
 
-A feature consists of its entries (the public symbols that it is proposed for) and of the private helpers that nothing
-but the entries needs: executed by its tests, by no other test, and not while modules are imported or tests collected.
+A feature consists of entries (the public symbols that it is proposed for) and of the private helpers that only the
+entries use: no other test executes them, and neither does importing the modules or collecting the tests.
 Coverage only proposes features; the gates decide by running the tests without them.
 """
 
@@ -27,13 +27,14 @@ TIERS = {
 }
 """Kind of a removed feature to its difficulty tier; a stub of the same code is tier 0."""
 MIN_LOC = 3
-"""Fewest lines of code of an entry, unless the caller asks for fewer: shorter functions make trivial tasks."""
+"""Minimum lines of code of an entry, unless the caller sets another: shorter functions make trivial tasks."""
 MAX_LOC = 800
-"""Most lines of code of an entry: larger ones are beyond what one task can ask for."""
+"""Maximum lines of code of an entry: larger ones are too much for one task."""
 MAX_CLUSTER = 8
-"""Most entries of one feature."""
+"""Maximum number of entries of one feature."""
 MIN_TWIN_CHARS = 80
-"""Bodies shorter than this (white space folded) are not searched for copies: equal short bodies are chance."""
+"""Minimum length of a function body, with white space folded, for the search for copies: short bodies may be equal by
+chance."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,9 +42,9 @@ class FeatureLimits:
     """Sizes of the features that are proposed."""
 
     max_f2p_share: float
-    """Largest share of the trusted tests that one feature may need."""
+    """Largest share of the trusted tests that may execute one feature."""
     min_loc: int = MIN_LOC
-    """Fewest lines of code of an entry."""
+    """Minimum lines of code of an entry."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,9 +73,9 @@ class _SearchIndex:
     num_tests: int
     """Number of trusted tests."""
     max_tests: int
-    """Most tests that one feature may need."""
+    """Maximum number of tests that may execute one feature."""
     min_loc: int
-    """Fewest lines of code of an entry."""
+    """Minimum lines of code of an entry."""
     symbols: dict[str, Symbol] = field(default_factory=dict)
     """Ids to symbols, without those of tests."""
     body_counts: Counter[bytes] = field(default_factory=Counter)
@@ -111,7 +112,7 @@ class _SearchIndex:
         return len(tests_of_callers - tests) > 2 * len(tests) + 10
 
     def closure(self, entries: Iterable[str], tests: frozenset[str]) -> frozenset[str]:
-        """The entries and all private helpers that nothing else needs."""
+        """Return the entries and all private helpers that nothing else uses."""
         chosen = set(entries)
         nested = {inner for symbol in chosen for inner in _with_nested(self, symbol)}
         queue = list(chosen)
@@ -143,7 +144,7 @@ def find_features(
     limits: FeatureLimits,
     seed: int = 0,
 ) -> FoundFeatures:
-    """All features of a codebase, kinds interleaved.
+    """Find all features of a codebase; their kinds are interleaved.
 
     ``trusted`` are the tests that pass in every baseline run, alone and in order; ``tree`` is the git tree hash that
     becomes part of the feature ids. Equal arguments give equal results.

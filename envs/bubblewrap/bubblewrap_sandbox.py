@@ -39,7 +39,7 @@ class BubblewrapSandbox:
         self.lenient = lenient
 
     def capabilities(self) -> Capabilities:
-        """What bubblewrap can enforce here; tested once per process."""
+        """The limits that bubblewrap can enforce on this machine; tested once per process."""
         return _probe()
 
     def system(self) -> str:

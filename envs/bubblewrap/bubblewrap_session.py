@@ -1,4 +1,4 @@
-"""One open bubblewrap sandbox, as the worker sees it: requests over a socket to its supervisor process."""
+"""The worker's side of an open bubblewrap sandbox: sends requests over a socket to the supervisor process."""
 
 from __future__ import annotations
 
@@ -161,14 +161,14 @@ class BubblewrapSession(SessionBase):
         return timed_out
 
     def snapshot(self, target: str, into: Path) -> None:
-        """Copy what was written to the mount ``target`` into ``into``, as a layer."""
+        """Copy the changes in the mount ``target`` to the folder ``into``, as a layer."""
         into.mkdir(parents=True, exist_ok=True)
         with self._in_use():
             self._send({"snapshot": target, "into": str(into)})
             self._receive(600.0)
 
     def close(self) -> None:
-        """End the supervisor, and with it all processes and mounts of the sandbox."""
+        """End the supervisor and thereby all processes and mounts of the sandbox."""
         if self._closed:
             return
         self._closed = True

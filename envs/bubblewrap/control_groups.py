@@ -1,4 +1,4 @@
-"""Limits on a sandbox's processes by control groups, or by polling where there are none.
+"""Limits on a sandbox's processes: by control groups, or by polling if the host has none that can be written.
 
 Standard library only: the zygote imports it.
 """
@@ -20,17 +20,17 @@ ROOT = Path("/sys/fs/cgroup")
 KILL_WITHIN_S = 5.0
 """Seconds to wait for killed processes to disappear."""
 OWN_PIDS = 3
-"""Processes of excise that count in a sandbox's group: bubblewrap's two, and the one that starts them."""
+"""Processes of excise that the limit on pids counts: bubblewrap's two, and the one that starts them."""
 CPU_PERIOD_US = 100_000
 """Period of the CPU quota, in microseconds."""
 
 
 @cache
 def writable_groups() -> dict[str, str]:
-    """Controller to the folder in which groups can be made; empty unless ``memory`` and ``pids`` are available.
+    """Return each controller's folder in which groups can be made; empty unless ``memory`` and ``pids`` are available.
 
-    Supports version 1, version 2 and hybrid hosts. ``cpu`` is included where CPU time can be limited, ``cpuacct`` where
-    a controller of its own counts it (version 1).
+    Supports version 1, version 2 and hybrid hosts. ``cpu`` is included if CPU time can be limited, ``cpuacct`` if a
+    separate controller counts it (version 1).
     """
     found = _version_1() or _version_2()
     return found if {"memory", "pids"} <= set(found) else {}
@@ -63,7 +63,7 @@ def _version_2() -> dict[str, str]:
 
 
 class ControlGroups:
-    """The control groups of one sandbox; without any, every counter is zero."""
+    """The control groups of one sandbox; if it has none, every counter returns zero."""
 
     def __init__(self, zygote: int = 0) -> None:
         self.name = f"excise-{zygote}-{os.getpid()}"
@@ -105,7 +105,7 @@ class ControlGroups:
                 self.joined.add(group)
 
     def counter(self, *names: str) -> int:
-        """The first number found in the groups' files; a name is ``file`` or ``file:key``."""
+        """Return the first number found in the groups' files; a name is ``file`` or ``file:key``."""
         for group in self.folders:
             for name in names:
                 file, _, key = name.partition(":")
@@ -138,7 +138,7 @@ class ControlGroups:
 
 
 def limits(policy: dict[str, Any]) -> dict[str, dict[str, str]]:
-    """Controller to its limit as file and value, for version 2 and version 1; one of the two files must exist."""
+    """Controller to {file: value} for versions 2 and 1; setting one of a controller's files is enough."""
     found = {
         "memory": {"memory.max": f"{policy['memory_bytes']}", "memory.limit_in_bytes": f"{policy['memory_bytes']}"},
         "pids": {"pids.max": f"{policy['pids'] + OWN_PIDS}"},

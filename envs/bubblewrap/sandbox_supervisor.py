@@ -41,7 +41,7 @@ FILTER_FD = 3
 
 
 class Supervisor:
-    """One sandbox: its namespace, its mounts, its control groups, its running command."""
+    """The state of one sandbox: namespace, mounts, control groups and running command."""
 
     control: socket.socket
     """Connection to the worker; set when the session begins."""
@@ -58,7 +58,7 @@ class Supervisor:
         self.preforked: socket.socket | None = None
 
     def start_early(self) -> None:
-        """Set up what every sandbox needs: a namespace, control groups, a preforked process for the first command."""
+        """Set up what does not depend on the session: namespace, control groups, process for the first command."""
         check(libc.prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0), "prctl")
         enter_copied_namespace()
         self.groups.make(root for name, root in self.shared.plan["cgroups"].items() if name != "cpu")
@@ -74,7 +74,7 @@ class Supervisor:
 
     # ------------------------------------------------------------------------------------- exec
     def command(self, request: dict[str, Any]) -> list[str]:
-        """The command line of bubblewrap for one command."""
+        """Return the command line of bubblewrap for one command."""
         line = [self.config["bwrap"], "--unshare-all", "--unshare-user", "--disable-userns"]
         if self.policy["network"]:
             line.append("--share-net")
@@ -142,7 +142,7 @@ class Supervisor:
         os._exit(127)
 
     def run(self, request: dict[str, Any], fds: list[int]) -> dict[str, Any]:
-        """Run one command until it ends, or until the worker requests ``kill`` or goes away."""
+        """Run one command until it ends, or until the worker requests ``kill`` or closes the socket."""
         ooms, began = self.groups.ooms(), self.groups.cpu_s()
         self.start(request, fds)
         killed, gone, out_of_memory = self.wait_for_command()
@@ -163,7 +163,11 @@ class Supervisor:
         }
 
     def wait_for_command(self) -> tuple[bool, bool, int]:
-        """Wait for the command; (worker requested kill, worker is gone, number of processes killed for memory)."""
+        """Wait for the command to end.
+
+        Return whether the worker requested a kill, whether the worker is gone, and how many processes were killed
+        because memory ran out.
+        """
         pidfd, control = os.pidfd_open(self.child), self.control.fileno()
         killed, gone, out_of_memory = False, False, 0
         poll = None if self.groups.folders else MEMORY_POLL_S
@@ -258,7 +262,7 @@ def reset_signals() -> None:
 
 
 def supervise(handover: socket.socket, shared: SharedRoot) -> None:
-    """Start early, wait for the socket of a session on ``handover``, and run its sandbox until that socket closes."""
+    """Prepare a sandbox, receive the socket of a session on ``handover``, and serve it until that socket closes."""
     supervisor, failure = Supervisor(shared), ""
     try:
         supervisor.start_early()

@@ -35,10 +35,10 @@ def escape_overlay_path(path: str) -> str:
 
 
 class SessionMounts:
-    """Builds the mounts below one folder, ``stage``.
+    """Builds the mounts of one sandbox in the folder ``stage``.
 
-    In it, ``root`` is the root of the sandbox, ``m0``, ``m1``, … hold what the sandbox writes to mounts, and
-    ``results`` what the host reads.
+    Its subfolder ``root`` is the root of the sandbox. ``m0``, ``m1``, … hold what the sandbox writes to its mounts, and
+    ``results`` holds the results that the host reads.
     """
 
     def __init__(self, shared: SharedRoot, privileged: bool) -> None:
@@ -50,7 +50,7 @@ class SessionMounts:
         self.uppers: dict[str, str] = {}
 
     def build(self, config: dict[str, Any]) -> None:
-        """Mount everything that a session's configuration asks for."""
+        """Make all mounts of a session's configuration."""
         self.entries, policy = config["mounts"], config["policy"]
         self.disk_bytes, self.network = policy["disk_bytes"], policy["network"]
         self.tmpfs(self.stage, self.disk_bytes)
@@ -77,7 +77,7 @@ class SessionMounts:
         mount("excise", target, "tmpfs", MS_NOSUID | MS_NODEV, options)
 
     def open_out(self) -> int:
-        """Open the results folder: the worker, in another namespace, has no path to it and reads it by descriptor."""
+        """Open the results folder and return the descriptor, by which the worker, in another namespace, reads it."""
         return os.open(f"{self.stage}/results/out", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
 
     def add(self, number: int, entry: dict[str, Any]) -> None:
@@ -94,7 +94,7 @@ class SessionMounts:
             self.overlay(base, target, entry)
 
     def mount_point(self, target: str, *, folder: bool) -> str:
-        """The mount point for ``target``, made if it does not exist."""
+        """Return the mount point for ``target``; it is made if it does not exist."""
         here = self.root + target
         if not os.path.lexists(here):
             os.makedirs(here if folder else os.path.dirname(here), exist_ok=True)
@@ -117,7 +117,7 @@ class SessionMounts:
         mount("overlay", target, "overlay", MS_NOSUID | MS_NODEV, ",".join(options))
 
     def unmount(self) -> None:
-        """Unmount everything; the end of the namespace would do so too."""
+        """Unmount everything now, instead of when the namespace ends."""
         umount(self.stage)
 
     # ------------------------------------------------------------------------------------- edits
@@ -143,7 +143,7 @@ class SessionMounts:
         return f"{here}/{last}"
 
     def edit(self, path: str, size: int | None, read: Callable[[int], bytes]) -> None:
-        """Write one file before anything of the project runs, or delete it if ``size`` is None.
+        """Write one file before any code of the project runs, or delete it if ``size`` is None.
 
         ``read(size)`` returns the content.
         """
@@ -175,7 +175,7 @@ class SessionMounts:
 
     # --------------------------------------------------------------------------------- snapshot
     def snapshot(self, target: str, into: str) -> None:
-        """Copy what was written to a mount, whiteouts included; the copy is owned by this user and writable by all."""
+        """Copy the changes in a mount, including whiteouts; the copy belongs to this user and is writable by all."""
         source = self.uppers[target]
         sizes = (os.lstat(os.path.join(folder, name)).st_size for folder, _, names in os.walk(source) for name in names)
         if sum(sizes) > self.disk_bytes:  # sparse files use no space inside, but would be copied with all their zeros
@@ -192,7 +192,7 @@ class SessionMounts:
 
 
 def copy_entry(source: str, there: str) -> None:
-    """Copy a link, a whiteout or a regular file, and nothing else, without set-id bits."""
+    """Copy a link, a whiteout or a regular file, without set-id bits; other kinds of files are left out."""
     found = os.lstat(source)
     if stat.S_ISLNK(found.st_mode):
         os.symlink(os.readlink(source), there)

@@ -1,6 +1,6 @@
 """The parts of a root file system that all sandboxes of one worker share: ``/usr`` with its masks, ``/etc``, ``/dev``.
 
-They are built once, in the zygote's mount namespace; each sandbox's supervisor bind-mounts a part with one call.
+They are built once, in the zygote's mount namespace; each sandbox's supervisor bind-mounts each part with one call.
 Standard library only: the zygote imports it.
 """
 
@@ -36,7 +36,7 @@ _EMPTY = ("proc", "tmp", "run", "home/agent", "var/tmp", "excise/out")
 
 
 class SharedRoot:
-    """Builds a plan of :func:`excise.envs.sandbox.rootfs.rootfs_plan` below the folder ``base``."""
+    """Builds the parts of :func:`excise.envs.sandbox.rootfs.rootfs_plan` in the folder ``base``."""
 
     def __init__(self, base: str, plan: dict[str, Any]) -> None:
         self.base, self.plan = base, plan

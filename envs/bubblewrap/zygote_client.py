@@ -1,4 +1,4 @@
-"""Starts and addresses the zygote: one per worker process and user, started with the first sandbox."""
+"""Client of the zygote process, of which a worker process starts one per user when it opens its first sandbox."""
 
 from __future__ import annotations
 

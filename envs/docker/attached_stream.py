@@ -1,4 +1,4 @@
-"""Messages to and from a container's first process, over the stream that the engine attaches to it.
+"""Messages to and from a container's first process, over the stream that the container engine attaches to it.
 
 The engine wraps what the process writes in frames: one byte for the stream number, three zero bytes, four bytes for the
 length. Messages are sent on stdout; stderr holds the error output of a process that crashed.
@@ -96,7 +96,7 @@ class AttachedStream:
                 self._data += body
 
     def close(self) -> None:
-        """Close the connection: the process at the other end then exits, and its container with it."""
+        """Close the connection; the process at the other end then exits, and the engine removes the container."""
         with contextlib.suppress(OSError):
             self._socket.shutdown(socket.SHUT_RDWR)
         with self._receiving:  # a waiting thread has woken up: its descriptor must not be reused before

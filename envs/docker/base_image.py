@@ -1,7 +1,8 @@
-"""The base of every environment's image: this host's root file system, a bootstrapped one, or an image by name.
+"""The base images of environments: this host's root file system, a bootstrapped one, or any image by name.
 
-``host`` holds what bubblewrap's sandboxes show: the allow-list of :mod:`excise.envs.sandbox.rootfs`. The interpreters
-of this machine then find the libraries that they were linked with. Nothing is fetched from a registry.
+The image ``host`` holds the parts of the host's system that are listed in :mod:`excise.envs.sandbox.rootfs`, as in
+bubblewrap's sandboxes, so that this machine's interpreters find the libraries that they were linked with. Nothing is
+fetched from a registry.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ from excise.system.locks import host_lock
 REPOSITORY = "excise-base"
 HOST, BOOTSTRAP = "host", "debootstrap"
 BOOTSTRAP_TIMEOUT_S = 3600.0
-"""Seconds for debootstrap, which downloads a system."""
+"""Seconds for debootstrap, which downloads a whole system."""
 _VERSION = 2
 _EMPTY = ("proc", "sys", "dev", "tmp", "run", "home/agent", "var/tmp", "excise", "root")
 _MODES = {"tmp": 0o1777, "var/tmp": 0o1777, "home/agent": 0o777}

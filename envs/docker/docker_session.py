@@ -1,4 +1,4 @@
-"""One open container, as the worker sees it."""
+"""The worker's side of an open Docker sandbox: sends requests to the first process of a container."""
 
 from __future__ import annotations
 
@@ -154,7 +154,7 @@ class DockerSession(SessionBase):
         return header, bodies
 
     def _completed_by_death(self, began: float) -> Completed:
-        """The result of a command whose container ended: out of memory, else an infrastructure failure."""
+        """Return the result of a command whose container ran out of memory; raise if it ended for another reason."""
         state: dict[str, Any] = {}
         with contextlib.suppress(SandboxError), engine_errors("The container is gone"):
             state = self.client.api.inspect_container(self.container)["State"]
@@ -168,7 +168,7 @@ class DockerSession(SessionBase):
         return Completed(worker=WorkerOutcome.OOM, rc=-9, stdout=b"", stderr=b"", wall_s=wall_s, cpu_s=0.0)
 
     def snapshot(self, target: str, into: Path) -> None:
-        """Copy what was written to the mount ``target`` into ``into``, as a layer."""
+        """Copy the changes in the mount ``target`` to the folder ``into``, as a layer."""
         writer = LayerWriter(into)
         self._send({"snapshot": target})
         with writer:

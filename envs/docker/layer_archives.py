@@ -54,7 +54,7 @@ class MountContent:
                 _add(archive, path, str(Path(self.image_path, inside)).lstrip("/"))
 
     def tree(self) -> Tree:
-        """The merged layers, without what is below an empty path."""
+        """The merged layers, without the content of the paths in ``empty``."""
         below = tuple(f"{path}/" for path in self.empty)
         tree = merged(self.layers)
         return {i: p for i, p in tree.items() if not below or not f"{self.target}/{i}".startswith(below)}
@@ -101,7 +101,7 @@ def _folder(path: Path) -> tarfile.TarInfo:
 
 
 def write_results(folder: Path, results: Mapping[str, bytes]) -> None:
-    """Write plain files into a folder; a name that is a path is left out."""
+    """Write files into a folder; names that contain a path separator are left out."""
     for name, data in results.items():
         if name and name not in {".", ".."} and "/" not in name:
             path = folder / name

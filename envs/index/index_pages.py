@@ -1,4 +1,4 @@
-"""Rewrites pages of a package index so that every file they list is downloaded through the relay."""
+"""Rewrites pages of a package index, so that the files that they list are downloaded through the relay."""
 
 from __future__ import annotations
 

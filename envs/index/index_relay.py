@@ -1,8 +1,8 @@
-"""Serves the package indexes, and nothing else, to sandboxes without a network.
+"""An HTTP server on a Unix socket that gives sandboxes without a network access to the package indexes.
 
-An installing sandbox has no network but a Unix socket. On it, this server answers with pages and files of the indexes
-that the machine is configured to use. The machine's proxies, certificates and credentials stay outside. Only index
-pages can be requested, and files that such a page listed. Downloads are cached.
+It answers with pages and files of the indexes that the machine is configured to use. Requests are limited to index
+pages and to the files that such pages list. The machine's proxies, certificates and credentials are not visible in the
+sandbox. Downloads are cached.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from excise.protocols import Mount
 PROGRAM = Path(__file__).resolve().parent / "inside" / "index_forwarder.py"
 INSIDE, SOCKET = "/excise/relay.py", "/excise/relay/index"
 PORT = 8640
-"""Port of the loopback interface inside; fixed, since uv's cache identifies an index by its address."""
+"""Port on the sandbox's loopback interface; fixed, since uv's cache identifies an index by its address."""
 ADDRESS = f"http://127.0.0.1:{PORT}"
 _PAGE = re.compile(r"/([il])(\d+)/(?:([A-Za-z0-9][A-Za-z0-9._-]*)/?)?")
 _FILE = re.compile(r"/f/([0-9a-f]{32})/[^/]+")
@@ -84,11 +84,11 @@ class IndexRelay:
 
     @staticmethod
     def command(python: str, argv: tuple[str, ...]) -> tuple[str, ...]:
-        """The command line that runs ``argv`` with the forwarder; ``python`` is an interpreter inside the sandbox."""
+        """Return the command line that runs ``argv`` under the forwarder with the sandbox's interpreter ``python``."""
         return (python, "-I", "-S", INSIDE, SOCKET, str(PORT), *argv)
 
     def answer(self, path: str) -> tuple[int, bytes | Path, str]:
-        """Answer a request from inside: (HTTP status, body or file, content type)."""
+        """Answer a request from a sandbox; return HTTP status, body or path of a file, and content type."""
         try:
             if match := _PAGE.fullmatch(path):
                 return self._page(match[1], int(match[2]), match[3] or "")

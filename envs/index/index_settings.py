@@ -15,7 +15,7 @@ from excise.package_index import index_url
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IndexSettings:
-    """Package indexes and pages of links, in the order in which they are asked."""
+    """Package indexes and pages of links, in order of precedence."""
 
     indexes: tuple[str, ...]
     """URLs of simple indexes on the network, with credentials; never passed to a sandbox."""

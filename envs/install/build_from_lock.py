@@ -1,7 +1,7 @@
-"""From a lock to the layers of an environment: third-party packages once per lock, the project once per tree.
+"""Builds the layers of an environment from a lock: third-party packages once per lock, the project once per tree.
 
-This is also the acceptance test of a lock: only the recipe, the lock and the sources go in, each step runs in a fresh
-sandbox, and the result must have the same files as the environment in which the lock was found.
+This also tests the lock: each step runs in a fresh sandbox that holds only the recipe, the lock and the sources, and
+the result must have the same files as the environment in which the lock was found.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class BuiltLayers:
 
 
 def shared_id(job: InstallJob, locked_recipe: LockedRecipe) -> str:
-    """Cache key of third-party packages: system, interpreter, installer, lock, and how they are built."""
+    """Return the cache key of third-party packages: a hash of system, interpreter, uv, lock and build options."""
     recipe = locked_recipe.recipe
     how = (recipe.cutoff, recipe.editable == "legacy", recipe.build_network, recipe.packages)
     where = (*system_identity(job.sandbox), platform.machine(), job.interpreter.version)
@@ -65,7 +65,7 @@ def build_from_lock(job: InstallJob, locked_recipe: LockedRecipe, work: Path) ->
 
 
 def _third_party(job: InstallJob, locked_recipe: LockedRecipe) -> Path:
-    """The layer with the lock's distributions; made once for all trees that have this lock."""
+    """Return the layer with the lock's distributions; it is made once for all trees that have this lock."""
 
     def make(folder: Path) -> None:
         with job.open(locked_recipe.recipe, with_sources=False) as (session, installer):

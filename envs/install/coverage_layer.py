@@ -1,4 +1,4 @@
-"""The layer with coverage.py, which our programs import inside a sandbox, apart from the project's environment.
+"""The layer with coverage.py, which excise's programs import in sandboxes; separate from the project's environment.
 
 Only wheels are installed, so that no code of a distribution runs during the installation.
 """
@@ -19,7 +19,7 @@ REQUIREMENTS = ("coverage>=7.2",)
 
 
 def coverage_layer(python: str, cache: Path) -> Path:
-    """The layer for an interpreter version (``3.12.1``); made once per minor version.
+    """Return the layer for an interpreter version (``3.12.1``); it is made once per minor version.
 
     Raises :class:`EnvironmentFailure` (``infra``) if the index cannot be reached.
     """

@@ -1,7 +1,7 @@
-"""Classes of environment failures: recognised in the messages of failing tests, and advice for each class.
+"""Classes of environment failures: patterns that recognise them in the messages of failing tests, and advice for users.
 
-A sandbox has a loopback interface of its own and no other network. So a refused connection was meant for a server on
-this machine; an unresolved name or an unreachable network was meant for the internet.
+A sandbox has a loopback interface and no other network. A refused connection therefore means that a test needs a local
+server, and an unresolved name or an unreachable network that it needs the internet.
 """
 
 from __future__ import annotations
@@ -79,23 +79,23 @@ _CAUSES: tuple[tuple[str, re.Pattern[str]], ...] = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cause:
-    """The common cause of many test failures: something that the sandbox lacks, not a fault of the project."""
+    """The most frequent cause of test failures: something that the sandbox lacks, not a bug of the project."""
 
     reason: str
     """Class of :class:`excise.errors.EnvironmentFailure`."""
     count: int
     """Number of failures with this cause."""
     examples: tuple[str, ...]
-    """Up to three of them as ``test: message``, those with different messages first."""
+    """Up to three of these failures as ``test: message``, those with different messages first."""
 
 
 def cause_of(message: str) -> str:
-    """The class of a failure's message; empty if no class matches."""
+    """Return the class that a failure's message belongs to; empty if none matches."""
     return next((reason for reason, pattern in _CAUSES if pattern.search(message)), "")
 
 
 def main_cause(failures: Mapping[str, str]) -> Cause | None:
-    """The most frequent cause among the failures that have one; ``failures`` maps a test (or file) to its message."""
+    """Return the most frequent cause among classified failures; ``failures`` maps a test (or file) to its message."""
     classified = {test: reason for test, message in failures.items() if (reason := cause_of(message))}
     if not classified:
         return None

@@ -1,4 +1,4 @@
-"""From a recipe to a lock: install, check that the project imports, add what is missing, check again."""
+"""Finds the lock of a recipe: installs it, checks that the project imports, adds missing modules, checks again."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ MAX_ROUNDS = 3
 def find_lock(
     job: InstallJob, recipe: Recipe, missing_modules: MissingModules | None, work: Path
 ) -> tuple[LockedRecipe, Path]:
-    """Install by trying; return the recipe with its lock, and the environment's folder in which it worked.
+    """Install the recipe with fallbacks; return the recipe with its lock, and the layer in which it worked.
 
     The first try has no network. If a build needs one, a second try has it, and the recipe records that. ``work`` is
     an empty folder for layers. Raises :class:`EnvironmentFailure`.
@@ -40,7 +40,7 @@ def find_lock(
 
 
 class _LockSearch:
-    """One search; ``recipe`` changes with every decision."""
+    """The state of one search; ``recipe`` is replaced after every decision."""
 
     def __init__(self, job: InstallJob, recipe: Recipe, work: Path) -> None:
         self.job, self.recipe, self.work = job, recipe, work
@@ -78,7 +78,7 @@ class _LockSearch:
         built: Path,
         missing_modules: MissingModules | None,
     ) -> bool:
-        """Repair one shortcoming of the environment; return whether anything changed, so that a new check is due."""
+        """Repair one defect of the environment; return whether anything changed, so that it must be checked again."""
         report = self.job.imports(self.recipe, env, built)
         if report.elsewhere and not self.relocated:
             self.recipe, self.relocated = installer.relocate(self.recipe), True

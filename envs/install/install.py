@@ -1,4 +1,4 @@
-"""From a recipe to an environment: find a lock, then build the environment from the lock; both cached by content."""
+"""Builds the environment of a recipe: finds a lock, then builds from the lock; both results are cached by content."""
 
 from __future__ import annotations
 
@@ -34,11 +34,11 @@ def install(
 ) -> Installed:
     """Build the environment of a recipe, or take it from the cache.
 
-    ``missing_modules`` finds further requirements by collecting the tests. ``previous`` is an environment that was
-    made before: it is built again from its lock, and ``request.recipe`` is ignored.
+    ``missing_modules`` finds further requirements by collecting the tests. ``previous`` is an earlier environment to
+    build again from its lock; of ``request.recipe``, only the interpreter is then used.
 
-    Everything runs in sandboxes without a network, except for the package indexes (``index/index_relay.py``). Two
-    workers that want the same environment make it once. Raises :class:`EnvironmentFailure`.
+    Everything runs in sandboxes that reach the package indexes only (``index/index_relay.py``). If several workers
+    request the same environment, one builds it and the others wait. Raises :class:`EnvironmentFailure`.
     """
     open_to_all(request.sources)
     interpreter = interpreter_of(request.recipe.python)
@@ -88,7 +88,7 @@ def _load(folder: Path) -> Installed | None:
 
 
 class _Search:
-    """Finds a lock for a recipe and builds from it; a lock is shared by all commits with equal manifests."""
+    """Finds a lock for a recipe and builds from it; commits with equal manifests share a lock."""
 
     def __init__(
         self, job: InstallJob, recipe: Recipe, missing_modules: MissingModules | None, work: Path, final: Path

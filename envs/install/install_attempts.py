@@ -1,4 +1,4 @@
-"""The fallbacks of an installation: each attempt drops as little as possible of what the recipe asks for."""
+"""The attempts of an installation: after a failure, the next attempt drops as little as possible of the recipe."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ from excise.types import Recipe
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Attempt:
-    """One way to install: which requirements, released before when, and how the project is built."""
+    """The options of one attempt to install."""
 
     requirements: tuple[str, ...]
     """Requirements beside the project."""
     cutoff: str
-    """Only releases before this; empty for all."""
+    """ISO date; only earlier releases are installed. Empty for all."""
     mode: str
     """``editable``, ``wheel``, ``legacy`` or ``path``: see :attr:`excise.types.Recipe.editable`."""
     constraints: tuple[str, ...] = ()
     """Versions from the project's own lock file, as ``name==version``."""
     relaxed: bool = False
-    """Pins and upper bounds of ``requirements`` were removed."""
+    """Whether pins and upper bounds of ``requirements`` were removed."""
     evidence: tuple[str, ...] = ()
     """What was dropped, and why; one line each."""
 

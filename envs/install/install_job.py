@@ -1,4 +1,4 @@
-"""Records of one installation: what is asked for, what every step needs, and what the installation returns."""
+"""Records of one installation: the request, the context of its steps, and the result."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class InstallRequest:
     """What to install, for which sources, in which sandbox, and within which limits."""
 
     recipe: Recipe
-    """How to install."""
+    """The recipe to install."""
     repo: Repo
     """The repository snapshot; its ``tree`` identifies the sources."""
     sources: Path
@@ -63,10 +63,10 @@ class MissingModules(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LockedRecipe:
-    """A recipe and the lock that was found for it: with the sources, all that is needed to build the environment."""
+    """A recipe and the lock that was found for it; the environment is built from these and the sources alone."""
 
     recipe: Recipe
-    """The recipe as it was carried out, after all fallbacks."""
+    """The recipe that was installed, after all fallbacks."""
     lock: tuple[str, ...]
     """Every installed distribution but the project, as ``name==version``."""
     hashes: dict[str, str]
@@ -82,7 +82,7 @@ class InstallJob:
     sources: Path
     """Layer with its pristine files."""
     manifest: Manifest
-    """What the manifests in ``sources`` say."""
+    """The merged manifests of ``sources``."""
     sandbox: Sandbox
     """Backend in which every command runs."""
     policy: Policy
@@ -94,7 +94,7 @@ class InstallJob:
     envs: Path
     """Folder of the cache for environments."""
     deadline: float
-    """When the installation times out, on the monotonic clock."""
+    """Time of :func:`time.monotonic` at which the installation times out."""
 
     @contextmanager
     def open(

@@ -1,4 +1,4 @@
-"""What is kept of the layers that an installation leaves behind, and how two layers become one folder."""
+"""Operations on layers after an installation: prune them, remove vendored copies, compare and merge them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ VENDOR_FOLDERS = frozenset(
 """Names of folders that hold copies of third-party packages."""
 _INTERMEDIATE_SUFFIXES = (".pyc", ".pyo", ".o", ".obj")
 _VARYING_FILES = re.compile(r"\.pyc$|(^|/)(__pycache__|\.lock|CACHEDIR\.TAG|uv_cache\.json|REQUESTED)(/|$)")
-"""Caches and notes of the installer, which differ between equal installations."""
+"""Caches and metadata of the installer, which differ between equal installations."""
 
 
 def prune_built_layer(built: Path, sources: Path) -> tuple[str, ...]:
@@ -88,7 +88,7 @@ def missing_files(first: Path, second: Path) -> list[str]:
 
 
 def compose(lower: Path, upper: Path, into: Path) -> None:
-    """Make one folder of two layers, with the content that an overlay would show; files are hard links."""
+    """Merge two layers into the folder ``into``, as an overlay would show them; files are hard links."""
     _link_tree(lower, into)
     for folder, folders, files in os.walk(upper):
         target = into / Path(folder).relative_to(upper)

@@ -124,9 +124,9 @@ def not_installed(packages: Sequence[str]) -> tuple[str, ...]:
 
 
 def what_to_install(output: str, declared: Sequence[str]) -> str:
-    """One line for users: what is missing and the command that installs it; empty if nothing is known to be missing.
+    """Return a line for users: what is missing, and the command that installs it; empty if nothing is.
 
-    ``declared`` are the packages that the project's own automation installs; those that this machine has are not named.
+    ``declared`` are the packages that the project's CI installs; those that are installed here are left out.
     """
     packages = list(dict.fromkeys([*not_installed(packages_for(output)), *not_installed(declared)]))
     named = ", ".join(missing_files_in(output))

@@ -1,4 +1,4 @@
-"""Installs a project and its requirements with uv in an open sandbox session; falls back where a way fails."""
+"""Installs a project and its requirements with uv in an open sandbox session, with fallbacks after failures."""
 
 from __future__ import annotations
 

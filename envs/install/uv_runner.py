@@ -44,7 +44,7 @@ def read_hashes(compiled: str) -> dict[str, str]:
 
 
 class UvRunner:
-    """Runs uv, and the builds that it starts, with access to the package indexes, until a deadline.
+    """Runs uv and other commands in a session until a deadline.
 
     ``name`` is the repository's name, for messages; ``deadline`` is a time of the monotonic clock. Every method raises
     :class:`EnvironmentFailure` (``timeout``, ``oom``, ``infra``) when a command is killed.

@@ -21,7 +21,7 @@ _EXTRA = re.compile(r"--extras?[= ]\"?([\w.-]+)")
 
 
 def read_ci(root: Path) -> Manifest:
-    """Read what the project's automation installs, on which interpreters, and how it runs the tests."""
+    """Read which packages the project's automation installs, on which interpreters, and how it runs the tests."""
     jobs = _read_jobs(root)
     docker = [re.sub(r"\\\n", " ", read_text(p)) for p in sorted([*root.glob("Dockerfile*"), *_dev_containers(root)])]
     pythons = [version for job in jobs for version in job.pythons]

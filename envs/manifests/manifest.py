@@ -8,7 +8,10 @@ from pathlib import Path
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Manifest:
-    """Facts from manifests; a field is empty if none declares it. Requirements are PEP 508 strings as written."""
+    """Facts from a project's manifests; a field is empty if no manifest declares it.
+
+    Requirements are PEP 508 strings, as written in the manifests.
+    """
 
     name: str = ""
     """Name of the distribution."""

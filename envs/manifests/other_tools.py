@@ -1,4 +1,7 @@
-"""Reader of Pipfile and of conda's environment files; the latter give hints only, since conda's names differ."""
+"""Reader of Pipfile and of conda's environment files.
+
+conda's package names may differ from those of Python distributions, so its files give hints only.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How scripts call pytest: the words after its name."""
+"""Finds the calls of pytest in shell scripts."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from collections.abc import Iterator
 from excise.system.shell_syntax import parse_shell
 
 _PLACEHOLDER = re.compile(r"\$\{\{.*?\}\}|\{posargs:?[^}]*\}|(?<!\$)\{[^}]*\}|\[\]")
-"""What continuous integration and tox fill in before a shell reads the script."""
+"""Placeholders that a CI system or tox replaces before a shell runs the script."""
 _INSTALLS = re.compile(r"\b(?:pip3?|apt|apt-get|conda) install\b|\bpoetry add\b|^echo\b")
 _SHELL = re.compile(r"(?:.*/)?(?:ba|da|z)?sh")
 
 
 def pytest_commands(script: str) -> Iterator[tuple[str, ...]]:
-    """Arguments of every call of pytest in a shell script; words that a shell would have to expand are left out."""
+    """Yield the arguments of every call of pytest in a shell script, without words that a shell would expand."""
     for command in parse_shell(_PLACEHOLDER.sub(" ", script)):
         texts = [word.text for word in command.words]
         if texts and _SHELL.fullmatch(texts[0]) and any(re.fullmatch(r"-[a-z]*c", option) for option in texts[1:-1]):

@@ -1,4 +1,4 @@
-"""Reader of setup.py (by its syntax tree), setup.cfg, and the metadata in sdists."""
+"""Reader of setup.py (parsed, not run), setup.cfg, and the metadata in source distributions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reader of tox.ini, ``[tool.tox]`` and noxfile.py: what they install for tests, on which interpreters."""
+"""Reader of tox.ini, ``[tool.tox]`` and noxfile.py: requirements of tests, interpreters, and calls of pytest."""
 
 from __future__ import annotations
 

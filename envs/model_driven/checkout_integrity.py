@@ -1,4 +1,4 @@
-"""Checks of what the commands of a recipe did to the checkout and the environment.
+"""Checks the changes that a recipe's commands made to the checkout and the environment.
 
 Pristine files must be unchanged, no new file may influence the tests, and every module must come from a distribution:
 a module that a command wrote by hand would be a mock that the recipe does not record.

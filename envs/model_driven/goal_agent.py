@@ -27,10 +27,10 @@ class Proposal(Arguments):
 
 
 def propose_goals(context: InstallContext, bare: Path, model: ModelAccess, failure: str) -> tuple[Goal, ...]:
-    """Goals that fail in the ``bare`` environment and name existing lines of the sources as evidence.
+    """Return goals that fail in the ``bare`` environment and cite existing lines of the sources.
 
-    ``failure`` is how the installation without a model ended. Raises :class:`EnvironmentFailure` (``vacuous_goals``)
-    if the model proposes too few such goals, and :class:`excise.errors.AgentError`.
+    ``failure`` describes the failure of the installation without a model. Raises :class:`EnvironmentFailure`
+    (``vacuous_goals``) if the model proposes too few such goals, and :class:`excise.errors.AgentError`.
     """
     review = _ProposalReview(context, bare)
     messages = (
@@ -60,7 +60,7 @@ class _ProposalReview:
         self.last_rejection = ""
 
     def submit(self, proposal: Proposal) -> Result:
-        """The tool ``finish``: accept a proposal, or raise ``ToolError`` with what is wrong."""
+        """The tool ``finish``: accept a proposal, or raise ``ToolError`` with its violations."""
         if wrong := find_violations(proposal.goals, self.line_exists):
             self.last_rejection = f"Its last proposal: {'; '.join(wrong)}."
             raise ToolError(f"{'; '.join(wrong)}. Correct this and call finish again with all commands.")
@@ -75,7 +75,7 @@ class _ProposalReview:
         raise ToolError(f"{self.last_rejection} Replace them and call finish again with all commands.")
 
     def vacuous(self, goals: Sequence[Goal]) -> list[Goal]:
-        """Goals that are reached in the bare environment, and so prove nothing."""
+        """Return the goals that are reached even in the bare environment, and so prove nothing."""
         with self.context.open_checking([self.bare]) as session:
             return [goal for goal in goals if check_goal(session, goal)[0]]
 

@@ -24,7 +24,7 @@ from excise.types import Recipe
 
 MAX_STEPS, MAX_ATTEMPTS = 40, 5
 MAX_COMMAND_S = 900.0
-"""Upper limit of the timeout that the model may give a command, in seconds."""
+"""Longest timeout that the model may set for a command, in seconds."""
 
 Verify = Callable[[Recipe], Installed]
 """Builds the environment of a recipe in a fresh sandbox and verifies it. Raises :class:`EnvironmentFailure`."""
@@ -79,8 +79,8 @@ def run_install_agent(
 ) -> AgentResult:
     """Let the model work until one of its recipes is verified, or steps or attempts are used up.
 
-    ``visible`` are the goals that the model is shown, ``failure`` is how the installation without a model ended,
-    ``remaining_s()`` the seconds left in the budget. Raises :class:`excise.errors.AgentError`, and
+    ``visible`` are the goals that the model is shown, ``failure`` describes the failure of the installation without a
+    model, ``remaining_s()`` returns the seconds left in the budget. Raises :class:`excise.errors.AgentError`, and
     :class:`EnvironmentFailure` (``infra``).
     """
     tools = _InstallTools(session, visible, verify, remaining_s)

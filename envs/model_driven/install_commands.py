@@ -1,4 +1,4 @@
-"""Makes an environment from a recipe of bash commands alone; nothing that an agent left behind is used."""
+"""Builds the environment of a recipe of bash commands, in a fresh sandbox."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Opens the sandboxes of one repository: for installing, with a network, and for checking, without one."""
+"""Opens the sandboxes for one repository: with a network for installing, and without for checking."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _SHIMS = {"uv": f'exec {UV} "$@"', "pip": f'exec {UV} pip "$@"', "pip3": f'exec 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InstallContext:
-    """One repository, and how its sandboxes are opened."""
+    """The repository that is installed, and access to its sandboxes."""
 
     request: InstallRequest
     """Repository, sources, sandbox and limits. Its recipe gives layout, variables, and how tests are run."""
@@ -34,7 +34,7 @@ class InstallContext:
     relay: IndexRelay
     """Access to the package indexes; the host's index settings and passwords stay outside the sandbox."""
     work: Path
-    """Folder for layers; whoever made it removes it."""
+    """Folder for layers; the caller makes and removes it."""
 
     @property
     def recipe(self) -> Recipe:
@@ -78,7 +78,7 @@ class InstallContext:
         return session.exec(self.relay.command(str(self.interpreter.executable), argv), timeout_s=timeout_s)
 
     def open_checking(self, env: Sequence[Path], built: Sequence[Path] = (), extra: Sequence[Mount] = ()) -> Session:
-        """Open a session as tests get it: without a network, the environment read-only."""
+        """Open a session like those of test runs: without a network, with a read-only environment."""
         mounts = project_mounts(self.interpreter, [*built, self.sources], env)
         variables = base_env() | dict(self.recipe.env)
         return self._open([*mounts, *extra], variables, network=False)

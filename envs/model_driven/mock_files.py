@@ -1,4 +1,4 @@
-"""Mocks: modules and files that stand in for what a sandbox cannot have, last on the import path.
+"""Mocks: replacements for modules and files that a sandbox cannot have, such as services; last on the import path.
 
 Tests that use a mock are recorded in the environment, and no task is made from them. A test uses a mock if a function
 of the mock is called or one of its files is opened while the test runs, or if the test's own file imports it. Use in a

@@ -1,4 +1,4 @@
-"""How the agents of an installation talk to the model: client, sampling options, limits, and one transcript."""
+"""Access of the installation's agents to the model: client, sampling options, limits and transcript."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class ModelAccess:
     ) -> LoopResult:
         """Let the model call ``tools``, starting from ``messages``; ``name`` identifies it in the transcript.
 
-        Raises :class:`excise.errors.AgentError` where no answer can be had or the budget is used up.
+        Raises :class:`excise.errors.AgentError` if the model does not answer or the budget is used up.
         """
         request = replace(self.template, messages=tuple(messages))
         limits = replace(self.limits, max_steps=max_steps)

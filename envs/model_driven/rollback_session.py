@@ -26,7 +26,7 @@ _FINGERPRINT = (
 
 @dataclass(frozen=True, slots=True)
 class _State:
-    """Layers, and the part of the recipe that led to them."""
+    """A saved state: the layers, and the part of the recipe that produced them."""
 
     env: tuple[Path, ...]
     built: tuple[Path, ...] = ()

@@ -1,4 +1,4 @@
-"""Stage 3: verifies the environment that a recipe alone makes, in fresh sandboxes, without a model or a network."""
+"""Stage 3: verifies the environment of a recipe in fresh sandboxes, without a model or a network."""
 
 from __future__ import annotations
 

@@ -171,7 +171,7 @@ def _distribution(text: str) -> str:
 
 
 def _relax_strictness(manifest: Manifest, usage: TestUsage) -> tuple[str, ...]:
-    """Arguments with which settings and markers of plugins that are not installed are no errors.
+    """Return arguments that make pytest accept settings and markers of plugins that are not installed.
 
     Nothing is added unless it is needed, because a warning filter on the command line also affects child processes.
     """

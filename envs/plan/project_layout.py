@@ -36,7 +36,7 @@ def find_layout(root: Path, manifest: Manifest) -> tuple[tuple[str, ...], tuple[
 
 
 def _without_namespaces(root: Path, roots: Iterable[str], name: str) -> list[str]:
-    """The packages inside a namespace package, which distributions may share; any other package itself."""
+    """Return the packages in a namespace package, which other distributions may extend; any other package unchanged."""
     top, *below = name.split(".")
     folder = next((root / where / top for where in _roots_with(root, roots, top)), root).joinpath(*below)
     if not folder.is_dir() or folder == root or not _is_namespace(folder):

@@ -21,10 +21,10 @@ _IGNORED_OPTIONS = ("-W", "--pythonwarnings", "--import-mode")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PytestCommand:
-    """The options and paths that all calls of pytest have in common."""
+    """The options and paths with which to call pytest."""
 
     arguments: tuple[str, ...] = ()
-    """Options that decide what is collected and what a test means."""
+    """Options that select tests or change how they run."""
     paths: tuple[str, ...] = ()
     """Files and folders; empty if any call leaves them to pytest's configuration."""
 

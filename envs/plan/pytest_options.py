@@ -8,12 +8,12 @@ _KEPT_WITH_VALUE = frozenset({
     "--asyncio-mode", "--dc", "--deselect", "--doctest-glob", "--ds", "--hypothesis-profile", "--ignore",
     "--ignore-glob", "--import-mode", "--pythonwarnings", "-W", "-k", "-m",
 })  # fmt: skip
-"""Options with a value that decide what is collected, how it is imported, or what a test means."""
+"""Options with a value that are kept: they select tests, or change how tests are imported or run."""
 _KEPT_FLAGS = frozenset({
     "--collect-in-virtualenv", "--doctest-continue-on-failure", "--doctest-ignore-import-errors",
     "--doctest-modules", "--doctest-plus", "--doctest-rst", "--keep-duplicates", "--noconftest",
 })  # fmt: skip
-"""Options without a value that do the same."""
+"""Options without a value that are kept."""
 _DROPPED_WITH_VALUE = frozenset({
     "--assert", "--basetemp", "--cache-dir", "--capture", "--code-highlight", "--color", "--confcutdir",
     "--cov-config", "--cov-context", "--cov-fail-under", "--cov-report", "--dist", "--doctest-report",

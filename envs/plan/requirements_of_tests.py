@@ -46,7 +46,7 @@ _NOT_FOR_TESTS = re.compile(
 
 
 class RequirementSet:
-    """Requirements by distribution; the first source that names a distribution determines its requirement."""
+    """Collects requirements by distribution; the first source that names a distribution determines its requirement."""
 
     def __init__(self, manifest: Manifest, usage: TestUsage, local: frozenset[str], python: str) -> None:
         self.manifest, self.usage, self.local = manifest, usage, local
@@ -119,7 +119,7 @@ class RequirementSet:
                 yield CONFIG_KEYS[key]
 
     def take_used_by_tests(self) -> None:
-        """Add what test files use and no requirement provides yet: imports, plugins, required plugins."""
+        """Add distributions that test files need and no requirement provides: of imports, plugins, pytest settings."""
         provided = set(self.by_name) | {_name(r) for r in self.manifest.dependencies} | {self._project}
         self.take("pytest configuration: required_plugins", self.manifest.required_plugins)
         for plugin in sorted(self._plugins - provided):

@@ -1,4 +1,4 @@
-"""Finds a project's test files, and what they use: imports, fixtures, markers."""
+"""Finds a project's test files, and the imports, fixtures and markers that they use."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _GUARD_EXCEPTIONS = frozenset({"ImportError", "ModuleNotFoundError", "Exception"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TestUsage:
-    """Names that test files use, before it is known what provides them."""
+    """Names of modules, fixtures and markers that test files use."""
 
     __test__ = False
 
@@ -62,7 +62,7 @@ def find_tests(root: Path, manifest: Manifest, called: Sequence[str] = ()) -> tu
 
 
 def scan_tests(files: Iterable[Path]) -> TestUsage:
-    """Return what ``files`` use. Files that cannot be parsed are skipped."""
+    """Return the names that ``files`` use. Files that cannot be parsed are skipped."""
     found = _UsageVisitor()
     for path in files:
         try:

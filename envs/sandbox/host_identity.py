@@ -27,14 +27,14 @@ def rootfs_identity() -> str:
 
 
 def system_identity(sandbox: Sandbox) -> tuple[str, str, str]:
-    """What compiled files depend on besides the interpreter: the host's system, the backend and its system."""
+    """Return what compiled files depend on besides the interpreter: host system, backend, and the backend's system."""
     return rootfs_identity(), sandbox.name, sandbox.system()
 
 
 def host_state(databases: Sequence[str] = _DATABASES, folders: Sequence[str] = _FOLDERS) -> str:
-    """A hash that changes when an interpreter, a library or a program is installed.
+    """Return a hash that changes when an interpreter, a library or a program is installed on the host.
 
-    A cached failure for which something was missing on the host is retried when this changes.
+    Cached failures that something missing on the host may have caused are retried after a change.
     """
     digest = hashlib.sha256(repr([i.version for i in find_interpreters()]).encode())
     for name in (*databases, *folders):

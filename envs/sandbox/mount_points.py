@@ -23,7 +23,7 @@ TOOLS = "/excise/tools"
 
 
 class InterpreterLike(Protocol):
-    """The facts about an interpreter that its mounts depend on."""
+    """The attributes of an interpreter that its mounts depend on."""
 
     @property
     def version(self) -> str:

@@ -1,4 +1,4 @@
-"""Layers as overlayfs writes them: deletion marks, and what a stack of layers shows.
+"""Layers in the format of overlayfs: marks of deleted files, and the merged content of a stack of layers.
 
 A layer is a folder. A *whiteout*, a character device with the number 0/0, marks a deleted file; a folder that is
 *opaque* (an extended attribute) hides everything that lower layers have in its place.
@@ -30,7 +30,7 @@ def is_opaque(folder: Path) -> bool:
 
 
 def merged(layers: Sequence[str]) -> Tree:
-    """What an overlay of the layers (topmost first) shows."""
+    """Return the files and folders that an overlay of the layers (topmost first) shows."""
     found: dict[str, Path] = {}
     for layer in reversed(layers):
         for path in _walk(Path(layer)):
@@ -63,7 +63,7 @@ def _is_folder(path: Path) -> bool:
 
 
 def changed_paths(layer: Path, lower: Sequence[str]) -> list[str]:
-    """Paths of files that the layer adds or changes, or hides of the layers below; sorted."""
+    """Return the paths of files that the layer adds, changes, or deletes from the lower layers; sorted."""
     found: set[str] = set()
     for folder, folders, files in os.walk(layer):
         here = Path(folder)
@@ -88,7 +88,7 @@ def _files_at(inside: Path, layers: Sequence[str]) -> set[str]:
 
 
 def find_in_layers(path: str, layers: Sequence[str]) -> Path:
-    """Where the topmost of the layers has a path; a path that does not exist if none has."""
+    """Return the file at ``path`` in the topmost layer that has it; a nonexistent path if no layer has."""
     for layer in layers:
         parts = Path(path).parts
         steps = [Path(layer, *parts[: n + 1]) for n in range(len(parts))]

@@ -27,7 +27,7 @@ _TEXTS = {
 
 
 def rootfs_plan() -> dict[str, Any]:
-    """Return the parts of the root file system: what is linked, bound, masked, and written anew.
+    """Return the parts of the root file system: links, folders to bind, folders to mask, and files with fixed texts.
 
     The Python packages of the host and the wheels bundled with interpreters are masked.
     """
@@ -52,8 +52,8 @@ def rootfs_plan() -> dict[str, Any]:
 def masked_folders() -> tuple[str, ...]:
     """Folders under /usr with third-party Python code, or with documentation of the host's packages.
 
-    Besides the usual places, these are folders directly below ``lib`` or ``share`` with a ``site-packages`` of their
-    own (SDKs have one), since anything may be vendored in it.
+    Besides the usual folders, these are folders directly below ``lib`` or ``share`` that contain a ``site-packages``
+    (as some SDKs do), since any package may be vendored in it.
     """
     found = [Path("/usr/lib/python3/dist-packages")]
     for base in (Path("/usr/lib"), Path("/usr/local/lib")):

@@ -1,9 +1,9 @@
 """A seccomp filter of system calls for every sandboxed program, as a BPF program.
 
-Kernel exploits begin with a system call, so fewer calls mean less to attack. The filter is a deny list: every call that
-it does not name is allowed, and ordinary test suites (threads, pools, asyncio, subprocesses) are not affected. Where
-programs have a fallback, the error triggers it: ``clone3``, whose flags a filter cannot read, fails with ``ENOSYS``, so
-that glibc calls ``clone``; other address families fail with ``EAFNOSUPPORT``.
+It reduces the part of the kernel that code in a sandbox can attack. The filter is a deny list: all other calls are
+allowed, so that ordinary test suites (threads, pools, asyncio, subprocesses) are not affected. Error codes are chosen
+so that programs use their fallbacks: ``clone3``, whose flags a filter cannot read, fails with ``ENOSYS``, after which
+glibc calls ``clone``; sockets of other address families fail with ``EAFNOSUPPORT``.
 
 The instruction codes are those of ``linux/bpf_common.h``, the return values those of ``linux/seccomp.h``.
 """
@@ -57,7 +57,7 @@ class _Program:
         self.ret(_ERRNO | error)
 
     def deny_number(self, number: int, error: int = errno.EPERM) -> None:
-        """Refuse a call regardless of its arguments."""
+        """Deny a call regardless of its arguments."""
         self.add(_JUMP_EQUAL, number, 0, 1)
         self.deny(error)
 
@@ -65,7 +65,7 @@ class _Program:
 def _rule(arguments: list[tuple[int, int, int]], otherwise: int) -> bytes:
     """The rule for one call: ``(argument index, jump, value)`` rows, of which the first that holds decides.
 
-    A positive jump refuses the call with ``EPERM``, a negative one allows it. ``otherwise`` applies if no row holds.
+    A positive jump denies the call with ``EPERM``, a negative one allows it. ``otherwise`` applies if no row holds.
     """
     body = _Program()
     for argument, jump, value in arguments:

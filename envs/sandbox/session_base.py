@@ -1,4 +1,4 @@
-"""Operations of every session that need only ``exec`` and ``snapshot``: reading and writing files, forks, diffs."""
+"""Operations that all backends' sessions share: reading and writing files, forks, diffs."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ class SessionBase:
         raise NotImplementedError
 
     def put(self, path: str, data: bytes | None) -> None:
-        """Write a file, or delete it if ``data`` is None. A command inside does so: no link can lead outside."""
+        """Write a file, or delete it if ``data`` is None; by a command inside, so that no link can lead outside."""
         script = 'rm -f -- "$1"' if data is None else 'mkdir -p -- "$(dirname -- "$1")" && cat >"$1"'
         done = self.exec(["/bin/sh", "-c", script, "sh", path], timeout_s=60, stdin=data or b"", cwd="/")
         if done.rc != 0:
@@ -74,7 +74,7 @@ class SessionBase:
         return done.stdout
 
     def fork(self) -> Session:
-        """Open a second session whose mounts start with everything that was written to this one's."""
+        """Open a second session whose mounts start with the present content of this session's mounts."""
         assert self._reopen is not None
         scratch = Path(tempfile.mkdtemp(prefix=f"excise-fork-{os.getpid()}-"))
         scratch.chmod(0o711)
@@ -95,7 +95,7 @@ class SessionBase:
         return session
 
     def diff(self, target: str) -> bytes:
-        """What was written to the mount ``target``, as a patch for ``git apply``. Raises :class:`SandboxError`."""
+        """Return the changes in the mount ``target`` as a patch for ``git apply``. Raises :class:`SandboxError`."""
         mount = next((m for m in self._mounts if m.target == target and m.writable), None)
         if mount is None:
             raise SandboxError(f"{target} is no writable mount of this session.")

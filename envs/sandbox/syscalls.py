@@ -131,7 +131,7 @@ INSPECTED = {
         "clone3": 435,
     },
 }
-"""Calls that :mod:`excise.envs.sandbox.seccomp` judges by their arguments."""
+"""Calls that :mod:`excise.envs.sandbox.seccomp` allows or denies by their arguments."""
 
 AUDIT_ARCH = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}
-"""How the kernel names a machine's own calling convention (``linux/audit.h``)."""
+"""Machine to the kernel's number for its native system call ABI (``linux/audit.h``)."""

@@ -42,11 +42,11 @@ _OPTIONS: Mapping[str, str] = {
     "http.lowSpeedTime": "60",
 }
 _PARTIAL = ("-c", "remote.origin.promisor=true", "-c", "remote.origin.partialclonefilter=blob:none")
-"""Options of a fetch without file contents. They are never stored in the mirror's configuration: every other command
-would then fetch each missing object by itself."""
+"""Options of a fetch without file contents. They are not stored in the mirror's configuration, since other commands
+would then fetch each missing object with a request of its own."""
 _FETCH = (*_PARTIAL, "fetch", "--update-shallow", "--no-auto-gc")
-"""A source may be a shallow clone; the mirror's history then ends where the clone's does. GIT_NO_LAZY_FETCH keeps git
-from fetching the history beyond in one nested fetch after another."""
+"""Arguments of a fetch. A source may be a shallow clone; the mirror's history then ends where the clone's does, and
+``GIT_NO_LAZY_FETCH`` keeps git from fetching the missing history by nested fetches."""
 _ENVIRONMENT = {
     "GIT_TERMINAL_PROMPT": "0",
     "GIT_ASKPASS": "",
@@ -74,7 +74,7 @@ class Mirror:
         make_folder_once(self.path, self._create, is_complete=lambda folder: (folder / "HEAD").exists())
 
     def remote_commit(self, rev: str) -> str:
-        """The current commit of a branch or tag (``HEAD`` if ``rev`` is empty) on the server; empty if it has none."""
+        """Return the current commit of a branch or tag (empty ``rev``: ``HEAD``) on the server; empty without one."""
         refs = {}
         for line in self._git("ls-remote", "origin").splitlines():
             commit, _, ref = line.partition("\t")
@@ -88,7 +88,7 @@ class Mirror:
             self._git(*_FETCH, "--prune", "--force", "origin")
 
     def commit(self, rev: str) -> str:
-        """The full id of the commit that ``rev`` names in the mirror; empty if the mirror has none."""
+        """Return the full id of the commit that ``rev`` names in the mirror; empty if the mirror has none."""
         try:
             return self._git("rev-parse", "--verify", "--quiet", "--end-of-options", f"{rev}^{{commit}}").strip()
         except SourceError:
@@ -123,7 +123,7 @@ class Mirror:
         return text.strip()
 
     def version(self, commit: str) -> str:
-        """The version in the newest version tag at or before the commit, without its prefix; empty if there is none."""
+        """Return the version in the newest version tag at or before the commit, without prefix; empty without a tag."""
         try:
             tag = self._git("describe", "--tags", "--abbrev=0", "--match=*[0-9].[0-9]*", commit).strip()
         except SourceError:
@@ -167,7 +167,11 @@ class Mirror:
                 (into / path).unlink()
 
     def _blobs(self, oids: list[str]) -> Iterator[bytes]:
-        """The content of each blob, in order, from one git process whose input is a file and so never blocks."""
+        """Yield the content of each blob, in order, from one git process.
+
+        Its input is a file, so that it never waits for input. Raises :class:`SourceError` if a blob is missing, if all
+        together are too large, or if the process has not ended after :data:`NETWORK_TIMEOUT_S`.
+        """
         total = 0
         with tempfile.TemporaryFile() as names:
             names.write("".join(f"{oid}\n" for oid in oids).encode())
@@ -220,7 +224,7 @@ class Mirror:
             raise SourceError(_failure(self.url, argv, str(error))) from error
 
     def _environment(self, folder: Path) -> dict[str, str]:
-        """Environment variables that name the mirror, also if excise itself runs in a git hook or alias."""
+        """Environment variables of git commands; they name the mirror, since excise may itself run in a git hook."""
         environment = {**_ENVIRONMENT, "GIT_DIR": str(folder), "TZ": "UTC"}
         if self.url.startswith(("/", "file://")):
             environment["GIT_CONFIG_GLOBAL"] = str(self._trusting_config())

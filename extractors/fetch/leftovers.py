@@ -1,8 +1,7 @@
-"""Leave out files that are no sources: caches, build outputs, virtual environments, links to files outside.
+"""Finds and deletes files that are not sources: caches, build outputs, virtual environments, links to files outside.
 
-The rules are about kinds of files, never about single projects. A git source is its committed tree, without the links
-to files outside. Files that agents must not see are removed later, from sources of all kinds
-(:func:`excise.verifiers.shipped_tree.scrub`).
+Of git sources, which are committed trees, only the links to files outside are left out. Files that agents must not see
+are removed later, from sources of all kinds (:func:`excise.verifiers.shipped_tree.scrub`).
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ _FILES = (
 
 
 def kept_files(root: Path) -> list[str]:
-    """The files of ``root`` that are sources: no caches, no build outputs, no links to files outside ``root``."""
+    """Return the files of ``root`` that are sources: no caches, no build outputs, no links to files outside it."""
     outputs = _output_folders(root)
     return [
         path

@@ -1,4 +1,4 @@
-"""Name, version and licence of a project, read from its files without executing anything."""
+"""Reads a project's name, version and licence from its files, without running any of its code."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Shared by all sources: subfolders in pinned specifications, and the record of a fetched snapshot."""
+"""Functions that all sources share: subfolders in pinned specifications, and the record of a fetched snapshot."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def split_subdir(pinned: str) -> tuple[str, str]:
 
 @contextmanager
 def staging(pinned: str, into: Path) -> Iterator[Path]:
-    """A folder to write the whole source to; at the end, ``into`` holds the files of the requested subfolder.
+    """Yield a folder to write the whole source to; when the block ends, ``into`` holds the files of the subfolder.
 
     Raises :class:`SourceError` if the subfolder is missing.
     """
@@ -51,7 +51,7 @@ def staging(pinned: str, into: Path) -> Iterator[Path]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SourceFacts:
-    """Facts about a snapshot that only its source knows; empty for those that it does not know."""
+    """Facts about a snapshot that its source knows; a field is empty if the source does not know it."""
 
     source: str
     """The pinned specification."""
@@ -70,7 +70,7 @@ class SourceFacts:
 
 
 def record_snapshot(root: Path, facts: SourceFacts) -> Fetched:
-    """The record of the files in ``root``; unknown facts are read from the project's manifests.
+    """Make the record of the files in ``root``; facts that the source lacks are read from the project's manifests.
 
     Raises :class:`SourceError` if there are no files.
     """

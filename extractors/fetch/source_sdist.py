@@ -1,4 +1,4 @@
-"""Source of source distributions on the package index: found by ``unearth``, unpacked without running anything."""
+"""Source of source distributions on a package index: found by ``unearth``, unpacked without running any code."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ from excise.types import SourceSpec
 T = TypeVar("T")
 _PREFIX = "pypi:"
 _MAX_DOWNLOAD = 512 << 20
-"""Most bytes of one source distribution."""
+"""Maximum size of one source distribution in bytes."""
 _ATTEMPTS = 3
-"""Requests to an index that fails, with a second more between each."""
+"""Maximum number of requests to an index that fails; the pause before each retry is one second longer than the last."""
 
 
 class SdistSource:
@@ -94,7 +94,7 @@ def _exact(wanted: Requirement) -> str:
 
 
 def _find(wanted: Requirement) -> Any:
-    """The newest sdist that meets the requirement, as a package of ``unearth``."""
+    """Return the newest sdist that meets the requirement, as a package of ``unearth``. Raises :class:`SourceError`."""
     finder = _finder()
     try:
         packages = _retrying(lambda: list(finder.find_matches(wanted)))
@@ -125,12 +125,13 @@ def _finder() -> Any:
     return finder(session, index_urls=[url] if url else [], ignore_compatibility=True)
 
 
-def _retrying(ask: Callable[[], T]) -> T:
+def _retrying(request: Callable[[], T]) -> T:
+    """Call ``request``, again after HTTP errors; raises :class:`SourceError` after :data:`_ATTEMPTS` failures."""
     import httpx2
 
     for attempt in range(1, _ATTEMPTS + 1):
         try:
-            return ask()
+            return request()
         except httpx2.HTTPError as error:
             if attempt == _ATTEMPTS:
                 raise SourceError(f"the package index does not answer: {error}", reason="source_unavailable") from error

@@ -98,7 +98,7 @@ def _object(kind: bytes, data: bytes) -> bytes:
 
 
 def import_commit(tree: str, message: str) -> str:
-    """Id of a commit of ``tree`` without parents, by a fixed author at a fixed date: equal arguments, equal id."""
+    """Return the id of a commit of ``tree`` without parents, by a fixed author at a fixed date."""
     text = f"tree {tree}\nauthor {_IDENTITY}\ncommitter {_IDENTITY}\n\n{message}\n"
     return _object(b"commit", text.encode()).hex()
 
@@ -121,7 +121,7 @@ def _mode(path: Path) -> int:
 
 
 def pack(root: Path, out: Path) -> str:
-    """Write the files of ``root`` to a tar.xz that depends only on names, modes and bytes; return its sha256."""
+    """Write the files of ``root`` to a reproducible tar.xz (of names, modes and contents only); return its sha256."""
     with (
         replacement(out) as partial,
         lzma.open(partial, "wb", preset=6) as compressed,

@@ -16,9 +16,9 @@ from excise.errors import SourceError
 from excise.system.deadline import check_deadline
 
 MAX_FILES = 100_000
-"""Most entries of an archive."""
+"""Maximum number of entries of an archive."""
 MAX_BYTES = 2 << 30
-"""Most unpacked bytes of an archive."""
+"""Maximum size of an unpacked archive in bytes."""
 TAR_SUFFIXES = (".tar.gz", ".tgz", ".tar.bz2", ".tbz2", ".tar.xz", ".txz", ".tar", ".tar.lzma")
 """Suffixes of the names of tar archives."""
 SUFFIXES = (*TAR_SUFFIXES, ".zip")

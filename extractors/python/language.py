@@ -1,4 +1,4 @@
-"""Python: one object that parses, runs the tests, and maps their coverage."""
+"""The language adapter for Python: parses code, runs tests, maps their coverage."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``excise attack``."""
+"""``excise attack``: runs every known attack on the grader."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``excise audit``."""
+"""``excise audit``: reviews trajectories and quarantines leaked tasks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``excise env``: examines one source, prints the report, and writes a Dockerfile where one is wanted."""
+"""``excise env``: examines one source, prints the report, and writes a Dockerfile on request."""
 
 from __future__ import annotations
 
@@ -39,7 +39,10 @@ def env(
 
 
 def run_env(settings: Settings, spec: SourceSpec, *, dockerfile: Path | None, as_json: bool) -> ExaminedSource:
-    """Examine ``spec`` and print the report. Raises :class:`ConfigError` without a sandbox, ``OSError`` for files."""
+    """Examine ``spec`` and print the report.
+
+    Raises :class:`ConfigError` if the sandbox cannot be used, and ``OSError`` if the Dockerfile cannot be written.
+    """
     from excise.envs.dockerfile import write_dockerfile
     from excise.pipeline.services.examine_source import examine_source, report_as_record, report_as_text
 

@@ -103,7 +103,7 @@ def refresh(
 
 
 class _Output:
-    """What a run prints."""
+    """The output options of a run."""
 
     def __init__(self, as_json: bool, quiet: bool, verbose: bool) -> None:
         self.as_json, self.silent, self.verbose = as_json, quiet or as_json, verbose
@@ -138,7 +138,7 @@ def _run(settings: Settings, output: _Output, *, refresh: bool, selection: Candi
 
 
 def run_exit_code(states: Sequence[SourceState]) -> int:
-    """Exit code of a run: all sources gave tasks, some did, none did; the reasons make no difference."""
+    """Return the exit code of a run: whether all, some or none of the sources gave tasks."""
     return _exit_code_of_all([bool(state.tasks) for state in states])
 
 

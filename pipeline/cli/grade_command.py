@@ -1,4 +1,4 @@
-"""``excise grade``."""
+"""``excise grade``: grades one solution."""
 
 from __future__ import annotations
 

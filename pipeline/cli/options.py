@@ -35,13 +35,13 @@ Workers = Annotated[int | None, typer.Option(help="Local worker processes; defau
 
 
 def print_message(text: str, style: str = "") -> None:
-    """Print a message for people on stderr: no markup, and no line breaks that would hinder copying."""
+    """Print a message for users on stderr, without markup and without inserted line breaks."""
     stderr.print(text, style=style, soft_wrap=True)
 
 
 @contextmanager
 def exit_codes_for_errors() -> Iterator[None]:
-    """End expected errors, and those of files, with a sentence and an exit code instead of a traceback."""
+    """Turn errors of excise and of the file system into a message and an exit code instead of a traceback."""
     try:
         yield
     except ExciseError as error:
@@ -71,7 +71,7 @@ def settings_of(config: list[Path] | None, set_: list[str] | None, **direct: Any
 
 
 def chosen_ids(taskset: TaskSet, named: list[str] | None, every: bool, if_none: str) -> list[str]:
-    """The ids that a command names, or all of the set's. Raises :class:`ConfigError` with ``if_none`` without any."""
+    """Return the ids that a command names, or all of the set. Raises :class:`ConfigError` (``if_none``) without any."""
     ids = list(taskset.ids()) if every else list(named or ())
     if not ids:
         raise ConfigError("The set has no tasks." if every else if_none)
@@ -79,7 +79,7 @@ def chosen_ids(taskset: TaskSet, named: list[str] | None, every: bool, if_none: 
 
 
 def require_sandbox(settings: Settings) -> None:
-    """Raise :class:`ConfigError` with advice where the chosen sandbox cannot be used on this machine."""
+    """Raise :class:`ConfigError` with advice if the chosen sandbox cannot be used on this machine."""
     from excise.envs.sandboxes import get_sandbox
 
     can = get_sandbox(settings.sandbox, lenient=settings.lenient_sandbox, docker=settings.docker).capabilities()

@@ -1,4 +1,4 @@
-"""``excise recover``."""
+"""``excise recover``: runs the recovery agent on tasks."""
 
 from __future__ import annotations
 

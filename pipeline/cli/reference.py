@@ -173,7 +173,7 @@ def _fields(model: type[Any]) -> Iterator[tuple[str, Any, str]]:
 
 
 def _table_type(annotation: Any) -> type[Any] | None:
-    """The model or dataclass that a setting is a table of; none for lists of them, and for plain values."""
+    """Return the model or dataclass of a setting that is a table; ``None`` for lists and plain values."""
     if get_origin(annotation) in {tuple, list, dict}:
         return None
     kinds = [annotation, *get_args(annotation)]
@@ -182,7 +182,7 @@ def _table_type(annotation: Any) -> type[Any] | None:
 
 
 def _value(value: object) -> str:
-    """A default as TOML has it."""
+    """Return a default value as Markdown, in TOML's notation."""
     if isinstance(value, Enum):
         value = value.value
     if value is None:

@@ -1,4 +1,4 @@
-"""``excise train``."""
+"""``excise train``: trains a model on a task set."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ def _require_torch() -> None:
 
 
 async def _train(settings: TrainSettings, *, resume: bool, quiet: bool) -> RunEnd | None:
-    """Train; how the run ended, or ``None`` on all ranks but the first."""
+    """Train; return how the run ended, or ``None`` on all ranks but the first."""
     from excise.trainer.loop.checkpoints import Checkpoints, export
     from excise.trainer.loop.controller import Controller
     from excise.trainer.loop.rank_commands import leave_rank_group, run_follower
@@ -119,7 +119,7 @@ async def _train(settings: TrainSettings, *, resume: bool, quiet: bool) -> RunEn
 
 
 def options_of(values: Mapping[str, Any], prefix: str = "") -> list[str]:
-    """Settings as options of ``excise generate``; without the set and its sources, which the request names."""
+    """Return settings as options of ``excise generate``, without the task set and its sources."""
     options: list[str] = []
     for name, value in values.items():
         if isinstance(value, Mapping):
@@ -132,7 +132,7 @@ def options_of(values: Mapping[str, Any], prefix: str = "") -> list[str]:
 async def _engine_and_components(
     settings: TrainSettings, stack: AsyncExitStack, say: Callable[[str], object]
 ) -> tuple[Engine, TaskSetComponents | None]:
-    """The engine, and for reinforcement learning the source of rollouts and the curriculum; ``stack`` closes them."""
+    """Make the engine and, for reinforcement learning, the parts that depend on the task set; ``stack`` closes them."""
     from excise.datasets.taskset import TaskSet
     from excise.pipeline.services.arena import ArenaOptions, TaskArena
     from excise.pipeline.services.request_runner import PublishedTasks, RequestRunner

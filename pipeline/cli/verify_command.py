@@ -1,4 +1,4 @@
-"""``excise verify``."""
+"""``excise verify``: proves tasks again from the files of their set."""
 
 from __future__ import annotations
 

@@ -1,11 +1,11 @@
-"""A run: one Dask graph of pure stages over all sources, which grows as the stages answer.
+"""A run over all sources: submits one job per stage and source to Dask workers; each result leads to the next job.
 
     fetch -> environment -> baseline -> coverage -> find -> prove (shards of a repository) -> publish
 
-Where environment or baseline reject a repository for a reason that a model could mend, and one is configured, the model
-stage makes its environment, and the chain goes on from there. :mod:`excise.pipeline.run.priorities` orders the jobs.
-Workers cache the stages' answers before they send them: a worker that dies costs the jobs that it ran, which become
-rejections.
+If the environment or baseline stage rejects a repository for a reason that a model may fix, and a model is configured,
+the model stage builds the environment, and the baseline stage follows. :mod:`excise.pipeline.run.priorities` orders the
+jobs. Workers cache the results of stages before they return them, so that a worker that dies loses only the jobs that
+it was running; these become rejections.
 """
 
 from __future__ import annotations
@@ -39,22 +39,22 @@ from excise.verifiers.prove import Proof
 logger = logging.getLogger(__name__)
 
 PUBLISH_EVERY_S = 60.0
-"""Seconds between two snapshots of a running run, at least; the end of a source publishes at once."""
+"""Minimum number of seconds between two snapshots during a run; a snapshot is also published when a source ends."""
 
 Listener = Callable[[Sequence[SourceState]], None]
-"""Called with all sources whenever something changed."""
+"""Called with the states of all sources after every change."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunResult:
-    """How a run ended."""
+    """The result of a run."""
 
     states: tuple[SourceState, ...]
     """Every source."""
     report: SnapshotReport
-    """The tasks that came, changed and went in the task set."""
+    """The tasks that were added, changed and removed in the task set."""
     interrupted: bool
-    """Ctrl-C: what was done is published, the rest is missing."""
+    """Whether Ctrl-C ended the run; finished work is published, the rest is missing."""
 
 
 @dataclass(slots=True)
@@ -66,11 +66,11 @@ class StageJob:
     stage: StageName
     """The stage."""
     first: int = 0
-    """Number of the shard's first candidate; for ``prove`` alone."""
+    """Number of the shard's first candidate; only for ``prove``."""
     shard: Sequence[CandidateSpec] = ()
-    """The candidates; for ``prove`` alone."""
+    """The candidates; only for ``prove``."""
     began: float = 0.0
-    """When a worker started it, as :func:`time.monotonic` counts."""
+    """Time of :func:`time.monotonic` at which a worker started it."""
 
 
 class Run:
@@ -86,7 +86,7 @@ class Run:
         atomic: bool = False,
         selection: CandidateSelection | None = None,
     ) -> None:
-        """``atomic``: nothing is published before the end; otherwise as sources end, and every minute."""
+        """``atomic``: publish once, at the end; otherwise when sources end, and every minute."""
         self.settings = settings
         self.atomic = atomic
         self.writer = writer
@@ -102,7 +102,10 @@ class Run:
         """When the last snapshot was published."""
 
     def cap(self, spec: SourceSpec) -> int | None:
-        """Most tasks of a source. Below the number that is published, it counts for an atomic run only."""
+        """Return the maximum number of tasks of a source; ``None`` without a limit.
+
+        Only an atomic run may reduce the number of tasks that are already published.
+        """
         limit = spec.limit or self.settings.limit
         if limit is None or self.atomic:
             return limit
@@ -121,21 +124,21 @@ class Run:
         state.stage = job.stage
 
     def job_started(self, job: StageJob) -> None:
-        """A worker was given a job."""
+        """Record that a worker was given a job."""
         job.began = time.monotonic()
         job.state.job_started(job.stage)
         logger.info("stage begun", extra={"source": job.state.name, "stage": job.stage})
         self.listener(self.states)
 
     def admit_sources(self) -> None:
-        """Begin with the next sources, as far as :func:`max_active_sources` allows."""
+        """Submit the first jobs of waiting sources, up to :func:`max_active_sources`."""
         active = sum(state.stage != "waiting" and not state.done for state in self.states)
         free = max_active_sources(self.jobs.slots) - active
         for state in [state for state in self.states if state.stage == "waiting"][: max(0, free)]:
             self.submit(StageJob(state, "fetch"), fetch_stage, state.spec)
 
     def run_to_end(self) -> bool:
-        """Run until no job is left; False if interrupted."""
+        """Run until no job is left; return whether the run was not interrupted."""
         self.admit_sources()
         self.listener(self.states)
         try:
@@ -155,7 +158,7 @@ class Run:
         return True
 
     def answer(self, future: Any, job: StageJob) -> Any:
-        """The stage's answer; a rejection where its worker died, or it raised."""
+        """Return the result of a stage; a rejection if its worker died or the stage raised."""
         if future.status == "finished":
             return future.result()
         reason, detail = job_failure(future, "the next run tries again")
@@ -184,7 +187,7 @@ class Run:
             logger.info("stage ended", extra=facts)
 
     def advance(self, job: StageJob, answer: Any) -> None:
-        """Begin the stage after the one that answered."""
+        """Submit the job that follows from a stage's result."""
         state = job.state
         if job.stage == "prove":
             state.record_proofs(job.first, _lost(answer, job.shard) if isinstance(answer, Rejection) else answer)
@@ -215,7 +218,7 @@ class Run:
                 self.submit_shards(state)
 
     def submit_shards(self, state: SourceState) -> None:
-        """Begin the prove stage for the next shards of a source's candidates."""
+        """Submit prove jobs for the next shards of a source's candidates."""
         if state.failure is not None:
             return
         assert state.prepared is not None
@@ -228,7 +231,11 @@ class Run:
             self.submit(StageJob(state, "prove", first, shard), prove_shard, state.prepared_path, shard)
 
     def is_publishable(self, state: SourceState) -> bool:
-        """Whether a source's rows may replace those of the set: never part of them, never a failure for tasks."""
+        """Whether a source's rows may replace those of the set.
+
+        Rows of a source that had tasks before the run are replaced only when the source has ended, and not after a
+        failed fetch or a failure of the infrastructure.
+        """
         if state.name not in self.dirty or (state.sources is None and state.failure is None):
             return False
         if state.entry not in self.known_before:
@@ -256,20 +263,20 @@ class Run:
 
 
 def _lost(answer: Rejection, shard: Sequence[CandidateSpec]) -> list[Proof]:
-    """A rejection for each candidate of a shard that never answered."""
+    """Return a rejection for each candidate of a shard whose job failed."""
     rows = (replace(answer, subject=f.feature_id, kind=f.kind, symbols=f.symbols) for f, _ in shard)
     return [Proof(rejection=row) for row in rows]
 
 
 def unique(specs: Sequence[SourceSpec]) -> list[SourceSpec]:
-    """The first of several equal sources."""
+    """Return the sources without duplicates; of equal ones, the first is kept."""
     return list({spec.name: spec for spec in reversed(specs)}.values())[::-1]
 
 
 def run(
     settings: Settings, listener: Listener, *, refresh: bool = False, selection: CandidateSelection | None = None
 ) -> RunResult:
-    """Make tasks from all sources and publish them as they come; ``selection`` chooses the candidates.
+    """Make tasks from all sources and publish them during the run; ``selection`` chooses the candidates.
 
     A ``refresh`` publishes once, at the end, and removes repositories that are no longer among the sources.
     Raises :class:`excise.errors.ConfigError` and :class:`excise.errors.StoreError`.

@@ -25,10 +25,10 @@ class _QueuedJob(Generic[T]):
 
 
 class JobQueue(Generic[T]):
-    """Jobs with a tag each. Iterating yields ``(tag, future)`` as they end, until none is left.
+    """Jobs, each with a tag. Iterating yields ``(tag, future)`` when a job ends, until none is left.
 
-    Workers are given no more jobs than they can start: a worker keeps what it was given, and everything else would wait
-    behind one long job in its queue. ``on_start`` is called with the tag of each job that is given to a worker.
+    Workers get no more jobs than they can start, since Dask does not take back jobs that wait in a worker's own queue
+    behind a long one. ``on_start`` is called with the tag of each job that is given to a worker.
     """
 
     def __init__(self, client: Any, on_start: Callable[[T], None] = lambda _: None) -> None:
@@ -40,12 +40,12 @@ class JobQueue(Generic[T]):
         self._number = 0
 
     def put(self, tag: T, priority: float, function: Callable[..., Any], *args: Any) -> None:
-        """Add a job; a higher priority goes first, and among equals the older."""
+        """Add a job. Jobs of higher priority go first; among equal ones, the oldest."""
         self._number += 1
         heapq.heappush(self._queued, _QueuedJob((-priority, self._number), tag, function, args))
 
     def dispatch(self) -> list[Any]:
-        """Give the most urgent jobs to free slots; the new futures."""
+        """Submit the most urgent jobs to free slots; return their futures."""
         if self._queued and len(self.running) >= self.slots:
             self.slots = num_slots(self.client)
         new = []
@@ -74,15 +74,15 @@ class JobQueue(Generic[T]):
             completed.update(self.dispatch())
 
     def cancel(self) -> None:
-        """Drop all jobs that have not ended."""
+        """Cancel all jobs that have not ended."""
         self._queued.clear()
         self.client.cancel(list(self.running))
 
 
 def job_failure(future: Any, retry_advice: str) -> tuple[str, str]:
-    """Reason and sentence for a future without an answer: its worker died, or the job raised.
+    """Return the reason and a sentence for a future without a result: its worker died, or the job raised.
 
-    ``retry_advice`` ends the sentence: how the job is tried again.
+    ``retry_advice`` ends the sentence; it says how the job is tried again.
     """
     error = future.exception() if future.status == "error" else None
     if error is None or type(error).__name__ == "KilledWorker":

@@ -1,7 +1,7 @@
-"""The progress of a run on stderr: a live table on a terminal, plain lines elsewhere, nothing when quiet.
+"""Shows the progress of a run on stderr: a live table on a terminal, plain lines elsewhere, nothing when quiet.
 
-Names and reasons come from outside and may look like rich's markup (``pypi:uvicorn[standard]``, ``[/x]``): they are
-printed through :func:`literal`, never as strings.
+Names and reasons are untrusted and may look like rich's markup (``pypi:uvicorn[standard]``, ``[/x]``), so they are
+printed through :func:`literal`.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ from excise.datasets.snapshot import SnapshotReport
 from excise.pipeline.run.source_state import SourceState
 
 LINE_EVERY_S = 20.0
-"""Seconds between two summaries where there is no terminal."""
+"""Seconds between two summaries if stderr is no terminal."""
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 _STAGES = ("waiting", "fetch", "environment", "model", "baseline", "coverage", "find", "prove", "done")
 
 
 def literal(text: str, style: str = "") -> Text:
-    """Text from outside as it is, with its control characters, which a terminal would obey, replaced."""
+    """Return untrusted text without interpretation of markup, and with control characters replaced."""
     return Text(_CONTROL.sub("�", text), style=style)
 
 
@@ -54,7 +54,7 @@ class Progress:
         return self
 
     def _repeat(self) -> None:
-        """Show the state regularly, also while nothing happens."""
+        """Show the state at regular intervals, even if nothing changes."""
         while not self._ended.wait(LINE_EVERY_S):
             self._show()
 
@@ -95,7 +95,7 @@ class Progress:
         return f"[{seconds // 60:02d}:{seconds % 60:02d}]"
 
     def describe(self, state: SourceState) -> str:
-        """One source in words."""
+        """Describe the state of one source in a few words."""
         if state.failure is not None:
             return f"refused at {state.failure.stage}: {state.failure.reason}"
         if state.stage == "done":
@@ -105,7 +105,7 @@ class Progress:
         return state.running_stage
 
     def summary(self, states: Sequence[SourceState]) -> str:
-        """All sources in one line, with an estimate of the time left."""
+        """Summarise all sources in one line, with an estimate of the remaining time."""
         tasks, tried = sum(len(s.tasks) for s in states), sum(s.tried for s in states)
         done = sum(s.done for s in states)
         line = f"{done}/{len(states)} sources done, {tasks} tasks, {tried} candidates tried"
@@ -113,7 +113,7 @@ class Progress:
         return (f"{line}, about {left} left" if left else line) + self.longest_running(states)
 
     def longest_running(self, states: Sequence[SourceState]) -> str:
-        """The source whose present stage was started first; a queued one has not been started."""
+        """Describe the source whose running stage was started first; empty if no stage is running."""
         begun = [state for state in states if state.num_running and not state.done]
         if not begun:
             return ""
@@ -121,7 +121,7 @@ class Progress:
         return f"; {state.name} at {state.running_stage} for {time.monotonic() - state.running_since:.0f} s"
 
     def time_left(self, states: Sequence[SourceState]) -> str:
-        """Estimated time left, from the share of the work that is done; empty before a tenth of it is."""
+        """Estimate the remaining time from the share of finished work; empty before a tenth is finished."""
         share = sum(self.progress_of(s) for s in states) / max(1, len(states))
         passed = time.monotonic() - self.began
         if share < 0.1 or share >= 1:
@@ -130,7 +130,7 @@ class Progress:
         return f"{minutes:.0f} min" if minutes >= 1.5 else f"{60 * minutes:.0f} s"
 
     def progress_of(self, state: SourceState) -> float:
-        """How far one source has come, from 0 to 1."""
+        """Estimate the share of one source's work that is finished, from 0 to 1."""
         if state.done:
             return 1.0
         if state.stage == "prove":
@@ -156,7 +156,7 @@ class Progress:
 
 
 def funnel(states: Sequence[SourceState]) -> Table:
-    """The table at the end of a run: one row a source, with counts at each step and the reasons of rejections."""
+    """Return the table printed at the end of a run: one row per source, with counts of each step and of rejections."""
     table = Table(box=None, pad_edge=False)
     for name in (
         "source",
@@ -186,7 +186,7 @@ def funnel(states: Sequence[SourceState]) -> Table:
 
 
 def result_text(states: Sequence[SourceState], out: Path, report: SnapshotReport | None = None) -> str:
-    """The result in words: what a refresh changed, how many tasks there are and from how many sources."""
+    """Describe the result: the changes of a refresh, and the numbers of tasks and sources."""
     changes = ""
     if report is not None:
         came = f"{len(report.came)} came, {len(report.changed)} changed, {len(report.went)} went"
@@ -196,7 +196,7 @@ def result_text(states: Sequence[SourceState], out: Path, report: SnapshotReport
 
 
 def limits_text(settings: Settings) -> str:
-    """The limits on numbers of tasks in words; empty without any."""
+    """Describe the limits on the number of tasks; empty without limits."""
     own = [f"{source.limit} of {source.spec}" for source in settings.sources if source.limit]
     common = [f"{settings.limit} tasks per source"] if settings.limit else []
     return f"At most {', '.join([*common, *own])} (--limit)." if common or own else ""

@@ -1,4 +1,4 @@
-"""Which candidates a run tries of the features that were found, and under which name their tasks are published."""
+"""Selects the candidates that a run tries among the found features, and the name under which tasks are published."""
 
 from __future__ import annotations
 
@@ -8,27 +8,27 @@ from excise.extractors.finder import MIN_LOC
 from excise.types import Feature, SourceSpec
 
 STUB_EVERY = 4
-"""One in so many features, where it is a function or a method, is tried as a stub as well."""
+"""Every fourth feature, if it is a function or a method, is also tried as a stub."""
 
 REQUEST_MARK = "#request="
-"""Stands between a source's name and the id of a request in the names of a task set's entries."""
+"""Separates a source's name and the id of a request in the names of a task set's entries."""
 
 CandidateSpec = tuple[Feature, str]
-"""A feature, and the name of the deleter that is to take it out."""
+"""A feature, and the name of the deleter to use."""
 
 
 class CandidateSelection:
     """The selection of an ordinary run: every feature removed, and some of the functions as stubs too."""
 
     min_loc: int = MIN_LOC
-    """Lines of code of the smallest definitions that are looked at."""
+    """Minimum lines of code of the definitions that features are made of."""
 
     def entry_name(self, spec: SourceSpec) -> str:
         """Name under which the rows of a source are published."""
         return spec.name
 
     def candidates(self, features: Sequence[Feature]) -> list[CandidateSpec]:
-        """What to try, in this order."""
+        """Return the candidates in the order in which they are tried."""
         chosen: list[CandidateSpec] = []
         for number, feature in enumerate(features):
             chosen.append((feature, "remove"))

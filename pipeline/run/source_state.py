@@ -1,4 +1,4 @@
-"""The state of one source in a run: its stage, its candidates and their proofs, the funnel, the rows to publish."""
+"""The state of one source in a run: its stage, its candidates and their proofs, its counts, the rows to publish."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ from excise.verifiers.prove import Proof
 from excise.verifiers.workbench import Prepared
 
 SHARD_SIZE = 2
-"""Candidates of one job; a slow repository's jobs have one."""
+"""Number of candidates in one job; in jobs of slow repositories it is 1."""
 MAX_CONSECUTIVE_FAILURES = 3
-"""So many candidates in a row that the infrastructure failed end their source: the next ones would fail as well."""
+"""Number of consecutive candidates that failed for reasons of the infrastructure after which their source ends."""
 
 
 @dataclass(slots=True)
@@ -29,9 +29,9 @@ class SourceState:
     """One source on its way through the stages."""
 
     spec: SourceSpec
-    """As the user named it."""
+    """The source as the user specified it."""
     limit: int | None
-    """Most tasks; ``None`` without a limit."""
+    """Maximum number of tasks; ``None`` for no limit."""
     selection: CandidateSelection = field(default_factory=CandidateSelection)
     """Chooses the candidates."""
     stage: str = "waiting"
@@ -39,29 +39,29 @@ class SourceState:
     running_stage: str = ""
     """The latest stage that a worker started."""
     running_since: float = 0.0
-    """When it was started, as :func:`time.monotonic` counts."""
+    """Time of :func:`time.monotonic` at which that stage was started."""
     num_running: int = 0
-    """Jobs that workers are running now."""
+    """Number of its jobs that workers are running now."""
     sources: FetchedSources | None = None
-    """Answer of the fetch stage."""
+    """Result of the fetch stage."""
     prepared: Prepared | None = None
-    """Answer of the latest stage from environment to coverage."""
+    """Result of the latest stage from environment to coverage."""
     prepared_path: Path | None = None
-    """Where ``prepared`` is stored for the workers of the prove stage."""
+    """Path of the file with ``prepared`` for the workers of the prove stage."""
     proposed: ProposedFeatures | None = None
-    """Answer of the find stage."""
+    """Result of the find stage."""
     pending: list[CandidateSpec] = field(default_factory=list)
-    """Candidates that no shard has yet."""
+    """Candidates that are not in a shard yet."""
     num_submitted: int = 0
-    """Candidates in all shards so far; the number of the next one."""
+    """Number of candidates in all shards so far, which is the number of the next candidate."""
     num_shards_running: int = 0
-    """Shards without an answer."""
+    """Number of submitted shards without a result."""
     proofs: dict[int, Proof] = field(default_factory=dict)
     """Number of a candidate to its proof."""
     consecutive_failures: int = 0
-    """Latest proofs in a row that failed with the infrastructure."""
+    """Number of latest consecutive proofs that failed for reasons of the infrastructure."""
     tried: int = 0
-    """Candidates that count, in order, up to the limit of tasks."""
+    """Number of candidates that were counted, in order, until the limit of tasks was reached."""
     tasks: dict[str, Task] = field(default_factory=dict)
     """Instance id to task."""
     certificates: dict[str, Certificate] = field(default_factory=dict)
@@ -90,29 +90,30 @@ class SourceState:
 
     @property
     def done(self) -> bool:
-        """Whether nothing more will come of it."""
+        """Whether the source has ended, with or without a failure."""
         return self.failure is not None or self.stage == "done"
 
     @property
     def num_wanted(self) -> int:
-        """How many more tasks may come; without a limit, how many candidates are pending."""
+        """Number of tasks up to the limit; without a limit, the number of pending candidates."""
         return len(self.pending) if self.limit is None else max(0, self.limit - len(self.tasks))
 
     def job_started(self, stage: str) -> None:
-        """A worker started a job of this source."""
+        """Record that a worker started a job of this source."""
         self.num_running += 1
         if self.running_stage != stage:
             self.running_stage, self.running_since = stage, time.monotonic()
 
     def add_features(self, proposed: ProposedFeatures) -> None:
-        """Choose the candidates among the features that were found."""
+        """Store the result of the find stage, and add the selected candidates to the pending ones."""
         self.proposed = proposed
         self.pending += self.selection.candidates(proposed.features)
 
     def next_shards(self, workers: int) -> Iterator[tuple[int, list[CandidateSpec]]]:
-        """The next shards to try, each with the number of its first candidate.
+        """Yield the next shards to try, each with the number of its first candidate.
 
-        As many as the limit of tasks may need, and no more than the workers can take; ends the source if none is left.
+        Their number is limited by the missing tasks and by the number of workers. If no shard is left or needed, the
+        source ends.
         """
         baseline = self.prepared.baseline if self.prepared else None
         size = 1 if baseline is not None and baseline.suite_s() > SLOW_SUITE_S else SHARD_SIZE
@@ -125,7 +126,7 @@ class SourceState:
             self.stage = "done"
 
     def record_proofs(self, first: int, proofs: Sequence[Proof]) -> None:
-        """Count the proofs of the shard that begins with candidate number ``first``."""
+        """Store the proofs of the shard that begins with candidate number ``first``, and update the counts."""
         self.num_shards_running -= 1
         if self.failure is None:
             self.proofs.update(enumerate(proofs, first))
@@ -133,7 +134,7 @@ class SourceState:
             self._end_if_infrastructure_fails(proofs)
 
     def _end_if_infrastructure_fails(self, proofs: Sequence[Proof]) -> None:
-        """End the source where the infrastructure, and not the candidates, is what fails."""
+        """End the source after :data:`MAX_CONSECUTIVE_FAILURES` consecutive failures of the infrastructure."""
         for proof in proofs:
             row = proof.rejection
             infra = row is not None and row.worker_outcome is WorkerOutcome.INFRA_ERROR
@@ -148,8 +149,8 @@ class SourceState:
     def _recount(self) -> None:
         """Count tasks and rejections again, in the order of the candidates, up to the limit.
 
-        Proofs arrive in any order, and more candidates may have been tried than the limit needs; the rows must not
-        depend on either.
+        Proofs arrive in any order, and workers may have tried more candidates than the limit needs; the published rows
+        must not depend on either.
         """
         self.tasks, self.certificates, self.verdicts, self.tried = {}, {}, [], 0
         self.rejections = []
@@ -181,7 +182,7 @@ class SourceState:
         self.stage = "done"
 
     def rows(self) -> RepoRows:
-        """Everything that is known, as rows of the task set."""
+        """Return the source's data as rows of the task set."""
         name = self.repo.repo if self.repo else self.name
         return RepoRows(
             repo=self.repo,
@@ -196,7 +197,7 @@ class SourceState:
         )
 
     def report(self) -> RepoReport:
-        """The funnel of this source."""
+        """Return the counts of this source for each stage."""
         baseline = self.prepared.baseline if self.prepared else None
         statuses = Counter(baseline.statuses.values()) if baseline else Counter()
         rejected = Counter(r.reason for r in self.rejections if r.stage in {"delete", "gate"})
@@ -221,7 +222,7 @@ class SourceState:
         )
 
     def _cost(self) -> tuple[float, float]:
-        """CPU and wall seconds of the work when it was done; answers from the cache count in full."""
+        """Return CPU and wall seconds of all work on the source; cached results count as if they were made anew."""
         cpu_s = wall_s = 0.0
         if self.prepared is not None:
             baseline, coverage = self.prepared.baseline, self.prepared.coverage

@@ -13,7 +13,7 @@ OUT = "/excise/out"
 
 
 class Sandbox:
-    """The writable folders, and what they held at first."""
+    """The writable folders of the container, with their initial content."""
 
     def __init__(self, config):
         self.mounts = config["mounts"]
@@ -36,11 +36,11 @@ class Sandbox:
         return sum((it.f_blocks - it.f_bfree) * it.f_frsize for it in found)
 
     def written(self):
-        """Bytes that commands wrote and that still exist."""
+        """Bytes in the writable folders, beyond the initial content."""
         return self.used() - self.initial_bytes
 
     def edit(self, path, data):
-        """Write a file, or delete it if ``data`` is None, before anything of the project runs. Follows no link."""
+        """Write a file, or delete it if ``data`` is None, before any code of the project runs. Follows no link."""
         mount = max((m for m in self.mounts if path.startswith(m + "/")), key=len, default=None)
         if mount is None:
             raise ValueError("%s lies in no writable mount" % path)
@@ -90,7 +90,7 @@ class Sandbox:
         return found
 
     def snapshot(self, target):
-        """Send what was written to a mount, as chunks of an archive; return the deleted paths."""
+        """Send the changes in a mount as chunks of an archive; return the deleted paths."""
         if target not in self.mounts:
             raise ValueError("%s is no writable mount" % target)
         lower = LOWER + target
@@ -114,7 +114,7 @@ class Sandbox:
 
 
 class ChunkSender:
-    """A file-like object that sends what is written to it."""
+    """A file-like object that sends each chunk written to it as a message."""
 
     def write(self, data):
         if data:

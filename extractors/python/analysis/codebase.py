@@ -21,7 +21,7 @@ from excise.system.deadline import check_deadline
 from excise.types import Symbol, SymbolKind
 
 MANIFESTS = ("pyproject.toml", "setup.cfg")
-"""Manifest files, whose entry points name code."""
+"""Manifest files that may declare entry points."""
 
 _BUILTIN_ATTRIBUTES = frozenset(
     name for kind in (str, bytes, list, tuple, dict, set, int, float, complex, object, type) for name in dir(kind)
@@ -84,7 +84,7 @@ class PythonCodebase:
     def from_texts(
         cls, files: Mapping[str, str | bytes], *, collected: Iterable[str] = (), packages: Iterable[str] = ()
     ) -> PythonCodebase:
-        """A codebase from paths and contents in memory."""
+        """Make a codebase from the contents of files in memory, for tests; parameters as in :meth:`parse`."""
         data = {p: t.encode() if isinstance(t, str) else t for p, t in files.items()}
         modules = {p: parse_module(p, t) for p, t in sorted(data.items()) if p.endswith((".py", ".pyw"))}
         manifests = {p: t for p, t in data.items() if p in MANIFESTS}
@@ -242,7 +242,7 @@ def _read(path: Path) -> bytes | None:
 
 @contextmanager
 def _without_garbage_collection() -> Iterator[None]:
-    """Switch the garbage collector off: it would traverse the millions of records that parsing makes, in vain."""
+    """Switch the garbage collector off: it would traverse millions of records of which it can free none."""
     was_on = gc.isenabled()
     gc.disable()
     try:

@@ -1,4 +1,4 @@
-"""Tell test files from library code: by what pytest collected, by their names, and by what they define."""
+"""Distinguishes test files from library code by what pytest collected, by names, and by what files define."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def collected_from(tests: Iterable[str]) -> frozenset[str]:
 
 
 class SuiteFiles:
-    """Tells test files from library code. In doubt a file counts as a test, as hidden files cannot leak."""
+    """Classifies files as tests or library code; in doubt as tests, in which no feature is deleted."""
 
     def __init__(
         self,

@@ -80,7 +80,7 @@ def is_public(qualname: str) -> bool:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DefinitionFacts:
-    """Facts about a definition that only the walk knows."""
+    """Facts about a definition that the walk over the syntax tree collects."""
 
     path: str
     """File of the definition."""

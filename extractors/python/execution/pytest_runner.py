@@ -24,9 +24,9 @@ MAX_REPORT_BYTES = 2 << 30
 MAX_LINE_BYTES = 16 << 20
 """Bytes of a report's longest line."""
 TAIL = 2000
-"""Bytes of stdout and of stderr that are kept for people."""
+"""Bytes of the end of stdout and of stderr that are kept for error messages."""
 COMPLETE = frozenset({0, 1, 5})
-"""Exit codes of pytest after a run that ended regularly: passed, failed, no tests. Others: interrupted, error."""
+"""Exit codes of pytest after a complete run: all passed, some failed, no tests. Others: interrupted, error."""
 _REPO, _ENV, _OUT = "/testbed", "/opt/env", "/excise/out"
 
 
@@ -150,7 +150,7 @@ def to_result(entry: dict[str, Any]) -> TestResult:
 
 
 def _seconds(value: object) -> float:
-    """A duration in a report; 0 for values that are none."""
+    """A duration in a report; 0 for a value that is no valid duration."""
     return float(value) if isinstance(value, int | float) and 0 <= value < 1e9 else 0.0
 
 

@@ -1,4 +1,4 @@
-"""Host side of recorded calls: which functions to record, how to replay, and when two outcomes are equal."""
+"""Host side of recorded calls: selects the functions to record, replays calls, and compares outcomes."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from excise.types import Recipe, RecordedCall, Symbol, SymbolKind, WorkerOutcome
 _PYTHON = "/opt/env/bin/python"
 _INSIDE = "/excise/inside"
 MAX_CALLS = 200
-"""Most calls of a book, spread over the functions."""
+"""Maximum number of calls in a book, spread over the functions."""
 MAX_NAMES = 500
-"""Most names in each list of a report."""
+"""Maximum number of names in each list of a report."""
 MAX_BOOK_BYTES = 512 << 10
-"""Most bytes of a book's calls."""
+"""Maximum size of a book's calls in bytes."""
 MAX_RECORD_BYTES = 64 << 20
-"""Most bytes of the report of a recording."""
+"""Maximum size of the report of a recording in bytes."""
 CALL_TIMEOUT_S = 5.0
 """Seconds for the replay of one call."""
 FLOAT_TOLERANCE = 1e-9
@@ -36,7 +36,7 @@ def public_names(codebase: Codebase, symbols: Iterable[str], roots: Sequence[str
 
 
 def private_classes(codebase: Codebase, symbols: Iterable[str], roots: Sequence[str]) -> list[str]:
-    """The private classes among them, which a solution may replace by others of its own."""
+    """``module:qualname`` of the private classes, in the same places; a solution may replace them by its own."""
     named = _named(codebase, symbols, roots)
     return [name for name, symbol in named if symbol.kind is SymbolKind.CLASS and not symbol.is_public]
 
@@ -191,8 +191,8 @@ def parsed(data: bytes) -> dict[str, Any]:
 def same_outcome(expected: str, found: str) -> bool:
     """Whether two outcomes have equal results, or exceptions of equal types, and equal arguments afterwards.
 
-    Ignored is what callers may not rely on: the message of an exception, text that is printed where the original prints
-    nothing, the order of a dictionary (unless an ``OrderedDict``), the last digits of a float, the type of an iterator.
+    Details that callers may not rely on are ignored: messages of exceptions, printed text if the original prints
+    nothing, the order of dictionaries (except ``OrderedDict``), the last digits of floats, types of iterators.
     """
     first, second = parsed(expected.encode()), parsed(found.encode())
     if not first or not second:

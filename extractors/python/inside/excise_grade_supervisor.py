@@ -19,13 +19,13 @@ from contextlib import suppress
 
 WORKER = os.path.join(os.path.dirname(os.path.abspath(__file__)), "excise_grade_worker.py")
 GRACE_S = 5.0
-"""Seconds that a test gets beyond its limit, which the worker enforces, before its worker is killed."""
+"""Seconds beyond a test's time limit, which the worker enforces, after which the worker is killed."""
 START_S = 120.0
-"""Seconds that a worker gets between tests: to start, to collect, and to end."""
+"""Time limit in seconds of a worker outside tests: to start, to collect, and to end."""
 MAX_RESTARTS = 5
-"""Workers that are started again after a test ended or blocked one."""
+"""Maximum number of new workers, each started after a test killed or blocked the last one."""
 MAX_MESSAGE = 1 << 20
-"""Most bytes of one message of a worker."""
+"""Maximum size of one message of a worker in bytes."""
 PR_SET_DUMPABLE = 4
 """Number of the ``prctl`` option that protects a process's memory and descriptors."""
 

@@ -14,9 +14,9 @@ import time
 from contextlib import suppress
 
 GRACE_S = 5.0
-"""Seconds that a test gets beyond its limit, which the child enforces, before the child is killed."""
+"""Seconds beyond a test's time limit, which the child enforces, after which the child is killed."""
 MAX_RESTARTS = 20
-"""Children that are started again after a test ended or blocked one."""
+"""Maximum number of new children, each started after a test killed or blocked the last one."""
 HIGH_FD = 1000
 """Lowest number of a descriptor that :func:`move_descriptor` chooses."""
 
@@ -32,7 +32,7 @@ def move_descriptor(fd):
 
 
 class ProgressPipe:
-    """The child's end of the pipe, for messages about its progress."""
+    """The child's end of the pipe, on which it reports its progress."""
 
     def __init__(self, fd, may_restart):
         self.fd = fd

@@ -1,12 +1,12 @@
 """Per-test coverage: every test runs in a forked process of its own, measured by coverage.py.
 
-In one process, a test that runs after others does not execute code whose results they left in caches: only the first
-test of a memoised function would show it. In forks, all of them do. Lines that run during imports and collection are
-measured separately. If a fork for each test would take too long, the request says ``fork: false``, and all tests run in
-one process.
+If all tests shared a process, code whose result an earlier test left in a cache would not be measured for later tests;
+with forks it is. Lines that run during imports and collection are measured separately. If a fork for each test would
+take too long, the request has ``fork: false``, and all tests run in one process.
 
-One collector is started before collection and serves all forks, with a dynamic context for each test: its decisions
-about which files to trace are then cached in every child. It uses the C tracer, as sysmon does not support contexts.
+One collector is started before collection and measures in all forks, with a dynamic context for each test, so that
+every child inherits its cached decisions about which files to trace. It uses the C tracer, as sysmon does not support
+contexts.
 Slow tests get a collector of their own with sysmon, if this Python has it.
 """
 
@@ -23,7 +23,7 @@ import pytest
 from __main__ import TimeLimit
 
 GRACE_S = 10.0
-"""Seconds that a test gets beyond its limit, which its process enforces, before the process is killed."""
+"""Seconds beyond a test's time limit, which its process enforces, after which the process is killed."""
 
 
 class CoverageMapping:

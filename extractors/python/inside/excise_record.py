@@ -27,11 +27,11 @@ sys.path.remove(INSIDE)
 NAME = "__excise_recorded_call__"
 """Name of the builtin that the replaced functions call."""
 MAX_CALLS = 4000
-"""Most calls of a record."""
+"""Maximum number of recorded calls."""
 MAX_HISTORY = 20
-"""Most earlier calls of an object of a removed class, which are needed to construct it again."""
+"""Maximum number of earlier calls on an object of a removed class; they are repeated to construct the object again."""
 MAX_ARGUMENT = 1000
-"""Most items of an iterator that is an argument."""
+"""Maximum number of items of an iterator that is an argument."""
 
 
 class Recorder:

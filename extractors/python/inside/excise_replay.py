@@ -24,7 +24,7 @@ import excise_values as values  # noqa: E402
 
 sys.path.pop()
 MAX_ANSWER = 256 << 10
-"""Most bytes of one encoded outcome."""
+"""Maximum size of one encoded outcome in bytes."""
 
 
 def outcome(call, removed):

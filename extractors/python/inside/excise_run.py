@@ -24,7 +24,7 @@ sys.path[0] = os.getcwd()
 import pytest  # noqa: E402  (from the project's environment, with the checkout first on the path)
 
 MESSAGE_LENGTH = 300
-"""Most characters of a message."""
+"""Maximum number of characters of a message."""
 WORST = ["MISSING", "PASSED", "XFAIL", "SKIPPED", "FAILED", "ERROR"]
 """Statuses; of the phases of a test, the status that is last here counts."""
 

@@ -24,13 +24,13 @@ import types
 import uuid
 
 MAX_NODES = 5000
-"""Most values in one encoded value."""
+"""Maximum number of nested values in one encoded value."""
 MAX_DEPTH = 40
-"""Deepest nesting."""
+"""Maximum depth of nesting."""
 MAX_TEXT = 64 << 10
-"""Most characters or bytes of one text."""
+"""Maximum number of characters or bytes of one text."""
 MAX_ITEMS = 1000
-"""Most items of an iterator."""
+"""Maximum number of items of an iterator."""
 ITERATORS = (
     types.GeneratorType, map, filter, zip, enumerate, reversed, type(iter([])), type(iter(())), type(iter("")),
     type(iter({})), type(iter(set())), type(iter(range(0))), type(iter({}.values())), type(iter({}.items())),
