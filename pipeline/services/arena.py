@@ -1,8 +1,8 @@
-"""The tasks of a set as an arena for agents: sandboxes that open in milliseconds, and grades of what was done in them.
+"""Opens sandboxes for attempts at tasks of a set, and grades the attempts.
 
-An environment is built once, for the first task that needs it; a task's tree is made once, for its first attempt. After
-that, an attempt costs one sandbox on the same layers, even while environments are built for others. The commands of an
-attempt are recorded outside its sandbox.
+An environment is built once, for the first task that needs it; a task's tree is made once, for its first attempt.
+Further attempts open a sandbox on the same layers in milliseconds, even while other environments are built. The
+commands of an attempt are recorded outside its sandbox.
 """
 
 from __future__ import annotations
@@ -42,11 +42,11 @@ from excise.verifiers.workbench import Workbench
 T = TypeVar("T")
 
 GRADES_KEPT = 1024
-"""Latest grades in memory; an equal diff gets the same grade."""
+"""Number of latest grades that are kept in memory, for equal diffs."""
 NUM_OPENERS = 8
-"""Threads that open sandboxes, and as many that close them."""
+"""Number of threads that open sandboxes; as many others close them."""
 NUM_BUILDERS = 4
-"""Threads that build environments, and as many that make trees."""
+"""Number of threads that build environments; as many others make trees."""
 BUILD_RETRY_S = 120.0
 """Seconds after which an environment or a tree that could not be made is tried again."""
 CLOSE_TIMEOUT_S = 60.0
@@ -54,10 +54,10 @@ CLOSE_TIMEOUT_S = 60.0
 
 
 class LazyValues(Generic[T]):
-    """Values that are expensive to make: each made once, by name, in threads of their own.
+    """Expensive values by name; each is made once, in a pool of ``num_threads`` threads.
 
-    At most ``num_threads`` are made at a time. One whose making failed is made again ``retry_s`` seconds later at the
-    earliest; until then its error is raised again.
+    After an error, a value is made again ``retry_s`` seconds later at the earliest; until then the error is raised
+    again.
     """
 
     def __init__(self, num_threads: int, name: str, retry_s: float) -> None:
@@ -69,9 +69,9 @@ class LazyValues(Generic[T]):
         self._failed_at: dict[str, float] = {}
 
     async def get(self, name: str, make: Callable[[], T]) -> T:
-        """The value of this name, or the error of ``make``; callers at the same time wait for the same value.
+        """Return the value of this name, or raise the error of ``make``; concurrent callers wait for the same value.
 
-        It is made to its end even if its callers stop waiting.
+        ``make`` runs to its end even if its callers are cancelled.
         """
         with self._lock:
             value = self._values.get(name)
@@ -81,7 +81,7 @@ class LazyValues(Generic[T]):
         return await asyncio.shield(asyncio.wrap_future(value))
 
     def shutdown(self, *, within_s: float, cancel_futures: bool = True) -> None:
-        """Make no more values; those being made are waited for at most ``within_s`` seconds."""
+        """Make no more values; wait at most ``within_s`` seconds for those that are being made."""
         self._threads.shutdown(cancel_futures=cancel_futures, within_s=within_s)
 
     def _make(self, name: str, make: Callable[[], T]) -> T:
@@ -102,11 +102,11 @@ class RecordedSandbox:
         self._known, self._keep = known, keep
 
     def diff(self) -> str:
-        """The changes so far; cut just above the grader's limit where they are larger, so that it refuses them."""
+        """Return the changes so far; cut off just above the grader's limit, so that it refuses larger ones."""
         return self.session.diff(REPO)[: MAX_DIFF_BYTES + 1].decode("utf-8", "surrogateescape")
 
     def flags(self) -> tuple[str, ...]:
-        """The monitor's label if it flags the trajectory, which is then stored for ``excise audit``."""
+        """Return the monitor's label if it flags the trajectory, which is then stored for ``excise audit``."""
         assert isinstance(self.session, RecordingSession)
         trajectory = self.session.finished()
         verdict = review(trajectory, self._known())
@@ -170,14 +170,14 @@ class TaskArena:
         return self._tasks
 
     def refresh(self) -> tuple[str, ...]:
-        """Read the current snapshot; the ids of new tasks."""
+        """Read the current snapshot; return the ids of new tasks."""
         taskset = TaskSet.open(self._root)
         self._grader.taskset = taskset
         return self._update_tasks(taskset)
 
     @asynccontextmanager
     async def open(self, instance_id: str) -> AsyncIterator[TaskSandbox]:
-        """A fresh sandbox, closed when the block ends. Raises :class:`SandboxError`."""
+        """Open a fresh sandbox, which is closed when the block ends. Raises :class:`SandboxError`."""
         if instance_id not in self._tasks:
             raise SandboxError(f"There is no task {instance_id!r} to open.", reason="unknown_id")
         task = self._tasks[instance_id]
@@ -185,14 +185,14 @@ class TaskArena:
         tree = await self._workspaces.get(instance_id, lambda: self._make_workspace(task, environment.bench))
         opening = self._openers.submit(self._open, task, tree)
         try:
-            desk = await asyncio.shield(asyncio.wrap_future(opening))
+            sandbox = await asyncio.shield(asyncio.wrap_future(opening))
         except asyncio.CancelledError:
             opening.add_done_callback(_close)
             raise
         try:
-            yield desk
+            yield sandbox
         finally:
-            closing = asyncio.wrap_future(self._closers.submit(desk.session.close))
+            closing = asyncio.wrap_future(self._closers.submit(sandbox.session.close))
             if (await asyncio.wait([closing], timeout=CLOSE_TIMEOUT_S))[0]:
                 closing.result()
 
@@ -243,7 +243,7 @@ class TaskArena:
             return ungraded(self._tasks[instance_id], "timeout", f"No grade within {self._grade_s:.0f} s.")
 
     def close(self) -> None:
-        """Remove the trees; all sandboxes must be closed. Threads that hang are abandoned."""
+        """Remove the trees, after all sandboxes were closed. Threads that hang are abandoned."""
         until = time.monotonic() + CLOSE_TIMEOUT_S
         for threads in (self._openers, self._closers, self._workspaces, self._environments):
             threads.shutdown(cancel_futures=True, within_s=max(0.0, until - time.monotonic()))
@@ -276,7 +276,7 @@ class TaskArena:
             return found
 
     def _make_workspace(self, task: Task, bench: Workbench) -> Workspace:
-        """The task's tree on disk, shared by all of its attempts until the arena is closed."""
+        """Write the task's tree to disk; all its attempts share it until the arena is closed."""
         with _as_sandbox_errors(task):
             context = workspace(bench, bench.edits_of(task.deletion_patch))
             tree = context.__enter__()
@@ -285,7 +285,7 @@ class TaskArena:
             return tree
 
     def _monitored(self, task: Task, workspace_: Workspace) -> MonitoredTask:
-        """The facts by which the monitor judges trajectories of the task; made once."""
+        """Return the facts that the monitor needs about the task; made once."""
         with self._lock:
             lock = self._locks.setdefault(task.instance_id, threading.Lock())
         with lock:
@@ -316,6 +316,6 @@ def _lines(tree: Path) -> set[str]:
 
 
 def _close(opening: Future[RecordedSandbox]) -> None:
-    """Close a sandbox whose caller stopped waiting."""
+    """Close a sandbox whose caller was cancelled while it was opened."""
     if not opening.cancelled() and opening.exception() is None:
         opening.result().session.close()

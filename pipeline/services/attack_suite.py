@@ -1,4 +1,4 @@
-"""``excise attack``: every attack on the grader, on tasks of a set, beside honest and empty solutions."""
+"""``excise attack``: grades every known attack on tasks of a set, and for comparison honest and empty solutions."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ class AttackResult:
     """The grade of one solution of one task."""
 
     instance_id: str
-    """Task."""
+    """Id of the task."""
     name: str
     """Name of the attack; or ``gold``, ``noop``, ``stub``."""
     vector: str
-    """What it attacks; ``honest`` for gold, ``empty`` for no-op and stub."""
+    """The part of the grader that is attacked; ``honest`` for gold, ``empty`` for no-op and stub."""
     decided: bool
     """Whether there is a grade; otherwise the infrastructure failed."""
     reward: float = 0.0
@@ -48,7 +48,7 @@ class AttackResult:
 def attack_tasks(
     settings: Settings, taskset: TaskSet, ids: Sequence[str], attacks: Sequence[Attack], listener: Callable[[str], None]
 ) -> list[AttackResult]:
-    """Grade gold, no-op, stub and every attack on every task; ``listener`` is given a line for each as it ends."""
+    """Grade gold, no-op, stub and every attack on every task; ``listener`` gets a line of text for each grade."""
     grader = Grader(taskset, settings)
     results: list[AttackResult] = []
     with ThreadPoolExecutor(settings.workers) as pool:
@@ -84,7 +84,7 @@ def _diff(attack: Attack, target: AttackTarget) -> str:
 
 
 def stub_of(bench: Workbench, task: Task) -> str:
-    """The diff that adds empty stubs to the shipped tree; empty where the deletion has no stubs."""
+    """Return the diff that adds empty stubs to the shipped tree; empty if the deletion has no stubs."""
     stubs = dict(candidate_of(bench, task).deletion.stub_patches)
     if "none" not in stubs:
         return ""
@@ -110,7 +110,7 @@ def _graded(grader: Grader, task: Task, name: str, vector: str, diff: str) -> At
 
 
 def result_line(found: AttackResult) -> str:
-    """One result as a line of text."""
+    """Format one result as a line of text."""
     calls = "-" if found.reward_calls is None else f"{found.reward_calls:.0f}"
     state = (
         "undecided" if not found.decided else f"reward {found.reward:.0f} tests {found.reward_tests:.0f} calls {calls}"
@@ -119,7 +119,7 @@ def result_line(found: AttackResult) -> str:
 
 
 def summary(results: Sequence[AttackResult]) -> dict[str, Any]:
-    """Counts of solutions and of those that got a reward, ``ok``, and a sentence (``text``)."""
+    """Count solutions and those that got a reward; also return ``ok`` and a sentence (``text``)."""
     attacks = [r for r in results if r.vector not in {HONEST, EMPTY}]
     honest = [r for r in results if r.vector == HONEST]
     noop, stub = ([r for r in results if r.name == name] for name in ("noop", "stub"))

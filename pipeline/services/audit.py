@@ -1,4 +1,4 @@
-"""``excise audit``: trajectories are reviewed by the monitor; tasks that share a confirmed leak go into quarantine."""
+"""``excise audit``: the monitor reviews trajectories, and tasks that share a confirmed leak are quarantined."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from excise.verifiers.stored_tasks import candidate_of
 from excise.verifiers.workbench import Workbench
 
 Judge = Callable[[Trajectory, MonitoredTask], Sequence[Finding]]
-"""Gives further findings about a trajectory; they confirm no leak."""
+"""Returns further findings about a trajectory; they do not confirm a leak."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,7 +49,7 @@ class Audit:
     rescanned: tuple[RescanResult, ...] = ()
     """Tasks of the same repository or environment, searched for the leaks."""
     quarantined: tuple[Quarantine, ...] = ()
-    """New quarantines; with ``dry_run``, those that would be."""
+    """New quarantines; with ``dry_run``, those that would be made."""
     report: SnapshotReport = field(default_factory=SnapshotReport)
     """Changes of tasks in the new snapshot: none."""
 
@@ -63,7 +63,7 @@ def audit(
     dry_run: bool = False,
     listener: Callable[[Review | RescanResult], None] = lambda _: None,
 ) -> Audit:
-    """Review trajectories, search the tasks beside each confirmed leak, and publish all quarantines in one snapshot.
+    """Review trajectories, search related tasks for each confirmed leak, and publish all quarantines in one snapshot.
 
     Raises :class:`excise.errors.ConfigError` and :class:`excise.errors.StoreError`.
     """
@@ -99,7 +99,7 @@ def audit(
 
 
 def siblings(taskset: TaskSet, instance_id: str) -> list[str]:
-    """Ids of the tasks of the same repository or environment, this one included."""
+    """Return the ids of the tasks of the same repository or environment, this one included."""
     task = taskset.task(instance_id)
     every = taskset.tasks(quarantined=True)
     return [other.instance_id for other in every if task.repo == other.repo or task.env_id == other.env_id]
@@ -133,9 +133,9 @@ def _not_rescanned(task: Task, where: str, reason: str, detail: str) -> RescanRe
 
 
 def _rows(leaks: Sequence[Leak], rescanned: Sequence[RescanResult]) -> list[Quarantine]:
-    """Quarantines of the trajectories' tasks and of tasks with the same leak.
+    """Return the quarantines of the trajectories' tasks and of tasks with the same leak.
 
-    What only the recovery agent found is filed under the first leak.
+    Hits of the recovery agent that match no leak are assigned to the first leak.
     """
     now = datetime.now(UTC).isoformat("T", "seconds")
     by_id = {leak.leak_id: leak for leak in leaks}
@@ -153,7 +153,7 @@ def _rows(leaks: Sequence[Leak], rescanned: Sequence[RescanResult]) -> list[Quar
 
 
 class _ShippedLines:
-    """Lines of shipped trees, from the set's archives; each tree is unpacked once."""
+    """Reads lines of shipped trees from the set's archives; each tree is unpacked once."""
 
     def __init__(self, taskset: TaskSet) -> None:
         self.taskset = taskset
@@ -184,7 +184,7 @@ class _ShippedLines:
 
 
 def model_judge(settings: Settings) -> Judge:
-    """A judge that asks the settings' model, with one budget for all trajectories. Raises :class:`AgentError`."""
+    """Return a judge that asks the settings' model; all trajectories share one budget. Raises :class:`AgentError`."""
     try:
         from excise.agents.client import OpenAIClient
     except ImportError as error:

@@ -1,4 +1,4 @@
-"""``excise checkout``: a task's tree in a folder, as the agent gets it (without built files) or solved."""
+"""``excise checkout``: writes a task's tree to a folder, as the agent gets it (without built files) or solved."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from excise.verifiers.shipped_tree import materialise
 def write_tree(taskset: TaskSet, instance_id: str, into: Path, *, solved: bool = False) -> None:
     """Write the shipped tree of a task (``solved``: the untouched sources) into the new folder ``into``.
 
-    Raises :class:`ConfigError` if the folder is there, :class:`StoreError` if the set does not hold the task.
+    Raises :class:`ConfigError` if the folder exists, :class:`StoreError` if the set does not hold the task.
     """
     if into.exists():
         raise ConfigError(f"{into} exists already; name a new folder.")

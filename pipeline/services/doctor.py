@@ -1,4 +1,4 @@
-"""``excise doctor``: checks of what this machine has of Python, git, sandboxes, disk, GPU and engines."""
+"""``excise doctor``: checks this machine's Python, git, sandboxes, interpreters, disk, GPU and engines."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from excise.protocols import Capabilities
 from excise.system.commands import CommandTimeout, run_command
 
 MIN_FREE_GB = 5
-"""Free disk space of the cache, at least."""
+"""Minimum free disk space of the cache, in GB."""
 DEFAULT_SANDBOX = "bubblewrap"
 LIMITS = ("network_off", "memory", "pids", "cpus", "disk", "syscalls", "separate_uid", "kernel")
 """Limits of sandboxes, in the order in which they are printed."""
 TOOL_TIMEOUT_S = 20.0
-"""Seconds for another program, for example ``nvidia-smi``, which a broken driver may hang."""
+"""Time limit of other programs in seconds; ``nvidia-smi``, for example, hangs with a broken driver."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,7 +36,7 @@ class Check:
     detail: str
     """What was found."""
     advice: str = ""
-    """What to do where it is missing."""
+    """What to do if it is missing."""
     needed: bool = True
     """Whether ``excise generate`` needs it."""
 

@@ -1,4 +1,4 @@
-"""``excise env``: one source through fetch, environment and baseline, and the report of the result."""
+"""``excise env``: runs fetch, environment and baseline on one source, and reports the result."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class ExaminedSource:
     """The result of examining one source."""
 
     source: str
-    """As the user named it."""
+    """The source as the user specified it."""
     verified: bool
     """Whether it installs and enough of its tests pass in every run."""
     stage: str
@@ -34,7 +34,7 @@ class ExaminedSource:
     environment: Environment | None = None
     """The environment, once installed."""
     baseline: Baseline | None = None
-    """Statuses of the tests, where enough of them pass."""
+    """The baseline, if enough tests pass."""
     reason: str = ""
     """Class of the failure."""
     detail: str = ""
@@ -42,7 +42,7 @@ class ExaminedSource:
     advice: str = ""
     """What to do about it."""
     seconds: dict[str, float] = field(default_factory=dict)
-    """Wall seconds of each stage; near 0 where the cache had the answer."""
+    """Wall seconds of each stage; near 0 if its result was cached."""
 
     def counts(self) -> dict[str, int]:
         """Number of tests with each status, and of tests whose runs disagree (``flaky``)."""
@@ -103,7 +103,7 @@ def examine_source(settings: Settings, spec: SourceSpec) -> ExaminedSource:
 
 
 def report_as_record(examined: ExaminedSource) -> dict[str, Any]:
-    """The result for JSON: its records, the counts and the pass rate."""
+    """Return the result as JSON-compatible values, with the counts and the pass rate."""
     record: dict[str, Any] = to_dict(examined)
     record.pop("layer")
     if examined.baseline is not None:
@@ -112,7 +112,7 @@ def report_as_record(examined: ExaminedSource) -> dict[str, Any]:
 
 
 def report_as_text(examined: ExaminedSource) -> str:
-    """The result for people: the recipe with its reasons, then the tests or the failure."""
+    """Return the result as text: the recipe with its reasons, then the tests or the failure."""
     return "\n".join(_report_lines(examined))
 
 

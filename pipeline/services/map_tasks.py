@@ -1,4 +1,4 @@
-"""Work on stored tasks, from the files of their set alone: environments are built first, then tasks go to workers."""
+"""Runs an operation on stored tasks: builds their environments from the set's files, then distributes the tasks."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class TaskResult(Protocol):
 
     @property
     def instance_id(self) -> str:
-        """The task."""
+        """Id of the task."""
         ...
 
 
@@ -53,16 +53,16 @@ class TaskOperation(Generic[R]):
     """What :func:`map_tasks` does with each task."""
 
     work: Work[R]
-    """The work itself."""
+    """The function to call for each task."""
     failed: FailedResult[R]
-    """The result where the work could not be tried."""
+    """Makes the result of a task for which ``work`` could not be called."""
     measure_baseline: bool = True
-    """Run the tests of the untouched project anew; otherwise the set's baseline is taken."""
+    """Whether to run the tests of the untouched project again; otherwise the set's baseline is used."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Group:
-    """Tasks with the same sources, environment and settings: the environment is to be built, or a shard worked on."""
+    """Tasks with the same sources, environment and settings; the tag of a job."""
 
     tasks: tuple[Task, ...]
     shard: bool = False
@@ -87,11 +87,13 @@ def map_tasks(
     operation: TaskOperation[R],
     listener: Callable[[R], None] = lambda _: None,
 ) -> list[R]:
-    """Work on each of the tasks ``ids``; the results in this order, and to ``listener`` as they come.
+    """Run the operation on each of the tasks ``ids``; return the results in this order.
 
-    Settings that can change a verdict are those of the task's certificate, except where ``settings`` set them
-    explicitly. Tasks of one repository share an environment, and are spread over ``settings.workers`` processes.
-    ``settings.cache`` is the work directory: with an empty one, everything is built from the set's files.
+    ``listener`` gets each result when it is known. Settings that can change a verdict are those of the task's
+    certificate, unless ``settings`` set them explicitly. Tasks of one repository share an environment, and are spread
+    over ``settings.workers`` processes. ``settings.cache`` is the work directory: if it is empty, everything is built
+    from the set's files.
+
     Raises :class:`excise.errors.ConfigError`.
     """
     results: dict[str, R] = {}
@@ -139,20 +141,23 @@ def map_tasks(
 
 
 def _broken_seal(taskset: TaskSet, task: Task, certificate: Certificate) -> str:
-    """What is wrong with a certificate's digest; empty if it is right, and in sets older than digests."""
+    """Return what is wrong with a certificate's digest; empty if it is right, or the set is older than digests."""
     if not certificate.digest and taskset.manifest.schema_version < SEALED_SINCE:
         return ""
     return seal_problem(certificate, task)
 
 
 def work_on_shard(settings: Settings, prepared: Path, work: Work[R], tasks: Sequence[Task]) -> list[R]:
-    """The work on some tasks of one environment."""
+    """Call ``work`` for some tasks of one environment; runs on a worker."""
     bench = workbench_of(settings, prepared)
     return [work(settings, bench, task) for task in tasks]
 
 
 def rebuild(settings: Settings, task: Task, measure_baseline: bool = True) -> Path | EnvironmentProblem:
-    """Sources from the set's archive, environment from its lock; the path of the :class:`Prepared` record."""
+    """Restore a task's sources from the set's archive and its environment from the lock; runs on a worker.
+
+    Returns the path of the stored :class:`Prepared` record.
+    """
     try:
         prepared = prepared_of(settings, TaskSet.open(settings.out), task, measure_baseline=measure_baseline)
         return prepared if isinstance(prepared, EnvironmentProblem) else save_prepared(settings, prepared)
@@ -164,7 +169,7 @@ def rebuild(settings: Settings, task: Task, measure_baseline: bool = True) -> Pa
 def prepared_of(
     settings: Settings, taskset: TaskSet, task: Task, *, measure_baseline: bool
 ) -> Prepared | EnvironmentProblem:
-    """A task's repository with its environment and baseline. Raises :class:`excise.errors.EnvironmentFailure`."""
+    """Return a task's repository with environment and baseline. Raises :class:`excise.errors.EnvironmentFailure`."""
     repo = next((r for r in taskset.repos() if r.tree == task.tree), None)
     if repo is None:
         return EnvironmentProblem(

@@ -1,4 +1,4 @@
-"""``excise recover``: the recovery agent on tasks of a set, with the success rate of each strategy."""
+"""``excise recover``: runs the recovery agent on tasks of a set; computes the success rate of each strategy."""
 
 from __future__ import annotations
 
@@ -20,22 +20,22 @@ from excise.verifiers.workbench import Workbench
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecoveryResult:
-    """What the recovery agent found in one task."""
+    """The result of the recovery agent on one task."""
 
     instance_id: str
-    """Task."""
+    """Id of the task."""
     tried: bool
     """Whether all strategies ended; otherwise nothing is known."""
     recovered: bool = False
-    """Source text, byte code, or a patch that makes a hidden test pass."""
+    """Whether it got source text, byte code, or a patch that makes a hidden test pass."""
     share: float = 0.0
     """Share of the distinctive deleted lines that all strategies together recovered."""
     rates: dict[str, float] = field(default_factory=dict)
-    """The same by strategy, where it is above 0."""
+    """Strategy to the share that it recovered, if above 0."""
     levels: dict[str, str] = field(default_factory=dict)
-    """``L4``, ``L3`` or ``L1`` by strategy."""
+    """Strategy to the level of its result: ``L4`` (source text), ``L3`` (byte code) or ``L1``."""
     where: tuple[str, ...] = ()
-    """Where the code was found."""
+    """Places where the code was found."""
     num_passing: int = 0
     """Hidden tests that pass with a patch made of the recovered code."""
     problem: str = ""
@@ -51,13 +51,13 @@ class StrategyRate:
     """One strategy's success over all tasks."""
 
     strategy: str
-    """Its name."""
+    """Name of the strategy."""
     looks_at: str
-    """What it looks at."""
+    """Places that the strategy searches."""
     num_tasks: int
-    """Tasks that were tried."""
+    """Number of tasks that were tried."""
     num_recovered: int
-    """Tasks of which it recovered code (L3 or L4)."""
+    """Number of tasks of which it recovered code (L3 or L4)."""
     mean_share: float
     """Mean share of the distinctive lines that it recovered."""
 
@@ -110,7 +110,7 @@ def _not_tried(task: Task, where: str, reason: str, detail: str) -> RecoveryResu
 
 
 def rates_of(answers: Sequence[RecoveryResult]) -> list[StrategyRate]:
-    """Each strategy's success over all tasks that were tried."""
+    """Return each strategy's success rate over all tasks that were tried."""
     tried = [answer for answer in answers if answer.tried]
     empty = StrategyRate(strategy="", looks_at="", num_tasks=len(tried), num_recovered=0, mean_share=0.0)
     return [

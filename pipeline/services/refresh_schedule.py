@@ -1,10 +1,11 @@
-"""``excise schedule``: a regular ``excise refresh`` by a systemd timer, or by a line for cron without systemd.
+"""``excise schedule``: runs ``excise refresh`` regularly, by a systemd timer or, without systemd, by a line for cron.
 
-No process keeps running: a refresh holds the set's lock, does what changed and exits. Each configuration file has one
-schedule; installing it twice changes nothing, and another time replaces the first.
+No process keeps running between refreshes. Each configuration file has one schedule; another schedule for it replaces
+the first.
 
-A scheduled refresh does what ``excise refresh CONFIG`` does by hand in the folder where it was scheduled: it gets the
-environment variables that matter, and runs in that folder unless the settings name the task set's folder.
+A scheduled refresh has the same result as ``excise refresh CONFIG`` called by hand in the folder where it was
+scheduled: it gets the environment variables that it needs, and runs in that folder unless the settings name the task
+set's folder.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ _NEEDED_VARIABLES = re.compile(
     r"|UV_(DEFAULT_INDEX|INDEX|INDEX_URL|EXTRA_INDEX_URL|INDEX_STRATEGY|FIND_LINKS)|SSL_CERT_(FILE|DIR)"
     r"|(REQUESTS|CURL)_CA_BUNDLE|(http|https|all|no)_proxy|(HTTP|HTTPS|ALL|NO)_PROXY"
 )
-"""Environment variables that a refresh may need and a timer does not have, beside those of excise's settings."""
+"""Environment variables that a refresh may need but a timer lacks, in addition to those that are settings of excise."""
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 _PASSWORD = re.compile(r"://[^/\s]*@")
 
@@ -50,19 +51,19 @@ class RefreshTime:
     """One of ``DAYS``; empty every day."""
 
     def calendar(self) -> str:
-        """As systemd's ``OnCalendar``."""
+        """Return the time in the format of systemd's ``OnCalendar``."""
         hour = "*" if self.hour is None else f"{self.hour:02}"
         return f"{self.day} *-*-* {hour}:{self.minute:02}:00".strip()
 
     def cron(self) -> str:
-        """As the five fields of cron."""
+        """Return the time as the five fields of cron."""
         hour = "*" if self.hour is None else str(self.hour)
         day = str((DAYS.index(self.day) + 1) % 7) if self.day else "*"
         return f"{self.minute} {hour} * * {day}"
 
 
 def parse_when(text: str) -> RefreshTime:
-    """``03:30``, ``Sun 03:30``, ``hourly``, ``daily`` or ``weekly``. Raises :class:`ConfigError` otherwise."""
+    """Parse ``03:30``, ``Sun 03:30``, ``hourly``, ``daily`` or ``weekly``. Raises :class:`ConfigError` otherwise."""
     named = {"hourly": (0, None, ""), "daily": (0, 0, ""), "weekly": (0, 0, "Mon")}
     if text.lower() in named:
         minute, hour, day = named[text.lower()]
@@ -75,28 +76,28 @@ def parse_when(text: str) -> RefreshTime:
 
 
 def schedule_name(config: Path) -> str:
-    """Name of the systemd units and comment of the cron line of a configuration file; the same for all its paths."""
+    """Return the name of a configuration file's systemd units; it also ends the cron line, as a comment."""
     path = str(_located(config))
     stem = re.sub(r"[^A-Za-z0-9_-]+", "-", config.stem)[:40]
     return f"excise-refresh-{stem}-{hashlib.sha256(path.encode()).hexdigest()[:8]}"
 
 
 def this_program() -> Path:
-    """The ``excise`` program to schedule: the one that runs now."""
+    """Return the path of the ``excise`` program that runs now, which is the one to schedule."""
     started = Path(sys.argv[0])
     beside = Path(sys.executable).with_name("excise")
     return beside if started.suffix == ".py" and beside.exists() else started.absolute()
 
 
 def folder_of(config: Path, settings: Settings) -> Path:
-    """Where to run: beside the file, or here if the settings name no folder of the task set, as by hand."""
+    """Return the folder to run in: that of the file, or the working directory if the settings name no task set."""
     return _located(config).parent if "out" in settings.model_fields_set else Path.cwd()
 
 
 def systemd_units(
     config: Path, when: str, executable: Path, environ: Mapping[str, str] | None = None, folder: Path | None = None
 ) -> dict[str, str]:
-    """File name to text of a service and its timer.
+    """Return the file names and texts of a service and its timer.
 
     The service runs with the variables ``environ`` in ``folder``, or in the folder of ``config`` if none is given.
     """
@@ -124,7 +125,7 @@ def systemd_units(
 def cron_line(
     config: Path, when: str, executable: Path, environ: Mapping[str, str] | None = None, folder: Path | None = None
 ) -> str:
-    """One line for a crontab, which ends with the schedule's name as a comment."""
+    """Return a line for a crontab, which ends with the schedule's name as a comment."""
     name, config = schedule_name(config), _checked(config)
     folder = _checked(folder or config.parent)
     settings = [f"{key}={value}" for key, value in sorted((environ or {}).items())]
@@ -134,9 +135,9 @@ def cron_line(
 
 
 def scheduled_environment(environ: Mapping[str, str] = os.environ) -> dict[str, str]:
-    """The variables of the present environment that the scheduled run needs; no passwords, which others could read.
+    """Return the environment variables that the scheduled run needs, except passwords, which others could read there.
 
-    Raises :class:`ConfigError` for a value with control characters, which neither systemd nor cron can hold.
+    Raises :class:`ConfigError` for a value with control characters, which neither systemd nor cron accepts.
     """
     needed = {key: value for key, value in environ.items() if value and _NEEDED_VARIABLES.fullmatch(key)}
     needed = {key: value for key, value in needed.items() if not _PASSWORD.search(value)} | environment_settings(
@@ -149,13 +150,13 @@ def scheduled_environment(environ: Mapping[str, str] = os.environ) -> dict[str, 
 
 
 def password_variables(environ: Mapping[str, str] = os.environ, key: str = "") -> list[str]:
-    """Names of variables that hold passwords and are not scheduled; ``key`` names one more, if it is not empty."""
+    """Return the names of variables with passwords, which are not scheduled; ``key`` is added unless it is empty."""
     found = {name for name, value in environ.items() if _NEEDED_VARIABLES.fullmatch(name) and _PASSWORD.search(value)}
     return sorted(found | {key} if key else found)
 
 
 def schedule_text(config: Path, when: str, executable: Path, folder: Path | None = None) -> str:
-    """The text of what :func:`install` would install."""
+    """Return the texts that :func:`install` would install."""
     environ = scheduled_environment()
     units = systemd_units(config, when, executable, environ, folder)
     line = cron_line(config, when, executable, environ, folder)
@@ -164,9 +165,9 @@ def schedule_text(config: Path, when: str, executable: Path, folder: Path | None
 
 
 def install(config: Path, when: str, executable: Path, unit_dir: Path | None = None, folder: Path | None = None) -> str:
-    """Install or replace the schedule of ``config``; a sentence that says where.
+    """Install or replace the schedule of ``config``; return a sentence that says where.
 
-    Raises :class:`ConfigError` with the line to copy where there is neither systemd nor cron.
+    If the machine has neither systemd nor cron, raises :class:`ConfigError`; its message contains the cron line.
     """
     if not config.is_file():
         raise ConfigError(f"{config}: no such file. Give the path of the configuration to refresh.")
@@ -185,7 +186,7 @@ def install(config: Path, when: str, executable: Path, unit_dir: Path | None = N
 
 
 def uninstall(config: Path, unit_dir: Path | None = None) -> str:
-    """Remove the schedule of ``config`` from systemd and cron; a sentence that says what was removed."""
+    """Remove the schedule of ``config`` from systemd and cron; return a sentence that says what was removed."""
     name, removed = schedule_name(config), []
     units = [(unit_dir or _unit_dir()) / f"{name}.{kind}" for kind in ("timer", "service")]
     if any(unit.exists() for unit in units):
@@ -264,7 +265,7 @@ def _linger_advice() -> str:
 
 
 def _replace_cron_line(name: str, line: str | None) -> bool:
-    """Replace the line of this schedule (``None``: remove it); whether there was one."""
+    """Replace the line of this schedule (``None``: remove it); return whether there was one."""
     listed = _run_tool(["crontab", "-l"])
     if listed.returncode != 0 and b"no crontab" not in listed.stderr:
         advice = f" This is the line to add by hand:\n{line}" if line else ""

@@ -1,7 +1,7 @@
-"""Requests of the trainer for tasks: each one run by ``excise generate --request`` in a process of its own.
+"""Runs the trainer's requests for tasks: each by ``excise generate --request`` in a process of its own.
 
-Training goes on meanwhile; new tasks are published in the set, where the arena finds them. Requests run one after the
-other. They are files, so that a resumed run repeats no finished request and continues an interrupted one.
+Training continues meanwhile; new tasks are published in the set, where the arena finds them. Requests run one after the
+other. They are stored as files, so that a resumed run repeats no finished request and continues an interrupted one.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ from excise.types import Task, from_json, to_json
 logger = logging.getLogger(__name__)
 
 REQUEST_TIMEOUT_S = 6 * 3600.0
-"""Seconds for one request; then its process is ended, and the tasks that it has proven stay."""
+"""Time limit of one request in seconds; then its process is stopped, and publishes the tasks that it has finished."""
 STOP_GRACE_S = 30.0
-"""Seconds for a process to publish what it has when it is told to stop."""
+"""Seconds that a process has to publish its finished tasks after it was told to stop."""
 EXCISE_COMMAND = (sys.executable, "-m", "excise.pipeline.cli")
 TIMED_OUT = -1000
 """Exit code recorded for a request that ran past its time limit."""
@@ -43,7 +43,7 @@ _POLL_S = 0.2
 class RequestRunner:
     """Runs requests in the background. Calling it adds one and returns at once; equal requests run once.
 
-    The process of a request ends when this process does, however that ends, and publishes what it has.
+    When this process ends in any way, the process of a running request publishes its finished tasks and ends.
     """
 
     def __init__(
@@ -56,8 +56,9 @@ class RequestRunner:
         report: Callable[[str], object] = lambda _: None,
         program: Sequence[str] = EXCISE_COMMAND,
     ) -> None:
-        """``folder`` holds requests and logs; ``out`` is the task set; ``options`` are those of ``excise generate``, a
-        command of ``program``; ``report`` is called with messages about failures.
+        """``folder`` holds requests and logs, ``out`` is the task set, ``options`` are for ``excise generate``.
+
+        ``program`` is the command line of ``excise``; ``report`` is called with messages about failures.
         """
         self.folder, self.out, self.options, self.timeout_s = folder, out, tuple(options), timeout_s
         self._report, self._program = report, tuple(program)
@@ -81,11 +82,11 @@ class RequestRunner:
         self._queue.put(request_id)
 
     def codes(self) -> dict[str, int]:
-        """Request id to exit code of each finished request; negative: killed by a signal, or :data:`TIMED_OUT`."""
+        """Return the exit code of each finished request by its id; negative: signal number or :data:`TIMED_OUT`."""
         return {path.name.removesuffix(".code"): int(path.read_text()) for path in sorted(self.folder.glob("*.code"))}
 
     def made(self, request: TaskRequest) -> Collection[str] | None:
-        """Ids of the published tasks of a request; ``None`` while more may come."""
+        """Return the ids of the published tasks of a request; ``None`` while it is not finished."""
         if not self._is_over(request.request_id):
             return None
         if Snapshot.current(self.out) is None:
@@ -99,12 +100,12 @@ class RequestRunner:
         ]
 
     def asked(self, after: int) -> list[TaskRequest]:
-        """The requests of this folder with a number above ``after``, in order."""
+        """Return the requests of this folder with a number above ``after``, in order."""
         found = [from_json(TaskRequest, path.read_bytes()) for path in sorted(self.folder.glob("*.json"))]
         return sorted((request for request in found if request.number > after), key=lambda request: request.number)
 
     def close(self) -> None:
-        """Stop; a running process publishes what it has. May be called twice; returns within a minute."""
+        """Stop; a running process publishes its finished tasks. May be called twice; returns within a minute."""
         self._stop.set()
         self._thread.join(timeout=2 * STOP_GRACE_S)
 
@@ -177,7 +178,7 @@ class RequestRunner:
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:
-    """Let a process publish and exit; kill it and its children where it does not."""
+    """Let a process publish and exit; kill it with its children if it does not."""
     assert process.stdin is not None
     process.stdin.close()  # the sign for the supervisor process to stop the command
     try:
@@ -188,7 +189,7 @@ def _end(process: subprocess.Popen[bytes]) -> None:
 
 
 class PublishedTasks:
-    """The tasks of an arena, those published since the last call included (for the curriculum's ``TaskPool``)."""
+    """The tasks of an arena, which is updated after each publication; for the curriculum's ``TaskPool``."""
 
     def __init__(
         self,
@@ -197,7 +198,7 @@ class PublishedTasks:
         refresh: Callable[[], object],
         left_out: Callable[[], Collection[str]] | None = None,
     ) -> None:
-        """``out`` is the task set; ``refresh`` makes the arena read its snapshot; ``left_out`` are ids to leave out."""
+        """``out`` is the task set; ``refresh`` makes the arena read its snapshot; ``left_out`` returns excluded ids."""
         self._link, self._tasks, self._refresh = out / "current", tasks, refresh
         self._left_out = left_out
         self._read_snapshot = self._current_snapshot()

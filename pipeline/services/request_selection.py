@@ -1,7 +1,7 @@
-"""``excise generate --request``: tasks of the difficulty that a trainer requests, from the sources of a set.
+"""``excise generate --request``: makes tasks of the difficulty that a trainer requests, from the sources of a set.
 
 They are published in entries of their own, ``SOURCE#request=ID``, so that neither other requests nor the next ordinary
-run replaces them; a request that is run again continues where it stopped.
+run replaces them. A request that is run again continues where it stopped.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _DELETERS = ("line", "expression", "stub", "remove")
 
 
 def read_request(path: Path) -> TaskRequest:
-    """A request from its JSON file. Raises :class:`ConfigError` where it is not valid."""
+    """Read a request from its JSON file. Raises :class:`ConfigError` if it is not valid."""
     try:
         text = path.read_text()
         given = json.loads(text)
@@ -58,7 +58,7 @@ def read_request(path: Path) -> TaskRequest:
 
 
 class RequestSelection(CandidateSelection):
-    """The candidates that fit a request: one deleter for each feature, and nothing that the set has already."""
+    """Selects candidates that fit a request: one deleter for each feature, and nothing that the set already has."""
 
     def __init__(self, request: TaskRequest, taskset: TaskSet | None, names: dict[str, str] | None = None) -> None:
         """``names``: pinned spec to the name under which the set knows the source."""
@@ -84,7 +84,7 @@ class RequestSelection(CandidateSelection):
         return instance_id in self._published
 
     def candidates(self, features: Sequence[Feature]) -> list[CandidateSpec]:
-        """The features that fit, one of each level in turn."""
+        """Return the candidates that fit, levels in turn."""
         by_level: dict[Level, list[CandidateSpec]] = {}
         for feature in features:
             deleters = [deleter for deleter in _DELETERS if self._fits(feature, deleter)]
@@ -108,9 +108,10 @@ class RequestSelection(CandidateSelection):
 
 
 def prepare_request(settings: Settings, request: TaskRequest) -> tuple[Settings, RequestSelection]:
-    """Settings and selection for the run of a request; without sources in ``settings``, those of the set, pinned.
+    """Return settings and selection for the run of a request.
 
-    Raises :class:`ConfigError` if there are none, and :class:`StoreError` if the set cannot be read.
+    If ``settings`` name no sources, the pinned sources of the set are used. Raises :class:`ConfigError` if there are
+    none, and :class:`StoreError` if the set cannot be read.
     """
     taskset = TaskSet.open(settings.out) if Snapshot.current(settings.out) else None
     names: dict[str, str] = {}

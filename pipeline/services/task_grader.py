@@ -1,4 +1,4 @@
-"""Grades of solutions of stored tasks: :class:`Grader` for trainers, and the text that ``excise grade`` prints."""
+"""Grades solutions of stored tasks: :class:`Grader` for trainers, and the text that ``excise grade`` prints."""
 
 from __future__ import annotations
 
@@ -32,13 +32,13 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _BriefGrades:
-    """Whether a task allows brief grades, for the cache."""
+    """Cached answer to the question whether a task supports brief grades."""
 
     holds: bool
 
 
 class GradingEnvironment(NamedTuple):
-    """What grading the tasks of one environment needs."""
+    """The workbench and the conditions with which tasks of one environment are graded."""
 
     bench: Workbench
     """The workbench, with the set's baseline."""
@@ -47,12 +47,12 @@ class GradingEnvironment(NamedTuple):
 
 
 class Grader:
-    """Grades diffs against the tasks of a set; safe for many threads at once.
+    """Grades diffs against the tasks of a set; thread-safe.
 
     The first grade of an environment builds it (from the set's files and its lock) and runs its untouched tests under
     the grader's conditions; both results are cached in ``settings.cache``. ``brief`` is for training and evaluation,
-    where most solutions are wrong: a wrong one costs one run of FAIL_TO_PASS tests
-    (:func:`excise.verifiers.grading.grader.grade`), and grades are cached, so that equal solutions are graded once.
+    where most solutions are wrong: grading ends after the first run of FAIL_TO_PASS tests that shows this
+    (:func:`excise.verifiers.grading.grader.grade`), and equal solutions are graded once.
 
     >>> Grader(TaskSet.open("demo-out"), Settings()).grade("attrs__1a2b3c", diff).reward  # doctest: +SKIP
     """
@@ -67,9 +67,9 @@ class Grader:
         self._kits: dict[str, GradingKit] = {}
 
     def grade(self, instance_id: str, diff: str) -> Grade:
-        """The grade of a diff against the shipped tree.
+        """Grade a diff against the shipped tree.
 
-        A failure of the infrastructure is a grade that is not ``decided``; no solution can make this raise.
+        After a failure of the infrastructure, the grade is not ``decided``; no solution can make this method raise.
         Raises :class:`StoreError` for an unknown task.
         """
         try:
@@ -95,11 +95,11 @@ class Grader:
             return ungraded(task, getattr(error, "reason", "infra_error"), str(error))
 
     def solution(self, instance_id: str, name: str) -> str:
-        """The diff of a known solution: ``gold``, or ``noop``."""
+        """Return the diff of a known solution: ``gold`` or ``noop``."""
         return self.taskset.task(instance_id).patch if name == "gold" else ""
 
     def environment_of(self, task: Task) -> GradingEnvironment | EnvironmentProblem:
-        """The task's workbench and grading conditions; the first thread builds the environment, others wait."""
+        """Return the task's workbench and grading conditions; the first thread builds the environment, others wait."""
         with self._lock_of(task.env_id):
             if task.env_id not in self._environments:
                 environment = self._build_environment(task)
@@ -109,7 +109,7 @@ class Grader:
             return self._environments[task.env_id]
 
     def kit(self, bench: Workbench, task: Task) -> GradingKit:
-        """The task's kit for graders: the set's, or one made now and cached if that is missing or of another format."""
+        """Return the task's grading kit; if the set's is missing or of another format, a new one is made and cached."""
         with self._lock_of(task.instance_id):
             if task.instance_id not in self._kits:
 
@@ -128,7 +128,7 @@ class Grader:
         return grade(bench, GradeRequest(task=task, kit=kit, diff=diff, conditions=conditions, fail_fast=brief))
 
     def _grade_briefly(self, environment: GradingEnvironment, task: Task, diff: str) -> Grade:
-        """A brief grade where the task allows it, from the cache where an equal diff was graded."""
+        """Grade with fail-fast if the task supports it; the grade of an equal diff is taken from the cache."""
 
         def allowed() -> _BriefGrades:
             return _BriefGrades(holds=supports_fail_fast(environment.bench, task, environment.conditions))
@@ -169,7 +169,7 @@ class Grader:
         make: Callable[[], T],
         keep_if: Callable[[T], bool] = lambda _: True,
     ) -> T:
-        """From the stage cache, or made now and cached where ``keep_if`` allows it."""
+        """Return a value from the stage cache; otherwise make it, and cache it if ``keep_if`` is true for it."""
         cache, key = StageCache(self.settings.cache), stage_key(stage, *subject, self.settings.sandbox)
         cached = cache.get(cls, stage, key)
         if isinstance(cached, cls):
@@ -181,7 +181,7 @@ class Grader:
 
 
 def grade_text(found: Grade) -> str:
-    """A grade as a few lines of text."""
+    """Format a grade as a few lines of text."""
     if not found.decided:
         why = found.evidence.get("error", ", ".join(found.reasons))
         return f"{found.instance_id}: not graded, the infrastructure failed: {why}"

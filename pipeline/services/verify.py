@@ -1,4 +1,4 @@
-"""``excise verify``: tasks proven again by all gates, from the files of their set alone, in a new work directory."""
+"""``excise verify``: checks all gates of tasks again, from the files of their set alone, in a new work directory."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from excise.verifiers.workbench import Workbench
 logger = logging.getLogger(__name__)
 
 _RETRIED_GATES = (PassToPassPasses.name, GoldPasses.name)
-"""Gates whose tests should pass."""
+"""Gates that run tests which must pass; after a failure, a task is verified a second time."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,15 +30,15 @@ class VerifyResult:
     """The result of verifying one task."""
 
     instance_id: str
-    """Task."""
+    """Id of the task."""
     ok: bool
     """Whether every gate passed again."""
     gate: str = ""
-    """The first gate that did not, or ``files``, ``sources``, ``environment``, ``baseline``, ``patch``."""
+    """The first gate that did not pass, or ``files``, ``sources``, ``environment``, ``baseline``, ``patch``."""
     reason: str = ""
     """Machine-readable code."""
     detail: str = ""
-    """A sentence for people; for a task that passed at the second try, what failed at the first."""
+    """A sentence for users; for a task that passed at the second try, the failure of the first."""
     verdicts: tuple[Verdict, ...] = ()
     """All verdict rows."""
 
@@ -46,10 +46,10 @@ class VerifyResult:
 def verify_tasks(
     settings: Settings, taskset: TaskSet, ids: Sequence[str], listener: Callable[[VerifyResult], None]
 ) -> list[VerifyResult]:
-    """Prove the tasks again; ``settings.cache`` is the work directory, empty to build everything anew.
+    """Prove the tasks again. ``settings.cache`` is the work directory; if it is empty, everything is built anew.
 
-    Settings that can change a verdict are those of the task's certificate, except where ``settings`` set them
-    explicitly. Results are in the order of ``ids``, and go to ``listener`` as they come.
+    Settings that can change a verdict are those of the task's certificate, unless ``settings`` set them explicitly.
+    Results are returned in the order of ``ids``; ``listener`` gets each result when it is known.
     Raises :class:`excise.errors.ConfigError`.
     """
     verdict = settings.verdict.model_copy(update={"starved_runs": 0})  # these runs choose tests; a task has its tests
@@ -58,14 +58,14 @@ def verify_tasks(
 
 
 def unverified(task: Task, gate: str, reason: str, detail: str) -> VerifyResult:
-    """The result of a task that could not be tried, or whose ``gate`` did not pass."""
+    """Make the result of a task that could not be tried, or whose ``gate`` did not pass."""
     return VerifyResult(instance_id=task.instance_id, ok=False, gate=gate, reason=reason, detail=detail)
 
 
 def verify_task(_settings: Settings, bench: Workbench, task: Task) -> VerifyResult:
-    """Run all gates on one task; the work of :func:`verify_tasks`.
+    """Run all gates on one task; called by :func:`verify_tasks` on a worker.
 
-    Where tests fail that should pass, everything is tried once more: tests with time limits may fail on a busy machine.
+    If tests fail that must pass, all gates run once more, since tests with time limits may fail on a busy machine.
     """
     first = _verify(bench, task)
     if first.gate not in _RETRIED_GATES:

@@ -1,7 +1,8 @@
-"""The baseline stage: which tests of the untouched project pass in every run.
+"""The baseline stage: finds the tests of the untouched project that pass in every run.
 
 Comes after :mod:`excise.pipeline.stages.environment_stage` (or :mod:`excise.pipeline.stages.model_stage`);
-:mod:`excise.pipeline.stages.coverage_stage` is next. How runs are made and compared: :mod:`excise.verifiers.baseline`.
+:mod:`excise.pipeline.stages.coverage_stage` is next. The runs are made and compared in
+:mod:`excise.verifiers.baseline`.
 """
 
 from __future__ import annotations

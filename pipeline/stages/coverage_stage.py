@@ -1,4 +1,4 @@
-"""The coverage stage: which test executes which symbol.
+"""The coverage stage: measures which symbols each test executes.
 
 Comes after :mod:`excise.pipeline.stages.baseline_stage`; :mod:`excise.pipeline.stages.find_stage` is next.
 """
@@ -18,16 +18,16 @@ from excise.types import CoverageMap
 from excise.verifiers.workbench import Prepared
 
 SLOW_TEST_S = 0.05
-"""Seconds. A test that takes longer is measured by a collector that costs more to start and less per line."""
+"""Seconds above which a test is measured by a collector that takes longer to start but has less overhead per line."""
 COVERAGE_SLOWDOWN = 5.0
-"""How many times longer a test takes under coverage; expected, and the factor of the tests' time limits."""
+"""Expected factor by which coverage slows tests; the time limits of tests are multiplied by it."""
 FORK_S = 0.06
-"""Seconds that a process of its own costs each test."""
+"""Expected seconds that the fork of a process adds to each test."""
 
 
 @stage("coverage")
 def coverage_stage(settings: Settings, prepared: Prepared) -> Prepared:
-    """Map every test to the symbols it executes, each test in a process of its own where the time suffices."""
+    """Map every test to the symbols it executes; each test runs in a forked process if the time limit allows it."""
     key = stage_key("coverage", prepared.environment.env_id, measurement_fingerprint(settings))
     cache = StageCache(settings.cache)
     coverage = cache.get(CoverageMap, "coverage", key)

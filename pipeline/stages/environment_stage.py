@@ -1,7 +1,7 @@
-"""The environment stage: from a snapshot's manifests to an installed environment ("stage 0", which needs no model).
+"""The environment stage: installs an environment from a snapshot's manifests ("stage 0", which needs no model).
 
-Comes after :mod:`excise.pipeline.stages.fetch_stage`. :mod:`excise.pipeline.stages.baseline_stage` is next, or, where
-the environment is refused for a reason that a model could mend, :mod:`excise.pipeline.stages.model_stage`.
+Comes after :mod:`excise.pipeline.stages.fetch_stage`. :mod:`excise.pipeline.stages.baseline_stage` is next, or, after a
+failure that a model may fix, :mod:`excise.pipeline.stages.model_stage`.
 """
 
 from __future__ import annotations
@@ -68,23 +68,23 @@ def open_workbench(settings: Settings, prepared: Prepared) -> Workbench:
 
 
 def cutoff_of(settings: Settings, repo: Repo) -> str:
-    """ISO date; only releases before it are installed. Empty: no limit."""
+    """Return the ISO date before which releases must have been published to be installed; empty for no limit."""
     return repo.created_at[:10] if settings.verdict.cutoff == "auto" else settings.verdict.cutoff
 
 
 def install_options(settings: Settings, spec: SourceSpec, repo: Repo) -> list[object]:
-    """The user's options that change what is installed, for cache keys."""
+    """Return the user's options that change what is installed; part of cache keys."""
     return [spec.python, spec.extras, spec.requirements, spec.test_args, cutoff_of(settings, repo)]
 
 
 def recipe_from_manifests(settings: Settings, spec: SourceSpec, sources: FetchedSources) -> Recipe:
-    """The recipe that the manifests alone give. Raises :class:`EnvironmentFailure`."""
+    """Plan the recipe from the manifests, without a model. Raises :class:`EnvironmentFailure`."""
     layer, cutoff = Path(sources.layer), cutoff_of(settings, sources.repo)
     return plan_recipe(layer, sources.repo, spec, find_interpreters(), cutoff)
 
 
 def cached_environment(cache: StageCache, stage_name: str, key: str, repo: Repo) -> Prepared | None:
-    """The cached environment, if its layers are still there. Raises a cached failure again."""
+    """Return the cached environment; ``None`` without one or if its layers are gone. Raises a cached failure again."""
     cached = cache.get_or_raise(Prepared, stage_name, key)
     if cached is None or not (Path(cached.layers.env).is_dir() and Path(cached.layers.sources).is_dir()):
         return None
@@ -94,7 +94,7 @@ def cached_environment(cache: StageCache, stage_name: str, key: str, repo: Repo)
 def install_recipe(
     settings: Settings, recipe: Recipe, sources: FetchedSources, *, previous: Environment | None = None
 ) -> Prepared:
-    """Build the environment of a recipe; ``previous``: an environment of it whose lock is to be installed again.
+    """Build the environment of a recipe; with ``previous``, the same environment again from its lock.
 
     Raises :class:`EnvironmentFailure`.
     """
@@ -113,7 +113,7 @@ def install_recipe(
 
 
 def install_request(settings: Settings, recipe: Recipe, sources: FetchedSources) -> InstallRequest:
-    """The installation of a recipe for these sources, with the sandbox and the limits of the settings."""
+    """Make the request to install a recipe for these sources, with the sandbox and the limits of the settings."""
     return InstallRequest(
         recipe=recipe,
         repo=sources.repo,
@@ -126,7 +126,7 @@ def install_request(settings: Settings, recipe: Recipe, sources: FetchedSources)
 
 
 def install_policy(settings: Settings) -> Policy:
-    """Limits of installing sessions: twice those of tests. No network; steps that need it turn it on."""
+    """Return the limits of installing sessions: twice those of tests, and no network except for steps that need it."""
     verdict = settings.verdict
     return Policy(
         memory_bytes=2 * verdict.memory_mb << 20,
@@ -137,7 +137,10 @@ def install_policy(settings: Settings) -> Policy:
 
 
 def prepared_repo(settings: Settings, sources: FetchedSources, installed: Installed) -> Prepared:
-    """Sources and environment as the later stages take them. Raises :class:`EnvironmentFailure` (``infra``)."""
+    """Make the record of sources and environment for the later stages.
+
+    Raises :class:`EnvironmentFailure` (``infra``) if the layer with coverage.py cannot be made.
+    """
     empty = settings.cache / "empty"
     empty.mkdir(parents=True, exist_ok=True)
     layers = Layers(

@@ -1,8 +1,8 @@
-"""What makes a function a stage: the one place where errors are caught and become rows.
+"""The error boundary of stages: the decorator :func:`stage` catches all exceptions and turns them into rejections.
 
-Whatever a stage raises becomes a :class:`Rejection`: a repository that cannot be fetched, built or tested is a row with
-a reason, and the run goes on. Failures of the infrastructure are rows too, but are never cached, and neither are bugs
-in excise (``internal_error``), whose rows name the line that raised.
+A repository that cannot be fetched, built or tested becomes a :class:`Rejection` with a reason, and the run continues.
+Failures of the infrastructure become rejections too, which are never cached. The same holds for bugs in excise
+(``internal_error``); their detail names the line that raised.
 
 The stages, in their order: :mod:`.fetch_stage`, :mod:`.environment_stage` (and :mod:`.model_stage` where it fails),
 :mod:`.baseline_stage`, :mod:`.coverage_stage`, :mod:`.find_stage`, :mod:`.prove_stage`.
@@ -25,15 +25,15 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 STAGE_GRACE_S = 600.0
-"""Seconds that a stage may take beyond the time limits of its commands, for parsing, copying and hashing."""
+"""Seconds added to the time limits of a stage's commands for its own work: parsing, copying, hashing."""
 
 
 def stage(
     name: str,
 ) -> Callable[[Callable[Concatenate[Settings, P], R]], Callable[Concatenate[Settings, str, P], R | Rejection]]:
-    """Make a function a stage: whatever it raises becomes a rejection.
+    """Decorate a function as a stage, which returns a rejection instead of raising an exception.
 
-    The stage takes one more argument than the function, after the settings: the source as the user wrote it, for the
+    The decorated function has one more parameter, after the settings: the source as the user wrote it, for the
     rejection.
     """
 
@@ -53,7 +53,7 @@ def stage(
 
 
 def rejection_of(stage_name: str, source: str, error: BaseException) -> Rejection:
-    """The rejection for an error; its ``worker_outcome`` says whether the infrastructure failed."""
+    """Make the rejection for an error; its ``worker_outcome`` says whether the infrastructure failed."""
     bug = not isinstance(error, (ExciseError, OSError, RecursionError, MemoryError))
     infra = (
         isinstance(error, (SandboxError, StoreError, OSError, MemoryError)) or getattr(error, "reason", "") == "infra"
@@ -74,7 +74,7 @@ def rejection_of(stage_name: str, source: str, error: BaseException) -> Rejectio
 
 
 def bug_report(error: BaseException) -> str:
-    """A sentence for an unexpected error: its type, its message and the last line of excise that it passed through."""
+    """Describe an unexpected error: its type, its message and the innermost line of excise in the traceback."""
     home = Path(excise.__file__).parent
     frames = [(Path(frame.filename), frame.lineno) for frame in traceback.extract_tb(error.__traceback__)]
     ours = [(path.relative_to(home), line) for path, line in frames if path.is_relative_to(home)] or frames
@@ -83,5 +83,5 @@ def bug_report(error: BaseException) -> str:
 
 
 def is_conclusive(rejection: Rejection) -> bool:
-    """Whether the rejection is a fact about its subject, so that another try would end the same way."""
+    """Whether the rejection has its cause in the subject, not in the infrastructure, so that a retry is useless."""
     return rejection.worker_outcome is WorkerOutcome.OK

@@ -1,4 +1,4 @@
-"""The fetch stage: from a source as the user names it to a snapshot of its files.
+"""The fetch stage: resolves a source as the user names it, and stores a snapshot of its files.
 
 Comes first; :mod:`excise.pipeline.stages.environment_stage` is next.
 """
@@ -38,7 +38,7 @@ def fetch_stage(settings: Settings, spec: SourceSpec) -> FetchedSources:
 
 
 def fetch(settings: Settings, spec: SourceSpec, *, keep_archive: bool = True) -> FetchedSources:
-    """Fetch a source, unless the cache has its files; ``keep_archive``: put their archive into the task set.
+    """Fetch a source, unless the cache has its files. With ``keep_archive``, store their archive in the task set.
 
     Raises :class:`excise.errors.SourceError`.
     """
@@ -64,7 +64,7 @@ def _is_complete(settings: Settings, sources: FetchedSources, *, keep_archive: b
 
 
 def trees_folder(settings: Settings) -> Path:
-    """The folder of the cache for layers of sources, named by tree hash; closed to other users."""
+    """Return the cache folder for layers of sources, which are named by tree hash; other users have no access."""
     folder = settings.cache / "trees"
     folder.mkdir(parents=True, exist_ok=True)
     folder.chmod(0o700)
@@ -72,10 +72,10 @@ def trees_folder(settings: Settings) -> Path:
 
 
 def store_sources(settings: Settings, repo: Repo, files: Path, *, keep_archive: bool = True) -> FetchedSources:
-    """Move ``files`` into the cache as a layer, and put their archive into the task set's blob store.
+    """Move ``files`` into the cache as a layer, and store their archive in the task set.
 
-    What no agent may get (caches, environments, leftovers) is removed first: layer, archive and tree hash are of the
-    files that are shipped, run and graded.
+    Files that no agent may get (caches, environments, leftovers) are removed first, so that layer, archive and tree
+    hash describe the files that are shipped, run and graded.
     """
     scrub(files)
     tree = git_tree_hash(files)

@@ -1,7 +1,7 @@
-"""The find stage: features that could be deleted, in the order in which they are tried.
+"""The find stage: finds features that could be deleted, in the order in which they are tried.
 
 Comes after :mod:`excise.pipeline.stages.coverage_stage`; :mod:`excise.pipeline.stages.prove_stage` is next.
-How features are found: :mod:`excise.extractors.finder`.
+The search itself is in :mod:`excise.extractors.finder`.
 """
 
 from __future__ import annotations
@@ -20,16 +20,16 @@ from excise.verifiers.workbench import Prepared
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProposedFeatures:
-    """The finder's answer for one repository."""
+    """The features of one repository, and counts of the symbols that were considered."""
 
     features: tuple[Feature, ...]
-    """In the order in which to try them."""
+    """Features in the order in which they are tried."""
     num_symbols: int
-    """Definitions outside tests."""
+    """Number of definitions outside tests."""
     num_covered: int
-    """Definitions that a trusted test executes."""
+    """Number of definitions that a trusted test executes."""
     not_proposed: dict[str, int]
-    """Why symbols were passed over: reason to count."""
+    """Reason why symbols are in no feature, to the number of such symbols."""
 
 
 @stage("find")

@@ -1,8 +1,8 @@
-"""The model stage: a model installs what the manifests alone do not, if one is configured.
+"""The model stage: a model installs a project after an installation from its manifests alone has failed.
 
-Comes after :mod:`excise.pipeline.stages.environment_stage` or :mod:`excise.pipeline.stages.baseline_stage`, where they
-refuse a repository; :mod:`excise.pipeline.stages.baseline_stage` is next. How the model works:
-:mod:`excise.envs.model_driven.model_installer`.
+Runs only if a model is configured, and :mod:`excise.pipeline.stages.environment_stage` or
+:mod:`excise.pipeline.stages.baseline_stage` rejected the repository; :mod:`excise.pipeline.stages.baseline_stage` is
+next. The installation itself is in :mod:`excise.envs.model_driven.model_installer`.
 """
 
 from __future__ import annotations
@@ -39,9 +39,9 @@ from excise.verifiers.baseline import collect_only
 from excise.verifiers.workbench import Prepared, Workbench
 
 BEYOND_A_MODEL = frozenset({"no_tests", "python_unavailable", "oom", "credentials_required", "gpu_required", "infra"})
-"""Reasons that no installation can mend."""
+"""Reasons of failures that no other installation can fix."""
 _ENDPOINT_SETTINGS = {"base_url", "api_key_env", "replay", "call_timeout_s"}
-"""Settings that say where the model is served, and do not change its answers: no part of the cache key."""
+"""Settings of the endpoint, which do not change the model's answers and are not part of the cache key."""
 
 
 def may_mend(settings: Settings, stage_name: str, rejection: Rejection) -> bool:
@@ -57,7 +57,7 @@ def may_mend(settings: Settings, stage_name: str, rejection: Rejection) -> bool:
 
 @stage("model")
 def model_stage(settings: Settings, spec: SourceSpec, sources: FetchedSources, rejection: Rejection) -> Prepared:
-    """Let a model install what was rejected and verify the result; answers and failures are cached as any stage's."""
+    """Let a model install the rejected project, and verify the result; results and failures are cached."""
     repo, verdict = sources.repo, settings.verdict
     model = settings.model.model_dump(mode="json", exclude=_ENDPOINT_SETTINGS)
     fingerprint = verdict_fingerprint(settings)
@@ -128,7 +128,7 @@ _VARYING = (
 
 
 def without_varying_parts(text: str) -> str:
-    """A failure's text without times, addresses and temporary paths, so that equal failures give equal prompts."""
+    """Remove times, addresses and temporary paths from a failure's text, so that equal failures give equal prompts."""
     for pattern, constant in _VARYING:
         text = pattern.sub(constant, text)
     return text
@@ -144,7 +144,7 @@ class ProjectSuite:
     """The project."""
 
     def baseline(self, installed: Installed) -> Baseline:
-        """The baseline stage's answer, which that stage will find in the cache. Raises :class:`EnvironmentFailure`."""
+        """Run the baseline stage, whose result is cached for later. Raises :class:`EnvironmentFailure`."""
         prepared = prepared_repo(self.settings, self.sources, installed)
         answer = baseline_stage(self.settings, self.sources.repo.repo, prepared)
         if isinstance(answer, Rejection):
@@ -153,11 +153,11 @@ class ProjectSuite:
         return answer.baseline
 
     def collect_errors(self, installed: Installed) -> Sequence[tuple[str, str]]:
-        """(file, message) of every test file that cannot be collected."""
+        """Return (file, message) for every test file that cannot be collected."""
         return collect_only(self._workbench(installed)).collect_errors
 
     def run(self, installed: Installed, ids: Sequence[str], edits: Mapping[str, bytes | None]) -> TestRun:
-        """A run of the tests ``ids`` on the project with ``edits``, in a fresh sandbox."""
+        """Run the tests ``ids`` on the project with ``edits``, in a fresh sandbox."""
         return self._workbench(installed).run(edits, ids=ids)
 
     def _workbench(self, installed: Installed) -> Workbench:

@@ -1,7 +1,7 @@
-"""The prove stage: candidates of one repository, tried in shards, each of which becomes a task or a rejection.
+"""The prove stage: tries the candidates of one repository in shards; each becomes a task or a rejection.
 
-Comes after :mod:`excise.pipeline.stages.find_stage` and is the last one: :mod:`excise.pipeline.run.graph` publishes its
-answers. How a candidate is proven: :mod:`excise.verifiers.prove`.
+Comes after :mod:`excise.pipeline.stages.find_stage` and is the last stage: :mod:`excise.pipeline.run.graph` publishes
+its results. The proof of one candidate is in :mod:`excise.verifiers.prove`.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from excise.verifiers.prove import Proof, prove
 from excise.verifiers.workbench import Prepared, Workbench
 
 SUITES_PER_CANDIDATE = 20
-"""Time limit of one candidate, in time limits of the whole suite."""
+"""Time limit of one candidate, as a multiple of the time limit of the whole suite."""
 
 _workbenches: dict[str, Workbench] = {}
 
@@ -31,17 +31,17 @@ _workbenches: dict[str, Workbench] = {}
 def prove_shard(
     settings: Settings, _source: str, prepared: Path | Prepared, shard: Sequence[tuple[Feature, str]]
 ) -> list[Proof]:
-    """Try a shard of one repository's candidates (feature, deleter): one proof each, whatever fails.
+    """Try a shard of one repository's candidates (feature, deleter); return one proof for each, also after failures.
 
-    ``prepared`` may be the path of its JSON (:func:`save_prepared`), so that each worker reads the maps of a large
-    repository once, instead of receiving them with every shard.
+    ``prepared`` may be the path of a file written by :func:`save_prepared`, so that each worker reads the maps of a
+    large repository once, instead of receiving them with every shard.
     """
     bench = workbench_of(settings, prepared)
     return [_prove_one(settings, bench, feature, deleter) for feature, deleter in shard]
 
 
 def workbench_of(settings: Settings, prepared: Path | Prepared) -> Workbench:
-    """This process's workbench for a repository; only the latest one is kept."""
+    """Return this process's workbench for a repository; the process keeps only the latest one."""
     subject = str(prepared) if isinstance(prepared, Path) else prepared
     key = content_id("bench", subject, verdict_fingerprint(settings))
     if key not in _workbenches:
@@ -76,7 +76,7 @@ def _prove_one(settings: Settings, bench: Workbench, feature: Feature, deleter: 
 
 
 def _store_kit(settings: Settings, proof: Proof) -> None:
-    """Put the kit for graders into the task set, under the hash that the certificate names."""
+    """Store the grading kit in the task set, under the hash that the certificate contains."""
     if proof.kit is not None:
         Store(settings.out).put_blob(to_json(proof.kit), ".json")
 

@@ -1,7 +1,7 @@
-"""The cache of finished stages: a rerun does only what changed, a killed run loses only what was in flight.
+"""The cache of stage results: a second run repeats only what changed, a killed run loses only unfinished stages.
 
-An answer's key is the hash of the stage's inputs and of its fingerprint: exactly those settings and code versions that
-could change the answer.
+The key of a result is a hash of the stage's inputs and of exactly those settings and code versions that could change
+the result.
 """
 
 from __future__ import annotations
@@ -23,29 +23,29 @@ VERSIONS = {
     "fetch": 2, "environment": 2, "model": 1, "baseline": 5, "coverage": 3, "find": 5, "candidate": 19,
     "conditions": 1, "kit": 5, "brief": 2, "grade": 5,
 }  # fmt: skip
-"""Version of each stage's code. Raise a stage's number when a change makes it answer differently."""
+"""Version of each stage's code. Raise a stage's number when a change of the code changes its results."""
 
 HOST_DEPENDENT_REASONS = frozenset({"python_unavailable", "missing_system_lib"})
-"""Reasons that may no longer hold once something is installed on the host."""
+"""Reasons of failures that may not occur again after something was installed on the host."""
 
 
 def stage_key(stage: str, *inputs: object) -> str:
-    """The cache key of a stage's answer for these inputs."""
+    """Return the cache key of a stage's result for these inputs."""
     return content_id(stage, VERSIONS[stage], *inputs)
 
 
 def verdict_fingerprint(settings: Settings) -> dict[str, object]:
-    """The settings that can change a verdict, or what its certificate says about the proof."""
+    """Return the settings that can change a verdict or the content of a certificate."""
     return settings.verdict.model_dump(mode="json") | {"sandbox": settings.sandbox}
 
 
 def measurement_fingerprint(settings: Settings) -> dict[str, object]:
-    """The settings that can change what is measured on the untouched project: all but the visibility of tasks."""
+    """Return the settings that can change measurements of the untouched project: all but the visibility of tasks."""
     return {name: value for name, value in verdict_fingerprint(settings).items() if name != "visibility"}
 
 
 class StageCache:
-    """Answers of stages as JSON files, ``stages/STAGE/KEY``; several workers may write the same one at once."""
+    """Results of stages as JSON files, ``stages/STAGE/KK/KEY.json``; several workers may write one at the same time."""
 
     def __init__(self, root: Path) -> None:
         self.root = root / "stages"
@@ -54,7 +54,7 @@ class StageCache:
         return self.root / stage / key[:2] / f"{key}.json"
 
     def get(self, cls: type[T], stage: str, key: str) -> T | Rejection | None:
-        """The cached answer, or the cached rejection; ``None`` if there is neither or it cannot be read."""
+        """Return the cached result or rejection; ``None`` if there is neither or it cannot be read."""
         try:
             data = json.loads(self._path(stage, key).read_bytes())
             kind, body = data["kind"], data["body"]
@@ -63,7 +63,7 @@ class StageCache:
             return None
 
     def put(self, stage: str, key: str, answer: object) -> None:
-        """Cache an answer. Raises :class:`StoreError` where it cannot be written, for example on a full disk."""
+        """Cache a result. Raises :class:`StoreError` if it cannot be written, for example on a full disk."""
         kind = "rejection" if isinstance(answer, Rejection) else "answer"
         try:
             replace_file(self._path(stage, key), json.dumps({"kind": kind, "body": to_dict(answer)}).encode())
@@ -74,9 +74,9 @@ class StageCache:
             ) from error
 
     def put_failure(self, stage: str, key: str, source: str, failure: EnvironmentFailure) -> None:
-        """Cache a failure that another try would only repeat.
+        """Cache a failure unless a retry may succeed.
 
-        What the user can mend on this machine is cached for the present state of the machine.
+        Failures that the user can fix on this machine are cached until something is installed on it.
         """
         rejection = rejection_of(stage, source, failure)
         if is_conclusive(rejection):
@@ -84,7 +84,7 @@ class StageCache:
             self.put(stage, stage_key(stage, key, host_state()) if on_this_host else key, rejection)
 
     def get_or_raise(self, cls: type[T], stage: str, key: str) -> T | None:
-        """The cached answer; ``None`` if there is none. Raises a cached failure as :class:`EnvironmentFailure`."""
+        """Return the cached result; ``None`` without one. Raises a cached failure as :class:`EnvironmentFailure`."""
         cached = self.get(cls, stage, key)
         if cached is None:
             cached = self.get(cls, stage, stage_key(stage, key, host_state()))
