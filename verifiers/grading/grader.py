@@ -20,7 +20,7 @@ from excise.errors import PatchError, SandboxError
 from excise.protocols import GradedRun, GradingMode
 from excise.types import Grade, GradingKit, Status, Task, WorkerOutcome
 from excise.verifiers.grading.intake import Intake, accepted_changes, storable
-from excise.verifiers.grading.kit import call_book, graded_run, mirrored_files, mode_of, replay
+from excise.verifiers.grading.kit import call_recording, graded_run, mirrored_files, mode_of, replay
 from excise.verifiers.workbench import Edits, Workbench
 
 CANARY_PLACES = (0.0, 1.0, 0.5, 0.25, 0.75, 0.9)
@@ -290,7 +290,7 @@ class _GradingRun:
         kit = self.kit
         if not kit.calls:
             return _Calls(None, 0, 0)
-        answers = replay(self.bench, call_book(kit), self.solution)
+        answers = replay(self.bench, call_recording(kit), self.solution)
         grading = self.bench.language.grading
         differing = [
             call.call

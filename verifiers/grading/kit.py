@@ -11,7 +11,7 @@ from pathlib import Path
 
 from excise.deleters.patches.git_patches import touched
 from excise.envs.sandbox.mount_points import REPO, base_env, project_mounts
-from excise.protocols import CallBook, GradedRun, GradedRunRequest, GradingMode, Mount, Session
+from excise.protocols import CallRecording, GradedRun, GradedRunRequest, GradingMode, Mount, Session
 from excise.system.folders import make_folder_once
 from excise.types import GradingKit, RecordedCall, Status, Task
 from excise.verifiers.shipped_tree import scrubbed
@@ -87,39 +87,39 @@ def make_kit(bench: Workbench, task: Task, empty: Edits) -> GradingKit:
 
     ``empty`` are the edits that replace the feature by stubs in the base tree.
     """
-    book = _recorded(bench, task)
+    recording = _recorded(bench, task)
     grading = bench.language.grading
     tree = without_hidden_tests(bench, task)
-    answers = [replay(bench, book, tree, *how) for how in REPLAY_CONDITIONS] if book.calls else [[], []]
+    answers = [replay(bench, recording, tree, *how) for how in REPLAY_CONDITIONS] if recording.calls else [[], []]
     calls: list[RecordedCall] = []
-    refused = dict(book.refused)
-    for call, first, second in zip(book.calls, *answers, strict=True):
+    refused = dict(recording.refused)
+    for call, first, second in zip(recording.calls, *answers, strict=True):
         if not first or not second:
             refused["no_answer"] = refused.get("no_answer", 0) + 1
         elif not grading.same_outcome(first, second):
             refused["not_deterministic"] = refused.get("not_deterministic", 0) + 1
         else:
             calls.append(RecordedCall(call=call, outcome=first))
-    kept = replace(book, calls=tuple(call.call for call in calls))
+    kept = replace(recording, calls=tuple(call.call for call in calls))
     stub = replay(bench, kept, {**tree, **empty}) if calls else []
     return GradingKit(
         instance_id=task.instance_id,
         format=KIT_FORMAT,
         calls=tuple(calls),
-        modules=book.modules,
-        folders=book.folders,
+        modules=recording.modules,
+        folders=recording.folders,
         telling=grading.distinguish_from_stub(calls, stub),
-        removed=book.removed,
+        removed=recording.removed,
         mirrored=_failing_mirror(bench, task),
-        num_watched=book.watched,
-        num_recorded=len(book.calls),
+        num_watched=recording.watched,
+        num_recorded=len(recording.calls),
         refused=refused,
     )
 
 
-def call_book(kit: GradingKit) -> CallBook:
+def call_recording(kit: GradingKit) -> CallRecording:
     """The calls of a kit without their outcomes, to be replayed in a sandbox."""
-    return CallBook(
+    return CallRecording(
         calls=tuple(call.call for call in kit.calls),
         modules=kit.modules,
         folders=kit.folders,
@@ -129,7 +129,7 @@ def call_book(kit: GradingKit) -> CallBook:
     )
 
 
-def _recorded(bench: Workbench, task: Task) -> CallBook:
+def _recorded(bench: Workbench, task: Task) -> CallRecording:
     with open_grading(bench, {}) as session:
         return bench.language.grading.record_calls(
             session,
@@ -147,15 +147,17 @@ def without_hidden_tests(bench: Workbench, task: Task) -> Edits:
     return {path: data for path, data in bench.edits_of(task.deletion_patch).items() if path not in restored}
 
 
-def replay(bench: Workbench, book: CallBook, edits: Edits, hash_seed: int = 0, later_s: float = 0.0) -> list[str]:
-    """Replay the calls of a book on the base tree with ``edits``, in a fresh sandbox without tests; return the
+def replay(
+    bench: Workbench, recording: CallRecording, edits: Edits, hash_seed: int = 0, later_s: float = 0.0
+) -> list[str]:
+    """Replay the calls of a recording on the base tree with ``edits``, in a fresh sandbox without tests; return the
     outcomes.
 
     The clock in the sandbox is ``later_s`` seconds ahead.
     """
     with open_grading(bench, edits) as session:
         return bench.language.grading.replay_calls(
-            session, bench.recipe, book, timeout_s=CALLS_TIMEOUT_S, hash_seed=hash_seed, later_s=later_s
+            session, bench.recipe, recording, timeout_s=CALLS_TIMEOUT_S, hash_seed=hash_seed, later_s=later_s
         )
 
 

@@ -19,7 +19,7 @@ from typing import Any
 from excise.extractors.python.execution import recorded_calls
 from excise.extractors.python.execution.mirrored_tests import mirrored
 from excise.extractors.python.execution.pytest_runner import COMPLETE, to_result, worse
-from excise.protocols import CallBook, Canaries, Codebase, GradedRun, GradedRunRequest, GradingMode, Session
+from excise.protocols import CallRecording, Canaries, Codebase, GradedRun, GradedRunRequest, GradingMode, Session
 from excise.types import Recipe, RecordedCall, Status, TestResult, TestRun
 
 _PYTHON = "/opt/env/bin/python"
@@ -110,7 +110,7 @@ class PythonGrading:
         *,
         ids: Sequence[str],
         timeout_s: float,
-    ) -> CallBook:
+    ) -> CallRecording:
         """See :meth:`excise.protocols.Grading.record_calls`."""
         return recorded_calls.record(session, recipe, codebase, symbols, ids=ids, timeout_s=timeout_s)
 
@@ -118,14 +118,16 @@ class PythonGrading:
         self,
         session: Session,
         recipe: Recipe,
-        book: CallBook,
+        recording: CallRecording,
         *,
         timeout_s: float,
         hash_seed: int = 0,
         later_s: float = 0.0,
     ) -> list[str]:
         """See :meth:`excise.protocols.Grading.replay_calls`."""
-        return recorded_calls.replay(session, recipe, book, timeout_s=timeout_s, hash_seed=hash_seed, later_s=later_s)
+        return recorded_calls.replay(
+            session, recipe, recording, timeout_s=timeout_s, hash_seed=hash_seed, later_s=later_s
+        )
 
     def distinguish_from_stub(self, recorded: Sequence[RecordedCall], stub: Sequence[str]) -> bool:
         """See :meth:`excise.protocols.Grading.distinguish_from_stub`."""

@@ -11,17 +11,17 @@ from typing import Any
 
 from excise.errors import SandboxError
 from excise.extractors.python.execution.pytest_runner import read_bounded
-from excise.protocols import CallBook, Codebase, Session
+from excise.protocols import CallRecording, Codebase, Session
 from excise.types import Recipe, RecordedCall, Symbol, SymbolKind, WorkerOutcome
 
 _PYTHON = "/opt/env/bin/python"
 _INSIDE = "/excise/inside"
 MAX_CALLS = 200
-"""Maximum number of calls in a book, spread over the functions."""
+"""Maximum number of calls in a recording, spread over the functions."""
 MAX_NAMES = 500
 """Maximum number of names in each list of a report."""
-MAX_BOOK_BYTES = 512 << 10
-"""Maximum size of a book's calls in bytes."""
+MAX_CALLS_BYTES = 512 << 10
+"""Maximum size of a recording's calls in bytes."""
 MAX_RECORD_BYTES = 64 << 20
 """Maximum size of the report of a recording in bytes."""
 CALL_TIMEOUT_S = 5.0
@@ -84,7 +84,7 @@ def record(
     *,
     ids: Sequence[str],
     timeout_s: float,
-) -> CallBook:
+) -> CallRecording:
     """See :meth:`excise.protocols.Grading.record_calls`."""
     names = public_names(codebase, symbols, recipe.roots)
     private = private_classes(codebase, symbols, recipe.roots)
@@ -112,7 +112,7 @@ def record(
         {str(why)[:80]: n for why, n in reported.items() if isinstance(n, int)} if isinstance(reported, dict) else {}
     )
     watched = found.get("watched")
-    return CallBook(
+    return CallRecording(
         calls=tuple(spread(raw)),
         modules=tuple(dict.fromkeys([*modules, *_strings(found.get("modules"))])),
         folders=tuple(dict.fromkeys(_strings(found.get("folders")))),
@@ -141,7 +141,7 @@ def spread(calls: Sequence[str]) -> list[str]:
     size = 0
     for turn in range(max(map(len, by_name.values()), default=0)):
         for listed in by_name.values():
-            if turn < len(listed) and len(chosen) < MAX_CALLS and size + len(listed[turn]) <= MAX_BOOK_BYTES:
+            if turn < len(listed) and len(chosen) < MAX_CALLS and size + len(listed[turn]) <= MAX_CALLS_BYTES:
                 chosen.append(listed[turn])
                 size += len(listed[turn])
     kept = set(chosen)
@@ -149,16 +149,16 @@ def spread(calls: Sequence[str]) -> list[str]:
 
 
 def replay(
-    session: Session, recipe: Recipe, book: CallBook, *, timeout_s: float, hash_seed: int, later_s: float
+    session: Session, recipe: Recipe, recording: CallRecording, *, timeout_s: float, hash_seed: int, later_s: float
 ) -> list[str]:
     """See :meth:`excise.protocols.Grading.replay_calls`."""
     path = [f"/testbed/{root}".rstrip("/.") for root in recipe.roots]
     request = {
-        "calls": [json.loads(call) for call in book.calls],
-        "modules": list(book.modules),
-        "removed": list(book.removed),
+        "calls": [json.loads(call) for call in recording.calls],
+        "modules": list(recording.modules),
+        "removed": list(recording.removed),
         "path": path,
-        "folders": [f"/testbed/{folder}".removesuffix("/.") for folder in book.folders],
+        "folders": [f"/testbed/{folder}".removesuffix("/.") for folder in recording.folders],
         "call_timeout_s": CALL_TIMEOUT_S,
         "timeout_s": timeout_s,
         "later_s": later_s,
@@ -169,7 +169,7 @@ def replay(
     done = session.exec(command, timeout_s=timeout_s + 60, stdin=json.dumps(request).encode(), env=variables)
     if done.worker in {WorkerOutcome.INFRA_ERROR, WorkerOutcome.KILLED}:
         raise SandboxError(f"Recorded calls cannot be replayed: {done.worker}.")
-    outcomes = [""] * len(book.calls)
+    outcomes = [""] * len(recording.calls)
     for line in done.stdout.split(b"\n"):
         answer = parsed(line)
         number, outcome = answer.get("n"), answer.get("outcome")

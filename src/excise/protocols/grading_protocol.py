@@ -69,7 +69,7 @@ class Canaries:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CallBook:
+class CallRecording:
     """Calls of public functions, recorded during a test run, without their outcomes."""
 
     calls: tuple[str, ...]
@@ -128,7 +128,7 @@ class Grading(Protocol):
         *,
         ids: Sequence[str],
         timeout_s: float,
-    ) -> CallBook:
+    ) -> CallRecording:
         """Run the tests ``ids`` on the original code and record their calls to the public ``symbols``."""
         ...
 
@@ -136,13 +136,13 @@ class Grading(Protocol):
         self,
         session: Session,
         recipe: Recipe,
-        book: CallBook,
+        recording: CallRecording,
         *,
         timeout_s: float,
         hash_seed: int = 0,
         later_s: float = 0.0,
     ) -> list[str]:
-        """Make each call of ``book`` and return its outcome as JSON; empty for a call that did not end.
+        """Make each call of ``recording`` and return its outcome as JSON; empty for a call that did not end.
 
         Replays with different values of ``hash_seed`` reveal outcomes that depend on the order of hashes, and replays
         with a clock that is ahead by ``later_s`` seconds reveal those that depend on the date.
