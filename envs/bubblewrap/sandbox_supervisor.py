@@ -253,7 +253,7 @@ def reset_signals() -> None:
     """Restore default signal handling.
 
     The signals that the zygote ignores must not be ignored by tests: a process pool that ends its workers with SIGTERM
-    would wait for ever.
+    would never end.
     """
     for number in signal.valid_signals() - {signal.SIGKILL, signal.SIGSTOP}:
         with contextlib.suppress(OSError, ValueError):

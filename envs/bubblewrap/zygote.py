@@ -1,7 +1,7 @@
 """The process that a worker's sandbox supervisors are forked from; a script run with ``-I -S``, standard library only.
 
-Starting an interpreter and mounting ``/usr`` with its masks is most of what a sandbox costs, so it is done once per
-worker. This process makes a mount namespace (for ordinary users inside a user namespace), builds the shared parts of
+Starting an interpreter and mounting ``/usr`` with its masks takes most of a sandbox's start-up time, so both are done
+once per worker. This process makes a mount namespace (for ordinary users inside a user namespace), builds the parts of
 the root in it, and forks a supervisor (:mod:`excise.envs.bubblewrap.sandbox_supervisor`) for every socket that it
 receives; one spare supervisor is always ready. The zygote runs no command of a sandbox, and exits when the worker's end
 of its socket closes.

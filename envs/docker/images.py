@@ -6,7 +6,8 @@ are made when its session starts.
 
 A layer is added as an archive that the engine loads. Committing a container has the same result, but many engines then
 compare every file of the image with its parent, which takes minutes on a base of several gigabytes. Engines that
-require the lower layers too (podman, or Docker with containerd's store) reject such an archive and are asked to commit.
+require the lower layers too (podman, or Docker with containerd's store) reject such an archive; there, a container is
+committed.
 """
 
 from __future__ import annotations

@@ -18,7 +18,7 @@ class Attempt:
     """The options of one attempt to install."""
 
     requirements: tuple[str, ...]
-    """Requirements beside the project."""
+    """Requirements to install in addition to the project's own."""
     cutoff: str
     """ISO date; only earlier releases are installed. Empty for all."""
     mode: str
@@ -28,7 +28,7 @@ class Attempt:
     relaxed: bool = False
     """Whether pins and upper bounds of ``requirements`` were removed."""
     evidence: tuple[str, ...] = ()
-    """What was dropped, and why; one line each."""
+    """One line for each change against the recipe, with its reason."""
 
 
 def first_attempt(recipe: Recipe) -> Attempt:

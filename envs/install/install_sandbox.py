@@ -20,7 +20,7 @@ from excise.types import Recipe, Repo
 UV = "/excise/uv"
 """Path of uv inside the sandbox."""
 CACHE = "/excise/cache"
-"""uv's cache, private to one installation: what a project's build writes there never reaches another project."""
+"""uv's cache, private to one installation, so that no build of a project can write to the cache of another."""
 
 _CERTIFICATES = ("SSL_CERT_FILE", "PIP_CERT", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE")
 _PROXIES = re.compile(r"(HTTP|HTTPS|ALL|NO)_PROXY", re.IGNORECASE)
@@ -81,7 +81,7 @@ def _certificates(environ: Mapping[str, str]) -> list[str]:
 
 
 def version_variables(repo: Repo) -> dict[str, str]:
-    """Variables with the version for build tools that would ask git for it: the sandbox has no history."""
+    """Return variables that pass the version to build tools that read it from git, which the sandbox has not."""
     version = repo.version if re.fullmatch(r"\d[\w.!+-]*", repo.version) else "0.0.0"
     name = re.sub(r"[-_.]+", "_", repo.repo.rpartition("/")[2]).upper()
     return {

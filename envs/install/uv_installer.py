@@ -75,7 +75,7 @@ class UvInstaller:
         )
 
     def lock(self, cutoff: str) -> tuple[tuple[str, ...], dict[str, str]]:
-        """The distributions installed beside the project, and their hashes; see ``install_job.LockedRecipe``."""
+        """Return the lock and its hashes: all installed distributions but the project; see :class:`LockedRecipe`."""
         found = self.freeze()
         return found, self.runner.hashes(found, cutoff)
 

@@ -1,4 +1,4 @@
-"""Reads what a project's own files declare about installing and testing it; nothing of the project is executed.
+"""Reads a project's manifests: the files that declare how to install and test it. No code of the project is run.
 
 Each reader returns a :class:`Manifest` with the fields that its files declare; :func:`read_manifest` merges them. To
 support another kind of file, add a reader and one entry in ``READERS``.

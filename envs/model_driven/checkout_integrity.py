@@ -47,7 +47,7 @@ def require_pristine(built: Path, sources: Path, repo: str) -> None:
 def changed_sources(built: Path, sources: Path) -> list[str]:
     """Pristine files that the layer ``built`` changes or deletes, sorted.
 
-    Compared is what a git tree holds: names, contents, link targets, and the executable bit.
+    Names, contents, link targets and the executable bit are compared, as in a git tree.
     """
     changed: set[str] = set()
     for folder, folders, files in os.walk(built):

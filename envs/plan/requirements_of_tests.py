@@ -1,4 +1,4 @@
-"""Finds the requirements that must be installed beside a project so that its tests can run."""
+"""Finds the requirements that tests need in addition to those of the project itself."""
 
 from __future__ import annotations
 
@@ -136,7 +136,7 @@ class RequirementSet:
 
 
 def requirements_of_tests(manifest: Manifest, usage: TestUsage, local: frozenset[str], python: str) -> RequirementSet:
-    """Find everything to install beside the project, for an interpreter version.
+    """Find the requirements to install in addition to the project's own, for an interpreter version.
 
     Sources are read in this order: dependency groups and extras for tests, those for development, tox and CI,
     requirements files, ``tests_require``. The first source that names pytest is the last one read; then come the

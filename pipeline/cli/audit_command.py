@@ -34,7 +34,7 @@ def audit(
     cache: Cache = None,
     as_json: Json = False,
 ) -> None:
-    """Review trajectories; put tasks whose code leaked, and those beside them that are hit, into quarantine."""
+    """Review trajectories; quarantine the tasks whose code leaked, and related tasks with the same leak."""
     from dataclasses import replace
 
     from excise.datasets.store import Store

@@ -30,7 +30,7 @@ def env(
     set_: Set = None,
     as_json: Json = False,
 ) -> None:
-    """Make the environment of one source, run its tests, and say how, or why it cannot be done."""
+    """Build the environment of one source and run its tests; report how, or why that failed."""
     with exit_codes_for_errors():
         settings = with_sources(settings_of(config, set_, cache=cache), [source])
         spec = replace(settings.sources[-1], python=python, requirements=tuple(require or ()))

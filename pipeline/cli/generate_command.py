@@ -62,7 +62,7 @@ def generate(
     quiet: Quiet = False,
     verbose: Verbose = False,
 ) -> None:
-    """Make tasks from repositories. Run it again to go on where it stopped."""
+    """Make tasks from repositories. An interrupted run continues when the command is run again."""
     with exit_codes_for_errors():
         settings = settings_of(config, set_, out=out, limit=limit, scheduler=scheduler, workers=workers, cache=cache)
         settings, selection = with_sources(settings, sources or []), None
@@ -94,7 +94,7 @@ def refresh(
     quiet: Quiet = False,
     verbose: Verbose = False,
 ) -> None:
-    """The same job, incremental: redo what changed, publish once at the end, report what came, changed and went."""
+    """Update a task set: redo what changed, publish once at the end, report added, changed and removed tasks."""
     with exit_codes_for_errors():
         settings = settings_of([config], set_, out=out, scheduler=scheduler, workers=workers, cache=cache)
         if not settings.sources:

@@ -16,7 +16,7 @@ from excise.types import to_dict
 
 
 def doctor(as_json: Json = False) -> None:
-    """Say what this machine can do, and how to mend what it cannot."""
+    """Check this machine: report what excise can use, and how to get what is missing."""
     from excise.pipeline.services.doctor import check_machine
 
     with exit_codes_for_errors():
@@ -36,7 +36,7 @@ def schedule(
     install: Annotated[bool, typer.Option("--install", help="Install it; otherwise it is only printed.")] = False,
     uninstall: Annotated[bool, typer.Option("--uninstall", help="Take it away again.")] = False,
 ) -> None:
-    """Print, or install, a nightly refresh as by hand in this folder: a systemd timer, else a line for cron."""
+    """Print or install a regular refresh in this folder: a systemd timer or, without systemd, a line for cron."""
     from excise.pipeline.services import refresh_schedule
 
     with exit_codes_for_errors():

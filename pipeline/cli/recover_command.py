@@ -36,7 +36,7 @@ def recover(
     cache: Cache = None,
     as_json: Json = False,
 ) -> None:
-    """Let a scripted adversary try to get the deleted code back from inside the agent's sandbox; rate per strategy."""
+    """Run the recovery agent, which tries to get deleted code back in the agent's sandbox; report rates by strategy."""
     from excise.datasets.taskset import TaskSet
     from excise.pipeline.services.recovery_attacks import RecoveryResult, rates_of, recover_from_tasks
 

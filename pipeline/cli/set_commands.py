@@ -34,7 +34,7 @@ def query(
     as_json: Json = False,
     config: Config = None,
 ) -> None:
-    """Ask the task set a question in DuckDB's SQL."""
+    """Query the task set in DuckDB's SQL."""
     from excise.datasets.catalogue import query as ask
 
     with exit_codes_for_errors():

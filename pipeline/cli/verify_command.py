@@ -44,7 +44,7 @@ def verify(
     workers: Workers = None,
     as_json: Json = False,
 ) -> None:
-    """Prove tasks again from the set's files and the packages of its lock; says which gate failed if one does."""
+    """Prove tasks again from the set's files and the packages of its lock; report the gate that failed, if any."""
     from excise.datasets.taskset import TaskSet
     from excise.pipeline.services.verify import verify_tasks
 

@@ -30,7 +30,7 @@ class Check:
     """The result of one check."""
 
     name: str
-    """What was checked."""
+    """Name of the checked thing."""
     ok: bool
     """Whether it was found and can be used."""
     detail: str

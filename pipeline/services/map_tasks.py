@@ -45,7 +45,7 @@ Work = Callable[[Settings, Workbench, Task], R]
 """The work on one task, on a worker; a function that can be pickled."""
 FailedResult = Callable[[Task, str, str, str], R]
 """Makes the result of a task that could not be worked on, from the task, the step that failed (``files``, ``sources``,
-``environment``, ``baseline``, ``worker``), a reason, and a sentence for people."""
+``environment``, ``baseline``, ``worker``), a reason, and a sentence for users."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,7 +77,7 @@ class EnvironmentProblem:
     reason: str
     """Machine-readable code."""
     detail: str
-    """A sentence for people."""
+    """A sentence for users."""
 
 
 def map_tasks(

@@ -61,7 +61,7 @@ class RequestSelection(CandidateSelection):
     """Selects candidates that fit a request: one deleter for each feature, and nothing that the set already has."""
 
     def __init__(self, request: TaskRequest, taskset: TaskSet | None, names: dict[str, str] | None = None) -> None:
-        """``names``: pinned spec to the name under which the set knows the source."""
+        """``names``: pinned spec to the source's name in the set."""
         self.request = request
         self.min_loc = 1 if request.lowest.order < Level.STUB.order else MIN_LOC
         self._names = names or {}

@@ -84,7 +84,7 @@ def recipe_from_manifests(settings: Settings, spec: SourceSpec, sources: Fetched
 
 
 def cached_environment(cache: StageCache, stage_name: str, key: str, repo: Repo) -> Prepared | None:
-    """Return the cached environment; ``None`` without one or if its layers are gone. Raises a cached failure again."""
+    """Return the cached environment; ``None`` if there is none, or no layers of it. Raises a cached failure again."""
     cached = cache.get_or_raise(Prepared, stage_name, key)
     if cached is None or not (Path(cached.layers.env).is_dir() and Path(cached.layers.sources).is_dir()):
         return None

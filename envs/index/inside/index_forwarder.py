@@ -41,7 +41,7 @@ def connect(client, path):
 
 
 def serve(server, path):
-    """Accept and forward connections, for ever."""
+    """Accept and forward connections until the process ends."""
     while True:
         client, _ = server.accept()
         threading.Thread(target=connect, args=(client, path), daemon=True).start()

@@ -52,7 +52,7 @@ class Report:
                     raise
 
     def free_space(self):
-        """Delete files that tests left beside the report, to free space; return whether there were any."""
+        """Delete files that tests left in the report's folder, to free space; return whether there were any."""
         folder, mine = os.path.split(self.path)
         others = [name for name in os.listdir(folder) if name != mine and not name.startswith("report-")]
         for name in others:

@@ -12,7 +12,7 @@ class Recipe:
     python: str
     """Full version of the interpreter, for example ``3.12.1``."""
     requirements: tuple[str, ...] = ()
-    """Requirements installed beside the project, as PEP 508 strings or ``-r file`` (inside the repository)."""
+    """Requirements installed in addition to the project's own: PEP 508 strings, or ``-r file`` in the repository."""
     constraints: tuple[str, ...] = ()
     """``name==version`` pins of the project's own lock file, used as constraints."""
     extras: tuple[str, ...] = ()

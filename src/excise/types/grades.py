@@ -1,4 +1,4 @@
-"""Grades of solutions, and the data that a grader needs beside a task."""
+"""Grades of solutions, and the data that a grader needs in addition to a task."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class RecordedCall:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GradingKit:
-    """Data that a grader needs beside the task: recorded on the original code and stored with the set."""
+    """Data that a grader needs in addition to the task; recorded on the original code and stored with the set."""
 
     instance_id: str
     """Id of the task."""
@@ -32,7 +32,7 @@ class GradingKit:
     folders: tuple[str, ...] = ()
     """Folders of the tree from which tests import helpers; last on the import path."""
     telling: bool = True
-    """Whether the calls distinguish a solution from a stub, so that they are graded beside the tests."""
+    """Whether the calls distinguish a solution from a stub; only then are they graded, in addition to the tests."""
     removed: tuple[str, ...] = ()
     """Names of the recorded functions and classes."""
     mirrored: tuple[str, ...] = ()
