@@ -39,7 +39,7 @@ def arena(stored: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Tas
     made.close()
 
 
-def test_sandboxes_of_one_task_know_nothing_of_each_other(arena: TaskArena) -> None:
+def test_sandboxes_of_one_task_are_isolated_from_each_other(arena: TaskArena) -> None:
     instance_id = next(iter(arena.tasks()))
 
     async def go() -> Any:
@@ -59,7 +59,7 @@ def test_sandboxes_of_one_task_know_nothing_of_each_other(arena: TaskArena) -> N
     assert b"inside" not in outside
 
 
-def test_tasks_that_there_are_not(arena: TaskArena, stored: Any) -> None:
+def test_unknown_tasks_are_refused(arena: TaskArena, stored: Any) -> None:
     async def go() -> None:
         with pytest.raises(SandboxError, match="no task"):
             async with arena.open("nothing"):
@@ -70,7 +70,7 @@ def test_tasks_that_there_are_not(arena: TaskArena, stored: Any) -> None:
         TaskArena(stored.taskset, stored.settings, ArenaOptions(ids=["nothing"]))
 
 
-def test_only_some_tasks_and_new_ones(stored: Any) -> None:
+def test_an_arena_holds_the_chosen_tasks_and_finds_new_ones(stored: Any) -> None:
     ids = sorted(task.instance_id for task in stored.taskset.tasks())
     some = TaskArena(stored.taskset, stored.settings, ArenaOptions(ids=ids[:2]))
     assert sorted(some.tasks()) == ids[:2]
@@ -105,7 +105,9 @@ def test_equal_answers_are_graded_once(arena: TaskArena, monkeypatch: pytest.Mon
     assert asked == ["one"] * 3
 
 
-def test_waiting_for_a_turn_takes_no_time_of_a_grade(stored: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_waiting_in_the_queue_does_not_count_towards_the_grading_timeout(
+    stored: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
     arena = TaskArena(stored.taskset, stored.settings, ArenaOptions(graders=1, grade_s=1.5))
 
     def slow(instance_id: str, diff: str) -> Grade:
@@ -121,7 +123,7 @@ def test_waiting_for_a_turn_takes_no_time_of_a_grade(stored: Any, monkeypatch: p
     arena.close()
 
 
-def test_a_snapshot_that_others_have_replaced_does_no_harm(stored: Any, tmp_path: Path) -> None:
+def test_a_task_is_graded_after_its_snapshot_was_replaced(stored: Any, tmp_path: Path) -> None:
     out = tmp_path / "out"
     shutil.copytree(stored.out, out, symlinks=True)
     arena = TaskArena(TaskSet.open(out), stored.settings)
@@ -134,7 +136,7 @@ def test_a_snapshot_that_others_have_replaced_does_no_harm(stored: Any, tmp_path
     arena.close()
 
 
-def test_a_grade_that_takes_too_long_says_nothing(stored: Any) -> None:
+def test_a_grade_past_its_timeout_is_undecided(stored: Any) -> None:
     impatient = TaskArena(stored.taskset, stored.settings, ArenaOptions(grade_s=0.01))
     instance_id = next(iter(impatient.tasks()))
     grade = asyncio.run(impatient.grade(instance_id, impatient.tasks()[instance_id].patch))
@@ -142,7 +144,7 @@ def test_a_grade_that_takes_too_long_says_nothing(stored: Any) -> None:
     impatient.close()
 
 
-def test_bytes_that_are_no_text_are_handed_in_as_they_are(arena: TaskArena) -> None:
+def test_undecodable_bytes_are_graded_unchanged(arena: TaskArena) -> None:
     """And graded, whatever the file with them is called."""
     instance_id, task = next(iter(arena.tasks().items()))
     latin = b"a = 'caf\xe9'\n"
@@ -163,7 +165,7 @@ def test_bytes_that_are_no_text_are_handed_in_as_they_are(arena: TaskArena) -> N
     assert grade.ignored["tests/test_caf\\udce9.py"] == "test"
 
 
-def test_of_a_huge_change_enough_is_handed_in_for_the_grader_to_refuse_it(arena: TaskArena) -> None:
+def test_a_huge_diff_is_truncated_and_refused_by_the_grader(arena: TaskArena) -> None:
     instance_id = next(iter(arena.tasks()))
 
     async def go() -> tuple[str, Grade]:
@@ -177,7 +179,7 @@ def test_of_a_huge_change_enough_is_handed_in_for_the_grader_to_refuse_it(arena:
     assert (grade.decided, grade.reward, grade.reasons) == (True, 0.0, ("diff_too_large",))
 
 
-def test_a_cold_environment_keeps_nobody_else_waiting(stored: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_preparing_an_environment_does_not_block_other_tasks(stored: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """More attempts wait for it than there are threads; a sandbox of another task opens and closes all the same."""
     arena = TaskArena(stored.taskset, stored.settings)
     warm, other = list(arena.tasks().values())[:2]
@@ -215,7 +217,7 @@ def test_a_cold_environment_keeps_nobody_else_waiting(stored: Any, monkeypatch: 
     arena.close()
 
 
-def test_what_failed_is_tried_again_after_a_while() -> None:
+def test_a_failed_value_is_made_again_after_its_delay() -> None:
     once: LazyValues[int] = LazyValues(2, "test", 0.3)
     tried: list[int] = []
 
@@ -257,7 +259,7 @@ def test_graders_that_hang_are_not_waited_for(stored: Any, monkeypatch: pytest.M
     hang.set()
 
 
-def test_a_sandbox_that_does_not_close_is_left(stored: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_sandbox_that_hangs_while_closing_is_abandoned(stored: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(arenas, "CLOSE_TIMEOUT_S", 0.3)
     arena = TaskArena(stored.taskset, stored.settings)
     hang = threading.Event()
@@ -276,7 +278,7 @@ def test_a_sandbox_that_does_not_close_is_left(stored: Any, monkeypatch: pytest.
     really[0]()
 
 
-def test_trees_of_processes_that_are_gone_are_removed(stored: Any) -> None:
+def test_workspaces_of_dead_processes_are_removed(stored: Any) -> None:
     """Those of other machines and containers are not: nobody here knows whether they are in use."""
     folder = Path(stored.cache) / "workspaces"
     arena = TaskArena(stored.taskset, stored.settings)
@@ -304,7 +306,7 @@ def test_trees_of_processes_that_are_gone_are_removed(stored: Any) -> None:
     assert mine not in os.listdir(folder)
 
 
-def test_a_comparison_has_an_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_diff_of_two_folders_is_bounded_in_size_and_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for side in "ab":
         (tmp_path / side).mkdir()
         (tmp_path / side / "x").write_text(f"{side}\n" * 1000)

@@ -46,7 +46,7 @@ message of the user."""
 
 
 def byte_tokenizer(template: str = TEMPLATE) -> PreTrainedTokenizerFast:
-    """One token a byte, and three special ones."""
+    """A tokenizer with one token per byte and three special tokens."""
     alphabet = sorted(pre_tokenizers.ByteLevel.alphabet())
     raw = Tokenizer(BPE(vocab={letter: n for n, letter in enumerate(alphabet)}, merges=[]))
     raw.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)
@@ -58,7 +58,7 @@ def byte_tokenizer(template: str = TEMPLATE) -> PreTrainedTokenizerFast:
 
 
 def byte_model(seed: int = 0, *, kind: str = "qwen3", context: int = 512, scale: float = 4.0) -> Any:
-    """About 110,000 parameters; ``scale`` makes its opinions strong, so that tests can see them."""
+    """A model of about 110,000 parameters; ``scale`` multiplies its logits: its distributions are far from uniform."""
     torch.manual_seed(seed)
     shape: dict[str, Any] = {
         "vocab_size": 264, "hidden_size": 64, "intermediate_size": 128, "num_hidden_layers": 2,

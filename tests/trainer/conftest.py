@@ -12,6 +12,8 @@ import torch
 from transformers import PreTrainedTokenizerFast
 
 from excise.pipeline.services.arena import ArenaOptions, TaskArena
+from excise.trainer.rollouts.stub_context import is_stub
+from excise.types import Task
 
 from .byte_model import byte_tokenizer
 
@@ -26,13 +28,13 @@ def tokenizer() -> PreTrainedTokenizerFast:
 
 
 @pytest.fixture
-def going() -> Callable[[Coroutine[Any, Any, Any]], Any]:
-    """Runs a coroutine to its end, within a minute."""
+def run_async() -> Callable[[Coroutine[Any, Any, Any]], Any]:
+    """A function that runs a coroutine to its end, within a minute."""
 
-    def go(work: Coroutine[Any, Any, Any]) -> Any:
+    def run(work: Coroutine[Any, Any, Any]) -> Any:
         return asyncio.run(asyncio.wait_for(work, 60))
 
-    return go
+    return run
 
 
 @pytest.fixture(scope="session")
@@ -41,3 +43,9 @@ def arena(stored: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Tas
     made = TaskArena(stored.taskset, stored.settings, ArenaOptions(suspicious=tmp_path_factory.mktemp("suspicious")))
     yield made
     made.close()
+
+
+@pytest.fixture
+def stub(arena: TaskArena) -> Task:
+    """A task of one stubbed function: ``parse`` in ``src/shapes/text.py``."""
+    return next(t for t in arena.tasks().values() if is_stub(t) and t.removed[0].endswith("text.py::parse"))

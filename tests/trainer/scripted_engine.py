@@ -1,4 +1,4 @@
-"""An engine that says what it is told to, token by token, as an engine would."""
+"""An engine whose answers are given by a script."""
 
 from __future__ import annotations
 
@@ -10,11 +10,14 @@ from excise.errors import EngineError
 from excise.trainer.rollout_types import Generation, Sampling, Stop
 
 Say = Callable[[str], str]
-"""From the text of the context to the next answer."""
+"""Function from the text of the context to the next answer."""
 
 
 class ScriptedEngine:
-    """Answers are those of ``say``, or the next of a list; every token has the log-probability -0.5."""
+    """An engine that answers with ``say(context)``, or with the next text of a list.
+
+    Every token has the log-probability -0.5. The answer ``DEAD`` raises :class:`EngineError`.
+    """
 
     name = "scripted"
     needs_checkpoint_names = False

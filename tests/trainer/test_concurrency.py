@@ -1,4 +1,4 @@
-"""Threads that end with the process."""
+"""A thread pool that neither shutdown nor the end of the process waits for."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import pytest
 from excise.trainer.concurrency import DaemonThreadPool
 
 
-def test_work_is_done_by_as_many_as_it_takes() -> None:
+def test_the_pool_runs_work_in_its_number_of_threads() -> None:
     threads = DaemonThreadPool(3, "test")
     together = threading.Barrier(3)
     assert sum(done.result(10) >= 0 for done in [threads.submit(together.wait, 5) for _ in range(3)]) == 3
@@ -25,7 +25,7 @@ def test_work_is_done_by_as_many_as_it_takes() -> None:
         threads.submit(print)
 
 
-def test_what_hangs_is_not_waited_for() -> None:
+def test_shutdown_does_not_wait_for_a_hanging_thread() -> None:
     threads, hang = DaemonThreadPool(1, "test"), threading.Event()
     hanging, waiting = threads.submit(hang.wait), threads.submit(print)
     began = time.monotonic()

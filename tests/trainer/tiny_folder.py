@@ -1,4 +1,4 @@
-"""A model folder as Hugging Face has it, made in code: characters as tokens, a chat template, random weights."""
+"""A model folder as Hugging Face has it, built in code: one token per character, a chat template, random weights."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def make_tokenizer(template: bool = True) -> Any:
 
 
 def make_folder(folder: Path, seed: int = 0, **changes: Any) -> Path:
-    """Some thousand parameters."""
+    """Write a model of some thousand parameters with its tokenizer into ``folder``; ``changes`` go to its config."""
     import torch
     from transformers import Qwen3Config, Qwen3ForCausalLM
 

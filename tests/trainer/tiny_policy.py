@@ -1,4 +1,4 @@
-"""Models of some thousand parameters with random weights, and rollouts of tokens that were drawn from them."""
+"""Models of some thousand parameters with random weights, and rollouts of random tokens for them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ VOCABULARY = 17
 
 
 def tiny_model(seed: int = 0, dtype: torch.dtype = torch.float64, **changes: Any) -> torch.nn.Module:
-    """A Qwen3 with two layers; grouped heads, so that its attention is like the real ones'."""
+    """A Qwen3 with two layers and grouped heads, as larger models have; ``changes`` go to its config."""
     from transformers import Qwen3Config, Qwen3ForCausalLM
 
     config = Qwen3Config(
@@ -47,7 +47,7 @@ def tiny_mixture(seed: int = 0) -> torch.nn.Module:
 
 
 def plain_logprobs(model: torch.nn.Module, ids: Sequence[int], temperature: float = 1.0) -> torch.Tensor:
-    """[T]: each token's log-probability given those before it, the first 0; one sequence, nothing clever."""
+    """The log-probability of each token given those before it, shape [T], the first 0: one plain forward pass."""
     logits = model(input_ids=torch.tensor([list(ids)])).logits[0] / temperature
     table = torch.log_softmax(logits, -1)
     rest = [table[place - 1, ids[place]] for place in range(1, len(ids))]
@@ -57,7 +57,7 @@ def plain_logprobs(model: torch.nn.Module, ids: Sequence[int], temperature: floa
 def segment_of(
     ids: Sequence[int], turns: Sequence[tuple[int, int]], logprobs: Sequence[float], version: int = 0, **turn: Any
 ) -> Segment:
-    """A segment whose drawn tokens are those of the turns; further fields go to every turn."""
+    """A segment whose sampled tokens are those of the turns; further fields go to every turn."""
     drawn = [any(start <= place < end for start, end in turns) for place in range(len(ids))]
     return Segment(
         ids=tuple(ids),

@@ -1,4 +1,4 @@
-"""A whole run in miniature: an engine that samples token by token, tasks that want one certain token, random choice."""
+"""A complete training run in miniature: a plain engine, tasks that reward one token, a random curriculum."""
 
 from __future__ import annotations
 
@@ -24,10 +24,11 @@ from excise.trainer.rollout_types import Ending, Generation, Group, Rollout, Sam
 from .tiny_policy import VOCABULARY, tiny_model
 
 ANSWER = 6
+"""Tokens of an answer."""
 
 
 class PlainEngine:
-    """Draws one token after the other with whole forward passes, from its own copy of the weights."""
+    """Samples token by token with full forward passes, from its own copy of the weights."""
 
     name = "plain"
     needs_checkpoint_names = False
@@ -90,7 +91,7 @@ class PlainEngine:
 
 
 class TokenTasks:
-    """Task ``tN`` is solved by saying token N; the reward is its share of the answer."""
+    """Makes rollouts of tasks ``tN``: the reward is the share of token N in the answer."""
 
     def __init__(self, engine: Engine) -> None:
         self.engine = engine
@@ -130,7 +131,7 @@ def rollout(
 
 
 class RandomTasks:
-    """Draws tasks evenly; remembers what it was told."""
+    """A curriculum that draws tasks uniformly and remembers the groups that were recorded."""
 
     has_pending_requests = False
 
@@ -172,7 +173,7 @@ QUICK = LoopSettings(
 
 
 class TinyRun:
-    """The components of a run, and the run."""
+    """A run with its components, ready to be changed by a test before :meth:`run`."""
 
     def __init__(
         self,
@@ -231,7 +232,7 @@ class TinyRun:
 
 
 def same(a: dict[str, torch.Tensor], b: dict[str, torch.Tensor]) -> bool:
-    """Bit for bit."""
+    """Whether two sets of weights are equal bit for bit."""
     return a.keys() == b.keys() and all(torch.equal(a[name], b[name]) for name in a)
 
 

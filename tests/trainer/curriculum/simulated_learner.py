@@ -1,4 +1,4 @@
-"""A learner without a model: its skill grows with what it is taught, and a task is passed as skill exceeds hardness."""
+"""A learner without a model: skill grows with training, and a task is passed if skill exceeds its difficulty."""
 
 from __future__ import annotations
 

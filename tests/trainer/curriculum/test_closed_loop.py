@@ -76,7 +76,7 @@ def test_requests_are_sent_above_the_set_point_and_climb() -> None:
     assert highest[-1] > highest[0]
 
 
-def test_a_learner_that_does_not_learn_is_given_nothing_harder() -> None:
+def test_a_learner_that_does_not_learn_gets_no_harder_tasks() -> None:
     at = world()
     at.skill = -1.0
     pooled = pool(at)
@@ -89,7 +89,7 @@ def test_a_learner_that_does_not_learn_is_given_nothing_harder() -> None:
 
 
 @pytest.mark.slow
-def test_an_interruption_changes_nothing() -> None:
+def test_an_interrupted_curriculum_continues_identically() -> None:
     at = world()
     whole = run(pool(at), at, GROUPS)
     other = world()
@@ -107,7 +107,7 @@ def test_an_interruption_changes_nothing() -> None:
     assert trace == whole
 
 
-def test_a_journal_that_happens_again_finds_what_was_asked_and_what_came() -> None:
+def test_a_replayed_journal_finds_its_requests_and_their_tasks() -> None:
     """Whatever the generator has done meanwhile: no rung is dry that was not, and nothing is asked a second time."""
     at = world()
     at.barren = frozenset({Visibility.TESTS, Visibility.SIGNATURE})
@@ -140,7 +140,7 @@ def test_a_journal_that_happens_again_finds_what_was_asked_and_what_came() -> No
     assert before | {"dry": None} == after | {"dry": None}
 
 
-def test_another_seed_is_another_order() -> None:
+def test_another_seed_gives_another_order() -> None:
     at, other = world(), world()
     one = run(pool(at), at, 30)
     two = run(TaskPool(lambda: other.tasks, SETTINGS.model_copy(update={"seed": 1}), other), other, 30)

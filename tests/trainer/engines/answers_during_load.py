@@ -1,4 +1,4 @@
-"""Answers that are being written when an engine gets new weights, however long that takes it."""
+"""Answers that are sampled while an engine loads new weights."""
 
 from __future__ import annotations
 
@@ -9,24 +9,24 @@ from typing import Any
 from excise.trainer.rollout_types import Generation, Sampling
 
 LENGTHS = (40, 61, 97)
-"""Tokens of the answers of each writer: where one is between two answers, the others are not."""
+"""Tokens of the answers of each task: the lengths differ, so that at any time some task is within an answer."""
 
 
-async def written_during(loading: Awaitable[None], engine: Any, prompt: list[int]) -> list[Generation]:
-    """What several writers, each with one answer after the other, wrote from before ``loading`` until it was done."""
-    load = asyncio.ensure_future(wait_for_a_beginning(loading))
+async def answers_during(loading: Awaitable[None], engine: Any, prompt: list[int]) -> list[Generation]:
+    """Sample answers in several tasks from before ``loading`` begins until it has ended, and return them all."""
+    load = asyncio.ensure_future(load_after_a_delay(loading))
 
-    async def write(length: int) -> list[Generation]:
-        written: list[Generation] = []
+    async def sample(length: int) -> list[Generation]:
+        answers: list[Generation] = []
         while not load.done():
-            written += await engine.generate([prompt], Sampling(max_tokens=length))
-        return written
+            answers += await engine.generate([prompt], Sampling(max_tokens=length))
+        return answers
 
-    everything = await asyncio.gather(*(write(length) for length in LENGTHS))
+    everything = await asyncio.gather(*(sample(length) for length in LENGTHS))
     await load
-    return [answer for written in everything for answer in written]
+    return [answer for answers in everything for answer in answers]
 
 
-async def wait_for_a_beginning(loading: Awaitable[None]) -> None:
+async def load_after_a_delay(loading: Awaitable[None]) -> None:
     await asyncio.sleep(0.5)
     await loading

@@ -1,4 +1,4 @@
-"""vLLM itself, on the CPU, with real weights: SmolLM2-135M. Slow to start, so one engine each is asked everything."""
+"""vLLM itself, on the CPU, with real weights (SmolLM2-135M). It starts slowly: one test for each kind of engine."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from excise.trainer.engines.vllm_engine import VLLMOptions
 from excise.trainer.engines.vllm_server import VLLMServer
 from excise.trainer.rollout_types import Sampling, Stop
 
-from .answers_during_load import written_during
+from .answers_during_load import answers_during
 from .reference_logprobs import reference_logprobs
 
 ROOT = Path(__file__).resolve().parents[3]
 VENV = ROOT / os.environ.get("EXCISE_VLLM_VENV", ".venv-vllm")
 MODEL = VENV / "smollm2"
 CONTEXT = 512
-"""Tokens."""
+"""Length of the context in tokens."""
 TOLERANCE = 5e-3
 """Nats between vLLM's log-probabilities and those of a plain forward pass with transformers, both in 32 bits."""
 CPU = {"VLLM_CPU_KVCACHE_SPACE": "1"}
@@ -53,8 +53,8 @@ def scaled(model: Any) -> Any:
     return other
 
 
-def test_a_server(model: Any, prompt: list[int]) -> None:
-    """Samples, scores, takes new weights under way, is killed and comes back with them; leaves nothing."""
+def test_the_server_engine_with_real_vllm(model: Any, prompt: list[int]) -> None:
+    """Sampling, scoring, loading weights while answers are sampled, restart after a kill; no process is left."""
     other = scaled(model)
     weights = [(name, parameter.detach()) for name, parameter in other.named_parameters()]
 
@@ -75,7 +75,7 @@ def test_a_server(model: Any, prompt: list[int]) -> None:
             )
             found["scores"] = await engine.score([[*prompt, *found["first"][0].ids]])
             found["full"] = await engine.generate([prompt * 150], Sampling(max_tokens=24))
-            found["mixed"] = await written_during(engine.load(weights, 5), engine, prompt)
+            found["mixed"] = await answers_during(engine.load(weights, 5), engine, prompt)
             found["second"] = await engine.generate([prompt], Sampling(max_tokens=24))
             below = descendants(engine._server.pid)
             for pid in below:
@@ -107,15 +107,15 @@ def test_a_server(model: Any, prompt: list[int]) -> None:
         assert answer.logprobs[:began] == pytest.approx(
             reference_logprobs(model, prompt, list(answer.ids))[:began], abs=TOLERANCE
         )
-        # the keys and values of what was written before were made anew with the new weights
+        # keys and values of earlier tokens were computed again with the new weights
         assert answer.logprobs[began + 1 :] == pytest.approx(
             reference_logprobs(other, prompt, list(answer.ids))[began + 1 :], abs=TOLERANCE
         )
     assert not [pid for pid in found["processes"] if os.path.exists(f"/proc/{pid}")]
 
 
-def test_in_process(model: Any, prompt: list[int]) -> None:
-    """The same, without a server; a core that is killed is an error at once."""
+def test_the_in_process_engine_with_real_vllm(model: Any, prompt: list[int]) -> None:
+    """The same in the process of the trainer; a killed core is an error at once."""
     script = Path(__file__).with_name("vllm_in_process_program.py")
     done = subprocess.run(
         [VENV / "bin/python", script, MODEL, json.dumps(prompt), str(CONTEXT)],

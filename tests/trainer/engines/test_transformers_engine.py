@@ -1,4 +1,4 @@
-"""The engine in this process: what it samples is what the model says, whatever else is being written."""
+"""The engine in this process: log-probabilities and samples are those of the model, whatever else is in the batch."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ PROMPTS = [[1, 2, 3], list(range(40, 80)), [9] * 17, [1, 2, 3], [200]]
 @pytest.mark.parametrize(
     ("kind", "temperature"), [("qwen3", 1.0), ("qwen3", 0.7), ("llama", 1.0), ("windowed", 1.0), ("mixture", 1.0)]
 )
-def test_logprobs_are_those_of_a_plain_forward_pass(going: Any, kind: str, temperature: float) -> None:
-    """Answers of different length, begun at different times, more than fit at once."""
+def test_logprobs_are_those_of_a_plain_forward_pass(run_async: Any, kind: str, temperature: float) -> None:
+    """Twenty answers of different lengths, begun at different times, in a batch of at most six."""
     model = byte_model(kind=kind)
 
     async def many() -> list[tuple[list[int], Generation]]:
@@ -41,7 +41,7 @@ def test_logprobs_are_those_of_a_plain_forward_pass(going: Any, kind: str, tempe
         await engine.close()
         return found
 
-    found = going(many())
+    found = run_async(many())
     assert len(found) == 20
     for prompt, answer in found:
         assert len(answer.ids) == len(answer.logprobs) == len(answer.versions) > 0
@@ -53,7 +53,7 @@ def test_logprobs_are_those_of_a_plain_forward_pass(going: Any, kind: str, tempe
     assert Stop.LENGTH in {answer.stop for _, answer in found}
 
 
-def test_tokens_are_drawn_from_the_distribution(going: Any) -> None:
+def test_tokens_are_sampled_from_the_distribution_of_the_model(run_async: Any) -> None:
     model = byte_model(scale=12.0)
 
     async def first_tokens() -> list[int]:
@@ -62,7 +62,7 @@ def test_tokens_are_drawn_from_the_distribution(going: Any) -> None:
         await engine.close()
         return [answer.ids[0] for answer in answers]
 
-    drawn = Counter(going(first_tokens()))
+    drawn = Counter(run_async(first_tokens()))
     with torch.no_grad():
         expected = torch.softmax(model(torch.tensor([[5, 6, 7]])).logits[0, -1].float(), -1)
     likely = [n for n in range(264) if expected[n] > 0.01]
@@ -72,7 +72,7 @@ def test_tokens_are_drawn_from_the_distribution(going: Any) -> None:
         assert abs(drawn[token] / 4000 - p) < 5 * math.sqrt(p * (1 - p) / 4000)
 
 
-def test_a_word_that_is_impossible_is_never_drawn_and_one_that_is_sure_always() -> None:
+def test_impossible_tokens_are_never_sampled_and_certain_ones_always() -> None:
     logits = torch.full((500, 9), -math.inf)
     logits[:, 4] = 0.0
     logits[250:, [0, 8]] = 0.0
@@ -87,44 +87,44 @@ def test_a_word_that_is_impossible_is_never_drawn_and_one_that_is_sure_always() 
     assert [round(answers[n].logprobs[0], 4) for n in (0, 499)] == [0.0, round(-math.log(3), 4)]
 
 
-def test_packed_weights_are_the_same_weights() -> None:
+def test_packed_linear_layers_compute_with_the_current_weights() -> None:
     model = byte_model()
     ids = torch.tensor([[1, 2, 3, 4, 5]])
     with torch.no_grad():
-        plainly = model(ids).logits
+        before = model(ids).logits
         pack_linears(model)
         forwards = [m.forward for m in model.modules() if type(m) is torch.nn.Linear]
         assert all(isinstance(forward, functools.partial) for forward in forwards)
         assert len(forwards) > 10
-        torch.testing.assert_close(model(ids).logits, plainly, atol=1e-5, rtol=1e-5)
+        torch.testing.assert_close(model(ids).logits, before, atol=1e-5, rtol=1e-5)
         for parameter in model.parameters():
             parameter.mul_(1.1)
         pack_linears(model)
-        assert (model(ids).logits - plainly).abs().max() > 1e-2
+        assert (model(ids).logits - before).abs().max() > 1e-2
 
 
 @pytest.mark.parametrize("kind", ["qwen3", "windowed"])
-def test_a_conversation_is_read_once(going: Any, kind: str) -> None:
-    """Prompts that go on from an answer are read from there, as long as the weights stay the same."""
+def test_a_prompt_that_continues_an_answer_is_prefilled_from_there(run_async: Any, kind: str) -> None:
+    """Only the tokens after a known prefix are prefilled, as long as the weights stay the same."""
     other = byte_model(seed=1, kind=kind)
 
     async def talk() -> Any:
         engine = TransformersEngine(byte_model(kind=kind))
-        told, prompts, read = [], [[1, 2, 3], [50] * 30], [0]
+        turns, prompts, read = [], [[1, 2, 3], [50] * 30], [0]
         for turn in range(4):
             if turn == 3:
                 await engine.load(weights_of(other), 1)
             asked = [*prompts, [7] * 9]
             answers = await engine.generate(asked, Sampling(max_tokens=40, stop_ids=tuple(range(0, 264, 20))))
-            told.append(list(zip(asked, answers, strict=True)))
+            turns.append(list(zip(asked, answers, strict=True)))
             prompts = [[*p, *a.ids, 60 + turn, 61] for p, a in zip(prompts, answers, strict=False)]
             read.append(engine._batch.num_prefilled)
         await engine.close()
-        return told, read
+        return turns, read
 
-    told, read = going(talk())
+    turns, read = run_async(talk())
     remembered: list[tuple[int, ...]] = [()]
-    for turn, pairs in enumerate(told):
+    for turn, pairs in enumerate(turns):
         if turn == 3:
             remembered = [()]
         news = (len(p) - max(len(past) for past in remembered if tuple(p[: len(past)]) == past) for p, _ in pairs)
@@ -135,10 +135,10 @@ def test_a_conversation_is_read_once(going: Any, kind: str) -> None:
             assert answer.logprobs == pytest.approx(expected, abs=TOLERANCE)
             if len(answer.ids) > 1:
                 remembered.append((*prompt, *answer.ids[:-1]))
-    assert read[3] < sum(len(prompt) for pairs in told[:3] for prompt, _ in pairs)
+    assert read[3] < sum(len(prompt) for pairs in turns[:3] for prompt, _ in pairs)
 
 
-def test_what_is_remembered_is_bounded(going: Any) -> None:
+def test_the_prefix_cache_is_bounded(run_async: Any) -> None:
     async def many() -> Any:
         engine = TransformersEngine(byte_model(), TransformersOptions(remembered=100))
         for first in range(6):
@@ -147,11 +147,11 @@ def test_what_is_remembered_is_bounded(going: Any) -> None:
         await engine.close()
         return kept
 
-    assert going(many()) == ([4, 5], [3, 4, 5])
+    assert run_async(many()) == ([4, 5], [3, 4, 5])
 
 
-def test_answers_that_have_to_wait_find_their_prompt_read(going: Any) -> None:
-    """Answers of all lengths come and go; rows of those that are over are in nobody's way."""
+def test_waiting_answers_reuse_the_prefilled_prompt(run_async: Any) -> None:
+    """Forty answers of different lengths in a batch of eight; each of the two prompts is prefilled once."""
     model, prompts = byte_model(), [[9] * 20, [3, 1, 4, 1, 5, 9, 2, 6]]
 
     async def many() -> Any:
@@ -161,14 +161,14 @@ def test_answers_that_have_to_wait_find_their_prompt_read(going: Any) -> None:
         await engine.close()
         return list(zip(asked, answers, strict=True)), engine._batch.num_prefilled
 
-    pairs, num_read = going(many())
+    pairs, num_read = run_async(many())
     assert len({len(answer.ids) for _, answer in pairs}) > 8
     for prompt, answer in pairs:
         assert answer.logprobs == pytest.approx(reference_logprobs(model, prompt, answer.ids), abs=TOLERANCE)
     assert num_read == 28
 
 
-def test_score_is_the_models_own_opinion(going: Any) -> None:
+def test_scores_are_the_logprobs_of_the_model(run_async: Any) -> None:
     model = byte_model()
     sequences = [[1, 2, 3, 4, 5], list(range(100)), [8]]
 
@@ -178,12 +178,12 @@ def test_score_is_the_models_own_opinion(going: Any) -> None:
         await engine.close()
         return scores
 
-    for sequence, scores in zip(sequences, going(scored()), strict=True):
+    for sequence, scores in zip(sequences, run_async(scored()), strict=True):
         expected = [0.0, *(reference_logprobs(model, sequence[:1], tuple(sequence[1:])) if len(sequence) > 1 else [])]
         assert scores == pytest.approx(expected, abs=TOLERANCE)
 
 
-def test_a_seed_makes_an_answer_repeatable_and_zero_takes_the_likeliest(going: Any) -> None:
+def test_a_seed_repeats_an_answer_and_temperature_zero_takes_the_likeliest_token(run_async: Any) -> None:
     async def twice() -> Any:
         engine = TransformersEngine(byte_model())
         seeded = [await engine.generate([[1, 2]], Sampling(max_tokens=20, seed=3)) for _ in range(2)]
@@ -191,7 +191,7 @@ def test_a_seed_makes_an_answer_repeatable_and_zero_takes_the_likeliest(going: A
         await engine.close()
         return seeded, greedy[0]
 
-    (one, two), greedy = going(twice())
+    (one, two), greedy = run_async(twice())
     assert one == two
     model, ids = byte_model(), [1, 2]
     for token in greedy.ids:
@@ -200,7 +200,7 @@ def test_a_seed_makes_an_answer_repeatable_and_zero_takes_the_likeliest(going: A
         ids.append(token)
 
 
-def test_new_weights_change_what_is_sampled_and_its_version(going: Any) -> None:
+def test_new_weights_change_what_is_sampled_and_its_version(run_async: Any) -> None:
     other = byte_model(seed=1)
 
     async def updated() -> Any:
@@ -214,7 +214,7 @@ def test_new_weights_change_what_is_sampled_and_its_version(going: Any) -> None:
         await engine.close()
         return old, fresh[0], version
 
-    old, fresh, version = going(updated())
+    old, fresh, version = run_async(updated())
     assert version == 7
     assert set(fresh.versions) == {7}
     assert fresh.logprobs == pytest.approx(reference_logprobs(other, [1, 2, 3], fresh.ids), abs=TOLERANCE)
@@ -228,7 +228,7 @@ def test_new_weights_change_what_is_sampled_and_its_version(going: Any) -> None:
 
 
 @pytest.mark.parametrize("wrong", ["name", "shape", "missing"])
-def test_weights_that_do_not_fit_change_nothing(going: Any, wrong: str) -> None:
+def test_weights_that_do_not_fit_change_nothing(run_async: Any, wrong: str) -> None:
     weights = weights_of(byte_model(seed=1))
     if wrong == "name":
         weights.append(("nothing.weight", torch.zeros(1)))
@@ -247,21 +247,21 @@ def test_weights_that_do_not_fit_change_nothing(going: Any, wrong: str) -> None:
         await engine.close()
         return before == after, version
 
-    assert going(refused()) == (True, 0)
+    assert run_async(refused()) == (True, 0)
 
 
-def test_a_full_context_is_a_length_not_a_crash(going: Any) -> None:
+def test_a_full_context_ends_an_answer_with_stop_length(run_async: Any) -> None:
     async def full() -> Any:
         engine = TransformersEngine(byte_model(context=64))
         answers = await engine.generate([[1] * 60, [1] * 64, [1] * 90], Sampling(max_tokens=50))
         await engine.close()
         return answers
 
-    answers = going(full())
+    answers = run_async(full())
     assert [(len(a.ids), a.stop) for a in answers] == [(4, Stop.LENGTH), (0, Stop.LENGTH), (0, Stop.LENGTH)]
 
 
-def test_nobody_waits_for_an_engine_that_failed_or_is_closed(going: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_running_and_new_requests_of_a_failed_engine_raise(run_async: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     async def failing() -> None:
         model = byte_model()
         engine = TransformersEngine(model)
@@ -275,10 +275,10 @@ def test_nobody_waits_for_an_engine_that_failed_or_is_closed(going: Any, monkeyp
             await engine.generate([[1, 2]], Sampling(max_tokens=5))
         await engine.close()
 
-    going(failing())
+    run_async(failing())
 
 
-def test_closing_ends_what_is_being_written(going: Any) -> None:
+def test_closing_aborts_running_answers(run_async: Any) -> None:
     async def closing() -> Any:
         engine = TransformersEngine(byte_model())
         task = asyncio.create_task(engine.generate([[1, 2]] * 3, Sampling(max_tokens=500)))
@@ -289,11 +289,11 @@ def test_closing_ends_what_is_being_written(going: Any) -> None:
             await engine.generate([[1]], Sampling(max_tokens=1))
         return await task
 
-    assert {answer.stop for answer in going(closing())} == {Stop.ABORTED}
+    assert {answer.stop for answer in run_async(closing())} == {Stop.ABORTED}
     assert "excise-engine" not in {thread.name for thread in threading.enumerate()}
 
 
-def test_an_answer_that_nobody_wants_makes_room(going: Any) -> None:
+def test_a_cancelled_request_frees_its_place_in_the_batch(run_async: Any) -> None:
     async def cancelled() -> Any:
         engine = TransformersEngine(byte_model(), TransformersOptions(max_batch=1))
         first = asyncio.create_task(engine.generate([[1, 2]], Sampling(max_tokens=500)))
@@ -303,13 +303,13 @@ def test_an_answer_that_nobody_wants_makes_room(going: Any) -> None:
         await engine.close()
         return second
 
-    assert len(going(cancelled())[0].ids) == 2
+    assert len(run_async(cancelled())[0].ids) == 2
 
 
 @pytest.mark.gpu
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="there is no GPU")
-def test_on_a_gpu(going: Any) -> None:
-    """Half precision is rough: what is asked is that answers of one batch are as near as their own forward pass."""
+def test_logprobs_on_a_gpu_are_near_a_plain_forward_pass(run_async: Any) -> None:
+    """In bfloat16, the mean difference to a plain forward pass has to be below 0.1 nats."""
     model = byte_model().to("cuda", torch.bfloat16)
 
     async def sampled() -> Any:
@@ -318,7 +318,7 @@ def test_on_a_gpu(going: Any) -> None:
         await engine.close()
         return answers
 
-    for prompt, answer in zip(PROMPTS, going(sampled()), strict=True):
+    for prompt, answer in zip(PROMPTS, run_async(sampled()), strict=True):
         whole = torch.tensor([[*prompt, *answer.ids]], device="cuda")
         with torch.no_grad():
             logits = model(whole).logits[0, len(prompt) - 1 : -1].float()

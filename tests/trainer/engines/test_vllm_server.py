@@ -1,4 +1,4 @@
-"""The server engine against a small server that speaks as vLLM does: what happens when it dies, hangs or refuses."""
+"""The server engine against a small server with the interface of vLLM, which is killed, hangs or refuses requests."""
 
 from __future__ import annotations
 
@@ -43,15 +43,15 @@ def command(folder: Path, *more: str) -> Sequence[str]:
 
 @pytest.fixture(scope="module")
 def served(folder: Path) -> Iterator[str]:
-    """The address of a server that all tests may use which do not harm it."""
+    """The address of a server that the tests of this module share."""
     process = ServerProcess(command(folder), {})
     asyncio.run(process.wait_until_ready(60))
     yield process.url
     process.close()
 
 
-def still_there(pids: Sequence[int]) -> list[int]:
-    """Of these, the processes that run; one that is dead and not waited for does not."""
+def running(pids: Sequence[int]) -> list[int]:
+    """Those of the processes that run; zombies do not count."""
     found = []
     for pid in pids:
         with contextlib.suppress(OSError):
@@ -60,20 +60,20 @@ def still_there(pids: Sequence[int]) -> list[int]:
     return found
 
 
-async def guest(folder: Path, url: str, **options: Any) -> VLLMServer:
+async def connect(folder: Path, url: str, **options: Any) -> VLLMServer:
     return await VLLMServer.connect(folder, url, VLLMOptions(**{"context_length": 512, "deadline_s": 30.0} | options))
 
 
-async def started(folder: Path, *more: str, **options: Any) -> VLLMServer:
+async def start(folder: Path, *more: str, **options: Any) -> VLLMServer:
     values = {"context_length": 512, "start_s": 60.0, "deadline_s": 30.0} | options
     return await VLLMServer.start_command(folder, command(folder, *more), VLLMOptions(**values))
 
 
-def test_it_samples_scores_and_takes_new_weights(going: Any, folder: Path, served: str) -> None:
+def test_the_server_engine_samples_scores_and_loads_weights(run_async: Any, folder: Path, served: str) -> None:
     other = byte_model(seed=1)
 
     async def go() -> Any:
-        engine = await guest(folder, served + "/")
+        engine = await connect(folder, served + "/")
         await engine.load(weights_of(byte_model()), 0)
         first = await engine.generate([[1, 2, 3], [4]], Sampling(max_tokens=12, temperature=0.8, stop_ids=(258,)))
         scores = await engine.score([[1, 2, 3, 4], [5]])
@@ -88,7 +88,7 @@ def test_it_samples_scores_and_takes_new_weights(going: Any, folder: Path, serve
         await engine.close()
         return first, scores, second, full, version, mixed[0]
 
-    first, scores, second, full, version, mixed = going(go())
+    first, scores, second, full, version, mixed = run_async(go())
     model = byte_model()
     for prompt, answer in zip([[1, 2, 3], [4]], first, strict=True):
         assert answer.logprobs == pytest.approx(reference_logprobs(model, prompt, answer.ids, 0.8), abs=TOLERANCE)
@@ -100,11 +100,11 @@ def test_it_samples_scores_and_takes_new_weights(going: Any, folder: Path, serve
     assert set(mixed.versions) == {0, 4}
 
 
-def test_a_killed_server_comes_back_with_the_weights_it_had(going: Any, folder: Path) -> None:
+def test_a_killed_server_is_restarted_with_its_last_weights(run_async: Any, folder: Path) -> None:
     other = byte_model(seed=1)
 
     async def go() -> Any:
-        engine = await started(folder)
+        engine = await start(folder)
         await engine.load(weights_of(other), 2)
         assert engine._server is not None
         long = asyncio.create_task(engine.generate([[3, 2, 1]] * 3, Sampling(max_tokens=300)))
@@ -115,17 +115,17 @@ def test_a_killed_server_comes_back_with_the_weights_it_had(going: Any, folder: 
         await engine.close()
         return answers
 
-    for answer in going(go()):
+    for answer in run_async(go()):
         assert len(answer.ids) == 300
         assert set(answer.versions) == {2}
         assert answer.logprobs == pytest.approx(reference_logprobs(other, [3, 2, 1], answer.ids), abs=TOLERANCE)
 
 
-def test_a_server_that_does_not_come_back_is_an_error(going: Any, folder: Path) -> None:
-    """Killed with its warden, while answers are waited for."""
+def test_a_server_that_is_not_restarted_is_an_error(run_async: Any, folder: Path) -> None:
+    """The server is killed with its supervisor while answers are pending, and may not be restarted."""
 
     async def go() -> None:
-        engine = await started(folder, "--hang", max_restarts=0)
+        engine = await start(folder, "--hang", max_restarts=0)
         assert engine._server is not None
         asked = asyncio.create_task(engine.generate([[3]] * 2, Sampling(max_tokens=3)))
         await asyncio.sleep(0.3)
@@ -137,12 +137,12 @@ def test_a_server_that_does_not_come_back_is_an_error(going: Any, folder: Path) 
         await engine.close()
         await engine.close()
 
-    going(go())
+    run_async(go())
 
 
-def test_a_server_that_hangs_is_an_error_in_time(going: Any, folder: Path) -> None:
+def test_a_hanging_server_is_an_error_after_the_deadline(run_async: Any, folder: Path) -> None:
     async def go() -> float:
-        engine = await started(folder, "--hang", deadline_s=1.0, max_restarts=0)
+        engine = await start(folder, "--hang", deadline_s=1.0, max_restarts=0)
         began = time.monotonic()
         with pytest.raises(EngineError):
             await engine.generate([[3]], Sampling(max_tokens=3))
@@ -150,47 +150,47 @@ def test_a_server_that_hangs_is_an_error_in_time(going: Any, folder: Path) -> No
         await engine.close()
         return took
 
-    assert 1 <= going(go()) < 10
+    assert 1 <= run_async(go()) < 10
 
 
-def test_a_server_that_does_not_start_says_why(going: Any, folder: Path) -> None:
+def test_a_server_that_does_not_start_says_why(run_async: Any, folder: Path) -> None:
     async def go() -> None:
         with pytest.raises(EngineError, match="no such model"):
             await VLLMServer.start_command(
                 folder, [sys.executable, "-c", "raise SystemExit('no such model')"], VLLMOptions(context_length=8)
             )
 
-    going(go())
+    run_async(go())
 
 
-def test_a_refused_request_is_an_error_and_the_server_stays(going: Any, folder: Path, served: str) -> None:
+def test_a_refused_request_is_an_error_and_the_server_stays(run_async: Any, folder: Path, served: str) -> None:
     async def go() -> Any:
-        engine = await guest(folder, served, context_length=2000)
+        engine = await connect(folder, served, context_length=2000)
         with pytest.raises(EngineError, match="refuses"):
             await engine.generate([[1] * 600], Sampling(max_tokens=3))
         answers = await engine.generate([[1]], Sampling(max_tokens=4))
         await engine.close()
         return answers
 
-    assert [len(answer.ids) for answer in going(go())] == [4]
+    assert [len(answer.ids) for answer in run_async(go())] == [4]
 
 
-def test_an_address_where_nobody_answers(going: Any, folder: Path) -> None:
+def test_an_address_without_a_server_is_an_error(run_async: Any, folder: Path) -> None:
     async def go() -> None:
         with pytest.raises(EngineError, match="VLLM_SERVER_DEV_MODE"):
-            await guest(folder, "http://127.0.0.1:9")
+            await connect(folder, "http://127.0.0.1:9")
 
-    going(go())
+    run_async(go())
 
 
-def test_a_restart_is_one_for_all_and_outlives_who_waits_for_it(
-    going: Any, folder: Path, caplog: pytest.LogCaptureFixture
+def test_all_requests_share_one_restart_which_outlives_their_cancellation(
+    run_async: Any, folder: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Rollouts whose time is up, and a trainer that waits no longer for its weights to be taken."""
+    """Requests and loads that time out during the restart do not end it."""
     other = byte_model(seed=1)
 
     async def go() -> Any:
-        engine = await started(folder, max_restarts=1)
+        engine = await start(folder, max_restarts=1)
         assert engine._server is not None
         for pid in descendants(engine._server.pid):
             os.kill(pid, signal.SIGKILL)
@@ -204,7 +204,7 @@ def test_a_restart_is_one_for_all_and_outlives_who_waits_for_it(
         await engine.close()
         return answers
 
-    for answer in going(go()):
+    for answer in run_async(go()):
         assert set(answer.versions) == {3}
         assert answer.logprobs == pytest.approx(reference_logprobs(other, [3, 2], answer.ids), abs=TOLERANCE)
     (restart,) = [record for record in caplog.records if record.getMessage() == "engine restarted"]
@@ -213,9 +213,9 @@ def test_a_restart_is_one_for_all_and_outlives_who_waits_for_it(
     assert vars(restart)["restarts_left"] == 0
 
 
-def test_an_engine_that_is_closed_ends_a_restart(going: Any, folder: Path) -> None:
+def test_closing_the_engine_ends_a_restart(run_async: Any, folder: Path) -> None:
     async def go() -> int:
-        engine = await started(folder)
+        engine = await start(folder)
         assert engine._server is not None
         for pid in descendants(engine._server.pid):
             os.kill(pid, signal.SIGKILL)
@@ -224,36 +224,36 @@ def test_an_engine_that_is_closed_ends_a_restart(going: Any, folder: Path) -> No
         before = engine._server.pid
         while engine._server.pid == before:
             await asyncio.sleep(0.05)
-        warden = engine._server.pid
+        supervisor = engine._server.pid
         await engine.close()
         for waiting in (asked, loading):
             with pytest.raises(EngineError, match="closed"):
                 await waiting
-        return warden
+        return supervisor
 
-    assert not still_there([going(go())])
+    assert not running([run_async(go())])
 
 
-def test_a_server_that_does_not_go_on_after_new_weights_is_replaced(going: Any, folder: Path, tmp_path: Path) -> None:
+def test_a_server_that_does_not_resume_after_a_load_is_restarted(run_async: Any, folder: Path, tmp_path: Path) -> None:
     once = tmp_path / "once"
 
     async def go() -> Any:
-        engine = await started(folder, "--once", str(once))
+        engine = await start(folder, "--once", str(once))
         once.touch()
         await engine.load(weights_of(byte_model(seed=1)), 2)
         answers = await asyncio.wait_for(engine.generate([[3, 2]], Sampling(max_tokens=5)), 20)
         await engine.close()
         return answers[0].versions
 
-    assert set(going(go())) == {2}
+    assert set(run_async(go())) == {2}
     assert not once.exists()
 
 
-def test_a_load_that_ends_early_leaves_no_server_paused(going: Any, folder: Path) -> None:
-    """Stopped between the server's pause and its word that it is one; the server is not the engine's."""
+def test_an_interrupted_load_leaves_no_server_paused(run_async: Any, folder: Path) -> None:
+    """The load is cancelled, or the engine closed, before the server has confirmed that it is paused."""
 
     async def go(url: str, how: str) -> Any:
-        engine = await guest(folder, url)
+        engine = await connect(folder, url)
         loading = asyncio.create_task(engine.load(weights_of(byte_model()), 1))
         await asyncio.sleep(0.7)
         if how == "cancelled":
@@ -262,7 +262,7 @@ def test_a_load_that_ends_early_leaves_no_server_paused(going: Any, folder: Path
             await engine.close()
         with pytest.raises(asyncio.CancelledError if how == "cancelled" else EngineError):
             await loading
-        other = await guest(folder, url)
+        other = await connect(folder, url)
         answers = await asyncio.wait_for(other.generate([[3, 2]], Sampling(max_tokens=5)), 20)
         await engine.close()
         await other.close()
@@ -272,12 +272,12 @@ def test_a_load_that_ends_early_leaves_no_server_paused(going: Any, folder: Path
     asyncio.run(process.wait_until_ready(60))
     try:
         for how in ("cancelled", "closed"):
-            assert [len(answer.ids) for answer in going(go(process.url, how))] == [5]
+            assert [len(answer.ids) for answer in run_async(go(process.url, how))] == [5]
     finally:
         process.close()
 
 
-def test_a_server_whose_warden_was_killed_leaves_nothing() -> None:
+def test_the_processes_of_a_server_end_with_its_supervisor() -> None:
     inner = "import subprocess, time; subprocess.Popen(['sleep', '1234']); time.sleep(1234)"
     process = ServerProcess([sys.executable, "-c", inner], {})
     deadline = time.monotonic() + 20
@@ -289,29 +289,29 @@ def test_a_server_whose_warden_was_killed_leaves_nothing() -> None:
         time.sleep(0.1)
     process.close()
     process.close()
-    while still_there(below) and time.monotonic() < deadline:
+    while running(below) and time.monotonic() < deadline:
         time.sleep(0.1)
-    assert not still_there(below)
+    assert not running(below)
 
 
 @pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGTERM])
-def test_nothing_outlives_who_asked_for_it(how: signal.Signals, tmp_path: Path) -> None:
-    """A command with a child of its own, in another session, and whoever asked is killed."""
+def test_the_processes_of_a_server_end_with_the_process_that_started_it(how: signal.Signals, tmp_path: Path) -> None:
+    """The supervised command has a child in another session; the process that started the supervisor is killed."""
     inner = "import subprocess,time;subprocess.Popen(['sleep','1234'],start_new_session=True);time.sleep(1234)"
-    asker = (
+    starter = (
         "import subprocess,sys,time\n"
         f"p=subprocess.Popen([sys.executable,{str(SUPERVISOR)!r},'0',sys.executable,'-c',{inner!r}],stdin=subprocess.PIPE)\n"
         "print(p.pid,flush=True)\ntime.sleep(1234)"
     )
-    process = subprocess.Popen([sys.executable, "-c", asker], stdout=subprocess.PIPE, text=True)
+    process = subprocess.Popen([sys.executable, "-c", starter], stdout=subprocess.PIPE, text=True)
     assert process.stdout is not None
-    warden = int(process.stdout.readline())
+    supervisor = int(process.stdout.readline())
     deadline = time.monotonic() + 20
-    while len(below := descendants(warden)) < 2 and time.monotonic() < deadline:
+    while len(below := descendants(supervisor)) < 2 and time.monotonic() < deadline:
         time.sleep(0.1)
     assert len(below) == 2
     os.kill(process.pid, how)
     process.wait(10)
-    while any(os.path.exists(f"/proc/{pid}") for pid in (warden, *below)) and time.monotonic() < deadline:
+    while any(os.path.exists(f"/proc/{pid}") for pid in (supervisor, *below)) and time.monotonic() < deadline:
         time.sleep(0.1)
-    assert not [pid for pid in (warden, *below) if os.path.exists(f"/proc/{pid}")]
+    assert not [pid for pid in (supervisor, *below) if os.path.exists(f"/proc/{pid}")]

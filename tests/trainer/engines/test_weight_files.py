@@ -1,8 +1,7 @@
-"""Weights on their way to an engine, and engines from tables."""
+"""Files of weights that are written for an engine."""
 
 from __future__ import annotations
 
-import asyncio
 import os
 import subprocess
 import sys
@@ -15,11 +14,8 @@ from safetensors.torch import load_file
 
 from excise.errors import EngineError
 from excise.system.process_identity import owned_temporary_folder
-from excise.trainer.engines.engine_kinds import EngineSettings, build_engine
-from excise.trainer.engines.vllm_requests import ABORTED, generation_of
 from excise.trainer.engines.weight_files import WeightFiles, shapes_of
 from excise.trainer.loop.learner import Learner, LearnerSettings
-from excise.trainer.rollout_types import Sampling, Stop
 
 from ..byte_model import byte_model
 
@@ -38,7 +34,7 @@ def weights_of(model: Any) -> list[Any]:
 
 
 @pytest.mark.parametrize("tied", [False, True])
-def test_what_is_written_is_what_was_given(tmp_path: Path, tied: bool) -> None:
+def test_written_files_hold_the_given_weights(tmp_path: Path, tied: bool) -> None:
     model = saved(tmp_path / "model", tied=tied)
     assert ("lm_head.weight" in shapes_of(tmp_path / "model")) is not tied
     files = WeightFiles(tmp_path / "model", tmp_path)
@@ -56,7 +52,7 @@ def test_what_is_written_is_what_was_given(tmp_path: Path, tied: bool) -> None:
     assert not any(path.exists() for path in written)
 
 
-def test_experts_are_written_as_the_models_files_have_them(tmp_path: Path) -> None:
+def test_experts_are_written_under_the_names_of_the_model_files(tmp_path: Path) -> None:
     model = byte_model(kind="mixture")
     model.save_pretrained(tmp_path / "model")
     learner = Learner(model, torch.optim.SGD(model.parameters(), lr=0.0), LearnerSettings())
@@ -71,7 +67,7 @@ def test_experts_are_written_as_the_models_files_have_them(tmp_path: Path) -> No
     files.close()
 
 
-def test_files_of_a_trainer_that_was_killed_go(tmp_path: Path) -> None:
+def test_files_of_a_killed_trainer_are_removed(tmp_path: Path) -> None:
     saved(tmp_path / "model", tied=False)
     call = f"owned_temporary_folder('weights', {str(tmp_path)!r})"
     code = f"from excise.system.process_identity import owned_temporary_folder; print({call})"
@@ -83,40 +79,9 @@ def test_files_of_a_trainer_that_was_killed_go(tmp_path: Path) -> None:
     assert os.path.isdir(alive)
 
 
-def test_a_folder_without_weights(tmp_path: Path) -> None:
+def test_a_folder_without_readable_weights_is_refused(tmp_path: Path) -> None:
     with pytest.raises(EngineError, match="no safetensors"):
         shapes_of(tmp_path)
     (tmp_path / "model.safetensors").write_bytes(b"x")
     with pytest.raises(EngineError, match="cannot be read"):
         shapes_of(tmp_path)
-
-
-def test_versions_come_from_the_spans() -> None:
-    spans = [{"version": "3", "start": 0, "end": 2}, {"version": "4", "start": 2, "end": 9}]
-    found = generation_of([5, 6, 7], [-1.0, -2.0, -3.0], "stop", spans, 1)
-    assert (found.versions, found.stop) == ((3, 3, 4), Stop.END)
-    unlabelled = generation_of([5], [-1.0], "length", [{"version": "default", "start": 0, "end": 1}], 1)
-    assert (unlabelled.versions, unlabelled.stop) == ((1,), Stop.LENGTH)
-
-
-@pytest.mark.parametrize(("logprobs", "reason"), [([-1.0], "stop"), ([-1.0, -2.0], "abort"), ([-1.0, -2.0], None)])
-def test_an_answer_that_is_not_whole_is_none(logprobs: list[float], reason: str | None) -> None:
-    """A missing log-probability is never made up."""
-    assert generation_of([5, 6], logprobs, reason, None, 1) == ABORTED
-
-
-def test_an_engine_from_a_table(tmp_path: Path) -> None:
-    saved(tmp_path / "model", tied=False)
-
-    async def go() -> Any:
-        engine = await build_engine(EngineSettings(context_length=4000, device="cpu"), tmp_path / "model")
-        answers = await engine.generate([[1, 2]], Sampling(max_tokens=3))
-        length = engine.context_length
-        await engine.close()
-        with pytest.raises(EngineError, match="no model"):
-            await build_engine(EngineSettings(), tmp_path)
-        with pytest.raises(EngineError, match="ended while it was starting"):
-            await build_engine(EngineSettings(kind="vllm-server", python=tmp_path / "python"), tmp_path / "model")
-        return len(answers[0].ids), length
-
-    assert asyncio.run(go()) == (3, 512)

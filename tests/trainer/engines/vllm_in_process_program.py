@@ -1,6 +1,6 @@
-"""Run by the interpreter that has vLLM: sample, update, sample again, lose the core. Prints JSON.
+"""A program for the interpreter that has vLLM: samples, loads weights, samples again, kills the core; prints JSON.
 
-Arguments: the model's folder, a prompt's ids as JSON, tokens of the context.
+Arguments: folder of the model, ids of a prompt as JSON, length of the context in tokens.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ from excise.trainer.engines.vllm_in_process import VLLMInProcess
 from excise.trainer.rollout_types import Generation, Sampling
 
 sys.path.insert(0, str(Path(__file__).parent))
-from answers_during_load import written_during
+from answers_during_load import answers_during
 
 
-def told(answer: Generation) -> dict[str, Any]:
+def as_dict(answer: Generation) -> dict[str, Any]:
     return {"ids": answer.ids, "logprobs": answer.logprobs, "versions": answer.versions, "stop": answer.stop}
 
 
@@ -35,15 +35,15 @@ async def main(folder: Path, prompt: list[int], context: int) -> dict[str, Any]:
     )
     found: dict[str, Any] = {}
     (first,) = await engine.generate([prompt], Sampling(max_tokens=24))
-    found["first"] = told(first)
+    found["first"] = as_dict(first)
     found["scores"] = (await engine.score([[*prompt, *first.ids]]))[0]
     (full,) = await engine.generate([prompt * 150], Sampling(max_tokens=24))
-    found["full"] = told(full)
+    found["full"] = as_dict(full)
     weights = load_file(folder / "model.safetensors")
     loading = engine.load([(name, tensor.float() * 0.9) for name, tensor in weights.items()], 5)
-    found["mixed"] = [told(answer) for answer in await written_during(loading, engine, prompt)]
+    found["mixed"] = [as_dict(answer) for answer in await answers_during(loading, engine, prompt)]
     (second,) = await engine.generate([prompt], Sampling(max_tokens=24))
-    found["second"] = told(second)
+    found["second"] = as_dict(second)
     for pid in descendants(os.getpid()):
         os.kill(pid, signal.SIGKILL)
     try:

@@ -1,7 +1,7 @@
-"""A server that speaks as vLLM's does, over a tiny model: quick to start, and to kill. Run as a program.
+"""A program: a server with the interface of vLLM's, over a tiny model, which starts quickly.
 
-Arguments: ``--model DIR --host H --port P``; ``--hang`` to answer nothing but health; ``--slow S``, seconds from a
-pause to the word that it is one; ``--once FILE``: one ``/resume`` fails, which removes that file.
+Arguments: ``--model DIR --host H --port P``; ``--hang``: never answer a request for tokens;
+``--slow S``: seconds until a pause is confirmed; ``--once FILE``: while FILE exists, ``/resume`` fails and removes it.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from excise.trainer.rollout_types import Sampling
 STOPS = {"end": "stop", "length": "length", "aborted": "abort"}
 
 
-class Served:
+class ServedModel:
     def __init__(self, model: Path) -> None:
         from excise.trainer.engines.transformers_engine import TransformersEngine
 
@@ -36,8 +36,8 @@ class Served:
         values, ids = body["sampling_params"], body["token_ids"]
         if "prompt_logprobs" in values:
             (scores,) = self.run(self.engine.score([ids]))
-            told = [None] + [{str(t): {"logprob": s}} for t, s in list(zip(ids, scores, strict=True))[1:]]
-            return {"choices": [], "prompt_logprobs": told}
+            entries = [None] + [{str(t): {"logprob": s}} for t, s in list(zip(ids, scores, strict=True))[1:]]
+            return {"choices": [], "prompt_logprobs": entries}
         stop_ids = tuple(values["stop_token_ids"])
         sampling = Sampling(max_tokens=values["max_tokens"], temperature=values["temperature"], stop_ids=stop_ids)
         (answer,) = self.run(self.engine.generate([ids], sampling))
@@ -69,9 +69,9 @@ def main() -> None:
     parser.add_argument("--slow", type=float, default=0.0)
     parser.add_argument("--once", type=Path)
     options = parser.parse_args()
-    served: Any = None if options.hang else Served(Path(options.model))
-    going = threading.Event()
-    going.set()
+    model: Any = None if options.hang else ServedModel(Path(options.model))
+    resumed = threading.Event()
+    resumed.set()
 
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
@@ -97,25 +97,25 @@ def main() -> None:
             if path == "/inference/v1/generate" and len(body["token_ids"]) > 520:
                 self.answer({"error": "too long"}, 400)
             elif path == "/inference/v1/generate":
-                going.wait()
-                self.answer(served.generate(body))
+                resumed.wait()
+                self.answer(model.generate(body))
             elif path == "/collective_rpc":
                 assert body["method"] in {"reload_weights", "excise_reload"}
-                served.reload(body["kwargs"]["weights_path"])
+                model.reload(body["kwargs"]["weights_path"])
                 self.answer({"results": [None]})
             elif path == "/update_weight_version":
-                if served:
-                    served.engine._version = int(body["new_version"])
+                if model:
+                    model.engine._version = int(body["new_version"])
                 self.answer({"success": True})
             elif path == "/pause":
-                going.clear()
+                resumed.clear()
                 time.sleep(options.slow)
                 self.answer({})
             elif path == "/resume" and options.once and options.once.exists():
                 options.once.unlink()
                 self.answer({"error": "no"}, 500)
             elif path == "/resume":
-                going.set()
+                resumed.set()
                 self.answer({})
             else:
                 self.answer({}, 200 if path == "/reset_prefix_cache" else 404)

@@ -1,4 +1,4 @@
-"""A learner with everything switched on, and batches for it: the same in one process as on several ranks."""
+"""A learner with all losses switched on and batches for it, for one process as well as for several ranks."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def make_learner(*, mixture: bool = False, replicas: int = 1, bf16: bool = False
 
 
 def batch(number: int) -> list[Group]:
-    """Five groups; some of their turns have hints."""
+    """Five groups; one turn has a hint."""
     found = [random_group(f"{name}", 10 * number + i, [1.0, 0.0, 0.0]) for i, name in enumerate("abcde")]
     first, *others = found[0].rollouts
     turn = replace(first.segments[0].turns[0], hint="No.", hint_ids=(1, 2), detector="unknown_tool")
@@ -44,7 +44,7 @@ def batch(number: int) -> list[Group]:
 
 
 def learn(learner: Learner, checkpoints: Checkpoints, steps: int, resume: bool) -> list[dict[str, float]]:
-    """Steps, each with another batch, then a checkpoint."""
+    """Make steps, each with another batch, write a checkpoint, and return the metrics of each step."""
     begun = checkpoints.load(max(checkpoints.steps()), learner).step if resume else 0
     metrics = [learner.step(batch(number), number) for number in range(begun, steps)]
     metrics[-1]["score"] = sum(learner.score([[1, 2, 3, 4]])[0])
@@ -53,8 +53,8 @@ def learn(learner: Learner, checkpoints: Checkpoints, steps: int, resume: bool) 
     return metrics
 
 
-def alone(folder: Path, steps: int, resume: bool = False, *, mixture: bool = False) -> dict[str, torch.Tensor]:
-    """The weights after learning in this process."""
+def learn_alone(folder: Path, steps: int, resume: bool = False, *, mixture: bool = False) -> dict[str, torch.Tensor]:
+    """Learn in this process, and return the weights."""
     learner = make_learner(mixture=mixture)
     learn(learner, Checkpoints(folder / "checkpoints"), steps, resume)
     return dict(learner.weights())

@@ -1,4 +1,4 @@
-"""Whole runs with a tiny model: it learns, it goes on where it was, it does not hang."""
+"""Complete runs with a tiny model: learning, resuming, and faults of groups, engine and curriculum."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ from ..tiny_run import QUICK, RandomTasks, TinyRun, same
 
 
 @pytest.mark.slow
-def test_reward_rises(tmp_path: Path) -> None:
-    """Evidence 10a of the issue: the share of the wanted token climbs from chance to most of the answer."""
+def test_the_reward_rises(tmp_path: Path) -> None:
+    """The share of the rewarded token rises from chance to most of the answer."""
     began = time.process_time()
     settings = replace(QUICK, steps=28, checkpoint_every=100, schedule=replace(QUICK.schedule, batch=6, group_size=12))
     run = TinyRun(tmp_path / "run", settings, lr=0.01)
@@ -40,14 +40,14 @@ def test_reward_rises(tmp_path: Path) -> None:
     assert time.process_time() - began < 60
 
 
-def test_a_resumed_run_is_the_uninterrupted_one(tmp_path: Path) -> None:
+def test_a_resumed_run_ends_with_the_weights_of_an_uninterrupted_one(tmp_path: Path) -> None:
     whole = TinyRun(tmp_path / "whole", replace(QUICK, steps=7))
     whole.run()
     first = TinyRun(tmp_path / "parts", replace(QUICK, steps=3))
     first.run()
     second = TinyRun(
         tmp_path / "parts", replace(QUICK, steps=7), seed=5
-    )  # other weights and random states, until loaded
+    )  # other weights and random states, which the checkpoint replaces
     second.run(resume=True)
     assert same(second.weights(), whole.weights())
     assert second.tasks.state() == whole.tasks.state()
@@ -57,51 +57,51 @@ def quick(**schedule: Any) -> LoopSettings:
     return replace(QUICK, steps=2, schedule=replace(QUICK.schedule, retry_delay_s=0.0, **schedule))
 
 
-class Sometimes:
-    """A maker that fails, hangs or bores on some groups."""
+class FaultyMaker:
+    """A rollout maker with faults: each keyword is a kind of fault, with the numbers of the groups that have it."""
 
-    def __init__(self, maker: RolloutMaker, **what: set[int]) -> None:
-        self.maker, self.what = maker, what
+    def __init__(self, maker: RolloutMaker, **faults: set[int]) -> None:
+        self.maker, self.faults = maker, faults
         self.tries: dict[int, int] = {}
-        self.let_go = 0
+        self.num_cancelled = 0
 
-    def does(self, what: str, number: int) -> bool:
-        return number in self.what.get(what, ())
+    def has(self, fault: str, number: int) -> bool:
+        return number in self.faults.get(fault, ())
 
     async def group(self, instance_id: str, size: int, *, group_id: str, seed: int, progress: GroupProgress) -> Group:
         number = int(group_id[1:])
         self.tries[number] = self.tries.get(number, 0) + 1
         progress.on_start()
-        if self.does("fails_once", number) and self.tries[number] == 1:
+        if self.has("fails_once", number) and self.tries[number] == 1:
             raise EngineError("The engine fell over.")
-        if self.does("fails", number):
+        if self.has("fails", number):
             raise SandboxError("No sandbox.")
-        if self.does("hangs", number):
+        if self.has("hangs", number):
             try:
                 await asyncio.sleep(3600)
             except asyncio.CancelledError:
-                self.let_go += 1
-                if self.does("is_deaf", number):
+                self.num_cancelled += 1
+                if self.has("ignores_cancel", number):
                     await asyncio.sleep(3600)
                 raise
         group = await self.maker.group(instance_id, size, group_id=group_id, seed=seed, progress=progress)
-        if self.does("bores", number):
+        if self.has("no_variance", number):
             group = replace(group, rollouts=tuple(replace(r, task_reward=0.0) for r in group.rollouts))
-        if self.does("infra", number):
+        if self.has("one_lost", number):
             first, *rest = group.rollouts
             group = replace(group, rollouts=(replace(first, ending=Ending.INFRA), *rest))
-        if self.does("is_spoilt", number):
+        if self.has("all_lost", number):
             group = replace(group, rollouts=tuple(replace(r, ending=Ending.INFRA) for r in group.rollouts))
         return group
 
 
-def sometimes(**what: set[int]) -> Callable[[RolloutMaker], Sometimes]:
-    return lambda maker: Sometimes(maker, **what)
+def with_faults(**faults: set[int]) -> Callable[[RolloutMaker], FaultyMaker]:
+    return lambda maker: FaultyMaker(maker, **faults)
 
 
 @pytest.mark.slow
 def test_groups_without_variance_are_replaced(tmp_path: Path) -> None:
-    run = TinyRun(tmp_path / "run", quick(), wrap=sometimes(bores={0, 2, 3}, infra={1}))
+    run = TinyRun(tmp_path / "run", quick(), wrap=with_faults(no_variance={0, 2, 3}, one_lost={1}))
     assert run.run() is RunEnd.STEPS
     rows = read_metrics(tmp_path / "run" / "metrics.jsonl")
     assert [row["batch_groups"] for row in rows] == [4, 4]
@@ -111,11 +111,11 @@ def test_groups_without_variance_are_replaced(tmp_path: Path) -> None:
     assert len(run.tasks.seen) == sum(row["groups"] for row in rows)
 
 
-def test_a_group_that_fails_is_tried_again_and_then_given_up(tmp_path: Path) -> None:
-    run = TinyRun(tmp_path / "run", quick(retries=1), wrap=sometimes(fails_once={1}, fails={2}, is_spoilt={3}))
+def test_a_failing_group_is_retried_and_then_given_up(tmp_path: Path) -> None:
+    run = TinyRun(tmp_path / "run", quick(retries=1), wrap=with_faults(fails_once={1}, fails={2}, all_lost={3}))
     assert run.run() is RunEnd.STEPS
     maker = run.components.maker
-    assert isinstance(maker, Sometimes)
+    assert isinstance(maker, FaultyMaker)
     assert maker.tries[1] == 2
     assert maker.tries[2] >= 2
     assert maker.tries[3] >= 2
@@ -123,22 +123,24 @@ def test_a_group_that_fails_is_tried_again_and_then_given_up(tmp_path: Path) -> 
     rows = read_metrics(tmp_path / "run" / "metrics.jsonl")
     assert rows[0]["lost"] == 2
     assert rows[0]["failures"] == 1 + maker.tries[2] + maker.tries[3]
-    told = {name: earned for name, earned in run.tasks.seen if name in ("g000002", "g000003")}
-    assert told == {"g000002": 0, "g000003": 0}, "it hears of those that are lost"
+    recorded = {name: earned for name, earned in run.tasks.seen if name in ("g000002", "g000003")}
+    assert recorded == {"g000002": 0, "g000003": 0}, "lost groups are recorded, too"
 
 
-@pytest.mark.parametrize("deaf", [set(), {1}])
-def test_a_group_that_hangs_is_given_up(tmp_path: Path, deaf: set[int]) -> None:
+@pytest.mark.parametrize("ignoring", [set(), {1}])
+def test_a_hanging_group_is_given_up(tmp_path: Path, ignoring: set[int]) -> None:
     began = time.monotonic()
-    run = TinyRun(tmp_path / "run", quick(group_deadline_s=0.5, retries=0), wrap=sometimes(hangs={1}, is_deaf=deaf))
+    run = TinyRun(
+        tmp_path / "run", quick(group_deadline_s=0.5, retries=0), wrap=with_faults(hangs={1}, ignores_cancel=ignoring)
+    )
     assert run.run() is RunEnd.STEPS
-    assert isinstance(run.components.maker, Sometimes)
-    assert run.components.maker.let_go >= 1
+    assert isinstance(run.components.maker, FaultyMaker)
+    assert run.components.maker.num_cancelled >= 1
     assert time.monotonic() - began < 120
 
 
-def test_an_unfilled_batch_trains_on_what_is_there(tmp_path: Path) -> None:
-    """The pool runs dry in the second batch: it is trained on with less, and the run ends by itself."""
+def test_a_run_that_runs_out_of_tasks_trains_on_a_partial_batch_and_ends(tmp_path: Path) -> None:
+    """The tasks end within the second batch."""
     run = TinyRun(tmp_path / "run", replace(quick(), steps=9), tasks=RandomTasks(["t3"], most=6))
     assert run.run() is RunEnd.EXHAUSTED
     rows = read_metrics(tmp_path / "run" / "metrics.jsonl")
@@ -147,23 +149,23 @@ def test_an_unfilled_batch_trains_on_what_is_there(tmp_path: Path) -> None:
     assert run.checkpoint_steps()[-1] == len(rows)
 
 
-def test_a_batch_that_takes_too_long_is_trained_on_unfilled(tmp_path: Path) -> None:
+def test_a_batch_past_its_deadline_is_trained_on_partially_filled(tmp_path: Path) -> None:
     settings = quick(batch_deadline_s=3.0, group_deadline_s=30.0, staleness=1, window=0.5)
-    run = TinyRun(tmp_path / "run", replace(settings, steps=1), wrap=sometimes(hangs={0, *range(3, 50)}))
+    run = TinyRun(tmp_path / "run", replace(settings, steps=1), wrap=with_faults(hangs={0, *range(3, 50)}))
     assert run.run() is RunEnd.STEPS
     (row,) = read_metrics(tmp_path / "run" / "metrics.jsonl")
     assert 0 < row["batch_groups"] <= 2
     assert row["wait_s"] >= 3
 
 
-def test_a_run_without_a_single_group_says_so(tmp_path: Path) -> None:
+def test_a_run_without_a_finished_group_fails(tmp_path: Path) -> None:
     settings = replace(quick(batch_deadline_s=0.3), empty_batches=2)
-    run = TinyRun(tmp_path / "run", settings, wrap=sometimes(hangs=set(range(100))))
+    run = TinyRun(tmp_path / "run", settings, wrap=with_faults(hangs=set(range(100))))
     with pytest.raises(TrainingError, match="Not one group"):
         run.run()
 
 
-def test_tasks_that_were_asked_for_are_waited_for(tmp_path: Path) -> None:
+def test_the_run_waits_for_requested_tasks(tmp_path: Path) -> None:
     tasks = RandomTasks(["t3"], most=4)
     tasks.has_pending_requests = True
     run = TinyRun(tmp_path / "run", quick(), tasks=tasks)
@@ -172,7 +174,7 @@ def test_tasks_that_were_asked_for_are_waited_for(tmp_path: Path) -> None:
     assert 4 < len(run.tasks.seen) <= 8
 
 
-def test_tasks_that_do_not_come_are_not_waited_for_longer(tmp_path: Path) -> None:
+def test_the_run_ends_when_requests_end_or_patience_is_over(tmp_path: Path) -> None:
     tasks = RandomTasks(["t3"], most=4)
     tasks.has_pending_requests = True
     timer = threading.Timer(4, setattr, (tasks, "has_pending_requests", False))
@@ -182,15 +184,15 @@ def test_tasks_that_do_not_come_are_not_waited_for_longer(tmp_path: Path) -> Non
         tmp_path / "over", quick(), tasks=tasks, store_rollouts=lambda step, groups: kept.update({step: groups})
     )
     assert run.run() is RunEnd.EXHAUSTED
-    assert not timer.is_alive(), "it was waited until they were given up"
-    assert sum(map(len, kept.values())) == len(run.tasks.seen) == 4, "what no step was made of is kept as well"
+    assert not timer.is_alive(), "the run waited until the request had ended"
+    assert sum(map(len, kept.values())) == len(run.tasks.seen) == 4, "groups without a step are stored, too"
     assert "All 4 were drawn" in (tmp_path / "over.log").read_text()
     tasks = RandomTasks(["t3"], most=4)
     tasks.has_pending_requests = True
     assert TinyRun(tmp_path / "late", replace(quick(), patience_s=2), tasks=tasks).run() is RunEnd.EXHAUSTED
 
 
-def test_an_engine_that_is_gone_ends_the_run_with_everything_kept(tmp_path: Path) -> None:
+def test_a_dead_engine_ends_the_run_and_a_resume_repeats_no_group(tmp_path: Path) -> None:
     settings = replace(quick(), steps=3, load_tries=2, checkpoint_every=100)
     run = TinyRun(tmp_path / "run", settings)
     step = run.learner.step
@@ -210,14 +212,14 @@ def test_an_engine_that_is_gone_ends_the_run_with_everything_kept(tmp_path: Path
     assert set(again.maker.calls).isdisjoint(run.maker.calls)
 
 
-def test_a_step_that_hangs_ends_the_run(tmp_path: Path) -> None:
+def test_a_step_past_its_deadline_ends_the_run(tmp_path: Path) -> None:
     run = TinyRun(tmp_path / "run", replace(quick(), step_deadline_s=1.0))
     run.learner.step = lambda *_: time.sleep(5)  # type: ignore[assignment,method-assign,return-value]
     with pytest.raises(TrainingError, match="A step took longer than 1 s"):
         run.run()
 
 
-def test_an_engine_that_disagrees_is_not_trained_with(tmp_path: Path) -> None:
+def test_an_engine_with_other_weights_than_the_trainer_ends_the_run(tmp_path: Path) -> None:
     run = TinyRun(tmp_path / "run")
     load = run.engine.load
 
@@ -234,12 +236,12 @@ def test_a_signal_ends_the_run_with_a_checkpoint(tmp_path: Path, number: signal.
     run = TinyRun(tmp_path / "run", replace(quick(), steps=1000, checkpoint_every=1000))
     step = run.learner.step
 
-    def told(groups: Any, version: int) -> Any:
+    def step_with_signal(groups: Any, version: int) -> Any:
         if version == 2:
             os.kill(os.getpid(), number)
         return step(groups, version)
 
-    run.learner.step = told  # type: ignore[method-assign]
+    run.learner.step = step_with_signal  # type: ignore[method-assign]
     assert run.run() is RunEnd.STOPPED
     (kept,) = run.checkpoint_steps()
     assert kept >= 3
@@ -247,10 +249,10 @@ def test_a_signal_ends_the_run_with_a_checkpoint(tmp_path: Path, number: signal.
     assert again.run(resume=True) is RunEnd.STEPS
 
 
-def test_old_groups_are_left_out(tmp_path: Path) -> None:
-    """A group whose tokens are older than allowed is not trained on, even where it was waited for."""
+def test_groups_that_are_too_stale_are_dropped(tmp_path: Path) -> None:
+    """A group with older tokens than allowed is not trained on, even if the batch waited for it."""
 
-    class Slow(Sometimes):
+    class Slow(FaultyMaker):
         async def group(
             self, instance_id: str, size: int, *, group_id: str, seed: int, progress: GroupProgress
         ) -> Group:
@@ -266,10 +268,10 @@ def test_old_groups_are_left_out(tmp_path: Path) -> None:
     assert max(row["staleness_max"] for row in rows) <= 1
 
 
-def test_at_most_so_many_groups_are_in_flight(tmp_path: Path) -> None:
+def test_the_number_of_groups_in_flight_is_bounded(tmp_path: Path) -> None:
     seen: list[int] = []
 
-    class Counting(Sometimes):
+    class Counting(FaultyMaker):
         async def group(self, *arguments: Any, **rest: Any) -> Group:
             seen.append(run.controller.num_running)
             return await super().group(*arguments, **rest)
@@ -279,6 +281,6 @@ def test_at_most_so_many_groups_are_in_flight(tmp_path: Path) -> None:
     assert max(seen) <= 8
 
 
-def test_a_run_that_finds_nothing_to_try_has_failed(tmp_path: Path) -> None:
+def test_a_run_without_tasks_fails(tmp_path: Path) -> None:
     with pytest.raises(TrainingError, match="nothing to train on"):
         TinyRun(tmp_path / "run", quick(), tasks=RandomTasks([], most=0)).run()

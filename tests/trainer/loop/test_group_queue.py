@@ -1,4 +1,4 @@
-"""The queue of groups by itself: who is made again, what is kept, who overtakes."""
+"""The queue of groups: retries, what is journaled, and which groups may overtake others."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ from excise.types import from_json, to_json
 from ..tiny_run import RandomTasks
 
 SETTINGS = ScheduleSettings(batch=2, group_size=4, staleness=0, retries=2, retry_delay_s=0.0, batch_deadline_s=20.0)
-Say = Callable[[str, int], Awaitable[Ending]]
-"""From the id of an attempt, and how often it was made before, to its end."""
+EndingOf = Callable[[str, int], Awaitable[Ending]]
+"""Function from the id of an attempt and the number of its earlier tries to its ending."""
 
 
-class Attempts:
-    """Makes attempts one by one; odd ones succeed."""
+class AttemptMaker:
+    """A rollout maker whose attempts end as a function says; those with odd numbers have reward 1."""
 
-    def __init__(self, say: Say) -> None:
-        self.say = say
+    def __init__(self, ending_of: EndingOf) -> None:
+        self.ending_of = ending_of
         self.tries: dict[str, int] = {}
         self.places = asyncio.Semaphore(100)
 
@@ -39,7 +39,7 @@ class Attempts:
             async with self.places:
                 progress.on_start()
                 tried = self.tries[name] = self.tries.get(name, 0) + 1
-                ending = await self.say(name, tried - 1)
+                ending = await self.ending_of(name, tried - 1)
             made = Rollout(
                 rollout_id=name, group_id=group_id, instance_id=instance_id, segments=(), ending=ending,
                 task_reward=float(number % 2), detail="" if ending is Ending.FINISHED else "no sandbox",
@@ -61,16 +61,16 @@ def finished(journal: Journal) -> list[int]:
     return [event.number for event in journal.since(0) if isinstance(event, Finished)]
 
 
-async def at_once(_name: str, _tried: int) -> Ending:
+async def finish_at_once(_name: str, _tried: int) -> Ending:
     return Ending.FINISHED
 
 
-def test_attempts_that_were_lost_are_made_again_and_no_others(tmp_path: Path) -> None:
-    async def say(name: str, tried: int) -> Ending:
+def test_only_lost_attempts_are_retried(tmp_path: Path) -> None:
+    async def ending_of(name: str, tried: int) -> Ending:
         return Ending.INFRA if name in ("g000000-1", "g000000-2") and tried < 2 else Ending.FINISHED
 
     async def go() -> tuple[Batch, dict[str, int]]:
-        maker = Attempts(say)
+        maker = AttemptMaker(ending_of)
         made, _ = queue(tmp_path, maker)
         batch = await made.next_batch()
         assert made.counts.failed == 2
@@ -85,14 +85,14 @@ def test_attempts_that_were_lost_are_made_again_and_no_others(tmp_path: Path) ->
 
 
 @pytest.mark.parametrize(("lost", "kept"), [(2, True), (3, False)])
-def test_half_of_a_group_may_be_missing_in_the_end(tmp_path: Path, lost: int, kept: bool) -> None:
-    """More of it says nothing: what failed without a grader would count, and what might have passed would not."""
+def test_a_group_is_kept_if_at_most_half_of_its_attempts_are_lost(tmp_path: Path, lost: int, kept: bool) -> None:
+    """With more attempts lost, the rest would be a biased sample: failures need no grader, successes do."""
 
-    async def say(name: str, _tried: int) -> Ending:
+    async def ending_of(name: str, _tried: int) -> Ending:
         return Ending.INFRA if name.startswith("g000000") and int(name[-1]) < lost else Ending.FINISHED
 
     async def go() -> tuple[Batch, int]:
-        made, _ = queue(tmp_path, Attempts(say))
+        made, _ = queue(tmp_path, AttemptMaker(ending_of))
         batch = await made.next_batch()
         given_up = made.counts.lost
         await made.close()
@@ -102,8 +102,8 @@ def test_half_of_a_group_may_be_missing_in_the_end(tmp_path: Path, lost: int, ke
     assert (0 in batch.numbers, given_up) == (kept, 0 if kept else 1)
 
 
-def test_attempts_of_before_a_kill_are_not_made_again(tmp_path: Path) -> None:
-    """By the journal alone, and by a checkpoint."""
+def test_attempts_finished_before_a_kill_are_not_repeated(tmp_path: Path) -> None:
+    """Resumed from the journal alone, and from a checkpoint."""
 
     async def hangs(name: str, _tried: int) -> Ending:
         if name.endswith("-3"):
@@ -111,7 +111,7 @@ def test_attempts_of_before_a_kill_are_not_made_again(tmp_path: Path) -> None:
         return Ending.FINISHED
 
     async def killed() -> QueueState:
-        made, journal = queue(tmp_path, Attempts(hangs))
+        made, journal = queue(tmp_path, AttemptMaker(hangs))
         waiting = asyncio.ensure_future(made.next_batch())
         while sum(isinstance(event, Made) for event in journal.since(0)) < 6:
             await asyncio.sleep(0.01)
@@ -119,7 +119,7 @@ def test_attempts_of_before_a_kill_are_not_made_again(tmp_path: Path) -> None:
         return from_json(QueueState, to_json(made.state()))
 
     async def resumed(state: QueueState | None) -> dict[str, int]:
-        maker = Attempts(at_once)
+        maker = AttemptMaker(finish_at_once)
         made, _ = queue(tmp_path / "other", maker)
         if state is None:
             assert list(made.replay(Journal(tmp_path).since(0))) == []
@@ -137,14 +137,14 @@ def test_attempts_of_before_a_kill_are_not_made_again(tmp_path: Path) -> None:
 
 
 def test_a_groups_deadline_begins_with_its_first_attempt(tmp_path: Path) -> None:
-    """One place for eight attempts of 0.1 s: the last group is done after 0.8 s, and none is given up after 0.6."""
+    """One place for eight attempts of 0.1 s: the last group ends after 0.8 s, and its deadline of 0.6 s is kept."""
 
     async def slowly(_name: str, _tried: int) -> Ending:
         await asyncio.sleep(0.1)
         return Ending.FINISHED
 
     async def go() -> int:
-        maker = Attempts(slowly)
+        maker = AttemptMaker(slowly)
         maker.places = asyncio.Semaphore(1)
         made, _ = queue(tmp_path, maker, ScheduleSettings(batch=2, group_size=4, staleness=0, group_deadline_s=0.6))
         batch = await made.next_batch()
@@ -154,10 +154,10 @@ def test_a_groups_deadline_begins_with_its_first_attempt(tmp_path: Path) -> None
     assert asyncio.run(go()) == 0
 
 
-def test_what_is_replaced_waits_for_nobody(tmp_path: Path) -> None:
-    """The first group hangs; of those behind it, what has nothing to teach makes room at once."""
+def test_groups_without_signal_are_replaced_without_waiting_for_older_ones(tmp_path: Path) -> None:
+    """The first group hangs; later groups without signal are replaced at once."""
 
-    async def say(name: str, _tried: int) -> Ending:
+    async def ending_of(name: str, _tried: int) -> Ending:
         if name.startswith("g000000"):
             await asyncio.sleep(3600)
         return Ending.FINISHED
@@ -169,7 +169,9 @@ def test_what_is_replaced_waits_for_nobody(tmp_path: Path) -> None:
         settings = ScheduleSettings(
             batch=4, group_size=4, staleness=staleness, window=0.3, batch_deadline_s=1.0, group_deadline_s=60.0
         )
-        made, _ = queue(tmp_path / str(staleness), Attempts(say), settings, rules=GroupRules(fills_batch=teaches))
+        made, _ = queue(
+            tmp_path / str(staleness), AttemptMaker(ending_of), settings, rules=GroupRules(fills_batch=teaches)
+        )
         batch = await made.next_batch()
         replaced = made.counts.replaced
         await made.close()
@@ -178,12 +180,12 @@ def test_what_is_replaced_waits_for_nobody(tmp_path: Path) -> None:
     taught, replaced = asyncio.run(go(1))
     assert taught == 2
     assert replaced > 10
-    assert asyncio.run(go(0)) == (0, 0), "where a run is to repeat, everything is in order"
+    assert asyncio.run(go(0)) == (0, 0), "without staleness, groups are taken in order"
 
 
-def test_what_is_finished_when_a_run_ends_is_written_down(tmp_path: Path) -> None:
+def test_groups_that_finish_before_the_queue_closes_are_journaled(tmp_path: Path) -> None:
     async def go() -> tuple[list[int], list[int]]:
-        made, journal = queue(tmp_path, Attempts(at_once))
+        made, journal = queue(tmp_path, AttemptMaker(finish_at_once))
         made.start_more()
         await asyncio.sleep(0.1)
         before = finished(journal)

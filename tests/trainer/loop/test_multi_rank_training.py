@@ -1,4 +1,4 @@
-"""Several ranks over Gloo: sharded, they learn what one process learns, and read each other's checkpoints."""
+"""Training on several ranks over Gloo: the same weights as in one process, and checkpoints that both can load."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ from excise.trainer.loop.checkpoints import Checkpoints
 from excise.trainer.reporting.metrics import read_metrics
 
 from ..tiny_folder import make_folder, write_demonstrations
-from .reference_learner import alone, learn, make_learner
+from .reference_learner import learn, learn_alone, make_learner
 
 SCRIPT = Path(__file__).parent / "rank_program.py"
 
 
-def together(world: int, folder: Path, steps: int, how: str = "begin", **options: Any) -> None:
-    """Run all ranks to their end."""
+def run_ranks(world: int, folder: Path, steps: int, how: str = "begin", **options: Any) -> None:
+    """Run the rank program in ``world`` processes until all have ended."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
@@ -52,36 +52,36 @@ def close(a: dict[str, torch.Tensor], b: dict[str, torch.Tensor]) -> bool:
 
 
 def test_ranks_learn_what_one_process_learns(tmp_path: Path) -> None:
-    """Two ranks do two steps; one process goes on from their checkpoint, and they from one of one process."""
-    one = alone(tmp_path / "one", 2)
+    """Two ranks and one process make the same steps, and each continues from the checkpoint of the other."""
+    one = learn_alone(tmp_path / "one", 2)
     (tmp_path / "ranks").mkdir()
-    together(2, tmp_path / "ranks", 2)
+    run_ranks(2, tmp_path / "ranks", 2)
     assert close(torch.load(tmp_path / "ranks" / "weights.pt"), one)
-    assert not close(one, alone(tmp_path / "shorter", 1))
-    whole = alone(tmp_path / "whole", 4)
-    assert close(alone(tmp_path / "ranks", 4, resume=True), whole)
+    assert not close(one, learn_alone(tmp_path / "shorter", 1))
+    whole = learn_alone(tmp_path / "whole", 4)
+    assert close(learn_alone(tmp_path / "ranks", 4, resume=True), whole)
     shutil.rmtree(tmp_path / "one" / "checkpoints" / "step-00000004", ignore_errors=True)
-    together(2, tmp_path / "one", 4, "go_on")
+    run_ranks(2, tmp_path / "one", 4, "go_on")
     assert close(torch.load(tmp_path / "one" / "weights.pt"), whole)
 
 
-def test_replicas_and_experts_on_meshes_of_their_own_learn_the_same(tmp_path: Path) -> None:
-    """Four ranks: the model twice over, its experts once; one process goes on from their checkpoint."""
+def test_replicas_and_sharded_experts_learn_what_one_process_learns(tmp_path: Path) -> None:
+    """Four ranks: two replicas of the model, experts sharded over all; one process continues from their checkpoint."""
     (tmp_path / "ranks").mkdir()
-    together(4, tmp_path / "ranks", 2, mixture=True, replicas=2)
-    assert close(torch.load(tmp_path / "ranks" / "weights.pt"), alone(tmp_path / "one", 2, mixture=True))
-    whole = alone(tmp_path / "whole", 3, mixture=True)
-    assert close(alone(tmp_path / "ranks", 3, resume=True, mixture=True), whole)
+    run_ranks(4, tmp_path / "ranks", 2, mixture=True, replicas=2)
+    assert close(torch.load(tmp_path / "ranks" / "weights.pt"), learn_alone(tmp_path / "one", 2, mixture=True))
+    whole = learn_alone(tmp_path / "whole", 3, mixture=True)
+    assert close(learn_alone(tmp_path / "ranks", 3, resume=True, mixture=True), whole)
 
 
-def test_ranks_that_cannot_be_divided_are_refused(tmp_path: Path) -> None:
+def test_a_number_of_ranks_that_replicas_do_not_divide_is_refused(tmp_path: Path) -> None:
     with pytest.raises(AssertionError, match=r"policy.replicas is 3, by which 2 ranks cannot be divided"):
-        together(2, tmp_path, 2, replicas=3)
+        run_ranks(2, tmp_path, 2, replicas=3)
 
 
-def test_sixteen_bits_are_the_ranks_own(tmp_path: Path) -> None:
-    """Nearly the gradient of one process, whose products autocast makes; weights stay what they are."""
-    together(2, tmp_path, 1, bf16=True)
+def test_bf16_ranks_compute_nearly_the_gradient_of_one_process(tmp_path: Path) -> None:
+    """Against float32 and autocast in one process; the weights stay in float32."""
+    run_ranks(2, tmp_path, 1, bf16=True)
     (found,) = json.loads((tmp_path / "metrics.json").read_text())
     (exact,) = learn(make_learner(), Checkpoints(tmp_path / "exact"), 1, False)
     (alone_too,) = learn(make_learner(bf16=True), Checkpoints(tmp_path / "alone"), 1, False)
@@ -115,7 +115,7 @@ staleness = 0
 
 
 def torchrun(folder: Path, run: str, steps: int, *options: str) -> list[str]:
-    """The command line of two ranks; the settings are written."""
+    """Write the settings of a run, and return the command that runs it on two ranks."""
     (folder / f"{run}.toml").write_text(CONFIG.format(run=run, steps=steps))
     ranks = [sys.executable, "-m", "torch.distributed.run", "--nproc-per-node", "2", "--standalone"]
     return [*ranks, "-m", "excise.pipeline.cli", "train", str(folder / f"{run}.toml"), "--quiet", *options]

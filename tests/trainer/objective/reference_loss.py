@@ -1,4 +1,4 @@
-"""The loss as the design writes it down, and gradients to compare it with."""
+"""The loss written out token by token, and gradients to compare."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from excise.trainer.rollout_types import Ending, Group
 from ..tiny_policy import plain_logprobs, random_group, rollout_of, segment_of
 
 
-def written_out(
+def written_out_loss(
     model: torch.nn.Module, groups: list[Group], settings: LearnerSettings, reference: torch.nn.Module | None = None
 ) -> torch.Tensor:
-    """The formula of the design, one token after the other, one forward pass per segment."""
+    """The loss of the policy gradient, token by token, with one forward pass per segment."""
     constants = settings.loss
     counting = [r for g in groups for r in g.rollouts if r.is_valid and g.has_signal]
     normaliser = len(counting) * settings.reference_length
@@ -48,15 +48,17 @@ def gradients(model: torch.nn.Module) -> torch.Tensor:
     return torch.cat([p.grad.flatten() for p in model.parameters() if p.grad is not None])
 
 
-def learned(model: torch.nn.Module, groups: list[Group], settings: LearnerSettings, **rest: object) -> torch.Tensor:
-    """Gradient of one step that moves nothing."""
+def gradient_of_step(
+    model: torch.nn.Module, groups: list[Group], settings: LearnerSettings, **rest: object
+) -> torch.Tensor:
+    """The gradient of one step with learning rate 0."""
     learner = Learner(model, torch.optim.SGD(model.parameters(), lr=0.0), settings, **rest)  # type: ignore[arg-type]
     learner.step(groups, version=0)
     return gradients(model)
 
 
 def mixed_groups() -> list[Group]:
-    """Two groups with a signal, one of them with rollouts that do not count, and one without."""
+    """Two groups with signal, one of them with invalid rollouts, and one without signal."""
     infra = rollout_of("c-9", [segment_of([1, 2, 3, 4], [(2, 4)], [-1.0] * 4)], 1.0, ending=Ending.INFRA)
     flagged = rollout_of("c-8", [segment_of([1, 2, 3, 4], [(2, 4)], [-1.0] * 4)], 1.0, flags=("leak_used",))
     third = random_group("c", 3, [0.0, 0.5, 1.0])
@@ -68,8 +70,8 @@ def mixed_groups() -> list[Group]:
 
 
 def close(found: torch.Tensor, wanted: torch.Tensor) -> bool:
-    """To the precision of float32, in which the model's norms are taken whatever its weights are."""
+    """Whether two results agree to the precision of float32, in which the model computes its norms."""
     return bool((found - wanted).norm() < 1e-6 * wanted.norm())
 
 
-UNBOUND = LearnerSettings(reference_length=10, row_tokens=64, max_grad_norm=1e9)
+UNCLIPPED = LearnerSettings(reference_length=10, row_tokens=64, max_grad_norm=1e9)

@@ -17,20 +17,15 @@ from excise.trainer.objective.policy_forward import (
     without_dropout,
 )
 from excise.trainer.objective.rewards import (
-    EffortPrices,
     advantages,
-    concave_cost,
-    group_advantages,
-    total_cost,
-    with_penalties,
 )
 from excise.trainer.objective.row_packing import make_row, pack_ids
 from excise.trainer.objective.training_sequences import training_sequences
 from excise.trainer.optimizers.optimizer_kinds import OptimizerSettings, build_optimizer
-from excise.trainer.rollout_types import Group, Usage
+from excise.trainer.rollout_types import Group
 
 from ..tiny_policy import VOCABULARY, plain_logprobs, random_group, rollout_of, segment_of, tiny_model
-from .reference_loss import UNBOUND, close, gradients, learned, mixed_groups, written_out
+from .reference_loss import UNCLIPPED, close, gradient_of_step, gradients, mixed_groups, written_out_loss
 
 
 @pytest.fixture
@@ -49,12 +44,12 @@ def groups() -> list[Group]:
     ],
 )
 @pytest.mark.parametrize("temperature", [1.0, 0.6])
-def test_the_loss_and_its_gradient_are_the_formula(
+def test_the_loss_and_its_gradient_match_the_written_out_formula(
     groups: list[Group], constants: LossSettings, temperature: float
 ) -> None:
-    settings = replace(UNBOUND, loss=constants, temperature=temperature)
+    settings = replace(UNCLIPPED, loss=constants, temperature=temperature)
     model, reference = tiny_model(0), tiny_model(7)
-    expected = written_out(model, groups, settings, reference if constants.beta else None)
+    expected = written_out_loss(model, groups, settings, reference if constants.beta else None)
     model.zero_grad()
     expected.backward()
     wanted = gradients(model)
@@ -65,29 +60,29 @@ def test_the_loss_and_its_gradient_are_the_formula(
     assert metrics["loss"] == pytest.approx(expected.item(), rel=1e-6)
 
 
-def test_every_term_changes_something(groups: list[Group]) -> None:
-    """Of the cases above, none is another in disguise: mask, cap, κ and β each move the gradient of these groups."""
+def test_each_term_changes_the_gradient(groups: list[Group]) -> None:
+    """Mask, cap, κ and β each change the gradient of these groups."""
     model, reference = tiny_model(0), tiny_model(7)
-    plain = learned(model, groups, UNBOUND)
+    plain = gradient_of_step(model, groups, UNCLIPPED)
     for constants in (
         LossSettings(trust_region=2.0), LossSettings(cap=1.1), LossSettings(kappa=0.3), LossSettings(beta=0.2)
     ):  # fmt: skip
-        other = learned(model, groups, replace(UNBOUND, loss=constants), reference=reference)
+        other = gradient_of_step(model, groups, replace(UNCLIPPED, loss=constants), reference=reference)
         assert (other - plain).abs().max() > 1e-5, constants
 
 
-def test_on_policy_the_gradient_is_reinforce() -> None:
+def test_the_on_policy_gradient_is_that_of_reinforce() -> None:
     """Closed form: where sampler and policy agree, r = 1, nothing is masked, and κ's gradient is zero."""
     model = tiny_model(0)
     ids = [3, 1, 4, 1, 5, 9]
     mu = plain_logprobs(model, ids).detach().tolist()
     pair = tuple(rollout_of(f"g-{i}", [segment_of(ids, [(2, 6)], mu)], r) for i, r in enumerate((1.0, 0.0)))
     both = [Group(group_id="g", instance_id="t", rollouts=pair)]
-    assert learned(model, both, UNBOUND).abs().max() < 1e-7  # equal answers, opposite advantages
+    assert gradient_of_step(model, both, UNCLIPPED).abs().max() < 1e-7  # equal answers, opposite advantages
     other = [3, 1, 2, 2, 2, 2]
     mu2 = plain_logprobs(model, other).detach().tolist()
     second = rollout_of("g-1", [segment_of(other, [(2, 6)], mu2)], 0.0)
-    found = learned(model, [replace(both[0], rollouts=(pair[0], second))], UNBOUND)
+    found = gradient_of_step(model, [replace(both[0], rollouts=(pair[0], second))], UNCLIPPED)
     model.zero_grad()
     (-(0.5 * plain_logprobs(model, ids)[2:].sum() - 0.5 * plain_logprobs(model, other)[2:].sum()) / 20).backward()
     assert close(found, gradients(model))
@@ -111,7 +106,7 @@ def test_the_mask_is_one_sided(advantage: float, shift: float, kept: int) -> Non
     assert ours.grad.item() == pytest.approx(expected, rel=1e-6)
 
 
-def test_a_probability_of_nearly_nothing_is_capped_and_finite() -> None:
+def test_tiny_probabilities_give_capped_finite_gradients() -> None:
     ours = torch.tensor([-0.1, -80.0], dtype=torch.float64, requires_grad=True)
     mu = torch.tensor([-60.0, -0.1], dtype=torch.float64)
     earned = torch.tensor([-1.0, 1.0])
@@ -128,15 +123,15 @@ def test_a_probability_of_nearly_nothing_is_capped_and_finite() -> None:
 
 
 @pytest.mark.parametrize("row_tokens", [1, 30, 10_000])
-def test_gradient_accumulation_is_one_big_batch(groups: list[Group], row_tokens: int) -> None:
+def test_gradient_accumulation_equals_one_large_batch(groups: list[Group], row_tokens: int) -> None:
     model = tiny_model(0)
-    whole = learned(model, groups, replace(UNBOUND, row_tokens=10_000))
-    parts = learned(model, groups, replace(UNBOUND, row_tokens=row_tokens))
+    whole = gradient_of_step(model, groups, replace(UNCLIPPED, row_tokens=10_000))
+    parts = gradient_of_step(model, groups, replace(UNCLIPPED, row_tokens=row_tokens))
     assert close(parts, whole)
 
 
 @pytest.mark.parametrize("name", ["gpt2", "qwen3"])
-def test_nothing_is_dropped_in_training(name: str) -> None:
+def test_dropout_is_off_in_training(name: str) -> None:
     if name == "gpt2":
         from transformers import GPT2Config, GPT2LMHeadModel
 
@@ -151,26 +146,26 @@ def test_nothing_is_dropped_in_training(name: str) -> None:
     assert torch.equal(model(input_ids=ids).logits, model.eval()(input_ids=ids).logits)
 
 
-def test_activation_checkpointing_changes_nothing(groups: list[Group]) -> None:
+def test_activation_checkpointing_does_not_change_the_gradient(groups: list[Group]) -> None:
     model = tiny_model(0)
-    plain = learned(model, groups, UNBOUND)
+    plain = gradient_of_step(model, groups, UNCLIPPED)
     model.gradient_checkpointing_enable({"use_reentrant": False})  # type: ignore[operator]
-    assert close(learned(model, groups, UNBOUND), plain)
+    assert close(gradient_of_step(model, groups, UNCLIPPED), plain)
 
 
 @pytest.mark.gpu
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="no GPU here")
 @pytest.mark.parametrize("bf16", [False, True])
 def test_a_gpu_computes_the_same_gradient(groups: list[Group], bf16: bool) -> None:
-    exact = learned(tiny_model(0, dtype=torch.float32), groups, UNBOUND)
-    found = learned(tiny_model(0, dtype=torch.float32).cuda(), groups, replace(UNBOUND, bf16=bf16)).cpu()
+    exact = gradient_of_step(tiny_model(0, dtype=torch.float32), groups, UNCLIPPED)
+    found = gradient_of_step(tiny_model(0, dtype=torch.float32).cuda(), groups, replace(UNCLIPPED, bf16=bf16)).cpu()
     assert (found - exact).norm() < (0.1 if bf16 else 1e-3) * exact.norm()
 
 
 def test_bfloat16_products_give_nearly_the_same_gradient_in_float32(groups: list[Group]) -> None:
     model = tiny_model(0, dtype=torch.float32)
-    exact = learned(model, groups, UNBOUND)
-    rough = learned(model, groups, replace(UNBOUND, bf16=True))
+    exact = gradient_of_step(model, groups, UNCLIPPED)
+    rough = gradient_of_step(model, groups, replace(UNCLIPPED, bf16=True))
     assert rough.dtype == torch.float32
     assert 0 < (rough - exact).norm() / exact.norm() < 0.1
     packed = pack_ids([[1, 2, 3]], [[1, 2]], torch.device("cpu"))
@@ -178,25 +173,6 @@ def test_bfloat16_products_give_nearly_the_same_gradient_in_float32(groups: list
         logits = predicted_logits(model, packed)
     assert logits.dtype == torch.bfloat16
     assert token_logprobs(logits, packed.targets).dtype == torch.float32
-
-
-def test_advantages_are_of_rollouts_that_count(groups: list[Group]) -> None:
-    found = group_advantages(groups[2])
-    assert found == {"c-0": -0.5, "c-1": 0.0, "c-2": 0.5}
-    assert sum(advantages(groups).values()) == pytest.approx(0)
-    assert group_advantages(Group(group_id="e", instance_id="t", rollouts=())) == {}
-
-
-def test_what_is_left_by_rounding_is_no_reward() -> None:
-    segment = segment_of([1, 2, 3], [(1, 3)], [-1.0] * 3)
-
-    def group(rewards: list[float]) -> Group:
-        rollouts = tuple(rollout_of(f"g-{n}", [segment], reward) for n, reward in enumerate(rewards))
-        return Group(group_id="g", instance_id="t", rollouts=rollouts)
-
-    assert not group([0.1 + 0.2, 0.3]).has_signal
-    assert group([0.3, 0.3001]).has_signal
-    assert group_advantages(group([0.1, 0.7, 0.4]))["g-2"] == 0.0
 
 
 def test_both_segments_of_a_rollout_have_its_one_advantage(groups: list[Group]) -> None:
@@ -207,19 +183,19 @@ def test_both_segments_of_a_rollout_have_its_one_advantage(groups: list[Group]) 
     assert all(sequence.advantage == earned[sequence.rollout_id] for sequence in found)
 
 
-def test_nothing_to_learn_leaves_the_weights_alone() -> None:
+def test_a_step_without_signal_changes_no_weights() -> None:
     model = tiny_model(0)
     before = [p.clone() for p in model.parameters()]
-    learner = Learner(model, torch.optim.AdamW(model.parameters(), lr=0.1), UNBOUND)
+    learner = Learner(model, torch.optim.AdamW(model.parameters(), lr=0.1), UNCLIPPED)
     assert learner.step([random_group("b", 2, [1.0, 1.0])], 0) == {"trained_tokens": 0.0}
     assert all(torch.equal(a, b) for a, b in zip(before, model.parameters(), strict=True))
 
 
 @pytest.mark.parametrize("name", ["adamw", "muon"])
-def test_a_gradient_that_is_not_finite_moves_nothing(groups: list[Group], name: str) -> None:
+def test_a_non_finite_gradient_changes_no_weights(groups: list[Group], name: str) -> None:
     model = tiny_model(0)
     settings = OptimizerSettings.model_validate({"name": name, "lr": 0.1, "weight_decay": 0.1})
-    learner = Learner(model, build_optimizer(model, settings), UNBOUND)
+    learner = Learner(model, build_optimizer(model, settings), UNCLIPPED)
     learner.step(groups, 0)
     before = [p.clone() for p in model.parameters()]
     next(model.parameters()).register_hook(lambda gradient: gradient * math.nan)
@@ -229,7 +205,7 @@ def test_a_gradient_that_is_not_finite_moves_nothing(groups: list[Group], name: 
 
 def test_metrics_are_means_over_tokens(groups: list[Group]) -> None:
     model = tiny_model(0)
-    learner = Learner(model, torch.optim.SGD(model.parameters(), lr=0.0), replace(UNBOUND, row_tokens=20))
+    learner = Learner(model, torch.optim.SGD(model.parameters(), lr=0.0), replace(UNCLIPPED, row_tokens=20))
     metrics = learner.step(groups, version=0)
     found, _ = training_sequences([g for g in groups if g.has_signal], advantages(g for g in groups if g.has_signal))
     row = make_row(found, torch.device("cpu"))
@@ -250,35 +226,3 @@ def test_metrics_are_means_over_tokens(groups: list[Group]) -> None:
     )
     uniform = torch.zeros(3, VOCABULARY, dtype=torch.float64)
     assert entropies(uniform).tolist() == pytest.approx([math.log(VOCABULARY)] * 3)
-
-
-@pytest.mark.parametrize("q", [0.0, 0.5, 1.0, 2.0])
-def test_effort_costs_what_the_integral_says(q: float) -> None:
-    k, x, steps = 0.01, 500.0, 20_000
-    integral = sum((1 + k * (i + 0.5) * x / steps) ** -q for i in range(steps)) * x / steps
-    assert concave_cost(x, k, q) == pytest.approx(integral, rel=1e-6)
-    assert concave_cost(0.0, k, q) == 0
-    assert concave_cost(x, 0.0, q) == x
-    assert concave_cost(x, k, 1 - 1e-8) == pytest.approx(math.log1p(k * x) / k, rel=1e-5)
-
-
-def test_short_tasks_feel_effort_more() -> None:
-    assert concave_cost(200, 0.01, 1) - concave_cost(100, 0.01, 1) > concave_cost(5100, 0.01, 1) - concave_cost(
-        5000, 0.01, 1
-    )
-    with pytest.raises(ValueError, match="negative"):
-        concave_cost(-1, 1, 1)
-
-
-def test_effort_is_taken_off_the_reward() -> None:
-    prices = EffortPrices(scale=0.001, q=0.0, k=1.0)
-    usage = Usage(thinking=10, calls=20, tool_output=100, final=5, num_calls=2, num_turns=3)
-    assert total_cost(usage, prices) == 10 + 20 + 10 + 5 + 40 + 60
-    segment = segment_of([1, 2, 3], [(1, 3)], [-1.0] * 3)
-    pair = (rollout_of("g-0", [segment], 1.0, usage=usage), rollout_of("g-1", [segment], 1.0))
-    group = with_penalties(Group(group_id="g", instance_id="t", rollouts=pair), prices)
-    assert [r.reward for r in group.rollouts] == pytest.approx([1 - 0.145, 1.0])
-    assert group.has_signal
-    failed = tuple(replace(rollout, task_reward=0.0) for rollout in group.rollouts)
-    assert len({rollout.reward for rollout in failed}) == 2
-    assert not replace(group, rollouts=failed).has_signal, "to fail at less expense is nothing to learn"

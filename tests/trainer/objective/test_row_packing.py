@@ -1,9 +1,8 @@
-"""Several sequences in one row: nothing sees what it would not see alone."""
+"""Several sequences in one row: the same results as one sequence at a time."""
 
 from __future__ import annotations
 
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -17,7 +16,7 @@ from excise.trainer.objective.row_packing import can_share, pack_ids, pack_rows
 from excise.trainer.rollout_types import Group
 
 from ..tiny_policy import VOCABULARY, plain_logprobs, rollout_of, segment_of, tiny_model
-from .reference_loss import UNBOUND, close, gradients, learned, mixed_groups, written_out
+from .reference_loss import UNCLIPPED, close, gradient_of_step, gradients, mixed_groups, written_out_loss
 
 
 @pytest.fixture
@@ -37,7 +36,7 @@ def test_packed_sequences_do_not_see_each_other(attention: str) -> None:
     assert (mixed - alone).abs().max() > 1e-3
 
 
-def test_windows_of_attention_hold_in_packed_rows() -> None:
+def test_sliding_windows_hold_in_packed_rows() -> None:
     changes = {"use_sliding_window": True, "sliding_window": 3, "max_window_layers": 0}
     model = tiny_model(0, layer_types=["sliding_attention", "full_attention"], **changes)
     lists = [[1, 2, 3, 4, 5, 6, 7, 8], [8, 9, 10, 11, 12, 13, 14]]
@@ -60,11 +59,11 @@ def test_rows_are_full_and_nothing_is_cut() -> None:
 
 
 ANSWERS = [[3, 1, 4, 1, 5], [3, 1, 4, 9, 2, 6, 5], [8, 8, 8, 3], [3, 1, 4, 3]]
-"""Three to one prompt of three tokens, one to another."""
+"""Three sequences with a prompt of three tokens in common, one with another prompt."""
 DRAWN = [[3, 4], [3, 5, 6], [2, 3], [3]]
 
 
-def test_a_shared_prompt_is_read_once_and_nothing_else_is_seen() -> None:
+def test_answers_with_a_shared_prompt_see_that_prompt_only() -> None:
     (row,) = pack_rows(ANSWERS, DRAWN, 14, share=True)
     lists, places = [ANSWERS[n] for n in row], [DRAWN[n] for n in row]
     both = list(zip(lists, places, strict=True))
@@ -88,7 +87,7 @@ def test_rows_hold_as_many_answers_as_fit_behind_their_prompt(most: int) -> None
 
 @pytest.mark.parametrize("blocks", [False, True])
 @pytest.mark.parametrize("row_tokens", [8, 1000])
-def test_gradients_with_shared_prompts_are_those_without(row_tokens: int, blocks: bool) -> None:
+def test_sharing_prompts_does_not_change_the_gradients(row_tokens: int, blocks: bool) -> None:
     groups = []
     for number, prompt in enumerate(([3, 1, 4, 1, 5, 9, 2, 6], [2, 7])):
         answers = [[5, 3, 5], [8], [9, 7, 9, 3], [2, 3]]
@@ -97,13 +96,13 @@ def test_gradients_with_shared_prompts_are_those_without(row_tokens: int, blocks
             ids, drawn = prompt + answer, [(len(prompt), len(prompt + answer))]
             rollouts.append(rollout_of(f"{number}-{i}", [segment_of(ids, drawn, [-2.0] * len(ids))], float(i == 2)))
         groups.append(Group(group_id=str(number), instance_id="task", rollouts=tuple(rollouts)))
-    settings = replace(UNBOUND, row_tokens=row_tokens, loss=LossSettings(beta=0.2))
+    settings = replace(UNCLIPPED, row_tokens=row_tokens, loss=LossSettings(beta=0.2))
     model, reference = tiny_model(0), tiny_model(7)
     if blocks:
         enable_block_attention(model)
         enable_block_attention(reference)
         assert uses_block_attention(model)
-    written_out(model, groups, settings, reference).backward()
+    written_out_loss(model, groups, settings, reference).backward()
     wanted = gradients(model)
     learner = Learner(model, torch.optim.SGD(model.parameters(), lr=0.0), settings, reference=reference)
     assert can_share(model) is not blocks
@@ -112,7 +111,7 @@ def test_gradients_with_shared_prompts_are_those_without(row_tokens: int, blocks
     assert tokens == 30 if row_tokens == 1000 else tokens < 60
 
 
-def test_prompts_are_shared_only_where_the_mask_is_heeded() -> None:
+def test_prompts_are_shared_only_in_models_that_use_the_mask() -> None:
     assert can_share(tiny_model(0))
     assert not can_share(tiny_model(0, attn_implementation="eager"))
     windows = {"use_sliding_window": True, "sliding_window": 3, "max_window_layers": 0}
@@ -120,34 +119,8 @@ def test_prompts_are_shared_only_where_the_mask_is_heeded() -> None:
     assert not can_share(torch.nn.Linear(1, 1))
 
 
-@pytest.mark.parametrize("share", [False, True])
-def test_blocks_see_what_the_mask_says(share: bool) -> None:
-    model = tiny_model(0)
-    masked = predicted_logits(model, pack_ids(ANSWERS, DRAWN, torch.device("cpu"), share=share))
-    enable_block_attention(model)
-    packed = pack_ids(ANSWERS, DRAWN, torch.device("cpu"), share=share, blocks=True)
-    assert packed.mask is not None
-    shared = [[3, -1], [2, 0], [4, 0], [2, -1], [2, 3], [3, -1], [1, 5]]
-    assert packed.mask[0, 0].tolist() == (shared if share else [[5, -1], [7, -1], [4, -1], [4, -1]])
-    assert close(predicted_logits(model, packed), masked)
-    plain = model(input_ids=torch.tensor([ANSWERS[0]])).logits
-    model.set_attn_implementation("sdpa")  # type: ignore[operator]
-    assert close(plain, model(input_ids=torch.tensor([ANSWERS[0]])).logits)
-
-
-def test_models_with_windows_stay_as_they_are(tmp_path: Path) -> None:
-    windows = {"use_sliding_window": True, "sliding_window": 3, "max_window_layers": 0}
-    model = tiny_model(0, layer_types=["sliding_attention", "full_attention"], **windows)
-    enable_block_attention(model)
-    assert not uses_block_attention(model)
-    whole = tiny_model(0)
-    enable_block_attention(whole)
-    whole.save_pretrained(tmp_path)  # type: ignore[operator]
-    assert "blocks" not in (tmp_path / "config.json").read_text()
-
-
 def other_model(name: str) -> torch.nn.Module:
-    """A model whose layers do not all heed position ids."""
+    """A model in which some layers ignore position ids."""
     import transformers
 
     torch.manual_seed(0)
@@ -163,22 +136,22 @@ def other_model(name: str) -> torch.nn.Module:
 
 
 @pytest.mark.parametrize("name", ["bloom", "convolutions"])
-def test_models_in_which_rows_leak_get_one_sequence_a_row(name: str, groups: list[Group]) -> None:
+def test_models_that_mix_the_sequences_of_a_row_get_one_sequence_per_row(name: str, groups: list[Group]) -> None:
     model = other_model(name)
     assert not keeps_sequences_apart(model)
     assert keeps_sequences_apart(tiny_model(0))
     assert keeps_sequences_apart(tiny_model(0), share=True)
     assert keeps_sequences_apart(tiny_model(0, dtype=torch.bfloat16), share=True)
-    written_out(model, groups, UNBOUND).backward()
+    written_out_loss(model, groups, UNCLIPPED).backward()
     wanted = gradients(model)
     model.zero_grad()
-    found = learned(model, groups, replace(UNBOUND, row_tokens=10_000))
+    found = gradient_of_step(model, groups, replace(UNCLIPPED, row_tokens=10_000))
     assert (found - wanted).norm() < 1e-6 * wanted.norm()
 
 
-def test_rows_are_scored_as_each_sequence_is() -> None:
+def test_packed_rows_score_like_single_sequences() -> None:
     model = tiny_model(0)
-    learner = Learner(model, torch.optim.SGD(model.parameters(), lr=0.0), UNBOUND)
+    learner = Learner(model, torch.optim.SGD(model.parameters(), lr=0.0), UNCLIPPED)
     lists = [[3, 1, 4, 1, 5], [3, 1, 4], [3], [8, 8, 2]]
     scores = learner.score(lists, 0.7)
     assert [len(some) for some in scores] == [5, 3, 1, 3]

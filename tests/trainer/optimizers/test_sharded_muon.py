@@ -100,14 +100,14 @@ def assert_close(found: muon_rank_program.State, expected: muon_rank_program.Sta
 
 
 @pytest.mark.parametrize("kind", muon_models.MODELS)
-def test_one_process_is_torchs_muon_on_each_block(kind: str) -> None:
+def test_one_process_equals_the_muon_of_torch_on_each_block(kind: str) -> None:
     model, optimizer = single(kind)
     muon_rank_program.trained(model, optimizer, range(muon_rank_program.STEPS))
     assert_close(muon_rank_program.full(model.named_parameters()), oracle(kind, muon_rank_program.STEPS), 1e-2)
 
 
 @pytest.mark.parametrize("scenario", muon_rank_program.SCENARIOS)
-def test_four_ranks_are_one_process(scenario: str, ranks: tuple[Path, dict[str, muon_rank_program.State]]) -> None:
+def test_four_ranks_equal_one_process(scenario: str, ranks: tuple[Path, dict[str, muon_rank_program.State]]) -> None:
     kind = muon_rank_program.SCENARIOS[scenario][0]
     model, optimizer = single(kind)
     muon_rank_program.prepare(scenario, optimizer)
@@ -163,7 +163,7 @@ def test_gradients_of_mixed_meshes_are_clipped_by_one_norm(
 @pytest.mark.gpu
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="there is no GPU here")
 @pytest.mark.parametrize("kind", muon_models.MODELS)
-def test_a_gpu_comes_to_the_same(kind: str) -> None:
+def test_a_gpu_gives_the_same_result(kind: str) -> None:
     model = muon_models.MODELS[kind]().cuda()
     optimizer = build_optimizer(model, muon_rank_program.SETTINGS)
     for step in range(muon_rank_program.STEPS):

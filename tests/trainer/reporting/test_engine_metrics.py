@@ -1,4 +1,4 @@
-"""What is read off an engine, by a clock that the test moves."""
+"""Metrics of an engine, measured with a clock that the test sets."""
 
 from __future__ import annotations
 
@@ -15,25 +15,27 @@ from excise.trainer.rollout_types import Sampling
 from ..scripted_engine import ScriptedEngine
 
 
-class Held(ScriptedEngine):
-    """Answers when it is let go."""
+class HeldEngine(ScriptedEngine):
+    """An engine that answers once ``released`` is set."""
 
     def __init__(self, tokenizer: Any) -> None:
         super().__init__(tokenizer, lambda _: "x")
-        self.go = asyncio.Event()
+        self.released = asyncio.Event()
 
     async def generate(self, *arguments: Any) -> Any:
-        await self.go.wait()
+        await self.released.wait()
         return await super().generate(*arguments)
 
 
-def test_prompts_in_flight_are_weighed_by_time(going: Any, tokenizer: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_prompts_in_flight_are_weighted_by_time(
+    run_async: Any, tokenizer: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
     now = 100.0
     monkeypatch.setattr(metered, "time", SimpleNamespace(monotonic=lambda: now))
 
     async def go() -> tuple[dict[str, float], ...]:
         nonlocal now
-        inner = Held(tokenizer)
+        inner = HeldEngine(tokenizer)
         engine = MeteredEngine(inner)
         sampling = Sampling(max_tokens=4, stop_ids=(258,))
         now += 4  # nothing asked
@@ -49,12 +51,12 @@ def test_prompts_in_flight_are_weighed_by_time(going: Any, tokenizer: Any, monke
         now += 3  # four
         first = engine.take_metrics()
         now += 5  # the same four
-        inner.go.set()
+        inner.released.set()
         await asyncio.gather(many, one)
         now += 5
         return first, engine.take_metrics(), engine.take_metrics()
 
-    first, second, third = going(go())
+    first, second, third = run_async(go())
     assert first["engine_idle"] == pytest.approx(0.4)
     assert first["engine_occupancy"] == pytest.approx((3 * 2 + 10 * 1 + 4 * 3) / 10)
     assert second["engine_idle"] == pytest.approx(0.5)

@@ -1,4 +1,4 @@
-"""Whole rollouts with real tools in real sandboxes; only the model is a script."""
+"""Complete rollouts with real tools in real sandboxes; the answers of the model are scripted."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ SETTINGS = RolloutSettings(answer_tokens=6000, max_tokens=40_000, max_turns=12, 
 
 @pytest.fixture(scope="module")
 def task(arena: TaskArena) -> Task:
-    """One whose gold patch changes one file."""
+    """A task whose gold patch changes one file."""
     return next(task for task in arena.tasks().values() if len(touched(task.patch)) == 1)
 
 
@@ -40,15 +40,15 @@ def call(name: str, **arguments: Any) -> str:
 
 
 def gold(arena: TaskArena, task: Task) -> tuple[str, str, str]:
-    """(Path, text as shipped, text as it was) of the file that the task is about."""
+    """The path, the shipped text and the original text of the file that the gold patch changes."""
     (path,) = touched(task.patch)
     base = (arena._grader.environment_of(task)[0].root / path).read_bytes()  # type: ignore[index]
-    shipped = apply_patch({path: base}, "".join(p for p in parts(task.deletion_patch) if f"/{path}" in p))[path]
+    shipped = apply_patch({path: base}, "".join(p for p in split_patch(task.deletion_patch) if f"/{path}" in p))[path]
     assert shipped is not None
     return path, shipped.decode(), base.decode()
 
 
-def parts(patch: str) -> list[str]:
+def split_patch(patch: str) -> list[str]:
     return ["diff --git " + part for part in patch.split("diff --git ") if part]
 
 
@@ -73,8 +73,8 @@ def attempt(*arguments: Any, **options: Any) -> tuple[Rollout, ScriptedEngine]:
     return group.rollouts[0], engine
 
 
-def sound(segment: Segment, engine: ScriptedEngine) -> None:
-    """What a segment must be, whatever was said in it."""
+def check_segment(segment: Segment, engine: ScriptedEngine) -> None:
+    """Check what holds for every segment: lengths, sampled places, versions, log-probabilities, contexts."""
     assert len(segment.ids) == len(segment.sampled) == len(segment.logprobs) == len(segment.versions)
     drawn = {n for turn in segment.turns for n in range(turn.start, turn.end)}
     assert drawn == {n for n, sampled in enumerate(segment.sampled) if sampled}
@@ -87,7 +87,7 @@ def sound(segment: Segment, engine: ScriptedEngine) -> None:
         assert TOKENIZER.decode(segment.ids[turn.prompt_end : turn.start]) == "<|im_start|>assistant\n"
 
 
-def test_the_gold_edit_earns_everything(arena: TaskArena, task: Task) -> None:
+def test_the_gold_edit_earns_the_full_reward(arena: TaskArena, task: Task) -> None:
     path, shipped, whole = gold(arena, task)
     changed = next(n for n, (a, b) in enumerate(zip(shipped + "\0", whole + "\0", strict=False)) if a != b)
     start = shipped.rfind("\n", 0, max(0, changed - 200)) + 1
@@ -108,7 +108,7 @@ def test_the_gold_edit_earns_everything(arena: TaskArena, task: Task) -> None:
     assert rollout.grade.decided
     assert rollout.is_valid
     (segment,) = rollout.segments
-    sound(segment, engine)
+    check_segment(segment, engine)
     text = TOKENIZER.decode(list(segment.ids))
     assert text.startswith("<|im_start|>system\n")
     assert task.problem_statement in text
@@ -131,7 +131,7 @@ def test_doing_nothing_earns_nothing_and_gets_a_hint(arena: TaskArena, task: Tas
     assert (rollout.ending, rollout.task_reward, rollout.diff, rollout.grade) == (Ending.FINISHED, 0.0, "", None)
     assert rollout.is_valid
     (segment,) = rollout.segments
-    sound(segment, engine)
+    check_segment(segment, engine)
     (turn,) = segment.turns
     assert turn.detector == "nothing_done"
     assert TOKENIZER.decode(list(turn.hint_ids)) == f"<|im_start|>user\n{turn.hint}<|im_end|>\n"
@@ -146,12 +146,12 @@ def test_a_wrong_answer_is_graded(arena: TaskArena, task: Task) -> None:
     assert rollout.grade.reward == 0
 
 
-def test_calls_that_are_none_end_it(arena: TaskArena, task: Task) -> None:
+def test_three_malformed_calls_end_the_rollout(arena: TaskArena, task: Task) -> None:
     script = ["I cannot.", call("grep", x=1), "<tool_call>{broken</tool_call>", "never said"]
     rollout, engine = attempt(arena, task, script)
     assert rollout.ending is Ending.MALFORMED
     (segment,) = rollout.segments
-    sound(segment, engine)
+    check_segment(segment, engine)
     assert segment.sampled[-1]
     assert [turn.detector for turn in segment.turns] == ["no_call", "unknown_tool", "malformed_call"]
 
@@ -164,7 +164,7 @@ def test_calls_that_are_none_end_it(arena: TaskArena, task: Task) -> None:
         ({"time_s": 0.6}, Ending.TIME),
     ],
 )
-def test_budgets_end_it_and_what_was_done_counts(
+def test_a_spent_budget_ends_the_rollout_which_still_counts(
     arena: TaskArena, task: Task, limits: dict[str, Any], ending: Ending
 ) -> None:
     settings = RolloutSettings(**{"answer_tokens": 1000, "max_tokens": 40_000, "time_s": 60.0, **limits})
@@ -174,29 +174,29 @@ def test_budgets_end_it_and_what_was_done_counts(
     assert rollout.ending is ending
     assert rollout.is_valid
     for segment in rollout.segments:
-        sound(segment, engine)
+        check_segment(segment, engine)
     assert rollout.usage.num_turns == len(rollout.segments[0].turns) > 0
 
 
-def test_a_full_context_ends_it(arena: TaskArena, task: Task) -> None:
+def test_a_full_context_ends_the_rollout(arena: TaskArena, task: Task) -> None:
     engine = ScriptedEngine(TOKENIZER, lambda _: call("run", command="seq 1 200"), context_length=9000)
     rollout, _ = attempt(arena, task, [], engine=engine)
     assert rollout.ending is Ending.TOKENS
     assert 4000 < max(len(segment.ids) for segment in rollout.segments) <= 9000
 
 
-def test_an_answer_that_is_cut_off_goes_on(arena: TaskArena, task: Task) -> None:
+def test_a_rollout_goes_on_after_an_answer_that_was_cut_off(arena: TaskArena, task: Task) -> None:
     settings = RolloutSettings(answer_tokens=100)
     rollout, engine = attempt(arena, task, ["word " * 100, call("finish")], settings=settings)
     (segment,) = rollout.segments
-    sound(segment, engine)
+    check_segment(segment, engine)
     assert [turn.detector for turn in segment.turns] == ["over_long", "nothing_done"]
     first = segment.turns[0]
     assert TOKENIZER.decode(segment.ids[first.end : first.end + 1]) == "<|im_end|>"
     assert not segment.sampled[first.end]
 
 
-def test_a_dead_engine_takes_nobody_along(arena: TaskArena, task: Task) -> None:
+def test_an_engine_error_ends_only_one_attempt_of_a_group(arena: TaskArena, task: Task) -> None:
     seen: list[int] = []
 
     def say(_: str) -> str:
@@ -217,7 +217,7 @@ def test_a_summary_begins_the_next_segment(arena: TaskArena, task: Task) -> None
     rollout, engine = attempt(arena, task, script, settings=settings)
     first, second = rollout.segments
     for segment in rollout.segments:
-        sound(segment, engine)
+        check_segment(segment, engine)
     assert (first.is_summary, second.is_summary, len(first.turns), len(second.turns)) == (True, False, 2, 1)
     text = TOKENIZER.decode(list(second.ids))
     assert "This is your own summary of it:\n\nI ran seq." in text
@@ -225,10 +225,10 @@ def test_a_summary_begins_the_next_segment(arena: TaskArena, task: Task) -> None
     assert "hm" not in text.partition("summary of it")[2][:30]
     assert (rollout.usage.num_summaries, rollout.usage.num_turns) == (1, 3)
     assert rollout.usage.thinking == len("<think>hm</think>")
-    assert 1000 < rollout.usage.tool_output < 2000, "what seq said, and not that it is to be summed up"
+    assert 1000 < rollout.usage.tool_output < 2000, "the output of seq, without the request for a summary"
 
 
-def test_where_the_template_rewrites_history_a_segment_begins(arena: TaskArena, task: Task) -> None:
+def test_a_segment_begins_where_the_template_rewrites_history(arena: TaskArena, task: Task) -> None:
     tokenizer = byte_tokenizer(QWEN_LIKE)
     script = ["<think>a</think>" + call("read_file", path="README.md"), "<think>b</think>none", call("finish")]
     rollout, _ = attempt(arena, task, script, tokenizer=tokenizer)
@@ -240,7 +240,7 @@ def test_where_the_template_rewrites_history_a_segment_begins(arena: TaskArena, 
     assert rollout.usage.tool_output > 50
 
 
-def test_tampering_is_flagged_and_kept(arena: TaskArena, task: Task) -> None:
+def test_tampering_is_flagged_and_its_trajectory_is_stored(arena: TaskArena, task: Task) -> None:
     hook = "import sys\n\ndef pytest_runtest_makereport():\n    sys.exit(0)\n"
     rollout, _ = attempt(arena, task, [call("write_file", path="conftest.py", content=hook), call("finish")])
     assert rollout.flags == ("test_tamper",)
@@ -252,8 +252,8 @@ def test_tampering_is_flagged_and_kept(arena: TaskArena, task: Task) -> None:
     assert "pytest_runtest_makereport" in kept[0].steps[0].agent_text
 
 
-def test_many_at_once(arena: TaskArena, task: Task) -> None:
-    """Sandboxes are cheap: two dozen rollouts with two commands each, all open at once."""
+def test_two_dozen_rollouts_run_at_once(arena: TaskArena, task: Task) -> None:
+    """24 rollouts with two commands each, all sandboxes open at once."""
     script: Callable[[str], str] = lambda text: call("finish") if "[exit" in text else call("run", command="pwd")  # noqa: E731
     began = time.monotonic()
     group, _ = attempts(arena, task, script, 24)
@@ -261,16 +261,18 @@ def test_many_at_once(arena: TaskArena, task: Task) -> None:
     assert time.monotonic() - began < 60
 
 
-def test_who_waits_for_a_grade_takes_no_place(arena: TaskArena, task: Task, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_attempt_that_is_being_graded_frees_its_place(
+    arena: TaskArena, task: Task, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """One place: the second attempt is made while the first one is being graded."""
     order: list[str] = []
-    really = arena.grade
+    original = arena.grade
 
     async def grade(instance_id: str, diff: str) -> Any:
         order.append("grading")
         while order.count("said") < 4:
             await asyncio.sleep(0.01)
-        return await really(instance_id, diff)
+        return await original(instance_id, diff)
 
     def say(text: str) -> str:
         order.append("said")
@@ -284,10 +286,10 @@ def test_who_waits_for_a_grade_takes_no_place(arena: TaskArena, task: Task, monk
 
 def test_a_cancelled_attempt_leaves_no_sandbox(arena: TaskArena, task: Task, monkeypatch: pytest.MonkeyPatch) -> None:
     opened: list[Any] = []
-    really = Workspace.open
+    original = Workspace.open
 
     def opening(space: Workspace) -> Session:
-        opened.append(really(space))
+        opened.append(original(space))
         return opened[-1]  # type: ignore[no-any-return]
 
     monkeypatch.setattr(Workspace, "open", opening)
@@ -313,16 +315,16 @@ def test_a_cancelled_attempt_leaves_no_sandbox(arena: TaskArena, task: Task, mon
     assert time.monotonic() - began < 20
 
 
-def test_attempts_that_are_known_are_not_made_again(arena: TaskArena, task: Task) -> None:
-    told: list[str] = []
+def test_finished_attempts_are_not_repeated(arena: TaskArena, task: Task) -> None:
+    reported: list[str] = []
     engine = ScriptedEngine(TOKENIZER, lambda _: call("finish"))
     known = Rollout(
         rollout_id="g-1", group_id="g", instance_id=task.instance_id, segments=(), ending=Ending.TURNS, task_reward=1.0
     )
     progress = GroupProgress(
         finished_attempts={"g-1": known},
-        on_start=lambda: told.append("started"),
-        on_attempt=lambda one: told.append(one.rollout_id),
+        on_start=lambda: reported.append("started"),
+        on_attempt=lambda one: reported.append(one.rollout_id),
     )
 
     async def go() -> Group:
@@ -335,4 +337,4 @@ def test_attempts_that_are_known_are_not_made_again(arena: TaskArena, task: Task
     group = asyncio.run(go())
     assert group.rollouts[1] is known
     assert [rollout.rollout_id for rollout in group.rollouts] == ["g-0", "g-1", "g-2"]
-    assert sorted(told) == ["g-0", "g-2", "started", "started"]
+    assert sorted(reported) == ["g-0", "g-2", "started", "started"]

@@ -1,4 +1,4 @@
-"""Fine-tuning on demonstrations: a policy comes to say what it was shown, by whole runs with a tiny model."""
+"""Self-distillation on demonstrations: reading them, epochs, prompts, and a complete run with a tiny model."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from ..tiny_folder import make_folder, make_tokenizer, write_demonstrations
 from ..tiny_run import PlainEngine
 
 
-def test_demonstrations_are_read_and_errors_have_a_line(tmp_path: Path) -> None:
+def test_demonstrations_are_read_and_errors_name_the_line(tmp_path: Path) -> None:
     path = write_demonstrations(tmp_path / "a.jsonl", [("p", "d"), ("p", "e"), ("p", "d")])
     assert read_demonstrations(path) == [
         Demonstration(prompt="p", demonstration="d"),
@@ -44,7 +44,7 @@ def test_demonstrations_are_read_and_errors_have_a_line(tmp_path: Path) -> None:
         read_demonstrations(path)
 
 
-def test_what_the_teacher_reads_is_a_conversation_of_the_template() -> None:
+def test_the_context_of_the_teacher_is_a_conversation_of_the_template() -> None:
     tokenizer = make_tokenizer()
     template = PromptTemplate(tokenizer)
     prompt, at = template.question("how?")
@@ -59,7 +59,7 @@ def test_what_the_teacher_reads_is_a_conversation_of_the_template() -> None:
     assert bare.further_message("how?", "so") == tuple(make_tokenizer(False).encode("so"))
 
 
-def test_epochs_are_shuffled_whole_and_go_on() -> None:
+def test_each_epoch_is_shuffled_and_a_resume_continues_it() -> None:
     ids = ["a", "b", "c", "d"]
     whole = EpochCurriculum(ids, epochs=2, seed=1)
     drawn = [whole.next_task() for _ in range(9)]
@@ -73,17 +73,17 @@ def test_epochs_are_shuffled_whole_and_go_on() -> None:
     assert [*start, *(second.next_task() for _ in range(6))] == drawn
 
 
-def test_a_demonstration_may_hold_any_separator(tmp_path: Path) -> None:
+def test_a_demonstration_may_contain_any_line_separator(tmp_path: Path) -> None:
     path = tmp_path / "a.jsonl"
     values = {"prompt": "a\u2028b", "demonstration": "c\u2029d\x85e"}
     path.write_text(json.dumps(values, ensure_ascii=False) + "\n", encoding="utf-8")
     assert read_demonstrations(path) == [Demonstration(**values)]
 
 
-def test_a_run_on_demonstrations(tmp_path: Path) -> None:
-    """The teacher, given an example in its context, says z; the student, who never sees one, learns to."""
+def test_a_run_on_demonstrations_teaches_what_they_show(tmp_path: Path) -> None:
+    """The teacher answers z with an example in its context; the policy, which never sees one, learns to."""
     model = make_folder(tmp_path / "model")
-    _tutor(model)
+    _train_teacher(model)
     shown = write_demonstrations(tmp_path / "shown.jsonl", [("say", "zzz"), ("tell", "zzz"), ("speak", "zzz")])
     (tmp_path / "train.toml").write_text(
         f'folder = "run"\nmethod = "sdft"\n[policy]\nmodel = "model"\n[sdft]\ndemonstrations = "{shown.name}"\n'
@@ -113,8 +113,8 @@ def test_a_run_on_demonstrations(tmp_path: Path) -> None:
     assert says_z() > max(0.3, 3 * before)
 
 
-def _tutor(folder: Path) -> None:
-    """Train the model in the folder to say z after a demonstration, and not without one."""
+def _train_teacher(folder: Path) -> None:
+    """Train the model in the folder to answer z after a demonstration, and not without one."""
     model = AutoModelForCausalLM.from_pretrained(folder)
     template = PromptTemplate(make_tokenizer())
     prompts = []

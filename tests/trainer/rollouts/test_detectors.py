@@ -1,4 +1,4 @@
-"""Detectors of bad turns: each finds its own fault, and none of them finds one in good work."""
+"""Detectors of bad turns: each finds its own fault, and none reports a good turn."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def observe(*calls: ToolCallResult, **other: Any) -> TurnObservation:
     return TurnObservation(calls=calls, **(values | other))
 
 
-BAD = {
+BAD_TURNS = {
     "unknown_tool": observe(ToolCallResult(tool="grep", arguments="{}", result="error", malformed="no tool")),
     "malformed_call": observe(
         ToolCallResult(tool="run", arguments="{", result="error", malformed="run: command: missing")
@@ -43,7 +43,7 @@ BAD = {
     "edit_not_applied": observe(REFUSED),
     "repeated_failure": observe(FAILED, earlier_calls=(FAILED, GOOD, FAILED)),
 }
-FINE = [
+GOOD_TURNS = [
     observe(GOOD),
     observe(FAILED),
     observe(FAILED, earlier_calls=(FAILED,)),
@@ -57,12 +57,12 @@ FINE = [
 
 @pytest.mark.parametrize("name", DETECTORS)
 def test_each_detector_finds_its_fault(name: str) -> None:
-    found, hint = detect(BAD[name])
+    found, hint = detect(BAD_TURNS[name])
     assert found == name
     assert hint.endswith(".")
-    assert detect(BAD[name], [other for other in DETECTORS if other != name]) == ("", "")
+    assert detect(BAD_TURNS[name], [other for other in DETECTORS if other != name]) == ("", "")
 
 
-@pytest.mark.parametrize("number", range(len(FINE)))
-def test_good_work_has_no_hint(number: int) -> None:
-    assert detect(FINE[number]) == ("", "")
+@pytest.mark.parametrize("number", range(len(GOOD_TURNS)))
+def test_a_good_turn_has_no_hint(number: int) -> None:
+    assert detect(GOOD_TURNS[number]) == ("", "")

@@ -1,4 +1,4 @@
-"""Scores of a policy: pass@k against counting, effort, and the command on real tasks with a tiny model."""
+"""Evaluation of a policy: pass@k, effort, and the command on real tasks with a tiny model."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from ..byte_model import byte_model, byte_tokenizer
 
 
 @pytest.mark.parametrize(("n", "c"), [(5, 0), (5, 2), (5, 5), (8, 1), (8, 7)])
-def test_pass_at_k_is_what_counting_says(n: int, c: int) -> None:
+def test_pass_at_k_equals_counting_all_choices(n: int, c: int) -> None:
     solved = [number < c for number in range(n)]
     for k in range(1, n + 1):
         chosen = list(itertools.combinations(solved, k))
@@ -41,7 +41,7 @@ def rollout(reward: float, tokens: int, ending: Ending = Ending.FINISHED, flags:
     )  # fmt: skip
 
 
-def test_a_group_is_scored_by_what_says_something() -> None:
+def test_lost_attempts_do_not_count_in_a_score() -> None:
     rollouts = (
         rollout(1.0, 10), rollout(0.5, 20), rollout(1.0, 30, flags=("leak_used",)), rollout(0.0, 0, Ending.INFRA),
         rollout(0.0, 40, Ending.TOKENS),
@@ -51,7 +51,7 @@ def test_a_group_is_scored_by_what_says_something() -> None:
     assert (found.tokens, found.solved_tokens) == ((10, 20, 30, 40), (10,))
 
 
-def test_effort_is_the_score_of_a_policy_that_is_stopped_there() -> None:
+def test_the_effort_curve_is_the_score_at_each_token_budget() -> None:
     tasks = [
         TaskScore(instance_id="a", num_attempts=2, num_solved=2, tokens=(10, 40), solved_tokens=(10, 40)),
         TaskScore(instance_id="b", num_attempts=2, num_solved=1, tokens=(20, 30), solved_tokens=(30,)),
@@ -64,7 +64,7 @@ def test_effort_is_the_score_of_a_policy_that_is_stopped_there() -> None:
     assert effort_curve([]) == ()
 
 
-def test_the_sum_of_tasks(tmp_path: Path) -> None:
+def test_an_evaluation_summarises_its_tasks(tmp_path: Path) -> None:
     tasks = [
         TaskScore(instance_id=name, num_attempts=4, num_solved=solved, tokens=(8,) * 4, solved_tokens=(8,) * solved)
         for name, solved in (("a", 0), ("b", 2), ("c", 4))
@@ -79,7 +79,7 @@ def test_the_sum_of_tasks(tmp_path: Path) -> None:
     assert (tmp_path / "eval.svg").read_text().count("pass@k") >= 1
 
 
-def test_all_tasks_are_tried_as_often_as_asked() -> None:
+def test_each_task_is_tried_the_given_number_of_times() -> None:
     class Maker:
         async def group(self, instance_id: str, size: int) -> Group:
             await asyncio.sleep(0)
@@ -94,7 +94,7 @@ def test_all_tasks_are_tried_as_often_as_asked() -> None:
     assert found.pass_at[1] == pytest.approx(3 / 8)
 
 
-def test_an_evaluation_that_cannot_go_on_leaves_nothing_running() -> None:
+def test_a_failed_evaluation_cancels_its_groups() -> None:
     running: set[str] = set()
 
     class Maker:
@@ -127,7 +127,7 @@ samples = 2
 
 
 def test_the_command_scores_a_model_on_real_tasks(shapes: Any, excise: Any, tmp_path: Path) -> None:
-    """A model of no use: no attempt is solved, every one of them is counted, and the files are there."""
+    """An untrained model solves nothing: all attempts are counted, and the files are written."""
     model = byte_model(context=4096)
     model.save_pretrained(tmp_path / "model")
     byte_tokenizer().save_pretrained(tmp_path / "model")
@@ -165,7 +165,7 @@ def test_the_command_scores_a_model_on_real_tasks(shapes: Any, excise: Any, tmp_
         ("[engine", "not valid TOML"),
     ],
 )
-def test_a_wrong_file_is_explained(excise: Any, tmp_path: Path, text: str, said: str) -> None:
+def test_errors_in_the_evaluation_file_are_reported(excise: Any, tmp_path: Path, text: str, said: str) -> None:
     (tmp_path / "eval.toml").write_text(text)
     done = excise("eval", tmp_path / "eval.toml", "--model", tmp_path)
     assert done.returncode == 2

@@ -1,4 +1,4 @@
-"""What ends an attempt that is nobody's fault, or that nobody foresaw; no sandbox, no model."""
+"""Endings of attempts when the engine, the penalty or the attempt itself fails. No sandbox and no model are used."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ WRONG = Grade(
 
 
 class FakeArena:
-    """A sandbox with a given diff, and an arena that remembers the diffs it graded."""
+    """A fake arena that records the diffs it grades, and in one the sandbox that it opens, with a given diff."""
 
     task: Any = None
     session: Any = None
@@ -59,8 +59,8 @@ class FakeArena:
         return WRONG
 
 
-class Model:
-    """An engine that answers after ``wait_s(longest answer)`` seconds."""
+class SlowEngine:
+    """An engine that answers after ``wait_s(max_tokens)`` seconds."""
 
     name, context_length, needs_checkpoint_names, version = "slow", 100, False, 0
 
@@ -74,21 +74,21 @@ class Model:
         return [Generation(ids=(1,), logprobs=(0.0,), versions=(0,), stop=Stop.END) for _ in prompts]
 
 
-async def asking(attempt: Attempt) -> Ending:
+async def ask_once(attempt: Attempt) -> Ending:
     attempt.recorder.add_context(PromptTokens((1,), (2,)))
     return Ending.TIME if await attempt.sample(10, (0,)) is None else Ending.FINISHED
 
 
-async def nothing(attempt: Attempt) -> Ending:
+async def finish_at_once(attempt: Attempt) -> Ending:
     return Ending.FINISHED
 
 
-def made(
-    work: AttemptMode, size: int = 4, *, place: FakeArena | None = None, engine: Any = None, **settings: Any
+def make_group(
+    work: AttemptMode, size: int = 4, *, arena: FakeArena | None = None, engine: Any = None, **settings: Any
 ) -> Group:
     async def go() -> Group:
         rollouts = TaskRolloutMaker(
-            engine, place or FakeArena(), work, RolloutSettings(**settings), heartbeat_timeout_s=0.3
+            engine, arena or FakeArena(), work, RolloutSettings(**settings), heartbeat_timeout_s=0.3
         )  # type: ignore[arg-type]
         try:
             return await asyncio.wait_for(rollouts.group("t", size, group_id="g"), 20)
@@ -98,24 +98,24 @@ def made(
     return asyncio.run(go())
 
 
-def test_an_engine_that_hangs_says_nothing_about_the_model() -> None:
-    engine = Model(lambda _: 3600.0)
-    group = made(asking, engine=engine, time_s=0.2)
+def test_a_hanging_engine_is_an_infrastructure_failure() -> None:
+    engine = SlowEngine(lambda _: 3600.0)
+    group = make_group(ask_once, engine=engine, time_s=0.2)
     assert {rollout.ending for rollout in group.rollouts} == {Ending.INFRA}
     assert group.valid_rollouts == ()
     assert "does not answer: not one token" in group.rollouts[0].detail
-    assert engine.asked == [10] * 4 + [1], "they share one question"
+    assert engine.asked == [10] * 4 + [1], "all attempts share one heartbeat request"
 
 
-def test_a_model_that_is_slow_is_out_of_time() -> None:
-    engine = Model(lambda longest: 0.01 if longest == 1 else 3600.0)
-    group = made(asking, engine=engine, time_s=0.2)
+def test_a_slow_model_runs_out_of_time() -> None:
+    engine = SlowEngine(lambda longest: 0.01 if longest == 1 else 3600.0)
+    group = make_group(ask_once, engine=engine, time_s=0.2)
     assert {rollout.ending for rollout in group.rollouts} == {Ending.TIME}
     assert len(group.valid_rollouts) == 4
     assert 1 in engine.asked
 
 
-def test_what_nobody_foresaw_ends_one_attempt(caplog: pytest.LogCaptureFixture) -> None:
+def test_an_unexpected_exception_ends_only_one_attempt(caplog: pytest.LogCaptureFixture) -> None:
     seen: list[Attempt] = []
 
     async def work(attempt: Attempt) -> Ending:
@@ -124,19 +124,19 @@ def test_what_nobody_foresaw_ends_one_attempt(caplog: pytest.LogCaptureFixture) 
             raise KeyError("caf\udce9")
         return Ending.FINISHED
 
-    group = made(work)
+    group = make_group(work)
     assert sorted(rollout.ending for rollout in group.rollouts) == [Ending.FINISHED] * 3 + [Ending.INFRA]
     assert "KeyError: 'caf\\udce9'" in {rollout.detail for rollout in group.rollouts}
     assert "Traceback" in caplog.text
 
 
-def test_a_group_that_cannot_be_made_leaves_nothing_running() -> None:
-    """The penalty is the user's, and is not forgiven."""
-    place = FakeArena()
+def test_a_failing_penalty_fails_the_group_and_closes_its_sandboxes() -> None:
+    """Exceptions of the penalty, which the user gives, are raised."""
+    arena = FakeArena()
 
     async def go() -> None:
         async def work(attempt: Attempt) -> Ending:
-            if place.num_open == 4:
+            if arena.num_open == 4:
                 return Ending.FINISHED
             await asyncio.sleep(30)
             return Ending.FINISHED
@@ -144,37 +144,37 @@ def test_a_group_that_cannot_be_made_leaves_nothing_running() -> None:
         def penalty(_: object) -> float:
             raise ZeroDivisionError
 
-        rollouts = TaskRolloutMaker(None, place, work, RolloutSettings(), penalty=penalty)  # type: ignore[arg-type]
+        rollouts = TaskRolloutMaker(None, arena, work, RolloutSettings(), penalty=penalty)  # type: ignore[arg-type]
         with pytest.raises(ZeroDivisionError):
             await rollouts.group("t", 4)
-        assert place.num_open == 0
+        assert arena.num_open == 0
         rollouts.close()
 
     asyncio.run(asyncio.wait_for(go(), 20))
 
 
-def test_cancelling_a_group_is_not_an_ending() -> None:
-    place = FakeArena()
+def test_cancelling_a_group_raises_and_closes_its_sandboxes() -> None:
+    arena = FakeArena()
 
     async def go() -> None:
-        rollouts = TaskRolloutMaker(Model(lambda _: 30.0), place, asking, RolloutSettings())  # type: ignore[arg-type]
+        rollouts = TaskRolloutMaker(SlowEngine(lambda _: 30.0), arena, ask_once, RolloutSettings())  # type: ignore[arg-type]
         running = asyncio.create_task(rollouts.group("t", 4))
         await asyncio.sleep(0.05)
-        assert place.num_open == 4
+        assert arena.num_open == 4
         running.cancel()
         with pytest.raises(asyncio.CancelledError):
             await running
-        assert place.num_open == 0
+        assert arena.num_open == 0
         rollouts.close()
 
     asyncio.run(asyncio.wait_for(go(), 20))
 
 
-def test_bytes_that_are_no_text_reach_the_grader_and_can_be_stored(tmp_path: Path) -> None:
+def test_undecodable_bytes_of_a_diff_reach_the_grader_and_are_stored(tmp_path: Path) -> None:
     diff = b"+caf\xe9 \xc3\xa9\n".decode("utf-8", "surrogateescape")
-    place = FakeArena(diff)
-    group = made(nothing, 1, place=place)
-    assert place.graded == [diff]
+    arena = FakeArena(diff)
+    group = make_group(finish_at_once, 1, arena=arena)
+    assert arena.graded == [diff]
     assert group.rollouts[0].diff == "+caf\\udce9 é\n"
     journal = Journal(tmp_path / "journal")
     journal.start_file()
@@ -185,10 +185,10 @@ def test_bytes_that_are_no_text_reach_the_grader_and_can_be_stored(tmp_path: Pat
     write_rollouts(tmp_path / "out", "run", 1, rollout_rows("run", 1, [group], lambda ids: ""))
 
 
-def test_of_a_diff_that_no_grader_takes_the_beginning_is_kept() -> None:
-    place = FakeArena("+" + "x" * MAX_DIFF_BYTES)
-    rollout: Rollout = made(nothing, 1, place=place).rollouts[0]
+def test_a_diff_too_large_for_the_grader_is_kept_truncated() -> None:
+    arena = FakeArena("+" + "x" * MAX_DIFF_BYTES)
+    rollout: Rollout = make_group(finish_at_once, 1, arena=arena).rollouts[0]
     assert SHOWN_CHARS < len(rollout.diff) < SHOWN_CHARS + 100
     assert rollout.grade == WRONG
     fits = "+" + "x" * (MAX_DIFF_BYTES - 1)
-    assert made(nothing, 1, place=FakeArena(fits)).rollouts[0].diff == fits
+    assert make_group(finish_at_once, 1, arena=FakeArena(fits)).rollouts[0].diff == fits

@@ -1,4 +1,4 @@
-"""One answer in place of a stub: the whole function, or its one line."""
+"""Rollouts of one answer, which replaces a stub: the whole function, or its one line."""
 
 from __future__ import annotations
 
@@ -13,46 +13,14 @@ from excise.trainer.rollout_types import Ending, Rollout
 from excise.trainer.rollouts.rollout_maker import Attempt, TaskRolloutMaker
 from excise.trainer.rollouts.rollout_settings import RolloutSettings
 from excise.trainer.rollouts.single_turn import AnswerKind, SingleTurn, tasks_for
-from excise.trainer.rollouts.stub_context import NoStub, UnusableCode, decode_file, find_stub, is_stub, missing_line
-from excise.trainer.setup.evaluation_config import EvalSettings, HeldOut, eligible_tasks
+from excise.trainer.rollouts.stub_context import NoStub, is_stub, missing_line
 from excise.types import Task
 
 from ..byte_model import byte_tokenizer
 from ..scripted_engine import ScriptedEngine
+from .stub_example import PATCH, SOURCE, one_line
 
 TOKENIZER = byte_tokenizer()
-SOURCE = '''"""Figures."""
-
-class Square:
-    @property
-    def side(self):
-        """How long it is."""
-        raise NotImplementedError
-
-    def area(self, unit: str = "m") -> float:
-        raise NotImplementedError
-
-
-def area(x):
-    return x
-'''
-PATCH = """--- a/figures.py
-+++ b/figures.py
-@@ -9,2 +9,2 @@
-     def area(self, unit: str = "m") -> float:
--        raise NotImplementedError
-+        return self.side ** 2
-"""
-
-
-@pytest.fixture
-def stub(arena: TaskArena) -> Task:
-    """A task of one stubbed function: ``parse`` in ``src/shapes/text.py``."""
-    return next(t for t in arena.tasks().values() if is_stub(t) and t.removed[0].endswith("text.py::parse"))
-
-
-def one_line(task: Task, qualname: str = "Square.area") -> Task:
-    return replace(task, removed=(f"figures.py::{qualname}",), patch=PATCH)
 
 
 def answered(arena: TaskArena, task: Task, answer: str, **options: Any) -> tuple[Rollout, ScriptedEngine]:
@@ -75,7 +43,7 @@ def gold_body(task: Task) -> str:
 
 
 @pytest.mark.parametrize("whole", [True, False])
-def test_the_gold_function_earns_everything(arena: TaskArena, stub: Task, whole: bool) -> None:
+def test_the_gold_function_earns_the_full_reward(arena: TaskArena, stub: Task, whole: bool) -> None:
     body = gold_body(stub)
     code = f"def parse(text):\n{body}" if whole else "\n".join(line[4:] for line in body.splitlines())
     rollout, engine = answered(arena, stub, f"<think>so</think>Here it is:\n```python\n{code}\n```\n")
@@ -101,7 +69,7 @@ def test_the_gold_function_earns_everything(arena: TaskArena, stub: Task, whole:
         ("```python\ndef other(text):\n    return 1\n```", "unusable_code"),
     ],
 )
-def test_what_cannot_take_its_place_earns_nothing_and_gets_a_hint(
+def test_an_unusable_answer_earns_nothing_and_gets_a_hint(
     arena: TaskArena, stub: Task, answer: str, detector: str
 ) -> None:
     rollout, _ = answered(arena, stub, answer)
@@ -112,40 +80,24 @@ def test_what_cannot_take_its_place_earns_nothing_and_gets_a_hint(
     assert turn.hint_ids
 
 
-def test_an_answer_that_was_cut_off(arena: TaskArena, stub: Task) -> None:
+def test_a_cut_off_answer_ends_with_the_token_budget(arena: TaskArena, stub: Task) -> None:
     rollout, _ = answered(arena, stub, "well " * 100, answer_tokens=50)
     assert (rollout.ending, rollout.segments[0].turns[0].detector) == (Ending.TOKENS, "over_long")
 
 
-def test_a_task_without_a_stand_in_says_nothing_about_the_model(arena: TaskArena) -> None:
+def test_a_task_without_a_stub_is_an_infrastructure_failure(arena: TaskArena) -> None:
     other = next(task for task in arena.tasks().values() if not is_stub(task))
     rollout, _ = answered(arena, other, "x")
     assert (rollout.ending, rollout.is_valid) == (Ending.INFRA, False)
 
 
-def test_answers_take_the_place_of_the_function(stub: Task) -> None:
-    place = find_stub(one_line(stub), SOURCE)
-    whole = "```python\nclass Square:\n    def area(self, unit='m'):\n        return 4\n```"
-    expected = SOURCE.replace(
-        '    def area(self, unit: str = "m") -> float:\n        raise NotImplementedError\n',
-        "    def area(self, unit='m'):\n        return 4\n",
-    )
-    assert place.with_answer(whole) == expected
-    assert place.with_answer("```\nx = 1\nreturn x\n```").count("        x = 1\n        return x\n\n\ndef area") == 1
-    assert (
-        "raise" not in find_stub(one_line(stub, "Square.side"), SOURCE).with_body("return 1").partition("def area")[0]
-    )
-    with pytest.raises(UnusableCode, match="parse"):
-        place.with_body("return (")
-
-
 def test_a_file_in_another_encoding_keeps_its_other_bytes(arena: TaskArena, stub: Task) -> None:
-    """As Python reads them: a coding line, a byte order mark, form feeds that end no line."""
+    """Files are decoded like Python does: coding lines, byte order marks, form feeds within lines."""
     latin = f"# coding: latin-1\n# caf\xe9 \x85\n\f\n{SOURCE}".encode("latin-1")
     files = {"latin.py": latin, "marked.py": b"\xef\xbb\xbf" + SOURCE.encode()}
 
-    class InThere:
-        """A sandbox whose task file is replaced by another."""
+    class OtherFileSandbox:
+        """A sandbox whose task is about another file."""
 
         def __init__(self, sandbox: Any, path: str) -> None:
             self.task, self.session = replace(one_line(stub), removed=(f"{path}::Square.area",)), sandbox.session
@@ -154,7 +106,7 @@ def test_a_file_in_another_encoding_keeps_its_other_bytes(arena: TaskArena, stub
     async def go(path: str, answer: str) -> tuple[bytes, str]:
         async def work(attempt: Attempt) -> Ending:
             attempt.sandbox.session.put(f"/testbed/{path}", files[path])
-            attempt.sandbox = InThere(attempt.sandbox, path)  # type: ignore[assignment]
+            attempt.sandbox = OtherFileSandbox(attempt.sandbox, path)  # type: ignore[assignment]
             ending = await SingleTurn(TOKENIZER)(attempt)
             after.append(attempt.sandbox.session.get(f"/testbed/{path}"))
             return ending
@@ -177,28 +129,6 @@ def test_a_file_in_another_encoding_keeps_its_other_bytes(arena: TaskArena, stub
     after, hint = asyncio.run(go("latin.py", "'\u4e2d'"))
     assert after == latin
     assert "cannot hold" in hint or "latin-1" in hint or "iso-8859-1" in hint, hint
-
-
-def test_what_is_no_text_has_no_stand_in() -> None:
-    for data in (b"x = '\xe9'\n", b"# coding: nothing\n"):
-        with pytest.raises(NoStub):
-            decode_file(data)
-
-
-@pytest.mark.parametrize("qualname", ["Square.round", "Square", "Circle.area"])
-def test_a_function_that_is_not_there(stub: Task, qualname: str) -> None:
-    with pytest.raises(NoStub):
-        find_stub(one_line(stub, qualname), SOURCE)
-
-
-def test_the_excerpt_is_around_the_stub(stub: Task) -> None:
-    lines = [f"x{n} = {n}\n" for n in range(300)]
-    source = "".join(lines[:150]) + SOURCE + "".join(lines[150:])
-    around = find_stub(one_line(stub), source).around(30)
-    assert "def area(self" in around
-    assert 28 <= around.count("\n") <= 33
-    assert around.startswith("# ...\n")
-    assert around.endswith("# ...\n")
 
 
 RETURN = """--- a/figures.py
@@ -235,38 +165,12 @@ def test_an_expression_is_continued_where_it_is_missing(stub: Task) -> None:
         PATCH.replace("-        raise", "-        self.x = 1; raise"),
     ],
 )
-def test_what_is_more_than_a_line_is_no_task_of_the_line_rung(stub: Task, patch: str) -> None:
+def test_a_task_of_more_than_one_line_is_not_in_the_line_rung(stub: Task, patch: str) -> None:
     task = replace(one_line(stub), patch=patch)
     assert missing_line(task) is None
     assert tasks_for({"a": task}, AnswerKind.LINE) == ()
     with pytest.raises(NoStub):
         SingleTurn(TOKENIZER, AnswerKind.LINE).stub(task, SOURCE)
-
-
-def test_what_is_held_out_is_so_by_file(stub: Task) -> None:
-    tasks = [
-        replace(stub, instance_id=f"{repo}-{n}", repo=repo, removed=(f"{n}.py::f{n}",))
-        for repo in ("a", "b")
-        for n in range(500)
-    ]
-    half = HeldOut(share=0.5)
-    assert 400 < sum(map(half.includes, tasks)) < 600
-    assert all(half.includes(task) is half.includes(replace(task, removed=(f"{task.removed[0]}x",))) for task in tasks)
-    assert sum(map(HeldOut(projects=("a",)).includes, tasks)) == 500
-    assert not any(map(HeldOut().includes, tasks))
-    settings = EvalSettings(mode="function", held_out=HeldOut(share=0.5))
-    known = {task.instance_id: task for task in tasks}
-    out, rest = (set(eligible_tasks(settings, known, held_out=is_out)) for is_out in (True, False))
-    assert out | rest == set(known)
-    assert not out & rest
-    assert eligible_tasks(settings, known) == tuple(known)
-    inside, outside = (
-        next(t for t in tasks if t.repo == "a" and half.includes(t) is is_out) for is_out in (True, False)
-    )
-    both = {"both": replace(inside, removed=(*outside.removed, *inside.removed))}
-    assert [eligible_tasks(settings, both, held_out=is_out) for is_out in (True, False)] == [(), ()], (
-        "it shows what is held out"
-    )
 
 
 def test_the_line_rung_continues_the_file(arena: TaskArena, stub: Task) -> None:
