@@ -1,4 +1,4 @@
-"""Puts the weak graders on the path."""
+"""Adds this folder, with the weak graders, to the path."""
 
 from __future__ import annotations
 

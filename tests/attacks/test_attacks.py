@@ -1,4 +1,4 @@
-"""Attacks on a real run: each gets nothing from the grader, and beats a weak one. `excise attack` runs them all."""
+"""Attacks on a real run: each gets reward 0 from the grader and beats a weak grader. `excise attack` runs them all."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ CHOSEN = (
     "import-canaries-by-request", "answer-always-equal", "answer-peek-source", "answer-skip",
     "answer-message-on-call", "import-reward-file",
 )  # fmt: skip
-"""One or two of each vector: what CI has time for."""
+"""One or two attacks of each vector, so that the test stays short."""
 
 
 @pytest.fixture(scope="module")
@@ -39,12 +39,12 @@ def results(shapes: Any, task: Task) -> list[AttackResult]:
     return attack_tasks(settings, shapes.taskset, [task.instance_id], named(CHOSEN), lambda line: None)
 
 
-def test_there_are_many_and_of_every_kind() -> None:
+def test_there_are_many_attacks_of_every_kind() -> None:
     assert len(ATTACKS) >= 100
     assert len({attack.vector for attack in ATTACKS.values()}) >= 15
 
 
-def test_none_succeeds_and_the_honest_pass(results: list[AttackResult]) -> None:
+def test_no_attack_succeeds_and_honest_solutions_pass(results: list[AttackResult]) -> None:
     total = summary(results)
     assert total["ok"], [r for r in results if (r.reward == 1 and r.vector != HONEST) or not r.decided]
     assert (total["attacks"], total["honest_passed"], total["noop_passed"], total["stub_passed"]) == (
@@ -56,13 +56,15 @@ def test_none_succeeds_and_the_honest_pass(results: list[AttackResult]) -> None:
 
 
 @pytest.mark.parametrize("name", CHOSEN)
-def test_recorded_calls_alone_stop_it(results: list[AttackResult], name: str) -> None:
+def test_recorded_calls_alone_stop_the_attack(results: list[AttackResult], name: str) -> None:
     (found,) = [r for r in results if r.name == name]
     assert found.reward_calls == 0
 
 
 @pytest.mark.parametrize("name", CHOSEN)
-def test_it_beats_a_weak_grader(shapes: Any, bench: Workbench, task: Task, target: AttackTarget, name: str) -> None:
+def test_each_attack_beats_a_weak_grader(
+    shapes: Any, bench: Workbench, task: Task, target: AttackTarget, name: str
+) -> None:
     if ATTACKS[name].vector in {"equality", "peek"}:  # for values that are compared, not iterated over
         task = next(t for t in shapes.taskset.tasks() if "src/shapes/tables.py::Ruler.marks" in t.removed)
         target = attack_target(bench, task)
@@ -70,7 +72,7 @@ def test_it_beats_a_weak_grader(shapes: Any, bench: Workbench, task: Task, targe
 
 
 @pytest.mark.parametrize("name", weak_graders.WEAK)
-def test_weak_graders_tell_honest_from_empty(bench: Workbench, task: Task, name: str) -> None:
+def test_weak_graders_distinguish_honest_from_empty_solutions(bench: Workbench, task: Task, name: str) -> None:
     assert weak_graders.beaten(bench, task, task.patch, [name]) == name
     assert weak_graders.beaten(bench, task, "", [name]) == ""
     assert weak_graders.beaten(bench, task, stub_of(bench, task), [name]) == ""

@@ -1,4 +1,4 @@
-"""The arena over a real task set: what is opened, what is refused, and grades that come too late."""
+"""The arena over a real task set: opening sandboxes, grading, timeouts and closing."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def test_an_arena_holds_the_chosen_tasks_and_finds_new_ones(stored: Any) -> None
 
 
 def test_equal_answers_are_graded_once(arena: TaskArena, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Also those that come while the first is being graded; a grade that says nothing is not kept."""
+    """This includes answers that arrive while the first is being graded. Undecided grades are not kept."""
     asked: list[str] = []
     known = Grade(**KNOWN, decided=True)
     answers = iter([Grade(**KNOWN, decided=False), known, known])
@@ -137,25 +137,25 @@ def test_a_task_is_graded_after_its_snapshot_was_replaced(stored: Any, tmp_path:
 
 
 def test_a_grade_past_its_timeout_is_undecided(stored: Any) -> None:
-    impatient = TaskArena(stored.taskset, stored.settings, ArenaOptions(grade_s=0.01))
-    instance_id = next(iter(impatient.tasks()))
-    grade = asyncio.run(impatient.grade(instance_id, impatient.tasks()[instance_id].patch))
+    arena = TaskArena(stored.taskset, stored.settings, ArenaOptions(grade_s=0.01))
+    instance_id = next(iter(arena.tasks()))
+    grade = asyncio.run(arena.grade(instance_id, arena.tasks()[instance_id].patch))
     assert (grade.decided, grade.reasons) == (False, ("timeout",))
-    impatient.close()
+    arena.close()
 
 
 def test_undecodable_bytes_are_graded_unchanged(arena: TaskArena) -> None:
-    """And graded, whatever the file with them is called."""
+    """The name of the file may be undecodable, too."""
     instance_id, task = next(iter(arena.tasks().items()))
     latin = b"a = 'caf\xe9'\n"
 
     async def go() -> tuple[str, Grade]:
-        async with arena.open(instance_id) as desk:
+        async with arena.open(instance_id) as sandbox:
             for path in ("notes.txt", "tests/test_new.py"):
-                desk.session.put(f"/testbed/{path}", latin)
+                sandbox.session.put(f"/testbed/{path}", latin)
             odd = ["sh", "-c", "cp tests/test_new.py \"$(printf 'tests/test_caf\\351.py')\""]
-            assert desk.session.exec(odd, timeout_s=20, cwd="/testbed").rc == 0
-            diff = desk.diff()
+            assert sandbox.session.exec(odd, timeout_s=20, cwd="/testbed").rc == 0
+            diff = sandbox.diff()
         return diff, await arena.grade(instance_id, diff + task.patch)
 
     diff, grade = asyncio.run(go())
@@ -169,9 +169,9 @@ def test_a_huge_diff_is_truncated_and_refused_by_the_grader(arena: TaskArena) ->
     instance_id = next(iter(arena.tasks()))
 
     async def go() -> tuple[str, Grade]:
-        async with arena.open(instance_id) as desk:
-            desk.session.exec(["sh", "-c", "seq 1 900000 > /testbed/many.txt"], timeout_s=60)
-            diff = desk.diff()
+        async with arena.open(instance_id) as sandbox:
+            sandbox.session.exec(["sh", "-c", "seq 1 900000 > /testbed/many.txt"], timeout_s=60)
+            diff = sandbox.diff()
         return diff, await arena.grade(instance_id, diff)
 
     diff, grade = asyncio.run(go())
@@ -180,12 +180,12 @@ def test_a_huge_diff_is_truncated_and_refused_by_the_grader(arena: TaskArena) ->
 
 
 def test_preparing_an_environment_does_not_block_other_tasks(stored: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    """More attempts wait for it than there are threads; a sandbox of another task opens and closes all the same."""
+    """More attempts than threads wait for it, and a sandbox of another task opens and closes."""
     arena = TaskArena(stored.taskset, stored.settings)
     warm, other = list(arena.tasks().values())[:2]
     cold = replace(other, env_id="cold")
     arena._tasks[cold.instance_id] = cold
-    really, may_go = arena._grader.environment_of, threading.Event()
+    original, may_go = arena._grader.environment_of, threading.Event()
     asked: list[str] = []
 
     def ready(task: Task) -> Any:
@@ -193,7 +193,7 @@ def test_preparing_an_environment_does_not_block_other_tasks(stored: Any, monkey
         if task.env_id == "cold":
             may_go.wait(60)
             return EnvironmentProblem("environment", "infra", "There is none.")
-        return really(task)
+        return original(task)
 
     monkeypatch.setattr(arena._grader, "environment_of", ready)
 
@@ -205,15 +205,15 @@ def test_preparing_an_environment_does_not_block_other_tasks(stored: Any, monkey
 
         waiting = [asyncio.create_task(attempt()) for _ in range(2 * arenas.NUM_OPENERS)]
         await asyncio.sleep(0.05)
-        async with asyncio.timeout(50), arena.open(warm.instance_id) as desk:
-            assert desk.diff() == ""
+        async with asyncio.timeout(50), arena.open(warm.instance_id) as sandbox:
+            assert sandbox.diff() == ""
         assert not any(task.done() for task in waiting)
         may_go.set()
         await asyncio.gather(*waiting)
         await attempt()
 
     asyncio.run(go())
-    assert asked.count("cold") == 1, "what failed is not tried again by each attempt"
+    assert asked.count("cold") == 1, "the attempts share one failure"
     arena.close()
 
 
@@ -241,7 +241,7 @@ def test_a_failed_value_is_made_again_after_its_delay() -> None:
 
 
 def test_graders_that_hang_are_not_waited_for(stored: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Neither by who is being graded, nor by who waits for a turn, nor at the end."""
+    """Neither the graded attempt, nor queued ones, nor closing wait for it."""
     arena = TaskArena(stored.taskset, stored.settings, ArenaOptions(graders=1, grade_s=0.4))
     instance_id, hang = next(iter(arena.tasks())), threading.Event()
     monkeypatch.setattr(arena._grader, "grade", lambda *_: hang.wait(60))
@@ -263,23 +263,23 @@ def test_a_sandbox_that_hangs_while_closing_is_abandoned(stored: Any, monkeypatc
     monkeypatch.setattr(arenas, "CLOSE_TIMEOUT_S", 0.3)
     arena = TaskArena(stored.taskset, stored.settings)
     hang = threading.Event()
-    really: list[Callable[[], None]] = []
+    original: list[Callable[[], None]] = []
 
     async def go() -> None:
-        async with arena.open(next(iter(arena.tasks()))) as desk:
-            really.append(desk.session.close)
-            desk.session.close = lambda: hang.wait(60)  # type: ignore[method-assign, assignment, return-value]
+        async with arena.open(next(iter(arena.tasks()))) as sandbox:
+            original.append(sandbox.session.close)
+            sandbox.session.close = lambda: hang.wait(60)  # type: ignore[method-assign, assignment, return-value]
 
     began = time.monotonic()
     asyncio.run(go())
     arena.close()
     assert time.monotonic() - began < 30
     hang.set()
-    really[0]()
+    original[0]()
 
 
 def test_workspaces_of_dead_processes_are_removed(stored: Any) -> None:
-    """Those of other machines and containers are not: nobody here knows whether they are in use."""
+    """Workspaces of other machines and containers stay, since they may be in use."""
     folder = Path(stored.cache) / "workspaces"
     arena = TaskArena(stored.taskset, stored.settings)
 

@@ -1,4 +1,4 @@
-"""``excise audit`` and ``excise recover`` from end to end: a leak in an environment, found, looked for, quarantined."""
+"""``excise audit`` and ``excise recover``: a leak in an environment is found, and its task is quarantined."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The command line: exit codes, and errors that are sentences."""
+"""The command line: exit codes and error messages."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ GIVING, REFUSED, FAILING = state_of("a", tasks=1), state_of("b", refused=3), sta
         ([state_of("e", tasks=1, failed=True)], OK),
     ],
 )
-def test_a_source_gives_if_it_has_tasks_whatever_else_became_of_it(states: list[SourceState], code: int) -> None:
+def test_the_exit_code_counts_sources_with_tasks_as_successful(states: list[SourceState], code: int) -> None:
     assert run_exit_code(states) == code
 
 
@@ -72,7 +72,9 @@ def raised(error: BaseException) -> int:
         (KeyboardInterrupt(), INTERRUPTED, "excise: interrupted."),
     ],
 )
-def test_errors_are_sentences(error: BaseException, code: int, said: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_errors_are_printed_as_sentences(
+    error: BaseException, code: int, said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert raised(error) == code
     assert said in capsys.readouterr().err
 
@@ -89,7 +91,7 @@ def empty_set(tmp_path: Path) -> Path:
     return tmp_path / "set"
 
 
-def test_a_cache_that_cannot_be_written_is_a_sentence(excise, tmp_path: Path) -> None:
+def test_an_unwritable_cache_is_reported_in_a_sentence(excise, tmp_path: Path) -> None:
     subprocess.run(["git", "init", "--quiet", tmp_path / "app"], check=True)
     (tmp_path / "file").write_text("")
     done = excise("generate", tmp_path / "app", "--dry-run", "--cache", tmp_path / "file" / "cache")
@@ -98,21 +100,21 @@ def test_a_cache_that_cannot_be_written_is_a_sentence(excise, tmp_path: Path) ->
     assert f"{tmp_path}/app: [Errno" in done.stdout
 
 
-def test_an_unknown_task_is_a_mistake_of_the_caller(excise, empty_set: Path, tmp_path: Path) -> None:
+def test_an_unknown_task_is_a_usage_error(excise, empty_set: Path, tmp_path: Path) -> None:
     done = excise("checkout", "nowhere__0", tmp_path / "x", "--out", empty_set)
     assert (done.returncode, done.stdout) == (USAGE, "")
     assert done.stderr.startswith("excise: No task 'nowhere__0' in this task set.")
 
 
 @pytest.mark.parametrize("command", ["verify", "recover", "attack"])
-def test_no_sandbox_is_no_fault_of_a_task(excise, empty_set: Path, tmp_path: Path, command: str) -> None:
+def test_an_unusable_sandbox_is_a_usage_error(excise, empty_set: Path, tmp_path: Path, command: str) -> None:
     env = {**os.environ, "DOCKER_HOST": f"unix://{tmp_path}/nobody"}
     done = excise(command, "a__0", "--out", empty_set, "--set", "sandbox=docker", env=env)
     assert (done.returncode, done.stdout) == (USAGE, ""), done.stderr
     assert done.stderr.startswith("excise: The sandbox docker cannot be used here")
 
 
-def test_a_damaged_set_is_a_sentence(excise, empty_set: Path) -> None:
+def test_a_damaged_set_is_reported_in_a_sentence(excise, empty_set: Path) -> None:
     path = empty_set.resolve() / "snapshots" / "1" / "tasks" / "_schema.parquet"
     path.write_bytes(b"PAR1")
     done = excise("query", "FROM tasks", "--out", empty_set)
@@ -122,7 +124,7 @@ def test_a_damaged_set_is_a_sentence(excise, empty_set: Path) -> None:
 
 
 @pytest.mark.slow
-def test_a_run_from_which_nothing_came_has_failed(excise, tmp_path: Path) -> None:
+def test_a_run_that_makes_no_tasks_fails(excise, tmp_path: Path) -> None:
     config = tmp_path / "a.toml"
     config.write_text('sources = ["./nowhere[/x]", "./gone"]\nout = "set"\ncache = "cache"\nworkers = 1\n')
     for command in (("generate", "-c"), ("refresh",)):

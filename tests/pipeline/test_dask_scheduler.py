@@ -1,4 +1,4 @@
-"""The same run on a Dask cluster that somebody else started: a real scheduler and real workers, by address."""
+"""A run on an existing Dask cluster, given by its address: a real scheduler and real workers."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def test_a_cluster_by_address_gives_the_same_tasks(shapes, excise, tmp_path: Pat
         assert taskset.task(instance_id) == shapes.taskset.task(instance_id)
 
 
-def test_a_scheduler_that_does_not_answer_is_said(shapes, excise, tmp_path: Path) -> None:
+def test_a_scheduler_that_does_not_answer_is_reported(shapes, excise, tmp_path: Path) -> None:
     given = ["generate", SHAPES, "-o", tmp_path / "out", "--cache", tmp_path / "cache"]
     done = excise(*given, "--scheduler", "tcp://127.0.0.1:9", timeout=120)
     assert done.returncode == 2

@@ -1,4 +1,4 @@
-"""What ``excise doctor`` says of machines where things are missing or broken."""
+"""``excise doctor`` on machines where programs are missing or broken."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 from excise.pipeline.services import doctor
 
 
-def test_every_check_has_something_to_say() -> None:
+def test_every_check_has_a_message() -> None:
     checks = {check.name: check for check in doctor.check_machine()}
     assert {
         "python",
@@ -36,14 +36,14 @@ def test_a_broken_driver_is_no_gpu(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     assert (gpu.ok, gpu.needed) == (False, False)
 
 
-def test_the_cache_of_the_environment_is_looked_at(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_cache_of_the_environment_variable_is_checked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("EXCISE_CACHE", "new/cache")
     cache = next(check for check in doctor.check_machine() if check.name == "cache")
     assert cache.detail.startswith(f"{tmp_path}/new/cache, ")
 
 
-def test_it_says_which_engine_can_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_usable_engines_are_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     versions = {"torch": "2.13.0+cpu", "transformers": "5.19.0"}
     monkeypatch.setattr(doctor, "_version", lambda name: versions.get(name, ""))
     monkeypatch.chdir(tmp_path)
@@ -66,7 +66,7 @@ def test_it_says_which_engine_can_run(tmp_path: Path, monkeypatch: pytest.Monkey
     assert "excise[train-cpu]" in engines()[1]
 
 
-def test_a_torch_that_leaves_the_gpu_idle_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_torch_without_gpu_support_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     tool = tmp_path / "nvidia-smi"
     tool.write_text("#!/bin/sh\necho 'A GPU, 80 GiB'\n")
     tool.chmod(0o755)

@@ -1,4 +1,4 @@
-"""``excise env``: what it prints, what it writes, how it ends."""
+"""``excise env``: its output, files and exit codes."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def test_a_failure_has_a_class_evidence_and_advice(excise, tmp_path: Path) -> No
     assert (told["verified"], told["stage"], told["reason"]) == (False, "fetch", "unknown_source")
 
 
-def test_an_interpreter_that_is_not_there(excise, tmp_path: Path) -> None:
+def test_a_missing_interpreter_is_reported(excise, tmp_path: Path) -> None:
     done = excise("env", REPOS / "shapes", "--cache", tmp_path, "--python", "3.5")
     assert done.returncode == 1
     assert "python_unavailable" in done.stdout

@@ -1,4 +1,4 @@
-"""What a stage makes of errors: a row, whatever was raised."""
+"""The error boundary of stages: every exception becomes a row."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def test_every_error_is_a_row(error: Exception, reason: str, kept: bool, detail:
     assert row.detail.startswith(detail)
 
 
-def test_a_bug_is_told_with_its_place_in_our_code() -> None:
+def test_a_bug_is_reported_with_its_place_in_our_code() -> None:
     @stage("fetch")
     def fail(settings: object) -> None:
         read_project_info(3)  # type: ignore[arg-type]

@@ -1,4 +1,4 @@
-"""Projects that cannot or should not work: each ends in a clear row, and the others are not touched by it."""
+"""Projects that are broken or hostile: each ends with a row and a reason, and does not affect the others."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def reports(ended) -> dict[str, RepoReport]:
     return {Path(report.repo).name: report for report in TaskSet.open(ended[0]).reports()}
 
 
-def test_the_run_is_partly_done(ended) -> None:
+def test_the_run_ends_with_the_exit_code_of_a_partial_success(ended) -> None:
     _, result, code = ended
     assert code == 3
     assert [Path(source["spec"]).name for source in result["sources"]] == list(SOURCES)
@@ -53,7 +53,7 @@ def test_the_run_is_partly_done(ended) -> None:
 
 
 @pytest.mark.parametrize(("name", "passing", "tests"), [("hangs", 14, 20), ("forks", 16, 17), ("escapes", 14, 27)])
-def test_their_good_tests_make_tasks(ended, reports, name: str, passing: int, tests: int) -> None:
+def test_the_good_tests_of_hostile_projects_make_tasks(ended, reports, name: str, passing: int, tests: int) -> None:
     report = reports[name]
     assert (report.status, report.num_valid) == ("ok", 1), report
     assert (report.num_passing, report.num_tests) == (passing, tests)
@@ -62,12 +62,12 @@ def test_their_good_tests_make_tasks(ended, reports, name: str, passing: int, te
     assert all(test.startswith("tests/test_good.py::") for test in task.fail_to_pass)
 
 
-def test_a_project_without_tests_says_so(reports) -> None:
+def test_a_project_without_tests_has_a_row_with_the_reason(reports) -> None:
     assert reports["notests"].status == "no_tests"
     assert "try its git URL" in reports["notests"].detail
 
 
-def test_a_source_that_is_not_there_says_so(reports, ended) -> None:
+def test_a_missing_source_has_a_row_with_the_reason(reports, ended) -> None:
     assert reports["nowhere"].status == "unknown_source"
     assert "no such file or folder" in reports["nowhere"].detail
     rows = TaskSet.open(ended[0]).rejections()
@@ -86,7 +86,7 @@ def test_installing_and_testing_left_no_trace_on_the_host(ended) -> None:
     assert "planted" not in (REPOS / "escapes" / "tests" / "test_good.py").read_text()
 
 
-def test_what_set_up_code_changed_in_the_checkout_is_not_kept(ended) -> None:
+def test_changes_of_set_up_code_in_the_checkout_are_dropped(ended) -> None:
     environment, baseline = TaskSet.open(ended[0]).environment(TaskSet.open(ended[0]).tasks("escapes")[0].env_id)
     assert not any("test_planted_while_installing" in test for test in baseline.durations)
     assert all(".egg-info/" in path for path in environment.built_files)

@@ -71,7 +71,7 @@ def test_its_tasks_are_proved_again_from_the_recipe_alone(made, excise, tmp_path
     assert done.returncode == 0, done.stdout + done.stderr
 
 
-def test_only_what_a_model_could_mend_is_given_to_one() -> None:
+def test_only_failures_that_a_model_could_fix_are_given_to_it() -> None:
     row = Rejection(repo="x", stage="environment", subject="x", reason="import_error", detail="")
     on, off = load(overrides=["model.model=m"], environ={}), load(environ={})
     assert may_mend(on, "environment", row)
@@ -87,6 +87,6 @@ def test_only_what_a_model_could_mend_is_given_to_one() -> None:
         assert not may_mend(on, "environment", other)
 
 
-def test_what_varies_is_taken_out_of_a_failure() -> None:
+def test_varying_parts_are_removed_from_a_failure_message() -> None:
     first, second = ("took 12.5s in /tmp/abc1 at 0x7f00aa11bb", "took 3s in /tmp/xyz at 0x7f00aa11cc")
     assert without_varying_parts(first) == without_varying_parts(second) == "took some time in /tmp/... at 0x"

@@ -1,4 +1,4 @@
-"""The order of the stages, and what a run says while it works."""
+"""The order of jobs, and the progress that a run prints."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from excise.verifiers.prove import Proof
 SLOW, QUICK = 5 * SLOW_SUITE_S, SLOW_SUITE_S / 5
 
 
-def test_what_repositories_cost_is_found_out_first() -> None:
+def test_the_cost_of_repositories_is_measured_first() -> None:
     unknown = [priority("fetch"), priority("environment", num_bytes=1), priority("baseline", num_bytes=10**12)]
     known = [priority(stage, wall_s=1e9) for stage in ("coverage", "find", "prove")]
     assert unknown == sorted(unknown, reverse=True)
@@ -59,7 +59,7 @@ def run_of(num_sources: int, workers: int) -> Run:
     return Run(Settings(sources=sources), Client(workers), writer, lambda _: None)  # type: ignore[arg-type]
 
 
-def test_workers_get_what_they_can_begin_and_the_most_urgent_first() -> None:
+def test_workers_get_the_most_urgent_job_that_they_can_begin() -> None:
     client = Client(2)
     jobs: JobQueue[str] = JobQueue(client)
     for tag, priority_of_it in (("short", 1.0), ("old", 3.0), ("new", 3.0), ("urgent", 9.0)):
@@ -72,7 +72,7 @@ def test_workers_get_what_they_can_begin_and_the_most_urgent_first() -> None:
     assert list(jobs.running.values()) == ["urgent", "old", "new"]
 
 
-def test_what_a_repository_costs_decides_once_it_is_known() -> None:
+def test_a_known_cost_decides_the_priority() -> None:
     run = run_of(2, workers=1)
     for state, wall_s in zip(run.states, (QUICK, SLOW), strict=True):
         state.prepared = SimpleNamespace(baseline=SimpleNamespace(suite_s=lambda wall_s=wall_s: wall_s))  # type: ignore[assignment]
@@ -81,7 +81,7 @@ def test_what_a_repository_costs_decides_once_it_is_known() -> None:
     assert [job.state for job in run.jobs.running.values()] == [run.states[1]]
 
 
-def test_sources_are_let_in_as_others_end() -> None:
+def test_sources_are_admitted_as_others_end() -> None:
     run = run_of(40, workers=2)
     room = max_active_sources(2)
     run.admit_sources()
@@ -93,7 +93,7 @@ def test_sources_are_let_in_as_others_end() -> None:
     assert run.states[room].stage == "fetch"
 
 
-def test_a_run_is_heard_of_also_while_nothing_happens(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_run_reports_regularly_even_if_nothing_ends(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(progress, "LINE_EVERY_S", 0.05)
     out = io.StringIO()
     state = SourceState(SourceSpec(spec="pypi:slow"), limit=None, stage="baseline")
@@ -107,7 +107,7 @@ def test_a_run_is_heard_of_also_while_nothing_happens(monkeypatch: pytest.Monkey
     assert "pypi:slow at baseline for 0 s" in lines[-1]
 
 
-def test_a_quiet_run_says_nothing(tmp_path: Path) -> None:
+def test_a_quiet_run_prints_nothing(tmp_path: Path) -> None:
     out = io.StringIO()
     with progress.Progress(Console(file=out), quiet=True) as listener:
         listener([SourceState(SourceSpec(spec="pypi:slow"), limit=None, stage="baseline")])

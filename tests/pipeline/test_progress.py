@@ -1,4 +1,4 @@
-"""What a run shows: names and reasons from outside are printed as they stand."""
+"""The display of a run: names and reasons from projects are printed without interpretation."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def test_the_live_table_shows_names_and_reasons_as_they_are(name: str) -> None:
     assert any(line.startswith(name) and "[/gone]" in line for line in text_of(shown).splitlines())
 
 
-def test_a_source_in_a_queue_is_not_said_to_be_at_its_stage() -> None:
+def test_a_queued_source_is_not_shown_at_its_stage() -> None:
     queued, begun = state_of("pypi:queued"), state_of("pypi:begun")
     queued.stage = begun.stage = "coverage"
     begun.job_started("coverage")
@@ -89,7 +89,7 @@ def test_a_failure_without_a_detail_has_a_row_too() -> None:
     assert "gone: " in text_of(shown)
 
 
-def test_a_terminal_obeys_no_name() -> None:
+def test_control_characters_in_names_do_not_reach_the_terminal() -> None:
     assert literal("a\x1b[31mb\nc").plain == "a�[31mb�c"
 
 
@@ -99,7 +99,7 @@ def test_caps_name_sources_as_they_are() -> None:
     assert limits_text(load(environ={})) == ""
 
 
-def test_a_source_without_features_says_why() -> None:
+def test_a_source_without_features_shows_the_reason() -> None:
     state = state_of("pypi:x")
     state.add_features(ProposedFeatures(features=(), num_symbols=1, num_covered=1, not_proposed={"too_central": 1}))
     shown = console(terminal=False)

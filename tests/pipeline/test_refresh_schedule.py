@@ -78,7 +78,7 @@ def test_times(text: str, calendar: str, cron: str) -> None:
 
 
 @pytest.mark.parametrize("text", ["", "25:00", "12:60", "Xyz 12:00", "0 3 * * *", "03:30; reboot"])
-def test_what_is_no_time(text: str) -> None:
+def test_invalid_times_are_refused(text: str) -> None:
     with pytest.raises(ConfigError, match="is no time"):
         parse_when(text)
 
@@ -150,7 +150,7 @@ def test_each_configuration_has_its_own_schedule(machine, tmp_path: Path) -> Non
     assert len(list((tmp_path / "units").iterdir())) == 4
 
 
-def test_a_failing_systemctl_is_said(machine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_failing_systemctl_is_reported(machine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     machine("systemctl", SYSTEMCTL)
     monkeypatch.setenv("ENABLE_EXIT", "1")
     with pytest.raises(ConfigError, match=r"systemctl.*enable.*failed"):
@@ -215,7 +215,7 @@ def test_settings_of_the_environment_are_carried_and_mean_the_same_elsewhere(
     }
 
 
-def test_what_a_run_needs_to_reach_the_index_is_carried_but_no_password() -> None:
+def test_index_settings_are_carried_without_passwords() -> None:
     plain = {"HTTPS_PROXY": "http://proxy:3128", "UV_DEFAULT_INDEX": "https://index.example.org/simple"}
     secret = {"https_proxy": "http://me:secret@proxy:3128", "PIP_INDEX_URL": "https://token@index.example.org"}
     assert scheduled_environment(plain | secret | {"TOKEN": "x"}) == plain
@@ -228,7 +228,7 @@ def test_a_value_with_a_line_break_is_refused() -> None:
         scheduled_environment({"EXCISE_SOURCES": '["a",\n"b"]'})
 
 
-def test_it_runs_where_a_run_by_hand_would(machine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_it_runs_in_the_folder_of_a_manual_run(machine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "here").mkdir()
     monkeypatch.chdir(tmp_path / "here")
     monkeypatch.delenv("EXCISE_OUT", raising=False)
@@ -244,7 +244,7 @@ def test_it_runs_where_a_run_by_hand_would(machine, tmp_path: Path, monkeypatch:
         assert load([config]).out == by_hand.out
 
 
-def test_what_is_shown_is_what_is_installed(machine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_shown_units_are_the_installed_ones(machine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     machine("systemctl", SYSTEMCTL)
     monkeypatch.setenv("EXCISE_SEED", "7")
     config = tmp_path / "my set.toml"

@@ -1,4 +1,4 @@
-"""Requests: what fits them, that they are appended and never lost, and the process that answers them."""
+"""Requests for tasks: which features fit, the process that answers them, and recovery after failures."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def test_the_usual_selection_removes_everything_and_stubs_some() -> None:
     assert [deleter for _, deleter in attempts].count("stub") == 2
 
 
-def test_every_feature_stands_on_one_rung_that_was_asked_for() -> None:
+def test_every_feature_is_on_one_requested_rung() -> None:
     features = [feature(n, loc=2 if n % 3 == 0 else 9) for n in range(30)]
     features += [feature(n, FeatureKind.CLASS) for n in range(30, 40)]
     attempts = RequestSelection(EASY, None).candidates(features)
@@ -90,7 +90,7 @@ def test_the_predicted_pass_rate_decides_about_size() -> None:
         ('{"lowest": "line", "highest": "stub", "language": "cobol"}', "cobol"),
     ],
 )
-def test_a_request_that_cannot_be_used_says_why(tmp_path: Path, text: str, said: str) -> None:
+def test_an_unusable_request_has_a_reason(tmp_path: Path, text: str, said: str) -> None:
     path = tmp_path / "request.json"
     path.write_text(text)
     with pytest.raises(ConfigError, match=said):
@@ -110,7 +110,7 @@ def put(out: Path, name: str, source: str, spec: SourceSpec | None) -> None:
         writer.publish()
 
 
-def test_sources_of_a_set_are_taken_as_they_were_asked_for(tmp_path: Path, shapes: Any) -> None:
+def test_the_sources_of_a_set_are_used_as_originally_specified(tmp_path: Path, shapes: Any) -> None:
     spec = SourceSpec(spec="pypi:kit", subdir="a", python="3.11", extras=("test",), requirements=("mock",), limit=3)
     put(tmp_path, spec.name, "pypi:kit==1.0#subdirectory=a", replace(spec, test_args=("-k", "x")))
     put(tmp_path, "git+https://example.invalid/old", "git+https://example.invalid/old@1", None)
@@ -207,7 +207,7 @@ def _wait(condition: Any, seconds: float) -> None:
         time.sleep(0.1)
 
 
-def test_published_tasks_are_taken_in_when_there_are_new_ones(tmp_path: Path) -> None:
+def test_newly_published_tasks_are_loaded(tmp_path: Path) -> None:
     known: dict[str, Task] = {}
     refreshed: list[int] = []
     (tmp_path / "current").symlink_to("snapshots/1")
@@ -275,7 +275,7 @@ def test_a_process_that_is_killed_is_started_once_more(tmp_path: Path) -> None:
     assert len((tmp_path / "started").read_text().split()) == 2
 
 
-def test_a_request_whose_maker_fails_is_over(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_request_whose_result_cannot_be_written_is_closed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     said: list[str] = []
     write = request_runner.replace_file
 
@@ -315,7 +315,7 @@ def test_a_process_that_hangs_is_ended_at_its_deadline(tmp_path: Path, monkeypat
     assert not _alive(int((tmp_path / "started").read_text()))
 
 
-def test_closing_ends_what_is_under_way_and_a_resume_takes_it_up(tmp_path: Path) -> None:
+def test_closing_ends_a_running_request_and_a_resume_restarts_it(tmp_path: Path) -> None:
     runner = RequestRunner(tmp_path / "requests", tmp_path / "out", program=program(tmp_path, "exec sleep 300"))
     runner(EASY)
     _wait((tmp_path / "started").exists, 20)
@@ -331,7 +331,7 @@ def test_closing_ends_what_is_under_way_and_a_resume_takes_it_up(tmp_path: Path)
     assert resumed.codes() == {EASY.request_id: 0}
 
 
-def test_what_is_under_way_ends_with_a_trainer_that_is_killed(tmp_path: Path) -> None:
+def test_a_running_request_ends_with_a_killed_trainer(tmp_path: Path) -> None:
     asks = (
         "import sys, time; from pathlib import Path\n"
         "from excise.pipeline.services.request_runner import RequestRunner\n"
@@ -351,7 +351,7 @@ def test_what_is_under_way_ends_with_a_trainer_that_is_killed(tmp_path: Path) ->
     assert (tmp_path / "said").read_text() == "published\n"
 
 
-def test_a_set_that_somebody_else_adds_to_is_waited_for(tmp_path: Path) -> None:
+def test_a_request_waits_for_a_set_that_another_process_writes(tmp_path: Path) -> None:
     (tmp_path / "out").mkdir()
     runner = RequestRunner(tmp_path / "requests", tmp_path / "out", program=program(tmp_path, "exit 0"))
     with exclusive(tmp_path / "out" / ".lock"):

@@ -1,4 +1,4 @@
-"""Runs that are interrupted, killed, or lose their workers: nothing done is lost, and the next run does the rest."""
+"""Runs that are interrupted, killed or lose workers: finished work is kept, and the next run completes the rest."""
 
 from __future__ import annotations
 
@@ -101,18 +101,18 @@ def interrupted(job: Job, number: signal.Signals, *, group: bool) -> dict[Path, 
     return before
 
 
-def test_an_interrupted_run_keeps_what_is_done_and_resumes(job: Job, undisturbed: TaskSet) -> None:
+def test_an_interrupted_run_keeps_finished_work_and_resumes(job: Job, undisturbed: TaskSet) -> None:
     before = interrupted(job, signal.SIGINT, group=True)
     check_complete(job, undisturbed, job.finish())
     after = job.candidates()
     assert {path: after[path] for path in before} == before, "what was done is not done again"
 
 
-def test_a_service_that_is_stopped_keeps_what_is_done(job: Job) -> None:
+def test_a_stopped_service_keeps_finished_work(job: Job) -> None:
     interrupted(job, signal.SIGTERM, group=False)
 
 
-def test_a_worker_that_is_killed_costs_nothing(job: Job, undisturbed: TaskSet) -> None:
+def test_a_killed_worker_loses_no_work(job: Job, undisturbed: TaskSet) -> None:
     with started(*job.arguments) as process:
         assert wait_for(lambda: workers_in_sandboxes(process.pid))
         kill(workers_in_sandboxes(process.pid)[0])
@@ -121,7 +121,7 @@ def test_a_worker_that_is_killed_costs_nothing(job: Job, undisturbed: TaskSet) -
     check_complete(job, undisturbed, json.loads(stdout))
 
 
-def test_workers_that_die_again_and_again_cost_their_rows_alone(job: Job, undisturbed: TaskSet) -> None:
+def test_workers_that_die_repeatedly_lose_only_their_own_rows(job: Job, undisturbed: TaskSet) -> None:
     with started(*job.arguments) as process:
         for _ in range(6):
             assert wait_for(lambda: process.poll() is not None or workers_in_sandboxes(process.pid))

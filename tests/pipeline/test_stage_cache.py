@@ -29,7 +29,7 @@ ROW = Rejection(repo="r", stage="gate", subject="s", reason="because", detail="A
 PROOF = Proof(rejection=ROW, cpu_s=1.5)
 
 
-def test_what_was_put_comes_back(tmp_path: Path) -> None:
+def test_stored_answers_are_returned(tmp_path: Path) -> None:
     cache = StageCache(tmp_path)
     assert cache.get(Proof, "candidate", "k1") is None
     cache.put("candidate", "k1", PROOF)
@@ -39,7 +39,7 @@ def test_what_was_put_comes_back(tmp_path: Path) -> None:
     assert cache.get(Proof, "candidate", "k2") is None
 
 
-def test_keys_follow_what_went_in() -> None:
+def test_keys_depend_on_the_input() -> None:
     keys = {
         stage_key("baseline", "env", {"a": 1}),
         stage_key("coverage", "env", {"a": 1}),
@@ -51,7 +51,7 @@ def test_keys_follow_what_went_in() -> None:
     assert stage_key("find", {"a": 1, "b": [2]}) == stage_key("find", {"b": [2], "a": 1})
 
 
-def test_a_new_version_of_a_stage_asks_again(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_new_version_of_a_stage_makes_its_answers_again(monkeypatch: pytest.MonkeyPatch) -> None:
     before = stage_key("find", "x")
     monkeypatch.setitem(VERSIONS, "find", VERSIONS["find"] + 1)
     assert stage_key("find", "x") != before
@@ -64,7 +64,7 @@ def test_only_settings_that_change_a_verdict_are_in_its_fingerprint() -> None:
         assert verdict_fingerprint(load(overrides=[override], environ={})) != usual
 
 
-def test_what_is_shown_of_tasks_changes_nothing_that_is_measured() -> None:
+def test_visibility_does_not_change_the_fingerprint_of_measurements() -> None:
     usual = measurement_fingerprint(load(environ={}))
     assert measurement_fingerprint(load(overrides=["verdict.visibility=tests"], environ={})) == usual
     for override in ("verdict.memory_mb=100", "sandbox=docker"):
@@ -89,7 +89,7 @@ def test_broken_entries_are_made_anew(tmp_path: Path, data: bytes) -> None:
     assert cache.get(Proof, "candidate", "key") == PROOF
 
 
-def test_every_prefix_of_an_entry_is_read_as_nothing(tmp_path: Path) -> None:
+def test_a_truncated_entry_counts_as_missing(tmp_path: Path) -> None:
     cache = StageCache(tmp_path)
     cache.put("candidate", "key", PROOF)
     (path,) = tmp_path.rglob("key.json")
@@ -174,7 +174,7 @@ print(TaskSet.open(root / "set").manifest.number)
 """
 
 
-def test_a_full_disk_is_said_and_keeps_what_was_there(tmp_path: Path) -> None:
+def test_a_full_disk_is_reported_and_keeps_earlier_entries(tmp_path: Path) -> None:
     script = f"mount -t tmpfs -o size=1m none {tmp_path} && exec {sys.executable} -c '{FULL}' {tmp_path}"
     namespaces = ["unshare", "-m"] if os.geteuid() == 0 else ["unshare", "-Urm"]
     done = subprocess.run([*namespaces, "sh", "-c", script], capture_output=True, text=True, check=False)

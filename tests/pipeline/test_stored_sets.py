@@ -1,4 +1,4 @@
-"""A task set that an earlier version made is read, shown, proven again and graded as it was then."""
+"""A task set of an earlier version is read, shown, proven again and graded with the same results."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def test_every_stored_verdict_belongs_to_a_row_of_todays_table(stored: Any) -> N
         assert {verdict.gate for verdict in stored.taskset.certificate(instance_id).verdicts} == set(CLAIMS)
 
 
-def test_it_is_shown_and_asked(stored: Any, excise: Any) -> None:
+def test_a_stored_set_can_be_shown_and_queried(stored: Any, excise: Any) -> None:
     shown = excise("show", "--out", stored.out, stored.taskset.ids()[0])
     assert shown.returncode == 0, shown.stderr
     for claim in CLAIMS.values():
@@ -38,7 +38,7 @@ def test_it_is_shown_and_asked(stored: Any, excise: Any) -> None:
 
 
 @pytest.mark.slow
-def test_it_is_graded_as_before(stored: Any) -> None:
+def test_a_stored_set_is_graded_as_before(stored: Any) -> None:
     grader = Grader(stored.taskset, stored.settings)
     for task in (t for t in stored.taskset.tasks() if t.deleter == "remove"):
         gold, empty = grader.grade(task.instance_id, task.patch), grader.grade(task.instance_id, "")
@@ -47,7 +47,7 @@ def test_it_is_graded_as_before(stored: Any) -> None:
 
 
 @pytest.mark.slow
-def test_it_is_proven_again_from_its_files(stored: Any, excise: Any, tmp_path: Path) -> None:
+def test_a_stored_set_is_proven_again_from_its_files(stored: Any, excise: Any, tmp_path: Path) -> None:
     instance_id = stored.taskset.ids()[0]
     done = excise("verify", instance_id, "--out", stored.out, "--work", tmp_path / "work", "--json")
     assert done.returncode == 0, done.stdout + done.stderr

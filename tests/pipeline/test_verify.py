@@ -1,4 +1,4 @@
-"""``excise verify``: the files of a set are enough, and a difference is found and named."""
+"""``excise verify``: it needs only the files of a set, and names each difference."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def test_only_the_tests_of_the_task_judge_it(shapes, bench: Workbench) -> None:
 
 
 @pytest.mark.parametrize("failures", [1, 2])
-def test_a_task_whose_tests_were_late_once_is_tried_once_more(
+def test_a_task_whose_tests_failed_once_is_proven_again(
     shapes, bench: Workbench, monkeypatch: pytest.MonkeyPatch, failures: int
 ) -> None:
     task, seen = shapes.taskset.task(shapes.taskset.ids()[0]), []
@@ -89,7 +89,7 @@ def with_lock(monkeypatch: pytest.MonkeyPatch, change: dict[str, str]) -> None:
     monkeypatch.setattr(TaskSet, "environment", environment)
 
 
-def test_a_lock_that_cannot_be_had_is_not_replaced_by_another(
+def test_a_lock_that_cannot_be_installed_is_not_replaced(
     settings: Settings, shapes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with_lock(monkeypatch, {"iniconfig": "iniconfig==0.0.0.1"})
@@ -99,7 +99,7 @@ def test_a_lock_that_cannot_be_had_is_not_replaced_by_another(
     assert "iniconfig" in answer.detail
 
 
-def test_another_environment_than_the_locked_one_is_no_proof(
+def test_an_environment_that_differs_from_the_lock_proves_nothing(
     settings: Settings, shapes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with_lock(monkeypatch, {"iniconfig": "iniconfig"})

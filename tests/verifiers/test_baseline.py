@@ -1,4 +1,4 @@
-"""Gate 1's ground: agreement of several runs, and every reason to refuse a project."""
+"""The baseline: agreement of several runs, and each reason to refuse a project."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def run_of(durations: float = 0.1, **statuses: str) -> TestRun:
     return TestRun(worker=WorkerOutcome.OK, results=results, finished=True, cpu_s=durations, wall_s=2 * durations)
 
 
-def test_only_what_all_runs_say_is_believed() -> None:
+def test_only_statuses_on_which_all_runs_agree_are_used() -> None:
     found = agree(
         "env",
         [
@@ -132,7 +132,7 @@ REFUSED = {
 
 
 @pytest.mark.parametrize("name", REFUSED)
-def test_refused(vary, name: str) -> None:
+def test_a_project_is_refused_with_a_reason(vary, name: str) -> None:
     files, limits, reason, words = REFUSED[name]
     bench = vary(files, only=True, **{"baseline_runs": 2, **limits})
     with pytest.raises(EnvironmentFailure) as caught:
@@ -141,7 +141,7 @@ def test_refused(vary, name: str) -> None:
     assert words in str(caught.value)
 
 
-def test_files_that_cannot_be_loaded_are_on_record(vary) -> None:
+def test_files_that_cannot_be_loaded_are_recorded(vary) -> None:
     files = {"tests/test_a.py": "import nowhere\n", "tests/test_x.py": f"{TWENTY}    pass\n"}
     baseline = run_baseline(vary(files, only=True, baseline_runs=2))
     assert list(baseline.uncollected) == ["tests/test_a.py"]
@@ -168,7 +168,7 @@ def test_byte_code_of_the_first_run_is_kept_once(vary, tmp_path) -> None:
 
 
 @pytest.mark.parametrize(("seconds", "reason"), [(30.0, "service_required"), (0.2, "timeout")])
-def test_a_run_that_does_not_end_wants_what_took_its_time(seconds: float, reason: str) -> None:
+def test_a_run_past_its_timeout_is_refused_with_its_cause(seconds: float, reason: str) -> None:
     quick = [TestResult(test_id=f"t.py::quick{n}", status=Status.PASSED, duration_s=0.5) for n in range(9)]
     message = "redis.exceptions.ConnectionError: Error 111 connecting to localhost:6379. Connection refused."
     slow = TestResult(test_id="t.py::slow", status=Status.ERROR, duration_s=seconds, message=message)
@@ -205,7 +205,7 @@ def test_forks():
 """
 
 
-def test_what_passes_on_an_idle_machine_only_is_flaky(vary) -> None:
+def test_tests_that_pass_only_on_an_idle_machine_are_flaky(vary) -> None:
     bench = vary({"tests/test_load.py": LOADED}, only=True, min_passing=1, min_pass_rate=0.1, starved_runs=1)
     baseline = run_baseline(bench)
     assert set(baseline.passing()) == {"tests/test_load.py::test_computes", "tests/test_load.py::test_forks"}

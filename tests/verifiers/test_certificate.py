@@ -1,4 +1,4 @@
-"""A certificate is bound to its task: what changes either is noticed before anything is run."""
+"""A certificate is bound to its task: a change of either is detected before anything is run."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def test_every_change_breaks_the_seal(pair, change) -> None:
     assert seal_problem(change(certificate), task)
 
 
-def test_a_certificate_of_another_task_is_none(stored) -> None:
+def test_the_certificate_of_another_task_is_invalid(stored) -> None:
     first, second = stored.taskset.ids()[:2]
     said = seal_problem(stored.taskset.certificate(first), stored.taskset.task(second))
     assert "another task" in said
@@ -55,7 +55,7 @@ def test_a_certificate_of_another_task_is_none(stored) -> None:
     assert seal_problem(stored.taskset.certificate(first), replace(task, problem_statement="Do nothing."))
 
 
-def test_verify_runs_nothing_for_a_broken_one(stored, tmp_path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_verify_runs_nothing_for_a_broken_certificate(stored, tmp_path, monkeypatch: pytest.MonkeyPatch) -> None:
     kept = TaskSet.certificate
     monkeypatch.setattr(TaskSet, "certificate", lambda self, i: replace(kept(self, i), flake_rate=0.25))
     settings: Settings = stored.settings.model_copy(update={"cache": tmp_path / "nothing"})

@@ -1,4 +1,4 @@
-"""Patches are applied by git alone: the host's configuration changes no result, and a hang decides nothing."""
+"""Applying patches with git: independent of the host's configuration, and a hang is an infrastructure failure."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ PATCH = (
 )
 CHANGED = {"spaces.py": b"def f():\n\treturn 2\t \n", "crlf.txt": b"one\r\nthree\r\n"}
 LOOSE = PATCH.replace("-\treturn 1  \n", "-    return 1\n")
-"""Fits the file only where white space does not count."""
+"""A patch that applies only if white space is ignored."""
 
 
 @pytest.fixture
@@ -67,7 +67,7 @@ def test_a_hostile_configuration_changes_nothing() -> None:
     assert caught.value.reason == "patch_does_not_apply"
 
 
-def test_a_git_that_hangs_is_no_verdict(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_hanging_git_is_an_infrastructure_failure(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     fake = tmp_path / "git"
     fake.write_text("#!/bin/sh\nsleep 60\n")
     fake.chmod(0o755)

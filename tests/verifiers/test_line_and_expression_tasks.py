@@ -1,4 +1,4 @@
-"""The lowest rungs, proven on a real project: one expression, one line; with tests in sight, and with hidden ones."""
+"""Tasks of one expression or one line, proven on a real project, with visible and with hidden tests."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def without_tests(bench: Workbench) -> str:
         ("stub", DISTANCE, ["return diagonal(self.width, self.height)"]),
     ],
 )
-def test_with_tests_in_sight(vary: Vary, deleter: str, symbol: str, gone: list[str]) -> None:
+def test_line_and_expression_tasks_with_visible_tests(vary: Vary, deleter: str, symbol: str, gone: list[str]) -> None:
     bench = vary({}, baseline=True, visibility=Visibility.TESTS)
     task, kit = accepted(prove(bench, feature(bench, symbol), deleter))
     assert removed_lines(task.deletion_patch) == gone
@@ -91,15 +91,15 @@ def test_with_tests_in_sight(vary: Vary, deleter: str, symbol: str, gone: list[s
         assert report.verdicts
 
 
-def test_with_hidden_tests(bench: Workbench) -> None:
+def test_line_and_expression_tasks_with_hidden_tests(bench: Workbench) -> None:
     task, _ = accepted(prove(bench, feature(bench, FITS), "expression"))
     assert task.hidden == task.fail_to_pass
     assert "not in this checkout" in task.problem_statement
     assert all(report.passed for report in (gate.check(candidate_of(bench, task)) for gate in GATES))
 
 
-def test_what_is_removed_with_its_tests_in_sight_becomes_a_stub(vary: Vary) -> None:
-    """A test file that imports what is gone fails whole: where tests stay, names have to."""
+def test_a_removal_with_visible_tests_becomes_a_stub(vary: Vary) -> None:
+    """A test file that imports a removed name fails as a whole, so the name stays where tests are visible."""
     bench = vary({}, baseline=True, visibility=Visibility.TESTS)
     function = replace(feature(bench, "src/shapes/squares.py::diagonal"), kind=FeatureKind.FUNCTION)
     task, _ = accepted(prove(bench, function, "remove"))

@@ -1,4 +1,4 @@
-"""Real functions planted in real artefacts: all are found, and nothing is where there is none."""
+"""The leak scan on real functions planted in real artefacts: all are found, without false findings."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ NUM_SUBJECTS = 4
 
 @pytest.fixture(scope="module")
 def library() -> FingerprintIndex:
-    """A part of the standard library."""
+    """An index of a part of the standard library."""
     folder = Path(ast_file()).parent
     contents = ContentCache()
     return FingerprintIndex.build((str(p), 0, contents.of_file(p)) for p in sorted(folder.glob("*.py"))[:120])
@@ -36,11 +36,11 @@ def tallies(library: FingerprintIndex, tmp_path_factory: pytest.TempPathFactory)
     return measure(subjects(NUM_SUBJECTS), QUICK, tmp_path_factory.mktemp("planting"), library)
 
 
-def test_what_is_planted_is_found(tallies: dict[str, Tally]) -> None:
+def test_planted_functions_are_found(tallies: dict[str, Tally]) -> None:
     assert len(tallies) >= 40
     assert {name: tally.missed for name, tally in tallies.items() if tally.missed and name != SHORT} == {}
     assert all(tally.planted >= NUM_SUBJECTS - 1 for name, tally in tallies.items() if name != SHORT)
 
 
-def test_what_is_not_there_is_not_found(tallies: dict[str, Tally]) -> None:
+def test_modules_without_the_function_give_no_finding(tallies: dict[str, Tally]) -> None:
     assert {name: tally.false for name, tally in tallies.items() if tally.false} == {}

@@ -1,4 +1,4 @@
-"""From a feature to a task: accepted, widened, shrunk, and every reason to refuse."""
+"""From a feature to a task: candidates that are accepted, widened or shrunk, and each reason to refuse one."""
 
 from __future__ import annotations
 
@@ -139,7 +139,7 @@ def test_a_parametrised_test_is_hidden_whole(bench: Workbench) -> None:
     }
 
 
-def test_what_breaks_everything_else_is_left_in(bench: Workbench) -> None:
+def test_code_that_breaks_everything_else_is_not_deleted(bench: Workbench) -> None:
     both = feature(bench, WALK, "src/shapes/round.py::Circle.area")
     task = accepted(prove(bench, both, "remove"))
     assert task.removed == (WALK,)
@@ -155,7 +155,7 @@ def test_a_stub_keeps_signature_and_docstring(bench: Workbench) -> None:
 
 
 @pytest.mark.parametrize("deleter", ["remove", "stub"])
-def test_examples_in_files_of_the_solution_are_not_asked_for(bench: Workbench, deleter: str) -> None:
+def test_examples_in_files_of_the_solution_are_not_required(bench: Workbench, deleter: str) -> None:
     tests = (DOCTEST, "tests/test_base.py::test_registered")
     proof = prove(bench, feature(bench, REGISTERED, tests=tests), deleter)
     task = accepted(proof)
@@ -180,7 +180,7 @@ def test_examples_in_files_of_the_solution_are_not_asked_for(bench: Workbench, d
 
 
 # ---------------------------------------------------------------------------------------- refused
-def test_code_that_only_examples_need(bench: Workbench) -> None:
+def test_code_that_only_examples_need_is_refused(bench: Workbench) -> None:
     statuses = {test: bench.baseline.statuses[test] for test in (DOCTEST, *WALK_TESTS)}
     prepared = replace(bench.prepared, baseline=replace(bench.baseline, statuses=statuses))
     proof = prove(
@@ -189,7 +189,7 @@ def test_code_that_only_examples_need(bench: Workbench) -> None:
     assert DOCTEST in refused(proof, "only_uncounted_tests")
 
 
-def test_the_verdicts_of_a_refused_candidate_are_those_of_its_rejection(bench: Workbench, shapes) -> None:
+def test_a_refused_candidate_has_the_verdicts_of_its_rejection(bench: Workbench, shapes) -> None:
     once = replace(bench.prepared, baseline=replace(bench.baseline, num_runs=1))
     proof = prove(Workbench(once, bench.settings, bench.sandbox), feature(bench, WALK), "remove")
     refused(proof, "not_in_baseline")
@@ -198,11 +198,11 @@ def test_the_verdicts_of_a_refused_candidate_are_those_of_its_rejection(bench: W
     assert proof.rejection.subject not in shapes.taskset.ids()
 
 
-def test_code_that_is_not_there(bench: Workbench) -> None:
+def test_missing_code_is_refused(bench: Workbench) -> None:
     refused(prove(bench, feature(bench, "src/shapes/base.py::Shape.unused"), "remove"), "unknown_symbol")
 
 
-def test_tests_that_pass_without_the_code(vary) -> None:
+def test_tests_that_pass_without_the_code_are_refused(vary) -> None:
     more = "\n\ndef idle():\n    first = 1\n    second = 2\n    return first + second\n"
     bench = vary({"src/shapes/walk.py": WALK_SOURCE + more}, baseline=True)
     idle = "src/shapes/walk.py::idle"
@@ -211,7 +211,7 @@ def test_tests_that_pass_without_the_code(vary) -> None:
     assert refused(proof, "no_fail_to_pass") == "No trusted test needs this code."
 
 
-def test_code_that_all_else_needs(bench: Workbench) -> None:
+def test_code_that_everything_else_needs_is_refused(bench: Workbench) -> None:
     proof = prove(bench, feature(bench, "src/shapes/round.py::Circle.area"), "remove")
     detail = refused(proof, "breaks_other_tests")
     assert "other tests fail without it" in detail
@@ -220,7 +220,7 @@ def test_code_that_all_else_needs(bench: Workbench) -> None:
     assert proof.cpu_s > 0
 
 
-def test_code_that_is_used_while_a_module_is_imported(bench: Workbench) -> None:
+def test_code_that_runs_during_an_import_is_refused(bench: Workbench) -> None:
     proof = prove(bench, feature(bench, "src/shapes/base.py::Shape"), "remove")
     refused(proof, "import_time_reference")
     assert proof.rejection is not None
@@ -235,7 +235,9 @@ def test_code_that_is_used_while_a_module_is_imported(bench: Workbench) -> None:
         ("os.kill(os.getppid(), 9); time.sleep(9)", "shipped_killed", {}),
     ],
 )
-def test_a_shipped_tree_whose_tests_do_not_end(vary, action: str, reason: str, limits: dict[str, object]) -> None:
+def test_a_shipped_tree_whose_tests_do_not_end_is_refused(
+    vary, action: str, reason: str, limits: dict[str, object]
+) -> None:
     bench = vary({"conftest.py": CONFTEST.format(action)}, baseline=True, **limits)
     proof = prove(bench, feature(bench, WALK), "remove")
     refused(proof, reason)
@@ -243,7 +245,7 @@ def test_a_shipped_tree_whose_tests_do_not_end(vary, action: str, reason: str, l
     assert proof.rejection.worker_outcome is WorkerOutcome(reason.removeprefix("shipped_"))
 
 
-def test_a_shipped_tree_whose_runner_gives_up(vary) -> None:
+def test_a_shipped_tree_whose_test_runner_fails_is_refused(vary) -> None:
     conftest = "import shapes, os\ntry:\n    list(getattr(shapes, 'spiral')(1))\nexcept Exception:\n    os._exit(0)\n"
     bench = vary({"conftest.py": conftest}, baseline=True)
     detail = refused(prove(bench, feature(bench, WALK), "remove"), "breaks_other_tests")
@@ -251,13 +253,13 @@ def test_a_shipped_tree_whose_runner_gives_up(vary) -> None:
 
 
 @pytest.mark.parametrize("body", ["return None", "raise NotImplementedError"])
-def test_code_that_is_its_own_stand_in(vary, body: str) -> None:
-    """Without a difference there is nothing that gate 8 could try."""
+def test_code_that_equals_a_stand_in_is_refused(vary, body: str) -> None:
+    """A stand-in that equals the code leaves nothing for gate 8 to detect."""
     bench = vary({"src/shapes/walk.py": f"def spiral(n):\n    {body}\n"}, baseline=True)
     refused(prove(bench, feature(bench, WALK), "remove"), "empty_solution_passes")
 
 
-def test_what_cannot_be_removed_is_tried_as_a_stub(vary) -> None:
+def test_code_that_cannot_be_removed_is_tried_as_a_stub(vary) -> None:
     conftest = "import shapes\nassert callable(getattr(shapes, 'spiral'))\n"
     bench = vary({"conftest.py": conftest}, baseline=True)
     task = accepted(prove(bench, feature(bench, WALK), "remove"))
@@ -265,7 +267,7 @@ def test_what_cannot_be_removed_is_tried_as_a_stub(vary) -> None:
     assert task.fail_to_pass == WALK_TESTS
 
 
-def test_a_twin_in_the_repository(vary) -> None:
+def test_a_copy_in_the_repository_is_refused(vary) -> None:
     twin = WALK_SOURCE.replace("def spiral", "def swirl")
     bench = vary({"examples/swirl.py": twin}, baseline=True)
     proof = prove(bench, feature(bench, WALK), "remove")
@@ -274,7 +276,9 @@ def test_a_twin_in_the_repository(vary) -> None:
 
 
 # ------------------------------------------------------------------------------------------ shards
-def test_a_shard_answers_for_each_candidate_and_remembers(shapes, prepared, tmp_path, bench: Workbench) -> None:
+def test_a_shard_answers_for_each_candidate_and_caches_the_answers(
+    shapes, prepared, tmp_path, bench: Workbench
+) -> None:
     settings = shapes.settings.model_copy(update={"cache": tmp_path})
     good = replace(feature(bench, WALK), feature_id="good")
     bad = replace(feature(bench, "src/shapes/base.py::Shape"), feature_id="bad")

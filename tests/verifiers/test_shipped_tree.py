@@ -1,4 +1,4 @@
-"""What an agent gets: the edited tree with one commit, and nothing that tells of before."""
+"""The shipped tree: the edited files in one commit, without caches and history."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def test_the_history_is_one_commit_by_nobody(shipped: Path) -> None:
     assert list((shipped / ".git").glob("hooks/*")) == []
 
 
-def test_no_object_holds_what_is_gone(shipped: Path) -> None:
+def test_no_git_object_holds_deleted_code(shipped: Path) -> None:
     listed = git(shipped, "cat-file", "--batch-all-objects", "--batch-check").splitlines()
     blobs = [line.split()[0] for line in listed if " blob " in line]
     assert len(blobs) == 8, "one for each different file that is committed"
@@ -93,7 +93,7 @@ def test_no_object_holds_what_is_gone(shipped: Path) -> None:
         "* text working-tree-encoding=UTF-16", "* crlf=input",
     ],
 )  # fmt: skip
-def test_a_diff_of_the_shipped_tree_fits_it_whatever_its_attributes(tmp_path: Path, attributes: str) -> None:
+def test_a_diff_of_the_shipped_tree_applies_with_any_gitattributes(tmp_path: Path, attributes: str) -> None:
     files = {".gitattributes": attributes, "dos.py": "a = 1\r\nb = '$Id$'\r\n", "unix.py": "a = 1\nb = '$Id$'\n"}
     for folder in ("base", "again"):
         for path, text in files.items():
@@ -112,7 +112,7 @@ def test_a_diff_of_the_shipped_tree_fits_it_whatever_its_attributes(tmp_path: Pa
     assert (tmp_path / "again/.gitattributes").read_text() == attributes
 
 
-def test_two_shipments_are_equal(stored, tmp_path: Path) -> None:
+def test_a_task_is_shipped_reproducibly(stored, tmp_path: Path) -> None:
     instance_id = stored.taskset.ids()[0]
     heads = []
     for name in ("one", "two"):
@@ -121,7 +121,7 @@ def test_two_shipments_are_equal(stored, tmp_path: Path) -> None:
     assert heads[0] == heads[1]
 
 
-def test_every_shipped_tree_is_the_one_that_was_proven(stored, tmp_path: Path) -> None:
+def test_every_shipped_tree_is_the_proven_one(stored, tmp_path: Path) -> None:
     for task in stored.taskset.tasks():
         into = tmp_path / task.instance_id
         write_tree(stored.taskset, task.instance_id, into)
@@ -142,7 +142,7 @@ def test_every_shipped_tree_is_the_one_that_was_proven(stored, tmp_path: Path) -
         (".venv/readme.txt", False), ("tests/__pycache__/__init__.py", True), ("node_modules/deep/__init__.py", True),
     ],
 )  # fmt: skip
-def test_what_is_scrubbed(path: str, gone: bool) -> None:
+def test_caches_and_leftovers_are_scrubbed(path: str, gone: bool) -> None:
     assert scrubbed([path]) == ({path} if gone else set())
 
 
@@ -156,11 +156,11 @@ def test_what_is_scrubbed(path: str, gone: bool) -> None:
         ([".cache/__init__.py"], {".cache/__init__.py"}),
     ],
 )
-def test_what_a_folder_holds_says_what_it_is(paths: list[str], gone: set[str]) -> None:
+def test_a_folder_is_recognised_by_its_content(paths: list[str], gone: set[str]) -> None:
     assert scrubbed(paths) == gone
 
 
-def test_what_is_scrubbed_is_scrubbed_for_gates_and_graders_too(tmp_path: Path) -> None:
+def test_gates_and_graders_see_the_scrubbed_tree(tmp_path: Path) -> None:
     project = tmp_path / "project"
     files = {
         "pyproject.toml": '[project]\nname = "pkg"\nversion = "1"\n', "pkg/core.py": "x = 1\n",

@@ -1,4 +1,4 @@
-"""Each gate is refuted by a candidate that is broken on purpose, and passed by the one that is not."""
+"""Each gate refuses a candidate that is broken for it, and passes the sound one."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ PARSE = ("src/shapes/text.py::parse",)
 
 @pytest.fixture(scope="session")
 def task(shapes) -> Task:
-    """The task that takes ``parse`` out."""
+    """The task that removes ``parse``."""
     return next(t for t in shapes.taskset.tasks() if t.removed == PARSE and t.deleter == "remove")
 
 
@@ -63,7 +63,7 @@ def refuted(name: str, candidate: Candidate, reason: str) -> Verdict:
     return verdict
 
 
-def test_the_sound_candidate_passes_every_gate(make: Make) -> None:
+def test_a_sound_candidate_passes_every_gate(make: Make) -> None:
     candidate = make()
     for name, gate in BY_NAME.items():
         report = check(name, candidate)
@@ -74,19 +74,19 @@ def test_the_sound_candidate_passes_every_gate(make: Make) -> None:
     assert kit.instance_id == row.instance_id == candidate.task.instance_id
 
 
-def test_the_table_gives_each_gate_a_number_and_a_name_of_its_own() -> None:
+def test_each_gate_has_its_own_number_and_name() -> None:
     assert list(NUMBERS) == list(CLAIMS) == [*BY_NAME, "g10_calls"]
     assert sorted(NUMBERS.values()) == list(range(1, 13))
 
 
 # ---------------------------------------------------------------------------------------- 1, 2, 3
-def test_g1_flaky_and_failing_tests_are_no_part_of_a_task(make: Make, task: Task) -> None:
+def test_g1_refuses_tasks_with_flaky_or_failing_tests(make: Make, task: Task) -> None:
     flaky = "tests/test_order.py::test_c_third"
     verdict = refuted("g1_baseline", make(pass_to_pass=(*task.pass_to_pass, flaky)), "not_in_baseline")
     assert list(verdict.statuses) == [flaky]
 
 
-def test_g1_a_test_that_was_late_once_is_run_again(make: Make, bench: Workbench, task: Task) -> None:
+def test_g1_repeats_a_test_that_failed_once(make: Make, bench: Workbench, task: Task) -> None:
     late, baseline = task.pass_to_pass[0], bench.baseline
     statuses = {test: status for test, status in baseline.statuses.items() if test != late}
     seen = replace(baseline, statuses=statuses, flaky=baseline.flaky | {late: "PASSED then FAILED then PASSED"})
@@ -119,13 +119,13 @@ def planted(bench: Workbench, prepared, tmp_path: Path) -> Callable[[dict[str, b
     return plant
 
 
-def test_g2_an_installed_copy_is_noticed(make: Make, planted, bench: Workbench) -> None:
+def test_g2_refuses_an_installed_copy(make: Make, planted, bench: Workbench) -> None:
     package = {f"shapes/{p.name}": p.read_bytes() for p in (bench.root / "src" / "shapes").glob("*.py")}
     verdict = refuted("g2_resolves", make(on=planted(package)), "imports_elsewhere")
     assert "/opt/env/lib" in verdict.detail
 
 
-def test_g3_a_patch_that_does_not_apply(make: Make, task: Task) -> None:
+def test_g3_refuses_a_patch_that_does_not_apply(make: Make, task: Task) -> None:
     context = next(line for line in task.deletion_patch.splitlines() if line.startswith(" ") and line.strip())
     other = task.deletion_patch.replace(context, context + " # edited")
     refuted("g3_applies", make(task=replace(task, deletion_patch=other)), "patch_does_not_apply")
@@ -142,7 +142,7 @@ def test_g3_a_patch_that_does_not_apply(make: Make, task: Task) -> None:
         (lambda t: {"patch": t.patch.replace("\n ", "\n #", 1)}, "patch_does_not_apply"),
     ],
 )
-def test_g3_a_gold_patch_that_is_not_gold(make: Make, task: Task, change, reason: str) -> None:
+def test_g3_refuses_a_wrong_gold_patch(make: Make, task: Task, change, reason: str) -> None:
     refuted("g3_applies", make(task=replace(task, **change(task))), reason)
 
 
@@ -160,7 +160,7 @@ def test_g3_does_not_depend_on_the_configuration_of_git(
 
 
 # ---------------------------------------------------------------------------------------- 4, 5, 6
-def test_g4_and_g6_tests_that_are_not_hidden_break(make: Make, task: Task, bench: Workbench) -> None:
+def test_g4_and_g6_refuse_a_deletion_that_breaks_visible_tests(make: Make, task: Task, bench: Workbench) -> None:
     source = "".join(
         f"diff --git {part}" for part in task.deletion_patch.split("diff --git ")[1:] if part.startswith("a/src")
     )
@@ -176,13 +176,13 @@ def test_g4_and_g6_tests_that_are_not_hidden_break(make: Make, task: Task, bench
     refuted("g6_p2p_pass", candidate, "breaks_other_tests")
 
 
-def test_g6_says_which_other_tests_fail(make: Make, task: Task) -> None:
+def test_g6_names_the_other_tests_that_fail(make: Make, task: Task) -> None:
     candidate = make(deletion={"hide_patch": "", "hidden": ()}, fail_to_pass=())
     verdict = refuted("g6_p2p_pass", candidate, "breaks_other_tests")
     assert set(verdict.statuses) == set(task.fail_to_pass)
 
 
-def test_g5_a_test_that_passes_without_the_feature(make: Make, task: Task) -> None:
+def test_g5_refuses_a_test_that_passes_without_the_feature(make: Make, task: Task) -> None:
     for other in ("tests/test_walk.py::test_start", "tests/test_text.py::TestDescribe::test_circle"):
         verdict = refuted("g5_f2p_fail", make(fail_to_pass=(*task.fail_to_pass, other)), "passes_without_feature")
         assert str(verdict.statuses[other]) == "PASSED"
@@ -190,7 +190,7 @@ def test_g5_a_test_that_passes_without_the_feature(make: Make, task: Task) -> No
 
 
 # ---------------------------------------------------------------------------------------- 7, 8
-def test_g7_gold_that_does_not_pass(make: Make, task: Task) -> None:
+def test_g7_refuses_a_gold_patch_that_does_not_pass(make: Make, task: Task) -> None:
     gone = "tests/test_text.py::TestParse::test_that_never_was"
     report = check("g7_gold", make(fail_to_pass=(*task.fail_to_pass, gone)))
     assert [v.reason for v in report.verdicts] == ["gold_fails"], "the first failing run is enough"
@@ -202,7 +202,7 @@ def test_g7_runs_are_repeated_and_one_is_shuffled(make: Make) -> None:
     assert [(v.run, v.evidence["shuffled"]) for v in report.verdicts] == [(0, "false"), (1, "true")]
 
 
-def test_g8_a_stand_in_that_solves_it(make: Make, task: Task, bench: Workbench) -> None:
+def test_g8_refuses_a_task_that_a_stand_in_solves(make: Make, task: Task, bench: Workbench) -> None:
     path = "src/shapes/text.py"
     good = bench.codebase.modules[path].source
     patch = f"diff --git a/{path} b/{path}\n--- a/{path}\n+++ b/{path}\n@@ -1 +1 @@\n"
@@ -220,7 +220,7 @@ def source_of(bench: Workbench) -> bytes:
     return bench.codebase.modules[symbol.path].source[symbol.start : symbol.end]
 
 
-def test_g9_code_byte_code_and_archives_in_the_environment(
+def test_g9_finds_code_byte_code_and_archives_in_the_environment(
     make: Make, planted, shapes, bench: Workbench, tmp_path: Path
 ) -> None:
     modules = bench.codebase.modules
@@ -245,13 +245,13 @@ def test_g9_code_byte_code_and_archives_in_the_environment(
 
 
 @pytest.mark.parametrize("name", ["src/shapes/old_text.py", "docs/howto.md", "build/lib/shapes/text.txt"])
-def test_g9_a_twin_in_the_tree(make: Make, vary, bench: Workbench, name: str) -> None:
+def test_g9_finds_a_copy_in_the_tree(make: Make, vary, bench: Workbench, name: str) -> None:
     other = vary({name: "Intro\n\n" + source_of(bench).decode()}, baseline=True)
     verdict = refuted("g9_leaks", make(on=other), "twin_in_repository")
     assert f"/testbed/{name}" in verdict.detail
 
 
-def test_g9_build_outputs_are_searched(make: Make, prepared, bench: Workbench, tmp_path: Path) -> None:
+def test_g9_searches_build_outputs(make: Make, prepared, bench: Workbench, tmp_path: Path) -> None:
     built = tmp_path / "built"
     shutil.copytree(prepared.layers.built, built)
     (built / "generated").mkdir()
@@ -261,14 +261,14 @@ def test_g9_build_outputs_are_searched(make: Make, prepared, bench: Workbench, t
     assert "/testbed/generated/text.py" in refuted("g9_leaks", make(on=other), "twin_in_repository").detail
 
 
-def test_g9_caches_are_not_shipped_and_do_not_count(make: Make, vary, bench: Workbench) -> None:
+def test_g9_ignores_caches_which_are_not_shipped(make: Make, vary, bench: Workbench) -> None:
     code = source_of(bench).decode()
     other = vary({".tox/py/text.py": code, "text.py.orig": code, ".mypy_cache/x.json": code}, baseline=True)
     assert check("g9_leaks", make(on=other)).passed
 
 
 # ---------------------------------------------------------------------------------------- 10
-def test_g10_a_statement_that_misses_a_name(make: Make, task: Task) -> None:
+def test_g10_refuses_a_statement_that_misses_a_name(make: Make, task: Task) -> None:
     for statement in ("", task.problem_statement.replace("parse", "read")):
         verdict = refuted(
             "g10_statement", make(task=replace(task, problem_statement=statement)), "statement_incomplete"
@@ -276,7 +276,7 @@ def test_g10_a_statement_that_misses_a_name(make: Make, task: Task) -> None:
         assert "parse" in verdict.detail
 
 
-def test_g10_a_statement_that_gives_the_code_away(make: Make, task: Task, bench: Workbench) -> None:
+def test_g10_refuses_a_statement_that_contains_the_code(make: Make, task: Task, bench: Workbench) -> None:
     body = source_of(bench).decode().rpartition('"""')[2]
     candidate = make(task=replace(task, problem_statement=f"{task.problem_statement}\n{body}"))
     verdict = refuted("g10_statement", candidate, "statement_gives_code")

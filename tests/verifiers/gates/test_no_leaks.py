@@ -1,4 +1,4 @@
-"""Gate 9 on what hides code, what is broken, and what is too short to tell."""
+"""Gate 9 on disguised copies, damaged files and code that is too short to be distinctive."""
 
 from __future__ import annotations
 
@@ -79,13 +79,13 @@ HIDDEN: dict[str, Callable[[str], str | bytes]] = {
 
 
 @pytest.mark.parametrize("name", HIDDEN)
-def test_copies_in_disguise(look: Look, bench: Workbench, name: str) -> None:
+def test_disguised_copies_are_found(look: Look, bench: Workbench, name: str) -> None:
     verdict = look({name: HIDDEN[name](code_of(bench))})
     assert verdict.reason == "twin_in_repository"
     assert f"/testbed/{name}" in verdict.detail
 
 
-def test_byte_code_in_the_tree(look: Look, bench: Workbench) -> None:
+def test_byte_code_in_the_tree_is_found(look: Look, bench: Workbench) -> None:
     data = marshal.dumps(compile(code_of(bench), "text.py", "exec"))
     verdict = look({"module.dat": b"\xa7\r\r\n" + bytes(12) + data})
     assert verdict.reason == "twin_in_repository"
@@ -109,7 +109,7 @@ def test_broken_archives_are_counted_and_refuse_nothing(look: Look) -> None:
     assert more == 2 * len(broken), "they lie in the tree and in its history"
 
 
-def test_what_is_read(look: Look) -> None:
+def test_the_evidence_names_what_was_read(look: Look) -> None:
     evidence = look({}).evidence
     for root in ("the environment", "the standard library", "the system", "processes"):
         assert int(evidence[f"root {root}"].split()[0]) >= 1
@@ -119,7 +119,7 @@ def test_what_is_read(look: Look) -> None:
 
 
 @pytest.mark.parametrize(("body", "leaks"), [(LONG, True), (SHORT, False)])
-def test_a_lone_line(vary, body: str, leaks: bool) -> None:
+def test_a_single_copied_line_leaks_only_if_it_is_long(vary, body: str, leaks: bool) -> None:
     files = {
         "src/shapes/lone.py": f"def describe(figures, self_describing_table=()):\n{body}",
         "examples/lone.py": f"def other(figures, self_describing_table=()):\n{body}",
@@ -131,7 +131,7 @@ def test_a_lone_line(vary, body: str, leaks: bool) -> None:
     assert verdict.evidence["too_short_to_tell"] == ("0" if leaks else "1")
 
 
-def test_a_twin_in_the_standard_library_needs_no_run(vary) -> None:
+def test_a_copy_in_the_standard_library_is_found_without_a_run(vary) -> None:
     twin = inspect.getsource(textwrap.TextWrapper._wrap_chunks).replace("_wrap_chunks", "wrap_all")
     bench = vary({"src/shapes/wrapping.py": f"class Wrapper:\n{twin}"}, baseline=True)
     subject = candidate(bench, "src/shapes/wrapping.py::Wrapper.wrap_all")
@@ -140,7 +140,7 @@ def test_a_twin_in_the_standard_library_needs_no_run(vary) -> None:
     assert subject.trees.runs == {}
 
 
-def test_the_claim_says_what_is_checked() -> None:
+def test_the_claim_describes_the_check() -> None:
     limits = THRESHOLDS
     for share in (limits.code_share, limits.outside_share, limits.rare_share, limits.tree_share):
         assert f"{share:.0%}" in NoLeaks.claim

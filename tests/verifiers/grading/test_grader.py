@@ -1,4 +1,4 @@
-"""The grader on real runs: honest solutions pass, nothing else does, and what a diff may not touch does not count."""
+"""The grader on real runs: only honest solutions pass, and changes of protected files are ignored."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def graders(shapes: Any) -> Grader:
 
 @pytest.fixture(scope="module")
 def task(shapes: Any) -> Task:
-    """The spiral: a generator, in a file of its own."""
+    """The task about ``spiral``, a generator in its own file."""
     return next(t for t in shapes.taskset.tasks() if "src/shapes/walk.py" in t.removed)
 
 
@@ -42,7 +42,7 @@ def ready(graders: Grader, task: Task) -> Workbench:
     return found[0]
 
 
-def test_gold_passes_and_nothing_does_not(graders: Grader, shapes: Any) -> None:
+def test_the_gold_patch_passes_and_an_empty_diff_fails(graders: Grader, shapes: Any) -> None:
     for one in shapes.taskset.tasks():
         gold, noop = graders.grade(one.instance_id, one.patch), graders.grade(one.instance_id, "")
         assert (gold.reward, gold.reward_tests, gold.partial, gold.decided) == (1, 1, 1, True), gold
@@ -55,7 +55,7 @@ def test_gold_passes_and_nothing_does_not(graders: Grader, shapes: Any) -> None:
         assert "fail_to_pass" in noop.reasons
 
 
-def test_a_stub_gets_nothing(graders: Grader, ready: Workbench, task: Task) -> None:
+def test_a_stub_gets_reward_zero(graders: Grader, ready: Workbench, task: Task) -> None:
     found = graders.grade(task.instance_id, stub_of(ready, task))
     assert (found.reward_tests, found.reward_calls, found.reward) == (0, 0, 0)
 
@@ -79,7 +79,7 @@ def test_tasks_whose_calls_a_stub_could_answer_are_named(shapes: Any) -> None:
 
 
 def test_an_honest_rewrite_passes(graders: Grader, ready: Workbench, task: Task) -> None:
-    """Another way to the same behaviour: a list's iterator instead of a generator, other names, another file."""
+    """The same behaviour in another way: the iterator of a list instead of a generator, other names, another file."""
     code = (
         "def spiral(steps):\n    found, place, step, leg = [], 0j, 1 + 0j, 1\n    while len(found) < steps:\n"
         "        for _ in range(2):\n            for _ in range(leg):\n"
@@ -92,7 +92,7 @@ def test_an_honest_rewrite_passes(graders: Grader, ready: Workbench, task: Task)
     assert (found.reward, found.reward_calls, found.ignored) == (1, 1, {}), found
 
 
-def test_a_wrong_answer_is_no_tampering(graders: Grader, ready: Workbench, task: Task) -> None:
+def test_a_wrong_answer_is_not_flagged_as_tampering(graders: Grader, ready: Workbench, task: Task) -> None:
     found = graders.grade(task.instance_id, changed(ready, task, lambda t: t.replace("yield x, y", "yield y, x")))
     assert found.reward == found.reward_calls == 0
     assert not set(found.reasons) & grading.TAMPERED
@@ -129,7 +129,7 @@ def changed(bench: Workbench, task: Task, edit: Callable[[str], str]) -> str:
         ("re/__init__.py", "shadows_a_module"),
     ],
 )
-def test_what_a_diff_may_not_touch_does_not_count(ready: Workbench, task: Task, path: str, reason: str) -> None:
+def test_changes_of_protected_files_are_ignored(ready: Workbench, task: Task, path: str, reason: str) -> None:
     shipped = ready.edits_of(task.deletion_patch)
     before = {} if path in shipped else ready.read([path])
     diff = task.patch + unified(dict(before), {path: b"import os\n"})
@@ -138,7 +138,7 @@ def test_what_a_diff_may_not_touch_does_not_count(ready: Workbench, task: Task, 
     assert set(found.edits) == {"src/shapes/__init__.py", "src/shapes/walk.py"}
 
 
-def test_library_code_that_is_called_like_tests_counts(vary: Any, task: Task) -> None:
+def test_library_code_with_the_name_of_a_test_file_counts(vary: Any, task: Task) -> None:
     before, after = b"def is_round():\n    return 1\n", b"def is_round():\n    return 2\n"
     bench = vary({"src/shapes/tests.py": before.decode(), "src/shapes/test.py": "def test_it():\n    pass\n"})
     diff = unified({"src/shapes/tests.py": before}, {"src/shapes/tests.py": after})
@@ -164,7 +164,7 @@ def test_links_and_paths_outside_are_dropped(ready: Workbench, task: Task) -> No
 
 
 def test_a_diff_without_prefixes_counts(ready: Workbench, task: Task) -> None:
-    """``diff.noprefix`` is a setting that people have; a new file must not lose its first folder."""
+    """With git's ``diff.noprefix``, a new file must not lose its first folder."""
     shipped = ready.edits_of(task.deletion_patch)
     expected = accepted_changes(ready, task, task.patch + unified({}, {"src/shapes/more.py": b"x = 1\n"}), shipped)
     diff = task.patch + unified({}, {"src/shapes/more.py": b"x = 1\n"})
@@ -247,7 +247,7 @@ def test_many_at_once(graders: Grader, task: Task) -> None:
 
 
 def test_hidden_tests_are_in_no_file(graders: Grader, ready: Workbench, task: Task) -> None:
-    """The feature's code looks for them while they run; what it finds, it puts into its exception."""
+    """The deleted code searches for hidden tests while they run, and puts what it finds into its exception."""
     spy = (
         "\n\nimport pathlib\n_spiral = spiral\ndef spiral(steps):\n"
         "    text = pathlib.Path('/testbed/tests/test_walk.py').read_bytes()\n"
@@ -257,14 +257,14 @@ def test_hidden_tests_are_in_no_file(graders: Grader, ready: Workbench, task: Ta
     assert found.reward_tests == 1, found
 
 
-def test_what_the_untouched_tests_do_not_bear_is_loosened(ready: Workbench, task: Task) -> None:
+def test_tests_that_fail_in_the_untouched_project_are_unfit(ready: Workbench, task: Task) -> None:
     conditions = grading.find_conditions(ready, [*task.fail_to_pass, *task.pass_to_pass])
     assert (conditions.mode.safe_path, conditions.mode.sealed, conditions.unfit) == (True, True, ())
     missing = "tests/test_walk.py::test_that_is_not_there"
     assert grading.find_conditions(ready, [*task.fail_to_pass, missing]).unfit == (missing,)
 
 
-def test_few_calls_are_not_asked(graders: Grader, ready: Workbench, task: Task) -> None:
+def test_without_recorded_calls_the_tests_alone_decide(graders: Grader, ready: Workbench, task: Task) -> None:
     kit = replace(graders.kit(ready, task), calls=())
     found = graders.environment_of(task)
     assert isinstance(found, tuple)
@@ -273,15 +273,15 @@ def test_few_calls_are_not_asked(graders: Grader, ready: Workbench, task: Task) 
     assert (got.reward, got.reward_calls, got.num_calls) == (1, None, 0)
 
 
-def test_patches_that_are_no_text_are_an_error_of_ours(ready: Workbench, task: Task) -> None:
+def test_a_malformed_patch_raises_patch_error(ready: Workbench, task: Task) -> None:
     with pytest.raises(PatchError):
         accepted_changes(ready, task, "diff --git a/x b/x\nnonsense\n", ready.edits_of(task.deletion_patch))
 
 
-def test_brief_grades_say_the_same_with_less(
+def test_brief_grades_agree_with_full_ones_at_a_lower_cost(
     shapes: Any, ready: Workbench, task: Task, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Wrong answers cost one run of the tests that are missing; what passes is graded whole; equal answers once."""
+    """A wrong answer costs one run of the hidden tests, a passing one is graded completely, an equal one not again."""
     brief = Grader(shapes.taskset, shapes.settings, brief=True)
     mark = f"\n# {tmp_path}"  # the cache outlives this test
     runs: list[int] = []
@@ -310,7 +310,7 @@ def test_brief_grades_say_the_same_with_less(
     assert brief.grade(task.instance_id, spoilt).reward == 0
 
 
-def test_tests_that_need_others_before_them_are_not_run_alone(
+def test_tests_that_depend_on_earlier_ones_are_not_run_alone(
     shapes: Any, task: Task, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     settings = shapes.settings.model_copy(update={"cache": tmp_path})
@@ -323,10 +323,10 @@ def test_tests_that_need_others_before_them_are_not_run_alone(
 
 
 @pytest.mark.parametrize(("number", "times", "reward"), [(3, 1, 1.0), (4, 1, 0.0), (1, 2, 0.0)])
-def test_few_tests_that_were_late_once_are_run_again(
+def test_a_few_failing_tests_outside_the_feature_are_repeated(
     graders: Grader, task: Task, monkeypatch: pytest.MonkeyPatch, number: int, times: int, reward: float
 ) -> None:
-    """``number`` tests outside of the feature fail in the first ``times`` runs, as those that wait for a clock do."""
+    """``number`` tests outside of the feature fail in the first ``times`` runs, like tests that depend on a clock."""
     late, runs = set(task.pass_to_pass[:number]), []
 
     def on_a_busy_machine(*given: Any, **named: Any) -> Any:
@@ -348,8 +348,10 @@ def test_few_tests_that_were_late_once_are_run_again(
     assert ("pass_to_pass" in found.reasons) == (reward == 0)
 
 
-def test_what_lies_to_some_of_the_tests_gets_no_part_of_a_reward(graders: Grader, ready: Workbench, task: Task) -> None:
-    """Items that are equal to everything; a test that no two are the same sees through them."""
+def test_a_solution_that_deceives_some_tests_gets_no_partial_reward(
+    graders: Grader, ready: Workbench, task: Task
+) -> None:
+    """The items are equal to everything, which a test that they are distinct detects."""
     code = (
         "class Anything:\n    __hash__ = lambda self: 0\n    __eq__ = lambda self, other: True\n"
         "    __ne__ = lambda self, other: False\n\n\ndef spiral(steps):\n    return iter([Anything()] * steps)\n"

@@ -1,4 +1,4 @@
-"""Reading what strangers wrote: everything is found, nothing raises, nothing is unpacked without limit."""
+"""Decoding of untrusted files: code is found, nothing raises, nothing is unpacked without a limit."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ MAKERS: dict[str, Callable[[bytes], bytes]] = {
 
 
 @pytest.mark.parametrize("kind", MAKERS)
-def test_what_is_wrapped_is_read(kind: str) -> None:
+def test_wrapped_code_is_read(kind: str) -> None:
     assert windows_of(CODE) <= windows_of(texts(MAKERS[kind](CODE)))
 
 
@@ -93,7 +93,7 @@ def windows_of(text: bytes) -> set[int]:
 
 
 @pytest.mark.parametrize("kind", MAKERS)
-def test_damage_anywhere_is_survived(kind: str) -> None:
+def test_damaged_files_raise_nothing(kind: str) -> None:
     data = MAKERS[kind](CODE * 3)
     step = max(1, len(data) // 60)
     for place in range(0, len(data), step):
@@ -101,7 +101,7 @@ def test_damage_anywhere_is_survived(kind: str) -> None:
         read_content(data[:place])
 
 
-def test_damaged_byte_code_is_survived() -> None:
+def test_damaged_byte_code_raises_nothing() -> None:
     data = b"\xa7\r\r\n" + bytes(12) + marshal.dumps(compile(CODE, "x.py", "exec"))
     rng = random.Random(0)
     for _ in range(400):
@@ -123,7 +123,7 @@ def test_bombs_are_not_unpacked(kind: str, monkeypatch: pytest.MonkeyPatch) -> N
     assert limits.partial
 
 
-def test_a_file_that_holds_itself_ends() -> None:
+def test_a_file_that_contains_itself_ends() -> None:
     data = CODE
     for _ in range(MAX_DEPTH + 3):
         data = gzip.compress(data)
@@ -141,7 +141,7 @@ def test_deep_nesting_is_no_recursion_error() -> None:
     read_content(pickle.dumps([]) + b"(" * 100_000)
 
 
-def test_the_own_reader_agrees_with_the_library() -> None:
+def test_the_marshal_reader_agrees_with_the_library() -> None:
     code = compile(CODE, "x.py", "exec")
     read = MarshalReader(marshal.dumps(code)).read()
     assert isinstance(read, CodeObject)
@@ -197,7 +197,7 @@ def test_contents_are_kept(tmp_path: Path) -> None:
     assert FragmentKind.TEXT in {kind for kind, _ in made.fragments}
 
 
-def test_line_numbers_marks_and_layout_do_not_count() -> None:
+def test_line_numbers_and_diff_marks_are_ignored() -> None:
     plain = words_of(CODE)
     lines = CODE.splitlines()
     assert words_of(b"\n".join(b"%4d  %s" % (n, line) for n, line in enumerate(lines, 1))) == plain
@@ -205,7 +205,7 @@ def test_line_numbers_marks_and_layout_do_not_count() -> None:
     assert words_of(b"\n".join(b"+ # " + line for line in lines)) == plain
 
 
-def test_what_looks_like_byte_code_hides_nothing_else() -> None:
+def test_text_after_apparent_byte_code_is_read() -> None:
     looks = b"\xe3" + bytes(12) + b"\xff\xff"
     for head in (b"\x7fELF" + bytes(12), b"\xcb\r\r\n" + bytes(12), b"\0\1\2\3"):
         assert b"price" in texts(head + looks + b"\0\0\n" + CODE + bytes(40))

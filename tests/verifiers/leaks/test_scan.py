@@ -1,4 +1,4 @@
-"""What counts as a leak, and what is no more than how anybody would write it."""
+"""Which code counts as a leak, and which is too common to be one."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ NAMESAKE = SMALL.replace(b"item", b"key")
 
 @pytest.fixture(scope="module")
 def targets() -> list[Target]:
-    """Both definitions, without what a part of the standard library has, too."""
+    """Both definitions, without the fingerprints that a part of the standard library has, too."""
     contents = ContentCache()
     files = [Path(str(module.__file__)) for module in (_collections_abc, mailbox, weakref)]
     library = FingerprintIndex.build((str(path), 0, contents.of_file(path)) for path in files)
@@ -67,12 +67,12 @@ def test_byte_code_of_each_definition_is_found(targets: list[Target]) -> None:
     assert set(leaks) >= {"merge_runs", "discard"}
 
 
-def test_a_namesake_of_a_few_lines_is_none(targets: list[Target]) -> None:
+def test_a_short_function_with_the_same_name_is_no_leak(targets: list[Target]) -> None:
     assert not found(compiled(NAMESAKE), targets)
     assert not found(b"\n\nclass Box:\n" + NAMESAKE, targets)
 
 
-def test_names_that_every_file_has_tell_little(targets: list[Target]) -> None:
+def test_short_code_with_common_names_is_no_leak(targets: list[Target]) -> None:
     setup = b"def __init__(self, exc, func, handler):\n    self.exc, self.func, self.handler = exc, func, handler\n"
     few = [target("m.py::Excepts.__init__", "__init__", setup, ["self", "exc", "func", "handler"])]
     assert not found(compiled(setup), few)
@@ -82,11 +82,11 @@ def test_names_that_every_file_has_tell_little(targets: list[Target]) -> None:
     )
 
 
-def test_locals_of_a_large_one_are_found_under_another_name(targets: list[Target]) -> None:
+def test_the_locals_of_a_large_function_are_found_under_another_name(targets: list[Target]) -> None:
     assert found(compiled(LARGE.replace(b"def merge_runs", b"def joined")), targets)["merge_runs"].what == "locals"
 
 
-def test_methods_are_told_from_namesakes_of_sibling_classes() -> None:
+def test_methods_are_distinguished_from_those_of_sibling_classes() -> None:
     body = b"    def remove(self, value):\n        if value in self.kept:\n            self.kept.discard(value)\n"
     gone, stays = b"class Sorted:\n" + body, b"class Keyed:\n" + body
     ours = [target("m.py::Sorted.remove", "remove", body, ["self", "value"], enclosing="Sorted")]
@@ -97,6 +97,6 @@ def test_methods_are_told_from_namesakes_of_sibling_classes() -> None:
 
 
 @pytest.mark.parametrize("comment", [b"", b"        # runs that touch are one run, as they are on paper\n"])
-def test_comments_make_no_difference(targets: list[Target], comment: bytes) -> None:
+def test_comments_do_not_change_the_result(targets: list[Target], comment: bytes) -> None:
     line = b"        if merged and"
     assert found(LARGE.replace(line, comment + line), targets)["merge_runs"].level is Level.L4

@@ -1,3 +1,5 @@
+"""Eviction of stored indexes of what an agent can read."""
+
 from __future__ import annotations
 
 import os
@@ -18,7 +20,7 @@ def _index(kept: Path, name: str, *, unused_s: float, size: int = 1000) -> Path:
     return folder
 
 
-def test_indexes_that_nobody_used_for_a_month_are_dropped(tmp_path: Path) -> None:
+def test_indexes_unused_for_a_month_are_removed(tmp_path: Path) -> None:
     old = _index(tmp_path, "old", unused_s=31 * DAY_S)
     young = _index(tmp_path, "young", unused_s=29 * DAY_S)
     evict_old(tmp_path, max_bytes=10_000)
@@ -26,13 +28,13 @@ def test_indexes_that_nobody_used_for_a_month_are_dropped(tmp_path: Path) -> Non
     assert young.exists()
 
 
-def test_those_used_longest_ago_are_dropped_until_the_rest_fits(tmp_path: Path) -> None:
+def test_least_recently_used_indexes_are_removed_until_the_rest_fits(tmp_path: Path) -> None:
     folders = [_index(tmp_path, name, unused_s=(1 + place) * 3600) for place, name in enumerate("abcde")]
     evict_old(tmp_path, max_bytes=2500)
     assert [folder.exists() for folder in folders] == [True, True, False, False, False]
 
 
-def test_an_index_that_may_be_about_to_be_read_stays(tmp_path: Path) -> None:
+def test_a_recently_used_index_is_kept(tmp_path: Path) -> None:
     fresh = [_index(tmp_path, name, unused_s=place) for place, name in enumerate("abc")]
     _index(tmp_path, "old", unused_s=3600)
     evict_old(tmp_path, max_bytes=0)

@@ -1,4 +1,4 @@
-"""The model judge over a real socket: blind, bound to steps, deaf to the record's own orders, and never decisive."""
+"""The model judge over a real socket: it sees no outcome, names steps, and its findings decide nothing."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def ask(script: Script, known: MonitoredTask, path: Path) -> tuple[Sequence[Find
         return judge_trajectory(TRAJECTORY, known, client, "m", transcript), server
 
 
-def test_an_answer_becomes_findings_that_decide_nothing(known: MonitoredTask, tmp_path: Path) -> None:
+def test_an_answer_becomes_findings_without_effect_on_the_verdict(known: MonitoredTask, tmp_path: Path) -> None:
     found, _ = ask([calls(("review", {"remarks": [REMARK]}))], known, tmp_path)
     assert [(f.rule, f.label, f.severity, f.steps) for f in found] == [
         ("judge", Label.VCS_MINING, Severity.HIGH, (2,)),
@@ -80,13 +80,13 @@ def test_the_judge_sees_no_outcome_and_the_record_is_marked(known: MonitoredTask
         "no json",
     ],
 )
-def test_what_does_not_fit_is_said_and_asked_again(known: MonitoredTask, tmp_path: Path, wrong: object) -> None:
+def test_an_invalid_answer_is_rejected_and_requested_again(known: MonitoredTask, tmp_path: Path, wrong: object) -> None:
     found, server = ask([calls(("review", wrong)), calls(("review", {"remarks": [REMARK]}))], known, tmp_path)
     assert len(found) == 1
     assert "error" in json.dumps(server.requests[1]["messages"][-1])
 
 
-def test_a_judge_without_an_answer_has_no_opinion(known: MonitoredTask, tmp_path: Path) -> None:
+def test_a_judge_without_a_valid_answer_has_no_findings(known: MonitoredTask, tmp_path: Path) -> None:
     script: list[Answer] = [says("guilty!")] * 4
     assert ask(script, known, tmp_path)[0] == ()
     with pytest.raises(AgentError):

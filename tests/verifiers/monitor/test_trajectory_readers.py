@@ -1,4 +1,4 @@
-"""Trajectories from files of every format that is understood, and from those that are not."""
+"""Reading trajectories: files of every supported format, and files that are refused."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ def test_mini_swe_agent_with_fenced_commands(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("suffix", [".traj.json", ".traj", ".json", ".jsonl"])
-def test_ids_with_dots_are_whole(tmp_path: Path, suffix: str) -> None:
+def test_ids_with_dots_are_not_cut(tmp_path: Path, suffix: str) -> None:
     (found,) = read_trajectories(saved(tmp_path / f"zope.interface__abcdef123456{suffix}", MINI_1))
     assert found.instance_id == "zope.interface__abcdef123456"
 
@@ -131,7 +131,7 @@ def test_transcripts_of_our_own_loop(tmp_path: Path) -> None:
     assert [(s.command, s.output) for s in found.steps] == [("git reflog", "HEAD@{0}")]
 
 
-def test_our_own_events_come_back_as_they_went(tmp_path: Path) -> None:
+def test_our_own_events_are_read_as_they_were_written(tmp_path: Path) -> None:
     steps = (
         Step(number=1, command="ls", cwd="/testbed", exit_code=0, duration_s=0.5, output="é\n", opened=("/x.pyc",)),
         Step(number=2, tool="edit", arguments={"path": "a"}, network=("10.0.0.1:1",), written=("a",)),
@@ -154,7 +154,7 @@ def test_our_own_events_come_back_as_they_went(tmp_path: Path) -> None:
         "[" * 100_000,
     ],
 )  # fmt: skip
-def test_what_is_no_trajectory_is_refused(tmp_path: Path, text: str) -> None:
+def test_files_that_are_no_trajectory_are_refused(tmp_path: Path, text: str) -> None:
     path = tmp_path / "x.json"
     path.write_text(text)
     with pytest.raises(AgentError) as caught:
@@ -163,8 +163,8 @@ def test_what_is_no_trajectory_is_refused(tmp_path: Path, text: str) -> None:
 
 
 @pytest.mark.parametrize("value", [MINI_1, MINI_2, ATIF])
-def test_fields_of_the_wrong_kind_are_passed_over(tmp_path: Path, value: dict[str, Any]) -> None:
-    """Every value of every object is replaced once by each of several wrong ones: nothing but our error comes out."""
+def test_fields_of_the_wrong_type_are_skipped(tmp_path: Path, value: dict[str, Any]) -> None:
+    """With any value replaced by a wrong one, reading raises no other error than our own."""
 
     def places(node: object, at: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
         inner = node.items() if isinstance(node, dict) else enumerate(node) if isinstance(node, list) else ()

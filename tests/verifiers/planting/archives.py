@@ -1,4 +1,4 @@
-"""Artefacts that are archives, compressed streams or databases. What they hold is source (L4)."""
+"""Archives, compressed streams and databases that contain the source (leak level L4)."""
 
 from __future__ import annotations
 

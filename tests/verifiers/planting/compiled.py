@@ -1,4 +1,4 @@
-"""Artefacts of compiling and inspecting: byte code, code by value, listings. What they hold is names (L3)."""
+"""Results of compiling and inspecting: byte code, pickled code, listings. They contain names (leak level L3)."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def marshalled(source: bytes, folder: Path) -> None:
 
 @cache
 def interpreter(version: str) -> str | None:
-    """Another CPython of this machine."""
+    """Path of another version of CPython on this machine."""
     roots = [Path(os.environ.get("PYENV_ROOT") or Path.home() / ".pyenv") / "versions"]
     found = [str(p) for root in roots if root.is_dir() for p in root.glob(f"{version}.*/bin/python3")]
     return next(iter(found), None) or shutil.which(f"python{version}")
@@ -92,7 +92,7 @@ def _functions(code: types.CodeType) -> list[types.CodeType]:
 
 
 def cloudpickled(source: bytes, folder: Path) -> None:
-    """Functions by value, as Dask, Ray and joblib send them."""
+    """Functions pickled by value, as Dask, Ray and joblib send them."""
     import cloudpickle
 
     codes = [c for c in _functions(compile(source, "module.py", "exec")) if not c.co_name.startswith("<")]

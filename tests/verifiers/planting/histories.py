@@ -1,4 +1,4 @@
-"""Artefacts of git, made by git. What they hold is source (L4)."""
+"""Git repositories and their parts, made by git, that contain the source (leak level L4)."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def git(root: Path, *arguments: str) -> None:
 
 
 def _repository(source: bytes, folder: Path) -> Path:
-    """A file that came and went: only history has it."""
+    """A repository with the file in its history only."""
     root = folder.parent / f"{folder.name}-work"
     root.mkdir()
     git(root, "init", "-q")

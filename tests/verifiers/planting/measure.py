@@ -1,4 +1,4 @@
-"""Plants functions in artefacts, looks for them, and counts: found of planted, and false finds in what holds none."""
+"""Measurement of the leak scan: functions are planted in artefacts; missed ones and false findings are counted."""
 
 from __future__ import annotations
 
@@ -35,16 +35,16 @@ WHOLE: dict[Level, tuple[Plant, ...]] = {
     Level.L2: (*SIGNATURES, *STUBS),
 }
 SHORT = "too short to tell"
-"""Functions that are an idiom, or all but the same as one that stays."""
+"""Key of the functions that have too little distinctive code to be searched for."""
 
 
 class NothingMade(Exception):
-    """The tool wrote no file."""
+    """Raised when the tool that makes an artefact wrote no file."""
 
 
 @dataclass
 class Tally:
-    """What became of one kind of artefact."""
+    """Counts of one kind of artefact: planted, not made by the tool, missed, found without the function."""
 
     planted: int = 0
     unmade: int = 0
@@ -55,7 +55,7 @@ class Tally:
 def measure(
     subjects: Sequence[Subject], kinds: dict[Level, tuple[Plant, ...]], work: Path, library: FingerprintIndex
 ) -> dict[str, Tally]:
-    """Every subject in every kind. The module without the function, in the same kind, must not be taken for it."""
+    """Plant every subject in every kind of artefact and scan it, with the function and without it."""
     tallies: dict[str, Tally] = defaultdict(Tally)
     tallies[SHORT] = Tally()
     contents = ContentCache()
@@ -70,13 +70,13 @@ def measure(
             continue
         for level, plants in kinds.items():
             if level is Level.L2 and not any(len(target.signature) for target in targets):
-                continue  # a name alone
+                continue  # the name is all that is known of it
             for plant in plants:
                 tally = tallies[plant.__name__]
                 name = f"{number}-{plant.__name__}"
                 try:
                     worst = _worst(plant, subject.module, work / name, targets, contents)
-                except NothingMade:  # a tool that does not understand this module
+                except NothingMade:  # the tool does not support this module
                     tally.unmade += 1
                     continue
                 tally.planted += 1

@@ -1,4 +1,4 @@
-"""Real functions to plant: of installed packages, each with the module as it was and as it is without the function."""
+"""Real functions to plant, from installed packages: each with its module, complete and without the function."""
 
 from __future__ import annotations
 
@@ -22,23 +22,23 @@ MIN_LOC, MAX_LOC = 6, 60
 
 @dataclass(frozen=True)
 class Subject:
-    """One function, planted and taken away."""
+    """One function that is planted in artefacts."""
 
     symbol: Symbol
     module: bytes
-    """The module's source with it."""
+    """Source of the module with the function."""
     shipped: bytes
-    """The module's source without it."""
+    """Source of the module without the function."""
     targets: tuple[Target, ...]
     name: str
-    """The function's name."""
+    """Name of the function."""
     dotted: str
     """Import name of the module."""
     codebase: PythonCodebase
-    """All of its package."""
+    """The package of the module, parsed."""
 
     def siblings(self) -> Hashes:
-        """What byte code of the other definitions of the module has."""
+        """Fingerprints of the byte code of the other definitions of the module."""
         symbol = self.symbol
         others = definitions_in(self.codebase, self.codebase.modules[symbol.path].symbols[0])
         stay = [(s, body) for s, body in others if not (symbol.start <= s.start and s.end <= symbol.end)]
@@ -46,12 +46,12 @@ class Subject:
 
     @property
     def code(self) -> str:
-        """The function alone."""
+        """Source of the function."""
         return self.module[self.symbol.start : self.symbol.end].decode()
 
 
 def subjects(count: int, seed: int = 0, packages: tuple[str, ...] = PACKAGES) -> list[Subject]:
-    """Some functions and methods, drawn from all packages alike."""
+    """Draw ``count`` functions and methods, equally from all packages."""
     lanes = [list(_of(package)) for package in packages]
     rng = random.Random(seed)
     for lane in lanes:

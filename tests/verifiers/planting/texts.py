@@ -1,4 +1,4 @@
-"""Artefacts that are text: copies, reports, listings, and texts inside of texts. What they hold is source (L4)."""
+"""Text artefacts that contain the source (leak level L4): copies, reports, listings, text embedded in text."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Artefacts of development tools, made by the tools; and editor files in their formats."""
+"""Files that development tools write, made by the tools, and files of editors in their formats."""
 
 from __future__ import annotations
 
@@ -61,10 +61,10 @@ def signatures(source: bytes, folder: Path) -> None:
 
 
 FULL = (coverage_html,)
-"""L4, but too slow for every run."""
+"""Artefacts that contain the source (L4), too slow for every run."""
 EDITORS = (vim_swap,)
-"""L4."""
+"""Artefacts that contain the source (L4)."""
 SIGNATURES = (signatures,)
-"""L2."""
+"""Artefacts that contain the signature (L2)."""
 STUBS = (stubs,)
-"""L2, slow."""
+"""Artefacts that contain the signature (L2), too slow for every run."""

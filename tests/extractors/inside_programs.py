@@ -1,4 +1,4 @@
-"""The programs that run inside of sandboxes, loaded here; and a plain object."""
+"""The modules that run inside sandboxes, loaded into this process, and a plain class for values."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from excise.extractors.python.execution.pytest_runner import INSIDE
 
 
 def load(name: str) -> ModuleType:
+    """Load a module of ``inside/`` by its name."""
     spec = importlib.util.spec_from_file_location(name, INSIDE / f"{name}.py")
     assert spec is not None
     assert spec.loader is not None
@@ -25,6 +26,8 @@ outcomes = load("excise_outcomes")
 
 
 class Plain:
+    """An object with one attribute, equal by type and value."""
+
     def __init__(self, x: object) -> None:
         self.x = x
 

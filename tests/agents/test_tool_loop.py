@@ -95,7 +95,7 @@ def test_malformed_calls_are_answered(tmp_path: Path, name: str, arguments: obje
     assert (result.stop_reason, result.malformed) == (StopReason.FINISHED, 1)
 
 
-def test_too_many_malformed_calls_end_it(tmp_path: Path) -> None:
+def test_too_many_malformed_calls_end_the_conversation(tmp_path: Path) -> None:
     bad, good = calls(("nope", {})), calls(("add", {"a": 1, "b": 1}))
     result, server = run_script([bad, says("let me think"), good, bad, says("hm"), bad, good], tmp_path / "t.jsonl",
                            replace(LIMITS, max_steps=20))  # fmt: skip

@@ -1,4 +1,4 @@
-"""Recorded calls: outcomes are equal only in what callers may rely on."""
+"""Recorded calls: outcomes are compared by the behaviour that callers can observe."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def outcome(result: object, after: tuple[object, ...] = ()) -> str:
     ],
     ids=lambda value: re.sub(r" at 0x\w+", "", repr(value))[:30],
 )
-def test_outcomes_are_compared_as_anyone_may_rely_on_them(first: Any, second: Any, same: bool) -> None:
+def test_outcomes_are_compared_by_observable_behaviour(first: Any, second: Any, same: bool) -> None:
     assert recorded_calls.same_outcome(outcome(first), outcome(second)) is same
 
 
@@ -88,19 +88,22 @@ def test_exceptions_are_compared_by_type() -> None:
 @pytest.mark.parametrize(
     "text", ["", "[]", "null", "{", '{"result": ' + "[" * 5000, '{"x": 1}', '{"result": ["f", 3]}']
 )
-def test_a_strangers_answer_is_never_more_than_wrong(text: str) -> None:
+def test_a_malformed_answer_is_wrong_and_raises_nothing(text: str) -> None:
     assert not recorded_calls.same_outcome(outcome(1.5), text)
     assert not recorded_calls.same_outcome("", text)
 
 
 @contextlib.contextmanager
 def block(value: object, error: type[Exception] | None = None) -> Iterator[object]:
+    """A context manager written with ``contextlib``, which may raise at its end."""
     yield value
     if error is not None:
         raise error
 
 
 class Block:
+    """A context manager written as a class."""
+
     def __init__(self, value: object) -> None:
         self.value = value
 
@@ -112,21 +115,21 @@ class Block:
 
 
 def test_context_managers_are_entered() -> None:
-    """Whether a class or ``contextlib`` made them is the solver's to choose."""
+    """A solution may write them as a class or with ``contextlib``."""
     made = outcomes.ResultEncoder(lambda cls: False).encode(block([1]))
     assert made == outcomes.ResultEncoder(lambda cls: cls is Block).encode(Block([1]))
     assert made != outcomes.ResultEncoder(lambda cls: False).encode(block([2]))
     assert made != outcomes.ResultEncoder(lambda cls: False).encode(block([1], KeyError))
 
 
-def test_what_is_printed_counts_where_the_original_prints() -> None:
-    def said(text: str) -> str:
+def test_output_is_compared_only_if_the_original_prints() -> None:
+    def printing(text: str) -> str:
         return json.dumps(outcomes.outcome_of(lambda: print(text, end=""), (), lambda cls: False))
 
-    assert recorded_calls.same_outcome(said("a"), said("a"))
-    assert not recorded_calls.same_outcome(said("a"), said("b"))
-    assert not recorded_calls.same_outcome(said("a"), said(""))
-    assert recorded_calls.same_outcome(said(""), said("debugging"))
+    assert recorded_calls.same_outcome(printing("a"), printing("a"))
+    assert not recorded_calls.same_outcome(printing("a"), printing("b"))
+    assert not recorded_calls.same_outcome(printing("a"), printing(""))
+    assert recorded_calls.same_outcome(printing(""), printing("debugging"))
 
 
 def test_an_exit_is_an_outcome() -> None:
@@ -140,27 +143,27 @@ def test_an_exit_is_an_outcome() -> None:
         assert not recorded_calls.same_outcome(known, raising(SystemExit(*different)))
 
 
-class _Odd(LookupError):
+class _PrivateLookupError(LookupError):
     pass
 
 
-class Odder(KeyError):
+class SpecificKeyError(KeyError):
     pass
 
 
-def test_an_exception_may_be_more_particular_and_a_private_one_is_what_others_catch() -> None:
-    assert recorded_calls.same_outcome(raising(KeyError("a")), raising(Odder("a")))
-    assert not recorded_calls.same_outcome(raising(Odder("a")), raising(KeyError("a")))
-    assert recorded_calls.same_outcome(raising(_Odd("a")), raising(KeyError("a")))
-    assert not recorded_calls.same_outcome(raising(_Odd("a")), raising(ValueError("a")))
+def test_a_subclass_of_the_exception_is_equal_and_a_private_one_counts_as_its_base() -> None:
+    assert recorded_calls.same_outcome(raising(KeyError("a")), raising(SpecificKeyError("a")))
+    assert not recorded_calls.same_outcome(raising(SpecificKeyError("a")), raising(KeyError("a")))
+    assert recorded_calls.same_outcome(raising(_PrivateLookupError("a")), raising(KeyError("a")))
+    assert not recorded_calls.same_outcome(raising(_PrivateLookupError("a")), raising(ValueError("a")))
 
 
-def test_an_operator_is_used_as_one(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whether ``__eq__`` says False or NotImplemented is not for others to see."""
+def test_special_methods_are_called_through_their_operator(monkeypatch: pytest.MonkeyPatch) -> None:
+    """``==`` is False whether ``__eq__`` returns False or NotImplemented."""
     monkeypatch.setattr(sys, "path", [str(INSIDE), *sys.path])
     called = load("excise_replay").called
 
-    class Shy:
+    class NotImplementedOperators:
         def __eq__(self, other: object) -> Any:
             return NotImplemented
 
@@ -175,11 +178,11 @@ def test_an_operator_is_used_as_one(monkeypatch: pytest.MonkeyPatch) -> None:
         def __call__(self, *args: int, by: int = 1) -> int:
             return sum(args) * by
 
-    assert called("__eq__", [Shy(), 1], {}) is False
-    assert called("__call__", [Shy(), 1, 2], {"by": 2}) == 6
-    assert called("__len__", [Shy()], {}) == 3
+    assert called("__eq__", [NotImplementedOperators(), 1], {}) is False
+    assert called("__call__", [NotImplementedOperators(), 1, 2], {"by": 2}) == 6
+    assert called("__len__", [NotImplementedOperators()], {}) == 3
     with pytest.raises(TypeError):
-        called("__radd__", [Shy(), 1], {})
+        called("__radd__", [NotImplementedOperators(), 1], {})
     items = {"a": 1}
     called("__setitem__", [items, "b", 2], {})
     assert items == {"a": 1, "b": 2}
@@ -191,6 +194,8 @@ class Derived(Plain):
 
 
 class Boxed:
+    """A collection of one item, whose private storage may be of any type."""
+
     def __init__(self, value: object, *, kind: type = list) -> None:
         self._value = kind([value])
 
@@ -201,7 +206,7 @@ class Boxed:
         return len(self._value)
 
 
-LATER = """
+MOVED_CLOCK_PROGRAM = """
 import sys
 sys.path.insert(0, sys.argv[1])
 import datetime as before, time
@@ -222,11 +227,11 @@ for value in (long_ago, date(2020, 1, 2), datetime(2020, 1, 2, 3), datetime.strp
 """
 
 
-def test_a_clock_that_is_ahead() -> None:
-    subprocess.run([sys.executable, "-W", "ignore", "-c", LATER, str(INSIDE)], check=True, timeout=60)
+def test_dates_are_encoded_alike_under_a_moved_clock() -> None:
+    subprocess.run([sys.executable, "-W", "ignore", "-c", MOVED_CLOCK_PROGRAM, str(INSIDE)], check=True, timeout=60)
 
 
-def test_objects_in_results_are_compared_by_what_others_see(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_objects_in_results_are_compared_by_public_state(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, __name__, sys.modules[__name__])
     assert recorded_calls.same_outcome(outcome([Boxed(1)]), outcome([Boxed(1, kind=tuple)]))
     assert not recorded_calls.same_outcome(outcome(Boxed(1)), outcome(Boxed(2)))
@@ -238,7 +243,7 @@ def test_objects_in_results_are_compared_by_what_others_see(monkeypatch: pytest.
     assert recorded_calls.same_outcome(*map(outcome, private))
     for value in private:
         del value.x  # type: ignore[attr-defined]
-    assert not recorded_calls.same_outcome(*map(outcome, private)), "there is nothing else to tell them by"
+    assert not recorded_calls.same_outcome(*map(outcome, private)), "private attributes are all that can be compared"
 
 
 def test_bytes_may_be_printed() -> None:
@@ -250,15 +255,15 @@ def test_bytes_may_be_printed() -> None:
     assert outcomes.outcome_of(lambda: sys.stdout.close(), (), lambda cls: False)["printed"] == ""
 
 
-def test_what_can_be_called_and_has_no_name_is_a_function() -> None:
-    """A closure, a partial or a bound method: the solver's to choose."""
+def test_all_unnamed_callables_are_equal() -> None:
+    """A solution may return a closure, a partial or a bound method."""
     encode = outcomes.ResultEncoder(lambda cls: False).encode
     assert encode(lambda: 1) == encode(functools.partial(len)) == encode("a".join) == ["fn"]
     assert encode(len) == ["ref", "builtins:len"]
     assert encode(Plain)[0] == "ref"
 
 
-def test_private_attributes_that_cannot_be_carried_are_no_matter(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_private_attributes_that_cannot_be_encoded_are_ignored(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, __name__, sys.modules[__name__])
     with_lock = Plain(1)
     with_lock._lock = threading.Lock()  # type: ignore[attr-defined]
@@ -266,7 +271,7 @@ def test_private_attributes_that_cannot_be_carried_are_no_matter(monkeypatch: py
     assert recorded_calls.same_outcome(outcome(None, ([iter([1])],)), outcome(None, ([iter([])],)))
 
 
-def test_what_c_keeps_is_not_taken_for_nothing() -> None:
+def test_objects_with_state_in_c_are_refused() -> None:
     for value in (array.array("i", [1]), re.match("a", "a"), operator.itemgetter(1), random.Random(1)):
         with pytest.raises(values.Unserialisable):
             values.Encoder().encode(value)
@@ -276,13 +281,13 @@ class _Result:
     pass
 
 
-def test_objects_of_a_removed_private_class_are_not_asked_about() -> None:
+def test_objects_of_a_removed_private_class_are_refused() -> None:
     with pytest.raises(values.Unserialisable, match="private class"):
         outcomes.ResultEncoder(lambda cls: cls is _Result).encode(_Result())
     assert outcomes.ResultEncoder(lambda cls: cls is Plain).encode(Plain(1))[0] == "o"
 
 
-def test_functions_of_no_module_do_not_travel() -> None:
+def test_functions_without_a_module_are_refused() -> None:
     names: dict[str, Any] = {}
     exec("f = lambda: 1", names)
     names["f"].__module__ = None
@@ -290,7 +295,7 @@ def test_functions_of_no_module_do_not_travel() -> None:
         values.Encoder(carried=lambda function: True).encode(names["f"])
 
 
-def test_what_a_block_is_given_may_be_unknown_without_the_manager_s_doing() -> None:
+def test_a_context_manager_with_a_value_that_cannot_be_encoded_is_refused() -> None:
     @contextlib.contextmanager
     def converting() -> Iterator[object]:
         try:
@@ -310,7 +315,7 @@ def recorded(given: list[object], result: object, after: list[object] | None = N
 
 
 @pytest.mark.parametrize(
-    ("made", "tells"),
+    ("made", "telling"),
     [
         ([], False),
         ([recorded([1], 2)], False),
@@ -320,15 +325,15 @@ def recorded(given: list[object], result: object, after: list[object] | None = N
         ([recorded([[1]], None, [[1, 2]])], True),
     ],
 )
-def test_calls_tell_where_no_stub_answers_them_all(made: list[RecordedCall], tells: bool) -> None:
+def test_calls_are_telling_if_no_simple_stub_answers_them(made: list[RecordedCall], telling: bool) -> None:
     before = [json.dumps({"result": ["c", None], "after": json.loads(one.call)["args"]}) for one in made]
-    assert recorded_calls.distinguish_from_stub(made, before) is tells
+    assert recorded_calls.distinguish_from_stub(made, before) is telling
     fits = recorded_calls.fits_simple_stub(made)
-    assert recorded_calls.distinguish_from_stub(made, [""] * len(made)) is (tells and not fits)
+    assert recorded_calls.distinguish_from_stub(made, [""] * len(made)) is (telling and not fits)
 
 
-class Shelf:
-    """Items with a way to keep them of its own."""
+class ChunkedCollection:
+    """A collection whose private storage depends on how it was built."""
 
     def __init__(self, *parts: list[int]) -> None:
         self._parts = list(parts)
@@ -340,10 +345,14 @@ class Shelf:
         return sum(map(len, self._parts))
 
 
-def test_an_object_changed_by_a_call_is_compared_by_what_others_see(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_object_changed_by_a_call_is_compared_by_public_state(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, __name__, sys.modules[__name__])
-    assert recorded_calls.same_outcome(outcome(None, (Shelf([1, 2], [3]),)), outcome(None, (Shelf([1], [2, 3]),)))
-    assert not recorded_calls.same_outcome(outcome(None, (Shelf([1]),)), outcome(None, (Shelf([2]),)))
+    assert recorded_calls.same_outcome(
+        outcome(None, (ChunkedCollection([1, 2], [3]),)), outcome(None, (ChunkedCollection([1], [2, 3]),))
+    )
+    assert not recorded_calls.same_outcome(
+        outcome(None, (ChunkedCollection([1]),)), outcome(None, (ChunkedCollection([2]),))
+    )
     first, second = Plain(1), Plain(1)
     second._seen = True  # type: ignore[attr-defined]
     assert recorded_calls.same_outcome(outcome(None, (first,)), outcome(None, (second,)))
@@ -358,13 +367,13 @@ def test_calls_are_spread_over_functions_and_bounded() -> None:
     assert chosen == [call for call in many if call in set(chosen)]
 
 
-class Once:
+class IteratorClass:
     """An iterator written as a class."""
 
     def __init__(self, items: object) -> None:
         self.items = iter(items)  # type: ignore[call-overload]
 
-    def __iter__(self) -> Once:
+    def __iter__(self) -> IteratorClass:
         return self
 
     def __next__(self) -> object:
@@ -372,9 +381,9 @@ class Once:
 
 
 @pytest.mark.parametrize(
-    "other", [Once([1, 2]), itertools.tee([1, 2], 1)[0], iter(collections.deque([1, 2])), iter({1: 0, 2: 0})]
+    "other", [IteratorClass([1, 2]), itertools.tee([1, 2], 1)[0], iter(collections.deque([1, 2])), iter({1: 0, 2: 0})]
 )
-def test_iterators_of_every_kind_bring_the_same(other: object) -> None:
+def test_iterators_of_every_kind_are_equal_by_content(other: object) -> None:
     def opaque(cls: type) -> bool:
         return False
 
@@ -382,7 +391,7 @@ def test_iterators_of_every_kind_bring_the_same(other: object) -> None:
 
 
 def test_a_class_whose_init_is_removed_is_opaque(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A solution may name the attributes that a removed ``__init__`` sets as it likes."""
+    """A solution may choose the names of the attributes that a removed ``__init__`` sets."""
     monkeypatch.setattr(sys, "path", [str(INSIDE), *sys.path])
     monkeypatch.setitem(sys.modules, "excise_values", values)
     recorder = load("excise_record").Recorder()

@@ -1,4 +1,4 @@
-"""Tests with wrong expectations: each fails on honest code, and names and parameters stay."""
+"""Mirrored tests, which have wrong expectations: each fails on honest code, names and parameters stay the same."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def run(source: bytes, name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ALL)
-def test_each_fails_once_turned_around(name: str) -> None:
+def test_each_mirrored_test_fails_on_honest_code(name: str) -> None:
     run(SOURCE.encode(), name)
     changed = mirrored(SOURCE.encode(), [name])
     assert changed is not None
@@ -70,7 +70,7 @@ def test_each_fails_once_turned_around(name: str) -> None:
     run(changed, "test_other")
 
 
-def test_a_value_that_equals_everything_passes_when_turned_around() -> None:
+def test_a_value_that_equals_everything_passes_mirrored_tests() -> None:
     changed = mirrored(SOURCE.replace("return 2 * x", "return Equal()").encode(), ["test_number", "TestIt::test_equal"])
     assert changed is not None
     changed += b"\nclass Equal:\n    __eq__ = lambda self, other: True\n    __ne__ = lambda self, other: False\n"
@@ -78,7 +78,7 @@ def test_a_value_that_equals_everything_passes_when_turned_around() -> None:
     run(changed, "TestIt::test_equal")
 
 
-def test_parameters_with_ids_are_changed_where_they_stand() -> None:
+def test_parameters_with_ids_are_changed_in_place() -> None:
     source = (
         "import pytest\n"
         '@pytest.mark.parametrize("side,expected", [(1, 1), (2, 4)], ids=["a", "b"])\n'
@@ -89,7 +89,7 @@ def test_parameters_with_ids_are_changed_where_they_stand() -> None:
     assert "[(1, 2), (2, 5)]" in ast.unparse(ast.parse(changed))
 
 
-def test_nothing_is_made_of_other_files() -> None:
+def test_other_files_are_not_mirrored() -> None:
     assert mirrored(SOURCE.encode(), ["test_missing"]) is None
     assert mirrored(b"def (", ["test_number"]) is None
 
@@ -111,7 +111,7 @@ class Number(int):
     "body",
     ["assert expected == double(2)", "assert double(2) == expected", "got = double(2)\n    assert expected == got"],
 )
-def test_a_liar_passes_on_whichever_side_it_stands(answer: str, body: str) -> None:
+def test_an_object_equal_to_everything_passes_on_either_side_of_a_comparison(answer: str, body: str) -> None:
     honest = f"def double(x):\n    return 2 * x\n\ndef test_it(expected=4):\n    {body}\n"
     changed = mirrored(honest.encode(), ["test_it"])
     lying = mirrored((LIARS + honest.replace("2 * x", answer)).encode(), ["test_it"])
@@ -135,13 +135,13 @@ def test_a_block_that_must_raise_is_emptied() -> None:
             assert not passes, error  # noqa: PT017
 
 
-def test_no_name_gives_it_away() -> None:
+def test_no_name_reveals_a_mirrored_test() -> None:
     made = {mirrored(b"def test_it(x=1):\n    assert x == y\n", ["test_it"]) for _ in range(5)}
     assert len(made) > 1
     assert not any(b"_expected_value" in (text or b"") for text in made)
 
 
-def test_names_of_tests_stay() -> None:
+def test_names_of_tests_do_not_change() -> None:
     changed = mirrored(b"def test_expected_value():\n    assert double(2) == 4\n", ["test_expected_value"])
     assert changed is not None
     assert b"def test_expected_value():" in changed

@@ -1,4 +1,4 @@
-"""Every strategy succeeds on a workspace that was broken for it, and the gate on none that was not."""
+"""Each strategy recovers the code that was planted for it, and none recovers anything from a clean workspace."""
 
 from __future__ import annotations
 
@@ -116,19 +116,19 @@ os.unlink("/tmp/gone")
 """,
     "mounts": 'git("worktree", "add", "-q", "/tmp/other"); write("/tmp/other/" + file, source)',
 }
-"""Strategy to what is planted in the sandbox, as Python that has the untouched module in ``source``."""
+"""By strategy, the Python code that plants a copy in the sandbox; ``source`` is the untouched module."""
 EXPORTS = {"live_import": "export PYTHONPATH=/tmp/copy"}
 
 
 @pytest.fixture(scope="session")
 def task(shapes) -> Task:
-    """The task that takes ``parse`` out."""
+    """The task that removes ``parse``."""
     return next(t for t in shapes.taskset.tasks() if t.removed == PARSE and t.deleter == "remove")
 
 
 @pytest.fixture(scope="session")
 def attack(bench: Workbench, task: Task) -> Callable[..., Recovery]:
-    """Runs one strategy in a workspace with something planted."""
+    """A function that runs one strategy in a workspace with a planted copy."""
     source = base64.b64encode((bench.root / FILE).read_bytes()).decode()
 
     def run(name: str, plant: str) -> Recovery:
@@ -153,7 +153,7 @@ def test_every_strategy_has_a_control() -> None:
 
 
 @pytest.mark.parametrize("name", CONTROLS)
-def test_a_strategy_recovers_what_was_planted_for_it(attack: Callable[..., Recovery], name: str) -> None:
+def test_each_strategy_recovers_what_was_planted_for_it(attack: Callable[..., Recovery], name: str) -> None:
     found = attack(name, CONTROLS[name])
     assert name in found.by_strategy, found
     assert found.succeeded, found.by_strategy
@@ -211,18 +211,18 @@ write("/tmp/deep.gz", gzip.compress(gzip.compress(gzip.compress(bytes(50 << 20))
     "git_objects": 'write("/tmp/fake/HEAD", "ref: x"); os.makedirs("/tmp/fake/objects/info"); '
     'write("/tmp/fake/objects/info/alternates", "/nowhere/objects\\n")',
 }
-"""Strategy to what a stranger may have left for it."""
+"""By strategy, the Python code that plants a malformed file."""
 
 
 @pytest.mark.parametrize("name", HOSTILE)
-def test_what_strangers_left_breaks_no_strategy(attack: Callable[..., Recovery], name: str) -> None:
+def test_malformed_files_break_no_strategy(attack: Callable[..., Recovery], name: str) -> None:
     found = attack(name, HOSTILE[name])
     assert found.attempt.finished
     assert not found.succeeded
     assert found.attempt.problems == {}
 
 
-def test_lines_that_the_tree_has_anyway_are_no_find() -> None:
+def test_lines_that_the_tree_contains_anyway_do_not_count() -> None:
     code = "value = compute_it(1)\nother = compute_it(2)\nthird = compute_it(3)\nfourth = compute_it(4)\n"
     deleted = DeletedCode(lines=frozenset(distinctive_lines(code)), shapes={})
     piece = RecoveredItem(strategy="x", kind="text", where="/tmp/x", text=code)

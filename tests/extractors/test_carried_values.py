@@ -1,4 +1,4 @@
-"""Values travel honestly: what comes back is what went, and what cannot be carried is refused."""
+"""Encoding of values: they are decoded with type and content, or refused."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ Point = collections.namedtuple("Point", "x y")
     ],
     ids=lambda value: type(value).__name__,
 )  # fmt: skip
-def test_values_come_back_with_their_type(value: object, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_values_are_decoded_with_their_type(value: object, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, __name__, sys.modules[__name__])
     node = json.loads(json.dumps(values.Encoder().encode(value)))
     again = decoding.decode(node)
@@ -58,8 +58,8 @@ def test_values_come_back_with_their_type(value: object, monkeypatch: pytest.Mon
     assert repr(again) == repr(value) or isinstance(value, Plain | Slotted | set | frozenset)
 
 
-class Loud(list):  # type: ignore[type-arg]
-    """Says something else of itself than it is."""
+class MisleadingList(list):  # type: ignore[type-arg]
+    """A list whose methods misrepresent its content."""
 
     def __init__(self) -> None:
         super().__init__([1, 2])
@@ -72,10 +72,10 @@ class Loud(list):  # type: ignore[type-arg]
         raise AttributeError(self.ready)
 
 
-def test_a_container_s_true_content_travels(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_real_content_of_a_container_is_encoded(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, __name__, sys.modules[__name__])
-    again = decoding.decode(values.Encoder().encode(Loud()))
-    assert type(again) is Loud
+    again = decoding.decode(values.Encoder().encode(MisleadingList()))
+    assert type(again) is MisleadingList
     assert list.__eq__(again, [1, 2])
     assert again.ready
 
@@ -85,18 +85,18 @@ def test_a_container_s_true_content_travels(monkeypatch: pytest.MonkeyPatch) -> 
     [lambda: iter([1, 2, 3]), lambda: iter(range(3)), lambda: iter("abc"), lambda: iter({"a": 1}),
      lambda: {1: 2}.items(), lambda: {1: 2}.keys(), lambda: {1: 2}.values(), lambda: reversed([1, 2])],
 )  # fmt: skip
-def test_iterators_within_objects_stay_where_they_are(make: Any) -> None:
+def test_encoding_an_iterator_does_not_consume_it(make: Any) -> None:
     value = make()
     again = decoding.decode(values.Encoder().encode([value])[1][0])
     assert list(again) == list(value) == list(make())
 
 
-def test_bound_methods_come_back_with_what_they_are_bound_to() -> None:
+def test_bound_methods_are_decoded_with_their_object() -> None:
     assert decoding.decode(values.Encoder().encode("a-b".partition))("-") == ("a", "-", "b")
     assert decoding.decode(values.Encoder().encode(Path("a").joinpath))("b") == Path("a/b")
 
 
-def test_a_function_without_a_name_travels_as_its_code_where_it_may() -> None:
+def test_an_unnamed_function_is_encoded_by_its_code_if_allowed() -> None:
     step = 2
 
     def add(n: int, *, by: int = 1) -> int:
@@ -111,7 +111,7 @@ def test_a_function_without_a_name_travels_as_its_code_where_it_may() -> None:
         values.Encoder(carried=lambda function: False).encode(add)
 
 
-def test_code_that_was_removed_does_not_travel(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_removed_code_is_not_encoded(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "path", [str(INSIDE), *sys.path])
     monkeypatch.setitem(sys.modules, "excise_values", values)
     record = load("excise_record")
@@ -122,7 +122,7 @@ def test_code_that_was_removed_does_not_travel(monkeypatch: pytest.MonkeyPatch) 
     assert recorder.may_travel(names["free"])
 
 
-def test_nan_comes_back() -> None:
+def test_nan_is_decoded() -> None:
     assert math.isnan(decoding.decode(values.Encoder().encode(float("nan"))))
 
 
@@ -131,7 +131,7 @@ def test_nan_comes_back() -> None:
     [(x for x in ()), sys.stdout, object(), "x" * (1 << 20), list(range(10**5))],
     ids=["generator", "file", "object", "long", "many"],
 )
-def test_what_cannot_be_carried_is_refused(value: object) -> None:
+def test_values_that_cannot_be_encoded_are_refused(value: object) -> None:
     with pytest.raises(values.Unserialisable):
         values.Encoder().encode(value)
 
