@@ -1,4 +1,4 @@
-"""What a scripted model does with ``tests/repos/lookup``: its tests need a generated file and an absent module."""
+"""Answers of a scripted model for ``tests/repos/lookup``, whose tests need a generated file and an absent module."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Starting the command line, watching its processes, and ending them the hard way."""
+"""Helpers that start the command line, list its processes and kill them."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def kill(pid: int, number: int = signal.SIGKILL) -> None:
 
 
 def parents() -> dict[int, int]:
-    """Every process that lives, to its parent."""
+    """Every running process with its parent."""
     found = {}
     for entry in Path("/proc").iterdir():
         if entry.name.isdigit():
@@ -54,7 +54,7 @@ def parents() -> dict[int, int]:
 
 
 def descendants(pid: int) -> list[int]:
-    """Processes below one."""
+    """Descendants of a process."""
     tree, found, todo = parents(), [], [pid]
     while todo:
         below = [child for child, parent in tree.items() if parent == todo[0]]
@@ -79,7 +79,7 @@ def command_line(pid: int) -> bytes:
 
 
 def wait_for(condition: Callable[[], object], seconds: float = 120.0) -> bool:
-    """Wait until the condition holds; whether it did in time."""
+    """Wait until the condition holds, and return whether it did in time."""
     deadline = time.monotonic() + seconds
     while time.monotonic() < deadline:
         if condition():

@@ -31,7 +31,7 @@ OUTSIDE = ("/etc", "/usr/lib", "/root", "/var/lib", "/opt", "/tmp", "/")
 
 @pytest.fixture(scope="module")
 def ended(tmp_path_factory: pytest.TempPathFactory, shapes, excise) -> tuple[Path, dict, int]:
-    """One run over all of them: its set, its result, its exit code."""
+    """One run over all of these projects: its set, result and exit code."""
     folder = tmp_path_factory.mktemp("hostile")
     sources = ", ".join(f'"{REPOS / name}"' for name in SOURCES)
     (folder / "excise.toml").write_text(f"sources = [{sources}]\n{CONFIG}")

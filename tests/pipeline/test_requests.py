@@ -259,7 +259,7 @@ def test_a_program_that_cannot_be_started_is_a_failure(tmp_path: Path) -> None:
 
 
 def program(folder: Path, script: str) -> list[str]:
-    """A stand-in for excise: only how it ends matters here."""
+    """A program in place of excise, of which only the exit code matters."""
     path = folder / "excise"
     path.write_text(f"#!/bin/sh\necho $$ >> {folder}/started\n{script}\n")
     path.chmod(0o755)

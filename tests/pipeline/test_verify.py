@@ -22,7 +22,7 @@ from excise.verifiers.workbench import Workbench
 
 @pytest.fixture
 def settings(shapes, tmp_path: Path) -> Settings:
-    """Settings of somebody who has nothing but the set."""
+    """Settings with the set and an empty cache."""
     return load(environ={}, out=shapes.out, cache=tmp_path / "work")
 
 

@@ -78,7 +78,7 @@ if platform.machine() == "x86_64":
 
 
 def first_process() -> dict[str, object]:
-    """The sandbox's first process, and whatever else of ours is to be seen, is out of reach."""
+    """The first process of the sandbox and all others of ours that are visible cannot be reached."""
     script = """
 import os, signal
 me = os.getpid()
@@ -104,7 +104,7 @@ print(sorted(os.listdir("/proc/self/fd"))[:-1], flush=True)
 
 
 def others_signalled() -> dict[str, object]:
-    """``kill -1`` from inside ends what is inside, and nothing else."""
+    """``kill -1`` from inside ends only processes inside."""
     import subprocess
 
     bystander = subprocess.Popen(["sleep", "60"])
@@ -151,7 +151,7 @@ mkdir /excise/out/..x; exit 0
 
 
 def core_dumps() -> dict[str, object]:
-    """A crash makes no core file, and runs no helper of the host in the sandbox's name."""
+    """A crash makes no core file and runs no crash handler of the host."""
     with opened() as session:
         done = facts(sh(session, "cd /tmp; ulimit -c unlimited 2>/dev/null; kill -SEGV $$"))
         left = facts(sh(session, "ls -A /tmp /testbed/core* 2>/dev/null; cat /proc/self/limits | grep core"))
@@ -159,7 +159,7 @@ def core_dumps() -> dict[str, object]:
 
 
 def set_id() -> dict[str, object]:
-    """Set-id programs give nothing, neither the system's nor such as a program makes."""
+    """Set-id programs give no rights, neither those of the system nor new ones."""
     script = """
 find / -xdev -perm -4000 -type f 2>/dev/null | head -3 >/tmp/found
 cp /usr/bin/id /tmp/id; chmod 6755 /tmp/id; /tmp/id -u
@@ -207,7 +207,7 @@ except OSError: pass
 
 
 def sparse_files() -> dict[str, object]:
-    """A file of a terabyte that holds nothing must not fill the host's disk when it is copied out."""
+    """A sparse file of a terabyte does not fill the disk of the host when it is copied out."""
     into = scratch() / "layer"
     with opened(Policy(disk_bytes=32 * MB)) as session:
         made = facts(sh(session, "truncate -s 1T /testbed/huge && truncate -s 1T /excise/out/huge && echo made"))
@@ -254,7 +254,7 @@ except OSError: print(len(held) * 2)
 
 
 def bomb_at_the_end() -> dict[str, object]:
-    """A fork bomb that is still at it when its time is over is dead within a second."""
+    """A fork bomb is dead within a second of its timeout."""
     import time
 
     with opened(Policy(pids=128)) as session:
@@ -267,7 +267,7 @@ def bomb_at_the_end() -> dict[str, object]:
 
 
 def everyday() -> dict[str, object]:
-    """What ordinary test suites do; nothing of it may fail."""
+    """Calls of ordinary test suites, none of which may fail."""
     script = r"""
 import asyncio, concurrent.futures, ctypes, multiprocessing, os, pty, resource, select, signal, socket, ssl, subprocess
 import sys, tempfile, threading, time

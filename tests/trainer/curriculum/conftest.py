@@ -1,4 +1,4 @@
-"""Puts the simulated learner on the path."""
+"""Adds this folder, with the simulated learner, to the path."""
 
 from __future__ import annotations
 

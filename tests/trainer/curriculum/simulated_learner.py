@@ -19,11 +19,11 @@ KINDS = {
     Level.CROSS_FILE: FeatureKind.CROSS_FILE,
 }
 STEP = 1.4
-"""How much harder each level is, in logits."""
+"""Difference in difficulty between neighbouring levels, in logits."""
 
 
 def task(number: int, rung: Rung, loc: int | None = None) -> Task:
-    """A task of a rung; nothing but its difficulty means anything."""
+    """A task of a rung; all fields but those that decide its difficulty are placeholders."""
     kind = KINDS.get(rung.level, FeatureKind.FUNCTION)
     difficulty = Difficulty(
         kind=kind,
@@ -60,7 +60,7 @@ def task(number: int, rung: Rung, loc: int | None = None) -> Task:
 
 
 def group(instance_id: str, passes: list[bool], *, ending: Ending = Ending.FINISHED) -> Group:
-    """A group of attempts, some of which passed."""
+    """A group with one attempt for each value of ``passes``."""
     rollouts = tuple(
         Rollout(
             rollout_id=f"r{number}",
@@ -77,17 +77,17 @@ def group(instance_id: str, passes: list[bool], *, ending: Ending = Ending.FINIS
 
 @dataclass
 class World:
-    """An arena, a learner, and a generator that answers some groups later."""
+    """A simulated arena and learner, and a generator that answers requests some groups later."""
 
     seed: int = 0
     skill: float = 0.0
     tasks: dict[str, Task] = field(default_factory=dict)
     requests: dict[str, tuple[int, TaskRequest]] = field(default_factory=dict)
-    """Request id to when it came and what it says; an equal one is made once."""
+    """By request id, the time and the request; equal requests are answered once."""
     made_of: dict[str, list[str]] = field(default_factory=dict)
-    """Request id to the tasks that came of it, once it is answered."""
+    """By request id, the tasks that were made, once it is answered."""
     barren: frozenset[Visibility] = frozenset()
-    """Nothing can be made of these."""
+    """Visibilities for which the generator makes no tasks."""
     clock: int = 0
     delay: int = 5
     rng: random.Random = field(default_factory=random.Random)
@@ -96,13 +96,13 @@ class World:
         self.rng.seed(self.seed)
 
     def stock(self, rung: Rung, count: int) -> list[str]:
-        """Add tasks of a rung; their ids."""
+        """Add tasks of a rung, and return their ids."""
         new = [task(len(self.tasks) + number, rung) for number in range(count)]
         self.tasks |= {made.instance_id: made for made in new}
         return [made.instance_id for made in new]
 
     def __call__(self, request: TaskRequest) -> None:
-        """A request arrives."""
+        """Take a request."""
         self.requests.setdefault(request.request_id, (self.clock, request))
 
     def made(self, request: TaskRequest) -> list[str] | None:
@@ -114,7 +114,7 @@ class World:
         return [request for _, request in self.requests.values() if request.number > after]
 
     def hardness(self, instance_id: str) -> float:
-        """In logits: expressions are solved at once, by half."""
+        """In logits, such that half of the first attempts at an expression pass."""
         made = self.tasks[instance_id]
         level, visibility = rung_of(made).order
         return STEP * level + 0.4 * visibility
@@ -124,7 +124,7 @@ class World:
         return 1 / (1 + math.exp(self.hardness(instance_id) - self.skill))
 
     def attempt(self, instance_id: str, size: int = 8) -> Group:
-        """A group of attempts, from which the learner learns as far as they differ."""
+        """Make a group of attempts; the learner improves with their variance."""
         chance = self.chance(instance_id)
         passes = [self.rng.random() < chance for _ in range(size)]
         share = sum(passes) / size

@@ -30,7 +30,7 @@ def pool(world: simulated_learner.World) -> TaskPool:
 
 
 def run(pool: TaskPool, world: simulated_learner.World, groups: int) -> list[tuple[str, float]]:
-    """Task and pass rate of each group."""
+    """Run ``groups`` groups, and return the task and the pass rate of each."""
     trace = []
     for _ in range(groups):
         chosen = pool.next_task()
@@ -108,7 +108,7 @@ def test_an_interrupted_curriculum_continues_identically() -> None:
 
 
 def test_a_replayed_journal_finds_its_requests_and_their_tasks() -> None:
-    """Whatever the generator has done meanwhile: no rung is dry that was not, and nothing is asked a second time."""
+    """The replay marks no further rung as dry and sends no request twice, even if the generator has answered by now."""
     at = world()
     at.barren = frozenset({Visibility.TESTS, Visibility.SIGNATURE})
     whole = pool(at)

@@ -1,4 +1,4 @@
-"""Puts the tiny models and the program of the ranks on the path."""
+"""Adds this folder, with the tiny models and the program of the ranks, to the path."""
 
 from __future__ import annotations
 

@@ -22,20 +22,20 @@ _COMMON = {
 
 
 def dense() -> nn.Module:
-    """Six heads of queries and two of keys, which four ranks cannot share evenly; an MLP of 52, neither."""
+    """Six query heads, two key heads and an MLP of 52: none can be divided evenly among four ranks."""
     torch.manual_seed(0)
     return Qwen3ForCausalLM(Qwen3Config(**_COMMON, head_dim=10, intermediate_size=52, tie_word_embeddings=True))
 
 
 def fused() -> nn.Module:
-    """Queries, keys and values in one projection; gate and up in one."""
+    """A model with fused projections: queries, keys and values in one, gate and up in one."""
     torch.manual_seed(0)
     common = {**_COMMON, "hidden_size": 48}
     return Phi3ForCausalLM(Phi3Config(**common, intermediate_size=56))
 
 
 def moe() -> nn.Module:
-    """Six experts in three-dimensional parameters."""
+    """A model with six experts, stacked in three-dimensional parameters."""
     torch.manual_seed(0)
     config = Qwen3MoeConfig(
         **_COMMON, head_dim=10, intermediate_size=52, moe_intermediate_size=20, num_experts=6, num_experts_per_tok=2

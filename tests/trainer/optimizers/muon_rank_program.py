@@ -1,4 +1,4 @@
-"""Four ranks on the CPU, real processes that talk over Gloo, and what they come to in each scenario.
+"""A program of four ranks on the CPU, processes connected by Gloo, which trains in each scenario and stores the result.
 
 Run as a program with a folder: it holds ``single/`` (a checkpoint of one process) and gets ``result.pt`` (full tensors
 of each scenario) and ``sharded/`` (a checkpoint of four ranks). Gradients are made up, the same for all, so that what
@@ -44,7 +44,7 @@ State = dict[str, torch.Tensor]
 
 
 def flat(model: nn.Module) -> None:
-    """FSDP2 over all ranks, each layer a unit."""
+    """Shard with FSDP2 over all ranks, each layer a unit."""
     mesh = init_device_mesh("cpu", (WORLD,), mesh_dim_names=("shard",))
     for layer in model.model.layers:
         fully_shard(layer, mesh=mesh)
@@ -52,7 +52,7 @@ def flat(model: nn.Module) -> None:
 
 
 def hybrid(model: nn.Module) -> None:
-    """HSDP: two replicas of two shards."""
+    """Shard with HSDP: two replicas of two shards."""
     mesh = init_device_mesh("cpu", (2, 2), mesh_dim_names=("replicate", "shard"))
     for layer in model.model.layers:
         fully_shard(layer, mesh=mesh)
@@ -60,7 +60,7 @@ def hybrid(model: nn.Module) -> None:
 
 
 def dual(model: nn.Module) -> None:
-    """Experts over all four ranks, the rest over two, twice."""
+    """Shard the experts over all four ranks, the rest over two with two replicas."""
     wide = init_device_mesh("cpu", (WORLD,), mesh_dim_names=("experts",))
     narrow = init_device_mesh("cpu", (2, 2), mesh_dim_names=("replicate", "shard"))
     for layer in model.model.layers:
@@ -70,7 +70,7 @@ def dual(model: nn.Module) -> None:
 
 
 def across(model: nn.Module) -> None:
-    """Experts cut through the middle: sharded by their rows, not by their number."""
+    """Shard the experts by their rows instead of by their number."""
     mesh = init_device_mesh("cpu", (WORLD,), mesh_dim_names=("shard",))
     for layer in model.model.layers:
         fully_shard(layer.mlp.experts, mesh=mesh, shard_placement_fn=lambda _: Shard(1))
@@ -79,7 +79,7 @@ def across(model: nn.Module) -> None:
 
 
 def part_of_a_mesh(model: nn.Module) -> None:
-    """HSDP over two of the four ranks, as where others hold other layers."""
+    """Shard with HSDP over two of the four ranks, as in pipeline parallelism."""
     mesh = init_device_mesh("cpu", (2, 1, 2), mesh_dim_names=("stage", "replicate", "shard"))["replicate", "shard"]
     for layer in model.model.layers:
         fully_shard(layer, mesh=mesh)
@@ -97,7 +97,7 @@ SCENARIOS: dict[str, tuple[str, Callable[[nn.Module], None]]] = {
     "moe-many": ("moe", dual),
     "moe-across": ("moe", across),
 }
-"""Name to model and how it is sharded."""
+"""By name, the model and the function that shards it."""
 
 
 def gradient(name: str, step: int, shape: torch.Size) -> torch.Tensor:
@@ -107,7 +107,7 @@ def gradient(name: str, step: int, shape: torch.Size) -> torch.Tensor:
 
 
 def set_gradients(model: nn.Module, step: int) -> None:
-    """Give every parameter its gradient, sharded as it is."""
+    """Give every parameter its gradient, sharded like the parameter."""
     for name, parameter in model.named_parameters():
         whole = gradient(name, step, parameter.shape)
         sharded = isinstance(parameter, DTensor)
@@ -115,7 +115,7 @@ def set_gradients(model: nn.Module, step: int) -> None:
 
 
 def full(values: Iterator[tuple[str, Any]] | Any) -> State:
-    """Whole tensors, copied."""
+    """Copies of the complete tensors."""
     return {
         name: (value.full_tensor() if isinstance(value, DTensor) else value).detach().clone()
         for name, value in values
@@ -124,24 +124,24 @@ def full(values: Iterator[tuple[str, Any]] | Any) -> State:
 
 
 def backward(model: nn.Module) -> None:
-    """Gradients of a batch that all ranks share."""
+    """Compute the gradients of a batch that is the same on all ranks."""
     ids = torch.randint(3, muon_models.VOCABULARY, (2, 24), generator=torch.Generator().manual_seed(7))
     model(input_ids=ids, labels=ids).loss.backward()
 
 
 def state_of(model: nn.Module, optimizer: torch.optim.Optimizer) -> tuple[dict[str, Any], dict[str, Any]]:
-    """What a checkpoint holds, flat, so that it fits any number of ranks."""
+    """State for a checkpoint, flattened, so that any number of ranks can load it."""
     return get_state_dict(model, optimizer, options=FLAT)
 
 
 def save(model: nn.Module, optimizer: torch.optim.Optimizer, folder: Path) -> None:
-    """A checkpoint through torch DCP."""
+    """Save a checkpoint with torch DCP."""
     weights, state = state_of(model, optimizer)
     dcp.save({"model": weights, "optimizer": state}, checkpoint_id=folder)
 
 
 def restore(model: nn.Module, optimizer: torch.optim.Optimizer, folder: Path) -> None:
-    """A checkpoint back."""
+    """Load a checkpoint."""
     weights, state = state_of(model, optimizer)
     held = {"model": weights, "optimizer": state}
     dcp.load(held, checkpoint_id=folder)
@@ -149,26 +149,26 @@ def restore(model: nn.Module, optimizer: torch.optim.Optimizer, folder: Path) ->
 
 
 def trained(model: nn.Module, optimizer: torch.optim.Optimizer, steps: range) -> None:
-    """Steps with made-up gradients."""
+    """Make steps with made-up gradients."""
     for step in steps:
         set_gradients(model, step)
         optimizer.step()
 
 
 def everything(model: nn.Module, optimizer: torch.optim.Optimizer) -> State:
-    """Whole weights and whole state of the optimizer."""
+    """Complete weights and optimizer state."""
     weights, state = state_of(model, optimizer)
     return full(weights.items()) | full(state.items())
 
 
 def prepare(name: str, optimizer: torch.optim.Optimizer) -> None:
-    """Where batches are cut otherwise than in one process, bfloat16 would round otherwise, too."""
+    """Use float32 where batches differ from those in one process, since bfloat16 would be rounded differently."""
     if name.endswith("-many"):
         optimizer.compute = torch.float32
 
 
 def scenarios(folder: Path) -> dict[str, State]:
-    """All that is asked of the ranks."""
+    """Run every scenario, and return the results by name."""
     results: dict[str, State] = {}
     for name, (kind, shard) in SCENARIOS.items():
         model = muon_models.MODELS[kind]()
@@ -207,7 +207,7 @@ def scenarios(folder: Path) -> dict[str, State]:
 
 
 def rank_main(rank: int, folder: Path) -> None:
-    """One rank."""
+    """The main function of one rank."""
     torch.set_num_threads(1)
     dist.init_process_group(
         "gloo", init_method=f"file://{folder}/store", rank=rank, world_size=WORLD, timeout=timedelta(seconds=60)
@@ -220,7 +220,7 @@ def rank_main(rank: int, folder: Path) -> None:
 
 
 def lost_main(rank: int, folder: Path) -> None:
-    """One rank of four, the last of which leaves in the middle; the others print how soon they are told."""
+    """One rank of four, of which the last one exits early; the others print after how long they get an error."""
     torch.set_num_threads(1)
     deadline = timedelta(seconds=LOST_DEADLINE_S)
     dist.init_process_group("gloo", init_method=f"file://{folder}/store", rank=rank, world_size=WORLD, timeout=deadline)
@@ -240,7 +240,7 @@ def lost_main(rank: int, folder: Path) -> None:
 
 
 def set_gradients_alone(model: nn.Module) -> None:
-    """Gradients without a word to others."""
+    """Set gradients without communication."""
     for parameter in model.parameters():
         parameter.grad = torch.ones_like(parameter)
 

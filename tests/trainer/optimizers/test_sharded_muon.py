@@ -21,7 +21,7 @@ HEADS = {"q_proj": 6, "k_proj": 2, "v_proj": 2, "qkv_proj": 10}
 
 @pytest.fixture(scope="module")
 def ranks(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, muon_rank_program.State]]:
-    """The folder of a run of four ranks, and what they came to; a run that hangs is killed."""
+    """The folder and the results of a run of four ranks; a run that hangs is killed."""
     folder = tmp_path_factory.mktemp("ranks")
     for name in ("dense", "moe-dual"):
         model, optimizer = single(muon_rank_program.SCENARIOS[name][0])
@@ -40,13 +40,13 @@ def ranks(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, muo
 
 
 def single(kind: str) -> tuple[nn.Module, torch.optim.Optimizer]:
-    """A model and its Muon in this process, all of it whole."""
+    """A model and its Muon in this process, unsharded."""
     model = muon_models.MODELS[kind]()
     return model, build_optimizer(model, muon_rank_program.SETTINGS)
 
 
 def is_matrix(name: str) -> bool:
-    """Written down for these models alone, not by the rules that are tested."""
+    """Whether Muon applies; written for these models, independent of the tested rules."""
     return not any(part in name for part in ("embed", "lm_head", "norm", "mlp.gate.weight"))
 
 
@@ -62,7 +62,7 @@ def cut(name: str, tensor: torch.Tensor) -> list[torch.Tensor]:
 
 
 def oracle(kind: str, steps: int) -> muon_rank_program.State:
-    """Weights after ``steps``: each block a parameter of its own for ``torch.optim.Muon``, the rest for its AdamW."""
+    """Weights after ``steps`` with ``torch.optim.Muon``, each block a parameter of its own, and AdamW for the rest."""
     weights = {name: p.detach().clone() for name, p in muon_models.MODELS[kind]().named_parameters()}
     blocks: list[tuple[nn.Parameter, str, int]] = []
     others = {name: nn.Parameter(value) for name, value in weights.items() if not is_matrix(name)}
@@ -92,7 +92,7 @@ def oracle(kind: str, steps: int) -> muon_rank_program.State:
 
 
 def assert_close(found: muon_rank_program.State, expected: muon_rank_program.State, tolerance: float) -> None:
-    """Every tensor, within ``tolerance`` of its largest element."""
+    """Check that every tensor agrees within ``tolerance`` times its largest element."""
     assert found.keys() == expected.keys()
     for name, value in expected.items():
         error = (found[name].float() - value.float()).abs().max()
@@ -175,7 +175,7 @@ def test_a_gpu_gives_the_same_result(kind: str) -> None:
 
 
 def test_a_lost_rank_ends_the_others(tmp_path: Path) -> None:
-    """Whoever waits for a rank that is gone is told so, by the deadline of the process group at the latest."""
+    """Ranks that wait for a lost one get an error by the deadline of the process group."""
     program = subprocess.run(
         [sys.executable, muon_rank_program.__file__, str(tmp_path), "lost"],
         env={**os.environ, "OMP_NUM_THREADS": "1"},
@@ -191,7 +191,7 @@ def test_a_lost_rank_ends_the_others(tmp_path: Path) -> None:
 
 
 def assert_equal(found: muon_rank_program.State, expected: muon_rank_program.State) -> None:
-    """Every tensor bit for bit, and momentum among them."""
+    """Check that every tensor is equal bit for bit, and that momentum is among them."""
     assert found.keys() == expected.keys()
     assert any(name.endswith("momentum_buffer") and value.abs().max() > 0 for name, value in found.items())
     for name, value in expected.items():
