@@ -34,7 +34,7 @@ from excise.system.locks import host_lock
 REPOSITORY = "excise-env"
 LOWER = "/excise/lower"
 """Folder of the image with the initial content of writable mounts, which is copied when a session starts."""
-_VERSION = 2
+_VERSION = 3
 _LABELS = {"excise": "environment"}
 
 

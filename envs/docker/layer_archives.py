@@ -86,6 +86,8 @@ def _add(archive: tarfile.TarFile, path: Path, name: str) -> None:
     info.uid = info.gid = 0
     info.uname = info.gname = ""
     info.mode &= 0o777
+    changed_ns = path.lstat().st_mtime_ns
+    info.pax_headers = {"mtime": f"{changed_ns // 10**9}.{changed_ns % 10**9:09d}"}  # a float loses nanoseconds
     if info.isreg():
         with path.open("rb") as file:
             archive.addfile(info, file)
