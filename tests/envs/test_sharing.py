@@ -76,6 +76,7 @@ def test_no_step_imports_the_project_with_a_network(tmp_path: Path) -> None:
     assert prepared.environment.recipe.packages == ("kit",)
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not CAPABLE.available, reason=CAPABLE.detail)
 def test_a_second_commit_shares_the_environment_and_needs_no_network(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch

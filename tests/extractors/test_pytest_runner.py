@@ -108,6 +108,7 @@ def passing(run: TestRun) -> set[str]:
     return {r.test_id.rpartition("::")[2] for r in run.results if r.status is Status.PASSED}
 
 
+@pytest.mark.slow
 def test_tests_that_hang_or_die_fail_alone(vary) -> None:
     run = hostile(vary, "hangs").run({}, shuffle_seed=3)
     assert failures(run) == {

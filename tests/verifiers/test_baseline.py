@@ -205,6 +205,7 @@ def test_forks():
 """
 
 
+@pytest.mark.slow
 def test_tests_that_pass_only_on_an_idle_machine_are_flaky(vary) -> None:
     bench = vary({"tests/test_load.py": LOADED}, only=True, min_passing=1, min_pass_rate=0.1, starved_runs=1)
     baseline = run_baseline(bench)

@@ -100,6 +100,7 @@ def test_the_server_engine_samples_scores_and_loads_weights(run_async: Any, fold
     assert set(mixed.versions) == {0, 4}
 
 
+@pytest.mark.slow
 def test_a_killed_server_is_restarted_with_its_last_weights(run_async: Any, folder: Path) -> None:
     other = byte_model(seed=1)
 
@@ -183,6 +184,7 @@ def test_an_address_without_a_server_is_an_error(run_async: Any, folder: Path) -
     run_async(go())
 
 
+@pytest.mark.slow
 def test_all_requests_share_one_restart_which_outlives_their_cancellation(
     run_async: Any, folder: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -234,6 +236,7 @@ def test_closing_the_engine_ends_a_restart(run_async: Any, folder: Path) -> None
     assert not running([run_async(go())])
 
 
+@pytest.mark.slow
 def test_a_server_that_does_not_resume_after_a_load_is_restarted(run_async: Any, folder: Path, tmp_path: Path) -> None:
     once = tmp_path / "once"
 

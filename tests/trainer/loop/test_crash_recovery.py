@@ -67,6 +67,7 @@ def runs() -> Iterator[Callable[..., list[str]]]:
     process.wait(timeout=10)
 
 
+@pytest.mark.slow
 def test_a_run_killed_at_any_moment_resumes_to_the_same_weights(tmp_path: Path, runs: Callable[..., list[str]]) -> None:
     """Killed while training, sampling and writing, the run ends with the weights of an uninterrupted one."""
     alone = runs(tmp_path / "alone", 8)
@@ -178,6 +179,7 @@ def test_groups_are_journaled_while_the_engine_loads_weights(tmp_path: Path) -> 
     assert rows[1]["load_s"] > 0
 
 
+@pytest.mark.slow
 def test_an_engine_with_one_answer_at_a_time_is_reproducible_bit_for_bit(tmp_path: Path) -> None:
     """With ``max_batch = 1`` and ``remembered = 0`` the order of requests does not change the rounding."""
 

@@ -51,6 +51,7 @@ def close(a: dict[str, torch.Tensor], b: dict[str, torch.Tensor]) -> bool:
     return a.keys() == b.keys() and all(torch.allclose(a[name], b[name], rtol=1e-4, atol=2e-5) for name in a)
 
 
+@pytest.mark.slow
 def test_ranks_learn_what_one_process_learns(tmp_path: Path) -> None:
     """Two ranks and one process make the same steps, and each continues from the checkpoint of the other."""
     one = learn_alone(tmp_path / "one", 2)
@@ -65,6 +66,7 @@ def test_ranks_learn_what_one_process_learns(tmp_path: Path) -> None:
     assert close(torch.load(tmp_path / "one" / "weights.pt"), whole)
 
 
+@pytest.mark.slow
 def test_replicas_and_sharded_experts_learn_what_one_process_learns(tmp_path: Path) -> None:
     """Four ranks: two replicas of the model, experts sharded over all; one process continues from their checkpoint."""
     (tmp_path / "ranks").mkdir()
@@ -74,11 +76,13 @@ def test_replicas_and_sharded_experts_learn_what_one_process_learns(tmp_path: Pa
     assert close(learn_alone(tmp_path / "ranks", 3, resume=True, mixture=True), whole)
 
 
+@pytest.mark.slow
 def test_a_number_of_ranks_that_replicas_do_not_divide_is_refused(tmp_path: Path) -> None:
     with pytest.raises(AssertionError, match=r"policy.replicas is 3, by which 2 ranks cannot be divided"):
         run_ranks(2, tmp_path, 2, replicas=3)
 
 
+@pytest.mark.slow
 def test_bf16_ranks_compute_nearly_the_gradient_of_one_process(tmp_path: Path) -> None:
     """Against float32 and autocast in one process; the weights stay in float32."""
     run_ranks(2, tmp_path, 1, bf16=True)
@@ -121,6 +125,7 @@ def torchrun(folder: Path, run: str, steps: int, *options: str) -> list[str]:
     return [*ranks, "-m", "excise.pipeline.cli", "train", str(folder / f"{run}.toml"), "--quiet", *options]
 
 
+@pytest.mark.slow
 def test_the_command_under_torchrun(tmp_path: Path) -> None:
     """Two ranks make the first step of one; a rank that is killed ends the run, and --resume finishes it."""
     make_folder(tmp_path / "model")

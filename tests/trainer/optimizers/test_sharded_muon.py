@@ -174,6 +174,7 @@ def test_a_gpu_gives_the_same_result(kind: str) -> None:
     assert_close(found, oracle(kind, muon_rank_program.STEPS), 2e-2)
 
 
+@pytest.mark.slow
 def test_a_lost_rank_ends_the_others(tmp_path: Path) -> None:
     """Ranks that wait for a lost one get an error by the deadline of the process group."""
     program = subprocess.run(
