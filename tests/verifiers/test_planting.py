@@ -16,6 +16,8 @@ from excise.verifiers.leaks.fingerprint_index import FingerprintIndex
 
 NUM_SUBJECTS = 4
 
+pytestmark = pytest.mark.slow  # all kinds of planted files are scanned once, for both tests
+
 
 @pytest.fixture(scope="module")
 def library() -> FingerprintIndex:
@@ -36,7 +38,6 @@ def tallies(library: FingerprintIndex, tmp_path_factory: pytest.TempPathFactory)
     return measure(subjects(NUM_SUBJECTS), QUICK, tmp_path_factory.mktemp("planting"), library)
 
 
-@pytest.mark.slow
 def test_planted_functions_are_found(tallies: dict[str, Tally]) -> None:
     assert len(tallies) >= 40
     assert {name: tally.missed for name, tally in tallies.items() if tally.missed and name != SHORT} == {}
