@@ -157,16 +157,6 @@ def docker_host(shared: Path) -> Iterator[None]:
         yield
 
 
-@pytest.fixture(autouse=True)
-def one_engine_test_at_a_time(request: pytest.FixtureRequest) -> Iterator[None]:
-    """Tests of the Docker engine look at all of its images and containers, so no two of them run side by side."""
-    if request.node.get_closest_marker("docker"):
-        with waiting_lock(request.getfixturevalue("shared") / "docker-tests.lock"):
-            yield
-    else:
-        yield
-
-
 def engine_folder(shared: Path) -> Path:
     """Where a private engine keeps everything: a short path, since a socket's name has room for a hundred letters."""
     return Path("/tmp") / f"excise-engine-{os.geteuid()}-{hashlib.sha256(str(shared).encode()).hexdigest()[:8]}"

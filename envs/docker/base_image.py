@@ -30,7 +30,7 @@ HOST, BOOTSTRAP = "host", "debootstrap"
 BOOTSTRAP_TIMEOUT_S = 3600.0
 """Seconds for debootstrap, which downloads a whole system."""
 _VERSION = 3
-EXACT_TIMES = ("--format=posix", "--pax-option=delete=atime,delete=ctime")
+_EXACT_TIMES = ("--format=posix", "--pax-option=delete=atime,delete=ctime")
 """Options of tar that keep modification times to the nanosecond: the leak scan recognises the host's files by
 them, reads them on the host, and so shares its indexes with bubblewrap's sandboxes."""
 _EMPTY = ("proc", "sys", "dev", "tmp", "run", "home/agent", "var/tmp", "excise", "root")
@@ -113,7 +113,7 @@ def host_archive(folder: Path) -> list[str]:
             info.size = len(text.encode())
             archive.addfile(info, io.BytesIO(text.encode()))
     parts = ["usr", *plan["folders"], *(f"etc/{n}" for n in plan["etc"] if Path("/etc", n).exists())]
-    line = ["tar", "--create", *EXACT_TIMES, "--directory=/", "--ignore-failed-read", "--owner=0", "--group=0"]
+    line = ["tar", "--create", *_EXACT_TIMES, "--directory=/", "--ignore-failed-read", "--owner=0", "--group=0"]
     line += ["--numeric-owner", "--sort=name", "--warning=none"]
     line += [f"--exclude={path.lstrip('/')}/*" for path in (*plan["masks"], *NOT_IN_IMAGES)]
     skeleton.write_bytes(without_end_blocks(skeleton.read_bytes()))

@@ -119,7 +119,7 @@ def test_success_at_the_second_try_and_its_replay(run: Run, tmp_path: Path, monk
 
 def test_edited_tests_are_refused_every_time(run: Run) -> None:
     ended = run([PROPOSE, *[bash(*CHEAT), FINISH] * 5])
-    assert ended.refused.reason == "source_modified"
+    assert ended.refused.reason == "source_modified", ended.refused
     assert "changed files of the repository: tests/test_tables.py" in ended.refused.detail
     assert "5 attempts" in ended.refused.detail
     assert is_conclusive(ended.refused)
@@ -161,13 +161,13 @@ def test_a_published_wheel_is_not_the_checkout(run: Run, tmp_path: Path) -> None
         wheel.writestr(f"{info}/RECORD", "".join(f"{name},,\n" for name in names))
     line = "cp wheels/lookup.data /tmp/lookup-1.0-py3-none-any.whl && pip install --no-index --find-links /tmp lookup"
     ended = run([PROPOSE, *[bash(line), FINISH] * 5], repo)
-    assert ended.refused.reason == "import_error"
+    assert ended.refused.reason == "import_error", ended.refused
     assert "lookup is installed as a copy of its own" in ended.refused.detail
 
 
 def test_an_endless_loop_is_ended(run: Run) -> None:
     ended = run([PROPOSE, *[bash("true")] * 100])
-    assert ended.refused.reason == "budget"
+    assert ended.refused.reason == "budget", ended.refused
     assert "step_limit after 40 steps, 0 attempts" in ended.refused.detail
     assert len(ended.server.requests) == 41
 
@@ -175,7 +175,7 @@ def test_an_endless_loop_is_ended(run: Run) -> None:
 def test_malformed_calls_are_answered_and_finally_end_the_conversation(run: Run) -> None:
     broken = calls(("bash", '{"cmd": '), ("bash", {"command": "ls"}), ("shell", {}))
     ended = run([PROPOSE, broken, bash("true"), *[broken] * 10])
-    assert ended.refused.reason == "budget"
+    assert ended.refused.reason == "budget", ended.refused
     assert "malformed_calls after 7 steps" in ended.refused.detail
     assert any("cmd: Field required" in text for text in ended.tool_results)
 
@@ -186,7 +186,7 @@ def test_vacuous_goals_are_refused(run: Run) -> None:
     vacuous = [goal(f"true {number}", "unit", "README.md:1") for number in range(10)]
     proposals = [calls(("finish", {"goals": goals})) for goals in (installs, nowhere, GOALS[:7], vacuous)]
     ended = run([READ, *proposals, *[calls(("list_files", {}))] * 20])
-    assert ended.refused.reason == "vacuous_goals"
+    assert ended.refused.reason == "vacuous_goals", ended.refused
     assert len(ended.server.requests) == 15
     told = ended.tool_results
     assert "tests" in told[0]
@@ -201,7 +201,7 @@ def test_vacuous_goals_are_refused(run: Run) -> None:
 def test_remaining_goals_may_be_sufficient(run: Run) -> None:
     vacuous = [*GOALS[:8], goal("true", "cli", "README.md:1"), goal("ls tests", "cli", "README.md:1")]
     ended = run([calls(("finish", {"goals": vacuous})), *[says("that is all")] * 10])
-    assert ended.refused.reason == "budget"
+    assert ended.refused.reason == "budget", ended.refused
     shown = ended.server.requests[-1]["messages"][1]["content"].partition("Checks that must work:")[2]
     assert shown.count("\n- ") == 3
 
