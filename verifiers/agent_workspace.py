@@ -40,8 +40,7 @@ class Workspace:
         """Open a fresh sandbox for an agent, without network and with the limits of test runs."""
         bench = self.bench
         variables = base_env() | dict(bench.recipe.env)
-        packages = bench.recipe.system_packages
-        return bench.sandbox.open(self.mounts(), bench.policy, env=variables, system_packages=packages)
+        return bench.sandbox.open(self.mounts(), bench.policy, env=variables, system=bench.system)
 
 
 @contextmanager

@@ -12,10 +12,10 @@ from excise.config import VerdictSettings
 from excise.deleters.patches.git_patches import apply_patch, touched
 from excise.deleters.statement.project_docs import read_documents
 from excise.envs.interpreters import interpreter_of
-from excise.envs.sandbox.mount_points import REPO, base_env, project_mounts
+from excise.envs.sandbox.mount_points import REPO, base_env, project_mounts, system_request
 from excise.extractors.fetch.trees import git_tree_hash, list_files
 from excise.extractors.languages import get_language
-from excise.protocols import Codebase, Mount, Policy, Sandbox, Session, TestRunRequest
+from excise.protocols import Codebase, Mount, Policy, Sandbox, Session, SystemRequest, TestRunRequest
 from excise.system.folders import publish_folder, temporary_folder_beside
 from excise.types import Baseline, CoverageMap, Environment, Repo, TestRun, WorkerOutcome
 
@@ -165,6 +165,11 @@ class Workbench:
         """The git tree hash of the repository with ``edits``."""
         return git_tree_hash(self.root, edits=edits) if edits else self.repo.tree
 
+    @cached_property
+    def system(self) -> SystemRequest:
+        """What ``/usr`` contains in the project's sandboxes."""
+        return system_request(self.interpreter, self.recipe.system_packages)
+
     # ------------------------------------------------------------------------------------ running
     def mounts(self) -> list[Mount]:
         """Mounts of a test run."""
@@ -181,9 +186,7 @@ class Workbench:
     def open(self, edits: Edits, policy: Policy | None = None) -> Session:
         """Open a fresh sandbox with the edited repository; ``policy`` replaces the default one."""
         inside = {f"{REPO}/{path}": data for path, data in edits.items()}
-        packages = self.recipe.system_packages
-        policy = policy or self.policy
-        return self.sandbox.open(self.mounts(), policy, env=base_env(), edits=inside, system_packages=packages)
+        return self.sandbox.open(self.mounts(), policy or self.policy, env=base_env(), edits=inside, system=self.system)
 
     def run(
         self,

@@ -22,8 +22,9 @@ from excise.envs.bubblewrap.bubblewrap_session import BubblewrapSession
 from excise.envs.bubblewrap.control_groups import writable_groups
 from excise.envs.sandbox.limits import require_limits
 from excise.envs.sandbox.seccomp import filter_program
+from excise.envs.sandbox.system_root import usr_mounts
 from excise.errors import SandboxError
-from excise.protocols import Capabilities, Mount, Policy, Session
+from excise.protocols import Capabilities, Mount, Policy, Session, SystemRequest
 from excise.system.process_identity import remove_orphaned_folders
 
 ADVICE = "Run it as root where control groups can be written (not in a container without them)."
@@ -54,19 +55,21 @@ class BubblewrapSandbox:
         env: Mapping[str, str],
         cwd: str = "/testbed",
         edits: Mapping[str, bytes | None] | None = None,
-        system_packages: Sequence[str] = (),  # noqa: ARG002  # only the host's own are available
+        system: SystemRequest | None = None,
     ) -> Session:
         """Open a session; raises :class:`SandboxError` if a limit of ``policy`` cannot be enforced here."""
         bwrap, prlimit = shutil.which("bwrap"), shutil.which("prlimit")
         if bwrap is None or prlimit is None:
             raise SandboxError(f"bubblewrap is not installed. Install it: {INSTALL}")
+        system = system or SystemRequest()
         lenient = policy.lenient or self.lenient
         require_limits(policy, enforced_limits(), self.name, ADVICE, lenient=lenient)
         groups = writable_groups()
+        shown = [*usr_mounts(system), *mounts]
         config: dict[str, Any] = {
             "bwrap": bwrap,
             "prlimit": prlimit,
-            "mounts": [{"target": m.target, "layers": list(m.layers), "writable": m.writable} for m in mounts],
+            "mounts": [{"target": m.target, "layers": list(m.layers), "writable": m.writable} for m in shown],
             "policy": {name: getattr(policy, name) for name in Policy.__slots__} | {"lenient": lenient},
             "env": dict(env),
             "cwd": cwd,
@@ -74,7 +77,7 @@ class BubblewrapSandbox:
             "cgroups": {name: root for name, root in groups.items() if name != "cpu" or policy.cpus is not None},
         }
         session = BubblewrapSession(config, policy, edits or {})
-        session.enable_forking(mounts, functools.partial(self.open, policy=policy, env=env, cwd=cwd))
+        session.enable_forking(mounts, functools.partial(self.open, policy=policy, env=env, cwd=cwd, system=system))
         return session
 
 

@@ -1,4 +1,4 @@
-"""The parts of a root file system that all sandboxes of one worker share: ``/usr`` with its masks, ``/etc``, ``/dev``.
+"""The parts of a root file system that all sandboxes of one worker share: ``/etc`` and ``/dev``.
 
 They are built once, in the zygote's mount namespace; each sandbox's supervisor bind-mounts each part with one call.
 Standard library only: the zygote imports it.
@@ -46,13 +46,8 @@ class SharedRoot:
         """Mount the shared parts on a small tmpfs."""
         mount("excise", self.base, "tmpfs", MS_NOSUID | MS_NODEV, "size=16m,nr_inodes=8192,mode=0711")
         os.mkdir(f"{self.base}/stage")
-        os.mkdir(f"{self.base}/usr")
-        mount("/usr", f"{self.base}/usr", flags=MS_BIND | MS_REC)
-        for folder in self.plan["masks"]:
-            mount("excise", self.base + folder, "tmpfs", MS_NOSUID | MS_NODEV | MS_RDONLY, "size=4k,mode=0755")
         self._etc(f"{self.base}/etc")
         self._dev(f"{self.base}/dev")
-        protect(f"{self.base}/usr")
 
     def _etc(self, etc: str) -> None:
         os.mkdir(etc)
@@ -91,7 +86,7 @@ class SharedRoot:
             os.makedirs(f"{root}/{name}", exist_ok=True)
         for name, target in self.plan["links"].items():
             os.symlink(target, f"{root}/{name}")
-        for name in ("usr", "etc", "dev"):
+        for name in ("etc", "dev"):
             os.mkdir(f"{root}/{name}")
             mount(f"{self.base}/{name}", f"{root}/{name}", flags=MS_BIND | MS_REC)
         for name in self.plan["folders"]:

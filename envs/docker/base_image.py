@@ -1,8 +1,7 @@
 """The base images of environments: this host's root file system, a bootstrapped one, or any image by name.
 
-The image ``host`` holds the parts of the host's system that are listed in :mod:`excise.envs.sandbox.rootfs`, as in
-bubblewrap's sandboxes, so that this machine's interpreters find the libraries that they were linked with. Nothing is
-fetched from a registry.
+The image ``host`` holds the same files of the host's system as bubblewrap's sandboxes, so that this machine's
+interpreters find the libraries that they were linked with. Nothing is fetched from a registry.
 """
 
 from __future__ import annotations
@@ -20,7 +19,8 @@ from pathlib import Path
 from typing import Any
 
 from excise.envs.docker.docker_engine import engine_errors
-from excise.envs.sandbox.rootfs import NOT_IN_IMAGES, rootfs_plan
+from excise.envs.sandbox.rootfs import masked_folders, rootfs_plan
+from excise.envs.sandbox.system_root import SystemRoot
 from excise.errors import SandboxError
 from excise.system.commands import run_command
 from excise.system.locks import host_lock
@@ -29,7 +29,7 @@ REPOSITORY = "excise-base"
 HOST, BOOTSTRAP = "host", "debootstrap"
 BOOTSTRAP_TIMEOUT_S = 3600.0
 """Seconds for debootstrap, which downloads a whole system."""
-_VERSION = 3
+_VERSION = 4
 _EXACT_TIMES = ("--format=posix", "--pax-option=delete=atime,delete=ctime")
 """Options of tar that keep modification times to the nanosecond: the leak scan recognises the host's files by
 them, reads them on the host, and so shares its indexes with bubblewrap's sandboxes."""
@@ -38,20 +38,22 @@ _MODES = {"tmp": 0o1777, "var/tmp": 0o1777, "home/agent": 0o777}
 """Modes of folders that are mounted over: podman gives the mount the mode of the folder below."""
 
 
-def base_image(client: Any, name: str) -> str:
+def base_image(client: Any, name: str, root: SystemRoot | None) -> str:
     """Return the name of a base image in the engine; ``host`` and ``debootstrap`` are made if missing.
+
+    ``root`` is the ``/usr`` of the image ``host``; without one, it is the host's.
 
     Raises :class:`SandboxError`.
     """
     if name not in {HOST, BOOTSTRAP}:
         with engine_errors(f"The image {name} is not there; pull or load it first"):
             return str(client.images.get(name).id)
-    tag = f"{REPOSITORY}:{host_system_hash() if name == HOST else bootstrap_hash()}"
+    tag = f"{REPOSITORY}:{host_hash(root) if name == HOST else bootstrap_hash()}"
     with host_lock(tag):
         if not has_image(client, tag):
             with engine_errors("The base image cannot be made"), tempfile.TemporaryDirectory() as folder:
                 if name == HOST:
-                    _import(client, tag, host_archive(Path(folder)))
+                    _import(client, tag, host_archive(Path(folder), root))
                 else:
                     _import(client, tag, bootstrapped(Path(folder)))
     return tag
@@ -85,9 +87,12 @@ def _import(client: Any, tag: str, command: list[str]) -> None:
 
 # ---------------------------------------------------------------------------------------------- host
 @cache
-def host_system_hash() -> str:
-    """A hash of this host's system: its package databases and the times of its main folders."""
+def host_hash(root: SystemRoot | None) -> str:
+    """A hash of what the image of this host holds: the name of its root, or the state of the host's packages."""
     digest = hashlib.sha256(f"{_VERSION}{os.geteuid()}".encode())
+    if root is not None:
+        digest.update(f"{root.folder.name}{rootfs_plan()}".encode())
+        return digest.hexdigest()[:24]
     for path in ("/etc/os-release", "/var/lib/dpkg/status", "/var/lib/rpm/rpmdb.sqlite", "/lib/apk/db/installed"):
         with contextlib.suppress(OSError):
             digest.update(Path(path).read_bytes())
@@ -97,8 +102,8 @@ def host_system_hash() -> str:
     return digest.hexdigest()[:24]
 
 
-def host_archive(folder: Path) -> list[str]:
-    """The command that writes the host's root file system, limited to what sandboxes may see, as an archive."""
+def host_archive(folder: Path, root: SystemRoot | None) -> list[str]:
+    """The command that writes the root file system of sandboxes on this host as an archive."""
     plan = rootfs_plan()
     skeleton = folder / "skeleton.tar"
     with tarfile.open(skeleton, "w") as archive:
@@ -112,10 +117,11 @@ def host_archive(folder: Path) -> list[str]:
             info = tarfile.TarInfo(f"etc/{name}")
             info.size = len(text.encode())
             archive.addfile(info, io.BytesIO(text.encode()))
-    parts = ["usr", *plan["folders"], *(f"etc/{n}" for n in plan["etc"] if Path("/etc", n).exists())]
+    parts = [*plan["folders"], *(f"etc/{n}" for n in plan["etc"] if Path("/etc", n).exists())]
+    parts += [f"--directory={root.folder}" if root is not None else "--directory=/", "usr"]
     line = ["tar", "--create", *_EXACT_TIMES, "--directory=/", "--ignore-failed-read", "--owner=0", "--group=0"]
     line += ["--numeric-owner", "--sort=name", "--warning=none"]
-    line += [f"--exclude={path.lstrip('/')}/*" for path in (*plan["masks"], *NOT_IN_IMAGES)]
+    line += [] if root is not None else [f"--exclude={path.lstrip('/')}/*" for path in masked_folders()]
     skeleton.write_bytes(without_end_blocks(skeleton.read_bytes()))
     script = 'cat "$1"; shift; exec "$@"'
     return ["sh", "-c", script, "sh", str(skeleton), *line, *parts]

@@ -71,7 +71,7 @@ def create_container(client: Any, request: ContainerRequest) -> str:
         cap_drop=["ALL"],
         security_opt=["no-new-privileges", *([f"mask={':'.join(_HIDDEN)}"] if is_podman() else ())],
         read_only=True,
-        tmpfs=_writable_folders(request.writable, policy),
+        tmpfs=_writable_folders(request.writable, policy) | _masks(request.mounts),
         binds={mount.layers[0]: {"bind": mount.target, "mode": "ro"} for mount in request.mounts if mount.live},
         network_mode=request.network if policy.network else "none",
         pids_limit=policy.pids + OWN_PIDS,
@@ -108,6 +108,13 @@ def _writable_folders(writable: Sequence[str], policy: Policy) -> dict[str, str]
         return {p: f"{common},size={n}" for p, n in sizes.items()} | closed
     common += ",uid=1000,gid=1000"
     return {p: f"{common},size={n},nr_inodes={max(4096, n // BYTES_PER_FILE)}" for p, n in sizes.items()}
+
+
+def _masks(mounts: Sequence[Mount]) -> dict[str, str]:
+    """Options of an empty tmpfs over each folder of a live mount that must be empty; elsewhere the image's is."""
+    live = tuple(f"{mount.target}/" for mount in mounts if mount.live)
+    hidden = (mount.target for mount in mounts if not mount.layers and not mount.writable)
+    return {path: "ro,nosuid,nodev,mode=0755,size=4k" for path in hidden if path.startswith(live)}
 
 
 def process_limits() -> list[dict[str, int | str]] | None:

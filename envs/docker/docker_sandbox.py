@@ -9,18 +9,21 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import cache
 from typing import Any
 
 from excise.config import DockerSettings
+from excise.envs.docker.base_image import HOST
 from excise.envs.docker.container import ContainerRequest
 from excise.envs.docker.docker_engine import INSTALL, connect, engine_errors, remove_orphaned_containers
 from excise.envs.docker.docker_session import DockerSession
-from excise.envs.docker.images import environment_image
+from excise.envs.docker.images import environment_image, packages_to_install
 from excise.envs.sandbox.limits import require_limits
 from excise.envs.sandbox.seccomp import filter_program
+from excise.envs.sandbox.system_root import usr_mounts
 from excise.errors import SandboxError
-from excise.protocols import Capabilities, Mount, Policy, Session
+from excise.protocols import Capabilities, Mount, Policy, Session, SystemRequest
 from excise.system.process_identity import remove_orphaned_folders
 
 ADVICE = "See `docker info` for what the engine's kernel and control groups lack."
@@ -63,22 +66,33 @@ class DockerSandbox:
         env: Mapping[str, str],
         cwd: str = "/testbed",
         edits: Mapping[str, bytes | None] | None = None,
-        system_packages: Sequence[str] = (),
+        system: SystemRequest | None = None,
     ) -> Session:
         """Open a session in a container of its own; makes the environment's image if the engine lacks it."""
         client = connect()
+        system = system or SystemRequest()
         lenient = policy.lenient or self.lenient
         require_limits(policy, enforced_limits(self.settings.runtime), self.name, ADVICE, lenient=lenient)
         remove_leftovers()
         network = self.settings.network or network_of(client)
-        image = environment_image(client, self.settings.base_image, mounts, system_packages, network)
+        shown = self._shown(mounts, system)
+        image = environment_image(client, self.settings.base_image, shown, system, network)
         container = ContainerRequest(
-            image=image, mounts=mounts, policy=policy, network=network, runtime=self.settings.runtime
+            image=image, mounts=shown, policy=policy, network=network, runtime=self.settings.runtime
         )
         session = DockerSession(client, container, env=env, cwd=cwd, edits=edits or {})
-        reopen = functools.partial(self.open, policy=policy, env=env, cwd=cwd, system_packages=system_packages)
+        reopen = functools.partial(self.open, policy=policy, env=env, cwd=cwd, system=system)
         session.enable_forking(mounts, reopen)
         return session
+
+    def _shown(self, mounts: Sequence[Mount], system: SystemRequest) -> list[Mount]:
+        """The mounts of a session. What an installation only reads is shown as it is on this host, without an image:
+        it sees the whole ``/usr``, as in bubblewrap's sandboxes, unless packages must be added to it."""
+        base = self.settings.base_image
+        if base != HOST or not system.building or packages_to_install(base, system):
+            return list(mounts)
+        everything = [*usr_mounts(system), *mounts]
+        return [replace(m, live=True) if len(m.layers) == 1 and not m.writable else m for m in everything]
 
 
 @cache

@@ -20,6 +20,7 @@ import os
 import tarfile
 import tempfile
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -27,8 +28,9 @@ from excise.envs.docker.base_image import HOST, base_image, has_image
 from excise.envs.docker.container import process_limits
 from excise.envs.docker.docker_engine import OWNER, engine_errors, owner
 from excise.envs.docker.layer_archives import MountContent
+from excise.envs.sandbox.system_root import SystemRoot, debian_packages, system_root
 from excise.errors import EnvironmentFailure
-from excise.protocols import Mount
+from excise.protocols import Mount, SystemRequest
 from excise.system.locks import host_lock
 
 REPOSITORY = "excise-env"
@@ -38,16 +40,18 @@ _VERSION = 3
 _LABELS = {"excise": "environment"}
 
 
-def environment_image(client: Any, base: str, mounts: Sequence[Mount], packages: Sequence[str], network: str) -> str:
+def environment_image(client: Any, base: str, mounts: Sequence[Mount], system: SystemRequest, network: str) -> str:
     """Return the image for sessions with these mounts; it is made if the engine lacks it.
 
     Raises :class:`SandboxError`, and :class:`EnvironmentFailure` (``missing_system_lib``) for packages.
     """
-    image = base_image(client, base)
+    packages = packages_to_install(base, system)
+    root = _root(base, replace(system, packages=(*system.packages, "apt")) if packages else system)
+    image = base_image(client, base, root)
     identity = hashlib.sha256(f"{_VERSION}\0{image}".encode()).hexdigest()
     if packages:
         identity = _next_identity(identity, "packages", *sorted(packages))
-        add = functools.partial(_add_packages, client, image, packages, network, base == HOST)
+        add = functools.partial(_add_packages, client, image, packages, network, _apt_state(base, root))
         image = _make_once(client, identity, add)
     empty = frozenset(mount.target for mount in mounts if not mount.layers)
     for mount in mounts:
@@ -57,6 +61,17 @@ def environment_image(client: Any, base: str, mounts: Sequence[Mount], packages:
             identity = _next_identity(identity, path, content.content_hash())
             image = _make_once(client, identity, functools.partial(_add_layer, client, image, content=content))
     return image
+
+
+def packages_to_install(base: str, system: SystemRequest) -> tuple[str, ...]:
+    """The packages that must be installed in the image, because the base image lacks them."""
+    root = _root(base, system)
+    missing = tuple(name for name in system.packages if root is None or name not in root.packages)
+    return (*missing, "build-essential") if missing and system.building else missing
+
+
+def _root(base: str, system: SystemRequest) -> SystemRoot | None:
+    return system_root(replace(system, building=False)) if base == HOST else None
 
 
 def _next_identity(identity: str, *parts: str) -> str:
@@ -157,8 +172,13 @@ rm -rf /excise/ours /excise/host /tmp/*.deb /tmp/partial /var/lib/apt/lists /var
 """
 
 
-def _add_packages(client: Any, image: str, packages: Sequence[str], network: str, of_host: bool, *, tag: str) -> None:
-    """Make the image ``tag`` from ``image`` and system packages, installed in a container."""
+def _add_packages(
+    client: Any, image: str, packages: Sequence[str], network: str, apt_state: bytes, *, tag: str
+) -> None:
+    """Make the image ``tag`` from ``image`` and system packages, installed in a container.
+
+    ``apt_state`` is an archive of apt's state, for images that lack it.
+    """
     container = client.api.create_container(
         image,
         ["/bin/sleep", "3600"],
@@ -167,19 +187,16 @@ def _add_packages(client: Any, image: str, packages: Sequence[str], network: str
         host_config=client.api.create_host_config(network_mode=network, ulimits=process_limits()),
     )["Id"]
     try:
-        _install_packages(client, container, packages, of_host=of_host)
+        _install_packages(client, container, packages, apt_state)
         _commit(client, container, tag)
     finally:
         client.api.remove_container(container, force=True, v=True)
 
 
-def _install_packages(client: Any, container: str, packages: Sequence[str], *, of_host: bool) -> None:
-    """Install packages in a container that is not started yet, and leave it stopped.
-
-    ``of_host``: the image holds this host's own system, without the state of apt.
-    """
-    if of_host:
-        client.api.put_archive(container, "/", _host_apt_state())
+def _install_packages(client: Any, container: str, packages: Sequence[str], apt_state: bytes) -> None:
+    """Install packages in a container that is not started yet, and leave it stopped."""
+    if apt_state:
+        client.api.put_archive(container, "/", apt_state)
     client.api.start(container)
     line = ["/bin/sh", "-c", _APT_SCRIPT, "sh", *sorted(packages)]
     job = client.api.exec_create(container, line, user="0", environment={"PATH": _APT_PATH, "LC_ALL": "C.UTF-8"})["Id"]
@@ -193,8 +210,13 @@ def _install_packages(client: Any, container: str, packages: Sequence[str], *, o
     client.api.stop(container, timeout=0)
 
 
-def _host_apt_state() -> bytes:
-    """An archive of apt's state on the host, and of the host's users and groups."""
+def _apt_state(base: str, root: SystemRoot | None) -> bytes:
+    """An archive of apt's state on the host, and of the host's users and groups; empty for images with their own.
+
+    Only the packages in ``root`` count as installed.
+    """
+    if base != HOST:
+        return b""
     sink = io.BytesIO()
     with tarfile.open(fileobj=sink, mode="w") as archive:
         for name in ("passwd", "group"):  # packages refer to users of the host; the sandbox's own are restored later
@@ -202,6 +224,10 @@ def _host_apt_state() -> bytes:
         for name in _APT_STATE:
             if os.access(name, os.R_OK):
                 archive.add(name, name.lstrip("/"), filter=_skip_unreadable)
+        if root is not None:
+            stanzas = [debian_packages().installed[name].stanza for name in root.packages]
+            text = "\n\n".join((*stanzas, "")).encode(errors="replace")
+            _add_file(archive, "var/lib/dpkg/status", text)
     return sink.getvalue()
 
 

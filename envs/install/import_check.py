@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from excise.envs.interpreters import Interpreter
-from excise.envs.sandbox.mount_points import ENV, REPO, base_env, project_mounts
+from excise.envs.sandbox.mount_points import ENV, REPO, base_env, project_mounts, system_request
+from excise.envs.sandbox.system_root import linked_packages
 from excise.errors import EnvironmentFailure
 from excise.protocols import Policy, Sandbox
 from excise.types import Recipe, WorkerOutcome
@@ -53,12 +54,14 @@ def check_imports(
 ) -> ImportReport:
     """Import every package of the recipe in a fresh session.
 
+    ``sources`` are the layers of the checkout, topmost first; the last one holds the pristine sources.
     Raises :class:`EnvironmentFailure` (``import_error``) if the interpreter ends before it has reported.
     """
     mounts = project_mounts(interpreter, sources, [environment])
     variables = base_env() | dict(recipe.env)
-    packages = recipe.system_packages
-    with sandbox.open(mounts, policy, env=variables, cwd="/tmp", system_packages=packages) as session:
+    packages = (*recipe.system_packages, *linked_packages([environment, *sources[:-1]]))
+    system = system_request(interpreter, packages)
+    with sandbox.open(mounts, policy, env=variables, cwd="/tmp", system=system) as session:
         done = session.exec([f"{ENV}/bin/python", "-c", _SCRIPT, *recipe.packages], timeout_s=120.0)
     _, marker, text = done.stdout.decode(errors="replace").rpartition("\n\0")
     if done.worker is not WorkerOutcome.OK or not marker:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 import time
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -16,6 +17,7 @@ from excise.envs.interpreters import interpreter_of
 from excise.envs.manifests.read_manifest import manifest_digest, read_manifest
 from excise.envs.sandbox.host_identity import system_identity
 from excise.envs.sandbox.mount_points import open_to_all
+from excise.envs.sandbox.system_root import linked_packages
 from excise.errors import EnvironmentFailure
 from excise.system.files import replace_file
 from excise.system.folders import publish_folder, temporary_folder_beside
@@ -138,8 +140,14 @@ class _Search:
         return self.missing_modules is None or not self.missing_modules(installed)
 
 
+def with_linked_packages(recipe: Recipe, layers: Sequence[Path]) -> Recipe:
+    """The recipe with the system packages whose libraries the compiled files of an environment link to."""
+    more = [name for name in linked_packages(layers) if name not in recipe.system_packages]
+    return replace(recipe, system_packages=(*recipe.system_packages, *more)) if more else recipe
+
+
 def _record(job: InstallJob, locked_recipe: LockedRecipe, layers: BuiltLayers, seconds: float) -> Environment:
-    recipe, lock = locked_recipe.recipe, locked_recipe.lock
+    recipe, lock = with_linked_packages(locked_recipe.recipe, [layers.env, layers.built]), locked_recipe.lock
     parts = (job.repo.tree, to_dict(recipe), job.interpreter.version, lock, layers.built_files)
     return Environment(
         env_id=content_id("environment", *parts),

@@ -17,6 +17,7 @@ from excise.envs.install.uv_installer import UvInstaller
 from excise.envs.install.uv_runner import UvRunner
 from excise.envs.interpreters import Interpreter
 from excise.envs.manifests.manifest import Manifest
+from excise.envs.sandbox.mount_points import system_request
 from excise.protocols import Policy, Sandbox, Session
 from excise.types import Environment, Recipe, Repo
 
@@ -108,8 +109,8 @@ class InstallJob:
         mounts = install_mounts(self.interpreter, layers, self.relay, recipe, environment)
         variables = install_environ(self.repo, recipe, self.relay)
         policy = replace(self.policy, network=recipe.build_network)
-        packages = recipe.system_packages
-        with self.sandbox.open(mounts, policy, env=variables, system_packages=packages) as session:
+        system = system_request(self.interpreter, recipe.system_packages, building=True)
+        with self.sandbox.open(mounts, policy, env=variables, system=system) as session:
             runner = UvRunner(session, self.relay, self.interpreter, self.repo.repo, self.deadline)
             yield session, UvInstaller(runner, self.repo, self.manifest, self.sources)
 

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from excise.envs.index.index_relay import IndexRelay
 from excise.envs.install.import_check import check_imports
+from excise.envs.install.install import with_linked_packages
 from excise.envs.install.install_job import Installed, InstallRequest
 from excise.envs.install.install_sandbox import uv_version
 from excise.envs.install.layer_contents import prune_built_layer, remove_vendored_copies
@@ -78,7 +79,7 @@ def _make(context: InstallContext, env: Path, built: Path, lock: Sequence[str]) 
     copies = remove_vendored_copies(env, context.recipe.packages)
     require_no_unowned_modules(env, built, context)
     _require_checkout(context, env, built)
-    recipe = context.recipe
+    recipe = with_linked_packages(context.recipe, [env, built])
     if copies:
         line = f"environment: removed vendored copies of the project: {', '.join(copies)}"
         recipe = replace(recipe, evidence=(*recipe.evidence, line))

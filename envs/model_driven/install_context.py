@@ -11,7 +11,8 @@ from excise.envs.index.index_relay import IndexRelay
 from excise.envs.install.install_job import InstallRequest
 from excise.envs.install.install_sandbox import CACHE, UV, install_environ, install_mounts
 from excise.envs.interpreters import Interpreter
-from excise.envs.sandbox.mount_points import ENV, base_env, open_to_all, project_mounts
+from excise.envs.sandbox.mount_points import ENV, base_env, open_to_all, project_mounts, system_request
+from excise.envs.sandbox.system_root import linked_packages
 from excise.errors import EnvironmentFailure
 from excise.protocols import Completed, Mount, Session
 from excise.types import Recipe, Repo, WorkerOutcome
@@ -67,7 +68,7 @@ class InstallContext:
         if lock:
             variables["UV_CONSTRAINT"] = LOCK
         mounts.append(Mount(target=BIN, layers=(str(self._shims()),)))
-        session = self._open(mounts, variables, network=True)
+        session = self._open(mounts, variables, self.recipe.system_packages, network=True)
         if lock:
             session.put(LOCK, "".join(f"{line}\n" for line in lock).encode())
         return session
@@ -81,12 +82,15 @@ class InstallContext:
         """Open a session like those of test runs: without a network, with a read-only environment."""
         mounts = project_mounts(self.interpreter, [*built, self.sources], env)
         variables = base_env() | dict(self.recipe.env)
-        return self._open([*mounts, *extra], variables, network=False)
+        packages = (*self.recipe.system_packages, *linked_packages([*env, *built]))
+        return self._open([*mounts, *extra], variables, packages, network=False)
 
-    def _open(self, mounts: Sequence[Mount], variables: Mapping[str, str], *, network: bool) -> Session:
+    def _open(
+        self, mounts: Sequence[Mount], variables: Mapping[str, str], packages: Sequence[str], *, network: bool
+    ) -> Session:
         policy = replace(self.request.policy, network=network)
-        packages = self.recipe.system_packages
-        return self.request.sandbox.open(mounts, policy, env=variables, system_packages=packages)
+        system = system_request(self.interpreter, packages, building=network)
+        return self.request.sandbox.open(mounts, policy, env=variables, system=system)
 
     def new_layer(self, name: str) -> Path:
         """Make a folder for a layer."""

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Protocol
 
-from excise.protocols import Mount
+from excise.protocols import Mount, SystemRequest
 
 REPO = "/testbed"
 """The checkout; the working directory of tests."""
@@ -50,6 +50,23 @@ def third_party_folders(library: Path) -> list[Path]:
 def library_of(interpreter: InterpreterLike) -> Path:
     """Folder of the interpreter's standard library."""
     return interpreter.prefix / "lib" / f"python{'.'.join(interpreter.version.split('.')[:2])}"
+
+
+def system_request(
+    interpreter: InterpreterLike, packages: Sequence[str] = (), *, building: bool = False
+) -> SystemRequest:
+    """What ``/usr`` contains in the sandboxes of a project: packages, and what the interpreter needs.
+
+    An interpreter below ``/usr`` is itself part of it.
+    """
+    prefix, library = interpreter.prefix, library_of(interpreter)
+    shared = sorted((prefix / "lib").glob(f"libpython{library.name.removeprefix('python')}*.so*"))
+    if prefix.is_relative_to("/usr"):
+        headers = prefix / "include" / library.name
+        paths = [interpreter.executable, library, *shared, *([headers] if headers.is_dir() else [])]
+    else:
+        paths = [interpreter.executable, library / "lib-dynload", *shared]
+    return SystemRequest(packages=tuple(packages), paths=tuple(map(str, paths)), building=building)
 
 
 def interpreter_mounts(interpreter: InterpreterLike) -> list[Mount]:

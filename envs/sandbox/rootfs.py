@@ -1,4 +1,4 @@
-"""The read-only root file system of sandboxes: the host's ``/usr`` without Python packages, and parts of ``/etc``."""
+"""The read-only root file system of sandboxes except ``/usr``, and what is hidden where the host's is shown."""
 
 from __future__ import annotations
 
@@ -24,15 +24,14 @@ _TEXTS = {
     "hostname": "sandbox\n",
     "hosts": "127.0.0.1 localhost sandbox\n",
 }
-NOT_IN_IMAGES = ("/usr/share/man", "/usr/share/info", "/usr/share/locale", "/usr/src", "/usr/lib/debug")
-"""Parts of ``/usr`` that no test reads and that images leave out; they are a tenth of its size."""
+_UNREAD = tuple(
+    Path("/usr", name) for name in ("share/doc", "share/man", "share/info", "share/locale", "src", "lib/debug")
+)
+"""Parts of ``/usr`` that no test reads: a tenth of its size."""
 
 
 def rootfs_plan() -> dict[str, Any]:
-    """Return the parts of the root file system: links, folders to bind, folders to mask, and files with fixed texts.
-
-    The Python packages of the host and the wheels bundled with interpreters are masked.
-    """
+    """Return the parts of the root file system: links, folders to bind, and files of ``/etc`` (some of fixed text)."""
     links, folders = {}, []
     for name in ("bin", "sbin", "lib", "lib32", "lib64", "libx32"):
         path = Path("/") / name
@@ -43,7 +42,6 @@ def rootfs_plan() -> dict[str, Any]:
     return {
         "links": links,
         "folders": folders,
-        "masks": masked_folders(),
         "etc": _ETC,
         "network": _NETWORK,
         "texts": _TEXTS,
@@ -52,7 +50,7 @@ def rootfs_plan() -> dict[str, Any]:
 
 @cache
 def masked_folders() -> tuple[str, ...]:
-    """Folders under /usr with third-party Python code, or with documentation of the host's packages.
+    """Folders that are empty in sandboxes that show the host's ``/usr``: third-party Python code, documentation.
 
     Besides the usual folders, these are folders directly below ``lib`` or ``share`` that contain a ``site-packages``
     (as some SDKs do), since any package may be vendored in it.
@@ -61,7 +59,7 @@ def masked_folders() -> tuple[str, ...]:
     for base in (Path("/usr/lib"), Path("/usr/local/lib")):
         for python in sorted(base.glob("python3*")):
             found += third_party_folders(python)
-    found += [Path("/usr/share/python-wheels"), Path("/usr/share/doc")]
+    found += [Path("/usr/share/python-wheels"), *_UNREAD]
     found += _bundled_environments()
     return tuple(str(folder) for folder in found if folder.is_dir() and not folder.is_symlink())
 

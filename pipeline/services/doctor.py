@@ -12,8 +12,9 @@ from pathlib import Path
 
 from excise.config import default_cache
 from excise.envs.interpreters import find_interpreters
+from excise.envs.sandbox.system_root import PACKAGES, system_root
 from excise.envs.sandboxes import all_sandboxes
-from excise.protocols import Capabilities
+from excise.protocols import Capabilities, SystemRequest
 from excise.system.commands import CommandTimeout, run_command
 
 MIN_FREE_GB = 5
@@ -43,7 +44,7 @@ class Check:
 
 def check_machine() -> list[Check]:
     """Check everything that excise can use."""
-    return [_python(), _git(), *_sandboxes(), _interpreters(), _disk(), _gpu(), _torch(), _engines()]
+    return [_python(), _git(), *_sandboxes(), _system(), _interpreters(), _disk(), _gpu(), _torch(), _engines()]
 
 
 def _python() -> Check:
@@ -71,6 +72,20 @@ def _sandboxes() -> Iterator[Check]:
             advice=can.advice,
             needed=sandbox.name == DEFAULT_SANDBOX,
         )
+
+
+def _system() -> Check:
+    """What of this machine's system sandboxes show; the copy of it is made now, so that no run waits for it."""
+    root = system_root(SystemRequest())
+    if root is None:
+        return Check(name="system in sandboxes", ok=True, detail="all of /usr: dpkg does not manage it")
+    missing = [name for name in PACKAGES if name not in root.packages]
+    return Check(
+        name="system in sandboxes",
+        ok=True,
+        detail=f"the files of {len(root.packages)} Debian packages",
+        advice=f"Agents may miss these: apt-get install {' '.join(missing)}" if missing else "",
+    )
 
 
 def _limits(can: Capabilities) -> str:

@@ -61,7 +61,7 @@ def opened(bench: Workbench, folder: Path) -> Iterator[Session]:
     mounts = [
         replace(mount, layers=(str(folder),)) if mount.target == "/testbed" else mount for mount in bench.mounts()
     ]
-    with bench.sandbox.open(mounts, bench.policy, env=base_env()) as session:
+    with bench.sandbox.open(mounts, bench.policy, env=base_env(), system=bench.system) as session:
         yield session
 
 

@@ -63,10 +63,7 @@ def _foreign_byte_code(bench: Workbench) -> Path:
 def open_grading(bench: Workbench, edits: Edits) -> Session:
     """A fresh sandbox for a graded run of the base tree with ``edits``."""
     inside = {f"{REPO}/{path}": data for path, data in {**_without_build_outputs(bench), **edits}.items()}
-    packages = bench.recipe.system_packages
-    return bench.sandbox.open(
-        grading_mounts(bench), bench.policy, env=base_env(), edits=inside, system_packages=packages
-    )
+    return bench.sandbox.open(grading_mounts(bench), bench.policy, env=base_env(), edits=inside, system=bench.system)
 
 
 def _without_build_outputs(bench: Workbench) -> Edits:

@@ -17,7 +17,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from excise.envs.sandbox.mount_points import ENV, REPO, library_of
-from excise.envs.sandbox.rootfs import NOT_IN_IMAGES
 from excise.protocols import Mount, Session
 from excise.system.deadline import check_deadline
 from excise.system.locks import host_folder, host_lock
@@ -35,8 +34,8 @@ SANDBOX = "the sandbox's own files"
 _MADE_ANEW = ("/etc/", "/home/", "/run/", "/tmp/", "/var/", "/excise/")
 """Folders where each sandbox has files of its own, which are never in a shared index."""
 
-_PARTS = 8
-"""Number of indexes that the system's files are divided into, without the one of what images leave out."""
+_PARTS = 4
+"""Number of indexes that the system's files are divided into, so that workers can divide the work."""
 _MAX_AGE_S = 30 * 86_400
 """Seconds without use after which an index is evicted."""
 _MAX_CACHE_BYTES = 3 << 30
@@ -183,15 +182,11 @@ def _index_folder(name: str, rows: Sequence[ReadableFile]) -> Path:
 
 
 def _system_parts(rows: Sequence[ReadableFile]) -> list[tuple[str, Sequence[ReadableFile]]]:
-    """The system's files, divided by folder: environments with other interpreters share most of the parts.
-
-    What images leave out is a part of its own, so that containers share the others with bubblewrap's sandboxes.
-    """
-    parts: list[list[ReadableFile]] = [[] for _ in range(_PARTS + 1)]
-    left_out = tuple(f"{folder}/" for folder in NOT_IN_IMAGES)
+    """The system's files, divided by folder: environments with other interpreters share most of the parts."""
+    parts: list[list[ReadableFile]] = [[] for _ in range(_PARTS)]
     for row in rows:
         folder = "/".join(row.path.split("/")[:4]).encode(errors="replace")
-        parts[_PARTS if row.path.startswith(left_out) else zlib.crc32(folder) % _PARTS].append(row)
+        parts[zlib.crc32(folder) % _PARTS].append(row)
     return [(SYSTEM, part) for part in parts]
 
 

@@ -20,7 +20,7 @@ task_protocols       ``Deleter``                                   ``deleters/al
 from excise.protocols.codebase_protocol import Codebase, Module
 from excise.protocols.grading_protocol import CallRecording, Canaries, GradedRun, GradedRunRequest, Grading, GradingMode
 from excise.protocols.language_protocol import CoverageRequest, Language, TestRunRequest
-from excise.protocols.sandbox_protocol import Capabilities, Completed, Mount, Policy, Sandbox, Session
+from excise.protocols.sandbox_protocol import Capabilities, Completed, Mount, Policy, Sandbox, Session, SystemRequest
 from excise.protocols.source_protocol import Fetched, Source
 from excise.protocols.task_protocols import Deleter, Exporter, Gate, GateReport, NamedClaim
 
@@ -48,5 +48,6 @@ __all__ = [
     "Sandbox",
     "Session",
     "Source",
+    "SystemRequest",
     "TestRunRequest",
 ]

@@ -41,7 +41,20 @@ class Mount:
     writable: bool = False
     """Whether the sandbox may write. Writes go to a layer of the session, which is discarded unless snapshotted."""
     live: bool = False
-    """Whether the mount is a live view of its only layer, a host folder, instead of a copy; used for sockets."""
+    """Whether the mount is a live view of its only layer, a host folder or file, instead of a copy."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SystemRequest:
+    """What the ``/usr`` of a sandbox contains, besides the programs that all sandboxes have."""
+
+    packages: tuple[str, ...] = ()
+    """Packages of the distribution to add, if the backend can."""
+    paths: tuple[str, ...] = ()
+    """Compiled files, and folders with some, whose shared libraries are needed: those of an interpreter. The ones
+    below ``/usr`` are added too."""
+    building: bool = False
+    """Whether programs are needed that build packages, such as compilers."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -153,13 +166,13 @@ class Sandbox(Protocol):
         env: Mapping[str, str],
         cwd: str = "/testbed",
         edits: Mapping[str, bytes | None] | None = None,
-        system_packages: Sequence[str] = (),
+        system: SystemRequest | None = None,
     ) -> Session:
         """Open a session.
 
         ``edits`` maps absolute paths in writable mounts to new contents (``None``: delete the file); they are made
-        before any code of the project runs. ``system_packages`` are packages of the distribution to add, if the backend
-        can. Raises :class:`SandboxError`, also for a limit that cannot be enforced, and :class:`EnvironmentFailure`
-        (``missing_system_lib``) for packages that cannot be installed.
+        before any code of the project runs. ``system`` says what ``/usr`` contains. Raises :class:`SandboxError`, also
+        for a limit that cannot be enforced, and :class:`EnvironmentFailure` (``missing_system_lib``) for packages that
+        cannot be installed.
         """
         ...

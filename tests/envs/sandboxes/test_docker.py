@@ -19,7 +19,7 @@ from excise.envs.docker import docker_engine
 from excise.envs.docker.docker_sandbox import DockerSandbox, remove_leftovers
 from excise.envs.docker.layer_archives import MountContent
 from excise.errors import EnvironmentFailure, SandboxError
-from excise.protocols import Mount, Policy
+from excise.protocols import Mount, Policy, SystemRequest
 
 sys.path.insert(0, str(Path(__file__).parent))
 import sandbox_probes
@@ -162,8 +162,9 @@ def test_only_containers_of_dead_processes_are_removed() -> None:
 
 def test_unavailable_packages_are_named() -> None:
     mounts = [Mount(target="/testbed", layers=(), writable=True)]
+    system = SystemRequest(packages=("excise-no-such-package",))
     with pytest.raises(EnvironmentFailure, match="excise-no-such-package") as caught:
-        DockerSandbox().open(mounts, Policy(), env=sandbox_probes.ENV, system_packages=("excise-no-such-package",))
+        DockerSandbox().open(mounts, Policy(), env=sandbox_probes.ENV, system=system)
     assert caught.value.reason == "missing_system_lib"
     assert containers(f"{docker_engine.OWNER}={docker_engine.owner()}") == set()
 
