@@ -12,6 +12,9 @@ from excise.errors import ConfigError
 SLOT = "slot"
 """Dask resource of which every job uses one; workers of a shared cluster may offer it (`--resources slot=4`)."""
 
+WORKER_MODULES = ["distributed", "excise.pipeline.run.graph"]
+"""Modules that import everything that workers run."""
+
 WORKER_SETUP = """
 import signal
 from excise.system.run_log import join_run_log
@@ -70,6 +73,7 @@ def cluster_client(scheduler: str, workers: int) -> Iterator[Any]:
         with client:
             yield client
         return
+    _fork_workers_from_a_server()
     cluster = LocalCluster(
         n_workers=workers,
         threads_per_worker=1,
@@ -89,6 +93,16 @@ def cluster_client(scheduler: str, workers: int) -> Iterator[Any]:
             client.close(timeout=5)
         with suppress(Exception):
             cluster.close(timeout=10)
+
+
+def _fork_workers_from_a_server() -> None:
+    """Have workers forked from a process that has imported excise, instead of importing it each by itself."""
+    import dask
+    from distributed.utils import get_mp_context
+
+    dask.config.set({"distributed.worker.multiprocessing-method": "forkserver"})
+    context = get_mp_context()  # its first call sets modules of its own
+    context.set_forkserver_preload(WORKER_MODULES)
 
 
 def slot_resources(client: Any) -> dict[str, int] | None:

@@ -58,7 +58,7 @@ Run = Callable[..., StageResult]
 
 def settings_for(tmp_path: Path, url: str, **model: Any) -> Settings:
     lines = [f"model.{name}={value}" for name, value in {"base_url": url, "model": "scripted", **model}.items()]
-    verdict = ["verdict.memory_mb=512", "verdict.disk_mb=256", "verdict.suite_timeout_s=120"]
+    verdict = ["verdict.memory_mb=512", "verdict.disk_mb=256", "verdict.suite_timeout_s=120", "verdict.starved_runs=1"]
     return load(overrides=[*lines, *verdict], environ={}, out=tmp_path / "out", cache=tmp_path / "cache")
 
 
