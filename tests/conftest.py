@@ -30,6 +30,7 @@ from excise.verifiers.workbench import Prepared, Workbench
 sys.path.insert(0, str(Path(__file__).parent))
 import engine
 
+ROOT = Path(__file__).resolve().parents[1]
 REPOS = Path(__file__).resolve().parent / "repos"
 SETS = Path(__file__).resolve().parent / "sets"
 CONFIG = """
@@ -142,6 +143,18 @@ def shared(tmp_path_factory: pytest.TempPathFactory) -> Path:
         return Path(kept)
     base = tmp_path_factory.getbasetemp()
     return base.parent if "PYTEST_XDIST_WORKER" in os.environ else base
+
+
+@pytest.fixture(scope="session")
+def vllm_environment() -> Path:
+    """The virtual environment with vLLM; waits while ``./check`` is installing it."""
+    venv = ROOT / os.environ.get("EXCISE_VLLM_VENV", ".venv-vllm")
+    lock = venv.with_name(f"{venv.name}.lock")
+    if lock.exists():
+        with waiting_lock(lock):
+            pass
+    assert (venv / ".excise-vllm").exists(), "vLLM is not installed for the tests: run scripts/vllm.sh (./check does)"
+    return venv
 
 
 @pytest.fixture(scope="session")

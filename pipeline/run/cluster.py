@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import Any
@@ -84,6 +85,7 @@ def cluster_client(scheduler: str, workers: int) -> Iterator[Any]:
         security=True,
         silence_logs=logging.CRITICAL,
         preload=[WORKER_SETUP],
+        env=dict(os.environ),  # the process that forks workers has the environment of this process's first run
     )
     client = Client(cluster)
     try:

@@ -27,23 +27,21 @@ from excise.pipeline.stages.fetch_stage import fetch_stage
 from excise.pipeline.stages.model_stage import model_stage
 from excise.types import Rejection, SourceSpec
 
-ROOT = Path(__file__).resolve().parents[2]
-VENV = ROOT / os.environ.get("EXCISE_VLLM_VENV", ".venv-vllm")
 START_S = 540.0
 REFUSED = Rejection(repo="lookup", stage="environment", subject="lookup", reason="import_error", detail="no tables")
 
 
 @pytest.fixture(scope="module")
-def url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+def url(vllm_environment: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """A vLLM server on a free port."""
-    assert (VENV / ".excise-vllm").exists(), "vLLM is not installed for the tests: run scripts/vllm.sh (./check does)"
     log = tmp_path_factory.mktemp("vllm") / "log"
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
     command = [
-        VENV / "bin/python", "-m", "vllm.entrypoints.openai.api_server", "--model", VENV / "smollm2",
-        "--served-model-name", "smollm2", "--host", "127.0.0.1", "--port", str(port), "--enforce-eager",
+        vllm_environment / "bin/python", "-m", "vllm.entrypoints.openai.api_server",
+        "--model", vllm_environment / "smollm2", "--served-model-name", "smollm2",
+        "--host", "127.0.0.1", "--port", str(port), "--enforce-eager",
         "--max-model-len", "8192", "--enable-auto-tool-choice", "--tool-call-parser", "hermes",
     ]  # fmt: skip
     offline = {"HF_HUB_OFFLINE": "1", "VLLM_NO_USAGE_STATS": "1", "VLLM_CPU_KVCACHE_SPACE": "1"}
@@ -80,7 +78,7 @@ def settings_for(folder: Path, **model: object) -> Settings:
 
 
 def run_stage(settings: Settings) -> Rejection:
-    spec = SourceSpec(spec=str(ROOT / "tests/repos/lookup"))
+    spec = SourceSpec(spec=str(Path(__file__).resolve().parents[1] / "repos/lookup"))
     sourced = fetch_stage(settings, spec.spec, spec)
     assert not isinstance(sourced, Rejection), sourced
     answer = model_stage(settings, spec.spec, spec, sourced, REFUSED)

@@ -11,10 +11,9 @@ from excise.system.run_log import run_log
 
 
 def test_events_of_workers_are_logged_beside_the_runs_own(tmp_path: Path) -> None:
-    with run_log(tmp_path) as path, cluster_client("", 1) as client:
-        event = client.submit(
-            logging.getLogger("excise.somewhere").info, "request retried", resources=slot_resources(client)
-        )
-        event.result(timeout=60)
-    (worker,) = path.parent.glob(f"{path.stem}-worker-*.jsonl")
-    assert json.loads(worker.read_text())["event"] == "request retried"
+    for run in ("first", "second"):  # of one process
+        with run_log(tmp_path / run) as path, cluster_client("", 1) as client:
+            log = logging.getLogger("excise.somewhere").info
+            client.submit(log, f"request of the {run} run", resources=slot_resources(client)).result(timeout=60)
+        (worker,) = path.parent.glob(f"{path.stem}-worker-*.jsonl")
+        assert json.loads(worker.read_text())["event"] == f"request of the {run} run"

@@ -34,13 +34,12 @@ pytestmark = pytest.mark.vllm
 
 
 @pytest.fixture(scope="module")
-def model() -> Any:
-    assert (VENV / ".excise-vllm").exists(), "vLLM is not installed for the tests: run scripts/vllm.sh (./check does)"
-    return AutoModelForCausalLM.from_pretrained(MODEL, dtype=torch.float32).eval()
+def model(vllm_environment: Path) -> Any:
+    return AutoModelForCausalLM.from_pretrained(vllm_environment / "smollm2", dtype=torch.float32).eval()
 
 
 @pytest.fixture(scope="module")
-def prompt() -> list[int]:
+def prompt(model: Any) -> list[int]:
     return list(AutoTokenizer.from_pretrained(MODEL).encode("def add(a, b):\n    return"))
 
 
