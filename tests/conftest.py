@@ -28,7 +28,7 @@ from excise.types import Rejection, SourceSpec
 from excise.verifiers.workbench import Prepared, Workbench
 
 sys.path.insert(0, str(Path(__file__).parent))
-import engine
+import private_docker
 
 ROOT = Path(__file__).resolve().parents[1]
 REPOS = Path(__file__).resolve().parent / "repos"
@@ -161,8 +161,8 @@ def vllm_environment() -> Path:
 def docker_host(shared: Path) -> Iterator[None]:
     """A Docker engine; ``DOCKER_HOST`` leads to it while the tests run."""
     try:
-        host = engine.engine(engine_folder(shared))
-    except engine.NoEngine as reason:
+        host = private_docker.engine(engine_folder(shared))
+    except private_docker.NoEngine as reason:
         pytest.skip(str(reason))
     with pytest.MonkeyPatch.context() as patch:
         if host:
@@ -178,7 +178,7 @@ def engine_folder(shared: Path) -> Path:
 def pytest_sessionfinish(session: pytest.Session) -> None:
     """End the engine when the whole run is over, not when one of its workers is."""
     if "PYTEST_XDIST_WORKER" not in os.environ and hasattr(session.config, "_tmp_path_factory"):
-        engine.stop(engine_folder(session.config._tmp_path_factory.getbasetemp()))
+        private_docker.stop(engine_folder(session.config._tmp_path_factory.getbasetemp()))
 
 
 @pytest.fixture(scope="session")

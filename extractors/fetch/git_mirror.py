@@ -2,8 +2,8 @@
 
 Nothing from the repository or its server is executed: only plain transports are allowed, and there are no hooks, no
 filters and no checkout (blobs are read with ``cat-file``). Git never prompts for credentials, and every command has a
-time limit. Unlike :mod:`excise.system.git`, these commands use the user's git configuration: credentials, proxies and
-``insteadOf`` rules are there.
+time limit. Commands that may reach a server use the user's git configuration: credentials, proxies and ``insteadOf``
+rules are there.
 """
 
 from __future__ import annotations
@@ -11,19 +11,16 @@ from __future__ import annotations
 import hashlib
 import os
 import re
-import subprocess
 import tempfile
-import threading
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
 from pathlib import Path
 
 from excise.errors import SourceError
 from excise.extractors.fetch.leftovers import leads_out
 from excise.extractors.fetch.untrusted_archives import MAX_BYTES, MAX_FILES
-from excise.system.deadline import check_deadline, time_limit
+from excise.system.deadline import check_deadline
 from excise.system.folders import make_folder_once
-from excise.system.git import GitError, run_git_as_user
+from excise.system.git import GitError, GitOptions, run_git, run_git_as_user
 from excise.system.locks import folder_lock
 
 NETWORK_TIMEOUT_S = 900.0
@@ -167,37 +164,38 @@ class Mirror:
                 (into / path).unlink()
 
     def _blobs(self, oids: list[str]) -> Iterator[bytes]:
-        """Yield the content of each blob, in order, from one git process.
+        """Yield the content of each blob, in order.
 
-        Its input is a file, so that it never waits for input. Raises :class:`SourceError` if a blob is missing, if all
-        together are too large, or if the process has not ended after :data:`NETWORK_TIMEOUT_S`.
+        Raises :class:`SourceError` if a blob is missing, if all together are too large, or if git fails.
         """
-        total = 0
-        with tempfile.TemporaryFile() as names:
-            names.write("".join(f"{oid}\n" for oid in oids).encode())
-            names.seek(0)
-            argv = ["git", *_flags(), "cat-file", "--batch"]
-            env = {**os.environ, **self._environment(self.path)}
-            with (
-                time_limit(NETWORK_TIMEOUT_S) as limit_s,
-                subprocess.Popen(argv, cwd=self.path, env=env, stdin=names, stdout=subprocess.PIPE) as git,
-                _killed_after(git, limit_s),
-            ):
-                assert git.stdout is not None
-                for oid in oids:
-                    check_deadline()
-                    header = git.stdout.readline().split()
-                    if len(header) != 3 or header[1] != b"blob":
-                        raise SourceError(f"{self.url}: object {oid} is missing", reason="source_unavailable")
-                    size = int(header[2])
-                    total += size
-                    if total > MAX_BYTES:
-                        git.kill()
-                        raise SourceError(f"{self.url} is larger than {MAX_BYTES >> 20} MiB", reason="too_large")
-                    data = git.stdout.read(size + 1)[:-1]  # a line end follows each object
-                    if len(data) != size:
-                        raise SourceError(f"{self.url}: object {oid} is cut off", reason="source_unavailable")
-                    yield data
+        names = "".join(f"{oid}\n" for oid in oids).encode()
+        options = GitOptions(variables={"GIT_DIR": str(self.path)}, timeout_s=NETWORK_TIMEOUT_S)
+        with tempfile.TemporaryFile() as contents:
+            try:
+                listed = run_git(["cat-file", "--batch-check"], cwd=self.path, stdin=names, options=options).stdout
+                sizes = self._sizes(oids, listed.decode().splitlines())
+                run_git(["cat-file", "--batch"], cwd=self.path, stdin=names, stdout=contents, options=options)
+            except (GitError, OSError) as error:
+                raise SourceError(f"{self.url}: {error}", reason="source_unavailable") from error
+            contents.seek(0)
+            for oid, size in zip(oids, sizes, strict=True):
+                check_deadline()
+                contents.readline()
+                data = contents.read(size + 1)[:-1]  # a line end follows each object
+                if len(data) != size:
+                    raise SourceError(f"{self.url}: object {oid} is cut off", reason="source_unavailable")
+                yield data
+
+    def _sizes(self, oids: list[str], lines: list[str]) -> list[int]:
+        """The size of each blob in bytes, from the lines of ``git cat-file --batch-check``."""
+        sizes = []
+        for oid, line in zip(oids, lines, strict=True):
+            if line.split()[1:2] != ["blob"]:
+                raise SourceError(f"{self.url}: object {oid} is missing", reason="source_unavailable")
+            sizes.append(int(line.split()[2]))
+        if sum(sizes) > MAX_BYTES:
+            raise SourceError(f"{self.url} is larger than {MAX_BYTES >> 20} MiB", reason="too_large")
+        return sizes
 
     def _objects(self, commit: str) -> list[str]:
         return self._git("rev-list", "--objects", "--no-object-names", "--missing=print", f"{commit}^{{tree}}").split()
@@ -241,21 +239,6 @@ class Mirror:
             text = f"[include]\n\tpath = ~/.gitconfig\n[safe]\n\tdirectory = {name}\n\tdirectory = {name}/.git\n"
             path.write_text(text, encoding="utf-8")
         return path
-
-
-@contextmanager
-def _killed_after(process: subprocess.Popen[bytes], limit_s: float) -> Iterator[None]:
-    """Kill a process that still runs after ``limit_s`` seconds in the block; its output then ends early."""
-    timer = threading.Timer(limit_s, process.kill)
-    timer.start()
-    try:
-        yield
-    finally:
-        timer.cancel()
-
-
-def _flags() -> list[str]:
-    return [part for key, value in _OPTIONS.items() for part in ("-c", f"{key}={value}")]
 
 
 def _refuse_unsafe_path(path: str) -> None:

@@ -154,8 +154,8 @@ async def _engine_and_components(
         excise,
         ArenaOptions(
             graders=settings.eval.graders,
-            brief=settings.rollouts.partial_credit == 0,
-            suspicious=settings.folder / "suspicious",
+            fail_fast=settings.rollouts.partial_credit == 0,
+            flagged=settings.folder / "suspicious",
         ),
     )
     stack.callback(arena.close)

@@ -132,9 +132,9 @@ class ArenaOptions:
     grade_s: float = 1800.0
     """Timeout of one grade in seconds. If no grader starts a grade for twice as long, all of them hang, and queued
     grades are not ``decided``."""
-    brief: bool = True
+    fail_fast: bool = True
     """Whether grades may stop at the first failing FAIL_TO_PASS test; see :class:`Grader`."""
-    suspicious: Path | None = None
+    flagged: Path | None = None
     """Folder for trajectories that the monitor flags; ``None`` to discard them."""
 
 
@@ -146,8 +146,8 @@ class TaskArena:
     """The tasks of a set with their sandboxes and a grader. Implements :class:`excise.trainer.interfaces.Arena`."""
 
     def __init__(self, taskset: TaskSet, settings: Settings, options: ArenaOptions = DEFAULTS) -> None:
-        self._grader = Grader(taskset, settings, brief=options.brief)
-        self._root, self._suspicious, self._grade_s = taskset.root, options.suspicious, options.grade_s
+        self._grader = Grader(taskset, settings, fail_fast=options.fail_fast)
+        self._root, self._flagged, self._grade_s = taskset.root, options.flagged, options.grade_s
         self._wanted = None if options.ids is None else frozenset(options.ids)
         self._tasks: dict[str, Task] = {}
         self._known: dict[str, MonitoredTask] = {}
@@ -263,7 +263,7 @@ class TaskArena:
     def _open(self, task: Task, tree: Workspace) -> RecordedSandbox:
         session = tree.open()
         try:
-            return RecordedSandbox(task, session, lambda: self._monitored(task, tree), self._suspicious)
+            return RecordedSandbox(task, session, lambda: self._monitored(task, tree), self._flagged)
         except BaseException:
             session.close()
             raise

@@ -31,8 +31,8 @@ T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _BriefGrades:
-    """Cached answer to the question whether a task supports brief grades."""
+class _FailFastSupport:
+    """Cached answer to the question whether a task supports grades that end early."""
 
     holds: bool
 
@@ -50,16 +50,16 @@ class Grader:
     """Grades diffs against the tasks of a set; thread-safe.
 
     The first grade of an environment builds it (from the set's files and its lock) and runs its untouched tests under
-    the grader's conditions; both results are cached in ``settings.cache``. ``brief`` is for training and evaluation,
-    where most solutions are wrong: grading ends after the first run of FAIL_TO_PASS tests that shows this
+    the grader's conditions; both results are cached in ``settings.cache``. With ``fail_fast``, for training and
+    evaluation, where most solutions are wrong, grading ends after the first run of FAIL_TO_PASS tests that shows this
     (:func:`excise.verifiers.grading.grader.grade`), and equal solutions are graded once.
 
     >>> Grader(TaskSet.open("demo-out"), Settings()).grade("attrs__1a2b3c", diff).reward  # doctest: +SKIP
     """
 
-    def __init__(self, taskset: TaskSet, settings: Settings, *, brief: bool = False) -> None:
+    def __init__(self, taskset: TaskSet, settings: Settings, *, fail_fast: bool = False) -> None:
         self.taskset = taskset
-        self.brief = brief
+        self.fail_fast = fail_fast
         self.settings = settings.model_copy(update={"out": taskset.root})
         self._lock = threading.Lock()
         self._locks: dict[str, threading.Lock] = {}
@@ -86,8 +86,8 @@ class Grader:
             environment = self.environment_of(task)
             if isinstance(environment, EnvironmentProblem):
                 return ungraded(task, environment.reason, environment.detail)
-            if self.brief:
-                return self._grade_briefly(environment, task, diff)
+            if self.fail_fast:
+                return self._grade_fail_fast(environment, task, diff)
             return self._grade(environment, task, diff)
         except (ExciseError, OSError, MemoryError) as error:
             if getattr(error, "reason", "") == "snapshot_gone":
@@ -122,25 +122,25 @@ class Grader:
                 self._kits[task.instance_id] = kit
             return self._kits[task.instance_id]
 
-    def _grade(self, environment: GradingEnvironment, task: Task, diff: str, *, brief: bool = False) -> Grade:
+    def _grade(self, environment: GradingEnvironment, task: Task, diff: str, *, fail_fast: bool = False) -> Grade:
         bench, conditions = environment
         kit = self.kit(bench, task)
-        return grade(bench, GradeRequest(task=task, kit=kit, diff=diff, conditions=conditions, fail_fast=brief))
+        return grade(bench, GradeRequest(task=task, kit=kit, diff=diff, conditions=conditions, fail_fast=fail_fast))
 
-    def _grade_briefly(self, environment: GradingEnvironment, task: Task, diff: str) -> Grade:
+    def _grade_fail_fast(self, environment: GradingEnvironment, task: Task, diff: str) -> Grade:
         """Grade with fail-fast if the task supports it; the grade of an equal diff is taken from the cache."""
 
-        def allowed() -> _BriefGrades:
-            return _BriefGrades(holds=supports_fail_fast(environment.bench, task, environment.conditions))
+        def allowed() -> _FailFastSupport:
+            return _FailFastSupport(holds=supports_fail_fast(environment.bench, task, environment.conditions))
 
         with self._lock_of(task.instance_id):
-            brief = self._cached(_BriefGrades, "brief", (task.instance_id,), allowed)
+            support = self._cached(_FailFastSupport, "brief", (task.instance_id,), allowed)
         subject = task.instance_id, hashlib.sha256(diff.encode("utf-8", "surrogateescape")).hexdigest()
         return self._cached(
             Grade,
             "grade",
             subject,
-            lambda: self._grade(environment, task, diff, brief=brief.holds),
+            lambda: self._grade(environment, task, diff, fail_fast=support.holds),
             keep_if=lambda found: found.decided,
         )
 

@@ -40,7 +40,7 @@ def run_async() -> Callable[[Coroutine[Any, Any, Any]], Any]:
 @pytest.fixture(scope="session")
 def arena(stored: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[TaskArena]:
     """The tasks of ``shapes``, with a folder for suspicious trajectories."""
-    made = TaskArena(stored.taskset, stored.settings, ArenaOptions(suspicious=tmp_path_factory.mktemp("suspicious")))
+    made = TaskArena(stored.taskset, stored.settings, ArenaOptions(flagged=tmp_path_factory.mktemp("suspicious")))
     yield made
     made.close()
 

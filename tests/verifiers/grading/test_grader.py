@@ -282,7 +282,7 @@ def test_brief_grades_agree_with_full_ones_at_a_lower_cost(
     shapes: Any, ready: Workbench, task: Task, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A wrong answer costs one run of the hidden tests, a passing one is graded completely, an equal one not again."""
-    brief = Grader(shapes.taskset, shapes.settings, brief=True)
+    fast = Grader(shapes.taskset, shapes.settings, fail_fast=True)
     mark = f"\n# {tmp_path}"  # the cache outlives this test
     runs: list[int] = []
 
@@ -298,16 +298,16 @@ def test_brief_grades_agree_with_full_ones_at_a_lower_cost(
     spoiling = {**target.stubbed, target.module: code + mark, "src/shapes/text.py": "raise ImportError\n"}
     spoilt = diff_of(target.shipped, spoiling)
     num_hidden = len(task.fail_to_pass)
-    found = brief.grade(task.instance_id, wrong)
+    found = fast.grade(task.instance_id, wrong)
     assert (found.decided, found.reward, found.reasons, found.num_tests) == (True, 0, ("fail_to_pass",), num_hidden)
     assert runs[-1] == num_hidden
     before = len(runs)
-    assert brief.grade(task.instance_id, wrong) == found
+    assert fast.grade(task.instance_id, wrong) == found
     assert len(runs) == before
-    best = brief.grade(task.instance_id, gold)
+    best = fast.grade(task.instance_id, gold)
     assert (best.reward, best.num_tests) == (1, num_hidden + len(task.pass_to_pass))
     assert best.reward_calls == 1
-    assert brief.grade(task.instance_id, spoilt).reward == 0
+    assert fast.grade(task.instance_id, spoilt).reward == 0
 
 
 def test_tests_that_depend_on_earlier_ones_are_not_run_alone(
@@ -315,7 +315,7 @@ def test_tests_that_depend_on_earlier_ones_are_not_run_alone(
 ) -> None:
     settings = shapes.settings.model_copy(update={"cache": tmp_path})
     monkeypatch.setattr("excise.pipeline.services.task_grader.supports_fail_fast", lambda *_: False)
-    made = Grader(shapes.taskset, shapes.settings, brief=True)
+    made = Grader(shapes.taskset, shapes.settings, fail_fast=True)
     environment = made.environment_of(task)
     assert isinstance(environment, tuple)
     made.settings = settings
