@@ -42,7 +42,7 @@ def url(vllm_environment: Path, tmp_path_factory: pytest.TempPathFactory) -> Ite
         vllm_environment / "bin/python", "-m", "vllm.entrypoints.openai.api_server",
         "--model", vllm_environment / "smollm2", "--served-model-name", "smollm2",
         "--host", "127.0.0.1", "--port", str(port), "--enforce-eager",
-        "--max-model-len", "8192", "--enable-auto-tool-choice", "--tool-call-parser", "hermes",
+        "--dtype", "float32", "--max-model-len", "8192", "--enable-auto-tool-choice", "--tool-call-parser", "hermes",
     ]  # fmt: skip
     offline = {"HF_HUB_OFFLINE": "1", "VLLM_NO_USAGE_STATS": "1", "VLLM_CPU_KVCACHE_SPACE": "1"}
     with open(log, "wb") as file:
