@@ -278,7 +278,7 @@ def test_a_malformed_patch_raises_patch_error(ready: Workbench, task: Task) -> N
         accepted_changes(ready, task, "diff --git a/x b/x\nnonsense\n", ready.edits_of(task.deletion_patch))
 
 
-def test_brief_grades_agree_with_full_ones_at_a_lower_cost(
+def test_grades_that_fail_fast_agree_with_full_ones_at_a_lower_cost(
     shapes: Any, ready: Workbench, task: Task, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A wrong answer costs one run of the hidden tests, a passing one is graded completely, an equal one not again."""
@@ -319,7 +319,7 @@ def test_tests_that_depend_on_earlier_ones_are_not_run_alone(
     environment = made.environment_of(task)
     assert isinstance(environment, tuple)
     made.settings = settings
-    assert made._grade_briefly(environment, task, "").num_tests == len(task.fail_to_pass) + len(task.pass_to_pass)
+    assert made._grade_fail_fast(environment, task, "").num_tests == len(task.fail_to_pass) + len(task.pass_to_pass)
 
 
 @pytest.mark.parametrize(("number", "times", "reward"), [(3, 1, 1.0), (4, 1, 0.0), (1, 2, 0.0)])
