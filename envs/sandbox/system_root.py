@@ -99,7 +99,8 @@ def system_root(request: SystemRequest) -> SystemRoot | None:
         if content.packages == ():
             return None
         name = hashlib.sha256(repr((_VERSION, os.geteuid(), content)).encode()).hexdigest()[:24]
-        folder = make_folder_once(roots / name, lambda work: _make(work, content), is_complete=_is_complete)
+        usual = system_root(SystemRequest()) if request != SystemRequest() else None
+        folder = make_folder_once(roots / name, lambda work: _make(work, content, usual), is_complete=_is_complete)
         os.utime(folder)
         _remove_unused(roots)
     except OSError as error:
@@ -162,9 +163,9 @@ def _content(request: SystemRequest) -> _Content:
 
 
 # ------------------------------------------------------------------------------------------------ copying
-def _make(work: Path, content: _Content) -> None:
+def _make(work: Path, content: _Content, usual: SystemRoot | None) -> None:
     (work / "usr").mkdir(mode=0o755)
-    copy = _Copy(work)
+    copy = _Copy(work, usual)
     for name, _ in content.packages:
         for path in debian_packages().files(name):
             copy.add(path)
@@ -208,10 +209,14 @@ def _remove_unused(roots: Path) -> None:
 
 
 class _Copy:
-    """Copies files of the host's ``/usr`` to the same places below a folder, with their modification times."""
+    """Copies files of the host's ``/usr`` to the same places below a folder, with their modification times.
 
-    def __init__(self, into: Path) -> None:
+    Files that the root ``usual`` has are links to its copies: roots for other packages differ from it in few files.
+    """
+
+    def __init__(self, into: Path, usual: SystemRoot | None) -> None:
         self.into = str(into)
+        self.usual = usual
         self._parents: dict[str, str] = {}
         self._added: set[str] = set()
         self._inodes: dict[tuple[int, int], str] = {}
@@ -246,6 +251,8 @@ class _Copy:
             os.symlink(os.readlink(path), target)
         elif kind == 0o100000 and inode in self._inodes:
             os.link(self._inodes[inode], target)
+        elif kind == 0o100000 and (known := self._known_copy(path, found)):
+            os.link(known, target)
         elif kind == 0o100000:
             shutil.copyfile(path, target)
             os.chmod(target, (found.st_mode & 0o555) | 0o200)
@@ -253,6 +260,17 @@ class _Copy:
             self._inodes[inode] = target
         else:
             return
+
+    def _known_copy(self, path: str, found: os.stat_result) -> str:
+        """The copy of a file in the usual root; empty if that has none, or one of an older version."""
+        if self.usual is None:
+            return ""
+        copy = f"{self.usual.folder}{path}"
+        with contextlib.suppress(OSError):
+            status = os.lstat(copy)
+            if (status.st_size, status.st_mtime_ns) == (found.st_size, found.st_mtime_ns):
+                return copy
+        return ""
 
     def add_byte_code(self) -> None:
         """Copy the byte code of Python modules that were copied; dpkg does not list it."""

@@ -107,6 +107,14 @@ def test_a_recipe_gets_the_packages_that_it_asks_for() -> None:
     assert shown(SystemRequest(packages=("gcc",)), "command -v gcc && echo 'int main(){}' | gcc -xc -c - -o /tmp/x.o")
 
 
+def test_roots_share_the_files_that_they_have_in_common() -> None:
+    usual, more = system_root(SystemRequest()), system_root(SystemRequest(packages=("gcc",)))
+    assert usual is not None
+    assert more is not None
+    assert more.usr.joinpath("bin/git").samefile(usual.usr / "bin" / "git")
+    assert not (usual.usr / "bin" / "gcc").exists()
+
+
 def test_every_interpreter_runs_with_its_libraries() -> None:
     interpreter = choose(">=3.9")
     mounts = [*interpreter_mounts(interpreter), Mount(target="/testbed", layers=(), writable=True)]
