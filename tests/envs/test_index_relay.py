@@ -6,6 +6,7 @@ import base64
 import hashlib
 import json
 import os
+import runpy
 import socket
 import subprocess
 import sys
@@ -182,6 +183,25 @@ def test_a_command_inside_reaches_the_index_at_the_loopback(relay: IndexRelay) -
             pass
         done = subprocess.run(command, env=env, capture_output=True, text=True, check=False, timeout=60)
     assert (done.stdout, done.returncode) == ("True", 7), done.stderr
+
+
+def test_two_relays_may_bind_the_port_at_the_same_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Sandboxes with a network share the host's ports: between bind and listen, another one may come first."""
+    rival = socket.socket()
+    rival.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    rival.bind(("127.0.0.1", 0))
+    port = rival.getsockname()[1]
+
+    class SlowSocket(socket.socket):
+        def bind(self, address: tuple[str, int]) -> None:  # type: ignore[override]
+            super().bind(address)
+            if address[1] == port:
+                rival.listen()
+
+    listen = runpy.run_path(str(PROGRAM))["listen"]
+    monkeypatch.setattr(socket, "socket", SlowSocket)
+    with rival, listen(port) as server, socket.create_connection(server.getsockname(), timeout=60):
+        assert server.getsockname()[1] != port
 
 
 def test_a_client_that_disconnects_is_ignored(relay: IndexRelay, capfd: pytest.CaptureFixture[str]) -> None:

@@ -53,9 +53,12 @@ def listen(port):
     server.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         server.bind(("127.0.0.1", port))
+        server.listen(128)  # fails if another process has bound the port at the same time and listens first
     except OSError:
+        server.close()
+        server = socket.socket()
         server.bind(("127.0.0.1", 0))
-    server.listen(128)
+        server.listen(128)
     return server
 
 

@@ -245,7 +245,7 @@ def test_tampering_is_flagged_and_its_trajectory_is_stored(arena: TaskArena, tas
     rollout, _ = attempt(arena, task, [call("write_file", path="conftest.py", content=hook), call("finish")])
     assert rollout.flags == ("test_tamper",)
     assert not rollout.is_valid
-    folder = arena._suspicious
+    folder = arena._flagged
     assert folder is not None
     kept = [t for path in folder.iterdir() for t in read_trajectories(path)]
     assert [t.instance_id for t in kept] == [task.instance_id]
