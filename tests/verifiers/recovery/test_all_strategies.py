@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import marshal
 import os
 import subprocess
 from collections.abc import Callable
@@ -15,6 +16,7 @@ from excise.types import GateOutcome, Task
 from excise.verifiers.agent_workspace import workspace
 from excise.verifiers.gates.not_recoverable import NotRecoverable
 from excise.verifiers.recovery.inside.all_strategies import STRATEGIES
+from excise.verifiers.recovery.inside.code_search import CodeSearch
 from excise.verifiers.recovery.recover import Recovery, recover, scored
 from excise.verifiers.recovery.recovery_attempt import RecoveredItem, StrategyOptions, run_strategies
 from excise.verifiers.recovery.scoring import DeletedCode, distinctive_lines, score
@@ -167,6 +169,19 @@ def test_a_clean_workspace_gives_nothing(bench: Workbench, task: Task) -> None:
     assert not found.succeeded
     assert len(found.attempt.seconds) == len(STRATEGIES)
     assert found.attempt.num_files > 100
+
+
+@pytest.mark.parametrize(
+    ("name", "found"),
+    [
+        ("src/text.py", True), ("text.py", True), ("/old/text", True), ("text", True),
+        ("context.py", False), ("text_box.py", False), ("textual.py", False), ("some text. And more", False),
+    ],
+)  # fmt: skip
+def test_byte_code_of_a_file_is_known_by_the_name_stored_in_it(name: str, found: bool) -> None:
+    order = {"symbols": PARSE, "repo": "/", "distribution": "", "packages": [], "thorough": False, "seconds": 60}
+    search = CodeSearch(order, lambda _: None)
+    assert search.names_a_file(marshal.dumps(compile("x = 1", name, "exec"))) is found
 
 
 def test_a_patch_is_made_of_what_was_recovered(attack: Callable[..., Recovery], task: Task) -> None:

@@ -8,7 +8,7 @@ import resource
 from types import CodeType
 from typing import Any, Iterator
 
-from excise.verifiers.recovery.inside.code_search import CodeSearch, magic, printable_strings
+from excise.verifiers.recovery.inside.code_search import MAX_COMPILED_BYTES, CodeSearch, magic, printable_strings
 
 ANONYMOUS = ("<listcomp>", "<dictcomp>", "<setcomp>", "<genexpr>", "<lambda>")
 
@@ -51,14 +51,10 @@ class ByteCode:
 
     def run(self, search: CodeSearch) -> None:
         own = bytes.fromhex(magic())
-        for path, size in search.files():
-            if size > 32 << 20 or not (path.endswith((".pyc", ".pyo")) or "/__pycache__/" in path):
-                continue
+        for path in search.files_compiled_from():
             if search.is_out_of_time():
                 return
-            data = search.read(path)
-            if not search.contains_name(data) and not any(stem.encode() in data for stem in search.stems):
-                continue
+            data = search.read(path, MAX_COMPILED_BYTES)
             if data[:4] == own:
                 try:
                     code = marshal.loads(data[16:])

@@ -15,6 +15,8 @@ from typing import Any, Callable, Iterator
 
 MAX_FILE_BYTES = 8 << 20
 """Maximum bytes read of one file, unless a strategy asks for more."""
+MAX_COMPILED_BYTES = 32 << 20
+"""Maximum bytes read of one compiled module."""
 MAX_READ_BYTES = 1 << 30
 """Maximum bytes that all strategies together read."""
 MAX_ITEM_CHARS = 64 << 10
@@ -63,8 +65,11 @@ class CodeSearch:
         self.wanted = [name.encode() for name in self.names]
         either = "|".join(map(re.escape, self.names))
         self.definition = re.compile(r"(?m)^([ \t>|+#-]*)(?:async[ \t]+def|def|class)[ \t]+(?:%s)\b" % either)
+        home = os.path.expanduser("~")
+        self.outside = (home + "/", "/tmp/", "/var/", "/dev/shm/")
         self._files: list[tuple[str, int]] | None = None
-        self._files_with_names: list[str] | None = None
+        self._untracked: list[str] | None = None
+        self._matches: tuple[list[str], list[str]] | None = None
         self._tracked: frozenset[str] | None = None
 
     # ------------------------------------------------------------------------------------ files
@@ -98,8 +103,11 @@ class CodeSearch:
         if self.bytes_read > MAX_READ_BYTES:
             return b""
         try:
-            with open(path, "rb") as file:
-                data = file.read(limit)
+            with open(path, "rb", buffering=0) as file:
+                size = os.fstat(file.fileno()).st_size
+                data = file.read(min(size, limit)) if size else b""  # as much as is asked for is allocated
+                while len(data) < limit and (more := file.read(min(limit - len(data), 1 << 16))):
+                    data += more  # files of /proc have no size
         except (OSError, ValueError):
             return b""
         self.num_read += 1
@@ -116,29 +124,63 @@ class CodeSearch:
 
     def untracked_files(self) -> Iterator[tuple[str, bytes]]:
         """(path, content) of files that are not part of the task: untracked, or in the home or temporary folders."""
-        for path, size in self.files():
-            outside = path.startswith(os.path.expanduser("~") + "/") or path.startswith(("/tmp/", "/var/", "/dev/shm/"))
-            if size <= MAX_FILE_BYTES and (
-                outside or (path.startswith(self.repo + "/") and path not in self.tracked())
-            ):
-                yield path, self.read(path)
+        if self._untracked is None:
+            inside = self.repo + "/"
+            self._untracked = [
+                path
+                for path, size in self.files()
+                if size <= MAX_FILE_BYTES
+                and (path.startswith(self.outside) or (path.startswith(inside) and path not in self.tracked()))
+            ]
+        for path in self._untracked:
+            yield path, self.read(path)
 
     def files_with_names(self) -> list[str]:
         """Files that contain one of the names, without those that git tracks."""
-        if self._files_with_names is None:
-            self._files_with_names = []
+        return self._matching_files()[0]
+
+    def files_compiled_from(self) -> list[str]:
+        """Compiled modules that may be a removed symbol's file, by their own name or by one that is stored in them."""
+        return self._matching_files()[1]
+
+    def _matching_files(self) -> tuple[list[str], list[str]]:
+        """:meth:`files_with_names` and :meth:`files_compiled_from`; every file is read once for both."""
+        if self._matches is None:
+            named: list[str] = []
+            compiled: list[str] = []
+            self._matches = named, compiled
             git = os.path.join(self.repo, ".git") + os.sep
             for path, size in self.files():
                 if self.is_out_of_time():
                     break
-                read = size <= MAX_FILE_BYTES and not path.startswith(git) and path not in self.tracked()
-                if read and self.contains_name(self.read(path)):
-                    self._files_with_names.append(path)
+                is_compiled = path.endswith((".pyc", ".pyo")) or "/__pycache__/" in path
+                if size > (MAX_COMPILED_BYTES if is_compiled else MAX_FILE_BYTES):
+                    continue
+                may_be_named = size <= MAX_FILE_BYTES and not path.startswith(git) and path not in self.tracked()
+                if not may_be_named and not is_compiled:
+                    continue
+                data = self.read(path, MAX_COMPILED_BYTES)
+                if may_be_named and self.contains_name(data):
+                    named.append(path)
+                if is_compiled and (os.path.basename(path).partition(".")[0] in self.stems or self.names_a_file(data)):
+                    compiled.append(path)
             library = os.path.dirname(os.__file__)  # common files come last, because the report is limited
-            self._files_with_names.sort(
-                key=lambda path: (path.startswith(library), os.path.basename(path)[:-3] not in self.stems)
-            )
-        return self._files_with_names
+            named.sort(key=lambda path: (path.startswith(library), os.path.basename(path)[:-3] not in self.stems))
+        return self._matches
+
+    def names_a_file(self, data: bytes) -> bool:
+        """Whether marshalled code may hold the name of a removed symbol's file: with a suffix, in a folder, or bare."""
+        for stem in (stem.encode() for stem in self.stems):
+            length = bytes([len(stem) & 0xFF])  # marshal puts it before a string
+            if b"/" + stem in data or length + stem in data:
+                return True
+            at = data.find(stem + b".")
+            while at >= 0:
+                before, suffix = data[max(at - 1, 0) : at], data[at + len(stem) + 1 : at + len(stem) + 2]
+                if IDENTIFIER.match(suffix) and not IDENTIFIER.match(before):
+                    return True
+                at = data.find(stem + b".", at + 1)
+        return False
 
     def contains_name(self, data: bytes) -> bool:
         """Whether one of the names occurs in ``data`` as a word or as a marshalled or pickled string."""
