@@ -44,7 +44,8 @@ def url(vllm_environment: Path, tmp_path_factory: pytest.TempPathFactory) -> Ite
         "--host", "127.0.0.1", "--port", str(port), "--enforce-eager",
         "--dtype", "float32", "--max-model-len", "8192", "--enable-auto-tool-choice", "--tool-call-parser", "hermes",
     ]  # fmt: skip
-    offline = {"HF_HUB_OFFLINE": "1", "VLLM_NO_USAGE_STATS": "1", "VLLM_CPU_KVCACHE_SPACE": "1"}
+    offline = {"HF_HUB_OFFLINE": "1", "VLLM_NO_USAGE_STATS": "1", "VLLM_CPU_KVCACHE_SPACE": "1",
+               "TORCHDYNAMO_DISABLE": "1"}  # fmt: skip
     with open(log, "wb") as file:
         server = subprocess.Popen(
             list(map(str, command)), cwd=log.parent, env={**os.environ, **offline}, stdin=subprocess.DEVNULL,
