@@ -13,8 +13,10 @@ import shutil
 import time
 import zlib
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
+
+from blake3 import blake3
 
 from excise.envs.sandbox.mount_points import ENV, REPO, library_of
 from excise.protocols import Mount, Session
@@ -34,6 +36,8 @@ SANDBOX = "the sandbox's own files"
 _MADE_ANEW = ("/etc/", "/home/", "/run/", "/tmp/", "/var/", "/excise/")
 """Folders where each sandbox has files of its own, which are never in a shared index."""
 
+_RECENT = 16
+"""Number of files whose content is remembered: byte code of the three levels of optimisation is often the same."""
 _PARTS = 4
 """Number of indexes that the system's files are divided into, so that workers can divide the work."""
 _MAX_AGE_S = 30 * 86_400
@@ -130,6 +134,8 @@ class _Reader:
     session: Session
     mounts: Sequence[Mount]
     contents: ContentCache
+    recent: dict[tuple[str, bytes], Content] = field(default_factory=dict)
+    """Root and digest to content, of the last files that are not in ``contents``."""
 
     def indexes(self, units: Sequence[tuple[str, Sequence[ReadableFile]]]) -> list[FingerprintIndex]:
         """The index of each unit (a root and files of it), from the cache or newly built.
@@ -169,7 +175,14 @@ class _Reader:
         the system's files, only texts that may be Python are decoded."""
         if data is None:
             return None
-        return self.contents.of(data) if name == ENVIRONMENT else read_content(data, only_python=name == SYSTEM)
+        if name == ENVIRONMENT:
+            return self.contents.of(data)
+        key = name, blake3(data).digest()
+        content = self.recent.get(key) or read_content(data, only_python=name == SYSTEM)
+        if len(self.recent) >= _RECENT:
+            del self.recent[next(iter(self.recent))]
+        self.recent[key] = content
+        return content
 
 
 def _index_folder(name: str, rows: Sequence[ReadableFile]) -> Path:

@@ -9,7 +9,9 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -26,25 +28,39 @@ from .reference_learner import learn, learn_alone, make_learner
 SCRIPT = Path(__file__).parent / "rank_program.py"
 
 
-def run_ranks(world: int, folder: Path, steps: int, how: str = "begin", **options: Any) -> None:
-    """Run the rank program in ``world`` processes until all have ended."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    common = {
-        "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port), "WORLD_SIZE": str(world), "OMP_NUM_THREADS": "1"
-    }  # fmt: skip
-    line = [sys.executable, str(SCRIPT), str(folder), str(steps), how, json.dumps(options)]
-    processes = [
-        subprocess.Popen(line, env=os.environ | common | {"RANK": str(rank)}, stderr=subprocess.PIPE, text=True)
-        for rank in range(world)
-    ]
-    try:
-        said = [process.communicate(timeout=180)[1] for process in processes]
-    finally:
-        for process in processes:
-            process.kill()
-    assert [process.returncode for process in processes] == [0] * world, said
+RunRanks = Callable[..., None]
+"""``run_ranks(world, folder, steps, how="begin", **options)`` runs that many ranks until all have ended."""
+
+
+@pytest.fixture(scope="module")
+def run_ranks() -> Iterator[RunRanks]:
+    """Runs the rank program, which loads torch once for all ranks of these tests."""
+    program = subprocess.Popen(
+        [sys.executable, str(SCRIPT)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+        env=os.environ | {"OMP_NUM_THREADS": "1"}, start_new_session=True,
+    )  # fmt: skip
+    assert program.stdin is not None
+    assert program.stdout is not None
+    to_program, from_program = program.stdin, program.stdout
+
+    def run(world: int, folder: Path, steps: int, how: str = "begin", **options: Any) -> None:
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            port = str(free.getsockname()[1])
+        job = {"world": world, "folder": str(folder), "steps": steps, "how": how, "options": options,
+               "environment": {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port}}  # fmt: skip
+        to_program.write(json.dumps(job) + "\n")
+        to_program.flush()
+        codes = json.loads(from_program.readline() or "[]")
+        said = [(folder / f"rank-{rank}.log").read_text() for rank in range(len(codes))]
+        assert codes == [0] * world, said
+
+    watchdog = threading.Timer(600, os.killpg, (program.pid, signal.SIGKILL))
+    watchdog.start()
+    yield run
+    watchdog.cancel()
+    to_program.close()
+    program.wait(timeout=10)
 
 
 def close(a: dict[str, torch.Tensor], b: dict[str, torch.Tensor]) -> bool:
@@ -52,7 +68,7 @@ def close(a: dict[str, torch.Tensor], b: dict[str, torch.Tensor]) -> bool:
 
 
 @pytest.mark.slow
-def test_ranks_learn_what_one_process_learns(tmp_path: Path) -> None:
+def test_ranks_learn_what_one_process_learns(tmp_path: Path, run_ranks: RunRanks) -> None:
     """Two ranks and one process make the same steps, and each continues from the checkpoint of the other."""
     one = learn_alone(tmp_path / "one", 2)
     (tmp_path / "ranks").mkdir()
@@ -67,7 +83,7 @@ def test_ranks_learn_what_one_process_learns(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_replicas_and_sharded_experts_learn_what_one_process_learns(tmp_path: Path) -> None:
+def test_replicas_and_sharded_experts_learn_what_one_process_learns(tmp_path: Path, run_ranks: RunRanks) -> None:
     """Four ranks: two replicas of the model, experts sharded over all; one process continues from their checkpoint."""
     (tmp_path / "ranks").mkdir()
     run_ranks(4, tmp_path / "ranks", 2, mixture=True, replicas=2)
@@ -77,13 +93,13 @@ def test_replicas_and_sharded_experts_learn_what_one_process_learns(tmp_path: Pa
 
 
 @pytest.mark.slow
-def test_a_number_of_ranks_that_replicas_do_not_divide_is_refused(tmp_path: Path) -> None:
+def test_a_number_of_ranks_that_replicas_do_not_divide_is_refused(tmp_path: Path, run_ranks: RunRanks) -> None:
     with pytest.raises(AssertionError, match=r"policy.replicas is 3, by which 2 ranks cannot be divided"):
         run_ranks(2, tmp_path, 2, replicas=3)
 
 
 @pytest.mark.slow
-def test_bf16_ranks_compute_nearly_the_gradient_of_one_process(tmp_path: Path) -> None:
+def test_bf16_ranks_compute_nearly_the_gradient_of_one_process(tmp_path: Path, run_ranks: RunRanks) -> None:
     """Against float32 and autocast in one process; the weights stay in float32."""
     run_ranks(2, tmp_path, 1, bf16=True)
     (found,) = json.loads((tmp_path / "metrics.json").read_text())
