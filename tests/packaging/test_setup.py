@@ -187,6 +187,28 @@ def test_what_the_trainer_needs_is_installed_once(machine: Machine, tmp_path: Pa
     assert "Installing what the trainer needs failed" in failed.stderr
 
 
+def test_packages_are_installed_by_uv_and_by_pip_where_uv_fails(machine: Machine, tmp_path: Path) -> None:
+    venv = tmp_path / "venv"
+    (venv / "bin").mkdir(parents=True)
+    for name, code in (("uv", 0), ("python", 0)):
+        (venv / "bin" / name).write_text(f'#!/bin/sh\necho "{name} $*" >> "$LOG"\nexit {code}\n')
+        (venv / "bin" / name).chmod(0o755)
+    assert machine.run(f"VENV={venv}; install_packages x==1").returncode == 0
+    assert machine.logged("uv") == [f"uv pip install --quiet --python {venv}/bin/python x==1"]
+    assert machine.logged("python") == []
+    (venv / "bin/uv").write_text("#!/bin/sh\necho no index >&2; exit 1\n")
+    assert machine.run(f"VENV={venv}; install_packages x==1").returncode == 0
+    assert machine.logged("python") == ["python -m pip install --quiet --disable-pip-version-check x==1"]
+
+
+def test_one_package_of_the_lock_has_all_its_hashes(machine: Machine) -> None:
+    machine.link("awk")
+    lines = machine.run("locked uv").stdout.splitlines()
+    assert lines[0].startswith("uv==")
+    assert len(lines) > 3
+    assert all(line.strip().startswith("--hash=sha256:") for line in lines[1:])
+
+
 def test_the_locks_do_not_overlap_and_hold_no_torch() -> None:
     names = [
         {line.partition("==")[0] for line in (ROOT / file).read_text().splitlines() if "==" in line and line[0] != " "}
