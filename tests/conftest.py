@@ -101,7 +101,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(MARKS[name])
         if group := _group(item):
             item.add_marker(pytest.mark.xdist_group(group))
-    items.sort(key=_order)
+    items[:] = _in_order(items)
 
 
 def _group(item: pytest.Item) -> str:
@@ -114,19 +114,25 @@ def _group(item: pytest.Item) -> str:
     return item.nodeid.partition("::")[0] if shared else ""
 
 
-def _order(item: pytest.Item) -> int:
-    """Place of a test in the queue that the processes take from.
+LONG_SHARE = 0.85
+"""Share of the queue that holds the long tests, so that no process ends long after the others."""
 
-    The services' tests come first, and long ones before quick ones, so that no process ends long after the others. One
-    group starts the run on ``shapes`` early; the others that need it come when it is likely to be finished.
+
+def _in_order(items: list[pytest.Item]) -> list[pytest.Item]:
+    """The queue that the processes take tests from: those of services first, then long ones spread among quick ones.
+
+    Many quick tests wait most of their time, for a timeout or a process. Beside a long test they leave it their core.
+    One group starts the run on ``shapes`` early; the others that need it come when it is likely to be finished.
     """
-    marks = {mark.name for mark in item.iter_markers()}
-    names = getattr(item, "fixturenames", ())
-    if marks & {"vllm", "docker"}:
-        return 0
-    if "shapes" in names:
-        return 1 if item.path.name == "test_run.py" else 3
-    return 2 if "slow" in marks else 4
+    services, long, quick = [], [], []
+    for item in items:
+        marks = {mark.name for mark in item.iter_markers()}
+        kind = services if marks & {"vllm", "docker"} else long if "slow" in marks else quick
+        kind.append(item)
+    long.sort(key=lambda item: "shapes" in getattr(item, "fixturenames", ()) and item.path.name != "test_run.py")
+    places = [(LONG_SHARE * n / len(long), item) for n, item in enumerate(long)]
+    places += [(n / len(quick), item) for n, item in enumerate(quick)]
+    return [*services, *(item for _, item in sorted(places, key=lambda place: place[0]))]
 
 
 @pytest.fixture(scope="session")
