@@ -114,6 +114,12 @@ def _group(item: pytest.Item) -> str:
     return item.nodeid.partition("::")[0] if shared else ""
 
 
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_auto_num_workers() -> int:
+    """One process more than cores: many tests wait for a timeout or another process."""
+    return len(os.sched_getaffinity(0)) + 1
+
+
 LONG_SHARE = 0.85
 """Share of the queue that holds the long tests, so that no process ends long after the others."""
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
+import socket
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import Any
@@ -66,6 +67,7 @@ def cluster_client(scheduler: str, workers: int) -> Iterator[Any]:
     )
     if scheduler:
         try:
+            _require_listener(scheduler)
             client = Client(scheduler, timeout="20s")
         except (OSError, TimeoutError, ValueError) as error:
             raise ConfigError(
@@ -96,6 +98,17 @@ def cluster_client(scheduler: str, workers: int) -> Iterator[Any]:
             client.close(timeout=5)
         with suppress(Exception):
             cluster.close(timeout=10)
+
+
+def _require_listener(scheduler: str) -> None:
+    """Raise ``OSError`` at once if nothing listens at an address; Dask tries again until its timeout.
+
+    Raises ``ValueError`` if it is no address.
+    """
+    from distributed.comm.addressing import get_address_host_port
+
+    host, port = get_address_host_port(scheduler)
+    socket.create_connection((host, port), timeout=20).close()
 
 
 def _fork_workers_from_a_server() -> None:
