@@ -29,9 +29,9 @@ from excise.system.folders import make_folder_once
 from excise.system.locks import host_folder
 
 PACKAGES = (
-    "ca-certificates", "bzip2", "fd-find", "file", "gawk", "git", "jq", "less", "libgcc-s1", "libgomp1", "libstdc++6",
-    "make", "mawk", "media-types", "nano", "netbase", "openssl", "patch", "procps", "python3", "ripgrep",
-    "tree", "tzdata", "unzip", "vim-tiny", "xz-utils", "zip", "zlib1g", "zstd",
+    "bzip2", "ca-certificates", "fd-find", "file", "gawk", "git", "jq", "less", "libgcc-s1", "libgomp1",
+    "libstdc++6", "make", "mawk", "media-types", "nano", "netbase", "openssl", "patch", "procps", "python3",
+    "ripgrep", "tree", "tzdata", "unzip", "vim-tiny", "xz-utils", "zip", "zlib1g", "zstd",
 )  # fmt: skip
 """What every sandbox has, where it is installed on the machine, besides the packages that Debian calls essential."""
 _REQUIRED = ("bash", "coreutils", "libc6")

@@ -38,7 +38,7 @@ MAX_LINE_BYTES = 1 << 20
 
 _START = """
 import json, sys, types
-def _load(sources, order):
+def _load(sources, request):
     for name in ("excise", "excise.verifiers", "excise.verifiers.recovery", "excise.verifiers.recovery.inside"):
         sys.modules[name] = types.ModuleType(name)
     parent = sys.modules["excise.verifiers.recovery.inside"]
@@ -48,7 +48,7 @@ def _load(sources, order):
         exec(compile(source, name, "exec"), module.__dict__)
         setattr(parent, name, module)
     emit = parent.code_search.report_writer()
-    parent.all_strategies.run_all(order, emit)
+    parent.all_strategies.run_all(request, emit)
 _load(json.loads(%r), json.loads(%r))
 """
 
@@ -120,7 +120,7 @@ def run_strategies(session: Session, symbols: Sequence[str], options: StrategyOp
     """Run the strategies against the removed ``symbols``. Raises :class:`SandboxError` if the sandbox itself fails."""
     nonce = uuid.uuid4().hex
     seconds = STRATEGIES_S * (THOROUGH_FACTOR if options.thorough else 1)
-    order = {
+    request = {
         "symbols": list(symbols),
         "repo": REPO,
         "distribution": options.distribution,
@@ -131,7 +131,7 @@ def run_strategies(session: Session, symbols: Sequence[str], options: StrategyOp
         "nonce": nonce,
     }
     sources = [(name, (INSIDE / f"{name}.py").read_text(encoding="utf-8")) for name in MODULES]
-    program = _START % (json.dumps(sources), json.dumps(order))
+    program = _START % (json.dumps(sources), json.dumps(request))
     python = [f"{ENV}/bin/python", "-I", "-S", "-B", "-"]
     argv = python
     if options.shell_prefix:

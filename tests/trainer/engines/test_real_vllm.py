@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import copy
 import json
 import os
 import signal
@@ -23,8 +24,6 @@ from .answers_during_load import answers_during
 from .reference_logprobs import reference_logprobs
 
 ROOT = Path(__file__).resolve().parents[3]
-VENV = ROOT / os.environ.get("EXCISE_VLLM_VENV", ".venv-vllm")
-MODEL = VENV / "smollm2"
 CONTEXT = 512
 """Length of the context in tokens."""
 TOLERANCE = 5e-3
@@ -34,25 +33,37 @@ pytestmark = pytest.mark.vllm
 
 
 @pytest.fixture(scope="module")
-def model(vllm_environment: Path) -> Any:
-    return AutoModelForCausalLM.from_pretrained(vllm_environment / "smollm2", dtype=torch.float32).eval()
+def weights_folder(vllm_environment: Path) -> Path:
+    return vllm_environment / "smollm2"
 
 
 @pytest.fixture(scope="module")
-def prompt(model: Any) -> list[int]:
-    return list(AutoTokenizer.from_pretrained(MODEL).encode("def add(a, b):\n    return"))
+def model(weights_folder: Path) -> Any:
+    return AutoModelForCausalLM.from_pretrained(weights_folder, dtype=torch.float32).eval()
+
+
+@pytest.fixture(scope="module")
+def tokenizer(weights_folder: Path) -> Any:
+    return AutoTokenizer.from_pretrained(weights_folder)
+
+
+@pytest.fixture(scope="module")
+def prompt(tokenizer: Any) -> list[int]:
+    return list(tokenizer.encode("def add(a, b):\n    return"))
 
 
 def scaled(model: Any) -> Any:
     """The same model with all weights at nine tenths."""
-    other = AutoModelForCausalLM.from_pretrained(MODEL, dtype=torch.float32).eval()
+    other = copy.deepcopy(model)
     with torch.no_grad():
         for parameter in other.parameters():
             parameter.mul_(0.9)
     return other
 
 
-def test_the_server_engine_with_real_vllm(model: Any, prompt: list[int]) -> None:
+def test_the_server_engine_with_real_vllm(
+    model: Any, tokenizer: Any, prompt: list[int], vllm_environment: Path, weights_folder: Path
+) -> None:
     """Sampling, scoring, loading weights while answers are sampled, restart after a kill; no process is left."""
     other = scaled(model)
     weights = [(name, parameter.detach()) for name, parameter in other.named_parameters()]
@@ -61,14 +72,14 @@ def test_the_server_engine_with_real_vllm(model: Any, prompt: list[int]) -> None
         found: dict[str, Any] = {}
         arguments = ["--dtype", "float32", "--enforce-eager"]
         engine = await VLLMServer.start(
-            MODEL,
-            VENV / "bin/python",
+            weights_folder,
+            vllm_environment / "bin/python",
             VLLMOptions(context_length=CONTEXT, environment=CPU, deadline_s=120.0, start_s=540.0),
             arguments=arguments,
         )
         try:
             assert engine._server is not None
-            stops = tuple(AutoTokenizer.from_pretrained(MODEL).encode("\n"))
+            stops = tuple(tokenizer.encode("\n"))
             found["first"] = await engine.generate(
                 [prompt] * 4, Sampling(max_tokens=24, temperature=0.7, stop_ids=stops, seed=1)
             )
@@ -89,7 +100,7 @@ def test_the_server_engine_with_real_vllm(model: Any, prompt: list[int]) -> None
     for answer in found["first"]:
         assert answer.logprobs == pytest.approx(reference_logprobs(model, prompt, list(answer.ids), 0.7), abs=TOLERANCE)
         assert set(answer.versions) == {0}
-        assert (answer.stop is Stop.END) == (answer.ids[-1] in AutoTokenizer.from_pretrained(MODEL).encode("\n"))
+        assert (answer.stop is Stop.END) == (answer.ids[-1] in tokenizer.encode("\n"))
     assert any(answer.stop is Stop.END for answer in found["first"])
     ids = [*prompt, *found["first"][0].ids]
     assert found["scores"][0] == pytest.approx([0.0, *reference_logprobs(model, ids[:1], ids[1:])], abs=TOLERANCE)
@@ -113,11 +124,13 @@ def test_the_server_engine_with_real_vllm(model: Any, prompt: list[int]) -> None
     assert not [pid for pid in found["processes"] if os.path.exists(f"/proc/{pid}")]
 
 
-def test_the_in_process_engine_with_real_vllm(model: Any, prompt: list[int]) -> None:
+def test_the_in_process_engine_with_real_vllm(
+    model: Any, prompt: list[int], vllm_environment: Path, weights_folder: Path
+) -> None:
     """The same in the process of the trainer; a killed core is an error at once."""
     script = Path(__file__).with_name("vllm_in_process_program.py")
     done = subprocess.run(
-        [VENV / "bin/python", script, MODEL, json.dumps(prompt), str(CONTEXT)],
+        [vllm_environment / "bin/python", script, weights_folder, json.dumps(prompt), str(CONTEXT)],
         env={**os.environ, **CPU, "PYTHONPATH": str(ROOT / "src"), "HF_HUB_OFFLINE": "1"},
         capture_output=True, text=True, check=False, timeout=800,
     )  # fmt: skip

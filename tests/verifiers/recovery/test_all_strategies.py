@@ -179,8 +179,8 @@ def test_a_clean_workspace_gives_nothing(bench: Workbench, task: Task) -> None:
     ],
 )  # fmt: skip
 def test_byte_code_of_a_file_is_known_by_the_name_stored_in_it(name: str, found: bool) -> None:
-    order = {"symbols": PARSE, "repo": "/", "distribution": "", "packages": [], "thorough": False, "seconds": 60}
-    search = CodeSearch(order, lambda _: None)
+    request = {"symbols": PARSE, "repo": "/", "distribution": "", "packages": [], "thorough": False, "seconds": 60}
+    search = CodeSearch(request, lambda _: None)
     assert search.names_a_file(marshal.dumps(compile("x = 1", name, "exec"))) is found
 
 

@@ -36,10 +36,10 @@ STRATEGIES: tuple[Any, ...] = (
 """Objects with ``name``, ``looks_at`` (a description) and ``run(search)``; a new one is one class and one line here."""
 
 
-def run_all(order: dict[str, Any], emit: Callable[[dict[str, Any]], None]) -> None:
+def run_all(request: dict[str, Any], emit: Callable[[dict[str, Any]], None]) -> None:
     """Run the strategies and report the time and the error, if any, of each."""
-    search = CodeSearch(order, emit)
-    chosen = order.get("only") or [strategy.name for strategy in STRATEGIES]
+    search = CodeSearch(request, emit)
+    chosen = request.get("only") or [strategy.name for strategy in STRATEGIES]
     for strategy in STRATEGIES:
         if strategy.name not in chosen:
             continue
@@ -53,4 +53,4 @@ def run_all(order: dict[str, Any], emit: Callable[[dict[str, Any]], None]) -> No
             except Exception as error:  # a failing strategy must not stop the others
                 problem = f"{type(error).__name__}: {error}"[:300]
         emit({"ended": strategy.name, "seconds": round(time.monotonic() - began, 3), "problem": problem})
-    emit({"done": order["nonce"], "files": len(search.files()), "read": search.num_read, "bytes": search.bytes_read})
+    emit({"done": request["nonce"], "files": len(search.files()), "read": search.num_read, "bytes": search.bytes_read})

@@ -47,13 +47,13 @@ class RemovedSymbol:
 class CodeSearch:
     """The state that all strategies share: names to search for, files listed and read, items reported."""
 
-    def __init__(self, order: dict[str, Any], emit: Callable[[dict[str, Any]], None]) -> None:
-        self.targets = [RemovedSymbol(symbol) for symbol in order["symbols"]]
-        self.repo: str = order["repo"]
-        self.distribution: str = order["distribution"]
-        self.packages: list[str] = order["packages"]
-        self.thorough: bool = order["thorough"]
-        self.ends_at = time.monotonic() + float(order["seconds"])
+    def __init__(self, request: dict[str, Any], emit: Callable[[dict[str, Any]], None]) -> None:
+        self.targets = [RemovedSymbol(symbol) for symbol in request["symbols"]]
+        self.repo: str = request["repo"]
+        self.distribution: str = request["distribution"]
+        self.packages: list[str] = request["packages"]
+        self.thorough: bool = request["thorough"]
+        self.ends_at = time.monotonic() + float(request["seconds"])
         self.emit = emit
         self.strategy = ""
         self.num_items = self.chars = self.all_chars = 0
