@@ -23,7 +23,6 @@ from excise.pipeline.stages.baseline_stage import baseline_stage
 from excise.pipeline.stages.coverage_stage import coverage_stage
 from excise.pipeline.stages.environment_stage import environment_stage, open_workbench
 from excise.pipeline.stages.fetch_stage import fetch_stage
-from excise.system.garbage import leave_imports_out
 from excise.system.locks import waiting_lock
 from excise.types import Rejection, SourceSpec
 from excise.verifiers.workbench import Prepared, Workbench
@@ -113,11 +112,6 @@ def _group(item: pytest.Item) -> str:
     definitions = getattr(getattr(item, "_fixtureinfo", None), "name2fixturedefs", {})
     shared = any(found.scope == "module" for name in item.fixturenames for found in definitions.get(name, ()))  # type: ignore[attr-defined]
     return item.nodeid.partition("::")[0] if shared else ""
-
-
-def pytest_collection_finish() -> None:
-    """Leave the imported modules and the collected tests out of garbage collections."""
-    leave_imports_out()
 
 
 @pytest.hookimpl(optionalhook=True)

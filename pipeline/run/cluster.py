@@ -19,15 +19,13 @@ WORKER_MODULES = ["distributed", "excise.pipeline.run.graph"]
 
 WORKER_SETUP = """
 import signal
-from excise.system.garbage import leave_imports_out
 from excise.system.run_log import join_run_log
 
 def dask_setup(worker):
     signal.signal(signal.SIGINT, lambda *_: None)
-    leave_imports_out()
     join_run_log()
 """
-"""Code that Dask runs in every local worker when it starts: ignore Ctrl-C, collect less garbage, join the run's log.
+"""Code that Dask runs in every local worker when it starts: ignore Ctrl-C, and join the log of the run.
 
 Ctrl-C reaches the whole process group, but only the main process may react to it. It is ignored by a handler, because
 programs that a worker starts would inherit ``SIG_IGN``.
