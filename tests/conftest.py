@@ -6,9 +6,11 @@ import hashlib
 import json
 import os
 import shutil
+import sqlite3
 import subprocess
 import sys
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import closing
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -81,12 +83,21 @@ class Run:
         return TaskSet.open(self.out)
 
     def copy_cache(self, target: Path) -> None:
-        """Copy the cache: hard links to files, which are never written again, and copies of databases, which are."""
-        subprocess.run(["cp", "-al", str(self.cache), str(target)], check=True)
-        for database in target.rglob("*.sqlite*"):
-            data = database.read_bytes()
-            database.unlink()
-            database.write_bytes(data)
+        """Copy the cache, without what other tests remove from it meanwhile."""
+        try:
+            shutil.copytree(self.cache, target, symlinks=True, copy_function=_link_or_copy)
+        except shutil.Error as error:
+            if any(os.path.lexists(path) for path, *_ in error.args[0]):
+                raise
+
+
+def _link_or_copy(source: str, target: str) -> None:
+    """Make a hard link, since files of a cache are never written again; databases are, so these are copied."""
+    if source.endswith(".sqlite"):
+        with closing(sqlite3.connect(source)) as base, closing(sqlite3.connect(target)) as copy:
+            base.backup(copy)
+    elif ".sqlite-" not in source:
+        os.link(source, target)
 
 
 MARKS = {"shapes": "slow", "ranks": "slow", "docker_host": "docker"}

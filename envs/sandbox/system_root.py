@@ -99,8 +99,10 @@ def system_root(request: SystemRequest) -> SystemRoot | None:
         if content.packages == ():
             return None
         name = hashlib.sha256(repr((_VERSION, os.geteuid(), content)).encode()).hexdigest()[:24]
-        usual = system_root(SystemRequest()) if request != SystemRequest() else None
-        folder = make_folder_once(roots / name, lambda work: _make(work, content, usual), is_complete=_is_complete)
+        folder, usual = roots / name, None
+        if request != SystemRequest() and not _is_complete(folder):
+            usual = system_root(SystemRequest())  # outside the lock: it may be the same folder
+        make_folder_once(folder, lambda work: _make(work, content, usual), is_complete=_is_complete)
         os.utime(folder)
         _remove_unused(roots)
     except OSError as error:

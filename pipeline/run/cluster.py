@@ -62,7 +62,6 @@ def cluster_client(scheduler: str, workers: int) -> Iterator[Any]:
             "distributed.deploy.lost-worker-timeout": "1h",  # a busy machine starts another one slowly
             "distributed.admin.tick.limit": "1h",
             "distributed.comm.timeouts.connect": "20s",
-            "distributed.nanny.pre-spawn-environ.MALLOC_TRIM_THRESHOLD_": None,  # glibc's own asks for fewer pages
         }
     )
     if scheduler:

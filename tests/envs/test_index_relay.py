@@ -192,14 +192,14 @@ def test_two_relays_may_bind_the_port_at_the_same_time(monkeypatch: pytest.Monke
     rival.bind(("127.0.0.1", 0))
     port = rival.getsockname()[1]
 
-    class SlowSocket(socket.socket):
+    class LosingSocket(socket.socket):
         def bind(self, address: tuple[str, int]) -> None:  # type: ignore[override]
             super().bind(address)
             if address[1] == port:
                 rival.listen()
 
     listen = runpy.run_path(str(PROGRAM))["listen"]
-    monkeypatch.setattr(socket, "socket", SlowSocket)
+    monkeypatch.setattr(socket, "socket", LosingSocket)
     with rival, listen(port) as server, socket.create_connection(server.getsockname(), timeout=60):
         assert server.getsockname()[1] != port
 

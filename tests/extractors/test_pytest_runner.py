@@ -200,6 +200,13 @@ def test_a_file_that_does_not_import_is_a_collection_error_and_the_others_run(be
     assert len(run.results) == 40
 
 
+def test_the_garbage_collector_is_on_for_the_projects_code(bench: Workbench) -> None:
+    """While modules of tests are imported, and while tests run."""
+    code = b"import gc\nassert gc.isenabled()\ndef test_start(): assert gc.isenabled()\n"
+    run = bench.run({"tests/test_walk.py": code}, ids=["tests/test_walk.py::test_start"])
+    assert run.statuses() == {"tests/test_walk.py::test_start": Status.PASSED}
+
+
 def test_the_order_is_shuffled_by_seed(bench: Workbench) -> None:
     orders = [[r.test_id for r in bench.run({}, shuffle_seed=seed).results] for seed in (1, 1, 2, None)]
     assert orders[0] == orders[1]

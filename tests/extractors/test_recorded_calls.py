@@ -231,6 +231,11 @@ def test_dates_are_encoded_alike_under_a_moved_clock() -> None:
     subprocess.run([sys.executable, "-W", "ignore", "-c", MOVED_CLOCK_PROGRAM, str(INSIDE)], check=True, timeout=60)
 
 
+def test_calls_are_recorded_with_the_garbage_collector_on() -> None:
+    program = "import sys; sys.path.insert(0, sys.argv[1]); import gc, excise_record; assert gc.isenabled()"
+    subprocess.run([sys.executable, "-c", program, str(INSIDE)], check=True, timeout=60)
+
+
 def test_objects_in_results_are_compared_by_public_state(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, __name__, sys.modules[__name__])
     assert recorded_calls.same_outcome(outcome([Boxed(1)]), outcome([Boxed(1, kind=tuple)]))

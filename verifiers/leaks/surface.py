@@ -178,11 +178,11 @@ class _Reader:
         if name == ENVIRONMENT:
             return self.contents.of(data)
         key = name, blake3(data).digest()
-        content = self.recent.get(key) or read_content(data, only_python=name == SYSTEM)
-        if len(self.recent) >= _RECENT:
-            del self.recent[next(iter(self.recent))]
-        self.recent[key] = content
-        return content
+        if key not in self.recent:
+            if len(self.recent) >= _RECENT:
+                del self.recent[next(iter(self.recent))]
+            self.recent[key] = read_content(data, only_python=name == SYSTEM)
+        return self.recent[key]
 
 
 def _index_folder(name: str, rows: Sequence[ReadableFile]) -> Path:

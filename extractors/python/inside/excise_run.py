@@ -19,7 +19,8 @@ import time
 
 from excise_guard import Guard, move_descriptor
 
-gc.disable()  # until collection begins: a tenth of the time in which pytest is imported and set up
+if __name__ == "__main__":
+    gc.disable()  # until Plugin.pytest_collection: a tenth of the time in which pytest is imported and set up
 INSIDE = sys.path[0]
 sys.path[0] = os.getcwd()
 

@@ -52,10 +52,10 @@ def run_ranks() -> Iterator[RunRanks]:
         to_program.write(json.dumps(job) + "\n")
         to_program.flush()
         codes = json.loads(from_program.readline() or "[]")
-        said = [(folder / f"rank-{rank}.log").read_text() for rank in range(len(codes))]
+        said = [path.read_text() for path in sorted(folder.glob("rank-*.log"))]
         assert codes == [0] * world, said
 
-    watchdog = threading.Timer(600, os.killpg, (program.pid, signal.SIGKILL))
+    watchdog = threading.Timer(900, os.killpg, (program.pid, signal.SIGKILL))
     watchdog.start()
     yield run
     watchdog.cancel()

@@ -51,7 +51,7 @@ class ByteCode:
 
     def run(self, search: CodeSearch) -> None:
         own = bytes.fromhex(magic())
-        for path in search.files_compiled_from():
+        for path in search.compiled_copies():
             if search.is_out_of_time():
                 return
             data = search.read(path, MAX_COMPILED_BYTES)

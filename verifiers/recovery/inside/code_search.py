@@ -62,6 +62,7 @@ class CodeSearch:
         names = {t.name for t in self.targets if t.name} or {t.stem for t in self.targets}
         self.names = sorted(names, key=lambda name: (-len(name), name))[:MAX_NAMES]
         self.stems = sorted({t.stem for t in self.targets})
+        self.encoded_stems = [stem.encode("utf-8", "surrogateescape") for stem in self.stems]
         self.wanted = [name.encode() for name in self.names]
         either = "|".join(map(re.escape, self.names))
         self.definition = re.compile(r"(?m)^([ \t>|+#-]*)(?:async[ \t]+def|def|class)[ \t]+(?:%s)\b" % either)
@@ -139,12 +140,12 @@ class CodeSearch:
         """Files that contain one of the names, without those that git tracks."""
         return self._matching_files()[0]
 
-    def files_compiled_from(self) -> list[str]:
+    def compiled_copies(self) -> list[str]:
         """Compiled modules that may be a removed symbol's file, by their own name or by one that is stored in them."""
         return self._matching_files()[1]
 
     def _matching_files(self) -> tuple[list[str], list[str]]:
-        """:meth:`files_with_names` and :meth:`files_compiled_from`; every file is read once for both."""
+        """:meth:`files_with_names` and :meth:`compiled_copies`; every file is read once for both."""
         if self._matches is None:
             named: list[str] = []
             compiled: list[str] = []
@@ -162,16 +163,17 @@ class CodeSearch:
                 data = self.read(path, MAX_COMPILED_BYTES)
                 if may_be_named and self.contains_name(data):
                     named.append(path)
-                if is_compiled and (os.path.basename(path).partition(".")[0] in self.stems or self.names_a_file(data)):
+                stem = os.path.basename(path).partition(".")[0]
+                if is_compiled and (stem in self.stems or self.contains_file_name(data)):
                     compiled.append(path)
             library = os.path.dirname(os.__file__)  # common files come last, because the report is limited
             named.sort(key=lambda path: (path.startswith(library), os.path.basename(path)[:-3] not in self.stems))
         return self._matches
 
-    def names_a_file(self, data: bytes) -> bool:
+    def contains_file_name(self, data: bytes) -> bool:
         """Whether marshalled code may hold the name of a removed symbol's file: with a suffix, in a folder, or bare."""
-        for stem in (stem.encode() for stem in self.stems):
-            length = bytes([len(stem) & 0xFF])  # marshal puts it before a string
+        for stem in self.encoded_stems:
+            length = len(stem).to_bytes(1 if stem.isascii() else 4, "little")  # marshal puts it before a string
             if b"/" + stem in data or length + stem in data:
                 return True
             at = data.find(stem + b".")
