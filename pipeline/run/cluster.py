@@ -1,15 +1,16 @@
-"""Connects to a Dask cluster: starts one on this machine, or uses the scheduler at a given address."""
+"""Opens the worker pool of a run: this process, a Dask cluster on this machine, or the scheduler at an address."""
 
 from __future__ import annotations
 
 import logging
 import os
 import socket
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from typing import Any
 
 from excise.errors import ConfigError
+from excise.pipeline.run.worker_pool import InProcessPool, JobEnd, WorkerPool
 
 SLOT = "slot"
 """Dask resource of which every job uses one; workers of a shared cluster may offer it (`--resources slot=4`)."""
@@ -30,6 +31,19 @@ def dask_setup(worker):
 Ctrl-C reaches the whole process group, but only the main process may react to it. It is ignored by a handler, because
 programs that a worker starts would inherit ``SIG_IGN``.
 """
+
+
+@contextmanager
+def open_worker_pool(scheduler: str, workers: int) -> Iterator[WorkerPool]:
+    """Yield the workers of the Dask scheduler at this address; if it is empty, ``workers`` processes of this machine.
+
+    One worker is this process. Raises :class:`ConfigError` if ``scheduler`` does not answer.
+    """
+    if workers == 1 and not scheduler:
+        yield InProcessPool()
+        return
+    with cluster_client(scheduler, workers) as client:
+        yield DaskPool(client)
 
 
 @contextmanager
@@ -120,13 +134,50 @@ def _fork_workers_from_a_server() -> None:
     context.set_forkserver_preload(WORKER_MODULES)
 
 
-def slot_resources(client: Any) -> dict[str, int] | None:
-    """Return the resources of one job: ``{"slot": 1}`` if the workers offer slots, else ``None``."""
-    workers = client.scheduler_info(n_workers=-1)["workers"].values()
-    return {SLOT: 1} if workers and all(SLOT in (w.get("resources") or {}) for w in workers) else None
+class DaskPool:
+    """Runs jobs on the workers of a Dask cluster."""
+
+    def __init__(self, client: Any) -> None:
+        from distributed import as_completed
+
+        self.client = client
+        workers = self._workers()
+        self._resources = {SLOT: 1} if workers and all(map(_slots, workers)) else None
+        self._futures: dict[str, Any] = {}
+        self._ended = as_completed(loop=client.loop)
+
+    def _workers(self) -> list[dict[str, Any]]:
+        return list(self.client.scheduler_info(n_workers=-1)["workers"].values())
+
+    def num_slots(self) -> int:
+        """Return how many jobs the workers can run at once: their slots, or their threads if they offer no slots."""
+        return max(1, sum(_slots(worker) or worker.get("nthreads", 1) for worker in self._workers()))
+
+    def submit(self, function: Callable[..., Any], args: tuple[Any, ...], priority: float) -> str:
+        """Give a job to Dask, which tries it once more if its worker dies."""
+        options = {"pure": False, "retries": 0, "priority": priority, "resources": self._resources}
+        future = self.client.submit(function, *args, **options)
+        self._futures[future.key] = future
+        self._ended.add(future)
+        return str(future.key)
+
+    def wait(self) -> tuple[str, JobEnd]:
+        """Wait until one of the jobs ends."""
+        future = next(self._ended)
+        del self._futures[future.key]
+        try:
+            if future.status == "finished":
+                return future.key, JobEnd(value=future.result())
+            error = future.exception() if future.status == "error" else None
+            lost = error is None or type(error).__name__ == "KilledWorker"
+            return future.key, JobEnd(worker_died=True) if lost else JobEnd(error=error)
+        finally:
+            future.release()
+
+    def cancel(self) -> None:
+        """Cancel all jobs that have not ended."""
+        self.client.cancel(list(self._futures.values()))
 
 
-def num_slots(client: Any) -> int:
-    """Return how many jobs the workers can run at once: their slots, or their threads if they offer no slots."""
-    workers = client.scheduler_info(n_workers=-1)["workers"].values()
-    return max(1, sum(int((w.get("resources") or {}).get(SLOT, 0) or w.get("nthreads", 1)) for w in workers))
+def _slots(worker: dict[str, Any]) -> int:
+    return int((worker.get("resources") or {}).get(SLOT, 0))

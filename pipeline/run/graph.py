@@ -1,4 +1,4 @@
-"""A run over all sources: submits one job per stage and source to Dask workers; each result leads to the next job.
+"""A run over all sources: submits one job per stage and source to the workers; each result leads to the next job.
 
     fetch -> environment -> baseline -> coverage -> find -> prove (shards of a repository) -> publish
 
@@ -20,11 +20,12 @@ from excise.config import Settings
 from excise.datasets.snapshot import SnapshotReport
 from excise.datasets.store import Store, Writer
 from excise.errors import StoreError
-from excise.pipeline.run.cluster import cluster_client
-from excise.pipeline.run.job_queue import JobQueue, job_failure
+from excise.pipeline.run.cluster import open_worker_pool
+from excise.pipeline.run.job_queue import JobQueue
 from excise.pipeline.run.priorities import StageName, max_active_sources, priority
 from excise.pipeline.run.selection import REQUEST_MARK, CandidateSelection, CandidateSpec
 from excise.pipeline.run.source_state import SourceState
+from excise.pipeline.run.worker_pool import JobEnd, WorkerPool
 from excise.pipeline.stages.baseline_stage import baseline_stage
 from excise.pipeline.stages.coverage_stage import coverage_stage
 from excise.pipeline.stages.environment_stage import environment_stage
@@ -79,7 +80,7 @@ class Run:
     def __init__(
         self,
         settings: Settings,
-        client: Any,
+        pool: WorkerPool,
         writer: Writer,
         listener: Listener,
         *,
@@ -93,7 +94,7 @@ class Run:
         self.listener = listener
         self.selection = selection or CandidateSelection()
         self.states = [SourceState(spec, self.cap(spec), self.selection) for spec in unique(settings.sources)]
-        self.jobs: JobQueue[StageJob] = JobQueue(client, self.job_started)
+        self.jobs: JobQueue[StageJob] = JobQueue(pool, self.job_started)
         self.dirty: set[str] = set()
         """Names of sources with rows that are not published yet."""
         self.known_before = frozenset(name for name in writer.names() if writer.num_tasks(name))
@@ -142,9 +143,9 @@ class Run:
         self.admit_sources()
         self.listener(self.states)
         try:
-            for job, future in self.jobs:
+            for job, end in self.jobs:
                 job.state.num_running -= 1
-                answer = self.answer(future, job)
+                answer = self.answer(end, job)
                 self.log_end(job, answer)
                 self.advance(job, answer)
                 self.admit_sources()
@@ -157,11 +158,12 @@ class Run:
             return False
         return True
 
-    def answer(self, future: Any, job: StageJob) -> Any:
+    def answer(self, end: JobEnd, job: StageJob) -> Any:
         """Return the result of a stage; a rejection if its worker died or the stage raised."""
-        if future.status == "finished":
-            return future.result()
-        reason, detail = job_failure(future, "the next run tries again")
+        failure = end.failure("the next run tries again")
+        if failure is None:
+            return end.value
+        reason, detail = failure
         if reason == "worker_died":
             logger.warning("worker lost", extra={"source": job.state.name, "stage": job.stage, "detail": detail})
         return Rejection(
@@ -283,8 +285,8 @@ def run(
     """
     began = time.monotonic()
     logger.info("run begun", extra={"sources": len(settings.sources), "workers": settings.workers, "refresh": refresh})
-    with Store(settings.out).writer() as writer, cluster_client(settings.scheduler, settings.workers) as client:
-        graph = Run(settings, client, writer, listener, atomic=refresh, selection=selection)
+    with Store(settings.out).writer() as writer, open_worker_pool(settings.scheduler, settings.workers) as pool:
+        graph = Run(settings, pool, writer, listener, atomic=refresh, selection=selection)
         finished = graph.run_to_end()
         tasks = sum(len(state.tasks) for state in graph.states)
         facts = {"seconds": round(time.monotonic() - began, 3), "tasks": tasks, "interrupted": not finished}

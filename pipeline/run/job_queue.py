@@ -1,13 +1,13 @@
-"""A priority queue in front of a Dask cluster: the most urgent job goes first, even if it was added last."""
+"""A priority queue in front of the workers: the most urgent job goes first, even if it was added last."""
 
 from __future__ import annotations
 
 import heapq
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Hashable, Iterator
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
-from excise.pipeline.run.cluster import num_slots, slot_resources
+from excise.pipeline.run.worker_pool import JobEnd, WorkerPool
 
 T = TypeVar("T")
 
@@ -25,17 +25,16 @@ class _QueuedJob(Generic[T]):
 
 
 class JobQueue(Generic[T]):
-    """Jobs, each with a tag. Iterating yields ``(tag, future)`` when a job ends, until none is left.
+    """Jobs, each with a tag. Iterating yields ``(tag, how it ended)`` when a job ends, until none is left.
 
     Workers get no more jobs than they can start, since Dask does not take back jobs that wait in a worker's own queue
     behind a long one. ``on_start`` is called with the tag of each job that is given to a worker.
     """
 
-    def __init__(self, client: Any, on_start: Callable[[T], None] = lambda _: None) -> None:
-        self.client, self.on_start = client, on_start
-        self.resources = slot_resources(client)
-        self.slots = num_slots(client)
-        self.running: dict[Any, T] = {}
+    def __init__(self, pool: WorkerPool, on_start: Callable[[T], None] = lambda _: None) -> None:
+        self.pool, self.on_start = pool, on_start
+        self.slots = pool.num_slots()
+        self.running: dict[Hashable, T] = {}
         self._queued: list[_QueuedJob[T]] = []
         self._number = 0
 
@@ -44,47 +43,23 @@ class JobQueue(Generic[T]):
         self._number += 1
         heapq.heappush(self._queued, _QueuedJob((-priority, self._number), tag, function, args))
 
-    def dispatch(self) -> list[Any]:
-        """Submit the most urgent jobs to free slots; return their futures."""
+    def dispatch(self) -> None:
+        """Submit the most urgent jobs to free slots."""
         if self._queued and len(self.running) >= self.slots:
-            self.slots = num_slots(self.client)
-        new = []
+            self.slots = self.pool.num_slots()
         while self._queued and len(self.running) < self.slots:
             job = heapq.heappop(self._queued)
-            future = self.client.submit(
-                job.function,
-                *job.args,
-                pure=False,
-                priority=-job.rank[0],
-                resources=self.resources,
-                retries=0,
-            )
-            self.running[future] = job.tag
-            new.append(future)
+            self.running[self.pool.submit(job.function, job.args, -job.rank[0])] = job.tag
             self.on_start(job.tag)
-        return new
 
-    def __iter__(self) -> Iterator[tuple[T, Any]]:
-        from distributed import as_completed
-
-        completed = as_completed(self.dispatch())
-        for future in completed:
-            yield self.running.pop(future), future
-            future.release()
-            completed.update(self.dispatch())
+    def __iter__(self) -> Iterator[tuple[T, JobEnd]]:
+        self.dispatch()
+        while self.running:
+            number, end = self.pool.wait()
+            yield self.running.pop(number), end
+            self.dispatch()
 
     def cancel(self) -> None:
         """Cancel all jobs that have not ended."""
         self._queued.clear()
-        self.client.cancel(list(self.running))
-
-
-def job_failure(future: Any, retry_advice: str) -> tuple[str, str]:
-    """Return the reason and a sentence for a future without a result: its worker died, or the job raised.
-
-    ``retry_advice`` ends the sentence; it says how the job is tried again.
-    """
-    error = future.exception() if future.status == "error" else None
-    if error is None or type(error).__name__ == "KilledWorker":
-        return "worker_died", f"The worker process died twice at this stage (out of memory, or killed); {retry_advice}."
-    return "internal_error", f"{type(error).__name__}: {error}. This is a bug in excise; {retry_advice}."
+        self.pool.cancel()

@@ -12,8 +12,8 @@ from excise.config import Settings
 from excise.datasets.taskset import TaskSet
 from excise.errors import ExciseError
 from excise.extractors.fetch.trees import git_tree_hash, unpack
-from excise.pipeline.run.cluster import cluster_client
-from excise.pipeline.run.job_queue import JobQueue, job_failure
+from excise.pipeline.run.cluster import open_worker_pool
+from excise.pipeline.run.job_queue import JobQueue
 from excise.pipeline.run.source_state import SHARD_SIZE
 from excise.pipeline.stages.baseline_stage import baseline_stage
 from excise.pipeline.stages.environment_stage import install_recipe
@@ -118,19 +118,18 @@ def map_tasks(
     if not groups:
         return [results[instance_id] for instance_id in dict.fromkeys(ids)]
     workers = min(settings.workers, sum(len(tasks) for tasks in groups.values()))
-    with cluster_client(settings.scheduler, workers) as client:
-        jobs: JobQueue[_Group] = JobQueue(client)
+    with open_worker_pool(settings.scheduler, workers) as pool:
+        jobs: JobQueue[_Group] = JobQueue(pool)
         for tasks in groups.values():
             same = settings_of[tasks[0].instance_id]
             jobs.put(_Group(tuple(tasks)), 1.0 + len(tasks), rebuild, same, tasks[0], operation.measure_baseline)
-        for group, future in jobs:
-            if future.status != "finished":  # a worker died, or a bug: nothing is known about the task
-                why = job_failure(future, "work on the task again")
+        for group, job in jobs:
+            if why := job.failure("work on the task again"):  # nothing is known about the task
                 logger.warning("worker lost", extra={"repo": group.tasks[0].repo, "reason": why[0], "detail": why[1]})
                 end(*(operation.failed(task, "worker", *why) for task in group.tasks))
             elif group.shard:
-                end(*future.result())
-            elif isinstance(answer := future.result(), EnvironmentProblem):
+                end(*job.value)
+            elif isinstance(answer := job.value, EnvironmentProblem):
                 end(*(operation.failed(task, answer.step, answer.reason, answer.detail) for task in group.tasks))
             else:
                 same = settings_of[group.tasks[0].instance_id]

@@ -204,7 +204,7 @@ class Settings(_Strict):
     limit: int | None = Field(default=None, ge=1)
     """Maximum number of tasks per source; unset for no limit."""
     workers: int = Field(default_factory=lambda: max(1, os.cpu_count() or 1), ge=1)
-    """Number of local worker processes."""
+    """Number of local worker processes; 1 runs everything in the main process."""
     scheduler: str = ""
     """Address of a Dask scheduler; empty to start a local one."""
     sandbox: str = "bubblewrap"

@@ -45,7 +45,7 @@ def url(vllm_environment: Path, tmp_path_factory: pytest.TempPathFactory) -> Ite
         "--dtype", "float32", "--max-model-len", "8192", "--enable-auto-tool-choice", "--tool-call-parser", "hermes",
     ]  # fmt: skip
     offline = {"HF_HUB_OFFLINE": "1", "VLLM_NO_USAGE_STATS": "1", "VLLM_CPU_KVCACHE_SPACE": "1",
-               "TORCHDYNAMO_DISABLE": "1"}  # fmt: skip
+               "TORCHDYNAMO_DISABLE": "1", "VLLM_ENABLE_V1_MULTIPROCESSING": "0"}  # fmt: skip
     with open(log, "wb") as file:
         server = subprocess.Popen(
             list(map(str, command)), cwd=log.parent, env={**os.environ, **offline}, stdin=subprocess.DEVNULL,

@@ -1,19 +1,69 @@
-"""Local Dask workers: their events reach the folder of the run's log."""
+"""Worker pools: Dask workers of this machine, whose events reach the folder of the run's log, and the main process."""
 
 from __future__ import annotations
 
 import json
 import logging
+import os
+import subprocess
+import sys
 from pathlib import Path
 
-from excise.pipeline.run.cluster import cluster_client, slot_resources
+import pytest
+
+from excise.pipeline.run.cluster import DaskPool, cluster_client, open_worker_pool
+from excise.pipeline.run.job_queue import JobQueue
 from excise.system.run_log import run_log
 
 
 def test_events_of_workers_are_logged_beside_the_runs_own(tmp_path: Path) -> None:
     for run in ("first", "second"):  # of one process
         with run_log(tmp_path / run) as path, cluster_client("", 1) as client:
-            log = logging.getLogger("excise.somewhere").info
-            client.submit(log, f"request of the {run} run", resources=slot_resources(client)).result(timeout=60)
+            pool = DaskPool(client)
+            pool.submit(logging.getLogger("excise.somewhere").info, (f"request of the {run} run",), priority=0)
+            assert pool.wait()[1].failure("") is None
         (worker,) = path.parent.glob(f"{path.stem}-worker-*.jsonl")
         assert json.loads(worker.read_text())["event"] == f"request of the {run} run"
+
+
+def test_one_worker_runs_jobs_in_this_process_by_priority() -> None:
+    with open_worker_pool("", 1) as pool:
+        jobs: JobQueue[str] = JobQueue(pool)
+        jobs.put("late", 1.0, os.getpid)
+        jobs.put("wrong", 3.0, int, "x")
+        jobs.put("early", 2.0, divmod, 7, 2)
+        ends = dict(jobs)
+    assert list(ends) == ["wrong", "early", "late"]
+    assert (ends["early"].value, ends["late"].value) == ((3, 1), os.getpid())
+    reason, text = ends["wrong"].failure("try again") or ("", "")
+    assert (reason, text.startswith("ValueError: invalid literal")) == ("internal_error", True)
+
+
+def test_ctrl_c_ends_a_job_in_this_process() -> None:
+    def interrupt() -> None:
+        raise KeyboardInterrupt
+
+    with open_worker_pool("", 1) as pool:
+        jobs: JobQueue[str] = JobQueue(pool)
+        jobs.put("first", 2.0, interrupt)
+        jobs.put("second", 1.0, os.getpid)
+        with pytest.raises(KeyboardInterrupt):
+            next(iter(jobs))
+        jobs.cancel()
+        jobs.running.clear()
+        assert list(jobs) == []
+
+
+def test_one_worker_imports_no_dask(tmp_path: Path) -> None:
+    program = """
+import sys
+from excise.pipeline.cli.main import main
+sys.argv[1:] = ["generate", "/nonexistent", "--workers", "1", "-o", sys.argv[1]]
+try:
+    main()
+finally:
+    print("distributed" in sys.modules)
+"""
+    command = [sys.executable, "-c", program, str(tmp_path / "out")]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=300)
+    assert done.stdout.split()[-1] == "False", done.stdout + done.stderr

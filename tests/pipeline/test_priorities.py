@@ -6,7 +6,6 @@ import io
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
 
 import pytest
 from rich.console import Console
@@ -17,6 +16,7 @@ from excise.pipeline.run.graph import Run, StageJob
 from excise.pipeline.run.job_queue import JobQueue
 from excise.pipeline.run.priorities import SLOW_SUITE_S, max_active_sources, priority
 from excise.pipeline.run.source_state import SourceState
+from excise.pipeline.run.worker_pool import InProcessPool
 from excise.types import Rejection, SourceSpec, WorkerOutcome
 from excise.verifiers.prove import Proof
 
@@ -40,36 +40,35 @@ def test_a_short_repository_comes_to_its_end_before_the_next_is_mapped() -> None
     assert priority("prove", wall_s=0.1) > priority("coverage", wall_s=QUICK) > priority("prove", wall_s=SLOW)
 
 
-class Client:
+class IdlePool(InProcessPool):
     """Takes jobs and runs none."""
 
     def __init__(self, workers: int) -> None:
+        super().__init__()
         self.workers = workers
 
-    def scheduler_info(self, n_workers: int) -> dict[str, Any]:
-        return {"workers": {str(number): {"resources": {"slot": 1}} for number in range(self.workers)}}
-
-    def submit(self, *args: Any, **options: Any) -> object:
-        return object()
+    def num_slots(self) -> int:
+        return self.workers
 
 
 def run_of(num_sources: int, workers: int) -> Run:
     sources = tuple(SourceSpec(spec=f"pypi:p{number}") for number in range(num_sources))
     writer = SimpleNamespace(names=tuple)
-    return Run(Settings(sources=sources), Client(workers), writer, lambda _: None)  # type: ignore[arg-type]
+    return Run(Settings(sources=sources), IdlePool(workers), writer, lambda _: None)  # type: ignore[arg-type]
 
 
 def test_workers_get_the_most_urgent_job_that_they_can_begin() -> None:
-    client = Client(2)
-    jobs: JobQueue[str] = JobQueue(client)
+    pool = IdlePool(2)
+    jobs: JobQueue[str] = JobQueue(pool)
     for tag, priority_of_it in (("short", 1.0), ("old", 3.0), ("new", 3.0), ("urgent", 9.0)):
         jobs.put(tag, priority_of_it, print)
-    assert len(jobs.dispatch()) == 2
+    jobs.dispatch()
     assert list(jobs.running.values()) == ["urgent", "old"]
-    assert not jobs.dispatch(), "both slots are taken"
-    client.workers = 3
-    assert len(jobs.dispatch()) == 1, "a worker that came is used"
-    assert list(jobs.running.values()) == ["urgent", "old", "new"]
+    jobs.dispatch()
+    assert len(jobs.running) == 2, "both slots are taken"
+    pool.workers = 3
+    jobs.dispatch()
+    assert list(jobs.running.values()) == ["urgent", "old", "new"], "a worker that came is used"
 
 
 def test_a_known_cost_decides_the_priority() -> None:

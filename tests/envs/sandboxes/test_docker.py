@@ -193,8 +193,8 @@ def test_generate_runs_in_containers(excise, tmp_path: Path) -> None:
     limits = ["--set", "verdict.gold_runs=1", "--set", "verdict.starved_runs=1"]
     limits += ["--set", "verdict.memory_mb=512", "--set", "verdict.disk_mb=128"]
     done = excise(
-        "generate", SHAPES, "--out", tmp_path / "out", "--cache", tmp_path / "cache", "--limit", "1", "--json",
-        "--set", "sandbox=docker", *limits, timeout=900,
+        "generate", SHAPES, "--out", tmp_path / "out", "--cache", tmp_path / "cache", "--limit", "1", "--workers", "1",
+        "--json", "--set", "sandbox=docker", *limits, timeout=900,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout)["tasks"] == 1

@@ -51,20 +51,29 @@ class Subject:
 
 
 def subjects(count: int, seed: int = 0, packages: tuple[str, ...] = PACKAGES) -> list[Subject]:
-    """Draw ``count`` functions and methods, equally from all packages."""
-    lanes = [list(_of(package)) for package in packages]
+    """Draw ``count`` functions and methods, equally from all packages; those of the first ones, if they are few."""
     rng = random.Random(seed)
-    for lane in lanes:
-        rng.shuffle(lane)
-    found: list[Subject] = []
+    lanes: list[list[_Place]] = []
+    found: list[_Place] = []
+    for package in packages[:count]:
+        lanes.append(list(_places(package)))
+        rng.shuffle(lanes[-1])
     while len(found) < count and any(lanes):
-        for lane in lanes:
-            if lane and len(found) < count:
-                found.append(lane.pop())
-    return found
+        found += [lane.pop() for lane in lanes if lane][: count - len(found)]
+    return [_subject(place) for place in found]
 
 
-def _of(package: str) -> Iterator[Subject]:
+@dataclass(frozen=True)
+class _Place:
+    """Where a function is defined."""
+
+    package: str
+    codebase: PythonCodebase
+    path: str
+    symbol: Symbol
+
+
+def _places(package: str) -> Iterator[_Place]:
     spec = importlib.util.find_spec(package)
     if spec is None or not spec.submodule_search_locations:
         return
@@ -75,13 +84,18 @@ def _of(package: str) -> Iterator[Subject]:
     for path, module in codebase.modules.items():
         for symbol in module.symbols:
             if symbol.is_callable and MIN_LOC <= symbol.loc <= MAX_LOC and not symbol.name.startswith("__"):
-                text = module.source[symbol.start : symbol.end].decode()
-                yield Subject(
-                    symbol=symbol,
-                    module=module.source,
-                    shipped=module.source[: symbol.start] + b"pass\n" + module.source[symbol.end :],
-                    targets=tuple(targets_of(codebase, [(symbol.symbol_id, text)])),
-                    name=symbol.name,
-                    codebase=codebase,
-                    dotted=".".join([package, *path.removesuffix(".py").removesuffix("/__init__").split("/")]),
-                )
+                yield _Place(package, codebase, path, symbol)
+
+
+def _subject(place: _Place) -> Subject:
+    symbol, source = place.symbol, place.codebase.modules[place.path].source
+    text = source[symbol.start : symbol.end].decode()
+    return Subject(
+        symbol=symbol,
+        module=source,
+        shipped=source[: symbol.start] + b"pass\n" + source[symbol.end :],
+        targets=tuple(targets_of(place.codebase, [(symbol.symbol_id, text)])),
+        name=symbol.name,
+        codebase=place.codebase,
+        dotted=".".join([place.package, *place.path.removesuffix(".py").removesuffix("/__init__").split("/")]),
+    )

@@ -1,0 +1,86 @@
+"""What runs the jobs of a run: this process, or the workers of a Dask cluster."""
+
+from __future__ import annotations
+
+import heapq
+import itertools
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobEnd:
+    """How a job ended: with a value, with an exception, or with the death of its worker."""
+
+    value: Any = None
+    """What the job returned."""
+    error: BaseException | None = None
+    """What the job raised."""
+    worker_died: bool = False
+    """Whether the process that ran the job ended, twice."""
+
+    def failure(self, retry_advice: str) -> tuple[str, str] | None:
+        """Return the reason and a sentence for a job without a value; ``None`` if it has one.
+
+        ``retry_advice`` ends the sentence; it says how the job is tried again.
+        """
+        if self.worker_died:
+            text = f"The worker process died twice at this stage (out of memory, or killed); {retry_advice}."
+            return "worker_died", text
+        if self.error is not None:
+            return (
+                "internal_error",
+                f"{type(self.error).__name__}: {self.error}. This is a bug in excise; {retry_advice}.",
+            )
+        return None
+
+
+class WorkerPool(Protocol):
+    """Runs jobs."""
+
+    def num_slots(self) -> int:
+        """Return how many jobs can run at once."""
+        ...
+
+    def submit(self, function: Callable[..., Any], args: tuple[Any, ...], priority: float) -> Hashable:
+        """Start a job, or let it wait for a slot, where higher priorities go first; return an id of the job."""
+        ...
+
+    def wait(self) -> tuple[Hashable, JobEnd]:
+        """Wait until one of the jobs ends; return its id and how it ended."""
+        ...
+
+    def cancel(self) -> None:
+        """Cancel all jobs that have not ended."""
+        ...
+
+
+class InProcessPool:
+    """Runs one job at a time, in this process, while somebody waits for it."""
+
+    def __init__(self) -> None:
+        self._ids = itertools.count()
+        self._jobs: list[tuple[float, int, Callable[..., Any], tuple[Any, ...]]] = []
+
+    def num_slots(self) -> int:
+        """Return 1."""
+        return 1
+
+    def submit(self, function: Callable[..., Any], args: tuple[Any, ...], priority: float) -> int:
+        """Keep a job for :meth:`wait`."""
+        number = next(self._ids)
+        heapq.heappush(self._jobs, (-priority, number, function, args))
+        return number
+
+    def wait(self) -> tuple[int, JobEnd]:
+        """Run the most urgent job. What is no ``Exception`` (Ctrl-C) goes on to the caller."""
+        _, number, function, args = heapq.heappop(self._jobs)
+        try:
+            return number, JobEnd(value=function(*args))
+        except Exception as error:
+            return number, JobEnd(error=error)
+
+    def cancel(self) -> None:
+        """Forget the jobs that have not run."""
+        self._jobs.clear()
