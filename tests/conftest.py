@@ -29,8 +29,7 @@ from excise.system.locks import waiting_lock
 from excise.types import Rejection, SourceSpec
 from excise.verifiers.workbench import Prepared, Workbench
 
-sys.path.insert(0, str(Path(__file__).parent))
-import private_docker
+from . import private_docker
 
 ROOT = Path(__file__).resolve().parents[1]
 REPOS = Path(__file__).resolve().parent / "repos"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 import time
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
@@ -18,8 +17,7 @@ from excise.agents.text_calls import parse_calls, with_text_tools
 from excise.config import ModelSettings, load
 from excise.errors import AgentError, ConfigError
 
-sys.path.insert(0, str(Path(__file__).parent))
-from scripted_server import Answer, ScriptedServer, calls, completion, drops, fails, says
+from .scripted_server import Answer, ScriptedServer, calls, completion, drops, fails, says
 
 ADD = {"name": "add", "description": "Adds.", "parameters": {"type": "object", "properties": {}}}
 REQUEST = Request(model="m", messages=(Message(role="user", content="hello"),), tools=(ADD,))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -22,8 +21,7 @@ from excise.agents.transcript import Transcript, read_events
 from excise.config import ModelSettings
 from excise.errors import AgentError
 
-sys.path.insert(0, str(Path(__file__).parent))
-from scripted_server import Script, ScriptedServer, calls, fails, says
+from .scripted_server import Script, ScriptedServer, calls, fails, says
 
 OPENING = Request(model="m", messages=(Message(role="system", content="Add."), Message(role="user", content="1 + 2")))
 LIMITS = Limits(max_steps=6, max_malformed=3, result_chars=100)

@@ -5,13 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-import weak_graders
 
 from excise.pipeline.services.attack_suite import HONEST, AttackResult, attack_tasks, stub_of, summary
 from excise.types import Task
 from excise.verifiers.attacks.all_attacks import ATTACKS, named
 from excise.verifiers.attacks.attack import AttackTarget, attack_target
 from excise.verifiers.workbench import Workbench
+
+from . import weak_graders
 
 CHOSEN = (
     "conftest-makereport", "conftest-in-tests-pyfunc-call", "pytest-ini-plugin", "pyproject-plugin",

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import Any
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "agents"))
-from scripted_server import Answer, calls
+from ..agents.scripted_server import Answer, calls
 
 REPO = Path(__file__).resolve().parents[1] / "repos" / "lookup"
 PYTEST = "python -m pytest -q -p no:cacheprovider"

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import shutil
-import sys
 import zipfile
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -22,9 +21,8 @@ from excise.pipeline.stages.model_stage import model_stage
 from excise.types import Rejection, SourceSpec, WorkerOutcome
 from excise.verifiers.workbench import Prepared
 
-sys.path.insert(0, str(Path(__file__).parent))
-from lookup_script import FINISH, GENERATE, GOALS, INSTALL, PROPOSE, READ, REPO, SECOND_TRY, bash, goal
-from scripted_server import Script, ScriptedServer, calls, fails, says
+from ..agents.scripted_server import Script, ScriptedServer, calls, fails, says
+from .lookup_script import FINISH, GENERATE, GOALS, INSTALL, PROPOSE, READ, REPO, SECOND_TRY, bash, goal
 
 REFUSED = Rejection(repo="lookup", stage="environment", subject="lookup", reason="import_error",
                     detail="lookup: FileNotFoundError: tables.json")  # fmt: skip

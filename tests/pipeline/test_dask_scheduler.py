@@ -14,8 +14,7 @@ import pytest
 
 from excise.datasets.taskset import TaskSet
 
-sys.path.insert(0, str(Path(__file__).parent))
-from processes import descendants, kill, wait_for
+from .processes import descendants, kill, wait_for
 
 SHAPES = Path(__file__).resolve().parents[1] / "repos" / "shapes"
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
 from pathlib import Path
 
 import pytest
@@ -13,9 +12,8 @@ from excise.datasets.taskset import TaskSet
 from excise.pipeline.stages.model_stage import BEYOND_A_MODEL, may_mend, without_varying_parts
 from excise.types import Rejection, WorkerOutcome
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "envs"))
-from lookup_script import FINISH, GENERATE, INSTALL, MOCK, PROPOSE, REPO, bash
-from scripted_server import ScriptedServer, calls
+from ..agents.scripted_server import ScriptedServer, calls
+from ..envs.lookup_script import FINISH, GENERATE, INSTALL, MOCK, PROPOSE, REPO, bash
 
 pytestmark = pytest.mark.slow  # a whole run
 

@@ -18,8 +18,7 @@ from excise.datasets.store import Store
 from excise.datasets.taskset import TaskSet
 from excise.types import WorkerOutcome
 
-sys.path.insert(0, str(Path(__file__).parent))
-from processes import descendants, kill, started, wait_for, workers_in_sandboxes
+from .processes import descendants, kill, started, wait_for, workers_in_sandboxes
 
 SHAPES = Path(__file__).resolve().parents[1] / "repos" / "shapes"
 

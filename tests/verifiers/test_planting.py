@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 
 import pytest
 
-sys.path.insert(0, str(Path(__file__).parent))
-from planting.measure import QUICK, SHORT, Tally, measure
-from planting.subjects import subjects
-
 from excise.verifiers.leaks.content_cache import ContentCache
 from excise.verifiers.leaks.fingerprint_index import FingerprintIndex
+
+from .planting.measure import QUICK, SHORT, Tally, measure
+from .planting.subjects import subjects
 
 NUM_SUBJECTS = 4
 

@@ -7,12 +7,13 @@ import json
 from statistics import mean
 
 import pytest
-import simulated_learner
 
 from excise.trainer.curriculum.request_policy import RequestSettings
 from excise.trainer.curriculum.rungs import Level, Rung, rung_of
 from excise.trainer.curriculum.task_pool import CurriculumSettings, TaskPool
 from excise.types import Visibility
+
+from . import simulated_learner
 
 SETTINGS = CurriculumSettings(half_life=40, ask=RequestSettings(count=60, low_water=8, warm_up=8))
 LOWEST = Rung(Level.LINE, Visibility.TESTS)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import simulated_learner
-
 from excise.trainer.curriculum.rungs import all_rungs, rung_from, rung_of
+
+from . import simulated_learner
 
 
 def test_rungs_are_in_order_and_have_names() -> None:

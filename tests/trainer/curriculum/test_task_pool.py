@@ -6,12 +6,13 @@ from collections import Counter
 from statistics import mean
 
 import pytest
-import simulated_learner
 
 from excise.trainer.curriculum.rungs import Level, Rung
 from excise.trainer.curriculum.task_pool import CurriculumSettings, TaskPool, TaskStatus
 from excise.trainer.rollout_types import Ending, Group
 from excise.types import Task, Visibility
+
+from . import simulated_learner
 
 STUB = Rung(Level.STUB, Visibility.DOCSTRING)
 CLASS = Rung(Level.CLASS, Visibility.DOCSTRING)

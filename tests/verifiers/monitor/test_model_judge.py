@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -22,8 +21,7 @@ from excise.verifiers.monitor.monitored_task import MonitoredTask, monitored_tas
 from excise.verifiers.monitor.review import review
 from excise.verifiers.monitor.trajectory import Step, Trajectory
 
-sys.path.insert(0, str(Path(__file__).parents[2] / "agents"))
-from scripted_server import Answer, Script, ScriptedServer, calls, fails, says
+from ...agents.scripted_server import Answer, Script, ScriptedServer, calls, fails, says
 
 STEPS = (
     Step(number=1, command="ls", output="README.md", exit_code=0),
