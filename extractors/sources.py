@@ -39,6 +39,11 @@ def resolve_source(spec: SourceSpec) -> Source:
     )
 
 
+def is_understood(spec: SourceSpec) -> bool:
+    """Whether :func:`resolve_source` finds a source. Nothing is fetched."""
+    return any(source.matches(spec) for source in SOURCES)
+
+
 def source_of(pinned: str) -> Source:
     """The source that pinned ``pinned``, to fetch it again."""
     return resolve_source(SourceSpec(spec=pinned))

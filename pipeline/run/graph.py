@@ -20,6 +20,7 @@ from excise.config import Settings
 from excise.datasets.snapshot import SnapshotReport
 from excise.datasets.store import Store, Writer
 from excise.errors import StoreError
+from excise.extractors.sources import is_understood
 from excise.pipeline.run.cluster import open_worker_pool
 from excise.pipeline.run.job_queue import JobQueue
 from excise.pipeline.run.priorities import StageName, max_active_sources, priority
@@ -285,7 +286,8 @@ def run(
     """
     began = time.monotonic()
     logger.info("run begun", extra={"sources": len(settings.sources), "workers": settings.workers, "refresh": refresh})
-    with Store(settings.out).writer() as writer, open_worker_pool(settings.scheduler, settings.workers) as pool:
+    workers = settings.workers if any(is_understood(spec) for spec in settings.sources) else 1
+    with Store(settings.out).writer() as writer, open_worker_pool(settings.scheduler, workers) as pool:
         graph = Run(settings, pool, writer, listener, atomic=refresh, selection=selection)
         finished = graph.run_to_end()
         tasks = sum(len(state.tasks) for state in graph.states)

@@ -54,16 +54,18 @@ def test_ctrl_c_ends_a_job_in_this_process() -> None:
         assert list(jobs) == []
 
 
-def test_one_worker_imports_no_dask(tmp_path: Path) -> None:
+@pytest.mark.parametrize("workers", ["1", "2"])
+def test_nothing_is_started_for_a_source_that_is_not_there(tmp_path: Path, workers: str) -> None:
     program = """
 import sys
 from excise.pipeline.cli.main import main
-sys.argv[1:] = ["generate", "/nonexistent", "--workers", "1", "-o", sys.argv[1]]
+sys.argv[1:] = ["generate", "/nonexistent", "--workers", sys.argv[2], "-o", sys.argv[1]]
 try:
     main()
 finally:
     print("distributed" in sys.modules)
 """
-    command = [sys.executable, "-c", program, str(tmp_path / "out")]
+    command = [sys.executable, "-c", program, str(tmp_path / "out"), workers]
     done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=300)
     assert done.stdout.split()[-1] == "False", done.stdout + done.stderr
+    assert "no such file or folder" in done.stderr
