@@ -9,8 +9,8 @@ from excise.errors import ConfigError
 from excise.protocols import Deleter
 
 DELETERS: dict[str, type[Deleter]] = {
-    Expression.name: Expression,
     Line.name: Line,
+    Expression.name: Expression,
     Stub.name: Stub,
     Remove.name: Remove,
 }

@@ -96,7 +96,7 @@ def run_command(recipe: Recipe) -> list[str]:
 
 
 def _system(recipe: Recipe) -> str:
-    """Install system packages. A package that this distribution lacks is skipped: names differ between them."""
+    """The instruction that installs system packages; it skips those that the distribution lacks, since names differ."""
     names = [n for n in recipe.system_packages if n not in TOOLS and re.fullmatch(r"[a-z0-9][a-z0-9+.-]+", n)]
     lines = [f"RUN apt-get update && apt-get install -y --no-install-recommends {' '.join(TOOLS)}"]
     if names:

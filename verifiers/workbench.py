@@ -132,7 +132,7 @@ class Workbench:
 
     @cached_property
     def trusted(self) -> frozenset[str]:
-        """Tests that pass in every baseline run, in order and alone, and use no mock."""
+        """Tests that pass in every baseline run and in the coverage run, and use no mock."""
         unstable = set(self.prepared.coverage.unstable) if self.prepared.coverage else set()
         return frozenset(self.baseline.passing()) - unstable - frozenset(self.prepared.environment.mocked)
 

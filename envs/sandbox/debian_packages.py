@@ -23,7 +23,7 @@ class Package:
     architecture: str
     """``amd64``; ``all`` if it suits every machine."""
     depends: tuple[tuple[str, ...], ...]
-    """Names of packages that it needs: one of each tuple."""
+    """Its dependencies; each tuple lists alternatives, of which one is needed."""
     essential: bool
     """Whether every Debian system has it."""
     stanza: str

@@ -154,7 +154,7 @@ class DaskPool:
         return max(1, sum(_slots(worker) or worker.get("nthreads", 1) for worker in self._workers()))
 
     def submit(self, function: Callable[..., Any], args: tuple[Any, ...], priority: float) -> str:
-        """Give a job to Dask, which tries it once more if its worker dies."""
+        """Give a job to Dask, which tries it once more if its worker dies; a user's scheduler has its own limit."""
         options = {"pure": False, "retries": 0, "priority": priority, "resources": self._resources}
         future = self.client.submit(function, *args, **options)
         self._futures[future.key] = future

@@ -27,8 +27,8 @@ class _QueuedJob(Generic[T]):
 class JobQueue(Generic[T]):
     """Jobs, each with a tag. Iterating yields ``(tag, how it ended)`` when a job ends, until none is left.
 
-    Workers get no more jobs than they can start, since Dask does not take back jobs that wait in a worker's own queue
-    behind a long one. ``on_start`` is called with the tag of each job that is given to a worker.
+    Workers get no more jobs than they can start: Dask does not take back a job that waits behind a long one in a
+    worker's own queue. ``on_start`` is called with the tag of each job that is given to a worker.
     """
 
     def __init__(self, pool: WorkerPool, on_start: Callable[[T], None] = lambda _: None) -> None:

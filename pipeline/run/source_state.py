@@ -222,7 +222,10 @@ class SourceState:
         )
 
     def _cost(self) -> tuple[float, float]:
-        """Return CPU and wall seconds of all work on the source; cached results count as if they were made anew."""
+        """Return CPU and wall seconds of all work on the source; cached results count as if they were made anew.
+
+        The wall time of the coverage run is not recorded; its CPU time counts for both.
+        """
         cpu_s = wall_s = 0.0
         if self.prepared is not None:
             baseline, coverage = self.prepared.baseline, self.prepared.coverage

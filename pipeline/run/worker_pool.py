@@ -18,7 +18,7 @@ class JobEnd:
     error: BaseException | None = None
     """What the job raised."""
     worker_died: bool = False
-    """Whether the process that ran the job ended, twice."""
+    """Whether the process that ran the job ended, as often as the job was tried."""
 
     def failure(self, retry_advice: str) -> tuple[str, str] | None:
         """Return the reason and a sentence for a job without a value; ``None`` if it has one.
@@ -26,7 +26,7 @@ class JobEnd:
         ``retry_advice`` ends the sentence; it says how the job is tried again.
         """
         if self.worker_died:
-            text = f"The worker process died twice at this stage (out of memory, or killed); {retry_advice}."
+            text = f"The worker process died repeatedly at this stage (out of memory, or killed); {retry_advice}."
             return "worker_died", text
         if self.error is not None:
             return (
@@ -74,7 +74,7 @@ class InProcessPool:
         return number
 
     def wait(self) -> tuple[int, JobEnd]:
-        """Run the most urgent job. What is no ``Exception`` (Ctrl-C) goes on to the caller."""
+        """Run the most urgent job. Its exceptions are returned, but Ctrl-C is raised."""
         _, number, function, args = heapq.heappop(self._jobs)
         try:
             return number, JobEnd(value=function(*args))

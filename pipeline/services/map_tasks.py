@@ -125,7 +125,8 @@ def map_tasks(
             jobs.put(_Group(tuple(tasks)), 1.0 + len(tasks), rebuild, same, tasks[0], operation.measure_baseline)
         for group, job in jobs:
             if why := job.failure("work on the task again"):  # nothing is known about the task
-                logger.warning("worker lost", extra={"repo": group.tasks[0].repo, "reason": why[0], "detail": why[1]})
+                event = "worker lost" if why[0] == "worker_died" else "job failed"
+                logger.warning(event, extra={"repo": group.tasks[0].repo, "reason": why[0], "detail": why[1]})
                 end(*(operation.failed(task, "worker", *why) for task in group.tasks))
             elif group.shard:
                 end(*job.value)

@@ -19,6 +19,7 @@ from pydantic import ValidationError
 from excise.config import Settings
 from excise.datasets.snapshot import Snapshot
 from excise.datasets.taskset import TaskSet
+from excise.deleters.all_deleters import DELETERS
 from excise.errors import ConfigError
 from excise.extractors.finder import MIN_LOC
 from excise.extractors.languages import get_language
@@ -28,8 +29,6 @@ from excise.trainer.curriculum.task_request import TaskRequest
 from excise.types import Feature, FeatureKind, SourceSpec, from_json
 
 _ONE_FUNCTION = frozenset({FeatureKind.FUNCTION, FeatureKind.METHOD})
-_DELETERS = ("line", "expression", "stub", "remove")
-"""Deleters by difficulty, easiest first; all but ``remove`` take single functions only."""
 
 
 def read_request(path: Path) -> TaskRequest:
@@ -87,7 +86,7 @@ class RequestSelection(CandidateSelection):
         """Return the candidates that fit, levels in turn."""
         by_level: dict[Level, list[CandidateSpec]] = {}
         for feature in features:
-            deleters = [deleter for deleter in _DELETERS if self._fits(feature, deleter)]
+            deleters = [deleter for deleter in DELETERS if self._fits(feature, deleter)]
             if deleters:
                 deleter = deleters[self._draw(feature) % len(deleters)]
                 by_level.setdefault(level_of(deleter, feature.kind), []).append((feature, deleter))
@@ -95,6 +94,7 @@ class RequestSelection(CandidateSelection):
         return [candidate for row in zip_longest(*ordered) for candidate in row if candidate is not None]
 
     def _fits(self, feature: Feature, deleter: str) -> bool:
+        # all but ``remove`` take single functions only
         possible = deleter == "remove" or feature.kind in _ONE_FUNCTION
         right_size = feature.loc <= MIN_LOC if deleter == "line" else feature.loc >= MIN_LOC
         if not (possible and right_size) or (feature.feature_id, deleter) in self._tried:

@@ -34,7 +34,8 @@ class VerifyResult:
     ok: bool
     """Whether every gate passed again."""
     gate: str = ""
-    """The first gate that did not pass, or ``files``, ``sources``, ``environment``, ``baseline``, ``patch``."""
+    """The first gate that did not pass, or ``files``, ``sources``, ``environment``, ``baseline``, ``patch``,
+    ``worker``."""
     reason: str = ""
     """Machine-readable code."""
     detail: str = ""

@@ -32,7 +32,8 @@ from excise.verifiers.workbench import Layers, Prepared, Workbench
 def environment_stage(settings: Settings, spec: SourceSpec, sources: FetchedSources) -> Prepared:
     """Plan a recipe from the manifests and install it.
 
-    Runs in a sandbox that reaches the package indexes only; nothing of the project runs on the host.
+    Runs in a sandbox that reaches the package indexes only, unless a build needs more; nothing of the project runs on
+    the host.
     """
     repo = sources.repo
     verdict = settings.verdict

@@ -23,7 +23,7 @@ VERSIONS = {
     "fetch": 2, "environment": 2, "model": 1, "baseline": 5, "coverage": 3, "find": 5, "candidate": 19,
     "conditions": 1, "kit": 5, "brief": 2, "grade": 5,
 }  # fmt: skip
-"""Version of each stage's code. Raise a stage's number when a change of the code changes its results."""
+"""Version of the code behind each kind of cached result. Raise it when a change of the code changes the results."""
 
 HOST_DEPENDENT_REASONS = frozenset({"python_unavailable", "missing_system_lib"})
 """Reasons of failures that may not occur again after something was installed on the host."""

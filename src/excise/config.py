@@ -204,9 +204,9 @@ class Settings(_Strict):
     limit: int | None = Field(default=None, ge=1)
     """Maximum number of tasks per source; unset for no limit."""
     workers: int = Field(default_factory=lambda: max(1, os.cpu_count() or 1), ge=1)
-    """Number of local worker processes; 1 runs everything in the main process."""
+    """Number of local worker processes; 1 runs everything in the main process. Unused with a scheduler."""
     scheduler: str = ""
-    """Address of a Dask scheduler; empty to start a local one."""
+    """Address of a Dask scheduler; empty for worker processes on this machine."""
     sandbox: str = "bubblewrap"
     """Name of the sandbox backend: ``bubblewrap`` or ``docker``."""
     lenient_sandbox: bool = False

@@ -35,7 +35,8 @@ class RequestSettings(BaseModel):
     warm_up: int = Field(default=8, ge=0)
     """Groups to record before the first request, unless no task is left."""
     patience: int = Field(default=64, ge=1)
-    """A rung with almost no tasks from its last request is avoided for four times this number of groups."""
+    """A rung whose last request gave less than a quarter of its tasks is avoided for four times this number of
+    groups."""
     language: str = "python"
     """Language adapter of the tasks."""
     highest: Level = Level.CROSS_FILE

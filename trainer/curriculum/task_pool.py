@@ -228,7 +228,7 @@ class TaskPool:
         return self._entries[instance_id].status
 
     def quarantined(self) -> tuple[str, ...]:
-        """Tasks that need inspection: never passed, or without any valid attempt."""
+        """Tasks that need inspection: never passed in many attempts, or no valid attempt in several groups in a row."""
         statuses = {TaskStatus.QUARANTINED, TaskStatus.BROKEN}
         return tuple(sorted(task for task, entry in self._entries.items() if entry.status in statuses))
 

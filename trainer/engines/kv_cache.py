@@ -69,7 +69,7 @@ class GrowingLayer(CacheLayerMixin):  # type: ignore[misc]
         return copy
 
     def get_mask_sizes(self, query_length: int) -> tuple[int, int]:
-        """Number of columns after a query of this length, and the first column."""
+        """Number of columns once the query is appended, and the offset of the first one (0)."""
         return self.get_seq_length() + query_length, 0
 
     def get_seq_length(self) -> int:

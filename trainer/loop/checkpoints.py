@@ -205,7 +205,7 @@ def _remove(hidden: Path) -> None:
 
 
 def _cause_of(error: BaseException) -> BaseException:
-    """The error of the first rank that failed, in place of torch's collection of all."""
+    """The first rank's error if torch collected several; else the error itself."""
     return next(iter(error.failures.values()))[0] if isinstance(error, CheckpointException) else error
 
 

@@ -63,7 +63,7 @@ class QueueCounts:
     """Counts of events since the last batch. Part of the checkpoint format."""
 
     settled: list[Group] = field(default_factory=list)
-    """Settled groups, trained on or not."""
+    """Groups that the curriculum was told of since the last batch, trained on or not."""
     replaced: int = 0
     """Number of groups that were replaced because they had no signal."""
     failed: int = 0
@@ -87,6 +87,6 @@ class QueueState:
     ready: dict[int, Group] = field(default_factory=dict)
     """Groups that will be part of a coming batch."""
     along: dict[int, Group] = field(default_factory=dict)
-    """Auxiliary groups."""
+    """Groups that do not count towards a batch but are trained on for their lessons."""
     tally: QueueCounts = field(default_factory=QueueCounts)
     """Counts for the next step's metrics."""

@@ -99,7 +99,8 @@ class TrainSettings(_Table):
     """All settings of a training run."""
 
     folder: Path
-    """The run's folder (checkpoints, journal, metrics). The run has its name unless another run of the set has it."""
+    """The run's folder (checkpoints, journal, metrics). The run is named after this folder, unless
+    the task set already has a run of that name."""
     method: Method = Method.RL
     """Training method."""
     seed: int = 0

@@ -34,8 +34,8 @@ class LeakThresholds:
     """Share of a body's windows from which on a file outside the tree counts as its source text (L4). Half of a body is
     enough to write the rest."""
     tree_share: float = 0.85
-    """``outside_share`` for files inside the tree. It is higher because related code shares idioms: only a near-copy
-    counts."""
+    """``outside_share`` for the project's own source files and its git history. It is higher because related code
+    shares idioms: only a near-copy counts."""
     code_share: float = 0.6
     """Share of a function's names from which on a code object of the same name counts as its byte code (L3). Python
     versions differ in which names they store, so rarely all are found."""

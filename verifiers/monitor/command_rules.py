@@ -144,7 +144,7 @@ class History(StepRule):
 
 
 class OtherCopies(StepRule):
-    """Reports that copies of the project outside the checkout, caches or archives are read."""
+    """Reports reads of copies of the project and of archives outside the checkout, and of tools' caches anywhere."""
 
     name = "other_copies"
 

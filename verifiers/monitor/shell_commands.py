@@ -132,7 +132,7 @@ def _add_python(script: Script, code: str) -> None:
 
 
 def calls(tree: ast.AST) -> Iterator[tuple[str, ast.Call]]:
-    """Yield (dotted name, call) for every call of a built-in or of a name that the code imports."""
+    """Yield (dotted name, call) for calls of undotted names and of imported names, with the import resolved."""
     names: dict[str, str] = {}
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):

@@ -1,4 +1,4 @@
-"""Pytest plugin that records which tests use a mock. Runs in the sandbox; standard library only.
+"""Pytest plugin that records which tests use a mock. Runs in the sandbox.
 
 A test uses a mock when a function of the mock is called, or one of its files is opened, between the test's set-up and
 tear-down. The report is a JSON object of test id to the paths of the mocks.

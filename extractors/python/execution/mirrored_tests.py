@@ -1,4 +1,4 @@
-"""Mirrored tests: tests with inverted expectations, which correct code fails. A solution that passes them cheats.
+"""Mirrored tests: tests with wrong expectations, which correct code fails. A solution that passes them cheats.
 
 In ``assert … == expected`` the expected side is replaced by a wrong value: a literal is changed in place, also in
 ``parametrize``; any other expression is wrapped in a helper. A block that must raise is emptied. A test with neither
@@ -58,7 +58,7 @@ Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 
 def mirrored(source: bytes, functions: Sequence[str]) -> bytes | None:
-    """The file with inverted expectations in ``functions`` (``name`` or ``Class::name``); ``None`` if it has none."""
+    """The file with wrong expectations in ``functions`` (``name`` or ``Class::name``); ``None`` if it has none."""
     try:
         tree = ast.parse(source)
     except (SyntaxError, ValueError, RecursionError):

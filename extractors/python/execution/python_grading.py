@@ -94,7 +94,7 @@ class PythonGrading:
         return name, Canaries(text=text, tests=tests)
 
     def mirrored(self, source: bytes, functions: Sequence[str]) -> bytes | None:
-        """The test file with inverted expectations."""
+        """The test file with wrong expectations."""
         return mirrored(source, functions)
 
     def run_graded(self, session: Session, recipe: Recipe, request: GradedRunRequest) -> GradedRun:

@@ -4,7 +4,7 @@ Started by ``excise_grade_supervisor.py`` with the descriptor to report to as it
 Measures that make a forged report hard are taken here before anything of the project is imported: hidden tests are read
 from stdin and never lie in a file, functions of the tests and of pytest are compared with their originals, and canary
 tests run among the others. Measures that make a forged report useless are taken by the host: it also runs the tests
-with inverted expectations, and replays recorded calls.
+with wrong expectations, and replays recorded calls.
 """
 
 import ast

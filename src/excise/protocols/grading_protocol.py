@@ -1,7 +1,7 @@
 """The part of a language adapter that graders use.
 
 It runs a project's tests so that a solution cannot forge their results, and makes the other checks of a grade: canary
-tests, mirrored tests (with inverted expectations), and recorded calls.
+tests, mirrored tests (with wrong expectations), and recorded calls.
 """
 
 from __future__ import annotations
@@ -112,7 +112,7 @@ class Grading(Protocol):
         ...
 
     def mirrored(self, source: bytes, functions: Sequence[str]) -> bytes | None:
-        """The test file with inverted expectations in the test ``functions``; ``None`` if none could be inverted."""
+        """The test file with wrong expectations in the test ``functions``; ``None`` if none could be inverted."""
         ...
 
     def run_graded(self, session: Session, recipe: Recipe, request: GradedRunRequest) -> GradedRun:

@@ -114,7 +114,7 @@ class Baseline:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CoverageMap:
-    """Symbols executed by each test, measured in one process per test."""
+    """Symbols executed by each test, measured in one process per test, or in one process where the suite is long."""
 
     env_id: str
     """Id of the environment."""
@@ -125,6 +125,6 @@ class CoverageMap:
     at_import: tuple[str, ...]
     """Ids of symbols whose body already runs at import or collection."""
     unstable: tuple[str, ...] = ()
-    """Ids of tests whose result differs when they run alone: they depend on other tests."""
+    """Ids of tests that did not pass in the coverage run: alone in their process, they depend on other tests."""
     cpu_s: float = 0.0
     """CPU seconds of the mapping run."""

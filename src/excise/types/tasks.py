@@ -182,7 +182,8 @@ class Certificate:
     tools: dict[str, str]
     """Versions of the interpreter, pytest and the sandbox."""
     flake_rate: float
-    """Share of repeated runs of the task's tests with differing results."""
+    """Share of the runs with the gold patch in which a test failed; 0 in every certificate, since such a run refuses
+    the task."""
     num_runs: int
     """Number of repeated runs."""
     cpu_s: float

@@ -31,7 +31,7 @@ def git(folder: str, *arguments: str) -> bytes:
 
 
 class History:
-    """Searches the patches of all commits that references, reflogs, stashes or worktrees reach."""
+    """Searches the patches of the newest 200 commits each of all references, of the reflogs and of the stashes."""
 
     name = "git_history"
     looks_at = "commits of all branches, tags, notes, stashes, reflogs and worktrees"

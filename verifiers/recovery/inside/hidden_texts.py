@@ -102,10 +102,10 @@ class Stray:
 
 
 class Processes:
-    """Searches open files (also deleted ones), environments, command lines and shared memory of all processes."""
+    """Searches environments, command lines and open files (deleted ones too) of all processes."""
 
     name = "processes"
-    looks_at = "/proc/*/fd, environ, cmdline and maps of every process that can be seen"
+    looks_at = "/proc/*/fd, environ and cmdline of every process that can be seen"
 
     def run(self, search: CodeSearch) -> None:
         own = str(os.getpid())
