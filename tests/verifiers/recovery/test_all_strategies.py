@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import marshal
 import os
+import pickle
 import subprocess
 from collections.abc import Callable
 from dataclasses import replace
@@ -184,6 +185,16 @@ def test_byte_code_of_a_file_is_known_by_the_name_stored_in_it(stem: str, name: 
     request = {"symbols": symbols, "repo": "/", "distribution": "", "packages": [], "thorough": False, "seconds": 60}
     search = CodeSearch(request, lambda _: None)
     assert search.contains_file_name(marshal.dumps(compile("x = 1", name.replace("text", stem), "exec"))) is found
+
+
+@pytest.mark.parametrize("name", ["parse", "größe", "x"])
+def test_marshalled_and_pickled_names_are_found(name: str) -> None:
+    request = {"symbols": [f"a.py::{name}"], "repo": "/", "distribution": "", "packages": [], "thorough": False}
+    search = CodeSearch(request | {"seconds": 60}, lambda _: None)
+    code = compile(f"def {name}(): return pars, gröss, y", "b.py", "exec")
+    for other in (marshal.dumps(code), *(pickle.dumps([name, "y"], protocol) for protocol in range(2, 6))):
+        assert search.contains_name(other)
+    assert not search.contains_name(marshal.dumps(compile("def parser(): return größer", "b.py", "exec")))
 
 
 def test_a_patch_is_made_of_what_was_recovered(attack: Callable[..., Recovery], task: Task) -> None:

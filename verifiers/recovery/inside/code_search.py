@@ -61,6 +61,8 @@ class CodeSearch:
         self.num_read = self.bytes_read = 0
         names = {t.name for t in self.targets if t.name} or {t.stem for t in self.targets}
         self.names = sorted(names, key=lambda name: (-len(name), name))[:MAX_NAMES]
+        self.names_are_complete = len(names) <= MAX_NAMES and all(t.name for t in self.targets)
+        """Whether the code of every removed symbol contains one of ``names``."""
         self.stems = sorted({t.stem for t in self.targets})
         self.encoded_stems = [stem.encode("utf-8", "surrogateescape") for stem in self.stems]
         self.wanted = [name.encode() for name in self.names]
@@ -105,10 +107,11 @@ class CodeSearch:
             return b""
         try:
             with open(path, "rb", buffering=0) as file:
-                size = os.fstat(file.fileno()).st_size
-                data = file.read(min(size, limit)) if size else b""  # as much as is asked for is allocated
-                while len(data) < limit and (more := file.read(min(limit - len(data), 1 << 16))):
-                    data += more  # files of /proc have no size
+                size = min(os.fstat(file.fileno()).st_size, limit)
+                data = file.read(size)  # as much as is asked for is allocated
+                size = size or limit  # files of /proc have no size
+                while len(data) < size and (more := file.read(min(size - len(data), 1 << 16))):
+                    data += more
         except (OSError, ValueError):
             return b""
         self.num_read += 1
@@ -161,14 +164,20 @@ class CodeSearch:
                 if not may_be_named and not is_compiled:
                     continue
                 data = self.read(path, MAX_COMPILED_BYTES)
-                if may_be_named and self.contains_name(data):
+                has_name = self.contains_name(data)
+                if may_be_named and has_name:
                     named.append(path)
-                stem = os.path.basename(path).partition(".")[0]
-                if is_compiled and (stem in self.stems or self.contains_file_name(data)):
+                if is_compiled and self._may_be_copy(path, data, has_name):
                     compiled.append(path)
             library = os.path.dirname(os.__file__)  # common files come last, because the report is limited
             named.sort(key=lambda path: (path.startswith(library), os.path.basename(path)[:-3] not in self.stems))
         return self._matches
+
+    def _may_be_copy(self, path: str, data: bytes, has_name: bool) -> bool:
+        """Whether a compiled module may have been made from a removed symbol's file."""
+        if os.path.basename(path).partition(".")[0] in self.stems:
+            return True
+        return (has_name or not self.names_are_complete) and self.contains_file_name(data)
 
     def contains_file_name(self, data: bytes) -> bool:
         """Whether marshalled code may hold the name of a removed symbol's file: with a suffix, in a folder, or bare."""
@@ -192,7 +201,8 @@ class CodeSearch:
                 before, after = data[max(at - 1, 0) : at], data[at + len(name) : at + len(name) + 1]
                 if not IDENTIFIER.match(before) and not IDENTIFIER.match(after):
                     return True
-                if before and before[0] == len(name):  # in marshal and pickle, the length precedes the string
+                length = len(name).to_bytes(4, "little")  # precedes the string in marshal and pickle, or its first byte
+                if before == length[:1] or data[max(at - 4, 0) : at] == length:
                     return True
                 at = data.find(name, at + 1)
         return False
