@@ -43,11 +43,20 @@ def zygote_folder() -> str:
     return zygote.base if zygote is not None else ""
 
 
+_scratch: list[Path] = []
+
+
 def scratch() -> Path:
     """A new folder that is removed when this process ends."""
-    folder = Path(tempfile.mkdtemp(prefix="probe-"))
-    atexit.register(shutil.rmtree, folder, ignore_errors=True)
-    return folder
+    _scratch.append(Path(tempfile.mkdtemp(prefix="probe-")))
+    return _scratch[-1]
+
+
+@atexit.register
+def remove_scratch() -> None:
+    """Remove what :func:`scratch` made. Processes of pytest-xdist skip exit handlers, so they have to call this."""
+    while _scratch:
+        shutil.rmtree(_scratch.pop(), ignore_errors=True)
 
 
 def layer(files: dict[str, str]) -> Path:
