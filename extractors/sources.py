@@ -30,18 +30,18 @@ def resolve_source(spec: SourceSpec) -> Source:
 
     Raises :class:`SourceError` (``unknown_source``) with a list of the forms that a spec can have.
     """
-    for source in SOURCES:
-        if source.matches(spec):
-            return source
-    raise SourceError(
-        f"{spec.spec!r} is not a source: no such file or folder, and no known form. Understood are:\n{_UNDERSTOOD}",
-        reason="unknown_source",
-    )
+    source = find_source(spec)
+    if source is None:
+        raise SourceError(
+            f"{spec.spec!r} is not a source: no such file or folder, and no known form. Understood are:\n{_UNDERSTOOD}",
+            reason="unknown_source",
+        )
+    return source
 
 
-def is_understood(spec: SourceSpec) -> bool:
-    """Whether :func:`resolve_source` finds a source. Nothing is fetched."""
-    return any(source.matches(spec) for source in SOURCES)
+def find_source(spec: SourceSpec) -> Source | None:
+    """The source for ``spec``, or ``None``. Nothing is fetched."""
+    return next((source for source in SOURCES if source.matches(spec)), None)
 
 
 def source_of(pinned: str) -> Source:

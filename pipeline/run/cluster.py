@@ -10,7 +10,7 @@ from contextlib import contextmanager, suppress
 from typing import Any
 
 from excise.errors import ConfigError
-from excise.pipeline.run.worker_pool import InProcessPool, JobEnd, WorkerPool
+from excise.pipeline.run.worker_pool import InProcessPool, JobResult, WorkerPool
 
 SLOT = "slot"
 """Dask resource of which every job uses one; workers of a shared cluster may offer it (`--resources slot=4`)."""
@@ -161,16 +161,16 @@ class DaskPool:
         self._ended.add(future)
         return str(future.key)
 
-    def wait(self) -> tuple[str, JobEnd]:
+    def wait(self) -> tuple[str, JobResult]:
         """Wait until one of the jobs ends."""
         future = next(self._ended)
         del self._futures[future.key]
         try:
             if future.status == "finished":
-                return future.key, JobEnd(value=future.result())
+                return future.key, JobResult(value=future.result())
             error = future.exception() if future.status == "error" else None
             lost = error is None or type(error).__name__ == "KilledWorker"
-            return future.key, JobEnd(worker_died=True) if lost else JobEnd(error=error)
+            return future.key, JobResult(worker_died=True) if lost else JobResult(error=error)
         finally:
             future.release()
 

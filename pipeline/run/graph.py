@@ -20,13 +20,13 @@ from excise.config import Settings
 from excise.datasets.snapshot import SnapshotReport
 from excise.datasets.store import Store, Writer
 from excise.errors import StoreError
-from excise.extractors.sources import is_understood
+from excise.extractors.sources import find_source
 from excise.pipeline.run.cluster import open_worker_pool
 from excise.pipeline.run.job_queue import JobQueue
 from excise.pipeline.run.priorities import StageName, max_active_sources, priority
 from excise.pipeline.run.selection import REQUEST_MARK, CandidateSelection, CandidateSpec
 from excise.pipeline.run.source_state import SourceState
-from excise.pipeline.run.worker_pool import JobEnd, WorkerPool
+from excise.pipeline.run.worker_pool import JobResult, WorkerPool
 from excise.pipeline.stages.baseline_stage import baseline_stage
 from excise.pipeline.stages.coverage_stage import coverage_stage
 from excise.pipeline.stages.environment_stage import environment_stage
@@ -144,9 +144,9 @@ class Run:
         self.admit_sources()
         self.listener(self.states)
         try:
-            for job, end in self.jobs:
+            for job, result in self.jobs:
                 job.state.num_running -= 1
-                answer = self.answer(end, job)
+                answer = self.answer(result, job)
                 self.log_end(job, answer)
                 self.advance(job, answer)
                 self.admit_sources()
@@ -159,11 +159,11 @@ class Run:
             return False
         return True
 
-    def answer(self, end: JobEnd, job: StageJob) -> Any:
+    def answer(self, result: JobResult, job: StageJob) -> Any:
         """Return the result of a stage; a rejection if its worker died or the stage raised."""
-        failure = end.failure("the next run tries again")
+        failure = result.failure("the next run tries again")
         if failure is None:
-            return end.value
+            return result.value
         reason, detail = failure
         if reason == "worker_died":
             logger.warning("worker lost", extra={"source": job.state.name, "stage": job.stage, "detail": detail})
@@ -286,7 +286,7 @@ def run(
     """
     began = time.monotonic()
     logger.info("run begun", extra={"sources": len(settings.sources), "workers": settings.workers, "refresh": refresh})
-    workers = settings.workers if any(is_understood(spec) for spec in settings.sources) else 1
+    workers = settings.workers if any(map(find_source, settings.sources)) else 1
     with Store(settings.out).writer() as writer, open_worker_pool(settings.scheduler, workers) as pool:
         graph = Run(settings, pool, writer, listener, atomic=refresh, selection=selection)
         finished = graph.run_to_end()

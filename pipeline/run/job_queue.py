@@ -7,7 +7,7 @@ from collections.abc import Callable, Hashable, Iterator
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
-from excise.pipeline.run.worker_pool import JobEnd, WorkerPool
+from excise.pipeline.run.worker_pool import JobResult, WorkerPool
 
 T = TypeVar("T")
 
@@ -25,7 +25,7 @@ class _QueuedJob(Generic[T]):
 
 
 class JobQueue(Generic[T]):
-    """Jobs, each with a tag. Iterating yields ``(tag, how it ended)`` when a job ends, until none is left.
+    """Jobs, each with a tag. Iterating yields ``(tag, result)`` when a job ends, until none is left.
 
     Workers get no more jobs than they can start: Dask does not take back a job that waits behind a long one in a
     worker's own queue. ``on_start`` is called with the tag of each job that is given to a worker.
@@ -52,11 +52,11 @@ class JobQueue(Generic[T]):
             self.running[self.pool.submit(job.function, job.args, -job.rank[0])] = job.tag
             self.on_start(job.tag)
 
-    def __iter__(self) -> Iterator[tuple[T, JobEnd]]:
+    def __iter__(self) -> Iterator[tuple[T, JobResult]]:
         self.dispatch()
         while self.running:
-            number, end = self.pool.wait()
-            yield self.running.pop(number), end
+            number, result = self.pool.wait()
+            yield self.running.pop(number), result
             self.dispatch()
 
     def cancel(self) -> None:

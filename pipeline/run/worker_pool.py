@@ -10,7 +10,7 @@ from typing import Any, Protocol
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class JobEnd:
+class JobResult:
     """How a job ended: with a value, with an exception, or with the death of its worker."""
 
     value: Any = None
@@ -47,7 +47,7 @@ class WorkerPool(Protocol):
         """Start a job, or let it wait for a slot, where higher priorities go first; return an id of the job."""
         ...
 
-    def wait(self) -> tuple[Hashable, JobEnd]:
+    def wait(self) -> tuple[Hashable, JobResult]:
         """Wait until one of the jobs ends; return its id and how it ended."""
         ...
 
@@ -73,13 +73,13 @@ class InProcessPool:
         heapq.heappush(self._jobs, (-priority, number, function, args))
         return number
 
-    def wait(self) -> tuple[int, JobEnd]:
+    def wait(self) -> tuple[int, JobResult]:
         """Run the most urgent job. Its exceptions are returned, but Ctrl-C is raised."""
         _, number, function, args = heapq.heappop(self._jobs)
         try:
-            return number, JobEnd(value=function(*args))
+            return number, JobResult(value=function(*args))
         except Exception as error:
-            return number, JobEnd(error=error)
+            return number, JobResult(error=error)
 
     def cancel(self) -> None:
         """Forget the jobs that have not run."""

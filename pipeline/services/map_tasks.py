@@ -123,14 +123,14 @@ def map_tasks(
         for tasks in groups.values():
             same = settings_of[tasks[0].instance_id]
             jobs.put(_Group(tuple(tasks)), 1.0 + len(tasks), rebuild, same, tasks[0], operation.measure_baseline)
-        for group, job in jobs:
-            if why := job.failure("work on the task again"):  # nothing is known about the task
+        for group, result in jobs:
+            if why := result.failure("work on the task again"):  # nothing is known about the task
                 event = "worker lost" if why[0] == "worker_died" else "job failed"
                 logger.warning(event, extra={"repo": group.tasks[0].repo, "reason": why[0], "detail": why[1]})
                 end(*(operation.failed(task, "worker", *why) for task in group.tasks))
             elif group.shard:
-                end(*job.value)
-            elif isinstance(answer := job.value, EnvironmentProblem):
+                end(*result.value)
+            elif isinstance(answer := result.value, EnvironmentProblem):
                 end(*(operation.failed(task, answer.step, answer.reason, answer.detail) for task in group.tasks))
             else:
                 same = settings_of[group.tasks[0].instance_id]

@@ -32,10 +32,10 @@ def test_one_worker_runs_jobs_in_this_process_by_priority() -> None:
         jobs.put("late", 1.0, os.getpid)
         jobs.put("wrong", 3.0, int, "x")
         jobs.put("early", 2.0, divmod, 7, 2)
-        ends = dict(jobs)
-    assert list(ends) == ["wrong", "early", "late"]
-    assert (ends["early"].value, ends["late"].value) == ((3, 1), os.getpid())
-    reason, text = ends["wrong"].failure("try again") or ("", "")
+        results = dict(jobs)
+    assert list(results) == ["wrong", "early", "late"]
+    assert (results["early"].value, results["late"].value) == ((3, 1), os.getpid())
+    reason, text = results["wrong"].failure("try again") or ("", "")
     assert (reason, text.startswith("ValueError: invalid literal")) == ("internal_error", True)
 
 
