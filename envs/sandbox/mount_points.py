@@ -41,10 +41,15 @@ class InterpreterLike(Protocol):
         ...
 
 
-def third_party_folders(library: Path) -> list[Path]:
-    """Folders of an interpreter's library with third-party code: installed packages and bundled wheels."""
+def hidden_folders(library: Path) -> list[Path]:
+    """Folders of an interpreter's library that sandboxes do not show.
+
+    They hold third-party code (installed packages, bundled wheels), or the interpreter as a static library of 60 MB,
+    which no project needs and each leak scan would have to read.
+    """
     names = ("site-packages", "dist-packages", "ensurepip/_bundled", "test/wheeldata")
-    return [library / name for name in names if (library / name).is_dir()]
+    folders = [*(library / name for name in names), *library.glob("config-*")]
+    return [folder for folder in folders if folder.is_dir()]
 
 
 def library_of(interpreter: InterpreterLike) -> Path:
@@ -75,7 +80,7 @@ def interpreter_mounts(interpreter: InterpreterLike) -> list[Mount]:
     if prefix.is_relative_to("/usr"):
         return []
     mounts = [Mount(target=str(prefix), layers=(str(prefix),))]
-    mounts += [Mount(target=str(masked), layers=()) for masked in third_party_folders(library_of(interpreter))]
+    mounts += [Mount(target=str(masked), layers=()) for masked in hidden_folders(library_of(interpreter))]
     return mounts
 
 

@@ -9,7 +9,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from excise.envs.sandbox.mount_points import third_party_folders
+from excise.envs.sandbox.mount_points import hidden_folders
 from excise.system.files import replace_file
 from excise.system.locks import host_folder
 
@@ -58,7 +58,7 @@ def masked_folders() -> tuple[str, ...]:
     found = [Path("/usr/lib/python3/dist-packages")]
     for base in (Path("/usr/lib"), Path("/usr/local/lib")):
         for python in sorted(base.glob("python3*")):
-            found += third_party_folders(python)
+            found += hidden_folders(python)
     found += [Path("/usr/share/python-wheels"), *_UNREAD]
     found += _bundled_environments()
     return tuple(str(folder) for folder in found if folder.is_dir() and not folder.is_symlink())

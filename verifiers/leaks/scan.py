@@ -62,8 +62,8 @@ class LeakThresholds:
     idiom_files: int = 4
     """Number of texts of the standard library from which on a window that is in them counts as an idiom and is
     ignored."""
-    common_code_objects: int = 10
-    """Number of files of the standard library from which on a pair of a definition's name and a name in it is ignored
+    common_code_objects: int = 4
+    """Number of modules of the standard library from which on a pair of a definition's name and a name in it is ignored
     as too common."""
 
 

@@ -36,8 +36,11 @@ SANDBOX = "the sandbox's own files"
 _MADE_ANEW = ("/etc/", "/home/", "/run/", "/tmp/", "/var/", "/excise/")
 """Folders where each sandbox has files of its own, which are never in a shared index."""
 
+_NOTHING = Content(())
+_HEADER_BYTES = 16
+"""Length of a byte code file's header: format, flags, modification time and size of the source."""
 _RECENT = 16
-"""Number of files whose content is remembered: byte code of the three levels of optimisation is often the same."""
+"""Number of files whose content is remembered: packages hold many equal small files."""
 _PARTS = 4
 """Number of indexes that the system's files are divided into, so that workers can divide the work."""
 _MAX_AGE_S = 30 * 86_400
@@ -161,7 +164,8 @@ class _Reader:
             if path is None or not is_same(row, path):
                 elsewhere.append(row)
                 continue
-            yield row.path, row.size, self._content(read_file(path), name)
+            duplicate = name == LIBRARY and is_optimized_duplicate(path)
+            yield row.path, row.size, _NOTHING if duplicate else self._content(read_file(path), name)
         received = set()
         for row, data in read_through_sandbox(self.session, elsewhere, MAX_PART):
             received.add(row.path)
@@ -183,6 +187,22 @@ class _Reader:
                 del self.recent[next(iter(self.recent))]
             self.recent[key] = read_content(data, only_python=name == SYSTEM)
         return self.recent[key]
+
+
+def is_optimized_duplicate(path: Path) -> bool:
+    """Whether a file is optimised byte code (without assertions, or also docstrings) of a source of which the plain
+    byte code lies beside it, and therefore holds nothing more."""
+    stem, dot, level = path.name.rpartition(".opt-")
+    if not dot or level not in ("1.pyc", "2.pyc"):
+        return False
+    headers = []
+    for file in (path, path.with_name(f"{stem}.pyc")):
+        try:
+            with file.open("rb") as opened:
+                headers.append(opened.read(_HEADER_BYTES))
+        except OSError:
+            return False
+    return len(headers[0]) == _HEADER_BYTES and headers[0] == headers[1]
 
 
 def _index_folder(name: str, rows: Sequence[ReadableFile]) -> Path:

@@ -1,12 +1,15 @@
-"""Eviction of stored indexes of what an agent can read."""
+"""Stored indexes of what an agent can read: what is left out of them, and their eviction."""
 
 from __future__ import annotations
 
 import os
+import py_compile
 import time
 from pathlib import Path
 
-from excise.verifiers.leaks.surface import evict_old
+import pytest
+
+from excise.verifiers.leaks.surface import evict_old, is_optimized_duplicate
 
 DAY_S = 86_400
 
@@ -39,3 +42,16 @@ def test_a_recently_used_index_is_kept(tmp_path: Path) -> None:
     _index(tmp_path, "old", unused_s=3600)
     evict_old(tmp_path, max_bytes=0)
     assert sorted(tmp_path.iterdir()) == fresh
+
+
+@pytest.mark.parametrize("change", [None, "edited source", "no plain byte code", "plain byte code"])
+def test_only_optimized_byte_code_of_the_same_source_is_a_duplicate(tmp_path: Path, change: str | None) -> None:
+    source = tmp_path / "module.py"
+    source.write_text("def f(x):\n    assert x\n    return x\n")
+    plain = Path(py_compile.compile(str(source), optimize=0))
+    if change == "edited source":
+        source.write_text("def another(y):\n    return y\n")
+    optimized = Path(py_compile.compile(str(source), optimize=2))
+    if change == "no plain byte code":
+        plain.unlink()
+    assert is_optimized_duplicate(plain if change == "plain byte code" else optimized) is (change is None)
