@@ -183,10 +183,19 @@ class Workbench:
         )
         return [*mounts, Mount(target=PYC, layers=(layers.pyc,), writable=True)]
 
-    def open(self, edits: Edits, policy: Policy | None = None) -> Session:
-        """Open a fresh sandbox with the edited repository; ``policy`` replaces the default one."""
-        inside = {f"{REPO}/{path}": data for path, data in edits.items()}
-        return self.sandbox.open(self.mounts(), policy or self.policy, env=base_env(), edits=inside, system=self.system)
+    def open(self, edits: Edits, policy: Policy | None = None, *, forked: bool = False) -> Session:
+        """Open a fresh sandbox with the edited repository; ``policy`` replaces the default one.
+
+        ``forked``: test runs in it may be forked from a process that has already imported the test runner.
+        """
+        return self.sandbox.open(
+            self.mounts(),
+            policy or self.policy,
+            env=base_env(),
+            edits={f"{REPO}/{path}": data for path, data in edits.items()},
+            system=self.system,
+            fork_server=self.language.fork_server(self.recipe) if forked else None,
+        )
 
     def run(
         self,
@@ -195,9 +204,11 @@ class Workbench:
         ids: Sequence[str] | None = None,
         shuffle_seed: int | None = None,
         keep_pyc: Path | None = None,
+        forked: bool = False,
     ) -> TestRun:
         """Run tests in a fresh sandbox, with limits taken from the baseline where there is one.
 
+        ``forked``: the run may be forked from a process that has already imported the test runner (see :meth:`open`).
         ``keep_pyc`` is where to put the byte code that the run compiled; an existing folder is left as it is.
         """
         request = TestRunRequest(
@@ -207,7 +218,7 @@ class Workbench:
             timeout_s=self.suite_timeout_s(ids),
             test_timeout_s=self.test_timeout_s(ids),
         )
-        with self.open(edits) as session:
+        with self.open(edits, forked=forked) as session:
             run = self.language.run_tests(session, self.recipe, request)
             if keep_pyc is not None and run.finished:
                 keep_layer(session, PYC, keep_pyc)

@@ -20,11 +20,12 @@ from typing import Any
 
 from excise.envs.bubblewrap.bubblewrap_session import BubblewrapSession
 from excise.envs.bubblewrap.control_groups import writable_groups
+from excise.envs.bubblewrap.forked_sessions import ForkedSession, open_forked
 from excise.envs.sandbox.limits import require_limits
 from excise.envs.sandbox.seccomp import filter_program
 from excise.envs.sandbox.system_root import usr_mounts
 from excise.errors import SandboxError
-from excise.protocols import Capabilities, Mount, Policy, Session, SystemRequest
+from excise.protocols import Capabilities, ForkServer, Mount, Policy, Session, SystemRequest
 from excise.system.process_identity import remove_orphaned_folders
 
 ADVICE = "Run it as root where control groups can be written (not in a container without them)."
@@ -56,6 +57,7 @@ class BubblewrapSandbox:
         cwd: str = "/testbed",
         edits: Mapping[str, bytes | None] | None = None,
         system: SystemRequest | None = None,
+        fork_server: ForkServer | None = None,
     ) -> Session:
         """Open a session; raises :class:`SandboxError` if a limit of ``policy`` cannot be enforced here."""
         bwrap, prlimit = shutil.which("bwrap"), shutil.which("prlimit")
@@ -76,7 +78,11 @@ class BubblewrapSandbox:
             "filter": filter_program().hex(),
             "cgroups": {name: root for name, root in groups.items() if name != "cpu" or policy.cpus is not None},
         }
-        session = BubblewrapSession(config, policy, edits or {})
+        session: BubblewrapSession | ForkedSession | None = None
+        if fork_server is not None and not policy.network:
+            session = open_forked(config, policy, edits or {}, fork_server)
+        if session is None:
+            session = BubblewrapSession(config | {"fork_server": None}, policy, edits or {})
         session.enable_forking(mounts, functools.partial(self.open, policy=policy, env=env, cwd=cwd, system=system))
         return session
 

@@ -38,16 +38,14 @@ class BubblewrapSession(SessionBase):
         self.supervisor_pid = 0
         self.groups: list[str] = []
         self._fds: list[int] = []
+        """A pidfd of the supervisor, and the folder of results."""
         self._closed = False
         self._using = threading.RLock()
         self._control, theirs = socket.socketpair()
         try:
             with theirs:
                 request_supervisor(theirs)
-            sizes = [(path, None if data is None else len(data)) for path, data in edits.items()]
-            self._send(config | {"edits": sizes})
-            for data in edits.values():
-                self._control.sendall(data or b"")
+            self._send_edits(config, "edits", edits)
             ready = self._receive(START_TIMEOUT_S)
         except BaseException as error:
             self.close()
@@ -55,7 +53,21 @@ class BubblewrapSession(SessionBase):
                 raise SandboxError(f"The sandbox process is gone ({error}).") from error
             raise
         self.supervisor_pid, self.groups = int(ready["pid"]), list(ready["groups"])
-        self.out = Path(f"/proc/self/fd/{self._fds[0]}")  # no other path leads into the supervisor's namespace
+        self._show_results()
+
+    def _send_edits(self, message: dict[str, Any], key: str, edits: Mapping[str, bytes | None]) -> None:
+        """Send a message with the edits' paths and sizes, and then their contents. Raises :class:`SandboxError`."""
+        self._send(message | {key: [(path, None if data is None else len(data)) for path, data in edits.items()]})
+        try:
+            for data in edits.values():
+                self._control.sendall(data or b"")
+        except OSError as error:
+            raise SandboxError(f"The sandbox process is gone ({error}).") from error
+
+    def _show_results(self) -> None:
+        """Set the folder of results to the last descriptor received, if there is one."""
+        if len(self._fds) > 1:
+            self.out = Path(f"/proc/self/fd/{self._fds[1]}")  # no other path leads into the supervisor's namespace
 
     def _send(self, message: Mapping[str, object], fds: Sequence[int] = ()) -> None:
         data = json.dumps(message).encode() + b"\n"
@@ -94,8 +106,27 @@ class BubblewrapSession(SessionBase):
         env: Mapping[str, str] | None = None,
     ) -> Completed:
         """Run a command; all processes that it started have ended when this returns."""
+        return self.run_request({"argv": list(argv), "cwd": cwd, "env": dict(env or {})}, timeout_s, stdin)
+
+    def run_request(self, request: Mapping[str, object], timeout_s: float, stdin: bytes) -> Completed:
+        """Run a command as the supervisor's request ``exec`` describes it; see :meth:`exec`."""
         with time_limit(timeout_s) as limit_s, self._in_use():
-            return self._run(argv, limit_s, stdin, {"cwd": cwd, "env": dict(env or {})})
+            return self._run(request, limit_s, stdin)
+
+    def begin(self, edits: Mapping[str, bytes | None]) -> None:
+        """Begin the next session of a sandbox with a fork server, with fresh mounts. Raises :class:`SandboxError`."""
+        with self._in_use():
+            self._send_edits({}, "begin", edits)
+            self._receive(START_TIMEOUT_S)
+            self._show_results()
+
+    def end(self) -> bool:
+        """End a session that :meth:`begin` began; return whether another one can begin."""
+        with self._in_use():
+            self._send({"end": True})
+            reusable = bool(self._receive(GRACE_S)["reusable"])
+            os.close(self._fds.pop())
+            return reusable
 
     @contextlib.contextmanager
     def _in_use(self) -> Iterator[None]:
@@ -105,13 +136,13 @@ class BubblewrapSession(SessionBase):
                 raise SandboxError("The sandbox is closed.")
             yield
 
-    def _run(self, argv: Sequence[str], timeout_s: float, stdin: bytes, options: Mapping[str, object]) -> Completed:
+    def _run(self, request: Mapping[str, object], timeout_s: float, stdin: bytes) -> Completed:
         began = time.monotonic()
         pipes = [os.pipe() for _ in range(3)]
         theirs = [pipes[0][0], pipes[1][1], pipes[2][1]]
         ours = [pipes[0][1], pipes[1][0], pipes[2][0]]
         try:
-            self._send({"exec": {"argv": list(argv), **options}}, theirs)
+            self._send({"exec": request}, theirs)
         except BaseException:
             for fd in ours:
                 os.close(fd)
@@ -182,6 +213,13 @@ class BubblewrapSession(SessionBase):
             os.close(fd)
         super().close()
 
+    def abandon(self) -> None:
+        """In a forked child: close the descriptors; the sandbox goes on, as the parent's."""
+        self._closed = True
+        self._control.close()
+        for fd in self._fds:
+            os.close(fd)
+
     def _wait_for_end(self) -> None:
         """Ask the supervisor to end, and wait until it has: its end of the socket closes last."""
         with contextlib.suppress(OSError):
@@ -190,10 +228,10 @@ class BubblewrapSession(SessionBase):
             while self._control.recv(1 << 16):
                 pass
             return
-        if len(self._fds) > 1:  # a pidfd, since the pid may have been reused
+        if self._fds:  # a pidfd, since the pid may have been reused
             with contextlib.suppress(ProcessLookupError):
-                signal.pidfd_send_signal(self._fds[1], signal.SIGKILL)
-            select.select([self._fds[1]], [], [], GRACE_S)
+                signal.pidfd_send_signal(self._fds[0], signal.SIGKILL)
+            select.select([self._fds[0]], [], [], GRACE_S)
 
 
 class StreamForwarder:

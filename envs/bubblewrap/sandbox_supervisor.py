@@ -5,7 +5,8 @@ command. It is forked before its sandbox is requested, because the kernel needs 
 control groups. When the socket to the worker closes, however the worker ended, the supervisor kills all processes of
 the sandbox and exits, and all mounts disappear with the namespace.
 
-Requests are JSON lines on the socket: ``exec`` (with three file descriptors), ``kill``, ``snapshot``.
+Requests are JSON lines on the socket: ``exec`` (with three file descriptors), ``kill``, ``snapshot``; a sandbox with a
+fork server also takes ``begin`` and ``end``, between which it serves one session after the other.
 """
 
 from __future__ import annotations
@@ -17,7 +18,8 @@ import resource
 import select
 import signal
 import socket
-from typing import Any
+from collections.abc import Iterable
+from typing import Any, NamedTuple
 
 from excise.envs.bubblewrap.control_groups import ControlGroups, kill_and_reap_all, kill_largest_if_over, remove_groups
 from excise.envs.bubblewrap.kernel_calls import (
@@ -38,6 +40,24 @@ MEMORY_POLL_S = 0.05
 """Interval for measuring memory where there is no control group, in seconds."""
 FILTER_FD = 3
 """File descriptor from which bubblewrap reads the filter of system calls."""
+SERVER_FD = 4
+"""File descriptor on which a fork server is spoken to."""
+WAIT_FOR_MOUNTS = f'echo begun >&{SERVER_FD}; read mounted <&{SERVER_FD}; exec "$@"'
+"""Shell code that starts a fork server when the mounts for it are there. They must be made after bubblewrap has copied
+the mount namespace: what is copied could never be unmounted again."""
+
+
+class Ending(NamedTuple):
+    """How the wait for a command ended."""
+
+    killed: bool = False
+    """Whether the worker requested a kill."""
+    gone: bool = False
+    """Whether the worker is gone."""
+    ooms: int = 0
+    """Processes that were killed here because memory ran out."""
+    answer: dict[str, Any] | None = None
+    """What a fork server answered; ``None`` if the command or the server ended."""
 
 
 class Supervisor:
@@ -56,6 +76,9 @@ class Supervisor:
         self.mounts = SessionMounts(shared, self.privileged)
         self.child = 0
         self.preforked: socket.socket | None = None
+        self.server: socket.socket | None = None
+        """Connection to the fork server, while there is one; ``child`` is then its bubblewrap."""
+        self.received = b""
 
     def start_early(self) -> None:
         """Set up what does not depend on the session: namespace, control groups, process for the first command."""
@@ -64,13 +87,78 @@ class Supervisor:
         self.groups.make(root for name, root in self.shared.plan["cgroups"].items() if name != "cpu")
         self.prefork_command()
 
-    def configure(self, config: dict[str, Any], control: socket.socket, edits: Any) -> None:
-        """Set the limits, build the mounts, and make the edits, whose contents are read from the stream ``edits``."""
+    def configure(self, config: dict[str, Any], control: socket.socket) -> None:
+        """Set the limits, and build the mounts or start the fork server."""
         self.config, self.policy, self.control = config, config["policy"], control
         self.groups.limit(config["cgroups"], self.policy)
-        self.mounts.build(config)
-        for path, size in config["edits"]:
-            self.mounts.edit(path, size, edits.read)
+        if config["fork_server"]:
+            self.mounts.build_read_only(config)
+            self.start_server()
+        else:
+            self.mounts.build(config)
+
+    def make_edits(self, edits: Iterable[tuple[str, int | None]]) -> None:
+        """Make the edits of a session, whose contents follow on the socket."""
+        for path, size in edits:
+            self.mounts.edit(path, size, self.read)
+
+    # ----------------------------------------------------------------------------- fork server
+    def start_server(self) -> None:
+        """Start the fork server and wait until it is ready. Raises ``OSError`` if it does not start or cannot serve."""
+        spec = self.config["fork_server"]
+        command = ["/bin/sh", "-c", WAIT_FOR_MOUNTS, "sh", *spec["argv"], "--serve", str(SERVER_FD)]
+        ours, theirs = socket.socketpair()
+        nothing = os.open(os.devnull, os.O_RDWR)
+        streams = [os.dup(nothing) for _ in range(2)]
+        self.start({"argv": command, "env": spec["env"], "process_1": True}, [nothing, *streams, theirs.detach()])
+        begun = receive_line(ours)
+        self.mounts.attach()
+        with contextlib.suppress(ConnectionError):
+            ours.sendall(b"mounted\n")
+        line = receive_line(ours) if begun else b""
+        self.mounts.detach()
+        answer = json.loads(line or b'{"ready": false, "reason": "it ended while it was starting"}')
+        if not answer["ready"]:
+            raise OSError(f"no fork server: {answer['reason']}")
+        self.server = ours
+
+    def run_forked(self, request: dict[str, Any], fds: list[int]) -> dict[str, Any] | None:
+        """Let the fork server run its command; ``None`` if it refuses, and then the descriptors stay open."""
+        assert self.server is not None
+        cwd = request.get("cwd") or self.config["cwd"]
+        environ = {**self.config["env"], **request.get("env", {}), "PWD": cwd}
+        ooms, began = self.groups.ooms(), self.groups.cpu_s()
+        data = json.dumps({"env": environ, "cwd": cwd}).encode() + b"\n"
+        with contextlib.suppress(ConnectionError):  # it has ended: the wait says how
+            sent = socket.send_fds(self.server, [data], fds)
+            self.server.sendall(data[sent:])
+        ending = self.wait_for_command(self.server)
+        if ending.answer is None:
+            return self.finish(ending, fds, ooms, began)
+        if "refused" in ending.answer:
+            return None
+        for fd in fds:
+            os.close(fd)
+        if not ending.answer["reusable"]:
+            self.stop_server()
+        rc = os.waitstatus_to_exitcode(ending.answer["status"])
+        return {
+            "rc": rc,
+            "killed": ending.killed,
+            "oom": self.groups.ooms() - ooms + ending.ooms > 0 and rc != 0,
+            "cpu_s": max(ending.answer["cpu_s"], self.groups.cpu_s() - began),
+            "peak_bytes": self.groups.peak_bytes(),
+        }
+
+    def stop_server(self) -> None:
+        """End the fork server, if there is one, and everything in its sandbox."""
+        if self.server is not None:
+            self.server.close()
+            self.server = None
+            self.kill()
+            os.waitpid(self.child, 0)
+            self.child = 0
+            kill_and_reap_all()
 
     # ------------------------------------------------------------------------------------- exec
     def command(self, request: dict[str, Any]) -> list[str]:
@@ -78,6 +166,8 @@ class Supervisor:
         line = [self.config["bwrap"], "--unshare-all", "--unshare-user", "--disable-userns"]
         if self.policy["network"]:
             line.append("--share-net")
+        if request.get("process_1"):
+            line.append("--as-pid-1")
         line += ["--uid", "1000", "--gid", "1000", "--hostname", "sandbox", "--die-with-parent", "--new-session"]
         line += ["--cap-drop", "ALL", "--clearenv"]
         if self.config["filter"]:
@@ -101,7 +191,7 @@ class Supervisor:
         self.preforked = ours
 
     def start(self, request: dict[str, Any], fds: list[int]) -> None:
-        """Start bubblewrap in the preforked child, with three descriptors for its streams."""
+        """Start bubblewrap in the preforked child, with three descriptors for its streams and perhaps a fourth one."""
         if self.preforked is None:
             self.prefork_command()
         assert self.preforked is not None
@@ -126,7 +216,7 @@ class Supervisor:
             self.groups.join(command["groups"])
             line = command["line"]
             place_filter(bytes.fromhex(command["filter"]))
-            os.closerange(FILTER_FD + 1, 1 << 16)
+            os.closerange(command["next_fd"], 1 << 16)
             resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
             hard = min(MAX_OPEN_FILES, resource.getrlimit(resource.RLIMIT_NOFILE)[1])
             resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
@@ -143,44 +233,65 @@ class Supervisor:
 
     def run(self, request: dict[str, Any], fds: list[int]) -> dict[str, Any]:
         """Run one command until it ends, or until the worker requests ``kill`` or closes the socket."""
+        if request.get("forked") and self.server is not None:
+            reply = self.run_forked(request, fds)
+            if reply is not None:
+                return reply
+        self.stop_server()
         ooms, began = self.groups.ooms(), self.groups.cpu_s()
         self.start(request, fds)
-        killed, gone, out_of_memory = self.wait_for_command()
+        return self.finish(self.wait_for_command(), [], ooms, began)
+
+    def finish(self, ending: Ending, fds: list[int], ooms: int, began: float) -> dict[str, Any]:
+        """The report on a command that has ended; ``ooms`` and ``began`` are what the counters showed before it."""
+        for fd in fds:
+            os.close(fd)
         _, status, usage = os.wait4(self.child, 0)
         self.child = 0
+        if self.server is not None:
+            self.server.close()
+            self.server = None
         self.groups.kill()
         cpu_s, peak = kill_and_reap_all()
-        if gone:
+        if ending.gone:
             raise EOFError
         rc = os.waitstatus_to_exitcode(status)
-        ooms = self.groups.ooms() - ooms + out_of_memory
+        ooms = self.groups.ooms() - ooms + ending.ooms
         return {
             "rc": rc if rc <= 128 or rc > 192 else -(rc - 128),
-            "killed": killed,
+            "killed": ending.killed,
             "oom": ooms > 0 and rc != 0,
             "cpu_s": max(usage.ru_utime + usage.ru_stime + cpu_s, self.groups.cpu_s() - began),
             "peak_bytes": self.groups.peak_bytes() or max(peak, usage.ru_maxrss * 1024),
         }
 
-    def wait_for_command(self) -> tuple[bool, bool, int]:
-        """Wait for the command to end.
-
-        Return whether the worker requested a kill, whether the worker is gone, and how many processes were killed
-        because memory ran out.
-        """
-        pidfd, control = os.pidfd_open(self.child), self.control.fileno()
-        killed, gone, out_of_memory = False, False, 0
+    def wait_for_command(self, server: socket.socket | None = None) -> Ending:
+        """Wait until the command ends, or until the fork server ends or answers."""
+        pidfd = os.pidfd_open(self.child)
+        sources: list[Any] = [pidfd, self.control, *([server] if server else [])]
+        ending = Ending()
         poll = None if self.groups.folders else MEMORY_POLL_S
-        while True:
-            ready = select.select([pidfd] if gone else [pidfd, control], [], [], poll)[0]
-            if pidfd in ready:
-                os.close(pidfd)
-                return killed, gone, out_of_memory
-            if control in ready:
-                gone, killed = not self.control.recv(65536), True
-                self.kill()
-            elif not ready and not killed:
-                out_of_memory += kill_largest_if_over(self.policy["memory_bytes"])
+        try:
+            while True:
+                ready = select.select(sources, [], [], poll)[0]
+                if pidfd in ready:
+                    return ending
+                if server is not None and server in ready:
+                    line = receive_line(server)
+                    if line:
+                        return ending._replace(answer=json.loads(line))
+                    sources.remove(server)  # its process is about to end
+                if self.control in ready:
+                    gone = not self.control.recv(65536)
+                    ending = ending._replace(killed=True, gone=gone)
+                    if gone:
+                        sources.remove(self.control)
+                    self.kill()
+                elif not ready and not ending.killed:
+                    over = kill_largest_if_over(self.policy["memory_bytes"])
+                    ending = ending._replace(ooms=ending.ooms + over)
+        finally:
+            os.close(pidfd)
 
     def kill(self) -> None:
         """Kill the command; all processes of bubblewrap's pid namespace die with it."""
@@ -190,25 +301,53 @@ class Supervisor:
         self.groups.kill()
 
     # ---------------------------------------------------------------------------------- requests
+    def receive(self) -> tuple[dict[str, Any], list[int]]:
+        """The next request and its descriptors. Raises ``EOFError`` when the socket closes."""
+        fds: list[int] = []
+        while b"\n" not in self.received:
+            more, extra, _, _ = socket.recv_fds(self.control, 1 << 20, 3)
+            if not more:
+                raise EOFError
+            self.received += more
+            fds += extra
+        line, _, self.received = self.received.partition(b"\n")
+        request: dict[str, Any] = json.loads(line)
+        return request, fds
+
+    def read(self, size: int) -> bytes:
+        """The next bytes on the socket. Raises ``EOFError`` when it closes."""
+        chunks = [self.received[:size]]
+        self.received = self.received[size:]
+        missing = size - len(chunks[0])
+        while missing:
+            chunks.append(self.control.recv(min(missing, 1 << 20)))
+            if not chunks[-1]:
+                raise EOFError
+            missing -= len(chunks[-1])
+        return b"".join(chunks)
+
     def serve(self) -> None:
-        """Answer requests until the socket closes."""
+        """Answer requests until the socket closes, which raises ``EOFError``."""
         while True:
-            data, fds, _, _ = socket.recv_fds(self.control, 1 << 20, 3)
-            if not data:
-                return
-            while not data.endswith(b"\n"):
-                more = self.control.recv(1 << 20)
-                if not more:
-                    return
-                data += more
-            request = json.loads(data)
+            request, fds = self.receive()
             if "exec" in request:
-                reply = self.run(request["exec"], list(fds))
+                self.reply(self.run(request["exec"], fds))
             elif "snapshot" in request:
-                reply = self.snapshot(request["snapshot"], request["into"])
-            else:
-                continue  # a kill for a command that has ended
-            self.control.sendall(json.dumps(reply).encode() + b"\n")
+                self.reply(self.snapshot(request["snapshot"], request["into"]))
+            elif "begin" in request:
+                self.mounts.attach()
+                self.make_edits(request["begin"])
+                self.reply({}, self.mounts.open_out())
+            elif "end" in request:
+                self.mounts.detach()
+                self.reply({"reusable": self.server is not None})
+            # else: a kill for a command that has ended
+
+    def reply(self, message: dict[str, Any], *fds: int) -> None:
+        """Send an answer, with descriptors, which are closed here."""
+        socket.send_fds(self.control, [json.dumps(message).encode() + b"\n"], list(fds))
+        for fd in fds:
+            os.close(fd)
 
     def snapshot(self, target: str, into: str) -> dict[str, Any]:
         """Copy a layer; a failure (such as a full disk) is reported and does not end the session."""
@@ -227,17 +366,30 @@ class Supervisor:
 
 
 def receive_command(pipe: socket.socket) -> dict[str, Any]:
-    """Wait for a command, and make its three descriptors this process's standard streams."""
-    data, fds, _, _ = socket.recv_fds(pipe, 1 << 20, 3)
+    """Wait for a command, and make its descriptors this process's standard streams, a fourth one :data:`SERVER_FD`."""
+    data, fds, _, _ = socket.recv_fds(pipe, 1 << 20, 4)
     while not data.endswith(b"\n"):
         more = pipe.recv(1 << 20)
         if not more:
             os._exit(0)  # the session ended without another command
         data += more
-    for number, fd in enumerate(fds):
+    for number, fd in zip((0, 1, 2, SERVER_FD), fds, strict=False):
         os.dup2(fd, number)
+    if len(fds) > 3:
+        os.set_inheritable(SERVER_FD, True)
     command: dict[str, Any] = json.loads(data)
-    return command
+    return command | {"next_fd": SERVER_FD + 1 if len(fds) > 3 else SERVER_FD}
+
+
+def receive_line(connection: socket.socket) -> bytes:
+    """Receive one line; empty if the other end is closed."""
+    data = b""
+    while not data.endswith(b"\n"):
+        more = connection.recv(1 << 16)
+        if not more:
+            return b""
+        data += more
+    return data
 
 
 def place_filter(program: bytes) -> None:
@@ -281,18 +433,15 @@ def supervise(handover: socket.socket, shared: SharedRoot) -> None:
 
 def serve_session(supervisor: Supervisor, control: socket.socket) -> None:
     """Configure the sandbox and serve requests until the socket closes."""
-    stream = control.makefile("rb")
-    line = stream.readline()
-    if not line:
-        return
+    supervisor.control = control
     with contextlib.suppress(EOFError, ConnectionError):
         try:
-            supervisor.configure(json.loads(line), control, stream)
-            out, pidfd = supervisor.mounts.open_out(), os.pidfd_open(os.getpid())
+            config, _ = supervisor.receive()
+            supervisor.configure(config, control)
+            supervisor.make_edits(config["edits"])
+            out = [] if config["fork_server"] else [supervisor.mounts.open_out()]
             ready = {"pid": os.getpid(), "groups": supervisor.groups.made}
-            socket.send_fds(control, [json.dumps(ready).encode() + b"\n"], [out, pidfd])
-            os.close(out)
-            os.close(pidfd)
+            supervisor.reply(ready, os.pidfd_open(os.getpid()), *out)
             supervisor.serve()
         except (OSError, ValueError, KeyError) as error:
             control.sendall(json.dumps({"error": str(error)}).encode() + b"\n")

@@ -15,9 +15,22 @@ import stat
 from collections.abc import Callable
 from typing import Any
 
-from excise.envs.bubblewrap.kernel_calls import MS_BIND, MS_NODEV, MS_NOSUID, MS_RDONLY, MS_REMOUNT, bind, mount, umount
+from excise.envs.bubblewrap.kernel_calls import (
+    MS_BIND,
+    MS_NODEV,
+    MS_NOSUID,
+    MS_RDONLY,
+    MS_REC,
+    MS_REMOUNT,
+    MS_SHARED,
+    bind,
+    mount,
+    umount,
+)
 from excise.envs.bubblewrap.shared_root import SharedRoot
 
+ROOT_BYTES = 64 << 20
+"""Size of the tmpfs that holds mount points only."""
 BYTES_PER_FILE = 2048
 """A tmpfs of n bytes may hold n / 2048 files, since empty files use the host's memory too."""
 
@@ -34,11 +47,21 @@ def escape_overlay_path(path: str) -> str:
     return re.sub(r"([\\:,])", r"\\\1", path)
 
 
+_RUN_FOLDERS = {"tmp": "tmp", "home": "home/agent", "results/out": "excise/out", "shm": "dev/shm"}
+"""Subfolder of ``run`` to its mount point in the root."""
+
+
+def is_folder(entry: dict[str, Any]) -> bool:
+    """Whether a mount shows a folder, not a single file."""
+    return not entry["layers"] or os.path.isdir(entry["layers"][0])
+
+
 class SessionMounts:
     """Builds the mounts of one sandbox in the folder ``stage``.
 
-    Its subfolder ``root`` is the root of the sandbox. ``m0``, ``m1``, … hold what the sandbox writes to its mounts, and
-    ``results`` holds the results that the host reads.
+    Its subfolder ``root`` is the root of the sandbox. All that the sandbox writes is in ``run``: ``m0``, ``m1``, … for
+    its mounts, and ``results`` for the results that the host reads. A sandbox with a fork server is mounted in two
+    parts: :meth:`build_read_only` once, and :meth:`attach` and :meth:`detach` for each of its sessions.
     """
 
     def __init__(self, shared: SharedRoot, privileged: bool) -> None:
@@ -47,24 +70,71 @@ class SessionMounts:
         self.disk_bytes, self.network = 0, False
         self.stage = f"{shared.base}/stage"
         self.root = f"{self.stage}/root"
+        self.run = f"{self.stage}/run"
         self.uppers: dict[str, str] = {}
 
     def build(self, config: dict[str, Any]) -> None:
         """Make all mounts of a session's configuration."""
-        self.entries, policy = config["mounts"], config["policy"]
-        self.disk_bytes, self.network = policy["disk_bytes"], policy["network"]
-        self.tmpfs(self.stage, self.disk_bytes)
-        os.mkdir(self.root)
-        mount(self.root, self.root, flags=MS_BIND)  # a separate mount can be made read-only by itself
-        self.shared.bind_into(self.root, network=self.network)
+        self.make_root(config)
+        self.make_run_folder()
         for number, entry in enumerate(self.entries):
             self.add(number, entry)
-        os.mkdir(f"{self.stage}/results")
-        self.tmpfs(f"{self.stage}/results", self.disk_bytes // 2)
-        writable = {"tmp": "tmp", "home": "home/agent", "results/out": "excise/out", "shm": "dev/shm"}
-        for name, target in writable.items():
-            mount(make_writable_folder(f"{self.stage}/{name}"), f"{self.root}/{target}", flags=MS_BIND)
+        self.bind_run_folder()
+        self.protect_root()
+
+    def build_read_only(self, config: dict[str, Any]) -> None:
+        """Make all mounts except those that :meth:`attach` makes, later ones of which reach the sandbox's copy.
+
+        They reach it since the kernel propagates mounts from a shared one to its copies in other namespaces.
+        """
+        self.make_root(config)
+        for number, entry in enumerate(self.entries):
+            if entry["writable"]:
+                self.mount_point(entry["target"], folder=is_folder(entry))
+            else:
+                self.add(number, entry)
+        self.protect_root()
+        mount("none", self.root, flags=MS_SHARED | MS_REC)
+
+    def attach(self) -> None:
+        """Mount everything that a session can write, empty or as its layers are."""
+        self.make_run_folder()
+        for number, entry in enumerate(self.entries):
+            if entry["writable"]:
+                self.add(number, entry)
+        self.bind_run_folder()
+
+    def detach(self) -> None:
+        """Unmount everything that a session can write; its content is lost."""
+        for target in (*_RUN_FOLDERS.values(), *(e["target"].lstrip("/") for e in self.entries if e["writable"])):
+            umount(f"{self.root}/{target}")
+        umount(self.run)
+        self.uppers.clear()
+
+    def make_root(self, config: dict[str, Any]) -> None:
+        """Make the root, with what all sandboxes share."""
+        self.entries, policy = config["mounts"], config["policy"]
+        self.disk_bytes, self.network = policy["disk_bytes"], policy["network"]
+        self.tmpfs(self.stage, ROOT_BYTES)
+        os.mkdir(self.root)
+        os.mkdir(self.run)
+        mount(self.root, self.root, flags=MS_BIND)  # a separate mount can be made read-only by itself
+        self.shared.bind_into(self.root, network=self.network)
+
+    def protect_root(self) -> None:
+        """Make the root itself read-only, apart from the mounts in it."""
         mount("none", self.root, flags=MS_BIND | MS_REMOUNT | MS_RDONLY | MS_NOSUID | MS_NODEV)
+
+    def make_run_folder(self) -> None:
+        """Mount the two tmpfs that hold everything that a session writes."""
+        self.tmpfs(self.run, self.disk_bytes)
+        os.mkdir(f"{self.run}/results")
+        self.tmpfs(f"{self.run}/results", self.disk_bytes // 2)
+
+    def bind_run_folder(self) -> None:
+        """Mount the temporary folders and the folder for results."""
+        for name, target in _RUN_FOLDERS.items():
+            mount(make_writable_folder(f"{self.run}/{name}"), f"{self.root}/{target}", flags=MS_BIND)
 
     def arguments(self) -> list[str]:
         """Arguments for bubblewrap: one bind of the root, and ``/proc``, which only bubblewrap can mount."""
@@ -78,12 +148,13 @@ class SessionMounts:
 
     def open_out(self) -> int:
         """Open the results folder and return the descriptor, by which the worker, in another namespace, reads it."""
-        return os.open(f"{self.stage}/results/out", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        return os.open(f"{self.run}/results/out", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
 
     def add(self, number: int, entry: dict[str, Any]) -> None:
         """Add one mount: a bind, an empty folder, or an overlay of layers."""
-        base, layers, writable = f"{self.stage}/m{number}", entry["layers"], entry["writable"]
-        target = self.mount_point(entry["target"], folder=not layers or os.path.isdir(layers[0]))
+        layers, writable = entry["layers"], entry["writable"]
+        base = f"{self.run if writable else self.stage}/m{number}"
+        target = self.mount_point(entry["target"], folder=is_folder(entry))
         if len(layers) == 1 and not writable:
             bind(layers[0], target)
         elif not layers:

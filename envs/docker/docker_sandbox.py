@@ -23,7 +23,7 @@ from excise.envs.sandbox.limits import require_limits
 from excise.envs.sandbox.seccomp import filter_program
 from excise.envs.sandbox.system_root import usr_mounts
 from excise.errors import SandboxError
-from excise.protocols import Capabilities, Mount, Policy, Session, SystemRequest
+from excise.protocols import Capabilities, ForkServer, Mount, Policy, Session, SystemRequest
 from excise.system.process_identity import remove_orphaned_folders
 
 ADVICE = "See `docker info` for what the engine's kernel and control groups lack."
@@ -67,8 +67,12 @@ class DockerSandbox:
         cwd: str = "/testbed",
         edits: Mapping[str, bytes | None] | None = None,
         system: SystemRequest | None = None,
+        fork_server: ForkServer | None = None,  # noqa: ARG002
     ) -> Session:
-        """Open a session in a container of its own; makes the environment's image if the engine lacks it."""
+        """Open a session in a container of its own; makes the environment's image if the engine lacks it.
+
+        There are no fork servers in containers.
+        """
         client = connect()
         system = system or SystemRequest()
         lenient = policy.lenient or self.lenient

@@ -11,7 +11,7 @@ from excise.extractors.python.analysis.codebase import PythonCodebase
 from excise.extractors.python.analysis.suite_files import collected_from
 from excise.extractors.python.execution import coverage_map, pytest_runner
 from excise.extractors.python.execution.python_grading import PythonGrading
-from excise.protocols import Codebase, CoverageRequest, Session, TestRunRequest
+from excise.protocols import Codebase, CoverageRequest, ForkServer, Session, TestRunRequest
 from excise.types import CoverageMap, Recipe, Status, TestRun
 
 
@@ -26,6 +26,10 @@ class Python:
     def parse(self, root: Path, paths: Iterable[str], tests: Iterable[str] = (), names: Iterable[str] = ()) -> Codebase:
         """Parse the Python files among ``paths``."""
         return PythonCodebase.parse(root, paths, collected=collected_from(tests), packages=names)
+
+    def fork_server(self, recipe: Recipe) -> ForkServer:
+        """See :meth:`excise.protocols.Language.fork_server`."""
+        return pytest_runner.run_command(recipe)
 
     def run_tests(self, session: Session, recipe: Recipe, request: TestRunRequest) -> TestRun:
         """Run pytest; see :meth:`excise.protocols.Language.run_tests`."""

@@ -14,7 +14,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from excise.protocols import Completed, Session, TestRunRequest
+from excise.protocols import Completed, ForkServer, Session, TestRunRequest
 from excise.types import Recipe, Status, TestResult, TestRun, WorkerOutcome
 
 INSIDE = Path(__file__).resolve().parents[1] / "inside"
@@ -30,6 +30,12 @@ COMPLETE = frozenset({0, 1, 5})
 _REPO, _ENV, _OUT = "/testbed", "/opt/env", "/excise/out"
 
 
+def run_command(recipe: Recipe) -> ForkServer:
+    """The command of every test run."""
+    env = {"PYTHONPYCACHEPREFIX": "/excise/pyc", **dict(recipe.env)}
+    return ForkServer(argv=(f"{_ENV}/bin/python", "/excise/inside/excise_run.py"), env=env)
+
+
 def request_run(session: Session, recipe: Recipe, *, timeout_s: float, **request: Any) -> tuple[Completed, Path]:
     """Run ``excise_run.py`` with a request; return the completed command and the report's path on the host."""
     name = f"report-{uuid.uuid4().hex}.jsonl"
@@ -42,9 +48,8 @@ def request_run(session: Session, recipe: Recipe, *, timeout_s: float, **request
         "tools": "/excise/tools",
         **request,
     }
-    command = [f"{_ENV}/bin/python", "/excise/inside/excise_run.py"]
-    env = {"PYTHONPYCACHEPREFIX": "/excise/pyc", **dict(recipe.env)}
-    done = session.exec(command, timeout_s=timeout_s, stdin=json.dumps(body).encode(), env=env)
+    command = run_command(recipe)
+    done = session.exec(command.argv, timeout_s=timeout_s, stdin=json.dumps(body).encode(), env=command.env)
     return done, session.out / name
 
 

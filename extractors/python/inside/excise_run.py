@@ -1,14 +1,16 @@
 """Runs a project's tests inside the sandbox and writes a structured report. Standard library and pytest only.
 
-Started as ``python excise_run.py`` in the checkout, with the request as JSON on stdin. Runs on Python 3.8 and later,
-with any version of pytest for it. The report is JSON lines in the file that the request names: ``test``,
-``collect_error``, ``collected``, ``imported``, ``lines`` (coverage runs) and, last, ``end``. Without ``end`` the run
-did not finish. A test that hangs or kills its process fails alone (``excise_guard.py``).
+Started as ``python excise_run.py`` in the checkout, with the request as JSON on stdin; with ``--serve N``, it serves
+many such runs (``excise_fork_server.py``). Runs on Python 3.8 and later, with any version of pytest for it. The report
+is JSON lines in the file that the request names: ``test``, ``collect_error``, ``collected``, ``imported``, ``lines``
+(coverage runs) and, last, ``end``. Without ``end`` the run did not finish. A test that hangs or kills its process fails
+alone (``excise_guard.py``).
 """
 
 import contextlib
 import errno
 import gc
+import importlib
 import json
 import os
 import random
@@ -317,7 +319,25 @@ def main():
     return 1 if code is None else 0
 
 
+def serve_runs(number):
+    """Import what all runs need, and serve them on the socket with this number; returns in every run."""
+    sys.path.append(INSIDE)
+    import excise_fork_server
+
+    sys.path.remove(INSIDE)
+    from _pytest.config import default_plugins
+
+    for name in set(default_plugins) - {"stepwise"}:  # which is left out together with cacheprovider
+        with contextlib.suppress(ImportError):
+            importlib.import_module("_pytest." + name)
+    root = os.getcwd()
+    del sys.argv[1:]
+    excise_fork_server.serve(number, root)
+
+
 if __name__ == "__main__":
+    if sys.argv[1:2] == ["--serve"]:
+        serve_runs(int(sys.argv[2]))
     status = main()
     # without exit handlers: threads and pools that tests left behind would block the exit
     sys.stdout.flush()

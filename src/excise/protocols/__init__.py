@@ -20,7 +20,16 @@ task_protocols       ``Deleter``                                   ``deleters/al
 from excise.protocols.codebase_protocol import Codebase, Module
 from excise.protocols.grading_protocol import CallRecording, Canaries, GradedRun, GradedRunRequest, Grading, GradingMode
 from excise.protocols.language_protocol import CoverageRequest, Language, TestRunRequest
-from excise.protocols.sandbox_protocol import Capabilities, Completed, Mount, Policy, Sandbox, Session, SystemRequest
+from excise.protocols.sandbox_protocol import (
+    Capabilities,
+    Completed,
+    ForkServer,
+    Mount,
+    Policy,
+    Sandbox,
+    Session,
+    SystemRequest,
+)
 from excise.protocols.source_protocol import Fetched, Source
 from excise.protocols.task_protocols import Deleter, Exporter, Gate, GateReport, NamedClaim
 
@@ -34,6 +43,7 @@ __all__ = [
     "Deleter",
     "Exporter",
     "Fetched",
+    "ForkServer",
     "Gate",
     "GateReport",
     "GradedRun",

@@ -9,7 +9,7 @@ from typing import Protocol
 
 from excise.protocols.codebase_protocol import Codebase
 from excise.protocols.grading_protocol import Grading
-from excise.protocols.sandbox_protocol import Session
+from excise.protocols.sandbox_protocol import ForkServer, Session
 from excise.types import CoverageMap, Recipe, Status, TestRun
 
 
@@ -71,6 +71,10 @@ class Language(Protocol):
         ``tests`` are known test ids, and ``names`` the import names that the project installs; they are used to
         distinguish test files from library code.
         """
+        ...
+
+    def fork_server(self, recipe: Recipe) -> ForkServer | None:
+        """The command of :meth:`run_tests`, if it can be served by forking; ``None`` if it cannot."""
         ...
 
     def run_tests(self, session: Session, recipe: Recipe, request: TestRunRequest) -> TestRun:

@@ -58,6 +58,31 @@ class SystemRequest:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ForkServer:
+    """A command that a backend may start once and fork for each ``exec`` of it, instead of starting it every time.
+
+    The backend adds the arguments ``--serve N`` to the command and runs it as process 1 of a sandbox, in the session's
+    directory. The command prepares what all its runs have in common and then speaks JSON lines on socket number N:
+
+    =========  ======================================================================  ==============================
+    sender     line                                                                    meaning
+    =========  ======================================================================  ==============================
+    command    ``{"ready": true}``, or ``{"ready": false, "reason": …}``               whether it can serve runs
+    backend    ``{"env": {…}, "cwd": …}`` with descriptors of stdin, stdout, stderr    a run; its mounts are fresh
+    command    ``{"refused": reason}``                                                 the run needs its own process
+    command    ``{"status": wait status, "cpu_s": …, "reusable": …}``                  the run has ended entirely
+    =========  ======================================================================  ==============================
+
+    Between runs, the backend replaces the content of all writable mounts and of the temporary folders.
+    """
+
+    argv: tuple[str, ...]
+    """The command."""
+    env: Mapping[str, str]
+    """Variables of each ``exec`` of the command, in addition to those of the session."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Completed:
     """The result of one command."""
 
@@ -167,11 +192,13 @@ class Sandbox(Protocol):
         cwd: str = "/testbed",
         edits: Mapping[str, bytes | None] | None = None,
         system: SystemRequest | None = None,
+        fork_server: ForkServer | None = None,
     ) -> Session:
         """Open a session.
 
         ``edits`` maps absolute paths in writable mounts to new contents (``None``: delete the file); they are made
-        before any code of the project runs. ``system`` says what ``/usr`` contains. Raises :class:`SandboxError`, also
+        before any code of the project runs. ``system`` says what ``/usr`` contains. ``fork_server`` is a command that
+        is to be run in many such sessions; backends without fork servers ignore it. Raises :class:`SandboxError`, also
         for a limit that cannot be enforced, and :class:`EnvironmentFailure` (``missing_system_lib``) for packages that
         cannot be installed.
         """

@@ -13,7 +13,7 @@ from excise.envs.interpreters import find_interpreters
 ROOT = Path(__file__).resolve().parents[3]
 NOBODY = 65534
 DROPPED = ["--reuid", str(NOBODY), "--regid", str(NOBODY), "--clear-groups"]
-PROGRAMS = ("sandbox_probes.py", "escape_probes.py")
+PROGRAMS = ("sandbox_probes.py", "escape_probes.py", "fork_probes.py")
 
 
 def ordinary_command(base: Path) -> list[str]:
@@ -28,6 +28,7 @@ def ordinary_command(base: Path) -> list[str]:
         shutil.copy(ROOT / "src" / "excise" / f"{name}.py", base / "excise")
     for name in PROGRAMS:
         shutil.copy(Path(__file__).with_name(name), base)
+    shutil.copy(ROOT / "extractors/python/inside/excise_fork_server.py", base)
     subprocess.run(["chmod", "-R", "a+rX", str(base)], check=True)
     environment = ["env", f"PYTHONPATH={base}", "PYTHONDONTWRITEBYTECODE=1"]
     return ["setpriv", *DROPPED, *environment, readable_python(base), str(base / "sandbox_probes.py")]

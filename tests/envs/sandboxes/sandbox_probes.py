@@ -398,9 +398,10 @@ def without_groups() -> None:
 def main() -> None:
     """Run one probe and print its facts."""
     import escape_probes
+    import fork_probes
 
     SELECTED["backend"] = sys.argv[1]
-    print(json.dumps((PROBES | escape_probes.ESCAPES)[sys.argv[2]]()))
+    print(json.dumps((PROBES | escape_probes.ESCAPES | fork_probes.FORKS)[sys.argv[2]]()))
 
 
 if __name__ == "__main__":

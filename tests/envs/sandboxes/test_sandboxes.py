@@ -2,63 +2,11 @@
 
 from __future__ import annotations
 
-import json
-import os
-import shutil
 import subprocess
-import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
-import pytest
-
-import excise.envs.bubblewrap.bubblewrap_sandbox as bubblewrap
-
-sys.path.insert(0, str(Path(__file__).parent))
-import escape_probes
-import sandbox_probes
-from ordinary_user import ordinary_command
-
 Probe = Callable[[str], dict]
-HOSTS = [
-    "bubblewrap",
-    "bubblewrap without groups",
-    "bubblewrap as an ordinary user",
-    pytest.param("docker", marks=pytest.mark.docker),
-]
-
-
-@pytest.fixture(scope="session")
-def ordinary() -> Iterator[list[str]]:
-    base = Path("/tmp") / f"excise-ordinary.{os.getpid()}"
-    yield ordinary_command(base)
-    shutil.rmtree(base, ignore_errors=True)
-
-
-@pytest.fixture(params=HOSTS)
-def host(request: pytest.FixtureRequest) -> str:
-    name: str = request.param
-    return name
-
-
-@pytest.fixture
-def probe(host: str, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Probe:
-    """Runs a probe on one of the hosts, by its name."""
-    if host == "bubblewrap as an ordinary user":
-        ordinary = request.getfixturevalue("ordinary")
-
-        def run(name: str) -> dict:
-            done = subprocess.run([*ordinary, "bubblewrap", name], capture_output=True, cwd="/", check=False)
-            assert done.returncode == 0, done.stderr.decode()
-            return json.loads(done.stdout)
-
-        return run
-    if host == "docker":
-        request.getfixturevalue("docker_host")
-        monkeypatch.setitem(sandbox_probes.SELECTED, "backend", "docker")
-    if host == "bubblewrap without groups":
-        monkeypatch.setattr(bubblewrap, "writable_groups", dict)
-    return lambda name: json.loads(json.dumps((sandbox_probes.PROBES | escape_probes.ESCAPES)[name]()))
 
 
 def test_nothing_of_the_caller_is_inside(probe: Probe) -> None:
