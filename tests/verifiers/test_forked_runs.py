@@ -24,7 +24,8 @@ def test_describe():
         "modules": sorted(sys.modules), "path": sys.path, "argv": sys.argv, "environ": dict(os.environ),
         "cwd": os.getcwd(), "gc": [gc.isenabled(), gc.get_threshold()], "main": sys.modules["__main__"].__file__,
         "filters": len(warnings.filters), "handlers": len(logging.getLogger().handlers),
-        "finders": [repr(f if isinstance(f, type) else type(f)) for f in sys.meta_path], "hooks": len(sys.path_hooks), "recursion": sys.getrecursionlimit(),
+        "finders": [repr(f if isinstance(f, type) else type(f)) for f in sys.meta_path],
+        "hooks": len(sys.path_hooks), "recursion": sys.getrecursionlimit(),
         "descriptors": sorted(os.listdir("/proc/self/fd"), key=int)[:-1], "orig": sys.orig_argv[1:2],
     }
     with open("/excise/out/" + str(os.getppid() and "found"), "w") as file:
