@@ -2,8 +2,8 @@
 
 Each candidate's hidden tests are run without its code in both ways, alternately, in the same sandbox backend. Run:
 ``python benchmarks/forked_runs.py CANDIDATES SOURCE...``, with the number of candidates of each source, such as
-``40 pypi:boltons==26.2.0 pypi:jinja2==3.1.6`` (uses the usual cache). Prints CPU and wall seconds and their ratios. Ends
-with exit code 1 if the status of any test differs and two fresh runs agree on it.
+``40 pypi:boltons==26.2.0 pypi:jinja2==3.1.6`` (uses the usual cache). Prints CPU and wall seconds and ratios; ends
+with exit code 1 if the status of a test differs on which two fresh runs agree.
 """
 
 from __future__ import annotations

@@ -99,7 +99,7 @@ def shipped_lines(plan: PlannedDeletion) -> set[str]:
 
 
 def _passing_tests(candidate: Candidate, edits: Edits) -> tuple[str, ...]:
-    """FAIL_TO_PASS tests that pass on the tree with ``edits``, run in a fresh sandbox."""
+    """FAIL_TO_PASS tests that pass on the tree with ``edits``, run in a fresh sandbox, in a forked process."""
     ids = candidate.fail_to_pass[:MAX_PATCH_TESTS]
-    statuses = candidate.bench.run(edits, ids=ids).statuses()
+    statuses = candidate.bench.run(edits, ids=ids, forked=True).statuses()
     return tuple(test for test in ids if statuses.get(test) is Status.PASSED)
