@@ -259,7 +259,8 @@ def profile_of(args):
 def run_pytest(request, plugins):
     """Run pytest and return its exit code."""
     sys.argv = ["pytest"]
-    arguments = ["-p", "no:cacheprovider", "-p", "no:randomly", "--continue-on-collection-errors", "-qq", "--tb=short"]
+    # "line" shows errors of collection whole; "short" parses a whole module for each line of a failure's traceback
+    arguments = ["-p", "no:cacheprovider", "-p", "no:randomly", "--continue-on-collection-errors", "-qq", "--tb=line"]
     arguments += ["--rootdir", request["root"], "-o", "addopts="]
     arguments += profile_of(request.get("args", []))[1]
     return int(pytest.main(arguments + paths_of(request), plugins=plugins))
