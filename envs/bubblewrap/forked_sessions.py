@@ -28,6 +28,9 @@ MAX_IDLE = 2
 """Most sandboxes that wait for a session in one process; each takes some 40 MB of memory."""
 MAX_UNFIT = 10_000
 """Most configurations without a fork server that are remembered."""
+MAX_LOST = 3
+"""Sandboxes of one configuration in a row that served a single session, after which its sessions are not forked any
+more: starting a server each time would cost more than it saves."""
 
 
 class ForkedSession(SessionBase):
@@ -77,17 +80,19 @@ class ForkedSession(SessionBase):
         if reusable:
             _idle.put(self._key, self._sandbox)
         else:
+            _idle.count_lost(self._key)
             self._sandbox.close()
         super().close()
 
 
 class _Idle:
-    """The sandboxes that wait for a session, and the configurations that cannot be served."""
+    """The sandboxes that wait for a session, and the configurations whose sessions are not forked."""
 
     def __init__(self) -> None:
         self.lock = threading.Lock()
         self.waiting: list[tuple[str, BubblewrapSession]] = []
         self.unfit: set[str] = set()
+        self.lost: dict[str, int] = {}
 
     def take(self, key: str) -> BubblewrapSession | None:
         """A waiting sandbox with this configuration, if there is one."""
@@ -95,8 +100,21 @@ class _Idle:
             for place, (known, sandbox) in enumerate(self.waiting):
                 if known == key:
                     del self.waiting[place]
+                    self.lost.pop(key, None)
                     return sandbox
         return None
+
+    def count_lost(self, key: str) -> None:
+        """Count a sandbox that could not be used again, since the last one of its configuration that could."""
+        with self.lock:
+            self.lost[key] = self.lost.get(key, 0) + 1
+            if self.lost[key] == MAX_LOST:
+                self.remember_unfit(key)
+
+    def remember_unfit(self, key: str) -> None:
+        """Remember that sessions of a configuration are not to be forked."""
+        if len(self.unfit) < MAX_UNFIT:
+            self.unfit.add(key)
 
     def put(self, key: str, sandbox: BubblewrapSession) -> None:
         """Let a sandbox wait; the one that has waited longest may be closed for it."""
@@ -149,8 +167,7 @@ def open_forked(
         sandbox = BubblewrapSession(config, policy, {})
     except SandboxError as error:
         _log.debug("runs are not forked: %s", error)
-        if len(_idle.unfit) < MAX_UNFIT:
-            _idle.unfit.add(key)
+        _idle.remember_unfit(key)
         return None
     try:
         sandbox.begin(edits)

@@ -42,6 +42,10 @@ FILTER_FD = 3
 """File descriptor from which bubblewrap reads the filter of system calls."""
 SERVER_FD = 4
 """File descriptor on which a fork server is spoken to."""
+SERVER_TIMEOUT_S = 50.0
+"""Seconds in which a fork server must have started, and in which it must have sent all of an answer it has begun."""
+MAX_ANSWER_BYTES = 1 << 16
+"""Bytes of a fork server's longest answer: code of the project may have taken it over."""
 WAIT_FOR_MOUNTS = f'echo begun >&{SERVER_FD}; read mounted <&{SERVER_FD}; exec "$@"'
 """Shell code that starts a fork server when the mounts for it are there. They must be made after bubblewrap has copied
 the mount namespace: what is copied could never be unmounted again."""
@@ -87,9 +91,9 @@ class Supervisor:
         self.groups.make(root for name, root in self.shared.plan["cgroups"].items() if name != "cpu")
         self.prefork_command()
 
-    def configure(self, config: dict[str, Any], control: socket.socket) -> None:
+    def configure(self, config: dict[str, Any]) -> None:
         """Set the limits, and build the mounts or start the fork server."""
-        self.config, self.policy, self.control = config, config["policy"], control
+        self.config, self.policy = config, config["policy"]
         self.groups.limit(config["cgroups"], self.policy)
         if config["fork_server"]:
             self.mounts.build_read_only(config)
@@ -108,6 +112,7 @@ class Supervisor:
         spec = self.config["fork_server"]
         command = ["/bin/sh", "-c", WAIT_FOR_MOUNTS, "sh", *spec["argv"], "--serve", str(SERVER_FD)]
         ours, theirs = socket.socketpair()
+        ours.settimeout(SERVER_TIMEOUT_S)
         nothing = os.open(os.devnull, os.O_RDWR)
         streams = [os.dup(nothing) for _ in range(2)]
         self.start({"argv": command, "env": spec["env"], "process_1": True}, [nothing, *streams, theirs.detach()])
@@ -118,9 +123,20 @@ class Supervisor:
         line = receive_line(ours) if begun else b""
         self.mounts.detach()
         answer = json.loads(line or b'{"ready": false, "reason": "it ended while it was starting"}')
-        if not answer["ready"]:
+        if answer["ready"] is not True:
             raise OSError(f"no fork server: {answer['reason']}")
         self.server = ours
+
+    def begin(self, edits: Iterable[tuple[str, int | None]]) -> int:
+        """Begin a session with fresh mounts; return a descriptor of its folder of results.
+
+        Raises ``OSError`` if the fork server has ended since the last session.
+        """
+        self.mounts.attach()
+        self.make_edits(edits)
+        if os.waitid(os.P_PID, self.child, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None:
+            raise OSError("the fork server has ended")
+        return self.mounts.open_out()
 
     def run_forked(self, request: dict[str, Any], fds: list[int]) -> dict[str, Any] | None:
         """Let the fork server run its command; ``None`` if it refuses, and then the descriptors stay open."""
@@ -134,12 +150,15 @@ class Supervisor:
             self.server.sendall(data[sent:])
         ending = self.wait_for_command(self.server)
         if ending.answer is None:
-            return self.finish(ending, fds, ooms, began)
+            report = self.finish(ending, fds, ooms, began)
+            if not report["killed"] and not report["oom"]:  # no process of the sandbox can end it
+                raise OSError("the fork server ended during a run")
+            return report
         if "refused" in ending.answer:
             return None
         for fd in fds:
             os.close(fd)
-        if not ending.answer["reusable"]:
+        if ending.killed or not ending.answer["reusable"]:
             self.stop_server()
         rc = os.waitstatus_to_exitcode(ending.answer["status"])
         return {
@@ -277,10 +296,11 @@ class Supervisor:
                 if pidfd in ready:
                     return ending
                 if server is not None and server in ready:
-                    line = receive_line(server)
-                    if line:
-                        return ending._replace(answer=json.loads(line))
-                    sources.remove(server)  # its process is about to end
+                    answer = receive_answer(server)
+                    if answer is not None:
+                        return ending._replace(answer=answer)
+                    sources.remove(server)
+                    self.kill()
                 if self.control in ready:
                     gone = not self.control.recv(65536)
                     ending = ending._replace(killed=True, gone=gone)
@@ -335,9 +355,7 @@ class Supervisor:
             elif "snapshot" in request:
                 self.reply(self.snapshot(request["snapshot"], request["into"]))
             elif "begin" in request:
-                self.mounts.attach()
-                self.make_edits(request["begin"])
-                self.reply({}, self.mounts.open_out())
+                self.reply({}, self.begin(request["begin"]))
             elif "end" in request:
                 self.mounts.detach()
                 self.reply({"reusable": self.server is not None})
@@ -382,14 +400,27 @@ def receive_command(pipe: socket.socket) -> dict[str, Any]:
 
 
 def receive_line(connection: socket.socket) -> bytes:
-    """Receive one line; empty if the other end is closed."""
+    """Receive one line; empty if the other end is closed or the line is too long. Raises ``TimeoutError``."""
     data = b""
     while not data.endswith(b"\n"):
-        more = connection.recv(1 << 16)
-        if not more:
+        more = connection.recv(MAX_ANSWER_BYTES)
+        if not more or len(data) > MAX_ANSWER_BYTES:
             return b""
         data += more
     return data
+
+
+def receive_answer(server: socket.socket) -> dict[str, Any] | None:
+    """Receive a fork server's answer to a run; ``None`` if it has ended, or sent anything else."""
+    try:
+        answer = json.loads(receive_line(server))
+    except (OSError, ValueError, RecursionError):
+        return None
+    if not isinstance(answer, dict) or "refused" in answer:
+        return answer if isinstance(answer, dict) else None
+    status, cpu_s = answer.get("status"), answer.get("cpu_s")
+    sound = type(status) is int and 0 <= status < 1 << 16 and isinstance(cpu_s, int | float) and 0 <= cpu_s < 1e9
+    return answer if sound and isinstance(answer.get("reusable"), bool) else None
 
 
 def place_filter(program: bytes) -> None:
@@ -437,7 +468,7 @@ def serve_session(supervisor: Supervisor, control: socket.socket) -> None:
     with contextlib.suppress(EOFError, ConnectionError):
         try:
             config, _ = supervisor.receive()
-            supervisor.configure(config, control)
+            supervisor.configure(config)
             supervisor.make_edits(config["edits"])
             out = [] if config["fork_server"] else [supervisor.mounts.open_out()]
             ready = {"pid": os.getpid(), "groups": supervisor.groups.made}

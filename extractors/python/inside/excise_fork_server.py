@@ -53,14 +53,15 @@ def serve(number, root):
     requests = Requests(number)
     os.chdir("/")  # else the checkout could not be unmounted
     loaded = loaded_from(root)
-    requests.send(ready=not loaded, reason=loaded and "%s is imported from the checkout" % loaded)
+    reason = "%s is imported from the checkout" % loaded if loaded else shadowing_module(root)
+    requests.send(ready=not reason, reason=reason)
     gc.freeze()
     signal.signal(signal.SIGINT, signal.SIG_DFL)  # which process 1 ignores: the children are in its process group
     for run in range(MAX_RUNS):
         request, streams = requests.receive()
-        shadowing = shadowing_name(root)
-        if shadowing:
-            requests.send(refused="the checkout has its own %s" % shadowing)
+        reason = shadowing_module(root)
+        if reason:
+            requests.send(refused=reason)
             continue
         before = resource.getrusage(resource.RUSAGE_CHILDREN)
         child = os.fork()
@@ -74,6 +75,7 @@ def serve(number, root):
         after = resource.getrusage(resource.RUSAGE_CHILDREN)
         cpu_s = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
         requests.send(status=status, cpu_s=cpu_s, reusable=run + 1 < MAX_RUNS and not left_traces())
+    os._exit(0)
 
 
 def wait_and_kill_rest(child):
@@ -139,8 +141,8 @@ def loaded_from(root):
     return ""
 
 
-def shadowing_name(root):
-    """Name of an imported module or package that a fresh process would find in the checkout; empty if there is none.
+def shadowing_module(root):
+    """Says which imported module a fresh process may find in the checkout instead; empty if there is none.
 
     A folder or file of its name in the checkout's part of ``sys.path`` counts.
     """
@@ -153,5 +155,5 @@ def shadowing_name(root):
                 continue
             for name in found:
                 if name.partition(".")[0] in known:
-                    return name
+                    return "the checkout has its own %s" % name
     return ""

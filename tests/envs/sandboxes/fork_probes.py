@@ -6,11 +6,13 @@ Standard library and excise only; ``sandbox_probes.py`` runs them as another use
 from __future__ import annotations
 
 import json
+import os
+import signal
 import time
 from collections.abc import Callable
 from pathlib import Path
 
-from sandbox_probes import ENV, MB, PYTHON, alive, facts, layer, sandbox
+from sandbox_probes import ENV, MB, PYTHON, alive, children, facts, layer, refused, sandbox
 
 from excise.envs.bubblewrap import forked_sessions
 from excise.protocols import ForkServer, Mount, Policy, Session
@@ -92,6 +94,15 @@ def alone(script: str, policy: Policy | None = None, **options: object) -> dict[
 
 
 ASK = "print(FORKED)"
+CONNECT = """
+import socket
+server = socket.create_server(("127.0.0.1", 0))
+client = socket.create_connection(server.getsockname())
+other, _ = server.accept()
+client.close()
+other.close()
+print(FORKED)
+"""
 
 
 def descriptions() -> dict[str, object]:
@@ -102,7 +113,7 @@ def descriptions() -> dict[str, object]:
 
 
 def traces() -> dict[str, object]:
-    marker = f"66{HERE.stat().st_ino}.25"
+    marker = f"66{os.getpid()}.25"
     runs = [alone(TRACES.replace("MARKER", marker))["text"].splitlines()[0] for _ in range(3)]  # type: ignore[attr-defined]
     return {"runs": [json.loads(run) for run in runs], "left": alive(marker)}
 
@@ -152,6 +163,39 @@ def unfit() -> dict[str, object]:
     return {"done": done, "remembered": len(forked_sessions._idle.unfit) - began}
 
 
+def misbehaving() -> dict[str, object]:
+    """Servers that answer a run with anything but an answer; and a sound one afterwards."""
+    found: dict[str, object] = {}
+    for number, answer in enumerate(
+        ("echo nonsense", "echo '{\"status\": -1}'", "echo '[1]'", "yes | tr -d '\\n'", "true")
+    ):
+        script = f"echo '{{\"ready\": true}}' >&4; read request <&4; {answer} >&4; exit 0"
+        root = layer({"server.sh": script})
+        served = ForkServer(argv=("/bin/sh", "/testbed/server.sh"), env={})
+        with opened(Policy(pids=60 + number), served=served, root=root) as session:
+            found[answer] = refused(
+                lambda session=session: session.exec(("/bin/sh", "/testbed/server.sh"), timeout_s=30.0, env={})
+            )
+    return {"found": sorted(set(found.values())), "next": alone(ASK)["stdout"]}
+
+
+def ended_while_waiting() -> dict[str, object]:
+    """The server is killed from outside between two sessions."""
+    first = alone(ASK)
+    for _, waiting in forked_sessions._idle.waiting:
+        for child in children(waiting.supervisor_pid):
+            os.kill(child, signal.SIGKILL)
+            while ") Z " not in Path(f"/proc/{child}/stat").read_text():
+                time.sleep(0.01)
+    return {"first": first["stdout"], "second": alone(ASK)["stdout"]}
+
+
+def connections() -> dict[str, object]:
+    """Runs whose connections are still closing when they end: after three servers, runs are not forked any more."""
+    policy = Policy(pids=70)
+    return {"forked": [alone(CONNECT, policy)["stdout"] for _ in range(4)]}
+
+
 def other_commands() -> dict[str, object]:
     """Other commands in the same session."""
     with opened() as session:
@@ -191,6 +235,7 @@ def replaced_layer() -> dict[str, object]:
 FORKS: dict[str, Callable[[], dict[str, object]]] = {
     f"fork_{probe.__name__}": probe
     for probe in (
-        descriptions, traces, kills, memory, shared_memory, shadowing, unfit, other_commands, waiting, replaced_layer,
+        descriptions, traces, kills, memory, shared_memory, shadowing, unfit, misbehaving,
+        ended_while_waiting, connections, other_commands, waiting, replaced_layer,
     )
 }  # fmt: skip

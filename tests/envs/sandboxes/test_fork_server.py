@@ -58,6 +58,18 @@ def test_a_command_that_cannot_serve_runs_as_always(probe: Probe) -> None:
     assert found["remembered"] == 1, "it is tried once"
 
 
+def test_a_server_that_answers_nonsense_is_an_error_of_its_sandbox(probe: Probe) -> None:
+    assert probe("fork_misbehaving") == {"found": ["SandboxError"], "next": FORKED}
+
+
+def test_a_server_that_was_killed_while_it_waited_is_replaced(probe: Probe) -> None:
+    assert probe("fork_ended_while_waiting") == {"first": FORKED, "second": FORKED}
+
+
+def test_sessions_are_not_forked_where_each_needs_a_new_server(probe: Probe) -> None:
+    assert probe("fork_connections") == {"forked": [FORKED] * 3 + [FRESH]}
+
+
 def test_other_commands_see_the_same_files(probe: Probe) -> None:
     found = probe("fork_other_commands")
     assert (found["text"], found["found"]["stdout"], found["next"]) == ("x", "put False\n", FORKED)
