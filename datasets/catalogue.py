@@ -1,4 +1,4 @@
-"""Read-only DuckDB queries over a task set: views of the six tables, two summaries and the rollouts."""
+"""Read-only DuckDB queries over a task set: views of the six tables, two summaries, rollouts and costs."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from rich.cells import cell_len
 
+from excise.datasets.costs import costs_view
 from excise.datasets.rollouts import rollouts_view
 from excise.datasets.schema import TABLES, empty_view
 from excise.datasets.snapshot import Snapshot
@@ -84,7 +85,8 @@ def _open(store: Path | str) -> tuple[Snapshot, duckdb.DuckDBPyConnection]:
     _check_files(snapshot, check_hashes=False)
     connection = duckdb.connect()
     try:
-        connection.execute(views_sql(snapshot.root) + rollouts_view(Path(store).absolute()))
+        folder = Path(store).absolute()
+        connection.execute(views_sql(snapshot.root) + rollouts_view(folder) + costs_view(folder))
     except duckdb.Error as error:
         connection.close()
         _check_files(snapshot, check_hashes=True)

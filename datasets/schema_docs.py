@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 
+from excise.datasets.costs import COSTS
 from excise.datasets.rollouts import ROLLOUTS
 from excise.datasets.schema import HISTORY, TABLES, VERSION_KEY
 from excise.types import SCHEMA_VERSION
@@ -21,7 +22,7 @@ def render_docs() -> str:
         "",
         *(f"- **{version}**: {text}" for version, text in HISTORY),
     ]
-    for table in (*TABLES.values(), ROLLOUTS):
+    for table in (*TABLES.values(), ROLLOUTS, COSTS):
         lines += ["", f"## {table.name}", "", table.comment, "", "| column | type | meaning |", "|---|---|---|"]
         lines += [f"| `{c.name}` | {c.kind.replace('<', '&lt;')} | {_cell(c.comment)} |" for c in table.columns]
     return "\n".join(lines) + "\n"

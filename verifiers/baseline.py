@@ -16,7 +16,7 @@ from statistics import median
 from excise.config import VerdictSettings
 from excise.errors import EnvironmentFailure
 from excise.protocols import Policy, TestRunRequest
-from excise.system.deadline import with_deadline_of_caller
+from excise.system.deadline import with_context_of_caller
 from excise.types import Baseline, Status, TestRun, WorkerOutcome
 from excise.verifiers.baseline_acceptance import require_enough, too_slow, uncollectable
 from excise.verifiers.workbench import Workbench
@@ -108,7 +108,7 @@ def with_load_stress(bench: Workbench, baseline: Baseline) -> Baseline:
     policy = bench.policy
     if limited := "cpus" in bench.sandbox.capabilities().how:
         policy = replace(policy, cpus=min(policy.cpus or LOAD_STRESS_CPUS, LOAD_STRESS_CPUS))
-    run_once = with_deadline_of_caller(_load_stress_run)
+    run_once = with_context_of_caller(_load_stress_run)
     with ThreadPoolExecutor(wanted) as pool:
         made = list(pool.map(lambda _: run_once(bench, baseline, policy), range(wanted)))
     runs = [run.statuses() for run in made if run.worker is WorkerOutcome.OK and run.finished]

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 
 from excise.errors import DeletionRefused
 from excise.system.deadline import check_deadline
+from excise.system.job_costs import step
 from excise.types import (
     Certificate,
     Feature,
@@ -72,9 +73,12 @@ def _prove_with(bench: Workbench, feature: Feature, deleter_name: str) -> Proof:
     before = bench.spent
     verdicts: list[Verdict] = []
     try:
-        plan = plan_deletion(bench, feature, deleter_name)
-        split = split_tests(plan)
-        candidate = build_candidate(split)
+        with step("plan"):
+            plan = plan_deletion(bench, feature, deleter_name)
+        with step("split"):
+            split = split_tests(plan)
+        with step("build"):
+            candidate = build_candidate(split)
         _pass_gates(candidate, verdicts)
         kit = _make_kit(candidate, verdicts)
     except (Rejected, DeletionRefused) as refusal:
@@ -92,7 +96,8 @@ def _pass_gates(candidate: Candidate, verdicts: list[Verdict]) -> None:
     for gate in GATES:
         check_deadline()
         timer = _Timer()
-        rows = timer.charge(candidate.bench, gate.check(candidate).verdicts)
+        with step(gate.name):
+            rows = timer.charge(candidate.bench, gate.check(candidate).verdicts)
         verdicts += rows
         failed = next((row for row in rows if row.outcome is not GateOutcome.PASSED), None)
         if failed is not None:
@@ -103,7 +108,8 @@ def _make_kit(candidate: Candidate, verdicts: list[Verdict]) -> GradingKit:
     """Make the grading kit of a candidate that passed every gate, and append its verdict row to ``verdicts``."""
     check_deadline()
     timer = _Timer()
-    kit, row = CALLS_RECORDED.make(candidate)
+    with step(CALLS_RECORDED.name):
+        kit, row = CALLS_RECORDED.make(candidate)
     verdicts += timer.charge(candidate.bench, [row])
     return kit
 

@@ -21,6 +21,7 @@ from excise.envs.sandbox.session_base import SessionBase
 from excise.errors import SandboxError
 from excise.protocols import Completed, Policy
 from excise.system.deadline import time_limit
+from excise.system.job_costs import count_command
 from excise.types import WorkerOutcome
 
 START_TIMEOUT_S = 60.0
@@ -108,7 +109,7 @@ class BubblewrapSession(SessionBase):
         """Run a command; all processes that it started have ended when this returns."""
         return self.run_request({"argv": list(argv), "cwd": cwd, "env": dict(env or {})}, timeout_s, stdin)
 
-    def run_request(self, request: Mapping[str, object], timeout_s: float, stdin: bytes) -> Completed:
+    def run_request(self, request: Mapping[str, Any], timeout_s: float, stdin: bytes) -> Completed:
         """Run a command as the supervisor's request ``exec`` describes it; see :meth:`exec`."""
         with time_limit(timeout_s) as limit_s, self._in_use():
             return self._run(request, limit_s, stdin)
@@ -136,7 +137,7 @@ class BubblewrapSession(SessionBase):
                 raise SandboxError("The sandbox is closed.")
             yield
 
-    def _run(self, request: Mapping[str, object], timeout_s: float, stdin: bytes) -> Completed:
+    def _run(self, request: Mapping[str, Any], timeout_s: float, stdin: bytes) -> Completed:
         began = time.monotonic()
         pipes = [os.pipe() for _ in range(3)]
         theirs = [pipes[0][0], pipes[1][1], pipes[2][1]]
@@ -167,12 +168,14 @@ class BubblewrapSession(SessionBase):
             reply["rc"] = 127
         elif reply["rc"] == 1 and stderr.startswith(b"bwrap: "):
             raise SandboxError(f"bubblewrap: {stderr.decode(errors='replace').strip()}. Run `excise doctor`.")
+        wall_s = time.monotonic() - began
+        count_command(request["argv"], float(reply["cpu_s"]), wall_s)
         return Completed(
             worker=worker,
             rc=int(reply["rc"]),
             stdout=stdout,
             stderr=stderr,
-            wall_s=time.monotonic() - began,
+            wall_s=wall_s,
             cpu_s=float(reply["cpu_s"]),
             peak_bytes=int(reply["peak_bytes"]),
         )

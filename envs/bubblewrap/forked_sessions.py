@@ -23,7 +23,7 @@ from excise.envs.sandbox.session_base import SessionBase
 from excise.errors import SandboxError
 from excise.protocols import Completed, ForkServer, Policy
 
-_log = logging.getLogger(__name__)
+logger = logging.getLogger(__name__)
 MAX_IDLE = 2
 """Most sandboxes that wait for a session in one process; each takes some 40 MB of memory."""
 MAX_UNFIT = 10_000
@@ -166,7 +166,7 @@ def open_forked(
     try:
         sandbox = BubblewrapSession(config, policy, {})
     except SandboxError as error:
-        _log.debug("runs are not forked: %s", error)
+        logger.debug("runs not forked", extra={"detail": str(error)})
         _idle.remember_unfit(key)
         return None
     try:

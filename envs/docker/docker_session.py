@@ -18,6 +18,7 @@ from excise.envs.sandbox.session_base import SessionBase
 from excise.errors import SandboxError
 from excise.protocols import Completed
 from excise.system.deadline import time_limit
+from excise.system.job_costs import count_command
 from excise.system.process_identity import owned_temporary_folder
 from excise.types import WorkerOutcome
 
@@ -132,12 +133,14 @@ class DockerSession(SessionBase):
         if reply["rc"] == 125 and stderr.startswith(b"excise: cannot start"):
             raise SandboxError(stderr.decode(errors="replace").strip())
         worker = WorkerOutcome.TIMEOUT if timed_out else WorkerOutcome.OOM if reply["oom"] else WorkerOutcome.OK
+        wall_s = time.monotonic() - began
+        count_command(argv, float(reply["cpu_s"]), wall_s)
         return Completed(
             worker=worker,
             rc=int(reply["rc"]),
             stdout=stdout,
             stderr=stderr,
-            wall_s=time.monotonic() - began,
+            wall_s=wall_s,
             cpu_s=float(reply["cpu_s"]),
             peak_bytes=int(reply["peak_bytes"]),
         )

@@ -21,6 +21,7 @@ from excise.pipeline.cli.eval_command import EVAL_CODES, evaluate
 from excise.pipeline.cli.generate_command import GENERATE_CODES, generate, refresh
 from excise.pipeline.cli.grade_command import GRADE_CODES, grade
 from excise.pipeline.cli.machine_commands import doctor, schedule
+from excise.pipeline.cli.profile_command import profile
 from excise.pipeline.cli.recover_command import recover
 from excise.pipeline.cli.set_commands import checkout, export, query, show
 from excise.pipeline.cli.train_command import TRAIN_CODES, train
@@ -40,6 +41,7 @@ app.command()(query)
 app.command()(show)
 app.command()(checkout)
 app.command()(export)
+app.command()(profile)
 app.command()(doctor)
 app.command()(schedule)
 app.command()(env)

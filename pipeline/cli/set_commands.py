@@ -26,7 +26,8 @@ def query(
     sql: Annotated[
         str,
         typer.Argument(
-            help="SQL over tasks, verdicts, rejections, repos, environments, quarantines, funnel, gates, rollouts."
+            help="SQL over tasks, verdicts, rejections, repos, environments, quarantines, funnel, gates, rollouts and "
+            "costs."
         ),
     ],
     out: Out = None,

@@ -291,7 +291,12 @@ def run(
         graph = Run(settings, pool, writer, listener, atomic=refresh, selection=selection)
         finished = graph.run_to_end()
         tasks = sum(len(state.tasks) for state in graph.states)
-        facts = {"seconds": round(time.monotonic() - began, 3), "tasks": tasks, "interrupted": not finished}
+        facts = {
+            "seconds": round(time.monotonic() - began, 3),
+            "cpu_s": round(time.process_time(), 3),
+            "tasks": tasks,
+            "interrupted": not finished,
+        }
         logger.info("run ended", extra=facts)
         graph.dirty.update(state.name for state in graph.states)
         if refresh and finished:

@@ -19,6 +19,7 @@ from typing import Concatenate, ParamSpec, TypeVar
 import excise
 from excise.config import Settings
 from excise.errors import ExciseError, SandboxError, StageTimeout, StoreError
+from excise.system.job_costs import measure_job
 from excise.types import Rejection, WorkerOutcome
 
 P = ParamSpec("P")
@@ -31,7 +32,7 @@ STAGE_GRACE_S = 600.0
 def stage(
     name: str,
 ) -> Callable[[Callable[Concatenate[Settings, P], R]], Callable[Concatenate[Settings, str, P], R | Rejection]]:
-    """Decorate a function as a stage, which returns a rejection instead of raising an exception.
+    """Decorate a function as a stage, which returns a rejection instead of raising an exception, and is measured.
 
     The decorated function has one more parameter, after the settings: the source as the user wrote it, for the
     rejection.
@@ -42,10 +43,11 @@ def stage(
     ) -> Callable[Concatenate[Settings, str, P], R | Rejection]:
         @functools.wraps(function)
         def run(settings: Settings, source: str, /, *args: P.args, **kwargs: P.kwargs) -> R | Rejection:
-            try:
-                return function(settings, *args, **kwargs)
-            except Exception as error:
-                return rejection_of(name, source, error)
+            with measure_job(source, name):
+                try:
+                    return function(settings, *args, **kwargs)
+                except Exception as error:
+                    return rejection_of(name, source, error)
 
         return run
 

@@ -18,6 +18,7 @@ from excise.pipeline.stages.error_boundary import STAGE_GRACE_S, is_conclusive, 
 from excise.pipeline.stages.stage_cache import StageCache, stage_key, verdict_fingerprint
 from excise.system.deadline import deadline
 from excise.system.files import replace_file
+from excise.system.job_costs import measure_job
 from excise.types import Feature, content_id, from_json, to_json
 from excise.verifiers.prove import Proof, prove
 from excise.verifiers.workbench import Prepared, Workbench
@@ -29,15 +30,16 @@ _workbenches: dict[str, Workbench] = {}
 
 
 def prove_shard(
-    settings: Settings, _source: str, prepared: Path | Prepared, shard: Sequence[tuple[Feature, str]]
+    settings: Settings, source: str, prepared: Path | Prepared, shard: Sequence[tuple[Feature, str]]
 ) -> list[Proof]:
     """Try a shard of one repository's candidates (feature, deleter); return one proof for each, also after failures.
 
     ``prepared`` may be the path of a file written by :func:`save_prepared`, so that each worker reads the maps of a
     large repository once, instead of receiving them with every shard.
     """
-    bench = workbench_of(settings, prepared)
-    return [_prove_one(settings, bench, feature, deleter) for feature, deleter in shard]
+    with measure_job(source, "prove"):
+        bench = workbench_of(settings, prepared)
+        return [_prove_one(settings, bench, feature, deleter) for feature, deleter in shard]
 
 
 def workbench_of(settings: Settings, prepared: Path | Prepared) -> Workbench:

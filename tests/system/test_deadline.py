@@ -14,7 +14,7 @@ import pytest
 
 from excise.errors import StageTimeout
 from excise.system.commands import CommandTimeout, run_command
-from excise.system.deadline import check_deadline, deadline, remaining_s, time_limit, with_deadline_of_caller
+from excise.system.deadline import check_deadline, deadline, remaining_s, time_limit, with_context_of_caller
 
 
 def spin(seconds: float) -> None:
@@ -149,7 +149,7 @@ def test_an_error_of_a_command_that_was_cut_short_is_the_deadlines() -> None:
 
 def test_threads_of_a_pool_can_be_given_the_callers_deadline() -> None:
     with ThreadPoolExecutor(2) as pool, deadline(20, "A pool"):
-        bounded = list(pool.map(with_deadline_of_caller(lambda _: remaining_s()), range(2)))
+        bounded = list(pool.map(with_context_of_caller(lambda _: remaining_s()), range(2)))
         unbounded = list(pool.map(lambda _: remaining_s(), range(2)))
     assert all(0 < left <= 20 for left in bounded)
     assert unbounded == [math.inf, math.inf]

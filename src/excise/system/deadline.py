@@ -5,7 +5,7 @@ be many or slow, and run commands inside :func:`time_limit`, which also shortens
 raises at these points only, so it never interrupts a critical section or leaves a lock behind.
 
 The deadline is part of the current context (:mod:`contextvars`), so each thread and each task has its own.
-:func:`with_deadline_of_caller` passes it on to the threads of a pool.
+:func:`with_context_of_caller` passes it on to the threads of a pool.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import math
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from contextvars import ContextVar
+from contextvars import ContextVar, copy_context
 from dataclasses import dataclass
 from typing import ParamSpec, TypeVar
 
@@ -93,15 +93,11 @@ def time_limit(timeout_s: float) -> Iterator[float]:
     check_deadline()
 
 
-def with_deadline_of_caller(function: Callable[P, R]) -> Callable[P, R]:
-    """Wrap ``function`` so that other threads that call it have the deadline of this thread."""
-    current = _current.get()
+def with_context_of_caller(function: Callable[P, R]) -> Callable[P, R]:
+    """Wrap ``function`` so that other threads that call it have this thread's context: its deadline, and its job."""
+    context = copy_context()
 
     def run(*args: P.args, **kwargs: P.kwargs) -> R:
-        token = _current.set(current)
-        try:
-            return function(*args, **kwargs)
-        finally:
-            _current.reset(token)
+        return context.copy().run(function, *args, **kwargs)
 
     return run
