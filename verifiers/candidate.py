@@ -67,13 +67,15 @@ class DeletionTrees:
     ) -> TestRun:
         """Run all tests, or exactly ``ids``, on one of the trees in a fresh sandbox.
 
-        The whole suite on the shipped tree and the first run on the base tree have processes of their own, so that
-        certificates do not depend on fork servers. Others may be forked from one that has imported the test runner.
+        Runs that confirm have processes of their own: the whole suite on the shipped tree, the second run on the
+        deleted tree, the first and the shuffled run on the base tree. So certificates do not depend on fork servers.
+        The others may be forked from a process that has imported the test runner.
         The result of an equal earlier run is returned; pass another ``number`` to repeat the run.
         """
         key = (tree, None if ids is None else tuple(sorted(ids)), shuffle_seed, number)
         if key not in self.runs:
-            fresh = (tree == "shipped" and ids is None) or (tree == "base" and number == 0)
+            evidence = (tree == "shipped" and ids is None) or (tree == "deleted" and number > 0)
+            fresh = evidence or (tree == "base" and (number == 0 or shuffle_seed is not None))
             self.runs[key] = self.bench.run(self.edits(tree), ids=ids, shuffle_seed=shuffle_seed, forked=not fresh)
         return self.runs[key]
 

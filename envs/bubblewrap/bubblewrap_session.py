@@ -54,6 +54,7 @@ class BubblewrapSession(SessionBase):
                 raise SandboxError(f"The sandbox process is gone ({error}).") from error
             raise
         self.supervisor_pid, self.groups = int(ready["pid"]), list(ready["groups"])
+        self.start_cpu_s = float(ready["cpu_s"])
         self._show_results()
 
     def _send_edits(self, message: dict[str, Any], key: str, edits: Mapping[str, bytes | None]) -> None:
@@ -94,7 +95,9 @@ class BubblewrapSession(SessionBase):
             raise SandboxError(f"The sandbox process is gone ({error}).") from error
         reply: dict[str, Any] = json.loads(data)
         if "error" in reply:
-            raise SandboxError(f"The sandbox failed: {reply['error']}. Run `excise doctor`.")
+            raise SandboxError(
+                f"The sandbox failed: {reply['error']}. Run `excise doctor`.", reason=reply.get("reason")
+            )
         return reply
 
     def exec(
@@ -125,7 +128,7 @@ class BubblewrapSession(SessionBase):
         """End a session that :meth:`begin` began; return whether another one can begin."""
         with self._in_use():
             self._send({"end": True})
-            reusable = bool(self._receive(GRACE_S)["reusable"])
+            reusable = self._receive(GRACE_S).get("reusable") is True
             os.close(self._fds.pop())
             return reusable
 

@@ -14,6 +14,7 @@ import json
 import logging
 import os
 import threading
+import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -22,6 +23,7 @@ from excise.envs.bubblewrap.bubblewrap_session import BubblewrapSession
 from excise.envs.sandbox.session_base import SessionBase
 from excise.errors import SandboxError
 from excise.protocols import Completed, ForkServer, Policy
+from excise.system.job_costs import count_command
 
 logger = logging.getLogger(__name__)
 MAX_IDLE = 2
@@ -42,7 +44,7 @@ class ForkedSession(SessionBase):
     def __init__(self, sandbox: BubblewrapSession, key: str, fork_server: ForkServer) -> None:
         self._sandbox, self._key, self._fork_server = sandbox, key, fork_server
         self.out = sandbox.out
-        self._closed = False
+        self._closed = self._running = False
         self._closing = threading.Lock()
 
     def exec(
@@ -59,7 +61,10 @@ class ForkedSession(SessionBase):
             raise SandboxError("The sandbox is closed.")
         served = tuple(argv) == self._fork_server.argv and dict(env or {}) == dict(self._fork_server.env)
         request = {"argv": list(argv), "cwd": cwd, "env": dict(env or {}), "forked": served}
-        return self._sandbox.run_request(request, timeout_s, stdin)
+        self._running = True  # and so after an exception, such as Ctrl-C: the answer is then still to come
+        done = self._sandbox.run_request(request, timeout_s, stdin)
+        self._running = False
+        return done
 
     def snapshot(self, target: str, into: Path) -> None:
         """Copy the changes in the mount ``target`` to the folder ``into``, as a layer."""
@@ -68,15 +73,15 @@ class ForkedSession(SessionBase):
         self._sandbox.snapshot(target, into)
 
     def close(self) -> None:
-        """End the session; the sandbox waits for the next one if it is sound."""
+        """End the session, and with it a command that is still running; a sound sandbox waits for the next session."""
         with self._closing:
             if self._closed:
                 return
             self._closed = True
-        try:
-            reusable = self._sandbox.end()
-        except SandboxError:
-            reusable = False
+        reusable = False
+        if not self._running:
+            with contextlib.suppress(SandboxError):
+                reusable = self._sandbox.end()
         if reusable:
             _idle.put(self._key, self._sandbox)
         else:
@@ -154,7 +159,10 @@ def open_forked(
     ``config`` is what the supervisor is told. Raises :class:`SandboxError` if an edit cannot be made.
     """
     config = config | {"fork_server": {"argv": list(fork_server.argv), "env": dict(fork_server.env)}}
-    key = _key(config)
+    try:
+        key = _key(config)
+    except OSError:  # a layer is missing, which an ordinary sandbox says better
+        return None
     if key in _idle.unfit:
         return None
     sandbox = _idle.take(key)
@@ -163,12 +171,17 @@ def open_forked(
             sandbox.begin(edits)
             return ForkedSession(sandbox, key, fork_server)
         sandbox.close()
+    began = time.monotonic()
     try:
         sandbox = BubblewrapSession(config, policy, {})
     except SandboxError as error:
         logger.debug("runs not forked", extra={"detail": str(error)})
-        _idle.remember_unfit(key)
+        if error.reason == "cannot_serve":
+            _idle.remember_unfit(key)
+        else:
+            _idle.count_lost(key)
         return None
+    count_command(["fork server"], sandbox.start_cpu_s, time.monotonic() - began)
     try:
         sandbox.begin(edits)
     except BaseException:

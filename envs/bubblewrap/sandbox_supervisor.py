@@ -18,10 +18,17 @@ import resource
 import select
 import signal
 import socket
+import time
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
-from excise.envs.bubblewrap.control_groups import ControlGroups, kill_and_reap_all, kill_largest_if_over, remove_groups
+from excise.envs.bubblewrap.control_groups import (
+    ControlGroups,
+    descendants,
+    kill_and_reap_all,
+    kill_largest_if_over,
+    remove_groups,
+)
 from excise.envs.bubblewrap.kernel_calls import (
     PR_SET_CHILD_SUBREAPER,
     PR_SET_PDEATHSIG,
@@ -42,13 +49,17 @@ FILTER_FD = 3
 """File descriptor from which bubblewrap reads the filter of system calls."""
 SERVER_FD = 4
 """File descriptor on which a fork server is spoken to."""
-SERVER_TIMEOUT_S = 50.0
-"""Seconds in which a fork server must have started, and in which it must have sent all of an answer it has begun."""
+SERVER_TIMEOUT_S = 25.0
+"""Seconds for each of the two steps in which a fork server starts, and for all of an answer that it has begun."""
 MAX_ANSWER_BYTES = 1 << 16
 """Bytes of a fork server's longest answer: code of the project may have taken it over."""
 WAIT_FOR_MOUNTS = f'echo begun >&{SERVER_FD}; read mounted <&{SERVER_FD}; exec "$@"'
 """Shell code that starts a fork server when the mounts for it are there. They must be made after bubblewrap has copied
 the mount namespace: what is copied could never be unmounted again."""
+
+
+class CannotServe(OSError):
+    """Raised if a command cannot be a fork server for this checkout, now or later."""
 
 
 class Ending(NamedTuple):
@@ -82,6 +93,10 @@ class Supervisor:
         self.preforked: socket.socket | None = None
         self.server: socket.socket | None = None
         """Connection to the fork server, while there is one; ``child`` is then its bubblewrap."""
+        self.server_streams: list[int] = []
+        """Our ends of the fork server's own standard streams, which are pipes, as those of its runs are."""
+        self.residents: frozenset[int] = frozenset()
+        """Pids of bubblewrap and the fork server: the processes of the sandbox between two runs."""
         self.received = b""
 
     def start_early(self) -> None:
@@ -108,14 +123,14 @@ class Supervisor:
 
     # ----------------------------------------------------------------------------- fork server
     def start_server(self) -> None:
-        """Start the fork server and wait until it is ready. Raises ``OSError`` if it does not start or cannot serve."""
+        """Start the fork server and wait until it is ready. Raises :class:`CannotServe`."""
         spec = self.config["fork_server"]
         command = ["/bin/sh", "-c", WAIT_FOR_MOUNTS, "sh", *spec["argv"], "--serve", str(SERVER_FD)]
         ours, theirs = socket.socketpair()
-        ours.settimeout(SERVER_TIMEOUT_S)
-        nothing = os.open(os.devnull, os.O_RDWR)
-        streams = [os.dup(nothing) for _ in range(2)]
-        self.start({"argv": command, "env": spec["env"], "process_1": True}, [nothing, *streams, theirs.detach()])
+        stdin, stdout, stderr = (os.pipe() for _ in range(3))
+        self.server_streams = [stdin[1], stdout[0], stderr[0]]
+        request = {"argv": command, "env": spec["env"], "process_1": True}
+        self.start(request, [stdin[0], stdout[1], stderr[1], theirs.detach()])
         begun = receive_line(ours)
         self.mounts.attach()
         with contextlib.suppress(ConnectionError):
@@ -124,8 +139,15 @@ class Supervisor:
         self.mounts.detach()
         answer = json.loads(line or b'{"ready": false, "reason": "it ended while it was starting"}')
         if answer["ready"] is not True:
-            raise OSError(f"no fork server: {answer['reason']}")
-        self.server = ours
+            raise CannotServe(f"no fork server: {answer['reason']}")
+        self.server, self.residents = ours, self.processes()
+
+    def processes(self) -> frozenset[int]:
+        """Pids of all processes of the sandbox, as this namespace sees them."""
+        for group in self.groups.folders:
+            with open(f"{group}/cgroup.procs") as lines:
+                return frozenset(map(int, lines))
+        return frozenset(descendants(os.getpid()))
 
     def begin(self, edits: Iterable[tuple[str, int | None]]) -> int:
         """Begin a session with fresh mounts; return a descriptor of its folder of results.
@@ -158,7 +180,8 @@ class Supervisor:
             return None
         for fd in fds:
             os.close(fd)
-        if ending.killed or not ending.answer["reusable"]:
+        # A run may have rewritten the server's memory, so that some processes were spared.
+        if ending.killed or not ending.answer["reusable"] or self.processes() != self.residents:
             self.stop_server()
         rc = os.waitstatus_to_exitcode(ending.answer["status"])
         return {
@@ -166,18 +189,26 @@ class Supervisor:
             "killed": ending.killed,
             "oom": self.groups.ooms() - ooms + ending.ooms > 0 and rc != 0,
             "cpu_s": max(ending.answer["cpu_s"], self.groups.cpu_s() - began),
-            "peak_bytes": self.groups.peak_bytes(),
+            "peak_bytes": 0,  # the group's peak is that of all runs
         }
 
     def stop_server(self) -> None:
         """End the fork server, if there is one, and everything in its sandbox."""
         if self.server is not None:
-            self.server.close()
-            self.server = None
+            self.forget_server()
             self.kill()
             os.waitpid(self.child, 0)
             self.child = 0
             kill_and_reap_all()
+
+    def forget_server(self) -> None:
+        """Close what leads to the fork server, if there is one."""
+        if self.server is not None:
+            self.server.close()
+            self.server = None
+        for fd in self.server_streams:
+            os.close(fd)
+        self.server_streams.clear()
 
     # ------------------------------------------------------------------------------------- exec
     def command(self, request: dict[str, Any]) -> list[str]:
@@ -267,9 +298,7 @@ class Supervisor:
             os.close(fd)
         _, status, usage = os.wait4(self.child, 0)
         self.child = 0
-        if self.server is not None:
-            self.server.close()
-            self.server = None
+        self.forget_server()
         self.groups.kill()
         cpu_s, peak = kill_and_reap_all()
         if ending.gone:
@@ -401,8 +430,9 @@ def receive_command(pipe: socket.socket) -> dict[str, Any]:
 
 def receive_line(connection: socket.socket) -> bytes:
     """Receive one line; empty if the other end is closed or the line is too long. Raises ``TimeoutError``."""
-    data = b""
+    data, ends_at = b"", time.monotonic() + SERVER_TIMEOUT_S
     while not data.endswith(b"\n"):
+        connection.settimeout(max(0.001, ends_at - time.monotonic()))
         more = connection.recv(MAX_ANSWER_BYTES)
         if not more or len(data) > MAX_ANSWER_BYTES:
             return b""
@@ -471,8 +501,9 @@ def serve_session(supervisor: Supervisor, control: socket.socket) -> None:
             supervisor.configure(config)
             supervisor.make_edits(config["edits"])
             out = [] if config["fork_server"] else [supervisor.mounts.open_out()]
-            ready = {"pid": os.getpid(), "groups": supervisor.groups.made}
+            ready = {"pid": os.getpid(), "groups": supervisor.groups.made, "cpu_s": supervisor.groups.cpu_s()}
             supervisor.reply(ready, os.pidfd_open(os.getpid()), *out)
             supervisor.serve()
         except (OSError, ValueError, KeyError) as error:
-            control.sendall(json.dumps({"error": str(error)}).encode() + b"\n")
+            reason = "cannot_serve" if isinstance(error, CannotServe) else None
+            control.sendall(json.dumps({"error": str(error), "reason": reason}).encode() + b"\n")

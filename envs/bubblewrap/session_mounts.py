@@ -137,8 +137,9 @@ class SessionMounts:
             mount(make_writable_folder(f"{self.run}/{name}"), f"{self.root}/{target}", flags=MS_BIND)
 
     def arguments(self) -> list[str]:
-        """Arguments for bubblewrap: one bind of the root, and ``/proc``, which only bubblewrap can mount."""
-        return ["--dev-bind", self.root, "/", "--proc", "/proc", "--ro-bind", "/proc/sys", "/proc/sys"]
+        """Arguments for bubblewrap: one bind of the root, and what belongs to its namespaces."""
+        namespaces = ["--proc", "/proc", "--ro-bind", "/proc/sys", "/proc/sys", "--mqueue", "/dev/mqueue"]
+        return ["--dev-bind", self.root, "/", *namespaces]
 
     @staticmethod
     def tmpfs(target: str, size: int) -> None:

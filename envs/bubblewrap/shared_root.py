@@ -69,7 +69,7 @@ class SharedRoot:
     @staticmethod
     def _dev(dev: str) -> None:
         """Make the device files that programs expect. bubblewrap would make them again for each command."""
-        for name in ("", "/shm", "/pts"):
+        for name in ("", "/shm", "/pts", "/mqueue"):
             os.mkdir(dev + name)
         for name in DEVICES:
             write(f"{dev}/{name}", "")

@@ -6,6 +6,7 @@ import logging
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
@@ -34,12 +35,14 @@ class Events(logging.Handler):
 
 
 @pytest.fixture
-def measured(monkeypatch: pytest.MonkeyPatch) -> list[logging.LogRecord]:
+def measured() -> Iterator[list[logging.LogRecord]]:
     """The events of the jobs of a test."""
     events = Events()
-    monkeypatch.setattr(job_costs.logger, "handlers", [events])
-    monkeypatch.setattr(job_costs.logger, "level", logging.INFO)
-    return events.found
+    job_costs.logger.addHandler(events)
+    job_costs.logger.setLevel(logging.INFO)
+    yield events.found
+    job_costs.logger.removeHandler(events)
+    job_costs.logger.setLevel(logging.NOTSET)
 
 
 def costs(record: logging.LogRecord) -> dict[tuple[str, str], dict]:

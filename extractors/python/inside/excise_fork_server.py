@@ -57,6 +57,7 @@ def serve(number, root):
     requests.send(ready=not reason, reason=reason)
     gc.freeze()
     signal.signal(signal.SIGINT, signal.SIG_DFL)  # which process 1 ignores: the children are in its process group
+    attributes = attributes_of_process()
     for run in range(MAX_RUNS):
         request, streams = requests.receive()
         reason = shadowing_module(root)
@@ -74,7 +75,7 @@ def serve(number, root):
         status = wait_and_kill_rest(child)
         after = resource.getrusage(resource.RUSAGE_CHILDREN)
         cpu_s = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
-        requests.send(status=status, cpu_s=cpu_s, reusable=run + 1 < MAX_RUNS and not left_traces())
+        requests.send(status=status, cpu_s=cpu_s, reusable=run + 1 < MAX_RUNS and not left_traces(attributes))
     os._exit(0)
 
 
@@ -93,8 +94,20 @@ def wait_and_kill_rest(child):
     return status
 
 
-def left_traces():
-    """Whether something outlived the processes: a shared memory segment, or a connection that is still closing."""
+def attributes_of_process():
+    """What other processes can change of this one, and its children inherit."""
+    with open("/proc/self/oom_score_adj") as file:
+        score = file.read()
+    return score, os.getpriority(os.PRIO_PROCESS, 0), os.sched_getaffinity(0), os.sched_getscheduler(0)
+
+
+def left_traces(attributes):
+    """Whether something outlived the processes of a run.
+
+    Shared memory segments, message queues, connections that are still closing, or changed attributes of this process.
+    """
+    if attributes_of_process() != attributes or os.listdir("/dev/mqueue"):
+        return True
     for name in ("sysvipc/shm", "sysvipc/sem", "sysvipc/msg", "net/tcp", "net/tcp6"):
         try:
             with open("/proc/" + name) as lines:

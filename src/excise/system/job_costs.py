@@ -103,7 +103,8 @@ def step(name: str) -> Iterator[None]:
         yield
     finally:
         inner_cpu, inner_wall = (after - before for after, before in zip(_own(job), inner_before, strict=True))
-        job.add(name, EXCISE, time.thread_time() - cpu - inner_cpu, time.monotonic() - wall - inner_wall)
+        own_wall = max(0.0, time.monotonic() - wall - inner_wall)  # commands in threads of their own overlap
+        job.add(name, EXCISE, time.thread_time() - cpu - inner_cpu, own_wall)
         job.step = outer
 
 

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from sandbox_probes import ENV, MB, PYTHON, alive, children, facts, layer, refused, sandbox
 
-from excise.envs.bubblewrap import forked_sessions
+from excise.envs.bubblewrap import bubblewrap_session, forked_sessions
 from excise.protocols import ForkServer, Mount, Policy, Session
 
 HERE = Path(__file__).resolve()
@@ -44,6 +44,7 @@ print(json.dumps({
     "environ": dict(os.environ), "cwd": os.getcwd(), "argv": sys.argv, "path": sys.path, "masks": masks,
     "descriptors": sorted(int(n) for n in os.listdir("/proc/self/fd"))[:-1], "leader": os.getsid(0) == os.getpid(),
     "limits": [resource.getrlimit(n) for n in range(16)], "id": [os.getuid(), os.getgid(), os.getgroups()],
+    "seekable": [stream.seekable() for stream in (sys.stdin, sys.stdout, sys.stderr)], "nice": os.nice(0),
     "umask": os.umask(0), "main": sys.modules["__main__"].__file__, "file": open("a.txt").read(),
 }))
 """
@@ -137,11 +138,54 @@ def memory() -> dict[str, object]:
     return {"before": before, "hog": hog, "after": alone(ASK, policy)}
 
 
-def shared_memory() -> dict[str, object]:
-    """A segment that outlives its process: the sandbox must not be used again."""
-    count = "print(len(open('/proc/sysvipc/shm').readlines()) - 1)"
-    make = "import ctypes; print(ctypes.CDLL(None).shmget(77, 4096, 0o1666) >= 0)"
-    return {"made": alone(make)["stdout"], "seen": alone(count)["stdout"], "next": alone(ASK)["stdout"]}
+LEAVE = {
+    "import ctypes; print(ctypes.CDLL(None).shmget(77, 4096, 0o1666) >= 0)":
+    "print(len(open('/proc/sysvipc/shm').readlines()) - 1)",
+    "import ctypes; print(ctypes.CDLL('librt.so.1').mq_open(b'/left', os.O_CREAT | os.O_RDWR, 0o600, None) >= 0)":
+    "print(len(os.listdir('/dev/mqueue')))",
+    "os.setpriority(os.PRIO_PROCESS, 1, 7); print(os.getpriority(os.PRIO_PROCESS, 1) == 7)": "print(os.nice(0))",
+}  # fmt: skip
+
+
+def leftovers() -> dict[str, object]:
+    """What outlives the processes of a run: the sandbox must not be used again."""
+    found = [(alone(leave)["stdout"], alone(count)["stdout"]) for leave, count in LEAVE.items()]
+    return {"found": found, "next": alone(ASK)["stdout"]}
+
+
+def survivors() -> dict[str, object]:
+    """A server that spares a process of a run, and says that all is well."""
+    marker = f"55{os.getpid()}.25"
+    answer = json.dumps({"status": 0, "cpu_s": 0.1, "reusable": True})
+    script = f"echo '{{\"ready\": true}}' >&4; while read request <&4; do sleep {marker} & echo '{answer}' >&4; done"
+    served = ForkServer(argv=("/bin/sh", "/testbed/server.sh"), env={})
+    with opened(Policy(pids=80), served=served, root=layer({"server.sh": script})) as session:
+        done = facts(session.exec(served.argv, timeout_s=30.0))
+        return {"rc": done["rc"], "left": alive(marker)}
+
+
+def interrupted() -> dict[str, object]:
+    """Ctrl-C during a run."""
+    forward = bubblewrap_session.StreamForwarder.forward
+    raised = ""
+    try:
+        with opened() as session:
+            bubblewrap_session.StreamForwarder.forward = _interrupt  # type: ignore[method-assign]
+            serve(session, "import time; time.sleep(3600)")
+    except BaseException as error:
+        raised = type(error).__name__
+    finally:
+        bubblewrap_session.StreamForwarder.forward = forward  # type: ignore[method-assign]
+    return {"raised": raised, "next": alone(ASK)["stdout"]}
+
+
+def _interrupt(*_: object) -> bool:
+    raise KeyboardInterrupt
+
+
+def missing_layer() -> dict[str, object]:
+    """A layer that does not exist is an error of the sandbox, as without a fork server."""
+    return {"raised": refused(lambda: opened(root=Path("/nowhere")))}
 
 
 def shadowing() -> dict[str, object]:
@@ -235,7 +279,7 @@ def replaced_layer() -> dict[str, object]:
 FORKS: dict[str, Callable[[], dict[str, object]]] = {
     f"fork_{probe.__name__}": probe
     for probe in (
-        descriptions, traces, kills, memory, shared_memory, shadowing, unfit, misbehaving,
-        ended_while_waiting, connections, other_commands, waiting, replaced_layer,
+        descriptions, traces, kills, memory, leftovers, survivors, interrupted, missing_layer, shadowing, unfit,
+        misbehaving, ended_while_waiting, connections, other_commands, waiting, replaced_layer,
     )
 }  # fmt: skip

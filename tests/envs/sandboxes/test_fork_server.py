@@ -43,7 +43,19 @@ def test_a_run_out_of_memory_costs_only_itself(probe: Probe) -> None:
 
 
 def test_a_sandbox_with_leftovers_in_the_kernel_is_not_used_again(probe: Probe) -> None:
-    assert probe("fork_shared_memory") == {"made": "True\n", "seen": "0\n", "next": FORKED}
+    assert probe("fork_leftovers") == {"found": [["True\n", "0\n"]] * 3, "next": FORKED}
+
+
+def test_processes_that_the_server_spares_are_killed(probe: Probe) -> None:
+    assert probe("fork_survivors") == {"rc": 0, "left": 0}
+
+
+def test_ctrl_c_ends_the_sandbox_of_the_run(probe: Probe) -> None:
+    assert probe("fork_interrupted") == {"raised": "KeyboardInterrupt", "next": FORKED}
+
+
+def test_a_missing_layer_is_an_error_of_the_sandbox(probe: Probe) -> None:
+    assert probe("fork_missing_layer") == {"raised": "SandboxError"}
 
 
 def test_a_checkout_that_hides_imported_modules_gets_fresh_processes(probe: Probe) -> None:
