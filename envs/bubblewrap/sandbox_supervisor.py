@@ -18,7 +18,6 @@ import resource
 import select
 import signal
 import socket
-import time
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
@@ -36,6 +35,7 @@ from excise.envs.bubblewrap.kernel_calls import (
     enter_copied_namespace,
     libc,
 )
+from excise.envs.bubblewrap.server_connection import SERVER_FD, CannotServe, ServerConnection, server_command
 from excise.envs.bubblewrap.session_mounts import SessionMounts
 from excise.envs.bubblewrap.shared_root import SharedRoot
 
@@ -47,19 +47,6 @@ MEMORY_POLL_S = 0.05
 """Interval for measuring memory where there is no control group, in seconds."""
 FILTER_FD = 3
 """File descriptor from which bubblewrap reads the filter of system calls."""
-SERVER_FD = 4
-"""File descriptor on which a fork server is spoken to."""
-SERVER_TIMEOUT_S = 25.0
-"""Seconds for each of the two steps in which a fork server starts, and for all of an answer that it has begun."""
-MAX_ANSWER_BYTES = 1 << 16
-"""Bytes of a fork server's longest answer: code of the project may have taken it over."""
-WAIT_FOR_MOUNTS = f'echo begun >&{SERVER_FD}; read mounted <&{SERVER_FD}; exec "$@"'
-"""Shell code that starts a fork server when the mounts for it are there. They must be made after bubblewrap has copied
-the mount namespace: what is copied could never be unmounted again."""
-
-
-class CannotServe(OSError):
-    """Raised if a command cannot be a fork server for this checkout, now or later."""
 
 
 class Ending(NamedTuple):
@@ -91,10 +78,8 @@ class Supervisor:
         self.mounts = SessionMounts(shared, self.privileged)
         self.child = 0
         self.preforked: socket.socket | None = None
-        self.server: socket.socket | None = None
+        self.server: ServerConnection | None = None
         """Connection to the fork server, while there is one; ``child`` is then its bubblewrap."""
-        self.server_streams: list[int] = []
-        """Our ends of the fork server's own standard streams, which are pipes, as those of its runs are."""
         self.residents: frozenset[int] = frozenset()
         """Pids of bubblewrap and the fork server: the processes of the sandbox between two runs."""
         self.received = b""
@@ -123,24 +108,14 @@ class Supervisor:
 
     # ----------------------------------------------------------------------------- fork server
     def start_server(self) -> None:
-        """Start the fork server and wait until it is ready. Raises :class:`CannotServe`."""
+        """Start the fork server and wait until it is ready. Raises ``OSError``."""
         spec = self.config["fork_server"]
-        command = ["/bin/sh", "-c", WAIT_FOR_MOUNTS, "sh", *spec["argv"], "--serve", str(SERVER_FD)]
-        ours, theirs = socket.socketpair()
-        stdin, stdout, stderr = (os.pipe() for _ in range(3))
-        self.server_streams = [stdin[1], stdout[0], stderr[0]]
-        request = {"argv": command, "env": spec["env"], "process_1": True}
-        self.start(request, [stdin[0], stdout[1], stderr[1], theirs.detach()])
-        begun = receive_line(ours)
-        self.mounts.attach()
-        with contextlib.suppress(ConnectionError):
-            ours.sendall(b"mounted\n")
-        line = receive_line(ours) if begun else b""
+        server = ServerConnection()
+        request = {"argv": server_command(spec["argv"]), "env": spec["env"], "process_1": True}
+        self.start(request, server.descriptors)
+        server.wait_until_ready(self.mounts.attach)
         self.mounts.detach()
-        answer = json.loads(line or b'{"ready": false, "reason": "it ended while it was starting"}')
-        if answer["ready"] is not True:
-            raise CannotServe(f"no fork server: {answer['reason']}")
-        self.server, self.residents = ours, self.processes()
+        self.server, self.residents = server, self.processes()
 
     def processes(self) -> frozenset[int]:
         """Pids of all processes of the sandbox, as this namespace sees them."""
@@ -166,10 +141,7 @@ class Supervisor:
         cwd = request.get("cwd") or self.config["cwd"]
         environ = {**self.config["env"], **request.get("env", {}), "PWD": cwd}
         ooms, began = self.groups.ooms(), self.groups.cpu_s()
-        data = json.dumps({"env": environ, "cwd": cwd}).encode() + b"\n"
-        with contextlib.suppress(ConnectionError):  # it has ended: the wait says how
-            sent = socket.send_fds(self.server, [data], fds)
-            self.server.sendall(data[sent:])
+        self.server.request_run(environ, cwd, fds)
         ending = self.wait_for_command(self.server)
         if ending.answer is None:
             report = self.finish(ending, fds, ooms, began)
@@ -206,9 +178,6 @@ class Supervisor:
         if self.server is not None:
             self.server.close()
             self.server = None
-        for fd in self.server_streams:
-            os.close(fd)
-        self.server_streams.clear()
 
     # ------------------------------------------------------------------------------------- exec
     def command(self, request: dict[str, Any]) -> list[str]:
@@ -313,7 +282,7 @@ class Supervisor:
             "peak_bytes": self.groups.peak_bytes() or max(peak, usage.ru_maxrss * 1024),
         }
 
-    def wait_for_command(self, server: socket.socket | None = None) -> Ending:
+    def wait_for_command(self, server: ServerConnection | None = None) -> Ending:
         """Wait until the command ends, or until the fork server ends or answers."""
         pidfd = os.pidfd_open(self.child)
         sources: list[Any] = [pidfd, self.control, *([server] if server else [])]
@@ -325,7 +294,7 @@ class Supervisor:
                 if pidfd in ready:
                     return ending
                 if server is not None and server in ready:
-                    answer = receive_answer(server)
+                    answer = server.receive_answer()
                     if answer is not None:
                         return ending._replace(answer=answer)
                     sources.remove(server)
@@ -426,31 +395,6 @@ def receive_command(pipe: socket.socket) -> dict[str, Any]:
         os.set_inheritable(SERVER_FD, True)
     command: dict[str, Any] = json.loads(data)
     return command | {"next_fd": SERVER_FD + 1 if len(fds) > 3 else SERVER_FD}
-
-
-def receive_line(connection: socket.socket) -> bytes:
-    """Receive one line; empty if the other end is closed or the line is too long. Raises ``TimeoutError``."""
-    data, ends_at = b"", time.monotonic() + SERVER_TIMEOUT_S
-    while not data.endswith(b"\n"):
-        connection.settimeout(max(0.001, ends_at - time.monotonic()))
-        more = connection.recv(MAX_ANSWER_BYTES)
-        if not more or len(data) > MAX_ANSWER_BYTES:
-            return b""
-        data += more
-    return data
-
-
-def receive_answer(server: socket.socket) -> dict[str, Any] | None:
-    """Receive a fork server's answer to a run; ``None`` if it has ended, or sent anything else."""
-    try:
-        answer = json.loads(receive_line(server))
-    except (OSError, ValueError, RecursionError):
-        return None
-    if not isinstance(answer, dict) or "refused" in answer:
-        return answer if isinstance(answer, dict) else None
-    status, cpu_s = answer.get("status"), answer.get("cpu_s")
-    sound = type(status) is int and 0 <= status < 1 << 16 and isinstance(cpu_s, int | float) and 0 <= cpu_s < 1e9
-    return answer if sound and isinstance(answer.get("reusable"), bool) else None
 
 
 def place_filter(program: bytes) -> None:
