@@ -35,7 +35,7 @@ def server_command(argv: Sequence[str]) -> list[str]:
 
 
 class ServerConnection:
-    """Our ends of the socket to a fork server, and of its standard streams, which are pipes as those of its runs are."""
+    """Our ends of the socket to a fork server and of its standard streams, which are pipes like those of its runs."""
 
     def __init__(self) -> None:
         self.socket, theirs = socket.socketpair()
