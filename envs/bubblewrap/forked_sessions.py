@@ -31,8 +31,8 @@ MAX_IDLE = 2
 MAX_UNFIT = 10_000
 """Most configurations without a fork server that are remembered."""
 MAX_LOST = 3
-"""Sandboxes of one configuration in a row that served a single session, after which its sessions are not forked any
-more: starting a server each time would cost more than it saves."""
+"""Sandboxes of one configuration that could not be used again after a session, in a row, after which its sessions are
+not forked any more: starting a server each time would cost more than it saves."""
 
 
 class ForkedSession(SessionBase):
@@ -105,12 +105,11 @@ class _Idle:
             for place, (known, sandbox) in enumerate(self.waiting):
                 if known == key:
                     del self.waiting[place]
-                    self.lost.pop(key, None)
                     return sandbox
         return None
 
     def count_lost(self, key: str) -> None:
-        """Count a sandbox that could not be used again, since the last one of its configuration that could."""
+        """Count a sandbox that could not be used again after a session, since the last one that could."""
         with self.lock:
             self.lost[key] = self.lost.get(key, 0) + 1
             if self.lost[key] == MAX_LOST:
@@ -124,6 +123,7 @@ class _Idle:
     def put(self, key: str, sandbox: BubblewrapSession) -> None:
         """Let a sandbox wait; the one that has waited longest may be closed for it."""
         with self.lock:
+            self.lost.pop(key, None)
             self.waiting.append((key, sandbox))
             surplus = self.waiting[:-MAX_IDLE]
             del self.waiting[:-MAX_IDLE]

@@ -17,6 +17,7 @@ import pytest
 import excise.envs.bubblewrap.bubblewrap_sandbox as backend
 from excise.envs.bubblewrap import zygote_client
 from excise.envs.bubblewrap.control_groups import remove_groups
+from excise.envs.bubblewrap.forked_sessions import close_idle
 from excise.errors import SandboxError, StageTimeout
 from excise.protocols import Mount, Policy
 from excise.system.deadline import deadline
@@ -151,6 +152,7 @@ def test_a_killed_zygote_is_replaced() -> None:
 
 
 def test_a_killed_spare_supervisor_is_replaced() -> None:
+    close_idle()  # whose supervisors are children of the zygote, too
     with sandbox_probes.opened():
         zygote = int(Path(sandbox_probes.zygote_folder()).name.split("-")[2])
     assert until(lambda: len(sandbox_probes.children(zygote)) == 1)
