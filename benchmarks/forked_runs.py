@@ -11,7 +11,7 @@ from __future__ import annotations
 import random
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from statistics import geometric_mean
 
@@ -21,7 +21,7 @@ from excise.config import Settings, load
 from excise.deleters.all_deleters import get
 from excise.errors import DeletionRefused
 from excise.pipeline.stages.environment_stage import open_workbench
-from excise.types import Deletion, SourceSpec, Status
+from excise.types import Deletion, Feature, SourceSpec, Status
 from excise.verifiers.candidate import DeletionTrees
 from excise.verifiers.workbench import Workbench
 
@@ -68,7 +68,7 @@ def compare(spec: SourceSpec, wanted: int, settings: Settings) -> tuple[int, int
     return len(cpu), differing
 
 
-def _deletions(bench: Workbench, features: list) -> Iterator[Deletion]:  # type: ignore[type-arg]
+def _deletions(bench: Workbench, features: Sequence[Feature]) -> Iterator[Deletion]:
     for number, feature in enumerate(features):
         try:
             yield get(("stub", "remove")[number % 2]).delete(bench.codebase, feature)

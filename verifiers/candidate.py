@@ -74,9 +74,13 @@ class DeletionTrees:
         """
         key = (tree, None if ids is None else tuple(sorted(ids)), shuffle_seed, number)
         if key not in self.runs:
-            evidence = (tree == "shipped" and ids is None) or (tree == "deleted" and number > 0)
-            fresh = evidence or (tree == "base" and (number == 0 or shuffle_seed is not None))
-            self.runs[key] = self.bench.run(self.edits(tree), ids=ids, shuffle_seed=shuffle_seed, forked=not fresh)
+            confirming = {
+                "shipped": ids is None,
+                "deleted": number > 0,
+                "base": number == 0 or shuffle_seed is not None,
+            }
+            forked = not confirming.get(tree, False)
+            self.runs[key] = self.bench.run(self.edits(tree), ids=ids, shuffle_seed=shuffle_seed, forked=forked)
         return self.runs[key]
 
 

@@ -143,15 +143,15 @@ class Supervisor:
         ooms, began = self.groups.ooms(), self.groups.cpu_s()
         self.server.request_run(environ, cwd, fds)
         ending = self.wait_for_command(self.server)
-        if ending.answer is None:
-            report = self.finish(ending, fds, ooms, began)
-            if not report["killed"] and not report["oom"]:  # no process of the sandbox can end it
-                raise OSError("the fork server ended during a run")
-            return report
-        if "refused" in ending.answer:
+        if ending.answer is not None and "refused" in ending.answer:
             return None
         for fd in fds:
             os.close(fd)
+        if ending.answer is None:
+            report = self.finish(ending, ooms, began)
+            if not report["killed"] and not report["oom"]:  # no process of the sandbox can end it
+                raise OSError("the fork server ended during a run")
+            return report
         # A run may have rewritten the server's memory, so that some processes were spared.
         if ending.killed or not ending.answer["reusable"] or self.processes() != self.residents:
             self.stop_server()
@@ -259,12 +259,10 @@ class Supervisor:
         self.stop_server()
         ooms, began = self.groups.ooms(), self.groups.cpu_s()
         self.start(request, fds)
-        return self.finish(self.wait_for_command(), [], ooms, began)
+        return self.finish(self.wait_for_command(), ooms, began)
 
-    def finish(self, ending: Ending, fds: list[int], ooms: int, began: float) -> dict[str, Any]:
+    def finish(self, ending: Ending, ooms: int, began: float) -> dict[str, Any]:
         """The report on a command that has ended; ``ooms`` and ``began`` are what the counters showed before it."""
-        for fd in fds:
-            os.close(fd)
         _, status, usage = os.wait4(self.child, 0)
         self.child = 0
         self.forget_server()

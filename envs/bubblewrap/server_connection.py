@@ -72,8 +72,10 @@ class ServerConnection:
             answer = json.loads(self._receive_line())
         except (OSError, ValueError, RecursionError):
             return None
-        if not isinstance(answer, dict) or "refused" in answer:
-            return answer if isinstance(answer, dict) else None
+        if not isinstance(answer, dict):
+            return None
+        if "refused" in answer:
+            return answer
         status, cpu_s = answer.get("status"), answer.get("cpu_s")
         sound = type(status) is int and 0 <= status < 1 << 16 and isinstance(cpu_s, int | float) and 0 <= cpu_s < 1e9
         return answer if sound and isinstance(answer.get("reusable"), bool) else None

@@ -29,8 +29,8 @@ def profile(
         settings = settings_of(config, None, out=out)
         tables = measure(settings.out, run)
         if not tables["stage"]:
-            print(f"No run in {settings.out / 'logs'} has measured jobs{f' and begins with {run}' * bool(run)}.",
-                  file=sys.stderr)  # fmt: skip
+            named = f" whose name begins with {run}" if run else ""
+            print(f"No run in {settings.out / 'logs'}{named} has measured jobs.", file=sys.stderr)
             raise typer.Exit(FAILED)
         if as_json:
             print(json.dumps(tables))
