@@ -14,14 +14,26 @@ from pathlib import Path
 from excise.envs.install.install_job import InstallJob, LockedRecipe
 from excise.envs.install.install_sandbox import uv_version
 from excise.envs.install.layer_contents import compose, missing_files, prune_built_layer, remove_vendored_copies
+from excise.envs.install.uv_runner import BYTE_CODE, PYTHON
 from excise.envs.sandbox.host_identity import system_identity
-from excise.envs.sandbox.mount_points import ENV, REPO
+from excise.envs.sandbox.mount_points import ENV, PYC, REPO
 from excise.errors import EnvironmentFailure
 from excise.system.folders import make_folder_once
 from excise.types import content_id
 
-VERSION = 1
+VERSION = 2
 """Part of the cache key. Raise it when the same lock would give different third-party packages."""
+IMPORT_TIMEOUT_S = 120.0
+"""Wall seconds for importing all third-party packages once."""
+_IMPORT_ALL = """
+import importlib, importlib.metadata as metadata
+for name in sorted(getattr(metadata, "packages_distributions", dict)()):
+    if name.isidentifier():
+        try:
+            importlib.import_module(name)
+        except BaseException:
+            pass
+"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,17 +77,34 @@ def build_from_lock(job: InstallJob, locked_recipe: LockedRecipe, work: Path) ->
 
 
 def _third_party(job: InstallJob, locked_recipe: LockedRecipe) -> Path:
-    """Return the layer with the lock's distributions; it is made once for all trees that have this lock."""
+    """Return the layer with the lock's distributions; it is made once for all trees that have this lock.
+
+    Beside it is the layer with their byte code (:func:`third_party_byte_code`), and that of the modules of the standard
+    library that they import. No code of a project has run when these are made.
+    """
 
     def make(folder: Path) -> None:
         with job.open(locked_recipe.recipe, with_sources=False) as (session, installer):
             installer.install_lock(locked_recipe.recipe, locked_recipe.lock, locked_recipe.hashes)
             _require_lock(job, locked_recipe, installer.freeze())
             session.snapshot(ENV, folder / "env")
+            if failure := installer.check_runner():
+                raise EnvironmentFailure(f"{job.repo.repo}: {failure.detail}", reason=failure.reason)
+            session.exec([PYTHON, "-c", _IMPORT_ALL], timeout_s=IMPORT_TIMEOUT_S, cwd="/tmp", env=BYTE_CODE)
+            session.snapshot(PYC, folder / "pyc")
         remove_vendored_copies(folder / "env", locked_recipe.recipe.packages)
 
-    folder = job.envs / f"shared-{shared_id(job, locked_recipe)}"
+    folder = _shared_folder(job.envs, shared_id(job, locked_recipe))
     return make_folder_once(folder, make, is_complete=lambda found: (found / "env").is_dir()) / "env"
+
+
+def third_party_byte_code(envs: Path, identity: str) -> Path:
+    """The layer with the byte code of third-party packages; ``identity`` is an environment's ``shared_id``."""
+    return _shared_folder(envs, identity) / "pyc"
+
+
+def _shared_folder(envs: Path, identity: str) -> Path:
+    return envs / f"shared-{identity}"
 
 
 def _require_lock(job: InstallJob, locked_recipe: LockedRecipe, found: tuple[str, ...]) -> None:

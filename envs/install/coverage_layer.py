@@ -15,7 +15,8 @@ from excise.errors import EnvironmentFailure
 from excise.system.commands import run_command
 from excise.system.folders import make_folder_once
 
-REQUIREMENTS = ("coverage>=7.2",)
+REQUIREMENTS = ("coverage>=7.2,<8",)
+"""The program ``excise_map.py`` reads the collector's data, which is not a public interface."""
 
 
 def coverage_layer(python: str, cache: Path) -> Path:

@@ -1,7 +1,11 @@
-"""Finds the lock of a recipe: installs it, checks that the project imports, adds missing modules, checks again."""
+"""Finds the lock of a recipe by trying: installs it, checks that the project imports, adds missing modules, again.
+
+Only for projects whose lock :mod:`resolve_lock` cannot find.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -37,6 +41,35 @@ def find_lock(
         line = "installer: a build downloads by itself, so it is let onto the network, without credentials"
         recipe = replace(recipe, build_network=True, evidence=(*recipe.evidence, line))
         return _LockSearch(job, recipe, work / "online").run(missing_modules)
+
+
+def distributions_of(job: InstallJob, recipe: Recipe, modules: Sequence[str], lock: Sequence[str]) -> tuple[str, ...]:
+    """The distributions of missing modules, as far as they are known and not in the lock."""
+    present = {canonicalize_name(line.partition("==")[0]) for line in lock}
+    wanted = (_named_distribution(job, recipe, module) for module in modules)
+    return tuple(dict.fromkeys(name for name in wanted if name and canonicalize_name(name) not in present))
+
+
+def _named_distribution(job: InstallJob, recipe: Recipe, module: str) -> str:
+    """The distribution of a module; empty unless it is well known or named in the project's manifests.
+
+    A name is never guessed beyond that: an unknown distribution of the module's name may hold anything.
+    """
+    if any(f"{module}.".startswith(f"{name}.") for name in recipe.packages):
+        return ""
+    if known := known_distribution(module):
+        return known
+    guess = distribution_of(module)
+    manifest = job.manifest
+    tables = (
+        *manifest.groups.values(),
+        *manifest.extras.values(),
+        *manifest.requirement_files.values(),
+        manifest.dependencies,
+        manifest.test_requirements,
+    )
+    named = " ".join(text for texts in tables for text in texts).lower()
+    return guess if guess and guess.lower() in named else ""
 
 
 class _LockSearch:
@@ -88,39 +121,17 @@ class _LockSearch:
             repo = self.job.repo
             record = Environment(env_id="", repo=repo.repo, tree=repo.tree, recipe=self.recipe, lock=lock)
             missing = missing_modules(Installed(environment=record, env_layer=env, built_layer=built))
-        return self._add(installer, missing, set(lock))
+        return self._add(installer, missing, lock)
 
-    def _add(self, installer: UvInstaller, modules: tuple[str, ...], lock: set[str]) -> bool:
+    def _add(self, installer: UvInstaller, modules: tuple[str, ...], lock: tuple[str, ...]) -> bool:
         """Install the distributions of missing modules; return whether any could be installed."""
-        present = {canonicalize_name(line.partition("==")[0]) for line in lock}
-        wanted = [d for m in modules if (d := self._distribution(m)) and canonicalize_name(d) not in present]
-        added = tuple(name for name in dict.fromkeys(wanted) if installer.add([name], self.recipe))
+        wanted = distributions_of(self.job, self.recipe, modules, lock)
+        added = tuple(name for name in wanted if installer.add([name], self.recipe))
         if not added:
             return False
         self.recipe = replace(self.recipe, requirements=(*self.recipe.requirements, *added))
         self._note(f"imports: {', '.join(modules)} missing, added {', '.join(added)}")
         return True
-
-    def _distribution(self, module: str) -> str:
-        """The distribution of a module; empty unless it is well known or named in the project's manifests.
-
-        A name is never guessed beyond that: an unknown distribution of the module's name may hold anything.
-        """
-        if any(f"{module}.".startswith(f"{name}.") for name in self.recipe.packages):
-            return ""
-        if known := known_distribution(module):
-            return known
-        guess = distribution_of(module)
-        manifest = self.job.manifest
-        tables = (
-            *manifest.groups.values(),
-            *manifest.extras.values(),
-            *manifest.requirement_files.values(),
-            manifest.dependencies,
-            manifest.test_requirements,
-        )
-        named = " ".join(text for texts in tables for text in texts).lower()
-        return guess if guess and guess.lower() in named else ""
 
     def _require_imports(self, env: Path, built: Path) -> None:
         """The main package must import from the checkout; other packages that do not are dropped from the recipe."""

@@ -13,6 +13,7 @@ from excise.envs.install.build_from_lock import BuiltLayers, build_from_lock, re
 from excise.envs.install.find_lock import find_lock
 from excise.envs.install.install_job import Installed, InstallJob, InstallRequest, LockedRecipe, MissingModules
 from excise.envs.install.install_sandbox import uv_version
+from excise.envs.install.resolve_lock import resolve_lock
 from excise.envs.interpreters import interpreter_of
 from excise.envs.manifests.read_manifest import manifest_digest, read_manifest
 from excise.envs.sandbox.host_identity import system_identity
@@ -103,10 +104,24 @@ class _Search:
         slot = self.job.envs / f"solution-{self._slot_key()}.json"
         if slot.is_file() and (reused := self._reuse(slot)) is not None:
             return reused
-        locked_recipe, tried = find_lock(self.job, self.recipe, self.missing_modules, self.work)
+        locked_recipe, layers = self._resolve() or self._try()
+        replace_file(slot, to_json(locked_recipe, indent=2))
+        return locked_recipe, layers
+
+    def _resolve(self) -> tuple[LockedRecipe, BuiltLayers] | None:
+        found = resolve_lock(self.job, self.recipe, self.missing_modules, _new_folder(self.work / "resolved"))
+        if found is None:
+            return None
+        locked_recipe, layers = found
+        moved = replace(
+            layers, env=layers.env.rename(self.final / "env"), built=layers.built.rename(self.final / "built")
+        )
+        return locked_recipe, moved
+
+    def _try(self) -> tuple[LockedRecipe, BuiltLayers]:
+        locked_recipe, tried = find_lock(self.job, self.recipe, self.missing_modules, _new_folder(self.work / "tried"))
         layers = build_from_lock(self.job, locked_recipe, self.final)
         require_same_files(self.job, tried, layers.env)
-        replace_file(slot, to_json(locked_recipe, indent=2))
         return locked_recipe, layers
 
     def _slot_key(self) -> str:
@@ -138,6 +153,12 @@ class _Search:
         environment = _record(self.job, locked_recipe, layers, 0.0)
         installed = Installed(environment=environment, env_layer=layers.env, built_layer=layers.built)
         return self.missing_modules is None or not self.missing_modules(installed)
+
+
+def _new_folder(path: Path) -> Path:
+    path.mkdir()
+    path.chmod(0o755)
+    return path
 
 
 def with_linked_packages(recipe: Recipe, layers: Sequence[Path]) -> Recipe:

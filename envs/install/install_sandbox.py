@@ -12,7 +12,7 @@ from uv import find_uv_bin
 
 from excise.envs.index.index_relay import IndexRelay
 from excise.envs.interpreters import Interpreter
-from excise.envs.sandbox.mount_points import base_env, project_mounts
+from excise.envs.sandbox.mount_points import PYC, base_env, project_mounts
 from excise.protocols import Mount
 from excise.system.commands import run_command
 from excise.types import Recipe, Repo
@@ -66,11 +66,13 @@ def install_mounts(
 ) -> list[Mount]:
     """Mounts of an installing session.
 
-    The checkout and the environment (both writable), uv, its cache, the index relay, and folders of local indexes.
+    The checkout and the environment (both writable), uv, its cache, byte code, the index relay, and folders of local
+    indexes.
     """
     mounts = project_mounts(interpreter, source_layers, environment, writable_env=True)
     mounts.append(Mount(target=UV, layers=(find_uv_bin(),)))
     mounts.append(Mount(target=CACHE, layers=(), writable=True))
+    mounts.append(Mount(target=PYC, layers=(), writable=True))
     paths = [*relay.settings.local, *(_certificates(os.environ) if recipe.build_network else ())]
     outside = [p for p in dict.fromkeys(paths) if Path(p).exists() and not p.startswith(("/etc/ssl", "/usr/"))]
     return [*mounts, *relay.mounts(), *(Mount(target=path, layers=(path,)) for path in outside)]

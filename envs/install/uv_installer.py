@@ -12,7 +12,7 @@ from packaging.utils import canonicalize_name
 from excise.envs.install.install_attempts import Attempt, first_attempt, next_attempt
 from excise.envs.install.install_failures import InstallFailure, error_lines
 from excise.envs.install.system_packages import what_to_install
-from excise.envs.install.uv_runner import LOCK, PYTHON, UvRunner, cutoff_option, output
+from excise.envs.install.uv_runner import BYTE_CODE, CONSTRAINTS, LOCK, PYTHON, UvRunner, cutoff_option, output
 from excise.envs.interpreters import Interpreter
 from excise.envs.manifests.manifest import Manifest, table, words
 from excise.envs.manifests.pyproject import load_pyproject
@@ -21,7 +21,6 @@ from excise.errors import EnvironmentFailure
 from excise.protocols import Completed
 from excise.types import Recipe, Repo
 
-_CONSTRAINTS = "/tmp/excise-constraints.txt"
 _WHEEL, _PLACER = "/tmp/excise-wheel", "/tmp/excise-place.py"
 _MAX_ATTEMPTS = 8
 PLACER = Path(__file__).resolve().parent / "inside" / "place_wheel.py"
@@ -33,6 +32,25 @@ class UvInstaller:
 
     def __init__(self, runner: UvRunner, repo: Repo, manifest: Manifest, sources: Path) -> None:
         self.runner, self.repo, self.manifest, self.sources = runner, repo, manifest, sources
+
+    # ------------------------------------------------------------------------------- finding a lock
+    def resolve(self, recipe: Recipe) -> tuple[tuple[str, ...], dict[str, str]] | None:
+        """Return the lock and its hashes (see :class:`LockedRecipe`) by resolution, without installing anything.
+
+        ``None`` if the recipe must be tried out: it cannot be resolved, or the project is built with tools that are
+        installed first.
+        """
+        attempt = first_attempt(recipe)
+        if attempt.mode == "legacy" or (attempt.mode == "path" and self._has_extensions()):
+            return None
+        wanted = self._requirements(attempt, recipe)
+        lines = [f"-e {wanted[1]}", *wanted[2:]] if wanted[:1] == ["-e"] else wanted
+        hashes = self.runner.resolve(lines, attempt.constraints, attempt.cutoff)
+        if hashes is None:
+            return None
+        own = canonicalize_name(self.manifest.name)
+        lock = tuple(sorted(line for line in hashes if canonicalize_name(line.partition("==")[0]) != own))
+        return (lock, {line: hashes[line] for line in lock}) if all(hashes[line] for line in lock) else None
 
     # ------------------------------------------------------------------------------- finding a lock by trying
     def install(self, recipe: Recipe) -> Recipe:
@@ -137,9 +155,9 @@ class UvInstaller:
             )
             if prepared.rc != 0 and attempt.mode == "legacy":
                 return replace(self.runner.classify(prepared), of_project=True, missing=())
-        self.runner.session.put(_CONSTRAINTS, "".join(f"{line}\n" for line in attempt.constraints).encode())
+        self.runner.session.put(CONSTRAINTS, "".join(f"{line}\n" for line in attempt.constraints).encode())
         requirements = (
-            ["-c", _CONSTRAINTS, *self._requirements(attempt, recipe)]
+            ["-c", CONSTRAINTS, *self._requirements(attempt, recipe)]
             if attempt.constraints
             else self._requirements(attempt, recipe)
         )
@@ -153,7 +171,7 @@ class UvInstaller:
             self.runner.pip("uninstall", self.manifest.name)  # a requirement may have brought a released copy along
         if attempt.mode == "wheel" and (placed := self._place_wheel(recipe, attempt.cutoff)).rc != 0:
             return replace(self.runner.classify(placed), of_project=True)
-        return self._check_runner()
+        return self.check_runner()
 
     def _place_wheel(self, recipe: Recipe, cutoff: str) -> Completed:
         how = ["--quiet", "--wheel", "--out-dir", _WHEEL, "--python", PYTHON, *cutoff_option(cutoff)]
@@ -174,9 +192,9 @@ class UvInstaller:
         how = ["--no-build-isolation"] if attempt.mode == "legacy" else []
         return [*how, "-e", f"{REPO}{extras_text}", *attempt.requirements]
 
-    def _check_runner(self) -> InstallFailure | None:
+    def check_runner(self) -> InstallFailure | None:
         """Check that pytest starts: an old pin may install one that does not support this interpreter."""
-        done = self.runner.run(PYTHON, "-m", "pytest", "--version", "-p", "no:cacheprovider", cwd="/tmp")
+        done = self.runner.run(PYTHON, "-m", "pytest", "--version", "-p", "no:cacheprovider", cwd="/tmp", env=BYTE_CODE)
         if done.rc == 0:
             return None
         return InstallFailure(reason="resolve_conflict", detail=f"pytest does not start: {error_lines(output(done))}")

@@ -12,15 +12,19 @@ from excise.envs.index.index_relay import IndexRelay
 from excise.envs.install.install_failures import InstallFailure, classify, error_lines
 from excise.envs.install.install_sandbox import UV
 from excise.envs.interpreters import Interpreter
-from excise.envs.sandbox.mount_points import ENV, REPO
+from excise.envs.sandbox.mount_points import ENV, PYC, REPO
 from excise.errors import EnvironmentFailure
 from excise.protocols import Completed, Session
 from excise.types import WorkerOutcome
 
 PYTHON = f"{ENV}/bin/python"
 """Path of the environment's interpreter inside the sandbox."""
+BYTE_CODE = {"PYTHONPYCACHEPREFIX": PYC, "PYTHONDONTWRITEBYTECODE": ""}
+"""Variables with which Python keeps byte code in the mount for it."""
 LOCK = "/tmp/excise-lock.txt"
 """Path of the lock file inside the sandbox."""
+CONSTRAINTS = "/tmp/excise-constraints.txt"
+"""Path of the file with constraints inside the sandbox."""
 
 _COMPILED_LINE = re.compile(r"^([A-Za-z0-9][\w.-]*==[^\s;\\]+)([^\n]*(?:\n[ \t]+--hash[^\n]*)*)", re.MULTILINE)
 _HASH = re.compile(r"--hash[=\s](sha256:[0-9a-f]{64})")
@@ -68,7 +72,8 @@ class UvRunner:
 
     def freeze(self, own: str) -> tuple[str, ...]:
         """``name==version`` of everything installed except the project, which is called ``own``; sorted."""
-        listed = self.pip("freeze").stdout.decode(errors="replace").splitlines()
+        done = self.run(UV, "pip", "freeze", "--python", PYTHON)  # needs no index
+        listed = done.stdout.decode(errors="replace").splitlines()
         own = canonicalize_name(own)
         lines = [
             line.strip() for line in listed if line.strip() and "file://" not in line and not line.startswith("-e")
@@ -78,12 +83,29 @@ class UvRunner:
     def hashes(self, lock: Sequence[str], cutoff: str) -> dict[str, str]:
         """Line of the lock to the hashes in the index; empty unless the index gives hashes for every line."""
         self.put_lock(lock, {})
-        done = self.uv(
-            "pip", "compile", "--quiet", "--generate-hashes", "--no-deps", "--no-header", "--no-annotate",
-            "--python", PYTHON, *cutoff_option(cutoff), LOCK,
-        )  # fmt: skip
-        found = read_hashes(done.stdout.decode(errors="replace")) if done.rc == 0 else {}
+        found = self._compile(PYTHON, "--no-deps", *cutoff_option(cutoff)) or {}
         return {line: found[line] for line in lock} if all(found.get(line) for line in lock) else {}
+
+    def resolve(self, requirements: Sequence[str], constraints: Sequence[str], cutoff: str) -> dict[str, str] | None:
+        """Resolve requirements without installing them; ``None`` if uv cannot.
+
+        Returns ``name==version`` to its hashes in the index, joined by spaces. What has no version or no hash is left
+        out.
+        """
+        self.session.put(LOCK, "".join(f"{line}\n" for line in requirements).encode())
+        options = list(cutoff_option(cutoff))
+        if constraints:
+            self.session.put(CONSTRAINTS, "".join(f"{line}\n" for line in constraints).encode())
+            options += ["--constraints", CONSTRAINTS]
+        return self._compile(str(self.interpreter.executable), *options)
+
+    def _compile(self, python: str, *options: str) -> dict[str, str] | None:
+        """Resolve the requirements in :data:`LOCK` with ``uv pip compile``."""
+        done = self.uv(
+            "pip", "compile", "--quiet", "--generate-hashes", "--no-header", "--no-annotate", "--python", python,
+            *options, LOCK,
+        )  # fmt: skip
+        return read_hashes(done.stdout.decode(errors="replace")) if done.rc == 0 else None
 
     def put_lock(self, lock: Sequence[str], hashes: Mapping[str, str]) -> None:
         """Write a lock file to :data:`LOCK`."""
@@ -105,12 +127,12 @@ class UvRunner:
         """Run any command with access to the package indexes."""
         return self.run(*self.relay.command(str(self.interpreter.executable), argv), what=" ".join(argv[:3]))
 
-    def run(self, *argv: str, cwd: str = REPO, what: str = "") -> Completed:
+    def run(self, *argv: str, cwd: str = REPO, what: str = "", env: Mapping[str, str] | None = None) -> Completed:
         """Run a command without access to the indexes; ``what`` is its name in messages."""
         remaining_s = self.deadline - time.monotonic()
         if remaining_s <= 0:
             raise EnvironmentFailure(f"{self.name}: the installation ran out of time", reason="timeout")
-        done = self.session.exec(argv, timeout_s=remaining_s, cwd=cwd)
+        done = self.session.exec(argv, timeout_s=remaining_s, cwd=cwd, env=env)
         if done.worker is WorkerOutcome.TIMEOUT:
             raise EnvironmentFailure(
                 f"{self.name}: the installation ran out of time in `{what or ' '.join(argv[:3])}`",

@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+import hashlib
+import shutil
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Protocol
 
 from excise.protocols import Mount, SystemRequest
+from excise.system.folders import make_folder_once
+from excise.system.locks import host_folder
 
 REPO = "/testbed"
 """The checkout; the working directory of tests."""
 ENV = "/opt/env"
 """The virtual environment."""
+PYC = "/excise/pyc"
+"""Folder of byte code, of the project and of all that it imports; agents never get it."""
 OUT = "/excise/out"
 """Folder for results: the only one that the host reads."""
 HOME = "/home/agent"
@@ -47,7 +53,7 @@ def hidden_folders(library: Path) -> list[Path]:
     They hold third-party code (installed packages, bundled wheels), or the interpreter as a static library of 60 MB,
     which no project needs and each leak scan would have to read.
     """
-    names = ("site-packages", "dist-packages", "ensurepip/_bundled", "test/wheeldata")
+    names = ("site-packages", "dist-packages", "ensurepip/_bundled")
     folders = [*(library / name for name in names), *library.glob("config-*")]
     return [folder for folder in folders if folder.is_dir()]
 
@@ -80,8 +86,28 @@ def interpreter_mounts(interpreter: InterpreterLike) -> list[Mount]:
     if prefix.is_relative_to("/usr"):
         return []
     mounts = [Mount(target=str(prefix), layers=(str(prefix),))]
-    mounts += [Mount(target=str(masked), layers=()) for masked in hidden_folders(library_of(interpreter))]
+    library = library_of(interpreter)
+    mounts += [Mount(target=str(masked), layers=()) for masked in hidden_folders(library)]
+    if (library / "test" / "support").is_dir():
+        mounts.append(Mount(target=str(library / "test"), layers=(str(_test_support(library)),)))
     return mounts
+
+
+def _test_support(library: Path) -> Path:
+    """A copy of ``test`` with :mod:`test.support` only, which tests of projects import.
+
+    The interpreter's own tests are 130 MB that leak scans would have to read. Debian's interpreters come without them,
+    too.
+    """
+    source = library / "test"
+
+    def copy(folder: Path) -> None:
+        shutil.copytree(source / "support", folder / "support", symlinks=True)
+        for path in source.glob("__init__.py"):
+            shutil.copy2(path, folder)
+
+    stamp = f"{library} {(source / 'support').stat().st_mtime_ns}"
+    return make_folder_once(host_folder() / "test-support" / hashlib.sha256(stamp.encode()).hexdigest()[:24], copy)
 
 
 def project_mounts(

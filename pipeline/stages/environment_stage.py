@@ -10,6 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from excise.config import Settings
+from excise.envs.install.build_from_lock import third_party_byte_code
 from excise.envs.install.coverage_layer import coverage_layer
 from excise.envs.install.install import install
 from excise.envs.install.install_job import Installed, InstallRequest
@@ -142,13 +143,15 @@ def prepared_repo(settings: Settings, sources: FetchedSources, installed: Instal
 
     Raises :class:`EnvironmentFailure` (``infra``) if the layer with coverage.py cannot be made.
     """
-    empty = settings.cache / "empty"
-    empty.mkdir(parents=True, exist_ok=True)
+    byte_code = third_party_byte_code(settings.cache / "envs", installed.environment.shared_id)
+    if not byte_code.is_dir():
+        byte_code = settings.cache / "empty"
+        byte_code.mkdir(parents=True, exist_ok=True)
     layers = Layers(
         sources=sources.layer,
         built=str(installed.built_layer),
         env=str(installed.env_layer),
-        pyc=str(empty),
+        pyc=str(byte_code),
         tools=str(coverage_layer(installed.environment.recipe.python, settings.cache)),
     )
     return Prepared(repo=sources.repo, environment=installed.environment, layers=layers)

@@ -13,6 +13,8 @@ import pytest
 
 from excise.envs.bubblewrap.bubblewrap_sandbox import BubblewrapSandbox
 from excise.envs.index.index_relay import IndexRelay
+from excise.envs.install import install as install_module
+from excise.envs.install.build_from_lock import third_party_byte_code
 from excise.envs.install.import_check import check_imports
 from excise.envs.install.install import install
 from excise.envs.install.install_attempts import first_attempt, next_attempt, relax
@@ -209,6 +211,27 @@ def test_a_project_that_does_not_build_is_put_on_the_path(tmp_path: Path) -> Non
     assert "1 passed" in run_tests(installed, tmp_path)
 
 
+PLAIN = {"pyproject.toml": "[project]\nname = 'kit'\nversion = '1.5'\n", "kit/__init__.py": "x = 1\n"}
+
+
+@needs_sandbox
+def test_a_plain_project_is_resolved_and_installed_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def tried(*_: object) -> None:
+        raise AssertionError("an installation was tried before there was a lock")
+
+    monkeypatch.setattr(install_module, "find_lock", tried)
+    installed = build(tmp_path, PLAIN, requirements=("pytest",))
+    assert "1 passed" in run_tests(installed, tmp_path)
+    environment = installed.environment
+    assert any(line.startswith("pytest==") for line in environment.lock)
+    assert set(environment.hashes) == set(environment.lock)
+    byte_code = third_party_byte_code(tmp_path / "cache/envs", environment.shared_id)
+    compiled = [path.relative_to(byte_code).as_posix() for path in byte_code.rglob("*.pyc")]
+    assert any("/site-packages/_pytest/" in path for path in compiled)
+    assert any("/json/decoder." in path for path in compiled), "so is what they import of the standard library"
+    assert not any("kit" in path.split("/") for path in compiled), "no project has run"
+
+
 @needs_sandbox
 def test_requirements_that_do_not_exist_are_dropped_and_missing_modules_added(tmp_path: Path) -> None:
     files = {"kit/__init__.py": "import sortedcontainers\nx = 1\n"}
@@ -220,18 +243,21 @@ def test_requirements_that_do_not_exist_are_dropped_and_missing_modules_added(tm
 
 
 @needs_sandbox
-def test_a_copy_elsewhere_is_not_taken_for_the_checkout(tmp_path: Path) -> None:
+@pytest.mark.parametrize("resolved", [True, False])
+def test_a_copy_elsewhere_is_not_taken_for_the_checkout(tmp_path: Path, resolved: bool) -> None:
     """The index has a distribution of the project's own name: exactly that wheel would hide the checkout."""
     files = {"setup.cfg": "[metadata]\nname = inflection\n", "inflection.py": "x = 1\n", "kit.py": "x = 1\n"}
     root, repo = make(tmp_path / "src", files)
     python = find_interpreters()[-1].version
-    recipe = Recipe(python=python, requirements=("pytest", "inflection"), packages=("inflection",), editable="path")
+    wanted = ("pytest", "inflection", *(() if resolved else ("excise-no-such-distribution-0",)))
+    recipe = Recipe(python=python, requirements=wanted, packages=("inflection",), editable="path")
     installed = install_or_skip(recipe, root, repo, tmp_path, 300.0)
     layers = [installed.built_layer, root]
     found = check_imports(SANDBOX, POLICY, choose(python), installed.environment.recipe, layers, installed.env_layer)
     assert not found.elsewhere
     assert not found.errors
-    assert any("hid the checkout" in line for line in installed.environment.recipe.evidence)
+    assert not any(line.startswith("inflection==") for line in installed.environment.lock)
+    assert any("hid the checkout" in line for line in installed.environment.recipe.evidence) is not resolved
 
 
 @needs_sandbox
