@@ -11,8 +11,8 @@ from excise.extractors.python.analysis.codebase import PythonCodebase
 from excise.extractors.python.analysis.suite_files import collected_from
 from excise.extractors.python.execution import coverage_map, pytest_runner
 from excise.extractors.python.execution.python_grading import PythonGrading
-from excise.protocols import Codebase, CoverageRequest, ForkServer, Session, TestRunRequest
-from excise.types import CoverageMap, Recipe, Status, TestRun
+from excise.protocols import Codebase, CoveragePass, CoverageRequest, ForkServer, Session, TestRunRequest
+from excise.types import Recipe, TestRun
 
 
 class Python:
@@ -37,7 +37,7 @@ class Python:
 
     def map_coverage(
         self, session: Session, recipe: Recipe, codebase: Codebase, request: CoverageRequest
-    ) -> tuple[CoverageMap, dict[str, Status]]:
+    ) -> CoveragePass:
         """See :meth:`excise.protocols.Language.map_coverage`.
 
         Raises :class:`EnvironmentFailure`; after the reason ``timeout``, a run without forks may still succeed.

@@ -5,29 +5,35 @@ Comes after :mod:`excise.pipeline.stages.baseline_stage`; :mod:`excise.pipeline.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 from excise.config import Settings
 from excise.errors import EnvironmentFailure
+from excise.extractors.coverage_passes import affected_tests, combined, varying_symbols, with_tests_of_callers
 from excise.pipeline.stages.environment_stage import open_workbench
 from excise.pipeline.stages.error_boundary import STAGE_GRACE_S, stage
 from excise.pipeline.stages.stage_cache import StageCache, measurement_fingerprint, stage_key
-from excise.protocols import CoverageRequest
+from excise.protocols import CoveragePass, CoverageRequest
 from excise.system.deadline import deadline
-from excise.types import CoverageMap
-from excise.verifiers.workbench import Prepared
+from excise.types import CoverageMap, Status
+from excise.verifiers.workbench import Prepared, Workbench
 
 SLOW_TEST_S = 0.05
 """Seconds above which a test is measured by a collector that takes longer to start but has less overhead per line."""
 COVERAGE_SLOWDOWN = 5.0
 """Expected factor by which coverage slows tests; the time limits of tests are multiplied by it."""
 FORK_S = 0.06
-"""Expected seconds that the fork of a process adds to each test."""
+"""Maximum seconds that the fork of a process is expected to add to a test."""
+CHEAP_FORK_S = 0.012
+"""Seconds that it usually adds. Suites whose tests take less on average are measured in two orders instead."""
+ALONE_S = 0.025
+"""Seconds that a test is expected to take in a process of its own, where nothing is in any cache."""
 
 
 @stage("coverage")
 def coverage_stage(settings: Settings, prepared: Prepared) -> Prepared:
-    """Map every test to the symbols it executes; each test runs in a forked process if the time limit allows it."""
+    """Map every test to the symbols it executes; as if each had a process of its own, if the time limit allows it."""
     key = stage_key("coverage", prepared.environment.env_id, measurement_fingerprint(settings))
     cache = StageCache(settings.cache)
     coverage = cache.get(CoverageMap, "coverage", key)
@@ -42,24 +48,65 @@ def coverage_stage(settings: Settings, prepared: Prepared) -> Prepared:
 def _map_coverage(settings: Settings, prepared: Prepared) -> CoverageMap:
     bench = open_workbench(settings, prepared)
     baseline = bench.baseline
-    timeout_s = settings.verdict.suite_timeout_s
-    expected_s = COVERAGE_SLOWDOWN * baseline.suite_s() + FORK_S * len(baseline.durations)
-    for fork in (True, False) if expected_s < timeout_s else (False,):
-        request = CoverageRequest(
-            env_id=prepared.environment.env_id,
-            timeout_s=timeout_s,
-            test_timeout_s=COVERAGE_SLOWDOWN * bench.test_timeout_s(None),
-            fork=fork,
-            ids=sorted(baseline.passing()),
-            slow=[test for test, seconds in baseline.durations.items() if seconds > SLOW_TEST_S],
-        )
-        try:
-            with bench.open({}) as session:
-                coverage, statuses = bench.language.map_coverage(session, bench.recipe, bench.codebase, request)
-        except EnvironmentFailure as failure:
-            if fork and failure.reason == "timeout":
-                continue
+    num_tests, suite_s = len(baseline.durations), baseline.suite_s()
+    may_fork = COVERAGE_SLOWDOWN * suite_s + FORK_S * num_tests < settings.verdict.suite_timeout_s
+    try:
+        if may_fork and CHEAP_FORK_S * num_tests <= suite_s:
+            return _with_unstable(bench, _measure(bench, fork=True))
+        first = _measure(bench, fork=False)
+        return _in_two_orders(bench, first) if may_fork else _with_unstable(bench, first)
+    except EnvironmentFailure as failure:
+        if not may_fork or failure.reason != "timeout":
             raise
-        unstable = sorted(test for test in baseline.passing() if statuses.get(test) != "PASSED")
-        return replace(coverage, unstable=tuple(unstable))
-    raise EnvironmentFailure("The coverage run took too long; raise verdict.suite_timeout_s.", reason="timeout")
+    return _with_unstable(bench, _measure(bench, fork=False))
+
+
+def _in_two_orders(bench: Workbench, first: CoveragePass) -> CoverageMap:
+    """Complete a map that was measured in one process, so that it is as if each test had a process of its own.
+
+    Of two tests, each comes first once, and misses what the other leaves behind. Tests whose status depends on the
+    order are run alone. So are those whose coverage does, if that is cheap.
+    """
+    second = _measure(bench, fork=False, reverse=True)
+    both = combined([first.coverage, second.coverage])
+    alone = {test for test, status in first.statuses.items() if second.statuses.get(test) is not status}
+    varying = varying_symbols(first.coverage, second.coverage)
+    reaching = affected_tests(bench.codebase, both, varying)
+    if ALONE_S * len(reaching) <= 2 * bench.baseline.suite_s():
+        alone |= reaching
+    else:
+        both = with_tests_of_callers(bench.codebase, both, varying)
+    if not alone:
+        return _with_unstable(bench, first._replace(coverage=both))
+    third = _measure(bench, fork=True, ids=sorted(alone), warm_up=first.warm_up)
+    statuses = {**first.statuses, **third.statuses}
+    return _with_unstable(bench, CoveragePass(combined([both], third.coverage), statuses))
+
+
+def _measure(
+    bench: Workbench,
+    *,
+    fork: bool,
+    ids: Sequence[str] | None = None,
+    reverse: bool = False,
+    warm_up: str = "",
+) -> CoveragePass:
+    """Make one pass over the tests that pass, or over those of them with ``ids``."""
+    baseline = bench.baseline
+    request = CoverageRequest(
+        env_id=bench.prepared.environment.env_id,
+        timeout_s=bench.settings.suite_timeout_s,
+        test_timeout_s=COVERAGE_SLOWDOWN * bench.test_timeout_s(None),
+        fork=fork,
+        ids=sorted(baseline.passing()) if ids is None else ids,
+        slow=[test for test, seconds in baseline.durations.items() if seconds > SLOW_TEST_S],
+        reverse=reverse,
+        warm_up=warm_up,
+    )
+    with bench.open({}) as session:
+        return bench.language.map_coverage(session, bench.recipe, bench.codebase, request)
+
+
+def _with_unstable(bench: Workbench, made: CoveragePass) -> CoverageMap:
+    unstable = (test for test in bench.baseline.passing() if made.statuses.get(test) != Status.PASSED)
+    return replace(made.coverage, unstable=tuple(sorted(unstable)))

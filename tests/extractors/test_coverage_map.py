@@ -22,7 +22,8 @@ def executing_tests(coverage: CoverageMap, symbol: str) -> set[str]:
 def map_tests(bench: Workbench, *, ids=None, **options) -> tuple[CoverageMap, dict[str, Status]]:
     with bench.open({}) as session:
         request = CoverageRequest(env_id="env", timeout_s=120.0, ids=ids, **options)
-        return bench.language.map_coverage(session, bench.recipe, bench.codebase, request)
+        made = bench.language.map_coverage(session, bench.recipe, bench.codebase, request)
+        return made.coverage, made.statuses
 
 
 def test_the_map_of_shapes(prepared) -> None:

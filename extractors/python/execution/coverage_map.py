@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import json
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from typing import Protocol
 
 from excise.errors import EnvironmentFailure
 from excise.extractors.python.execution.pytest_runner import COMPLETE, read_report, request_run, to_result, worse
-from excise.protocols import CoverageRequest, Module, Session
-from excise.types import CoverageMap, Recipe, Status, TestResult, WorkerOutcome
+from excise.protocols import CoveragePass, CoverageRequest, Module, Session
+from excise.types import CoverageMap, Recipe, TestResult, WorkerOutcome
+
+MAX_PATTERNS = 1000
+"""Maximum number of regular expressions that are compiled before tests are forked."""
 
 
 class LineLookup(Protocol):
@@ -33,9 +37,7 @@ class LineLookup(Protocol):
         ...
 
 
-def map_coverage(
-    session: Session, recipe: Recipe, codebase: LineLookup, request: CoverageRequest
-) -> tuple[CoverageMap, dict[str, Status]]:
+def map_coverage(session: Session, recipe: Recipe, codebase: LineLookup, request: CoverageRequest) -> CoveragePass:
     """See :meth:`excise.protocols.Language.map_coverage`.
 
     Raises :class:`EnvironmentFailure` (``timeout``, ``collect_error``) when the run does not reach its end.
@@ -49,12 +51,14 @@ def map_coverage(
         slow=list(request.slow),
         omit=[path for path in codebase.modules if codebase.is_test(path)],
         fork=request.fork,
+        reverse=request.reverse,
+        patterns=_patterns(request.warm_up),
         test_timeout_s=request.test_timeout_s,
     )
     hits: dict[str, set[str]] = defaultdict(set)
     at_import: set[str] = set()
     results: dict[str, TestResult] = {}
-    finished = False
+    finished, warm_up = False, ""
     for entry in read_report(report):
         if entry["t"] == "lines":
             symbols = _symbols(codebase, entry.get("lines"))
@@ -66,6 +70,8 @@ def map_coverage(
         elif entry["t"] == "test":
             result = to_result(entry)
             results[result.test_id] = worse(results.get(result.test_id), result)
+        elif entry["t"] == "patterns":
+            warm_up = json.dumps(entry.get("patterns"))
         elif entry["t"] == "end":
             finished = entry.get("exit") in COMPLETE
     if not finished:
@@ -80,7 +86,14 @@ def map_coverage(
     mapped = CoverageMap(
         env_id=request.env_id, tests=tests, by_symbol=by_symbol, at_import=tuple(sorted(at_import)), cpu_s=done.cpu_s
     )
-    return mapped, {test: result.status for test, result in results.items()}
+    return CoveragePass(mapped, {test: result.status for test, result in results.items()}, warm_up)
+
+
+def _patterns(warm_up: str) -> list[list[object]]:
+    """The regular expressions and their flags that an earlier pass reported; it is data from an untrusted process."""
+    found = json.loads(warm_up) if warm_up else []
+    sound = (each for each in found if isinstance(each, list) and list(map(type, each)) == [str, int])
+    return list(sound)[:MAX_PATTERNS] if isinstance(found, list) else []
 
 
 def _symbols(codebase: LineLookup, lines: object) -> set[str]:

@@ -4,14 +4,15 @@ If all tests shared a process, code whose result an earlier test left in a cache
 with forks it is. Lines that run during imports and collection are measured separately. If a fork for each test would
 take too long, the request has ``fork: false``, and all tests run in one process.
 
-One collector is started before collection and measures in all forks, with a dynamic context for each test, so that
-every child inherits its cached decisions about which files to trace. It uses the C tracer, as sysmon does not support
-contexts.
+One collector is started before collection and measures in all forks, so that every child inherits its cached decisions
+about which files to trace. It uses the C tracer. Its lines are taken before coverage.py would write them to a database,
+which costs more than most tests do.
 Slow tests get a collector of their own with sysmon, if this Python has it.
 """
 
 import gc
 import os
+import re
 import select
 import signal
 import sys
@@ -22,6 +23,8 @@ import pytest
 
 from __main__ import TimeLimit
 
+MAX_PATTERN = 4096
+"""Maximum number of characters of a reported regular expression."""
 GRACE_S = 10.0
 """Seconds beyond a test's time limit, which its process enforces, after which the process is killed."""
 
@@ -38,6 +41,7 @@ class CoverageMapping:
         sys.path.append(request["tools"])
         self.measured = self.collector("ctrace")
         self.measured.start()
+        self.tracer = sys.gettrace()
 
     def collector(self, core):
         """A coverage collector for the files of the checkout, without the tests."""
@@ -49,7 +53,6 @@ class CoverageMapping:
             config_file=False,
             include=[self.prefix + "*"],
             omit=[self.prefix + path for path in self.request["omit"]],
-            context="",
             messages=False,
         )
         del os.environ["COVERAGE_CORE"]
@@ -57,23 +60,33 @@ class CoverageMapping:
         made.set_option("run:disable_warnings", warnings)
         return made
 
-    def lines(self, measured, context):
-        """Path (relative to the checkout) to the lines executed in a context."""
-        data = measured.get_data()
-        data.set_query_context(context)
+    def lines(self, measured):
+        """Path (relative to the checkout) to the lines executed since the last :meth:`forget`."""
         found = {}
-        for path in data.measured_files():
-            if path.startswith(self.prefix):
-                lines = data.lines(path)
-                if lines:
-                    found[path[len(self.prefix) :]] = sorted(lines)
+        for path, lines in list(measured._collector.data.items()):
+            if lines and path.startswith(self.prefix):
+                found[path[len(self.prefix) :]] = sorted(lines)
         return found
 
+    def forget(self):
+        """Forget the lines executed so far. The tracer goes on with the same sets."""
+        for lines in list(self.measured._collector.data.values()):
+            lines.clear()
+
     def pytest_collection_finish(self, session):
-        self.measured.switch_context("-")
-        self.report.write("lines", id="", lines=self.lines(self.measured, ""))
+        self.report.write("lines", id="", lines=self.lines(self.measured))
+        for pattern, flags in self.request.get("patterns", ()):
+            try:
+                re.compile(pattern, flags)
+            except Exception:  # another version of Python
+                continue
         gc.collect()
         gc.freeze()
+
+    def pytest_sessionfinish(self):
+        """Report the regular expressions that the tests compiled, for processes that do not share this one's cache."""
+        found = [key[1:3] for key in getattr(re, "_cache", ()) if isinstance(key, tuple) and key[0] is str]
+        self.report.write("patterns", patterns=[each for each in found if len(each[0]) < MAX_PATTERN])
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_protocol(self, item, nextitem):
@@ -89,25 +102,29 @@ class CoverageMapping:
         from _pytest.runner import runtestprotocol
 
         limit = TimeLimit(self.timeout)
-        alone = self.request.get("fork", True) and item.nodeid in self.slow
-        measured, context = self.monitored() if alone else (self.measured, item.nodeid)
-        if not alone:
-            measured.switch_context(context)
+        alone = item.nodeid in self.slow
+        measured = self.monitored() if alone else self.measured
+        self.forget()
         limit.start()
         try:
             runtestprotocol(item, nextitem=nextitem, log=True)
         finally:
             limit.stop()
-            measured.stop() if alone else measured.switch_context("-")
-        self.report.write("lines", id=item.nodeid, lines=self.lines(measured, context))
+        self.report.write("lines", id=item.nodeid, lines=self.lines(measured))
+        if alone:
+            measured.stop()
+        if alone or sys.gettrace() is not self.tracer:  # the test replaced it
+            self.measured.stop()
+            self.measured.start()
+            self.tracer = sys.gettrace()
         item.ihook.pytest_runtest_logfinish(nodeid=item.nodeid, location=item.location)
 
     def monitored(self):
-        """A collector with sysmon for one slow test in its own process: slow to start, then with little overhead."""
+        """A collector with sysmon for one slow test: slow to start, then with little overhead."""
         self.measured.stop()
         measured = self.collector("sysmon")
         measured.start()
-        return measured, ""
+        return measured
 
     def fork(self, item):
         """Run one test in a child process, and kill it if it does not end."""

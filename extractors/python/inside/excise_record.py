@@ -28,6 +28,9 @@ NAME = "__excise_recorded_call__"
 """Name of the builtin that the replaced functions call."""
 MAX_CALLS = 4000
 """Maximum number of recorded calls."""
+MAX_WORK = 200_000
+"""Values and characters that are encoded for the calls of one function, after which no more of its calls are recorded.
+Objects of thousands of values, on which a method is called thousands of times, would take minutes."""
 MAX_HISTORY = 20
 """Maximum number of earlier calls on an object of a removed class; they are repeated to construct the object again."""
 MAX_ARGUMENT = 1000
@@ -46,6 +49,7 @@ class Recorder:
         self.inside = False
         self.calls = []
         self.seen = set()
+        self.work = {}
         self.refused = {}
         self.recipes = {}
         self.keep = []
@@ -99,7 +103,11 @@ class Recorder:
     # -------------------------------------------------------------------------------------- calls
     def called(self, number, args, kwargs):
         original, name, kind, owner = self.originals[number]
-        if self.inside or len(self.calls) >= MAX_CALLS:
+        if self.inside:
+            return original(*args, **kwargs)
+        if len(self.calls) >= MAX_CALLS or self.work.get(name, 0) > MAX_WORK:
+            if args:
+                self.recipes.pop(id(args[0]), None)  # its history is not complete any more
             return original(*args, **kwargs)
         self.inside = True
         try:
@@ -131,10 +139,11 @@ class Recorder:
             entry = {
                 "name": name.rpartition(".")[0] if is_init else name,
                 "kind": "class" if is_init else kind,
-                "args": [self.encode(value) for value in recorded],
-                "kwargs": [[key, self.encode(value)] for key, value in kwargs.items()],
+                "args": [self.encode(value, name) for value in recorded],
+                "kwargs": [[key, self.encode(value, name)] for key, value in kwargs.items()],
             }
             text = json.dumps(entry)
+            self.count(name, len(text))
             if len(text) > 32768:
                 raise values.Unserialisable("too large")
             if text not in self.seen:
@@ -157,15 +166,22 @@ class Recorder:
             return BufferedIterator(ahead, value)
         return value
 
-    def encode(self, value):
+    def encode(self, value, name):
+        """Encode an argument of the named function."""
         if isinstance(value, BufferedIterator):
             if len(value.items) > MAX_ARGUMENT:
                 raise values.Unserialisable("endless iterator")
-            return ["it", [self.encode(item) for item in value.items]]
+            return ["it", [self.encode(item, name) for item in value.items]]
         encoder = values.Encoder(self.is_removed, self.made, self.may_travel)
-        node = encoder.encode(value)
+        try:
+            node = encoder.encode(value)
+        finally:
+            self.count(name, encoder.nodes)
         self.modules |= encoder.modules
         return node
+
+    def count(self, name, work):
+        self.work[name] = self.work.get(name, 0) + work
 
     def may_travel(self, function):
         """Whether a function's code may be part of a record: not that of a removed definition."""

@@ -134,6 +134,8 @@ class Plugin:
         seed = self.request.get("shuffle_seed")
         if seed is not None:
             shuffle(items, random.Random(seed))
+        if self.request.get("reverse"):
+            items.reverse()
         items[:] = [item for item in items if item.nodeid not in self.done]
 
     def is_wanted(self, nodeid):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from excise.protocols.codebase_protocol import Codebase
 from excise.protocols.grading_protocol import Grading
@@ -50,6 +50,21 @@ class CoverageRequest:
     """Ids of the tests to map, ``None`` for all."""
     slow: Sequence[str] = ()
     """Ids of long tests; they are measured by a collector that takes longer to start but has less overhead."""
+    reverse: bool = False
+    """Run the tests in reverse order."""
+    warm_up: str = ""
+    """What to prepare before tests are forked, so that not each of them does it: :attr:`CoveragePass.warm_up`."""
+
+
+class CoveragePass(NamedTuple):
+    """What one pass over the tests under coverage reports."""
+
+    coverage: CoverageMap
+    """Symbols executed by each test."""
+    statuses: dict[str, Status]
+    """Test id to status."""
+    warm_up: str = ""
+    """What the tests left in caches of the language's own library; a text that only the adapter understands."""
 
 
 class Language(Protocol):
@@ -83,7 +98,7 @@ class Language(Protocol):
 
     def map_coverage(
         self, session: Session, recipe: Recipe, codebase: Codebase, request: CoverageRequest
-    ) -> tuple[CoverageMap, dict[str, Status]]:
+    ) -> CoveragePass:
         """Run every requested test on its own under coverage and map lines to symbols.
 
         Also returns the status of each test when it ran alone. Raises :class:`EnvironmentFailure`.
