@@ -9,7 +9,9 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import os
+import re
 import shutil
+import struct
 import time
 import zlib
 from collections.abc import Iterator, Sequence
@@ -24,6 +26,7 @@ from excise.system.deadline import check_deadline
 from excise.system.locks import host_folder, host_lock
 from excise.verifiers.agent_workspace import Workspace
 from excise.verifiers.leaks.content_cache import Content, ContentCache, read_content
+from excise.verifiers.leaks.decoders.strings import is_native
 from excise.verifiers.leaks.decoding import read_file
 from excise.verifiers.leaks.fingerprint_index import FingerprintIndex
 from excise.verifiers.leaks.fingerprints import FORMAT
@@ -39,6 +42,8 @@ _MADE_ANEW = ("/etc/", "/home/", "/run/", "/tmp/", "/var/", "/excise/")
 _NOTHING = Content(())
 _HEADER_BYTES = 16
 """Length of a byte code file's header: format, flags, modification time and size of the source."""
+_INTERPRETER = re.compile(r"python3\.\d+|libpython3\.\d+\.so[\d.]*")
+"""Names of an interpreter's program and library."""
 _RECENT = 16
 """Number of files whose content is remembered: packages hold many equal small files."""
 _PARTS = 4
@@ -164,8 +169,8 @@ class _Reader:
             if path is None or not is_same(row, path):
                 elsewhere.append(row)
                 continue
-            duplicate = name == LIBRARY and is_optimized_duplicate(path)
-            yield row.path, row.size, _NOTHING if duplicate else self._content(read_file(path), name)
+            derived = is_derived(path, keep_plain=name == LIBRARY) if name in (LIBRARY, SYSTEM) else False
+            yield row.path, row.size, _NOTHING if derived else self._content(read_file(path), name)
         received = set()
         for row, data in read_through_sandbox(self.session, elsewhere, MAX_PART):
             received.add(row.path)
@@ -189,20 +194,41 @@ class _Reader:
         return self.recent[key]
 
 
-def is_optimized_duplicate(path: Path) -> bool:
-    """Whether a file is optimised byte code (without assertions, or also docstrings) of a source of which the plain
-    byte code lies beside it, and therefore holds nothing more."""
-    stem, dot, level = path.name.rpartition(".opt-")
-    if not dot or level not in ("1.pyc", "2.pyc"):
+def is_derived(path: Path, *, keep_plain: bool) -> bool:
+    """Whether a file of the interpreter or the system was made from files that lie beside it and are read.
+
+    That is optimised byte code (without assertions, or also docstrings) beside the plain byte code, byte code beside
+    its source unless ``keep_plain``, and the interpreter itself, which holds byte code of its library.
+    """
+    if _INTERPRETER.fullmatch(path.name):
+        return is_native(_first_bytes(path))
+    if path.suffix != ".pyc":
         return False
-    headers = []
-    for file in (path, path.with_name(f"{stem}.pyc")):
-        try:
-            with file.open("rb") as opened:
-                headers.append(opened.read(_HEADER_BYTES))
-        except OSError:
-            return False
-    return len(headers[0]) == _HEADER_BYTES and headers[0] == headers[1]
+    stem, _, level = path.name.removesuffix(".pyc").partition(".opt-")
+    header = _first_bytes(path)
+    if len(header) < _HEADER_BYTES:
+        return False
+    if level in ("1", "2"):
+        return header == _first_bytes(path.with_name(f"{stem}.pyc"))
+    return not level and not keep_plain and _is_made_from(header, path.parent.parent / f"{stem.partition('.')[0]}.py")
+
+
+def _first_bytes(path: Path) -> bytes:
+    try:
+        with path.open("rb") as opened:
+            return opened.read(_HEADER_BYTES)
+    except OSError:
+        return b""
+
+
+def _is_made_from(header: bytes, source: Path) -> bool:
+    """Whether byte code with this header was made from the file: it names its modification time and size."""
+    try:
+        status = source.stat()
+    except OSError:
+        return False
+    flags, changed, size = struct.unpack("<III", header[4:])
+    return not flags and changed == int(status.st_mtime) & 0xFFFFFFFF and size == status.st_size & 0xFFFFFFFF
 
 
 def _index_folder(name: str, rows: Sequence[ReadableFile]) -> Path:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from excise.verifiers.leaks.surface import evict_old, is_optimized_duplicate
+from excise.verifiers.leaks.surface import evict_old, is_derived
 
 DAY_S = 86_400
 
@@ -54,4 +54,28 @@ def test_only_optimized_byte_code_of_the_same_source_is_a_duplicate(tmp_path: Pa
     optimized = Path(py_compile.compile(str(source), optimize=2))
     if change == "no plain byte code":
         plain.unlink()
-    assert is_optimized_duplicate(plain if change == "plain byte code" else optimized) is (change is None)
+    assert is_derived(plain if change == "plain byte code" else optimized, keep_plain=True) is (change is None)
+
+
+@pytest.mark.parametrize("change", [None, "edited source", "no source", "checked by hash", "damaged"])
+def test_byte_code_beside_its_unchanged_source_is_derived(tmp_path: Path, change: str | None) -> None:
+    source = tmp_path / "module.py"
+    source.write_text("def f(x):\n    return x\n")
+    mode = py_compile.PycInvalidationMode.CHECKED_HASH if change == "checked by hash" else None
+    plain = Path(py_compile.compile(str(source), invalidation_mode=mode))
+    if change == "edited source":
+        source.write_text("def another(y):\n    return y\n")
+    if change == "no source":
+        source.unlink()
+    if change == "damaged":
+        plain.write_bytes(plain.read_bytes()[:10])
+    assert is_derived(plain, keep_plain=False) is (change is None)
+
+
+def test_only_native_code_is_taken_for_an_interpreter(tmp_path: Path) -> None:
+    program, script = tmp_path / "python3.11", tmp_path / "libpython3.11.so.1.0"
+    program.write_bytes(b"\x7fELF" + bytes(100))
+    script.write_text("def f(x): return x\n")
+    assert is_derived(program, keep_plain=True)
+    assert not is_derived(script, keep_plain=True)
+    assert not is_derived(program.rename(tmp_path / "another"), keep_plain=True)

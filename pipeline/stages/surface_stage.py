@@ -1,0 +1,19 @@
+"""A job beside the stages: indexes what agents of an environment can read outside the tree, before the first proof.
+
+Every proof searches the index for leaks (:mod:`excise.verifiers.leaks.surface`). Environments with the same interpreter
+share nearly all of it.
+"""
+
+from __future__ import annotations
+
+from excise.config import Settings
+from excise.pipeline.stages.environment_stage import open_workbench
+from excise.pipeline.stages.error_boundary import stage
+from excise.verifiers.leaks.surface import surface_of
+from excise.verifiers.workbench import Prepared
+
+
+@stage("surface")
+def surface_stage(settings: Settings, prepared: Prepared) -> None:
+    """Make the indexes of this machine that a repository's proofs need, unless it has them."""
+    surface_of(open_workbench(settings, prepared))
