@@ -1,34 +1,26 @@
 """The baseline: the tests of the untouched project, run several times, once shuffled, to find flaky tests.
 
-Tests that depend on timing fail on a busy machine, and would make sound tasks fail there. Load-stress runs find them:
-the test process is paused repeatedly, and gets half a CPU core if the sandbox can limit that.
+Tests that depend on timing are found by runs under load at the same time (:mod:`verifiers.load_stress`).
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 from statistics import median
 
 from excise.config import VerdictSettings
 from excise.errors import EnvironmentFailure
-from excise.protocols import Policy, TestRunRequest
-from excise.system.deadline import with_context_of_caller
+from excise.protocols import TestRunRequest
 from excise.types import Baseline, Status, TestRun, WorkerOutcome
 from excise.verifiers.baseline_acceptance import require_enough, too_slow, uncollectable
+from excise.verifiers.load_stress import LOAD_STRESS_FACTOR, LOAD_STRESS_S, load_stress_runs
 from excise.verifiers.workbench import Workbench
 
 SHUFFLE_SEED = 20250518
 """Seed of the shuffled run; an arbitrary constant."""
-LOAD_STRESS_CPUS = 0.5
-"""CPU cores of a load-stress run, if the sandbox can limit them."""
-LOAD_STRESS_SUITE_S = 30.0
-"""Load-stress runs are made only for suites of at most this many CPU and wall seconds; others would take too long."""
-LOAD_STRESS_FACTOR = 10.0
-"""The time limit of a load-stress run, and of each test in it, is raised by this multiple of the normal duration."""
 _NO_MODULE = re.compile(r"No module named '([\w.]+)'")
 
 
@@ -39,17 +31,23 @@ def run_baseline(bench: Workbench, warm: Path | None = None) -> Baseline:
     Raises :class:`EnvironmentFailure` with a reason: ``no_tests, collect_error, timeout, oom, low_pass, flaky,
     import_error, unreproducible, infra``, or one of :mod:`excise.envs.install.failure_classes` if most tests share it.
     """
-    runs: list[TestRun] = []
-    for number in range(bench.settings.baseline_runs):
-        last = number == bench.settings.baseline_runs - 1
-        run = bench.run({}, shuffle_seed=SHUFFLE_SEED if last else None, keep_pyc=warm if number == 0 else None)
-        _require_run(bench, run)
-        runs.append(run)
-    idle = agree(bench.prepared.environment.env_id, runs)
-    require_enough(bench.settings, idle, runs[0])
-    baseline = with_load_stress(bench, idle)
-    require_enough(bench.settings, baseline, runs[0])
+    env_id, settings = bench.prepared.environment.env_id, bench.settings
+    runs = [_ordinary_run(bench, 0, warm)]
+    with load_stress_runs(bench, agree(env_id, runs), SHUFFLE_SEED) as stressed:
+        runs += (_ordinary_run(bench, number) for number in range(1, settings.baseline_runs))
+        idle = agree(env_id, runs)
+        require_enough(settings, idle, runs[0])
+    baseline = stressed.judge(idle)
+    require_enough(settings, baseline, runs[0])
     return baseline
+
+
+def _ordinary_run(bench: Workbench, number: int, warm: Path | None = None) -> TestRun:
+    """Run number ``number`` of the untouched project; the last one is shuffled."""
+    last = number == bench.settings.baseline_runs - 1
+    run = bench.run({}, shuffle_seed=SHUFFLE_SEED if last else None, keep_pyc=warm)
+    _require_run(bench, run)
+    return run
 
 
 def missing_modules(bench: Workbench) -> tuple[str, ...]:
@@ -92,52 +90,14 @@ def agree(env_id: str, runs: Sequence[TestRun]) -> Baseline:
         flaky=flaky,
         uncollected=dict(runs[0].collect_errors),
         num_runs=len(runs),
-        cpu_s=round(median(run.cpu_s for run in runs), 3),
-        wall_s=round(median(run.wall_s for run in runs), 3),
+        cpu_s=round(min(run.cpu_s for run in runs), 3),
+        wall_s=round(min(run.wall_s for run in runs), 3),
     )
-
-
-def with_load_stress(bench: Workbench, baseline: Baseline) -> Baseline:
-    """Make the load-stress runs and return the baseline in which tests that fail in them are flaky.
-
-    The runs are made in parallel, since they mostly wait. Runs that do not finish are ignored.
-    """
-    wanted = bench.settings.starved_runs
-    if not wanted or max(baseline.cpu_s, baseline.wall_s) > LOAD_STRESS_SUITE_S:
-        return baseline
-    policy = bench.policy
-    if limited := "cpus" in bench.sandbox.capabilities().how:
-        policy = replace(policy, cpus=min(policy.cpus or LOAD_STRESS_CPUS, LOAD_STRESS_CPUS))
-    run_once = with_context_of_caller(_load_stress_run)
-    with ThreadPoolExecutor(wanted) as pool:
-        made = list(pool.map(lambda _: run_once(bench, baseline, policy), range(wanted)))
-    runs = [run.statuses() for run in made if run.worker is WorkerOutcome.OK and run.finished]
-    statuses, flaky = dict(baseline.statuses), dict(baseline.flaky)
-    for test in baseline.passing():
-        failed = [found for run in runs if (found := run.get(test, Status.MISSING)) is not Status.PASSED]
-        if failed:
-            flaky[test] = f"{Status.PASSED} {baseline.num_runs} times, then {failed[0]} when starved"
-            del statuses[test]
-    bench.spent = bench.spent.plus(sum(run.cpu_s for run in made), max(run.wall_s for run in made))
-    how = f"{len(runs)} runs with pauses" + (f" on {policy.cpus:g} CPUs" if limited else "")
-    return replace(baseline, statuses=statuses, flaky=flaky, starved=how if runs else "")
 
 
 def max_baseline_s(settings: VerdictSettings) -> float:
     """Maximum wall seconds of all baseline runs together."""
-    return (settings.baseline_runs + 1) * settings.suite_timeout_s + LOAD_STRESS_FACTOR * LOAD_STRESS_SUITE_S
-
-
-def _load_stress_run(bench: Workbench, baseline: Baseline, policy: Policy) -> TestRun:
-    slowest = max((baseline.durations[test] for test in baseline.passing()), default=0.0)
-    request = TestRunRequest(
-        shuffle_seed=SHUFFLE_SEED,
-        load_stress=True,
-        timeout_s=bench.settings.suite_timeout_s + LOAD_STRESS_FACTOR * baseline.wall_s,
-        test_timeout_s=bench.settings.test_timeout_s + LOAD_STRESS_FACTOR * slowest,
-    )
-    with bench.open({}, policy) as session:
-        return bench.language.run_tests(session, bench.recipe, request)
+    return (settings.baseline_runs + 1) * settings.suite_timeout_s + 2 * LOAD_STRESS_FACTOR * LOAD_STRESS_S
 
 
 def _require_run(bench: Workbench, run: TestRun) -> None:

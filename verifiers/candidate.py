@@ -68,7 +68,7 @@ class DeletionTrees:
         """Run all tests, or exactly ``ids``, on one of the trees in a fresh sandbox.
 
         Runs that confirm have processes of their own: the whole suite on the shipped tree, the second run on the
-        deleted tree, the first and the shuffled run on the base tree. So certificates do not depend on fork servers.
+        deleted tree, the first run on the base tree. So certificates do not depend on fork servers.
         The others may be forked from a process that has imported the test runner.
         The result of an equal earlier run is returned; pass another ``number`` to repeat the run.
         """
@@ -77,7 +77,7 @@ class DeletionTrees:
             confirming = {
                 "shipped": ids is None,
                 "deleted": number > 0,
-                "base": number == 0 or shuffle_seed is not None,
+                "base": number == 0,
             }
             forked = not confirming.get(tree, False)
             self.runs[key] = self.bench.run(self.edits(tree), ids=ids, shuffle_seed=shuffle_seed, forked=forked)

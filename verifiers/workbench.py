@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import NamedTuple
@@ -11,8 +11,9 @@ from typing import NamedTuple
 from excise.config import VerdictSettings
 from excise.deleters.patches.git_patches import apply_patch, touched
 from excise.deleters.statement.project_docs import read_documents
+from excise.envs.install.layer_contents import compose
 from excise.envs.interpreters import interpreter_of
-from excise.envs.sandbox.mount_points import REPO, base_env, project_mounts, system_request
+from excise.envs.sandbox.mount_points import PYC, REPO, base_env, project_mounts, system_request
 from excise.extractors.fetch.trees import git_tree_hash, list_files
 from excise.extractors.languages import get_language
 from excise.protocols import Codebase, Mount, Policy, Sandbox, Session, SystemRequest, TestRunRequest
@@ -21,7 +22,6 @@ from excise.types import Baseline, CoverageMap, Environment, Repo, TestRun, Work
 
 Edits = Mapping[str, bytes | None]
 """Path in the repository to the file's new content; ``None`` deletes the file."""
-PYC = "/excise/pyc"
 QUICK_SUITE_S = 5.0
 """Duration of a suite in seconds above which the tests nearest to a deletion are run before the others."""
 NEAR_SHARE = 0.2
@@ -43,7 +43,7 @@ class Layers:
     env: str
     """The virtual environment."""
     pyc: str
-    """Byte code that the first run compiled, so that later ones need not; never mounted for agents."""
+    """Byte code of third-party packages, and of all that the first run imported; never mounted for agents."""
     tools: str
     """Packages that excise's own programs in the sandbox need."""
 
@@ -64,11 +64,13 @@ class Prepared:
     """Which tests execute which symbols, once measured."""
 
 
-def keep_layer(session: Session, target: str, layer: Path) -> None:
-    """Save what a session wrote to a mount as a layer, in one step. If another worker saved it meanwhile, that one
-    stays."""
+def keep_layer(session: Session, mount: Mount, layer: Path) -> None:
+    """Save a mount as a layer, with what a session wrote to it, in one step. If another worker saved it meanwhile, that
+    one stays."""
     with temporary_folder_beside(layer) as work:
-        session.snapshot(target, work / "layer")
+        session.snapshot(mount.target, work / "written")
+        (below,) = mount.layers
+        compose(Path(below), work / "written", work / "layer")
         try:
             publish_folder(work / "layer", layer)
         except OSError:
@@ -181,7 +183,10 @@ class Workbench:
             inside=self.language.inside,
             tools=Path(layers.tools),
         )
-        return [*mounts, Mount(target=PYC, layers=(layers.pyc,), writable=True)]
+        return [*mounts, self._byte_code()]
+
+    def _byte_code(self) -> Mount:
+        return Mount(target=PYC, layers=(self.prepared.layers.pyc,), writable=True)
 
     def open(self, edits: Edits, policy: Policy | None = None, *, forked: bool = False) -> Session:
         """Open a fresh sandbox with the edited repository; ``policy`` replaces the default one.
@@ -209,7 +214,8 @@ class Workbench:
         """Run tests in a fresh sandbox, with limits taken from the baseline where there is one.
 
         ``forked``: the run may be forked from a process that has already imported the test runner (see :meth:`open`).
-        ``keep_pyc`` is where to put the byte code that the run compiled; an existing folder is left as it is.
+        ``keep_pyc`` is where to put the byte code that the run compiled, for this workbench's later runs too; an
+        existing folder is left as it is.
         """
         request = TestRunRequest(
             ids=ids,
@@ -221,7 +227,9 @@ class Workbench:
         with self.open(edits, forked=forked) as session:
             run = self.language.run_tests(session, self.recipe, request)
             if keep_pyc is not None and run.finished:
-                keep_layer(session, PYC, keep_pyc)
+                keep_layer(session, self._byte_code(), keep_pyc)
+                layers = replace(self.prepared.layers, pyc=str(keep_pyc))
+                self.prepared = replace(self.prepared, layers=layers)
             self.spent = self.spent.plus(run.cpu_s, run.wall_s)
             return run
 

@@ -91,11 +91,13 @@ class _Strict(BaseModel):
 class VerdictSettings(_Strict):
     """Settings that can change a verdict; part of every stage's cache key."""
 
-    baseline_runs: int = Field(default=3, ge=2)
-    """Number of baseline runs of the original project; the last one is in random order."""
+    baseline_runs: int = Field(default=2, ge=2)
+    """Number of baseline runs of the original project; the last one is in random order. The coverage run, in which each
+    test is run alone where the suite is short enough, is another: its tests must pass too."""
     starved_runs: int = Field(default=4, ge=0)
-    """Number of load-stress runs (parallel, in random order) of the original project; none for suites over 30 s."""
-    gold_runs: int = Field(default=3, ge=1)
+    """Number of load-stress runs (parallel, in random order) of the original project; fewer for suites over 5 s, none
+    for suites over 20 s."""
+    gold_runs: int = Field(default=2, ge=1)
     """Number of runs with the gold patch applied, per accepted task; the last one is in random order."""
     suite_timeout_s: float = Field(default=1800.0, gt=0)
     """Time limit of one run of all tests in wall seconds."""

@@ -8,9 +8,9 @@ from excise.verifiers.baseline import SHUFFLE_SEED
 from excise.verifiers.candidate import Candidate, not_passing
 from excise.verifiers.gates.verdict_rows import CheckResult, verdict_row
 
-MAX_PASS_TO_PASS_S = 5.0
-"""Maximum seconds in all of the PASS_TO_PASS tests that are run again, which are in the same files as FAIL_TO_PASS
-tests. For all others the baseline counts, which was measured on an equal tree."""
+MAX_PASS_TO_PASS_SHARE, MAX_PASS_TO_PASS_S = 0.05, 5.0
+"""Maximum share of the suite's duration, and maximum seconds, of the PASS_TO_PASS tests that are run again, which
+are in the same files as FAIL_TO_PASS tests. For all others the baseline counts, which was measured on an equal tree."""
 
 
 class GoldPasses:
@@ -52,14 +52,15 @@ class GoldPasses:
         return report
 
     def _chosen_tests(self, candidate: Candidate) -> list[str]:
-        """All FAIL_TO_PASS tests, and PASS_TO_PASS tests of the same files up to :data:`MAX_PASS_TO_PASS_S`."""
+        """All FAIL_TO_PASS tests, and a few PASS_TO_PASS tests of the same files."""
         files = {test.partition("::")[0] for test in candidate.fail_to_pass}
         durations = candidate.bench.baseline.durations
+        limit_s = min(MAX_PASS_TO_PASS_S, MAX_PASS_TO_PASS_SHARE * candidate.bench.baseline.suite_s())
         chosen, spent_s = list(candidate.fail_to_pass), 0.0
         for test in candidate.pass_to_pass:
             if test.partition("::")[0] in files:
                 spent_s += durations.get(test, 0.0)
-                if spent_s > MAX_PASS_TO_PASS_S:
+                if spent_s > limit_s:
                     break
                 chosen.append(test)
         return sorted(chosen)

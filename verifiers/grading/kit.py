@@ -10,12 +10,12 @@ from dataclasses import replace
 from pathlib import Path
 
 from excise.deleters.patches.git_patches import touched
-from excise.envs.sandbox.mount_points import REPO, base_env, project_mounts
+from excise.envs.sandbox.mount_points import PYC, REPO, base_env, project_mounts
 from excise.protocols import CallRecording, GradedRun, GradedRunRequest, GradingMode, Mount, Session
 from excise.system.folders import make_folder_once
 from excise.types import GradingKit, RecordedCall, Status, Task
 from excise.verifiers.shipped_tree import scrubbed
-from excise.verifiers.workbench import PYC, Edits, Workbench
+from excise.verifiers.workbench import Edits, Workbench
 
 CALLS_TIMEOUT_S = 120.0
 """Timeout in seconds of one replay of all recorded calls."""

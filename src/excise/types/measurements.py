@@ -92,9 +92,9 @@ class Baseline:
     num_runs: int
     """Number of runs."""
     cpu_s: float
-    """CPU seconds of one run of all tests (median)."""
+    """CPU seconds of one run of all tests (the quickest)."""
     wall_s: float
-    """Wall seconds of one run of all tests (median)."""
+    """Wall seconds of one run of all tests (the quickest)."""
     starved: str = ""
     """Number and kind of load-stress runs, as text; empty if there were none."""
 
