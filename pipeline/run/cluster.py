@@ -33,6 +33,29 @@ programs that a worker starts would inherit ``SIG_IGN``.
 """
 
 
+DASK_SETTINGS = {
+    "distributed.scheduler.allowed-failures": 1,
+    "distributed.worker.daemon": False,
+    "distributed.worker.memory.target": False,
+    "distributed.worker.memory.spill": False,
+    "distributed.worker.memory.pause": False,
+    "distributed.deploy.lost-worker-timeout": "1h",  # a busy machine starts another one slowly
+    "distributed.comm.timeouts.connect": "20s",
+    # What follows saves CPU time while jobs of seconds and minutes run: no statistics of single functions, no checks
+    # many times a second, no moving of tasks between workers, which get no more than they can start.
+    "distributed.admin.tick.limit": "1h",
+    "distributed.admin.tick.interval": "10s",
+    "distributed.admin.system-monitor.interval": "10s",
+    "distributed.admin.system-monitor.gil.enabled": False,
+    "distributed.worker.profile.enabled": False,
+    "distributed.worker.memory.monitor-interval": "2s",
+    "distributed.scheduler.work-stealing": False,
+    "distributed.scheduler.active-memory-manager.start": False,
+    "distributed.client.heartbeat": "30s",
+    "distributed.client.scheduler-info-interval": "10s",
+}
+
+
 @contextmanager
 def open_worker_pool(scheduler: str, workers: int) -> Iterator[WorkerPool]:
     """Yield the workers of the Dask scheduler at this address; if it is empty, ``workers`` processes of this machine.
@@ -66,18 +89,7 @@ def cluster_client(scheduler: str, workers: int) -> Iterator[Any]:
         "tornado.application",
     ):
         logging.getLogger(name).setLevel(logging.CRITICAL)
-    dask.config.set(
-        {
-            "distributed.scheduler.allowed-failures": 1,
-            "distributed.worker.daemon": False,
-            "distributed.worker.memory.target": False,
-            "distributed.worker.memory.spill": False,
-            "distributed.worker.memory.pause": False,
-            "distributed.deploy.lost-worker-timeout": "1h",  # a busy machine starts another one slowly
-            "distributed.admin.tick.limit": "1h",
-            "distributed.comm.timeouts.connect": "20s",
-        }
-    )
+    dask.config.set(DASK_SETTINGS)
     if scheduler:
         try:
             _require_listener(scheduler)
@@ -153,9 +165,9 @@ class DaskPool:
         """Return how many jobs the workers can run at once: their slots, or their threads if they offer no slots."""
         return max(1, sum(_slots(worker) or worker.get("nthreads", 1) for worker in self._workers()))
 
-    def submit(self, function: Callable[..., Any], args: tuple[Any, ...], priority: float) -> str:
+    def submit(self, function: Callable[..., Any], args: tuple[Any, ...]) -> str:
         """Give a job to Dask, which tries it once more if its worker dies; a user's scheduler has its own limit."""
-        options = {"pure": False, "retries": 0, "priority": priority, "resources": self._resources}
+        options = {"pure": False, "retries": 0, "resources": self._resources}
         future = self.client.submit(function, *args, **options)
         self._futures[future.key] = future
         self._ended.add(future)

@@ -12,7 +12,8 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -20,13 +21,13 @@ from excise.config import Settings
 from excise.datasets.snapshot import SnapshotReport
 from excise.datasets.store import Store, Writer
 from excise.errors import StoreError
-from excise.extractors.sources import find_source
 from excise.pipeline.run.cluster import open_worker_pool
 from excise.pipeline.run.job_queue import JobQueue
-from excise.pipeline.run.priorities import StageName, max_active_sources, priority
+from excise.pipeline.run.priorities import StageName, max_active_sources, rank
 from excise.pipeline.run.selection import REQUEST_MARK, CandidateSelection, CandidateSpec
+from excise.pipeline.run.source_check import missing_sources
 from excise.pipeline.run.source_state import SourceState
-from excise.pipeline.run.worker_pool import JobResult, WorkerPool
+from excise.pipeline.run.worker_pool import InProcessPool, JobResult, WorkerPool
 from excise.pipeline.stages.baseline_stage import baseline_stage
 from excise.pipeline.stages.coverage_stage import coverage_stage
 from excise.pipeline.stages.environment_stage import environment_stage
@@ -35,13 +36,16 @@ from excise.pipeline.stages.fetch_stage import fetch_stage
 from excise.pipeline.stages.find_stage import find_stage
 from excise.pipeline.stages.model_stage import may_mend, model_stage
 from excise.pipeline.stages.prove_stage import prove_shard, save_prepared
+from excise.pipeline.stages.surface_stage import surface_stage
 from excise.types import Rejection, SourceSpec, WorkerOutcome
 from excise.verifiers.prove import Proof
+from excise.verifiers.workbench import Prepared
 
 logger = logging.getLogger(__name__)
 
 PUBLISH_EVERY_S = 60.0
-"""Minimum number of seconds between two snapshots during a run; a snapshot is also published when a source ends."""
+"""Minimum number of seconds between two snapshots during a run; a snapshot is also published when a source ends, and
+with the first task."""
 
 Listener = Callable[[Sequence[SourceState]], None]
 """Called with the states of all sources after every change."""
@@ -102,6 +106,10 @@ class Run:
         """Entries that had tasks before the run."""
         self.published = time.monotonic()
         """When the last snapshot was published."""
+        self.indexed: set[tuple[str, tuple[str, ...]]] = set()
+        """Interpreter and system packages for which a surface was indexed."""
+        self.has_tasks = False
+        """Whether a task of this run is published."""
 
     def cap(self, spec: SourceSpec) -> int | None:
         """Return the maximum number of tasks of a source; ``None`` without a limit.
@@ -117,18 +125,21 @@ class Run:
         """Put a job into the queue."""
         state = job.state
         baseline = state.prepared.baseline if state.prepared else None
-        rank = priority(
+        rank_of_job = rank(
             job.stage,
             num_bytes=state.repo.num_bytes if state.repo else 0,
-            wall_s=baseline.suite_s() if baseline else 0.0,
+            suite_s=baseline.suite_s() if baseline else None,
+            tasks=state.num_wanted if state.limit is not None or state.proposed else None,
         )
-        self.jobs.put(job, rank, function, self.settings, state.name, *args)
-        state.stage = job.stage
+        self.jobs.put(job, rank_of_job, function, self.settings, state.name, *args)
+        if job.stage != "surface":
+            state.stage = job.stage
 
     def job_started(self, job: StageJob) -> None:
         """Record that a worker was given a job."""
         job.began = time.monotonic()
-        job.state.job_started(job.stage)
+        if job.stage != "surface":
+            job.state.job_started(job.stage)
         logger.info("stage begun", extra={"source": job.state.name, "stage": job.stage})
         self.listener(self.states)
 
@@ -139,25 +150,42 @@ class Run:
         for state in [state for state in self.states if state.stage == "waiting"][: max(0, free)]:
             self.submit(StageJob(state, "fetch"), fetch_stage, state.spec)
 
+    def refuse(self, missing: Mapping[str, Rejection]) -> None:
+        """End the sources that do not exist; ``missing`` has their names."""
+        for state in self.states:
+            if state.name in missing:
+                state.fail(missing[state.name])
+                self.log_end(StageJob(state, "fetch", began=time.monotonic()), missing[state.name])
+                self.dirty.add(state.name)
+        self.listener(self.states)
+
     def run_to_end(self) -> bool:
         """Run until no job is left; return whether the run was not interrupted."""
         self.admit_sources()
         self.listener(self.states)
         try:
             for job, result in self.jobs:
-                job.state.num_running -= 1
                 answer = self.answer(result, job)
                 self.log_end(job, answer)
+                if job.stage == "surface":
+                    continue
+                job.state.num_running -= 1
                 self.advance(job, answer)
                 self.admit_sources()
                 self.dirty.add(job.state.name)
-                if not self.atomic and (job.state.done or time.monotonic() - self.published > PUBLISH_EVERY_S):
+                if not self.atomic and self.is_time_to_publish(job.state):
                     self.publish()
                 self.listener(self.states)
         except KeyboardInterrupt:
             self.jobs.cancel()
             return False
         return True
+
+    def is_time_to_publish(self, state: SourceState) -> bool:
+        """Whether to publish now that a job of this source has ended."""
+        is_first = bool(state.tasks) and not self.has_tasks
+        self.has_tasks = self.has_tasks or is_first
+        return is_first or state.done or time.monotonic() - self.published > PUBLISH_EVERY_S
 
     def answer(self, result: JobResult, job: StageJob) -> Any:
         """Return the result of a stage; a rejection if its worker died or the stage raised."""
@@ -210,6 +238,7 @@ class Run:
             case "environment" | "model":
                 state.prepared = answer
                 self.submit(StageJob(state, "baseline"), baseline_stage, answer)
+                self.index_surface(state, answer)
             case "baseline":
                 state.prepared = answer
                 self.submit(StageJob(state, "coverage"), coverage_stage, answer)
@@ -219,6 +248,14 @@ class Run:
             case "find":
                 state.add_features(answer)
                 self.submit_shards(state)
+
+    def index_surface(self, state: SourceState, prepared: Prepared) -> None:
+        """Have another worker index what agents can read, once for all environments with the same system."""
+        recipe = prepared.environment.recipe
+        system = recipe.python, recipe.system_packages
+        if self.jobs.slots > 1 and system not in self.indexed:
+            self.indexed.add(system)
+            self.submit(StageJob(state, "surface"), surface_stage, prepared)
 
     def submit_shards(self, state: SourceState) -> None:
         """Submit prove jobs for the next shards of a source's candidates."""
@@ -286,9 +323,12 @@ def run(
     """
     began = time.monotonic()
     logger.info("run begun", extra={"sources": len(settings.sources), "workers": settings.workers, "refresh": refresh})
-    workers = settings.workers if any(map(find_source, settings.sources)) else 1
-    with Store(settings.out).writer() as writer, open_worker_pool(settings.scheduler, workers) as pool:
+    missing = missing_sources(settings, unique(settings.sources))
+    in_process = len(missing) == len(unique(settings.sources))
+    pool_of_run = nullcontext(InProcessPool()) if in_process else open_worker_pool(settings.scheduler, settings.workers)
+    with Store(settings.out).writer() as writer, pool_of_run as pool:
         graph = Run(settings, pool, writer, listener, atomic=refresh, selection=selection)
+        graph.refuse(missing)
         finished = graph.run_to_end()
         tasks = sum(len(state.tasks) for state in graph.states)
         facts = {

@@ -1,27 +1,33 @@
-"""A priority queue in front of the workers: the most urgent job goes first, even if it was added last."""
+"""A queue in front of the workers: the job that should go first does, even if it was added last."""
 
 from __future__ import annotations
 
-import heapq
 from collections.abc import Callable, Hashable, Iterator
 from dataclasses import dataclass
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, NamedTuple, TypeVar
 
 from excise.pipeline.run.worker_pool import JobResult, WorkerPool
 
 T = TypeVar("T")
 
 
+class Rank(NamedTuple):
+    """When a job should go; see :mod:`excise.pipeline.run.priorities`."""
+
+    task_s: float
+    """Expected seconds of work for each task that it leads to. The smallest goes first on one half of the workers."""
+    chain_s: float
+    """Expected seconds of the chain of jobs that it begins. The largest goes first on the other half."""
+
+
 @dataclass(slots=True)
 class _QueuedJob(Generic[T]):
-    rank: tuple[float, int]
-    """Negative priority, then the number of the job: the smallest goes first."""
+    number: int
+    """Number of the job: among jobs of equal rank, the oldest goes first."""
+    rank: Rank
     tag: T
     function: Callable[..., Any]
     args: tuple[Any, ...]
-
-    def __lt__(self, other: _QueuedJob[T]) -> bool:
-        return self.rank < other.rank
 
 
 class JobQueue(Generic[T]):
@@ -35,27 +41,35 @@ class JobQueue(Generic[T]):
         self.pool, self.on_start = pool, on_start
         self.slots = pool.num_slots()
         self.running: dict[Hashable, T] = {}
+        self._chains: set[Hashable] = set()
+        """Running jobs that were chosen for their chain."""
         self._queued: list[_QueuedJob[T]] = []
         self._number = 0
 
-    def put(self, tag: T, priority: float, function: Callable[..., Any], *args: Any) -> None:
-        """Add a job. Jobs of higher priority go first; among equal ones, the oldest."""
+    def put(self, tag: T, rank: Rank, function: Callable[..., Any], *args: Any) -> None:
+        """Add a job."""
         self._number += 1
-        heapq.heappush(self._queued, _QueuedJob((-priority, self._number), tag, function, args))
+        self._queued.append(_QueuedJob(self._number, rank, tag, function, args))
 
     def dispatch(self) -> None:
-        """Submit the most urgent jobs to free slots."""
+        """Give free slots the jobs that should go first."""
         if self._queued and len(self.running) >= self.slots:
             self.slots = self.pool.num_slots()
         while self._queued and len(self.running) < self.slots:
-            job = heapq.heappop(self._queued)
-            self.running[self.pool.submit(job.function, job.args, -job.rank[0])] = job.tag
+            for_chain = len(self._chains) < self.slots // 2
+            job = min(self._queued, key=_by_chain if for_chain else _by_task)
+            self._queued.remove(job)
+            number = self.pool.submit(job.function, job.args)
+            self.running[number] = job.tag
+            if for_chain:
+                self._chains.add(number)
             self.on_start(job.tag)
 
     def __iter__(self) -> Iterator[tuple[T, JobResult]]:
         self.dispatch()
         while self.running:
             number, result = self.pool.wait()
+            self._chains.discard(number)
             yield self.running.pop(number), result
             self.dispatch()
 
@@ -63,3 +77,11 @@ class JobQueue(Generic[T]):
         """Cancel all jobs that have not ended."""
         self._queued.clear()
         self.pool.cancel()
+
+
+def _by_chain(job: _QueuedJob[Any]) -> tuple[float, int]:
+    return -job.rank.chain_s, job.number
+
+
+def _by_task(job: _QueuedJob[Any]) -> tuple[float, int]:
+    return job.rank.task_s, job.number

@@ -1,19 +1,51 @@
-"""Priorities of jobs: long repositories start early, so that no worker idles at the end, and first tasks come soon."""
+"""The order of jobs: tasks come soon, and no worker idles at the end.
+
+Half of the workers (the smaller half) take the job that heads the longest chain of jobs which must follow each other:
+long projects begin early and are not left over when all others are done. The other workers take the job whose source
+costs least for each task that it may still give: cheap projects have tasks before dear ones are measured. A single
+worker never idles, so it does the latter only. ``benchmarks/scheduling.py`` simulates this with the times of a run.
+"""
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Literal, NamedTuple
 
-StageName = Literal["fetch", "environment", "model", "baseline", "coverage", "find", "prove"]
+from excise.pipeline.run.job_queue import Rank
 
-SLOW_SUITE_S = 20.0
-"""Duration of one run of the tests, in seconds, above which a repository counts as slow."""
+StageName = Literal["fetch", "environment", "model", "baseline", "surface", "coverage", "find", "prove"]
+
 MIN_ACTIVE_SOURCES = 16
 """Lower bound of :func:`max_active_sources`. The number is limited because each environment takes disk space."""
 SOURCES_PER_WORKER = 4
 """Active sources per worker."""
-MAX_BYTES, MAX_WALL_S = 1e13, 1e5
-"""Sizes in bytes and times in seconds above these have the same priority."""
+UNKNOWN_BYTES = 1 << 20
+"""Expected size of sources that are not fetched yet."""
+BYTES_PER_SUITE_S = 100_000
+"""Bytes of sources for which one second of tests is expected, before the tests are run."""
+EXPECTED_TASKS = 20
+"""Tasks that are expected of a source without a limit, before its features are known."""
+
+
+class _Cost(NamedTuple):
+    """The expected wall seconds of a stage."""
+
+    fixed_s: float
+    """Seconds, whatever the project."""
+    suites: float
+    """Further seconds, as a multiple of one run of its tests."""
+
+
+_COSTS: dict[StageName, _Cost] = {
+    "fetch": _Cost(2.0, 0.0),
+    "environment": _Cost(8.0, 0.0),
+    "model": _Cost(300.0, 3.0),
+    "baseline": _Cost(2.0, 6.0),
+    "coverage": _Cost(2.0, 3.0),
+    "find": _Cost(1.0, 0.1),
+    "prove": _Cost(6.0, 1.5),
+}
+"""What stages cost, from a run of `demo.toml`; ``prove``: one candidate. Only their proportions matter."""
+_CHAIN: tuple[StageName, ...] = ("fetch", "environment", "baseline", "coverage", "find")
 
 
 def max_active_sources(workers: int) -> int:
@@ -21,27 +53,26 @@ def max_active_sources(workers: int) -> int:
     return max(MIN_ACTIVE_SOURCES, SOURCES_PER_WORKER * workers)
 
 
-def priority(stage: StageName, *, num_bytes: int = 0, wall_s: float = 0.0) -> float:
-    """Return the priority of a job; higher goes first.
+def rank(stage: StageName, *, num_bytes: int = 0, suite_s: float | None = None, tasks: int | None = None) -> Rank:
+    """Return the rank of a job.
 
-    The cost of a repository is known only after its baseline, so the stages up to the baseline come first, large
-    repositories before small ones. Next are coverage and find of slow repositories, which cannot be split into shards.
-    Then quick repositories are finished one after the other. Candidates of slow repositories come last; they are many
-    and keep all workers busy. ``num_bytes`` is the size of the sources, ``wall_s`` the wall seconds of one run of the
-    tests.
+    ``num_bytes`` is the size of the sources, 0 before they are fetched; ``suite_s`` the wall seconds of one run of the
+    tests, ``None`` before the baseline; ``tasks`` how many tasks the source may still give, ``None`` if unknown. All
+    proofs wait for ``surface``.
     """
-    size, cost = min(1.0, num_bytes / MAX_BYTES), min(1.0, wall_s / MAX_WALL_S)
-    slow = wall_s > SLOW_SUITE_S
-    match stage:
-        case "fetch":
-            return 9.0
-        case "environment" | "model":
-            return 8.0 + size
-        case "baseline":
-            return 7.0 + size
-        case "coverage":
-            return (6.0 if slow else 3.0) + cost
-        case "find":
-            return (6.0 if slow else 5.0) + cost
-        case "prove":
-            return (2.0 if slow else 4.0) + cost
+    if stage == "surface":
+        return Rank(task_s=float("inf"), chain_s=float("inf"))
+    if suite_s is None:
+        suite_s = (num_bytes or UNKNOWN_BYTES) / BYTES_PER_SUITE_S
+    tasks = EXPECTED_TASKS if tasks is None else max(1, tasks)
+    after = "environment" if stage == "model" else stage
+    to_come = () if stage == "prove" else _CHAIN[_CHAIN.index(after) + 1 :]
+    preparation_s = 0.0 if stage == "prove" else sum(_seconds(each, suite_s) for each in (stage, *to_come))
+    candidate_s = _seconds("prove", suite_s)
+    chain_s = float("inf") if stage == "fetch" else preparation_s + candidate_s
+    return Rank(task_s=preparation_s / tasks + candidate_s, chain_s=chain_s)
+
+
+def _seconds(stage: StageName, suite_s: float) -> float:
+    cost = _COSTS[stage]
+    return cost.fixed_s + cost.suites * suite_s

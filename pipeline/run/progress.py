@@ -21,9 +21,12 @@ from rich.text import Text
 from excise.config import Settings
 from excise.datasets.snapshot import SnapshotReport
 from excise.pipeline.run.source_state import SourceState
+from excise.types import Task
 
 LINE_EVERY_S = 20.0
 """Seconds between two summaries if stderr is no terminal."""
+SHOWN_LINES = 12
+"""Lines of the first task's statement that are printed."""
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 _STAGES = ("waiting", "fetch", "environment", "model", "baseline", "coverage", "find", "prove", "done")
 
@@ -44,6 +47,8 @@ class Progress:
         self._last = 0.0
         self._states: Sequence[SourceState] = ()
         self._reported: dict[str, str] = {}
+        self._tasks: set[str] = set()
+        """Ids of tasks that were printed."""
         self._ended = threading.Event()
         self._heartbeat = threading.Thread(target=self._repeat, daemon=True)
 
@@ -87,7 +92,23 @@ class Progress:
                 self._reported[state.name] = stage
                 if not self.quiet and self._live is None:
                     self._line(f"{state.name}: {self.describe(state)}")
+            for instance_id in state.tasks.keys() - self._tasks:
+                self._show_task(state.tasks[instance_id])
         self._show()
+
+    def _show_task(self, task: Task) -> None:
+        """Print a line for a new task; the beginning of its statement too if it is the run's first."""
+        is_first = not self._tasks
+        self._tasks.add(task.instance_id)
+        if self.quiet:
+            return
+        size = f"{task.difficulty.loc} lines removed, {len(task.fail_to_pass)} tests fail without them"
+        self._line(f"{'first task: ' if is_first else ''}{task.instance_id}: {', '.join(task.removed)} ({size})")
+        if is_first:
+            lines = [line for line in task.problem_statement.splitlines() if line.strip()]
+            shown = [*lines[:SHOWN_LINES], *(["…"] if len(lines) > SHOWN_LINES else [])]
+            for line in shown:
+                self.console.print(literal(f"    | {line}"), soft_wrap=True)
 
     def clock(self) -> str:
         """Minutes and seconds since the start."""

@@ -10,7 +10,6 @@ from math import ceil
 from pathlib import Path
 
 from excise.datasets.rows import RepoRows
-from excise.pipeline.run.priorities import SLOW_SUITE_S
 from excise.pipeline.run.selection import CandidateSelection, CandidateSpec
 from excise.pipeline.stages.fetch_stage import FetchedSources
 from excise.pipeline.stages.find_stage import ProposedFeatures
@@ -18,8 +17,8 @@ from excise.types import Certificate, Rejection, Repo, RepoReport, SourceSpec, S
 from excise.verifiers.prove import Proof
 from excise.verifiers.workbench import Prepared
 
-SHARD_SIZE = 2
-"""Number of candidates in one job; in jobs of slow repositories it is 1."""
+SHARD_SIZE = 1
+"""Number of candidates in one job."""
 MAX_CONSECUTIVE_FAILURES = 3
 """Number of consecutive candidates that failed for reasons of the infrastructure after which their source ends."""
 
@@ -115,10 +114,8 @@ class SourceState:
         Their number is limited by the missing tasks and by the number of workers. If no shard is left or needed, the
         source ends.
         """
-        baseline = self.prepared.baseline if self.prepared else None
-        size = 1 if baseline is not None and baseline.suite_s() > SLOW_SUITE_S else SHARD_SIZE
-        while self.pending and self.num_shards_running < min(workers + 1, ceil(self.num_wanted / size)):
-            shard, self.pending = self.pending[:size], self.pending[size:]
+        while self.pending and self.num_shards_running < min(workers + 1, ceil(self.num_wanted / SHARD_SIZE)):
+            shard, self.pending = self.pending[:SHARD_SIZE], self.pending[SHARD_SIZE:]
             self.num_shards_running += 1
             first, self.num_submitted = self.num_submitted, self.num_submitted + len(shard)
             yield first, shard

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import heapq
 import itertools
+from collections import deque
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -43,8 +43,8 @@ class WorkerPool(Protocol):
         """Return how many jobs can run at once."""
         ...
 
-    def submit(self, function: Callable[..., Any], args: tuple[Any, ...], priority: float) -> Hashable:
-        """Start a job, or let it wait for a slot, where higher priorities go first; return an id of the job."""
+    def submit(self, function: Callable[..., Any], args: tuple[Any, ...]) -> Hashable:
+        """Start a job, or let it wait for a slot; return an id of the job."""
         ...
 
     def wait(self) -> tuple[Hashable, JobResult]:
@@ -61,21 +61,21 @@ class InProcessPool:
 
     def __init__(self) -> None:
         self._ids = itertools.count()
-        self._jobs: list[tuple[float, int, Callable[..., Any], tuple[Any, ...]]] = []
+        self._jobs: deque[tuple[int, Callable[..., Any], tuple[Any, ...]]] = deque()
 
     def num_slots(self) -> int:
         """Return 1."""
         return 1
 
-    def submit(self, function: Callable[..., Any], args: tuple[Any, ...], priority: float) -> int:
+    def submit(self, function: Callable[..., Any], args: tuple[Any, ...]) -> int:
         """Keep a job for :meth:`wait`."""
         number = next(self._ids)
-        heapq.heappush(self._jobs, (-priority, number, function, args))
+        self._jobs.append((number, function, args))
         return number
 
     def wait(self) -> tuple[int, JobResult]:
-        """Run the most urgent job. Its exceptions are returned, but Ctrl-C is raised."""
-        _, number, function, args = heapq.heappop(self._jobs)
+        """Run the oldest job. Its exceptions are returned, but Ctrl-C is raised."""
+        number, function, args = self._jobs.popleft()
         try:
             return number, JobResult(value=function(*args))
         except Exception as error:

@@ -13,7 +13,7 @@ from excise.datasets.taskset import TaskSet
 from excise.errors import ExciseError
 from excise.extractors.fetch.trees import git_tree_hash, unpack
 from excise.pipeline.run.cluster import open_worker_pool
-from excise.pipeline.run.job_queue import JobQueue
+from excise.pipeline.run.job_queue import JobQueue, Rank
 from excise.pipeline.run.source_state import SHARD_SIZE
 from excise.pipeline.stages.baseline_stage import baseline_stage
 from excise.pipeline.stages.environment_stage import install_recipe
@@ -122,7 +122,7 @@ def map_tasks(
         jobs: JobQueue[_Group] = JobQueue(pool)
         for tasks in groups.values():
             same = settings_of[tasks[0].instance_id]
-            jobs.put(_Group(tuple(tasks)), 1.0 + len(tasks), rebuild, same, tasks[0], operation.measure_baseline)
+            jobs.put(_Group(tuple(tasks)), Rank(0.0, len(tasks)), rebuild, same, tasks[0], operation.measure_baseline)
         for group, result in jobs:
             if why := result.failure("work on the task again"):  # nothing is known about the task
                 event = "worker lost" if why[0] == "worker_died" else "job failed"
@@ -136,7 +136,8 @@ def map_tasks(
                 same = settings_of[group.tasks[0].instance_id]
                 for first in range(0, len(group.tasks), SHARD_SIZE):
                     shard = group.tasks[first : first + SHARD_SIZE]
-                    jobs.put(_Group(shard, shard=True), 0.0, work_on_shard, same, answer, operation.work, shard)
+                    part = _Group(shard, shard=True)
+                    jobs.put(part, Rank(0.0, 0.0), work_on_shard, same, answer, operation.work, shard)
     return [results[instance_id] for instance_id in dict.fromkeys(ids)]
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from excise.pipeline.run.cluster import DaskPool, cluster_client, open_worker_pool
-from excise.pipeline.run.job_queue import JobQueue
+from excise.pipeline.run.job_queue import JobQueue, Rank
 from excise.system.run_log import run_log
 
 
@@ -20,18 +20,18 @@ def test_events_of_workers_are_logged_beside_the_runs_own(tmp_path: Path) -> Non
     for run in ("first", "second"):  # of one process
         with run_log(tmp_path / run) as path, cluster_client("", 1) as client:
             pool = DaskPool(client)
-            pool.submit(logging.getLogger("excise.somewhere").info, (f"request of the {run} run",), priority=0)
+            pool.submit(logging.getLogger("excise.somewhere").info, (f"request of the {run} run",))
             assert pool.wait()[1].failure("") is None
         (worker,) = path.parent.glob(f"{path.stem}-worker-*.jsonl")
         assert json.loads(worker.read_text())["event"] == f"request of the {run} run"
 
 
-def test_one_worker_runs_jobs_in_this_process_by_priority() -> None:
+def test_one_worker_runs_jobs_in_this_process_in_their_order() -> None:
     with open_worker_pool("", 1) as pool:
         jobs: JobQueue[str] = JobQueue(pool)
-        jobs.put("late", 1.0, os.getpid)
-        jobs.put("wrong", 3.0, int, "x")
-        jobs.put("early", 2.0, divmod, 7, 2)
+        jobs.put("late", Rank(3.0, 0.0), os.getpid)
+        jobs.put("wrong", Rank(1.0, 0.0), int, "x")
+        jobs.put("early", Rank(2.0, 0.0), divmod, 7, 2)
         results = dict(jobs)
     assert list(results) == ["wrong", "early", "late"]
     assert (results["early"].value, results["late"].value) == ((3, 1), os.getpid())
@@ -45,8 +45,8 @@ def test_ctrl_c_ends_a_job_in_this_process() -> None:
 
     with open_worker_pool("", 1) as pool:
         jobs: JobQueue[str] = JobQueue(pool)
-        jobs.put("first", 2.0, interrupt)
-        jobs.put("second", 1.0, os.getpid)
+        jobs.put("first", Rank(1.0, 0.0), interrupt)
+        jobs.put("second", Rank(2.0, 0.0), os.getpid)
         with pytest.raises(KeyboardInterrupt):
             next(iter(jobs))
         jobs.cancel()

@@ -13,31 +13,42 @@ from rich.console import Console
 from excise.config import Settings
 from excise.pipeline.run import progress
 from excise.pipeline.run.graph import Run, StageJob
-from excise.pipeline.run.job_queue import JobQueue
-from excise.pipeline.run.priorities import SLOW_SUITE_S, max_active_sources, priority
+from excise.pipeline.run.job_queue import JobQueue, Rank
+from excise.pipeline.run.priorities import max_active_sources, rank
 from excise.pipeline.run.source_state import SourceState
 from excise.pipeline.run.worker_pool import InProcessPool
 from excise.types import Rejection, SourceSpec, WorkerOutcome
 from excise.verifiers.prove import Proof
 
-SLOW, QUICK = 5 * SLOW_SUITE_S, SLOW_SUITE_S / 5
+SLOW, QUICK = 100.0, 4.0
+"""Seconds of a run of the tests."""
 
 
-def test_the_cost_of_repositories_is_measured_first() -> None:
-    unknown = [priority("fetch"), priority("environment", num_bytes=1), priority("baseline", num_bytes=10**12)]
-    known = [priority(stage, wall_s=1e9) for stage in ("coverage", "find", "prove")]
-    assert unknown == sorted(unknown, reverse=True)
-    assert min(unknown) > max(known)
-    assert priority("baseline", num_bytes=2 << 20) > priority("baseline", num_bytes=1 << 20)
+def test_cheap_sources_lead_to_tasks_before_dear_ones() -> None:
+    """By expected seconds per task: the next candidate of a cheap source, then its preparation, then dear sources."""
+    in_order = [
+        rank("prove", suite_s=0.1, tasks=3),
+        rank("find", suite_s=0.1, tasks=3),
+        rank("environment", num_bytes=10_000, tasks=4),
+        rank("environment", num_bytes=10_000, tasks=1),
+        rank("prove", suite_s=SLOW, tasks=4),
+        rank("baseline", num_bytes=100 << 20, tasks=4),
+    ]
+    assert [each.task_s for each in in_order] == sorted(each.task_s for each in in_order)
 
 
-def test_a_long_suites_chain_goes_before_everything_that_can_fill_gaps() -> None:
-    assert priority("coverage", wall_s=SLOW) > priority("find", wall_s=QUICK) > priority("prove", wall_s=QUICK)
-    assert priority("coverage", wall_s=2 * SLOW) > priority("coverage", wall_s=SLOW)
-
-
-def test_a_short_repository_comes_to_its_end_before_the_next_is_mapped() -> None:
-    assert priority("prove", wall_s=0.1) > priority("coverage", wall_s=QUICK) > priority("prove", wall_s=SLOW)
+def test_the_longest_chain_of_jobs_heads_the_other_order() -> None:
+    in_order = [
+        rank("fetch"),
+        rank("environment", num_bytes=100 << 20),
+        rank("baseline", num_bytes=100 << 20),
+        rank("coverage", suite_s=SLOW),
+        rank("prove", suite_s=SLOW),
+        rank("environment", num_bytes=10_000),
+        rank("prove", suite_s=QUICK),
+    ]
+    assert [each.chain_s for each in in_order] == sorted((each.chain_s for each in in_order), reverse=True)
+    assert rank("prove", suite_s=SLOW, tasks=50).chain_s == rank("prove", suite_s=SLOW, tasks=1).chain_s
 
 
 class IdlePool(InProcessPool):
@@ -57,23 +68,35 @@ def run_of(num_sources: int, workers: int) -> Run:
     return Run(Settings(sources=sources), IdlePool(workers), writer, lambda _: None)  # type: ignore[arg-type]
 
 
-def test_workers_get_the_most_urgent_job_that_they_can_begin() -> None:
-    pool = IdlePool(2)
+def test_workers_get_a_job_as_soon_as_they_can_begin_it() -> None:
+    pool = IdlePool(1)
     jobs: JobQueue[str] = JobQueue(pool)
-    for tag, priority_of_it in (("short", 1.0), ("old", 3.0), ("new", 3.0), ("urgent", 9.0)):
-        jobs.put(tag, priority_of_it, print)
+    for tag, task_s in (("dear", 9.0), ("old", 3.0), ("new", 3.0), ("cheap", 1.0)):
+        jobs.put(tag, Rank(task_s, task_s), print)
     jobs.dispatch()
-    assert list(jobs.running.values()) == ["urgent", "old"]
+    assert list(jobs.running.values()) == ["cheap"]
     jobs.dispatch()
-    assert len(jobs.running) == 2, "both slots are taken"
+    assert len(jobs.running) == 1, "the slot is taken"
     pool.workers = 3
     jobs.dispatch()
-    assert list(jobs.running.values()) == ["urgent", "old", "new"], "a worker that came is used"
+    assert list(jobs.running.values()) == ["cheap", "dear", "old"], "workers that came are used; one by length of chain"
 
 
-def test_a_known_cost_decides_the_priority() -> None:
+def test_half_of_the_workers_begin_the_longest_chains() -> None:
+    pool = IdlePool(5)
+    jobs: JobQueue[int] = JobQueue(pool)
+    for length in range(1, 10):
+        jobs.put(length, Rank(float(length), float(length)), pow, length, 2)
+    jobs.dispatch()
+    assert sorted(jobs.running.values()) == [1, 2, 3, 8, 9]
+    ended = [length for length, _ in jobs]
+    assert sorted(ended) == list(range(1, 10))
+    assert not jobs.running
+
+
+def test_a_measured_suite_decides_which_source_goes_first() -> None:
     run = run_of(2, workers=1)
-    for state, wall_s in zip(run.states, (QUICK, SLOW), strict=True):
+    for state, wall_s in zip(run.states, (SLOW, QUICK), strict=True):
         state.prepared = SimpleNamespace(baseline=SimpleNamespace(suite_s=lambda wall_s=wall_s: wall_s))  # type: ignore[assignment]
         run.submit(StageJob(state, "coverage"), print)
     run.jobs.dispatch()
