@@ -7,6 +7,7 @@ import re
 import subprocess
 import sys
 import tomllib
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -129,7 +130,10 @@ def test_the_demo_set_is_pinned_and_valid() -> None:
     assert len(settings.sources) >= 10
     assert all(re.fullmatch(r"pypi:[\w-]+==[\d.]+", source.spec) for source in settings.sources)
     assert settings.limit is not None
-    assert "At most 4 tasks per source, 2 of pypi:networkx" in limits_text(settings)
+    assert limits_text(settings) == "At most 4 tasks per source (--limit)."
+    first, *others = settings.sources
+    limited = settings.model_copy(update={"sources": (replace(first, limit=2), *others)})
+    assert limits_text(limited) == f"At most 4 tasks per source, 2 of {first.spec} (--limit)."
     more = settings_of([ROOT / "demo.toml"], None, limit=50)
     assert {source.limit or more.limit for source in more.sources} == {50}
 
