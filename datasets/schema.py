@@ -43,6 +43,7 @@ HISTORY = (
     ),
     (3, "`quarantines`: tasks that are excluded because of a leak. Certificates have a digest."),
     (4, "`environments`: `starved`, load-stress runs of the original project."),
+    (5, "`repos`: `num_repeated` and `num_disagreeing`, candidates whose forked test runs were repeated."),
 )
 """(version, what changed), oldest first. Raise ``SCHEMA_VERSION`` in ``excise.types.tasks`` and add a line."""
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from excise.errors import DeletionRefused
 from excise.system.deadline import check_deadline
@@ -30,7 +30,7 @@ from excise.verifiers.candidate import Candidate, Rejected
 from excise.verifiers.certificate import certify
 from excise.verifiers.gates.all_gates import CALLS_RECORDED, GATES
 from excise.verifiers.plan_deletion import plan_deletion
-from excise.verifiers.workbench import Cost, Workbench
+from excise.verifiers.workbench import Cost, RepeatedRuns, Workbench
 
 REASONS_FOR_STUB = frozenset({"breaks_other_tests", "import_time_reference"})
 """Reasons of refused removals for which a stub is tried: other code needs the names, which a stub keeps."""
@@ -54,6 +54,8 @@ class Proof:
     """CPU seconds spent."""
     wall_s: float = 0.0
     """Wall seconds spent."""
+    repeats: RepeatedRuns = field(default_factory=RepeatedRuns)
+    """Forked runs that were repeated in processes of their own, and how many of them differed."""
 
 
 def prove(bench: Workbench, feature: Feature, deleter_name: str) -> Proof:
@@ -61,6 +63,21 @@ def prove(bench: Workbench, feature: Feature, deleter_name: str) -> Proof:
 
     Raises only for infrastructure failures.
     """
+    chosen_for_repeats = is_repeated(feature.feature_id, deleter_name, bench.settings.repeat_share)
+    bench.repeats = RepeatedRuns() if chosen_for_repeats else None
+    try:
+        proof = _prove_or_stub(bench, feature, deleter_name)
+        return replace(proof, repeats=bench.repeats) if bench.repeats else proof
+    finally:
+        bench.repeats = None
+
+
+def is_repeated(feature_id: str, deleter_name: str, share: float) -> bool:
+    """Whether a candidate is among the share whose forked runs are repeated; it depends on nothing else."""
+    return int(content_id("repeated", feature_id, deleter_name)[:8], 16) < share * 16**8
+
+
+def _prove_or_stub(bench: Workbench, feature: Feature, deleter_name: str) -> Proof:
     removal = _prove_with(bench, feature, deleter_name)
     if deleter_name != "remove" or removal.rejection is None or removal.rejection.reason not in REASONS_FOR_STUB:
         return removal

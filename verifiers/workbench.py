@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -18,7 +19,9 @@ from excise.extractors.fetch.trees import git_tree_hash, list_files
 from excise.extractors.languages import get_language
 from excise.protocols import Codebase, Mount, Policy, Sandbox, Session, SystemRequest, TestRunRequest
 from excise.system.folders import publish_folder, temporary_folder_beside
-from excise.types import Baseline, CoverageMap, Environment, Repo, TestRun, WorkerOutcome
+from excise.types import Baseline, CoverageMap, Environment, Repo, Status, TestRun, WorkerOutcome
+
+logger = logging.getLogger(__name__)
 
 Edits = Mapping[str, bytes | None]
 """Path in the repository to the file's new content; ``None`` deletes the file."""
@@ -95,6 +98,16 @@ class Cost(NamedTuple):
         return Cost(self.cpu_s + cpu_s, self.wall_s + wall_s)
 
 
+@dataclass(slots=True)
+class RepeatedRuns:
+    """Counts of the forked runs of one candidate that were repeated in processes of their own."""
+
+    repeated: int = 0
+    """Number of runs that were repeated."""
+    disagreeing: int = 0
+    """Number of these that gave another result."""
+
+
 class Workbench:
     """Runs the tests of one repository with edits, each time in a fresh sandbox."""
 
@@ -106,6 +119,8 @@ class Workbench:
         self.sandbox = sandbox
         self.root = Path(prepared.layers.sources)
         self.spent = Cost()
+        self.repeats: RepeatedRuns | None = None
+        """Where set, every forked run is repeated in a process of its own, and counted here."""
         self.language = get_language(prepared.repo.language)
         self.interpreter = interpreter_of(self.recipe.python)
         self.policy = Policy(
@@ -214,6 +229,7 @@ class Workbench:
         """Run tests in a fresh sandbox, with limits taken from the baseline where there is one.
 
         ``forked``: the run may be forked from a process that has already imported the test runner (see :meth:`open`).
+        Where :attr:`repeats` is set, such a run is repeated without, and that result is returned.
         ``keep_pyc`` is where to put the byte code that the run compiled, for this workbench's later runs too; an
         existing folder is left as it is.
         """
@@ -224,6 +240,26 @@ class Workbench:
             timeout_s=self.suite_timeout_s(ids),
             test_timeout_s=self.test_timeout_s(ids),
         )
+        if forked and self.repeats is not None:
+            return self._repeated(edits, request, self.repeats)
+        return self._run_once(edits, request, keep_pyc=keep_pyc, forked=forked)
+
+    def _repeated(self, edits: Edits, request: TestRunRequest, repeats: RepeatedRuns) -> TestRun:
+        """Run the tests forked and in a process of their own; return the latter run."""
+        first = self._run_once(edits, request, forked=True)
+        second = self._run_once(edits, request)
+        repeats.repeated += 1
+        if self._trusted_results(first) != self._trusted_results(second):
+            repeats.disagreeing += 1
+            logger.warning("forked run disagrees", extra={"repo": self.repo.repo, "edited": sorted(edits)[:20]})
+        return second
+
+    def _trusted_results(self, run: TestRun) -> tuple[WorkerOutcome, dict[str, Status]]:
+        return run.worker, {test: status for test, status in run.statuses().items() if test in self.trusted}
+
+    def _run_once(
+        self, edits: Edits, request: TestRunRequest, *, keep_pyc: Path | None = None, forked: bool = False
+    ) -> TestRun:
         with self.open(edits, forked=forked) as session:
             run = self.language.run_tests(session, self.recipe, request)
             if keep_pyc is not None and run.finished:

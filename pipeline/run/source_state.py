@@ -212,11 +212,17 @@ class SourceState:
             num_features=len(proposed.features) if proposed else 0,
             num_candidates=self.tried,
             num_valid=len(self.tasks),
+            num_repeated=sum(proof.repeats.repeated > 0 for proof in self._counted()),
+            num_disagreeing=sum(proof.repeats.disagreeing > 0 for proof in self._counted()),
             not_proposed=proposed.not_proposed if proposed else {},
             rejected=dict(sorted(rejected.items())),
             cpu_s=round(self._cost()[0], 3),
             wall_s=round(self._cost()[1], 3),
         )
+
+    def _counted(self) -> list[Proof]:
+        """The proofs up to the limit of tasks."""
+        return [self.proofs[number] for number in sorted(self.proofs)[: self.tried]]
 
     def _cost(self) -> tuple[float, float]:
         """Return CPU and wall seconds of all work on the source; cached results count as if they were made anew.
@@ -231,7 +237,7 @@ class SourceState:
             wall_s += baseline.wall_s * baseline.num_runs if baseline else 0.0
             cpu_s += coverage.cpu_s if coverage else 0.0
             wall_s += coverage.cpu_s if coverage else 0.0
-        counted = [self.proofs[number] for number in sorted(self.proofs)[: self.tried]]
+        counted = self._counted()
         return cpu_s + sum(p.cpu_s for p in counted), wall_s + sum(p.wall_s for p in counted)
 
 

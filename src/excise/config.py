@@ -99,6 +99,9 @@ class VerdictSettings(_Strict):
     for suites over 20 s."""
     gold_runs: int = Field(default=2, ge=1)
     """Number of runs with the gold patch applied, per accepted task; the last one is in random order."""
+    repeat_share: float = Field(default=0.02, ge=0, le=1)
+    """Share of the candidates whose forked test runs are all repeated in processes of their own; what these say counts,
+    and `repos` has the number of candidates for which they differ."""
     suite_timeout_s: float = Field(default=1800.0, gt=0)
     """Time limit of one run of all tests in wall seconds."""
     test_timeout_s: float = Field(default=60.0, gt=0)

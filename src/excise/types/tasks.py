@@ -9,7 +9,7 @@ from excise.types.deletions import FeatureKind
 from excise.types.measurements import Status, WorkerOutcome
 from excise.types.serialization import content_id, to_json
 
-SCHEMA_VERSION = 4
+SCHEMA_VERSION = 5
 """Version of the records and of the Parquet schema made from them. History in docs/schema.md."""
 
 
@@ -261,6 +261,10 @@ class RepoReport:
     """Number of candidates tried; the run's limit may have excluded more."""
     num_valid: int = 0
     """Number of candidates that passed all gates."""
+    num_repeated: int = 0
+    """Number of candidates whose forked test runs were repeated in processes of their own (`verdict.repeat_share`)."""
+    num_disagreeing: int = 0
+    """Number of these for which a repeated run gave another result; that result counts."""
     not_proposed: dict[str, int] = field(default_factory=dict)
     """Reason why symbols were in no feature, to their number."""
     rejected: dict[str, int] = field(default_factory=dict)
