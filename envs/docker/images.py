@@ -53,11 +53,11 @@ def environment_image(client: Any, base: str, mounts: Sequence[Mount], system: S
         identity = _next_identity(identity, "packages", *sorted(packages))
         add = functools.partial(_add_packages, client, image, packages, network, _apt_state(base, root))
         image = _make_once(client, identity, add)
-    empty = frozenset(mount.target for mount in mounts if not mount.layers)
     for mount in mounts:
         if mount.layers and not mount.live:
             path = LOWER + mount.target if mount.writable else mount.target
-            content = MountContent(mount.layers, mount.target, path, empty)
+            covered = frozenset(m.target for m in mounts if m.target.startswith(f"{mount.target}/"))
+            content = MountContent(mount.layers, mount.target, path, covered)
             identity = _next_identity(identity, path, content.content_hash())
             image = _make_once(client, identity, functools.partial(_add_layer, client, image, content=content))
     return image

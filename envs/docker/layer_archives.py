@@ -34,14 +34,14 @@ class MountContent:
     """The mount's path in the sandbox."""
     image_path: str
     """The path in the image."""
-    empty: frozenset[str] = frozenset()
-    """Paths in the sandbox that are empty folders, whatever the layers hold there."""
+    covered: frozenset[str] = frozenset()
+    """Paths of other mounts in this one: what the layers hold there is left out."""
 
     def content_hash(self) -> str:
         """Hash of names, modes, times and contents; cached in this process. Raises :class:`SandboxError`."""
         try:
             known = tuple((layer, os.lstat(layer).st_ino, os.lstat(layer).st_mtime_ns) for layer in self.layers)
-            return _content_hash(known, self.target, self.empty)
+            return _content_hash(known, self.target, self.covered)
         except OSError as error:
             raise SandboxError(f"A layer of the sandbox is gone or cannot be read: {error}.") from error
 
@@ -54,16 +54,16 @@ class MountContent:
                 _add(archive, path, str(Path(self.image_path, inside)).lstrip("/"))
 
     def tree(self) -> Tree:
-        """The merged layers, without the content of the paths in ``empty``."""
-        below = tuple(f"{path}/" for path in self.empty)
+        """The merged layers, without the content of the paths in ``covered``."""
+        below = tuple(f"{path}/" for path in self.covered)
         tree = merged(self.layers)
         return {i: p for i, p in tree.items() if not below or not f"{self.target}/{i}".startswith(below)}
 
 
 @lru_cache(maxsize=256)
-def _content_hash(known: tuple[tuple[str, int, int], ...], target: str, empty: frozenset[str]) -> str:
+def _content_hash(known: tuple[tuple[str, int, int], ...], target: str, covered: frozenset[str]) -> str:
     digest = hashlib.sha256()
-    content = MountContent(tuple(layer for layer, _, _ in known), target, target, empty)
+    content = MountContent(tuple(layer for layer, _, _ in known), target, target, covered)
     for inside, path in sorted(content.tree().items()):
         info = path.lstat()
         plain = stat.S_ISREG(info.st_mode)
