@@ -1,16 +1,32 @@
-"""Benchmark of finding the tests that a deletion breaks: tests selected by coverage, compared with the whole suite.
+"""Benchmark of making candidates: excise's runs against a loop that knows nothing, and against the tests themselves.
 
-Each candidate is tested twice in the same sandbox backend: with the tests that coverage predicts to fail, and with the
-whole suite, as without a coverage map. Run: ``python benchmarks/search.py pypi:boltons==26.2.0 [CANDIDATES]`` (uses the
-usual cache). Prints CPU seconds for each candidate, their ratio, and whether the sets of failing tests are equal.
+Run: ``python benchmarks/search.py [--candidates 20] [--naive 5] SOURCE…``, for example ``pypi:boltons==26.2.0`` (uses
+the usual cache). All is measured in one run, in CPU seconds of all processes, for the same features, drawn by a seed:
+
+naive      the whole suite on the tree without the feature, in a fresh process (the first ``--naive`` candidates)
+search     only the tests that coverage names, in a forked process: what finds out whether a deletion breaks them
+both       the same twice, with the feature and without
+limit      the duration of these tests themselves
+proof      from the feature to a certified task or a rejection, everything included
+
+One line a project: ratios naive ÷ search, naive twice ÷ both and both ÷ limit (geometric means over candidates),
+proof ÷ one run of the suite, CPU seconds of a proof beyond that run, coverage map ÷ run of the suite, compressed bytes
+of a task, peak memory. Exits with 1 if the sets of failing tests differ between ``naive`` and ``search``.
 """
 
 from __future__ import annotations
 
+import argparse
+import logging
+import lzma
+import random
+import resource
 import sys
 import tempfile
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
-from statistics import geometric_mean
+from statistics import geometric_mean, mean, median
 from typing import TypeVar
 
 from excise.config import Settings, load
@@ -21,10 +37,14 @@ from excise.pipeline.stages.coverage_stage import coverage_stage
 from excise.pipeline.stages.environment_stage import environment_stage, open_workbench
 from excise.pipeline.stages.fetch_stage import fetch_stage
 from excise.pipeline.stages.find_stage import ProposedFeatures, find_stage
-from excise.types import Rejection, SourceSpec
+from excise.system.job_costs import measure_job
+from excise.types import Deletion, Feature, Rejection, SourceSpec, to_json
 from excise.verifiers.candidate import DeletionTrees, not_passing
-from excise.verifiers.workbench import Prepared
+from excise.verifiers.prove import Proof, prove
+from excise.verifiers.workbench import Prepared, Workbench
 
+SEED = 11
+"""Seed of the choice of features."""
 T = TypeVar("T")
 
 
@@ -45,39 +65,128 @@ def prepare(spec: SourceSpec, settings: Settings) -> tuple[Prepared, ProposedFea
     return prepared, done(find_stage(settings, name, prepared))
 
 
-def main() -> None:
-    """Measure with the first features that can be deleted."""
-    spec = SourceSpec(spec=sys.argv[1])
-    wanted = int(sys.argv[2]) if len(sys.argv) > 2 else 10
-    with tempfile.TemporaryDirectory() as out:
-        measure(spec, wanted, load(out=Path(out)))
+@dataclass
+class Measured:
+    """CPU seconds of one project's candidates."""
+
+    name: str
+    suite_s: float
+    map_s: float
+    naive: list[float] = field(default_factory=list)
+    search: list[float] = field(default_factory=list)
+    both: list[float] = field(default_factory=list)
+    limit: list[float] = field(default_factory=list)
+    proof: list[float] = field(default_factory=list)
+    task_bytes: list[int] = field(default_factory=list)
+    differing: int = 0
+
+    def row(self) -> str:
+        """The project's line of the table."""
+        compared = list(zip(self.naive, self.search, self.both, strict=False))
+        above = [both / max(limit, 0.001) for both, limit in zip(self.both, self.limit, strict=True)]
+        beyond = mean(self.proof) - self.suite_s
+        values = [
+            f"{len(self.search):5}",
+            f"{self.suite_s:8.2f}",
+            f"{geometric_mean([naive / search for naive, search, _ in compared]):8.1f}",
+            f"{geometric_mean([2 * naive / both for naive, _, both in compared]):8.1f}",
+            f"{geometric_mean(above):8.1f}",
+            f"{mean(self.proof) / self.suite_s:8.2f}",
+            f"{beyond:8.2f}",
+            f"{self.map_s / self.suite_s:6.2f}",
+            f"{median(self.task_bytes) if self.task_bytes else 0:7.0f}",
+            f"{self.differing:7}",
+        ]
+        return f"{self.name:32} {' '.join(values)}"
 
 
-def measure(spec: SourceSpec, wanted: int, settings: Settings) -> None:
-    """Test the same candidates in both ways, alternately, and print the times."""
-    prepared, proposed = prepare(spec, settings)
-    bench = open_workbench(settings, prepared)
-    ratios: list[float] = []
-    agree, ours_s, naive_s = 0, 0.0, 0.0
-    for feature in proposed.features:
-        if len(ratios) >= wanted:
-            break
+HEADER = (
+    f"{'project':32} {'cand.':>5} {'suite s':>8} {'n/search':>8} {'2n/both':>8} {'both/lim':>8} {'proof/s':>8} "
+    f"{'beyond s':>8} {'map/s':>6} {'bytes':>7} {'differ':>7}"
+)
+
+
+class JobCosts(logging.Handler):
+    """Receives what a job cost, commands in sandboxes included, from the event that it logs."""
+
+    cpu_s = 0.0
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Sum the rows of the event ``job measured``."""
+        if record.msg == "job measured":
+            self.cpu_s = sum(row["cpu_s"] for row in vars(record)["costs"])
+
+
+def proof_cost(bench: Workbench, feature: Feature) -> tuple[Proof, float]:
+    """The proof of a feature, and all CPU seconds that it took."""
+    costs, logger = JobCosts(), logging.getLogger("excise.system.job_costs")
+    logger.addHandler(costs)
+    logger.setLevel(logging.INFO)
+    try:
+        with measure_job(bench.repo.repo, "prove"):
+            proof = prove(bench, feature, "remove")
+    finally:
+        logger.removeHandler(costs)
+    return proof, costs.cpu_s
+
+
+def deletions(bench: Workbench, features: Sequence[Feature]) -> Iterator[Deletion]:
+    """Deletions of the features, as far as they can be stubbed."""
+    for feature in features:
         try:
-            deletion = get("stub").delete(bench.codebase, feature)
+            yield get("stub").delete(bench.codebase, feature)
         except DeletionRefused:
             continue
+
+
+def measure(spec: SourceSpec, candidates: int, naive: int, settings: Settings) -> Measured:
+    """Measure one project."""
+    prepared, proposed = prepare(spec, settings)
+    bench = open_workbench(settings, prepared)
+    assert prepared.coverage is not None
+    suite_s = min(bench.run({}).cpu_s for _ in range(2))
+    found = Measured(spec.spec, suite_s, prepared.coverage.cpu_s)
+    features = random.Random(SEED).sample(proposed.features, len(proposed.features))
+    for deletion in deletions(bench, features):
+        if len(found.search) == candidates:
+            break
+        ids = sorted(deletion.feature.tests)
         trees = DeletionTrees(bench=bench, deletion=deletion)
-        near = trees.run("deleted", ids=sorted(feature.tests))
-        whole = trees.run("deleted")
-        same = set(not_passing(near, feature.tests)) == set(not_passing(whole, sorted(bench.trusted)))
-        agree += same
-        ours_s, naive_s = ours_s + near.cpu_s, naive_s + whole.cpu_s
-        ratios.append(whole.cpu_s / near.cpu_s)
-        print(
-            f"{feature.entry[0]}: {len(feature.tests)} tests {near.cpu_s:.2f} s, all {whole.cpu_s:.2f} s, same {same}"
-        )
-    print(f"{len(ratios)} candidates: {ours_s / len(ratios):.2f} against {naive_s / len(ratios):.2f} CPU s each")
-    print(f"naive / ours: {geometric_mean(ratios):.1f} (geometric mean); verdicts agree on {agree} of {len(ratios)}")
+        edits = trees.edits("deleted")
+        without = bench.run(edits, ids=ids, forked=True)
+        restored = bench.run({}, ids=ids, forked=True)
+        found.search.append(without.cpu_s)
+        found.both.append(without.cpu_s + restored.cpu_s)
+        found.limit.append(2 * sum(bench.baseline.durations.get(test, 0.0) for test in ids))
+        if len(found.naive) < naive:
+            whole = bench.run(edits)
+            found.naive.append(whole.cpu_s)
+            found.differing += set(not_passing(without, ids)) != set(not_passing(whole, sorted(bench.trusted)))
+        proof, cpu_s = proof_cost(bench, deletion.feature)
+        found.proof.append(cpu_s)
+        if proof.task is not None:
+            found.task_bytes.append(len(lzma.compress(to_json(proof.task))))
+    return found
+
+
+def main() -> None:
+    """Measure all projects and print the table."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("sources", nargs="+")
+    parser.add_argument("--candidates", type=int, default=20)
+    parser.add_argument("--naive", type=int, default=5)
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory() as out:
+        settings = load(out=Path(out))
+        rows = []
+        print(HEADER, flush=True)
+        for source in options.sources:
+            rows.append(measure(SourceSpec(spec=source), options.candidates, options.naive, settings))
+            print(rows[-1].row(), flush=True)
+    over_all = geometric_mean([geometric_mean([n / s for n, s in zip(r.naive, r.search, strict=False)]) for r in rows])
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    print(f"naive ÷ search over all projects {over_all:.1f}; peak memory of this process {peak:.0f} MB")
+    sys.exit(any(row.differing for row in rows))
 
 
 if __name__ == "__main__":

@@ -163,15 +163,17 @@ def test_a_missing_key_or_endpoint_is_named() -> None:
     [
         ({"max_tokens": 100}, r"model\.max_tokens"),
         ({"max_cost": 0.001, "prompt_price": 10.0}, r"model\.max_cost"),
-        ({"max_wall_s": 0.2}, r"model\.max_wall_s"),
+        ({"max_wall_s": 600}, r"model\.max_wall_s"),
     ],
 )
 def test_no_request_is_sent_once_the_budget_is_used_up(settings: dict[str, float], message: str) -> None:
     with ScriptedServer([says("one", tokens=(100, 1)), says("two")]) as server:
         model_settings = ModelSettings(base_url=server.url, model="m", **settings)  # type: ignore[arg-type]
-        client = OpenAIClient(model_settings, Meter(budget_of(model_settings)), environ={})
+        ahead_s = 0.0
+        meter = Meter(budget_of(model_settings), clock=lambda: time.monotonic() + ahead_s)
+        client = OpenAIClient(model_settings, meter, environ={})
         client.complete(REQUEST)
-        time.sleep(0.25)
+        ahead_s = 601.0
         with pytest.raises(AgentError, match=message) as caught:
             client.complete(REQUEST)
     assert caught.value.reason == "budget"
