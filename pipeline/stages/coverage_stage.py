@@ -5,7 +5,7 @@ Comes after :mod:`excise.pipeline.stages.baseline_stage`; :mod:`excise.pipeline.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from excise.config import Settings
@@ -47,27 +47,38 @@ def coverage_stage(settings: Settings, prepared: Prepared) -> Prepared:
 
 def _map_coverage(settings: Settings, prepared: Prepared) -> CoverageMap:
     bench = open_workbench(settings, prepared)
-    baseline = bench.baseline
-    num_tests, suite_s = len(baseline.durations), baseline.suite_s()
-    may_fork = COVERAGE_SLOWDOWN * suite_s + FORK_S * num_tests < settings.verdict.suite_timeout_s
-    try:
-        if may_fork and CHEAP_FORK_S * num_tests <= suite_s:
-            return _with_unstable(bench, _measure(bench, fork=True))
-        first = _measure(bench, fork=False)
-        return _in_two_orders(bench, first) if may_fork else _with_unstable(bench, first)
-    except EnvironmentFailure as failure:
-        if not may_fork or failure.reason != "timeout":
-            raise
+    num_tests, suite_s = len(bench.baseline.durations), bench.baseline.suite_s()
+    ways: list[Callable[[Workbench], CoverageMap]] = [_together]
+    if COVERAGE_SLOWDOWN * suite_s + FORK_S * num_tests < settings.verdict.suite_timeout_s:
+        ways.insert(0, _alone)
+        if CHEAP_FORK_S * num_tests > suite_s:
+            ways.insert(0, _in_two_orders)
+    for way in ways[:-1]:
+        try:
+            return way(bench)
+        except EnvironmentFailure as failure:  # too slow, or a test ends the process that others share
+            if failure.reason == "infra":
+                raise
+    return ways[-1](bench)
+
+
+def _alone(bench: Workbench) -> CoverageMap:
+    """Measure each test in a process of its own."""
+    return _with_unstable(bench, _measure(bench, fork=True))
+
+
+def _together(bench: Workbench) -> CoverageMap:
+    """Measure all tests in one process, for suites that are too long for anything else."""
     return _with_unstable(bench, _measure(bench, fork=False))
 
 
-def _in_two_orders(bench: Workbench, first: CoveragePass) -> CoverageMap:
-    """Complete a map that was measured in one process, so that it is as if each test had a process of its own.
+def _in_two_orders(bench: Workbench) -> CoverageMap:
+    """Measure all tests in one process, and so again in reverse, so that it is as if each had a process of its own.
 
     Of two tests, each comes first once, and misses what the other leaves behind. Tests whose status depends on the
     order are run alone. So are those whose coverage does, if that is cheap.
     """
-    second = _measure(bench, fork=False, reverse=True)
+    first, second = _measure(bench, fork=False), _measure(bench, fork=False, reverse=True)
     both = combined([first.coverage, second.coverage])
     alone = {test for test, status in first.statuses.items() if second.statuses.get(test) is not status}
     varying = varying_symbols(first.coverage, second.coverage)

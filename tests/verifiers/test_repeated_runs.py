@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 
 import pytest
@@ -14,9 +15,10 @@ WALK = ("tests/test_walk.py::test_first_turn", "tests/test_walk.py::test_start")
 
 
 @pytest.fixture
-def repeats(bench: Workbench) -> RepeatedRuns:
+def repeats(bench: Workbench) -> Iterator[RepeatedRuns]:
     bench.repeats = RepeatedRuns()
-    return bench.repeats
+    yield bench.repeats
+    bench.repeats = None
 
 
 def test_a_forked_run_is_repeated_and_agrees(bench: Workbench, repeats: RepeatedRuns) -> None:
