@@ -26,7 +26,11 @@ from excise.verifiers.workbench import Prepared, Workbench
 SUITES_PER_CANDIDATE = 20
 """Time limit of one candidate, as a multiple of the time limit of the whole suite."""
 
+MAX_WORKBENCHES = 3
+"""Repositories that a process keeps parsed: its jobs alternate between some."""
+
 _workbenches: dict[str, Workbench] = {}
+"""Key to workbench, the least recently used first."""
 
 
 def prove_shard(
@@ -43,15 +47,18 @@ def prove_shard(
 
 
 def workbench_of(settings: Settings, prepared: Path | Prepared) -> Workbench:
-    """Return this process's workbench for a repository; the process keeps only the latest one."""
+    """Return this process's workbench for a repository; the process keeps those of the latest repositories."""
     subject = str(prepared) if isinstance(prepared, Path) else prepared
     key = content_id("bench", subject, verdict_fingerprint(settings))
-    if key not in _workbenches:
+    bench = _workbenches.pop(key, None)
+    if bench is None:
         if isinstance(prepared, Path):
             prepared = from_json(Prepared, prepared.read_bytes())
-        _workbenches.clear()
-        _workbenches[key] = open_workbench(settings, prepared)
-    return _workbenches[key]
+        bench = open_workbench(settings, prepared)
+    _workbenches[key] = bench
+    while len(_workbenches) > MAX_WORKBENCHES:
+        del _workbenches[next(iter(_workbenches))]
+    return bench
 
 
 def _prove_one(settings: Settings, bench: Workbench, feature: Feature, deleter: str) -> Proof:
