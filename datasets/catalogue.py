@@ -17,8 +17,8 @@ from rich.cells import cell_len
 
 from excise.datasets.costs import costs_view
 from excise.datasets.rollouts import rollouts_view
-from excise.datasets.schema import TABLES, empty_view
-from excise.datasets.snapshot import Snapshot
+from excise.datasets.schema import TABLES, Table, empty_column, empty_view
+from excise.datasets.snapshot import EMPTY_FILE, Snapshot
 from excise.errors import StoreError
 from excise.system.files import file_sha256, store_errors
 
@@ -61,11 +61,24 @@ def views_sql(root: Path | None = None) -> str:
             parts.append(empty_view(table))
             continue
         pattern = _sql_string(f"{prefix}{table.name}/*.parquet")
+        columns = ", ".join(["*", *(_missing_columns(root / table.name, table) if root else ())])
         parts.append(
-            f"CREATE OR REPLACE VIEW {table.name} AS SELECT * FROM read_parquet({pattern}, union_by_name = true);\n"
+            f"CREATE OR REPLACE VIEW {table.name} AS SELECT {columns} FROM read_parquet({pattern}, "
+            "union_by_name = true);\n"
         )
         parts += [f"COMMENT ON COLUMN {table.name}.{c.name} IS {_sql_string(c.comment)};\n" for c in table.columns]
     return "".join([*parts, FUNNEL, GATES])
+
+
+def _missing_columns(folder: Path, table: Table) -> list[str]:
+    """Empty columns in place of those that the table did not have when the snapshot was written."""
+    from pyarrow import parquet
+
+    try:
+        known = set(parquet.read_schema(folder / EMPTY_FILE).names)
+    except (OSError, ValueError):  # damaged: reading the table says so
+        return []
+    return [empty_column(column) for column in table.columns if column.name not in known]
 
 
 def connect(store: Path | str) -> duckdb.DuckDBPyConnection:

@@ -209,8 +209,13 @@ def arrow_schema(table: Table, *, comments: bool = False) -> Any:
     return pa.schema(fields, metadata={VERSION_KEY: str(SCHEMA_VERSION)})
 
 
+def empty_column(column: Column) -> str:
+    """The SQL of a column without values."""
+    kinds = {"string": "VARCHAR", "int": "BIGINT", "float": "DOUBLE", "bool": "BOOLEAN", "list<string>": "VARCHAR[]"}
+    return f'NULL::{kinds.get(column.kind, "VARCHAR")} AS "{column.name}"'
+
+
 def empty_view(table: Table) -> str:
     """``CREATE VIEW`` of a table without rows, for sets that have no file of the table."""
-    kinds = {"string": "VARCHAR", "int": "BIGINT", "float": "DOUBLE", "bool": "BOOLEAN", "list<string>": "VARCHAR[]"}
-    columns = ", ".join(f'NULL::{kinds.get(c.kind, "VARCHAR")} AS "{c.name}"' for c in table.columns)
+    columns = ", ".join(map(empty_column, table.columns))
     return f"CREATE OR REPLACE VIEW {table.name} AS SELECT {columns} WHERE false;\n"

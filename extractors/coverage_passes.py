@@ -38,7 +38,26 @@ def affected_tests(codebase: Codebase, coverage: CoverageMap, varying: Iterable[
     """Tests that execute one of the symbols or a caller of one."""
     hits, varying = hits_by_symbol(coverage), frozenset(varying)
     reached = varying.union(*(_callers(codebase, symbol) for symbol in varying))
-    return frozenset().union(*(hits.get(symbol, frozenset()) for symbol in reached))
+    return frozenset().union(*(_tests_of(symbol, hits, coverage.tests) for symbol in reached))
+
+
+def _tests_of(caller: str, hits: Mapping[str, frozenset[str]], tests: Iterable[str]) -> frozenset[str]:
+    """Tests that execute a caller. In a file of tests, whose code is not measured, it is a test itself, or it may be a
+    fixture of all tests of the file, or of the folder."""
+    if caller in hits:
+        return hits[caller]
+    path, _, name = caller.partition("::")
+    folder, _, file = path.rpartition("/")
+    if file == "conftest.py":
+        return frozenset(test for test in tests if not folder or test.startswith(f"{folder}/"))
+    in_file = {test: _name_in_code(test) for test in tests if test.partition("::")[0] == path}
+    named = (test for test, known in in_file.items() if name and (known == name or known.startswith(f"{name}.")))
+    return frozenset(named) or frozenset(in_file)
+
+
+def _name_in_code(test: str) -> str:
+    """The qualified name of a test's function: ``TestBox.test_it`` of ``tests/test_box.py::TestBox::test_it[3]``."""
+    return test.partition("[")[0].partition("::")[2].replace("::", ".")
 
 
 def with_tests_of_callers(codebase: Codebase, coverage: CoverageMap, varying: Iterable[str]) -> CoverageMap:
@@ -49,10 +68,11 @@ def with_tests_of_callers(codebase: Codebase, coverage: CoverageMap, varying: It
     callers = {symbol: _callers(codebase, symbol) for symbol in waiting}
     while waiting:
         symbol = waiting.pop()
-        more = hits.get(symbol, frozenset()).union(*(hits.get(caller, frozenset()) for caller in callers[symbol]))
+        found = (_tests_of(caller, hits, coverage.tests) for caller in callers[symbol])
+        more = hits.get(symbol, frozenset()).union(*found)
         if more != hits.get(symbol, frozenset()):
             hits[symbol] = more
-            waiting |= {other for other, found in callers.items() if symbol in found}
+            waiting |= {other for other, named in callers.items() if symbol in named}
     return with_hits(coverage, hits)
 
 

@@ -25,7 +25,7 @@ LOAD_STRESS_S = 20.0
 BUSY_LOAD = 1.5
 """Load average per core from which load-stress runs are made one after the other, instead of all at once."""
 STARVED_LOAD = 4.0
-"""Load average per core from which none are made: the ordinary runs have met the load already."""
+"""Load average per core from which only one is made: the ordinary runs meet the load already."""
 LOAD_STRESS_FACTOR = 10.0
 """The time limit of a load-stress run, and of each test in it, is raised by this multiple of the normal duration."""
 
@@ -41,7 +41,7 @@ class LoadStressRuns:
         """Return the baseline in which tests that fail in these runs are flaky. Runs that do not finish are ignored."""
         made = [run.result() for run in self._runs]
         if not made:
-            return replace(baseline, starved=self.how)
+            return replace(baseline, starved="")
         runs = [run.statuses() for run in made if run.worker is WorkerOutcome.OK and run.finished]
         statuses, flaky = dict(baseline.statuses), dict(baseline.flaky)
         for test in baseline.passing():
@@ -61,10 +61,10 @@ def load_stress_runs(bench: Workbench, once: Baseline, shuffle_seed: int) -> Ite
     ``once`` is the baseline of the first ordinary run; ``shuffle_seed`` gives the order of the tests.
     """
     wanted, load = num_load_stress_runs(bench.settings, once), load_per_core()
-    if not wanted or load >= STARVED_LOAD:
-        how = f"the ordinary runs, on a machine with {load:.1f} processes per core" if wanted else ""
-        yield LoadStressRuns(bench, [], how)
+    if not wanted:
+        yield LoadStressRuns(bench, [], "")
         return
+    wanted = 1 if load >= STARVED_LOAD else wanted
     policy = bench.policy
     if limited := "cpus" in bench.sandbox.capabilities().how:
         policy = replace(policy, cpus=min(policy.cpus or LOAD_STRESS_CPUS, LOAD_STRESS_CPUS))

@@ -21,7 +21,7 @@ from excise.errors import EnvironmentFailure
 from excise.system.folders import make_folder_once
 from excise.types import content_id
 
-VERSION = 2
+VERSION = 3
 """Part of the cache key. Raise it when the same lock would give different third-party packages."""
 IMPORT_TIMEOUT_S = 120.0
 """Wall seconds for importing all third-party packages once."""
@@ -65,11 +65,14 @@ def build_from_lock(job: InstallJob, locked_recipe: LockedRecipe, work: Path) ->
     """
     third_party = _third_party(job, locked_recipe)
     own, built, env = work / "own", work / "built", work / "env"
-    with job.open(locked_recipe.recipe, [third_party]) as (session, installer):
+    byte_code = third_party.with_name("pyc")
+    with job.open(locked_recipe.recipe, [third_party], byte_code=byte_code) as (session, installer):
         installer.place(locked_recipe.recipe)
         _require_lock(job, locked_recipe, installer.freeze())
         session.snapshot(ENV, own)
         session.snapshot(REPO, built)
+        if failure := installer.check_runner():
+            raise EnvironmentFailure(f"{job.repo.repo}: {failure.detail}", reason=failure.reason)
     files = prune_built_layer(built, job.sources)
     compose(third_party, own, env)
     shutil.rmtree(own)
@@ -88,11 +91,11 @@ def _third_party(job: InstallJob, locked_recipe: LockedRecipe) -> Path:
             installer.install_lock(locked_recipe.recipe, locked_recipe.lock, locked_recipe.hashes)
             _require_lock(job, locked_recipe, installer.freeze())
             session.snapshot(ENV, folder / "env")
-            if failure := installer.check_runner():
-                raise EnvironmentFailure(f"{job.repo.repo}: {failure.detail}", reason=failure.reason)
+            installer.check_runner()  # compiles it; it cannot start yet if the project is one of its requirements
             session.exec([PYTHON, "-c", _IMPORT_ALL], timeout_s=IMPORT_TIMEOUT_S, cwd="/tmp", env=BYTE_CODE)
             session.snapshot(PYC, folder / "pyc")
-        remove_vendored_copies(folder / "env", locked_recipe.recipe.packages)
+        for part in ("env", "pyc"):
+            remove_vendored_copies(folder / part, locked_recipe.recipe.packages)
 
     folder = _shared_folder(job.envs, shared_id(job, locked_recipe))
     return make_folder_once(folder, make, is_complete=lambda found: (found / "env").is_dir()) / "env"

@@ -99,14 +99,20 @@ class InstallJob:
 
     @contextmanager
     def open(
-        self, recipe: Recipe, environment: Sequence[Path] = (), *, with_sources: bool = True
+        self,
+        recipe: Recipe,
+        environment: Sequence[Path] = (),
+        *,
+        with_sources: bool = True,
+        byte_code: Path | None = None,
     ) -> Iterator[tuple[Session, UvInstaller]]:
         """Open a sandbox session for one step. It has a network only if the recipe's build needs one.
 
-        ``environment``: layers below what this step installs. Without ``with_sources`` the checkout is empty.
+        ``environment``: layers below what this step installs; ``byte_code``: the layer with theirs. Without
+        ``with_sources`` the checkout is empty.
         """
         layers = [self.sources] if with_sources else []
-        mounts = install_mounts(self.interpreter, layers, self.relay, recipe, environment)
+        mounts = install_mounts(self.interpreter, layers, self.relay, recipe, environment, byte_code)
         variables = install_environ(self.repo, recipe, self.relay)
         policy = replace(self.policy, network=recipe.build_network)
         system = system_request(self.interpreter, recipe.system_packages, building=True)

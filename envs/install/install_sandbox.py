@@ -63,6 +63,7 @@ def install_mounts(
     relay: IndexRelay,
     recipe: Recipe,
     environment: Sequence[Path] = (),
+    byte_code: Path | None = None,
 ) -> list[Mount]:
     """Mounts of an installing session.
 
@@ -72,7 +73,7 @@ def install_mounts(
     mounts = project_mounts(interpreter, source_layers, environment, writable_env=True)
     mounts.append(Mount(target=UV, layers=(find_uv_bin(),)))
     mounts.append(Mount(target=CACHE, layers=(), writable=True))
-    mounts.append(Mount(target=PYC, layers=(), writable=True))
+    mounts.append(Mount(target=PYC, layers=(str(byte_code),) if byte_code else (), writable=True))
     paths = [*relay.settings.local, *(_certificates(os.environ) if recipe.build_network else ())]
     outside = [p for p in dict.fromkeys(paths) if Path(p).exists() and not p.startswith(("/etc/ssl", "/usr/"))]
     return [*mounts, *relay.mounts(), *(Mount(target=path, layers=(path,)) for path in outside)]

@@ -106,8 +106,9 @@ def _test_support(library: Path) -> Path:
         for path in source.glob("__init__.py"):
             shutil.copy2(path, folder)
 
-    stamp = f"{library} {(source / 'support').stat().st_mtime_ns}"
-    return make_folder_once(host_folder() / "test-support" / hashlib.sha256(stamp.encode()).hexdigest()[:24], copy)
+    stamp = repr([(path, path.stat().st_mtime_ns) for path in (source / "support", source / "support/__init__.py")])
+    folder = host_folder() / "test-support" / hashlib.sha256(stamp.encode()).hexdigest()[:24]
+    return make_folder_once(folder, copy, is_complete=lambda found: (found / "support/__init__.py").is_file())
 
 
 def project_mounts(

@@ -171,6 +171,8 @@ class Run:
                     continue
                 job.state.num_running -= 1
                 self.advance(job, answer)
+                if all(state.done for state in self.states):
+                    self.jobs.drop_queued()  # indexes that nobody needs
                 self.admit_sources()
                 self.dirty.add(job.state.name)
                 if not self.atomic and self.is_time_to_publish(job.state):
@@ -323,7 +325,7 @@ def run(
     """
     began = time.monotonic()
     logger.info("run begun", extra={"sources": len(settings.sources), "workers": settings.workers, "refresh": refresh})
-    missing = missing_sources(settings, unique(settings.sources))
+    missing = {} if settings.scheduler else missing_sources(settings, unique(settings.sources))
     in_process = len(missing) == len(unique(settings.sources))
     pool_of_run = nullcontext(InProcessPool()) if in_process else open_worker_pool(settings.scheduler, settings.workers)
     with Store(settings.out).writer() as writer, pool_of_run as pool:

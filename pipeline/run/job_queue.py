@@ -73,6 +73,10 @@ class JobQueue(Generic[T]):
             yield self.running.pop(number), result
             self.dispatch()
 
+    def drop_queued(self) -> None:
+        """Forget the jobs that no worker has begun."""
+        self._queued.clear()
+
     def cancel(self) -> None:
         """Cancel all jobs that have not ended."""
         self._queued.clear()

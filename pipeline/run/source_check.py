@@ -1,4 +1,4 @@
-"""Finds sources that do not exist before workers are started, so that a wrong name is reported at once."""
+"""Finds sources that cannot be fetched from here before workers are started: a wrong name is reported at once."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ PATIENCE_S = 2.0
 
 
 def missing_sources(settings: Settings, specs: Sequence[SourceSpec]) -> dict[str, Rejection]:
-    """Resolve the first sources; return those that do not exist, by name.
+    """Resolve the first sources; return those that do not exist, or whose index does not answer, by name.
 
     Returns early once a source is found that does exist.
     """

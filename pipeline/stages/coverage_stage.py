@@ -27,6 +27,8 @@ FORK_S = 0.06
 """Maximum seconds that the fork of a process is expected to add to a test."""
 CHEAP_FORK_S = 0.012
 """Seconds that it usually adds. Suites whose tests take less on average are measured in two orders instead."""
+MAX_UNSTABLE_SHARE = 0.1
+"""Share of tests with another status in reverse order above which a suite does not bear that order."""
 ALONE_S = 0.025
 """Seconds that a test is expected to take in a process of its own, where nothing is in any cache."""
 
@@ -76,22 +78,25 @@ def _in_two_orders(bench: Workbench) -> CoverageMap:
     """Measure all tests in one process, and so again in reverse, so that it is as if each had a process of its own.
 
     Of two tests, each comes first once, and misses what the other leaves behind. Tests whose status depends on the
-    order are run alone. So are those whose coverage does, if that is cheap.
+    order are unstable; if there are many, each test is measured alone. So are those whose coverage depends on the
+    order, if that is cheap.
     """
     first, second = _measure(bench, fork=False), _measure(bench, fork=False, reverse=True)
+    tests = first.statuses.keys() | second.statuses.keys()
+    unstable = {test for test in tests if first.statuses.get(test) is not second.statuses.get(test)}
+    if len(unstable) > MAX_UNSTABLE_SHARE * len(tests):
+        return _alone(bench)
     both = combined([first.coverage, second.coverage])
-    alone = {test for test, status in first.statuses.items() if second.statuses.get(test) is not status}
     varying = varying_symbols(first.coverage, second.coverage)
     reaching = affected_tests(bench.codebase, both, varying)
-    if ALONE_S * len(reaching) <= 2 * bench.baseline.suite_s():
-        alone |= reaching
-    else:
-        both = with_tests_of_callers(bench.codebase, both, varying)
-    if not alone:
-        return _with_unstable(bench, first._replace(coverage=both))
-    third = _measure(bench, fork=True, ids=sorted(alone), warm_up=first.warm_up)
-    statuses = {**first.statuses, **third.statuses}
-    return _with_unstable(bench, CoveragePass(combined([both], third.coverage), statuses))
+    statuses = {test: status for test, status in first.statuses.items() if test not in unstable}
+    if not reaching:
+        return _with_unstable(bench, CoveragePass(both, statuses))
+    if ALONE_S * len(reaching) > 2 * bench.baseline.suite_s():
+        return _with_unstable(bench, CoveragePass(with_tests_of_callers(bench.codebase, both, varying), statuses))
+    alone = _measure(bench, fork=True, ids=sorted(reaching), warm_up=first.warm_up)
+    agreed = {t: alone.statuses.get(t, Status.MISSING) if t in reaching else s for t, s in statuses.items()}
+    return _with_unstable(bench, CoveragePass(combined([both], alone.coverage), agreed))
 
 
 def _measure(

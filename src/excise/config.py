@@ -92,8 +92,8 @@ class VerdictSettings(_Strict):
     """Settings that can change a verdict; part of every stage's cache key."""
 
     baseline_runs: int = Field(default=2, ge=2)
-    """Number of baseline runs of the original project; the last one is in random order. The coverage run, in which each
-    test is run alone where the suite is short enough, is another: its tests must pass too."""
+    """Number of baseline runs of the original project; the last one is in random order. The coverage run is
+    another: there, tests run alone, or in their own order and in reverse, and must pass too."""
     starved_runs: int = Field(default=4, ge=0)
     """Number of load-stress runs (parallel, in random order) of the original project; fewer for suites over 5 s, none
     for suites over 20 s."""

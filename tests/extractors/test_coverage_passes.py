@@ -50,6 +50,22 @@ def test_tests_of_callers_may_reach_a_symbol() -> None:
     assert affected_tests(CODE, ORDERED, []) == frozenset()
 
 
+def test_a_fixture_stands_for_all_tests_of_its_file_or_folder() -> None:
+    tests = ("tests/a/test_x.py::one", "tests/a/test_x.py::two", "tests/b/test_y.py::three")
+    coverage = CoverageMap(env_id="env", tests=tests, by_symbol={"m.py::load": (0,)}, at_import=(), cpu_s=1.0)
+    for caller, expected in (
+        ("tests/a/test_x.py::loaded", tests[:2]),
+        ("tests/a/test_x.py::two", tests[:2]),
+        ("tests/a/test_x.py::one", tests[:1]),
+        ("tests/b/conftest.py::loaded", (tests[0], tests[2])),
+        ("tests/conftest.py::loaded", tests),
+        ("conftest.py", tests),
+        ("m.py::unused", tests[:1]),
+    ):
+        code = codebase_of({"m.py::load": caller})
+        assert affected_tests(code, coverage, ["m.py::load"]) == set(expected), caller
+
+
 def test_varying_symbols_get_the_tests_of_their_callers_through_each_other() -> None:
     found = hits_of(with_tests_of_callers(CODE, combined([ORDERED, SHUFFLED]), ["m.py::slow", "m.py::inner"]))
     assert found == {"m.py::get": "abc", "m.py::slow": "abc", "m.py::inner": "abc", "m.py::other": "cd"}

@@ -92,8 +92,10 @@ def map_coverage(session: Session, recipe: Recipe, codebase: LineLookup, request
 def _patterns(warm_up: str) -> list[list[object]]:
     """The regular expressions and their flags that an earlier pass reported; it is data from an untrusted process."""
     found = json.loads(warm_up) if warm_up else []
+    if not isinstance(found, list):
+        return []
     sound = (each for each in found if isinstance(each, list) and list(map(type, each)) == [str, int])
-    return list(sound)[:MAX_PATTERNS] if isinstance(found, list) else []
+    return list(sound)[:MAX_PATTERNS]
 
 
 def _symbols(codebase: LineLookup, lines: object) -> set[str]:

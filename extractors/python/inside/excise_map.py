@@ -85,7 +85,7 @@ class CoverageMapping:
 
     def pytest_sessionfinish(self):
         """Report the regular expressions that the tests compiled, for processes that do not share this one's cache."""
-        found = [key[1:3] for key in getattr(re, "_cache", ()) if isinstance(key, tuple) and key[0] is str]
+        found = [key[1:3] for key in list(getattr(re, "_cache", ())) if isinstance(key, tuple) and key[0] is str]
         self.report.write("patterns", patterns=[each for each in found if len(each[0]) < MAX_PATTERN])
 
     @pytest.hookimpl(tryfirst=True)
