@@ -41,7 +41,7 @@ class LoadStressRuns:
         """Return the baseline in which tests that fail in these runs are flaky. Runs that do not finish are ignored."""
         made = [run.result() for run in self._runs]
         if not made:
-            return replace(baseline, starved="")
+            return baseline
         runs = [run.statuses() for run in made if run.worker is WorkerOutcome.OK and run.finished]
         statuses, flaky = dict(baseline.statuses), dict(baseline.flaky)
         for test in baseline.passing():

@@ -12,14 +12,14 @@ from pathlib import Path
 from packaging.utils import canonicalize_name
 
 from excise.envs.install.failure_classes import reason_of_import
-from excise.envs.install.install_job import Installed, InstallJob, LockedRecipe, MissingModules
+from excise.envs.install.install_job import InstallJob, LockedRecipe, MissingModules
 from excise.envs.install.layer_contents import prune_built_layer, remove_vendored_copies
 from excise.envs.install.system_packages import what_to_install
 from excise.envs.install.uv_installer import UvInstaller
 from excise.envs.plan.import_names import distribution_of, known_distribution
 from excise.envs.sandbox.mount_points import ENV, REPO
 from excise.errors import EnvironmentFailure
-from excise.types import Environment, Recipe
+from excise.types import Recipe
 
 MAX_ROUNDS = 3
 """Maximum number of times that missing modules are added."""
@@ -118,9 +118,7 @@ class _LockSearch:
             return True
         missing = report.missing
         if not missing and not report.errors and missing_modules is not None:
-            repo = self.job.repo
-            record = Environment(env_id="", repo=repo.repo, tree=repo.tree, recipe=self.recipe, lock=lock)
-            missing = missing_modules(Installed(environment=record, env_layer=env, built_layer=built))
+            missing = missing_modules(self.job.provisional(self.recipe, lock, env, built))
         return self._add(installer, missing, lock)
 
     def _add(self, installer: UvInstaller, modules: tuple[str, ...], lock: tuple[str, ...]) -> bool:

@@ -124,6 +124,15 @@ class InstallJob:
         """Import the project's packages in a fresh sandbox; see :func:`check_imports`."""
         return check_imports(self.sandbox, self.policy, self.interpreter, recipe, [built, self.sources], env)
 
+    def provisional(
+        self, recipe: Recipe, lock: tuple[str, ...], env: Path, built: Path, shared_id: str = ""
+    ) -> Installed:
+        """An environment that is still being checked, for :class:`MissingModules`; it has no id."""
+        record = Environment(
+            env_id="", repo=self.repo.repo, tree=self.repo.tree, recipe=recipe, lock=lock, shared_id=shared_id
+        )
+        return Installed(environment=record, env_layer=env, built_layer=built)
+
     def main_package(self, recipe: Recipe) -> str:
         """The package that has the project's name, else the first one; empty if there is none."""
         name = canonicalize_name(self.manifest.name or self.repo.repo.rpartition("/")[2])

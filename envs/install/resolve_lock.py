@@ -11,9 +11,9 @@ from pathlib import Path
 
 from excise.envs.install.build_from_lock import BuiltLayers, build_from_lock
 from excise.envs.install.find_lock import MAX_ROUNDS, distributions_of
-from excise.envs.install.install_job import Installed, InstallJob, LockedRecipe, MissingModules
+from excise.envs.install.install_job import InstallJob, LockedRecipe, MissingModules
 from excise.errors import EnvironmentFailure
-from excise.types import Environment, Recipe
+from excise.types import Recipe
 
 UNDECIDED = frozenset({"infra", "timeout", "oom"})
 """Reasons of failures that say nothing about the recipe; they are raised instead of trying another way."""
@@ -62,16 +62,8 @@ def _check(
     report = job.imports(recipe, layers.env, layers.built)
     if report.missing or report.elsewhere or report.errors or missing_modules is None:
         return report.missing, not report.elsewhere and not report.errors
-    repo = job.repo
-    record = Environment(
-        env_id="",
-        repo=repo.repo,
-        tree=repo.tree,
-        recipe=recipe,
-        lock=locked_recipe.lock,
-        shared_id=layers.shared_id,
-    )
-    return missing_modules(Installed(environment=record, env_layer=layers.env, built_layer=layers.built)), True
+    installed = job.provisional(recipe, locked_recipe.lock, layers.env, layers.built, layers.shared_id)
+    return missing_modules(installed), True
 
 
 def _with_modules(job: InstallJob, recipe: Recipe, modules: tuple[str, ...], lock: tuple[str, ...]) -> Recipe:

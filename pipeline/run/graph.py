@@ -109,7 +109,7 @@ class Run:
         self.indexed: set[tuple[str, tuple[str, ...]]] = set()
         """Interpreter and system packages for which a surface was indexed."""
         self.has_tasks = False
-        """Whether a task of this run is published."""
+        """Whether a task of this run existed when the last snapshot was published."""
 
     def cap(self, spec: SourceSpec) -> int | None:
         """Return the maximum number of tasks of a source; ``None`` without a limit.
@@ -186,7 +186,6 @@ class Run:
     def is_time_to_publish(self, state: SourceState) -> bool:
         """Whether to publish now that a job of this source has ended."""
         is_first = bool(state.tasks) and not self.has_tasks
-        self.has_tasks = self.has_tasks or is_first
         return is_first or state.done or time.monotonic() - self.published > PUBLISH_EVERY_S
 
     def answer(self, result: JobResult, job: StageJob) -> Any:
@@ -301,6 +300,7 @@ class Run:
                     self.writer.put_repo(state.entry, state.rows())
         self.dirty.clear()
         self.published = time.monotonic()
+        self.has_tasks = any(state.tasks for state in self.states)
         self.writer.publish()
 
 
@@ -325,8 +325,9 @@ def run(
     """
     began = time.monotonic()
     logger.info("run begun", extra={"sources": len(settings.sources), "workers": settings.workers, "refresh": refresh})
-    missing = {} if settings.scheduler else missing_sources(settings, unique(settings.sources))
-    in_process = len(missing) == len(unique(settings.sources))
+    sources = unique(settings.sources)
+    missing = {} if settings.scheduler else missing_sources(settings, sources)
+    in_process = len(missing) == len(sources)
     pool_of_run = nullcontext(InProcessPool()) if in_process else open_worker_pool(settings.scheduler, settings.workers)
     with Store(settings.out).writer() as writer, pool_of_run as pool:
         graph = Run(settings, pool, writer, listener, atomic=refresh, selection=selection)
