@@ -4,26 +4,30 @@ Run: ``python benchmarks/search.py [--candidates 20] [--naive 5] SOURCE…``, fo
 the usual cache). All is measured in one run, in CPU seconds of all processes, for the same features, drawn by a seed:
 
 naive      the whole suite on the tree without the feature, in a fresh process (the first ``--naive`` candidates)
-search     only the tests that coverage names, in a forked process: what finds out whether a deletion breaks them
+search     only the tests that coverage names, forked from a process that has collected the suite: finds out whether a
+           deletion breaks them
 both       the same twice, with the feature and without
 limit      the duration of these tests themselves
 proof      from the feature to a certified task or a rejection, everything included
+start      starting the processes that runs are forked from, once
 
 One line a project: ratios naive ÷ search, naive twice ÷ both and both ÷ limit (geometric means over candidates),
-proof ÷ one run of the suite, CPU seconds of a proof beyond that run, coverage map ÷ run of the suite, compressed bytes
-of a task, peak memory. Exits with 1 if the sets of failing tests differ between ``naive`` and ``search``.
+CPU seconds of the start, proof ÷ one run of the suite, CPU seconds of a proof beyond that run, coverage map ÷ run of
+the suite, compressed bytes of a task. At the end, the geometric mean over projects and the peak memory. Exits with 1 if
+the sets of failing tests differ between ``naive`` and ``search``.
 """
 
 from __future__ import annotations
 
 import argparse
+import functools
 import logging
 import lzma
 import random
 import resource
 import sys
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from statistics import geometric_mean, mean, median
@@ -40,7 +44,7 @@ from excise.pipeline.stages.find_stage import ProposedFeatures, find_stage
 from excise.system.job_costs import measure_job
 from excise.types import Deletion, Feature, Rejection, SourceSpec, to_json
 from excise.verifiers.candidate import DeletionTrees, not_passing
-from excise.verifiers.prove import Proof, prove
+from excise.verifiers.prove import prove
 from excise.verifiers.workbench import Prepared, Workbench
 
 SEED = 11
@@ -72,6 +76,7 @@ class Measured:
     name: str
     suite_s: float
     map_s: float
+    start_s: float
     naive: list[float] = field(default_factory=list)
     search: list[float] = field(default_factory=list)
     both: list[float] = field(default_factory=list)
@@ -91,6 +96,7 @@ class Measured:
             f"{geometric_mean([naive / search for naive, search, _ in compared]):8.1f}",
             f"{geometric_mean([2 * naive / both for naive, _, both in compared]):8.1f}",
             f"{geometric_mean(above):8.1f}",
+            f"{self.start_s:8.1f}",
             f"{mean(self.proof) / self.suite_s:8.2f}",
             f"{beyond:8.2f}",
             f"{self.map_s / self.suite_s:6.2f}",
@@ -101,8 +107,8 @@ class Measured:
 
 
 HEADER = (
-    f"{'project':32} {'cand.':>5} {'suite s':>8} {'n/search':>8} {'2n/both':>8} {'both/lim':>8} {'proof/s':>8} "
-    f"{'beyond s':>8} {'map/s':>6} {'bytes':>7} {'differ':>7}"
+    f"{'project':32} {'cand.':>5} {'suite s':>8} {'n/search':>8} {'2n/both':>8} {'both/lim':>8} {'start s':>8} "
+    f"{'proof/s':>8} {'beyond s':>8} {'map/s':>6} {'bytes':>7} {'differ':>7}"
 )
 
 
@@ -117,17 +123,17 @@ class JobCosts(logging.Handler):
             self.cpu_s = sum(row["cpu_s"] for row in vars(record)["costs"])
 
 
-def proof_cost(bench: Workbench, feature: Feature) -> tuple[Proof, float]:
-    """The proof of a feature, and all CPU seconds that it took."""
+def cost_of(bench: Workbench, call: Callable[[], T]) -> tuple[T, float]:
+    """The result of a call, and all CPU seconds that it took."""
     costs, logger = JobCosts(), logging.getLogger("excise.system.job_costs")
     logger.addHandler(costs)
     logger.setLevel(logging.INFO)
     try:
         with measure_job(bench.repo.repo, "prove"):
-            proof = prove(bench, feature, "remove")
+            result = call()
     finally:
         logger.removeHandler(costs)
-    return proof, costs.cpu_s
+    return result, costs.cpu_s
 
 
 def deletions(bench: Workbench, features: Sequence[Feature]) -> Iterator[Deletion]:
@@ -145,7 +151,9 @@ def measure(spec: SourceSpec, candidates: int, naive: int, settings: Settings) -
     bench = open_workbench(settings, prepared)
     assert prepared.coverage is not None
     suite_s = min(bench.run({}).cpu_s for _ in range(2))
-    found = Measured(spec.spec, suite_s, prepared.coverage.cpu_s)
+    bench.starts.collect_now()
+    _, start_s = cost_of(bench, lambda: bench.run({}, ids=[], forked=True))
+    found = Measured(spec.spec, suite_s, prepared.coverage.cpu_s, start_s)
     features = random.Random(SEED).sample(proposed.features, len(proposed.features))
     for deletion in deletions(bench, features):
         if len(found.search) == candidates:
@@ -162,7 +170,7 @@ def measure(spec: SourceSpec, candidates: int, naive: int, settings: Settings) -
             whole = bench.run(edits)
             found.naive.append(whole.cpu_s)
             found.differing += set(not_passing(without, ids)) != set(not_passing(whole, sorted(bench.trusted)))
-        proof, cpu_s = proof_cost(bench, deletion.feature)
+        proof, cpu_s = cost_of(bench, functools.partial(prove, bench, deletion.feature, "remove"))
         found.proof.append(cpu_s)
         if proof.task is not None:
             found.task_bytes.append(len(lzma.compress(to_json(proof.task))))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -17,9 +18,10 @@ from excise.envs.interpreters import interpreter_of
 from excise.envs.sandbox.mount_points import PYC, REPO, base_env, project_mounts, system_request
 from excise.extractors.fetch.trees import git_tree_hash, list_files
 from excise.extractors.languages import get_language
-from excise.protocols import Codebase, Mount, Policy, Sandbox, Session, SystemRequest, TestRunRequest
+from excise.protocols import Codebase, Mount, Policy, Sandbox, Session, Start, SystemRequest, TestRunRequest
 from excise.system.folders import publish_folder, temporary_folder_beside
 from excise.types import Baseline, CoverageMap, Environment, Repo, Status, TestRun, WorkerOutcome
+from excise.verifiers.run_starts import RunStarts
 
 logger = logging.getLogger(__name__)
 
@@ -31,6 +33,9 @@ NEAR_SHARE = 0.2
 """Maximum share of the suite's duration that these nearest tests take."""
 MAX_NEAR_S = 20.0
 """Maximum seconds that these nearest tests take, however long the suite is."""
+COLLECTED_TIMEOUT_S = 20.0
+"""Wall seconds, besides five times those of its tests, after which a run that is forked from a collected suite is given
+up and made in another way."""
 SUITE_ENDED = frozenset({WorkerOutcome.OK, WorkerOutcome.TIMEOUT, WorkerOutcome.OOM})
 """Outcomes of a run that the tests themselves caused."""
 
@@ -142,6 +147,11 @@ class Workbench:
         return list_files(self.root)
 
     @cached_property
+    def starts(self) -> RunStarts:
+        """How the runs that need no process of their own begin."""
+        return RunStarts(self.paths, self.language.suffixes)
+
+    @cached_property
     def codebase(self) -> Codebase:
         """The parsed repository."""
         tests = self.prepared.baseline.statuses if self.prepared.baseline else ()
@@ -203,10 +213,10 @@ class Workbench:
     def _byte_code(self) -> Mount:
         return Mount(target=PYC, layers=(self.prepared.layers.pyc,), writable=True)
 
-    def open(self, edits: Edits, policy: Policy | None = None, *, forked: bool = False) -> Session:
+    def open(self, edits: Edits, policy: Policy | None = None, *, start: Start = Start.FRESH) -> Session:
         """Open a fresh sandbox with the edited repository; ``policy`` replaces the default one.
 
-        ``forked``: test runs in it may be forked from a process that has already imported the test runner.
+        ``start`` says how test runs in it may begin.
         """
         return self.sandbox.open(
             self.mounts(),
@@ -214,7 +224,7 @@ class Workbench:
             env=base_env(),
             edits={f"{REPO}/{path}": data for path, data in edits.items()},
             system=self.system,
-            fork_server=self.language.fork_server(self.recipe) if forked else None,
+            fork_server=self.language.fork_server(self.recipe, start),
         )
 
     def run(
@@ -228,7 +238,7 @@ class Workbench:
     ) -> TestRun:
         """Run tests in a fresh sandbox, with limits taken from the baseline where there is one.
 
-        ``forked``: the run may be forked from a process that has already imported the test runner (see :meth:`open`).
+        ``forked``: the run need not have a process of its own (:attr:`starts`).
         Where :attr:`repeats` is set, such a run is repeated without, and that result is returned.
         ``keep_pyc`` is where to put the byte code that the run compiled, for this workbench's later runs too; an
         existing folder is left as it is.
@@ -260,14 +270,34 @@ class Workbench:
     def _run_once(
         self, edits: Edits, request: TestRunRequest, *, keep_pyc: Path | None = None, forked: bool = False
     ) -> TestRun:
-        with self.open(edits, forked=forked) as session:
-            run = self.language.run_tests(session, self.recipe, request)
+        start = self.starts.choose(edits) if forked else Start.FRESH
+        if start is Start.COLLECTED:
+            run = self._run_collected(edits, request)
+            if run is not None:
+                return run
+            start = Start.FORKED
+        with self.open(edits, start=start) as session:
+            run = self.language.run_tests(session, self.recipe, replace(request, start=start))
             if keep_pyc is not None and run.finished:
                 keep_layer(session, self._byte_code(), keep_pyc)
                 layers = replace(self.prepared.layers, pyc=str(keep_pyc))
                 self.prepared = replace(self.prepared, layers=layers)
-            self.spent = self.spent.plus(run.cpu_s, run.wall_s)
-            return run
+        self.spent = self.spent.plus(run.cpu_s, run.wall_s)
+        if run.finished:
+            self.starts.note(run, start, edits, whole=request.ids is None)
+        return run
+
+    def _run_collected(self, edits: Edits, request: TestRunRequest) -> TestRun | None:
+        """The result of a run that is forked from the collected suite; ``None`` if it did not end regularly."""
+        with self.open(edits, start=Start.COLLECTED) as session:
+            if not session.forks:
+                self.starts.can_collect = False
+                return None
+            timeout_s = min(request.timeout_s, COLLECTED_TIMEOUT_S + 5 * self.expected_s(request.ids))
+            asked = replace(request, start=Start.COLLECTED, timeout_s=timeout_s)
+            run = self.language.run_tests(session, self.recipe, asked)
+        self.spent = self.spent.plus(run.cpu_s, run.wall_s)
+        return run if run.finished else None
 
     def suite_timeout_s(self, ids: Sequence[str] | None) -> float:
         """Timeout of a run in wall seconds: a minute plus ten times its duration on the untouched project.
@@ -276,9 +306,14 @@ class Workbench:
         """
         if self.prepared.baseline is None:
             return self.settings.suite_timeout_s
-        expected = self.baseline.suite_s() if ids is None else sum(self.baseline.durations.get(i, 0.1) for i in ids)
         slow = len(ids or ()) and min(len(ids or ()), 50) * self.test_timeout_s(ids)
-        return min(self.settings.suite_timeout_s, 60 + 10 * expected + slow)
+        return min(self.settings.suite_timeout_s, 60 + 10 * self.expected_s(ids) + slow)
+
+    def expected_s(self, ids: Sequence[str] | None) -> float:
+        """Wall seconds that tests took on the untouched project; infinite as long as this is not known."""
+        if self.prepared.baseline is None:
+            return math.inf
+        return self.baseline.suite_s() if ids is None else sum(self.baseline.durations.get(i, 0.1) for i in ids)
 
     def test_timeout_s(self, ids: Sequence[str] | None) -> float:
         """Timeout of one test in wall seconds: twenty times the slowest of them untouched, at least five seconds."""

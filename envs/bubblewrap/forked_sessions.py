@@ -15,6 +15,7 @@ import logging
 import os
 import threading
 import time
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -26,13 +27,16 @@ from excise.protocols import Completed, ForkServer, Policy
 from excise.system.job_costs import count_command
 
 logger = logging.getLogger(__name__)
-MAX_IDLE = 2
-"""Most sandboxes that wait for a session in one process; each takes some 40 MB of memory."""
+MAX_IDLE = 4
+"""Most sandboxes that wait for a session in one process; each takes some 40 MB of memory, more if it has imported a
+project."""
 MAX_UNFIT = 10_000
 """Most configurations without a fork server that are remembered."""
 MAX_LOST = 3
-"""Sandboxes of one configuration that could not be used again after a session, in a row, after which its sessions are
-not forked any more: starting a server each time would cost more than it saves."""
+"""Sandboxes of one configuration that may be lost after a session, in a row, whatever they have served."""
+MIN_SESSIONS = 3
+"""Sessions for each lost sandbox, below which those of this configuration are not forked any more: starting the servers
+would cost more than it saves."""
 
 
 class ForkedSession(SessionBase):
@@ -40,6 +44,8 @@ class ForkedSession(SessionBase):
 
     Commands other than the fork server's own end the server; they run as in any other sandbox.
     """
+
+    forks = True
 
     def __init__(self, sandbox: BubblewrapSession, key: str, fork_server: ForkServer) -> None:
         self._sandbox, self._key, self._fork_server = sandbox, key, fork_server
@@ -97,7 +103,9 @@ class _Idle:
         self.lock = threading.Lock()
         self.waiting: list[tuple[str, BubblewrapSession]] = []
         self.unfit: set[str] = set()
-        self.lost: dict[str, int] = {}
+        self.lost_in_a_row: Counter[str] = Counter()
+        self.lost: Counter[str] = Counter()
+        self.kept: Counter[str] = Counter()
 
     def take(self, key: str) -> BubblewrapSession | None:
         """A waiting sandbox with this configuration, if there is one."""
@@ -109,10 +117,11 @@ class _Idle:
         return None
 
     def count_lost(self, key: str) -> None:
-        """Count a sandbox that could not be used again after a session, since the last one that could."""
+        """Count a sandbox that could not be used again after a session."""
         with self.lock:
-            self.lost[key] = self.lost.get(key, 0) + 1
-            if self.lost[key] == MAX_LOST:
+            self.lost[key] += 1
+            self.lost_in_a_row[key] += 1
+            if self.lost_in_a_row[key] >= MAX_LOST and self.kept[key] < MIN_SESSIONS * self.lost[key]:
                 self.remember_unfit(key)
 
     def remember_unfit(self, key: str) -> None:
@@ -123,7 +132,8 @@ class _Idle:
     def put(self, key: str, sandbox: BubblewrapSession) -> None:
         """Let a sandbox wait; the one that has waited longest may be closed for it."""
         with self.lock:
-            self.lost.pop(key, None)
+            self.kept[key] += 1
+            del self.lost_in_a_row[key]
             self.waiting.append((key, sandbox))
             surplus = self.waiting[:-MAX_IDLE]
             del self.waiting[:-MAX_IDLE]

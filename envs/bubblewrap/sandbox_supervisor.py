@@ -18,7 +18,7 @@ import resource
 import select
 import signal
 import socket
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 from excise.envs.bubblewrap.control_groups import (
@@ -82,6 +82,8 @@ class Supervisor:
         """Connection to the fork server, while there is one; ``child`` is then its bubblewrap."""
         self.residents: frozenset[int] = frozenset()
         """Pids of bubblewrap and the fork server: the processes of the sandbox between two runs."""
+        self.edited: list[str] = []
+        """Paths that the session's edits changed."""
         self.received = b""
 
     def start_early(self) -> None:
@@ -124,13 +126,14 @@ class Supervisor:
                 return frozenset(map(int, lines))
         return frozenset(descendants(os.getpid()))
 
-    def begin(self, edits: Iterable[tuple[str, int | None]]) -> int:
+    def begin(self, edits: Sequence[tuple[str, int | None]]) -> int:
         """Begin a session with fresh mounts; return a descriptor of its folder of results.
 
         Raises ``OSError`` if the fork server has ended since the last session.
         """
         self.mounts.attach()
         self.make_edits(edits)
+        self.edited = [path for path, _ in edits]
         if os.waitid(os.P_PID, self.child, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None:
             raise OSError("the fork server has ended")
         return self.mounts.open_out()
@@ -141,7 +144,7 @@ class Supervisor:
         cwd = request.get("cwd") or self.config["cwd"]
         environ = {**self.config["env"], **request.get("env", {}), "PWD": cwd}
         ooms, began = self.groups.ooms(), self.groups.cpu_s()
-        self.server.request_run(environ, cwd, fds)
+        self.server.request_run({"env": environ, "cwd": cwd, "edited": self.edited}, fds)
         ending = self.wait_for_command(self.server)
         if ending.answer is not None and "refused" in ending.answer:
             return None

@@ -11,12 +11,12 @@ import json
 import os
 import socket
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 SERVER_FD = 4
 """File descriptor on which a fork server is spoken to."""
-TIMEOUT_S = 25.0
+TIMEOUT_S = 50.0
 """Seconds for each of the two steps in which a fork server starts, and for all of an answer that it has begun."""
 MAX_ANSWER_BYTES = 1 << 16
 """Bytes of the longest answer."""
@@ -59,9 +59,9 @@ class ServerConnection:
         if answer["ready"] is not True:
             raise CannotServe(f"no fork server: {answer['reason']}")
 
-    def request_run(self, environ: dict[str, str], cwd: str, fds: Sequence[int]) -> None:
-        """Request a run with these variables, directory and streams. If the server has ended, nothing is raised."""
-        data = json.dumps({"env": environ, "cwd": cwd}).encode() + b"\n"
+    def request_run(self, request: Mapping[str, object], fds: Sequence[int]) -> None:
+        """Request a run with these streams. If the server has ended, nothing is raised."""
+        data = json.dumps(request).encode() + b"\n"
         with contextlib.suppress(ConnectionError):
             sent = socket.send_fds(self.socket, [data], list(fds))
             self.socket.sendall(data[sent:])

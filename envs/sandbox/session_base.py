@@ -23,6 +23,7 @@ MAX_PATCH_BYTES = 32 << 20
 class SessionBase:
     """Base class of the backends' sessions. A backend's ``open`` calls :meth:`enable_forking` once."""
 
+    forks = False
     _mounts: Sequence[Mount] = ()
     _reopen: Callable[[Sequence[Mount]], Session] | None = None
     _scratch: Path | None = None

@@ -11,7 +11,7 @@ from excise.extractors.python.analysis.codebase import PythonCodebase
 from excise.extractors.python.analysis.suite_files import collected_from
 from excise.extractors.python.execution import coverage_map, pytest_runner
 from excise.extractors.python.execution.python_grading import PythonGrading
-from excise.protocols import Codebase, CoveragePass, CoverageRequest, ForkServer, Session, TestRunRequest
+from excise.protocols import Codebase, CoveragePass, CoverageRequest, ForkServer, Session, Start, TestRunRequest
 from excise.types import Recipe, TestRun
 
 
@@ -27,9 +27,9 @@ class Python:
         """Parse the Python files among ``paths``."""
         return PythonCodebase.parse(root, paths, collected=collected_from(tests), packages=names)
 
-    def fork_server(self, recipe: Recipe) -> ForkServer:
+    def fork_server(self, recipe: Recipe, start: Start) -> ForkServer | None:
         """See :meth:`excise.protocols.Language.fork_server`."""
-        return pytest_runner.run_command(recipe)
+        return None if start is Start.FRESH else pytest_runner.run_command(recipe, start)
 
     def run_tests(self, session: Session, recipe: Recipe, request: TestRunRequest) -> TestRun:
         """Run pytest; see :meth:`excise.protocols.Language.run_tests`."""

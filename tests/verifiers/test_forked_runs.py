@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from excise.envs.bubblewrap import forked_sessions
-from excise.envs.bubblewrap.forked_sessions import ForkedSession
-from excise.protocols import TestRunRequest
+from excise.protocols import Start, TestRunRequest
 from excise.types import TestRun
 from excise.verifiers.workbench import Workbench
 
@@ -40,19 +40,19 @@ SERVER = {"excise_fork_server", "array", "resource", "socket", "_socket", "selec
 """Modules that only a fork server needs."""
 
 
-def run(bench: Workbench, *, forked: bool) -> tuple[TestRun, dict, list]:
+def run(bench: Workbench, start: Start) -> tuple[TestRun, dict, list]:
     request = TestRunRequest(ids=["tests/test_itself.py::test_describe", "tests/test_itself.py::test_random"])
-    with bench.open({}, forked=forked) as session:
-        assert isinstance(session, ForkedSession) is forked
-        done = bench.language.run_tests(session, bench.recipe, request)
+    with bench.open({}, start=start) as session:
+        assert session.forks is (start is not Start.FRESH)
+        done = bench.language.run_tests(session, bench.recipe, replace(request, start=start))
         return done, *(json.loads((session.out / name).read_text()) for name in ("found", "random"))
 
 
 def test_a_test_cannot_tell_a_forked_run(vary: Vary) -> None:
     bench = vary({"tests/test_itself.py": ABOUT_ITSELF})
-    fresh, expected, drawn = run(bench, forked=False)
-    forked, found, other = run(bench, forked=True)
-    _, again, third = run(bench, forked=True)
+    fresh, expected, drawn = run(bench, Start.FRESH)
+    forked, found, other = run(bench, Start.FORKED)
+    _, again, third = run(bench, Start.FORKED)
     assert fresh.statuses() == forked.statuses()
     assert set(fresh.statuses().values()) == {"PASSED"}
     assert set(found.pop("modules")) ^ set(expected.pop("modules")) <= SERVER

@@ -33,7 +33,7 @@ class RecordingSession:
 
     def __init__(self, session: Session, instance_id: str) -> None:
         self.session, self.instance_id = session, instance_id
-        self.out = session.out
+        self.out, self.forks = session.out, session.forks
         self.steps: list[Step] = []
         self._running_before = frozenset(self._lines(_LIST_PROCESSES))
 

@@ -14,7 +14,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from excise.protocols import Completed, ForkServer, Session, TestRunRequest
+from excise.protocols import Completed, ForkServer, Session, Start, TestRunRequest
 from excise.types import Recipe, Status, TestResult, TestRun, WorkerOutcome
 
 INSIDE = Path(__file__).resolve().parents[1] / "inside"
@@ -30,13 +30,19 @@ COMPLETE = frozenset({0, 1, 5})
 _REPO, _ENV, _OUT = "/testbed", "/opt/env", "/excise/out"
 
 
-def run_command(recipe: Recipe) -> ForkServer:
-    """The command of every test run."""
+def run_command(recipe: Recipe, start: Start = Start.FRESH) -> ForkServer:
+    """The command of a test run that begins like this."""
     env = {"PYTHONPYCACHEPREFIX": "/excise/pyc", **dict(recipe.env)}
-    return ForkServer(argv=(f"{_ENV}/bin/python", "/excise/inside/excise_run.py"), env=env)
+    program: tuple[str, ...] = ("/excise/inside/excise_run.py",)
+    if start is Start.COLLECTED:
+        suite = {"root": _REPO, "args": list(recipe.test_args), "paths": list(recipe.test_paths)}
+        program = ("/excise/inside/excise_collected.py", json.dumps(suite))
+    return ForkServer(argv=(f"{_ENV}/bin/python", *program), env=env)
 
 
-def request_run(session: Session, recipe: Recipe, *, timeout_s: float, **request: Any) -> tuple[Completed, Path]:
+def request_run(
+    session: Session, recipe: Recipe, *, timeout_s: float, start: Start = Start.FRESH, **request: Any
+) -> tuple[Completed, Path]:
     """Run ``excise_run.py`` with a request; return the completed command and the report's path on the host."""
     name = f"report-{uuid.uuid4().hex}.jsonl"
     body = {
@@ -48,7 +54,7 @@ def request_run(session: Session, recipe: Recipe, *, timeout_s: float, **request
         "tools": "/excise/tools",
         **request,
     }
-    command = run_command(recipe)
+    command = run_command(recipe, start)
     done = session.exec(command.argv, timeout_s=timeout_s, stdin=json.dumps(body).encode(), env=command.env)
     return done, session.out / name
 
@@ -96,6 +102,7 @@ def run_tests(session: Session, recipe: Recipe, request: TestRunRequest) -> Test
         session,
         recipe,
         timeout_s=request.timeout_s,
+        start=request.start,
         ids=wanted,
         without=list(request.excluded),
         shuffle_seed=request.shuffle_seed,
@@ -112,6 +119,7 @@ def to_test_run(done: Completed, entries: Iterator[dict[str, Any]], wanted: Sequ
     imported: list[tuple[str, str]] = []
     finished = False
     cpu_s = done.cpu_s
+    tail = (done.stdout[-TAIL:] + done.stderr[-TAIL:]).decode(errors="replace")
     for entry in entries:
         kind = entry.get("t")
         if kind == "test":
@@ -121,6 +129,8 @@ def to_test_run(done: Completed, entries: Iterator[dict[str, Any]], wanted: Sequ
             errors.append((str(entry.get("path")), str(entry.get("message"))))
         elif kind == "imported":
             imported.append((str(entry.get("name")), str(entry.get("file"))))
+        elif kind == "refused":
+            tail = str(entry.get("reason"))
         elif kind == "end":
             finished = entry.get("exit") in COMPLETE
             cpu_s = max(cpu_s, _seconds(entry.get("cpu")))
@@ -130,7 +140,6 @@ def to_test_run(done: Completed, entries: Iterator[dict[str, Any]], wanted: Sequ
     worker = done.worker
     if worker is WorkerOutcome.OK and not finished and done.rc < 0:
         worker = WorkerOutcome.KILLED
-    tail = (done.stdout[-TAIL:] + done.stderr[-TAIL:]).decode(errors="replace")
     return TestRun(
         worker=worker,
         results=tuple(results.values()),

@@ -1,7 +1,7 @@
 """Serves many runs of one program from a process that has already imported what they share. Standard library only.
 
-The program calls :func:`serve` instead of beginning its work. From then on this process forks a child for each request;
-in the child, :func:`serve` returns, and the program goes on as if it had just been started. The protocol is that of
+The program calls :func:`serve` when it has prepared what its runs share. From then on this process forks a child for
+each request; in the child, :func:`serve` returns, and the program goes on. The protocol is that of
 :class:`excise.protocols.ForkServer`. The server is process 1 of its sandbox, so that all orphans become its children.
 """
 
@@ -18,6 +18,8 @@ MAX_RUNS = 1000
 """Runs after which a server asks to be replaced."""
 VICTIM = "500"
 """Value of ``oom_score_adj`` of the children: where memory runs out, the kernel kills these, not the server."""
+FIRST_CHOSEN_PORT = 32768
+"""First of the ports that Linux chooses where a program names none."""
 _STREAMS = 3
 
 
@@ -45,22 +47,21 @@ class Requests:
         self.socket.sendall(json.dumps(message).encode() + b"\n")
 
 
-def serve(number, root):
-    """Serve requests on the socket with this number; returns in every child, in the directory of its request.
+def serve(number, why_not, why_not_run):
+    """Serve requests on the socket with this number; returns the request in every child, which has its streams.
 
-    ``root`` is the checkout, of which nothing may have been imported yet: its files differ from run to run.
+    ``why_not`` says why this process cannot serve at all, and ``why_not_run(request)`` why it cannot serve one run;
+    both are empty if it can.
     """
     requests = Requests(number)
     os.chdir("/")  # else the checkout could not be unmounted
-    loaded = loaded_from(root)
-    reason = "%s is imported from the checkout" % loaded if loaded else shadowing_module(root)
-    requests.send(ready=not reason, reason=reason)
+    requests.send(ready=not why_not, reason=why_not)
     gc.freeze()
     signal.signal(signal.SIGINT, signal.SIG_DFL)  # which process 1 ignores: the children are in its process group
     attributes = attributes_of_process()
     for run in range(MAX_RUNS):
         request, streams = requests.receive()
-        reason = shadowing_module(root)
+        reason = why_not_run(request)
         if reason:
             requests.send(refused=reason)
             continue
@@ -68,8 +69,8 @@ def serve(number, root):
         child = os.fork()
         if child == 0:
             requests.socket.close()
-            take_over(request, streams, root)
-            return
+            take_over(streams)
+            return request
         for stream in streams:
             os.close(stream)
         status = wait_and_kill_rest(child)
@@ -77,6 +78,20 @@ def serve(number, root):
         cpu_s = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
         requests.send(status=status, cpu_s=cpu_s, reusable=run + 1 < MAX_RUNS and not left_traces(attributes))
     os._exit(0)
+
+
+def serve_importers(number, root):
+    """Serve runs that import the checkout ``root`` themselves; returns in every child, which has all of its request.
+
+    Nothing may have been imported from the checkout yet: its files differ from run to run.
+    """
+    loaded = loaded_from(root)
+    why_not = "%s is imported from the checkout" % loaded if loaded else shadowing_module(root)
+    request = serve(number, why_not, lambda request: shadowing_module(root))
+    os.environ.clear()
+    os.environ.update(request["env"])
+    os.chdir(request["cwd"])
+    forget_folders(root)
 
 
 def wait_and_kill_rest(child):
@@ -108,32 +123,57 @@ def left_traces(attributes):
     """
     if attributes_of_process() != attributes or os.listdir("/dev/mqueue"):
         return True
-    for name in ("sysvipc/shm", "sysvipc/sem", "sysvipc/msg", "net/tcp", "net/tcp6"):
-        try:
-            with open("/proc/" + name) as lines:
-                if len(lines.readlines()) > 1:
-                    return True
-        except FileNotFoundError:  # a kernel without it
-            pass
-    return False
+    if any(lines_of("sysvipc/" + name)[1:] for name in ("shm", "sem", "msg")):
+        return True
+    if not any(number for line in lines_of("net/sockstat") + lines_of("net/sockstat6") for number in sockets_in(line)):
+        return False  # the lists of connections take milliseconds
+    return any(blocks_a_port(line) for name in ("tcp", "tcp6") for line in lines_of("net/" + name)[1:])
 
 
-def take_over(request, streams, root):
-    """In a child: take the streams, variables and directory of the request, and forget the checkout's old folders."""
+def lines_of(name):
+    """The lines of a file of ``/proc``; none if this kernel has no such file."""
+    try:
+        with open("/proc/" + name) as lines:
+            return lines.readlines()
+    except FileNotFoundError:
+        return []
+
+
+def sockets_in(line):
+    """Numbers of TCP sockets in a line of ``/proc/net/sockstat``: in use, and waiting for the end."""
+    words = line.split()
+    if words[:1] not in (["TCP:"], ["TCP6:"]):
+        return []
+    return [int(words[place + 1]) for place, word in enumerate(words) if word in ("inuse", "tw")]
+
+
+def blocks_a_port(line):
+    """Whether a connection in a line of ``/proc/net/tcp`` may stand in the way of a later run.
+
+    One that only waits for the end (state 6) does not, if the kernel has chosen both of its ports.
+    """
+    _, local, remote, state = line.split()[:4]
+    ports = [int(address.rpartition(":")[2], 16) for address in (local, remote)]
+    return state != "06" or min(ports) < FIRST_CHOSEN_PORT
+
+
+def take_over(streams):
+    """In a child: take the streams of the request, and the place of a process that the server started."""
     signal.signal(signal.SIGINT, signal.default_int_handler)
     for number, stream in enumerate(streams):
         os.dup2(stream, number)
     for stream in streams:
         if stream >= _STREAMS:
             os.close(stream)
-    os.environ.clear()
-    os.environ.update(request["env"])
-    os.chdir(request["cwd"])
+    with open("/proc/self/oom_score_adj", "w") as file:
+        file.write(VICTIM)
+
+
+def forget_folders(root):
+    """Forget what the checkout's folders held when modules were last searched for in them."""
     for path in list(sys.path_importer_cache):
         if is_below(path, root):
             del sys.path_importer_cache[path]
-    with open("/proc/self/oom_score_adj", "w") as file:
-        file.write(VICTIM)
 
 
 def is_below(path, root):

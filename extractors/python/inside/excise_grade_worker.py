@@ -174,7 +174,8 @@ def main():
     os.environ["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"
     if request["sealed"]:
         seal({os.path.realpath(os.path.join(root, path)): text for path, text in request["sealed"].items()})
-    plugin = excise_run.limited(GradedRun(request, channel), request["test_timeout_s"], channel)
+    plugin = GradedRun(request, channel)
+    limits = excise_run.TimeLimits(plugin, request["test_timeout_s"], channel)
     arguments = ["-c", request["ini"], "--rootdir", root, "--confcutdir", root, "-o", "addopts="]
     arguments += ["-p", "no:cacheprovider", "-p", "no:randomly", "--continue-on-collection-errors", "-qq", "--tb=no"]
     for name in request["plugins"]:
@@ -183,7 +184,7 @@ def main():
     wanted = dict(request, ids=[*request["ids"], *request["canaries"]])
     sys.argv = ["pytest"]
     plugin.before, plugin.keep = snapshot()
-    code = int(pytest.main(arguments + excise_run.paths_of(wanted), plugins=[plugin]))
+    code = int(pytest.main(arguments + excise_run.paths_of(wanted), plugins=[plugin, limits]))
     if os.getpid() == channel.pid:
         channel.write("code", code=code)
     os._exit(0)

@@ -93,13 +93,17 @@ class Plugin:
     """A pytest plugin that selects, orders and reports tests."""
 
     def __init__(self, request, report, done=frozenset()):
+        self.done = done
+        self.phases = {}
+        self.finished = None
+        self.begin(request, report)
+
+    def begin(self, request, report):
+        """Take a request, and the report for its results."""
         self.request = request
         self.report = report
         self.ids = None if request.get("ids") is None else set(request["ids"])
         self.without = set(request.get("without", ()))
-        self.done = done
-        self.phases = {}
-        self.finished = None
 
     # selection and order -------------------------------------------------------------------
     @pytest.hookimpl(trylast=True)
@@ -128,9 +132,13 @@ class Plugin:
     @pytest.hookimpl(trylast=True)
     def pytest_collection_modifyitems(self, config, items):
         deselected = [item for item in items if not self.is_wanted(item.nodeid)]
-        items[:] = [item for item in items if self.is_wanted(item.nodeid)]
         if deselected:
             config.hook.pytest_deselected(items=deselected)
+        self.choose(items)
+
+    def choose(self, items):
+        """Reduce the tests to those of the request, in its order."""
+        items[:] = [item for item in items if self.is_wanted(item.nodeid)]
         seed = self.request.get("shuffle_seed")
         if seed is not None:
             shuffle(items, random.Random(seed))
@@ -213,24 +221,25 @@ def shuffle(items, rng):
     items[:] = [item for group in order for item in group]
 
 
-def limited(plugin, seconds, progress):
-    """Add a time limit for each test to the plugin, and reports of its progress to the guard."""
-    limit = TimeLimit(seconds)
+class TimeLimits:
+    """A pytest plugin that gives each test a time limit, and reports its progress to the guard."""
+
+    def __init__(self, plugin, seconds, progress):
+        self.plugin, self.progress = plugin, progress
+        self.limit = TimeLimit(seconds)
 
     @pytest.hookimpl(hookwrapper=True, tryfirst=True)
-    def pytest_runtest_protocol(item):
-        progress.start(item.nodeid)
+    def pytest_runtest_protocol(self, item):
+        limit = self.limit
+        self.progress.start(item.nodeid)
         limit.start()
         try:
             yield
         finally:
             limit.stop()
-            if limit.timed_out and plugin.finished != item.nodeid:  # raised again while pytest was making its report
-                plugin.report.write("test", id=item.nodeid, status="FAILED", dur=seconds, msg=limit.message)
-            progress.end(item.nodeid, limit.timed_out)
-
-    plugin.pytest_runtest_protocol = pytest_runtest_protocol
-    return plugin
+            if limit.timed_out and self.plugin.finished != item.nodeid:  # raised again while pytest made its report
+                self.plugin.report.write("test", id=item.nodeid, status="FAILED", dur=limit.seconds, msg=limit.message)
+            self.progress.end(item.nodeid, limit.timed_out)
 
 
 def paths_of(request):
@@ -292,8 +301,8 @@ def run_under_guard(request, report):
     def work(done, progress):
         if done and INSIDE == "/excise/inside":  # only in a sandbox may everything there be deleted
             empty("/tmp")
-        plugin = limited(Plugin(request, report, done), request["test_timeout_s"], progress)
-        return run_pytest(request, [plugin])
+        plugin = Plugin(request, report, done)
+        return run_pytest(request, [plugin, TimeLimits(plugin, request["test_timeout_s"], progress)])
 
     return Guard(report, request["test_timeout_s"], work).run()
 
@@ -335,7 +344,7 @@ def serve_runs(number):
             importlib.import_module("_pytest." + name)
     root = os.getcwd()
     del sys.argv[1:]
-    excise_fork_server.serve(number, root)
+    excise_fork_server.serve_importers(number, root)
 
 
 if __name__ == "__main__":

@@ -19,7 +19,7 @@ task_protocols       ``Deleter``                                   ``deleters/al
 
 from excise.protocols.codebase_protocol import Codebase, Module
 from excise.protocols.grading_protocol import CallRecording, Canaries, GradedRun, GradedRunRequest, Grading, GradingMode
-from excise.protocols.language_protocol import CoveragePass, CoverageRequest, Language, TestRunRequest
+from excise.protocols.language_protocol import CoveragePass, CoverageRequest, Language, Start, TestRunRequest
 from excise.protocols.sandbox_protocol import (
     Capabilities,
     Completed,
@@ -59,6 +59,7 @@ __all__ = [
     "Sandbox",
     "Session",
     "Source",
+    "Start",
     "SystemRequest",
     "TestRunRequest",
 ]

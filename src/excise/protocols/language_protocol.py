@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from enum import Enum
 from pathlib import Path
 from typing import NamedTuple, Protocol
 
@@ -11,6 +12,17 @@ from excise.protocols.codebase_protocol import Codebase
 from excise.protocols.grading_protocol import Grading
 from excise.protocols.sandbox_protocol import ForkServer, Session
 from excise.types import CoverageMap, Recipe, Status, TestRun
+
+
+class Start(Enum):
+    """How the process of a test run begins. The later ones are cheaper, and serve fewer runs."""
+
+    FRESH = "fresh"
+    """As a process of its own."""
+    FORKED = "forked"
+    """By a fork of a process that has imported the test runner."""
+    COLLECTED = "collected"
+    """By a fork of a process that has collected the untouched suite. It is refused if an edit needs a fresh import."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,6 +43,8 @@ class TestRunRequest:
     """Wall seconds for the whole run."""
     test_timeout_s: float = 60.0
     """Wall seconds for each test."""
+    start: Start = Start.FRESH
+    """How the run may begin. In a session without the fork server for it, it is a process of its own."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,12 +102,15 @@ class Language(Protocol):
         """
         ...
 
-    def fork_server(self, recipe: Recipe) -> ForkServer | None:
-        """The command of :meth:`run_tests`, if it can be served by forking; ``None`` if it cannot."""
+    def fork_server(self, recipe: Recipe, start: Start) -> ForkServer | None:
+        """The command of :meth:`run_tests` for runs that begin like this; ``None`` if they have a process each."""
         ...
 
     def run_tests(self, session: Session, recipe: Recipe, request: TestRunRequest) -> TestRun:
-        """Run tests in an open sandbox. Failures, crashes and timeouts of tests are results and raise nothing."""
+        """Run tests in an open sandbox. Failures, crashes and timeouts of tests are results and raise nothing.
+
+        A refused run (:attr:`Start.COLLECTED`) is not finished and has no results.
+        """
         ...
 
     def map_coverage(

@@ -68,7 +68,8 @@ class ForkServer:
     sender     line                                                                    meaning
     =========  ======================================================================  ==============================
     command    ``{"ready": true}``, or ``{"ready": false, "reason": …}``               whether it can serve runs
-    backend    ``{"env": {…}, "cwd": …}`` with descriptors of stdin, stdout, stderr    a run; its mounts are fresh
+    backend    ``{"env": {…}, "cwd": …, "edited": [path, …]}`` with stdin, stdout,     a run; its mounts are fresh
+               stderr as descriptors
     command    ``{"refused": reason}``                                                 the run needs its own process
     command    ``{"status": wait status, "cpu_s": …, "reusable": …}``                  the run has ended entirely
     =========  ======================================================================  ==============================
@@ -126,6 +127,8 @@ class Session(Protocol):
 
     out: Path
     """Host folder that is ``/excise/out`` inside: the only place from which results are read."""
+    forks: bool
+    """Whether the command of a fork server is forked here; otherwise it is started like any other."""
 
     def __enter__(self) -> Session: ...
     def __exit__(self, *exc: object) -> None: ...

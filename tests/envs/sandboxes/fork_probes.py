@@ -32,7 +32,7 @@ if FORKED:
     sys.path.append("/served")
     import excise_fork_server
     sys.path.remove("/served")
-    excise_fork_server.serve(number, "/testbed")
+    excise_fork_server.serve_importers(number, "/testbed")
 exec(sys.stdin.read())
 """
 COMMAND = ForkServer(argv=(PYTHON, "/served/program.py"), env={"EXTRA": "yes"})
@@ -97,7 +97,7 @@ def alone(script: str, policy: Policy | None = None, **options: object) -> dict[
 ASK = "print(FORKED)"
 CONNECT = """
 import socket
-server = socket.create_server(("127.0.0.1", 0))
+server = socket.create_server(("127.0.0.1", PORT))
 client = socket.create_connection(server.getsockname())
 other, _ = server.accept()
 client.close()
@@ -235,9 +235,12 @@ def ended_while_waiting() -> dict[str, object]:
 
 
 def connections() -> dict[str, object]:
-    """Runs whose connections are still closing when they end: after three servers, runs are not forked any more."""
-    policy = Policy(pids=70)
-    return {"forked": [alone(CONNECT, policy)["stdout"] for _ in range(4)]}
+    """Runs whose connections are still closing when they end, at a port that they or the kernel have chosen.
+
+    After three servers, runs are not forked any more.
+    """
+    policies = {"5000": Policy(pids=70), "0": Policy(pids=71)}
+    return {port: [alone(CONNECT.replace("PORT", port), p)["stdout"] for _ in range(4)] for port, p in policies.items()}
 
 
 def other_commands() -> dict[str, object]:
@@ -252,7 +255,7 @@ def other_commands() -> dict[str, object]:
 
 def waiting() -> dict[str, object]:
     """Sandboxes that wait for a session: few, and none after they are closed."""
-    for number in range(4):
+    for number in range(6):
         alone(ASK, Policy(pids=50 + number))
     count = len(forked_sessions._idle.waiting)
     pids = [sandbox.supervisor_pid for _, sandbox in forked_sessions._idle.waiting]

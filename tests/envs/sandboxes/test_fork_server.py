@@ -79,7 +79,7 @@ def test_a_server_that_was_killed_while_it_waited_is_replaced(probe: Probe) -> N
 
 
 def test_sessions_are_not_forked_where_each_needs_a_new_server(probe: Probe) -> None:
-    assert probe("fork_connections") == {"forked": [FORKED] * 3 + [FRESH]}
+    assert probe("fork_connections") == {"5000": [FORKED] * 3 + [FRESH], "0": [FORKED] * 4}
 
 
 def test_other_commands_see_the_same_files(probe: Probe) -> None:
@@ -88,7 +88,7 @@ def test_other_commands_see_the_same_files(probe: Probe) -> None:
 
 
 def test_few_sandboxes_wait_and_none_is_left(probe: Probe) -> None:
-    assert probe("fork_waiting") == {"count": 2, "alive": []}
+    assert probe("fork_waiting") == {"count": 4, "alive": []}
 
 
 def test_a_layer_that_was_made_anew_is_another_one(probe: Probe) -> None:

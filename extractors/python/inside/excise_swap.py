@@ -1,0 +1,323 @@
+"""Replaces the bodies of functions in a process that has imported them. Standard library only.
+
+A function whose body never ran while the project was imported is the same object as one that was compiled with another
+body: only its code differs. An edit that changes nothing but such bodies therefore needs no fresh import. What is
+checked here: header and place of the function are unchanged, its code is what its source compiles to (nothing has
+transformed it), and no part of it has run. All other edits are refused with :class:`NeedsImport`.
+"""
+
+import __future__
+
+import ast
+import difflib
+import gc
+import os
+import sys
+import types
+import warnings
+from importlib.util import decode_source
+
+FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
+BLOCKS = (ast.If, ast.Try, ast.ExceptHandler, ast.With, ast.For, ast.While)
+"""Statements of a module or a class in which functions are defined, without a scope of their own."""
+PLAIN_DECORATORS = frozenset(
+    ["property", "staticmethod", "classmethod", "setter", "getter", "deleter", "abstractmethod"]
+)
+"""Decorators that look neither at the code of a function nor at its docstring."""
+GENERATOR_FLAGS = 0x20 | 0x80 | 0x100 | 0x200
+"""Flags of code: generator, coroutine, iterable coroutine, asynchronous generator."""
+
+NOT_STARTED = (
+    (types.GeneratorType, "gi_code"),
+    (types.CoroutineType, "cr_code"),
+    (types.AsyncGeneratorType, "ag_code"),
+)
+"""Kinds of objects that hold code which has perhaps not started, and the names of their attributes for it."""
+HAS_DOCSTRING = 0x4000000
+"""Flag of code whose first constant is a docstring, from Python 3.14 on."""
+
+
+class NeedsImport(Exception):
+    """Raised if an edit can only be seen by a process that imports the project anew."""
+
+
+class Executed:
+    """Notes which code runs, from :meth:`start` to :meth:`stop`, as keys of :func:`key_of`."""
+
+    TOOL = 4
+
+    def __init__(self, root):
+        self.root = root + "/"
+        self.keys = set()
+
+    def start(self):
+        """Begin to note."""
+        if sys.version_info >= (3, 12):
+            sys.monitoring.use_tool_id(self.TOOL, "excise")
+            sys.monitoring.register_callback(self.TOOL, sys.monitoring.events.PY_START, self.note_code)
+            sys.monitoring.set_events(self.TOOL, sys.monitoring.events.PY_START)
+        else:
+            sys.setprofile(self.note_frame)
+
+    def note_code(self, code, offset):
+        """Note code that starts, once."""
+        self.keys.add(key_of(code))
+        return sys.monitoring.DISABLE
+
+    def note_frame(self, frame, event, argument):
+        """Note the code of a frame that starts."""
+        if event == "call":
+            self.keys.add(key_of(frame.f_code))
+
+    def stop(self):
+        """Stop, and note the code of generators that have not started. Raises ``NeedsImport`` if something else has
+        taken our place."""
+        if sys.version_info >= (3, 12):
+            ours = sys.monitoring.get_tool(self.TOOL) == "excise"
+            if ours:
+                sys.monitoring.set_events(self.TOOL, 0)
+                sys.monitoring.free_tool_id(self.TOOL)
+        else:
+            ours = sys.getprofile() == self.note_frame
+            sys.setprofile(None)
+        if not ours:
+            raise NeedsImport("the project watches what runs, too")
+        for made in gc.get_objects():
+            for kind, name in NOT_STARTED:
+                if isinstance(made, kind):
+                    self.keys.add(key_of(getattr(made, name)))
+
+
+def key_of(code):
+    """What identifies code: file, first line and name."""
+    return code.co_filename, code.co_firstlineno, code.co_name
+
+
+class LoadedCode:
+    """The functions of a project that this process has imported, with the sources that they were compiled from.
+
+    ``executed`` are the keys of the code that has run. All sources are read when this is made.
+    """
+
+    def __init__(self, root, executed):
+        self.executed = executed
+        self.loaded = {file for file, _, _ in executed if file.startswith(root + "/")}
+        self.sources = {path: read(path) for path in self.loaded if os.path.isfile(path)}
+        self.functions = {}
+        for function in gc.get_objects():
+            if isinstance(function, types.FunctionType) and function.__code__.co_filename in self.sources:
+                self.functions.setdefault(key_of(function.__code__), []).append(function)
+        self.definitions = {}
+
+    def prepare(self, path):
+        """Parse the source that an imported file had; later calls for it cost nothing."""
+        if path in self.sources and path not in self.definitions:
+            try:
+                self.definitions[path] = Definitions(decode_source(self.sources[path]))
+            except (SyntaxError, ValueError, RecursionError):
+                self.definitions[path] = None
+
+    def adapt(self, path):
+        """Make the functions of a file those that a fresh import of its present content would make."""
+        if not os.path.isfile(path) or not path.endswith(".py"):
+            raise NeedsImport("%s is no module any more, or was none" % path)
+        if path not in self.loaded:
+            return  # whoever imports it reads the present content
+        if self.sources.get(path) == read(path):
+            return
+        self.prepare(path)
+        definitions = self.definitions.get(path)
+        if definitions is None:
+            raise NeedsImport("%s cannot be parsed" % path)
+        for change in definitions.changes(decode_source(read(path))):
+            self.replace(path, change)
+
+    def replace(self, path, change):
+        """Give the functions of a changed definition their new code."""
+        if (path, change.first, change.name) in self.executed:
+            raise NeedsImport("%s has run" % change.name)
+        old, new = change.codes(path)
+        if (old.co_flags ^ new.co_flags) & GENERATOR_FLAGS and not change.is_plain():
+            raise NeedsImport("a decorator may have asked what kind of function %s is" % change.name)
+        functions = self.functions.get((path, change.first, change.name), ())
+        if not functions and not change.is_plain():
+            raise NeedsImport("a decorator has replaced %s" % change.name)
+        if docstring_of(old) != docstring_of(new) and not change.is_plain():
+            raise NeedsImport("a decorator may have read the docstring of %s" % change.name)
+        for function in functions:
+            if function.__code__ != old:
+                raise NeedsImport("%s is not what its source says" % change.name)
+        for function in functions:
+            if function.__doc__ == docstring_of(old):
+                function.__doc__ = docstring_of(new)
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", DeprecationWarning)  # for a generator that becomes a plain function
+                function.__code__ = new
+
+
+class Definitions:
+    """The functions that the statements of a module and of its classes define, by the lines of one text."""
+
+    def __init__(self, text):
+        self.text = text
+        self.lines = text.splitlines(True)
+        tree = ast.parse(text)
+        self.module = Surroundings(tree)
+        self.found = sorted(functions_in(tree, ()), key=lambda entry: entry[0])
+
+    def changes(self, text):
+        """The changed definitions of a new text. Raises :class:`NeedsImport` if anything else has changed."""
+        lines = text.splitlines(True)
+        moved, grown = 0, {}
+        for i1, i2, j1, j2 in differences(self.lines, lines):
+            place = self.place_of(i1, i2)
+            if place is None:
+                raise NeedsImport("line %d is in no function" % (i1 + 1))
+            before = grown.setdefault(place, [moved, 0])
+            before[1] += (j2 - j1) - (i2 - i1)
+            moved += (j2 - j1) - (i2 - i1)
+        for place, (shift, more) in grown.items():
+            first, last, node, owners = self.found[place]
+            snippet = lines[first - 1 + shift : last + shift + more]
+            yield Change(node, owners, first, parsed(snippet, first + shift), self.module)
+
+    def place_of(self, i1, i2):
+        """Index of the definition that holds the changed lines from ``i1`` to before ``i2``, both counted from 0."""
+        for place, (first, last, _, _) in enumerate(self.found):
+            if first - 1 <= i1 and i2 <= last and (i1 < i2 or i1 > first - 1):
+                return place
+        return None
+
+
+class Surroundings:
+    """What the code of a function depends on outside it: ``__future__`` imports, imported names, classes around it."""
+
+    def __init__(self, tree):
+        self.flags, names = 0, set()
+        for node in statements_of(tree):
+            if isinstance(node, ast.ImportFrom) and node.module == "__future__":
+                for alias in node.names:
+                    self.flags |= getattr(__future__, alias.name).compiler_flag
+            elif isinstance(node, (ast.Import, ast.ImportFrom)):
+                names |= {(alias.asname or alias.name).partition(".")[0] for alias in node.names} - {"*"}
+        aliases = [ast.alias(name=name, asname=None) for name in sorted(names)]
+        self.imports = [ast.Import(names=aliases)] if aliases else []  # calls of what they bind are compiled otherwise
+
+    def compile(self, node, owners, path):
+        """The code of a function that is defined in these classes."""
+        statement = node
+        for owner in reversed(owners):
+            statement = ast.ClassDef(name=owner.name, bases=[], keywords=[], body=[statement], decorator_list=[])
+            ast.copy_location(statement, node)
+        module = ast.fix_missing_locations(ast.Module(body=[*self.imports, statement], type_ignores=[]))
+        code = compile(module, path, "exec", flags=self.flags, dont_inherit=True)
+        for name in [owner.name for owner in owners] + [node.name]:
+            code = next((c for c in code.co_consts if isinstance(c, types.CodeType) and c.co_name == name), None)
+            if code is None:
+                raise NeedsImport("%s is compiled in a way of its own" % node.name)
+        return code
+
+
+class Change:
+    """One definition with an old and a new body."""
+
+    def __init__(self, old, owners, first, new, module):
+        self.old, self.new, self.owners, self.first, self.module = old, new, owners, first, module
+        self.name = old.name
+        if header(old) != header(new):
+            raise NeedsImport("the header of %s has changed" % self.name)
+
+    def codes(self, path):
+        """The codes that the old and the new source compile to, with the same free variables."""
+        old = self.module.compile(self.old, self.owners, path)
+        new = self.module.compile(self.new, self.owners, path)
+        if new.co_freevars != old.co_freevars == ("__class__",):
+            needed = ast.parse("if 0: __class__").body  # a method's `super()` is gone
+            ending = self.new.body[-1]
+            self.new.body += [ast.copy_location(node, ending) for node in needed]
+            ast.fix_missing_locations(self.new)
+            new = self.module.compile(self.new, self.owners, path)
+        if new.co_freevars != old.co_freevars:
+            raise NeedsImport("%s needs other variables of its class" % self.name)
+        return old, new
+
+    def is_plain(self):
+        """Whether nothing but the function itself can hold its docstring."""
+        return all(name_of(decorator) in PLAIN_DECORATORS for decorator in self.old.decorator_list)
+
+
+def docstring_of(code):
+    """The docstring of a function that is made from this code."""
+    if not code.co_consts or (sys.version_info >= (3, 14) and not code.co_flags & HAS_DOCSTRING):
+        return None
+    return code.co_consts[0] if isinstance(code.co_consts[0], str) else None
+
+
+def read(path):
+    """The content of a file."""
+    with open(path, "rb") as file:
+        return file.read()
+
+
+def statements_of(node):
+    """The statements of a module, with those in its blocks."""
+    for child in ast.iter_child_nodes(node):
+        if isinstance(child, ast.stmt):
+            yield child
+        if isinstance(child, BLOCKS):
+            yield from statements_of(child)
+
+
+def functions_in(node, owners):
+    """First line, last line, node and surrounding classes of each function below ``node`` that is in no other one."""
+    for child in ast.iter_child_nodes(node):
+        if isinstance(child, FUNCTIONS):
+            first = min([child.lineno] + [decorator.lineno for decorator in child.decorator_list])
+            yield first, child.end_lineno, child, owners
+        elif isinstance(child, ast.ClassDef):
+            yield from functions_in(child, (*owners, child))
+        elif isinstance(child, BLOCKS):
+            yield from functions_in(child, owners)
+
+
+def differences(old, new):
+    """Differing ranges of lines ``(i1, i2, j1, j2)``, in order."""
+    start, shorter = 0, min(len(old), len(new))
+    while start < shorter and old[start] == new[start]:
+        start += 1
+    end = 0
+    while end < shorter - start and old[-1 - end] == new[-1 - end]:
+        end += 1
+    matcher = difflib.SequenceMatcher(None, old[start : len(old) - end], new[start : len(new) - end], autojunk=False)
+    for tag, i1, i2, j1, j2 in matcher.get_opcodes():
+        if tag != "equal":
+            yield start + i1, start + i2, start + j1, start + j2
+
+
+def parsed(lines, first):
+    """The only function in some lines, the first of which has the number ``first``."""
+    indented = lines[:1] and lines[0][:1] in (" ", "\t")
+    if indented and first < 2:
+        raise NeedsImport("the first line is indented")
+    text = "\n" * (first - 2) + "if 1:\n" + "".join(lines) if indented else "\n" * (first - 1) + "".join(lines)
+    try:
+        body = ast.parse(text).body
+    except (SyntaxError, ValueError, RecursionError):
+        raise NeedsImport("a changed function cannot be parsed alone") from None
+    body = body[0].body if indented else body
+    if len(body) != 1 or not isinstance(body[0], FUNCTIONS):
+        raise NeedsImport("more than a function has changed")
+    return body[0]
+
+
+def header(node):
+    """Everything of a function but its body, as a text."""
+    fields = {name: value for name, value in ast.iter_fields(node) if name != "type_comment"}
+    return ast.dump(type(node)(**dict(fields, body=[])))
+
+
+def name_of(decorator):
+    """Last part of a decorator's name; empty if it is called."""
+    if isinstance(decorator, ast.Attribute):
+        return decorator.attr
+    return decorator.id if isinstance(decorator, ast.Name) else ""
