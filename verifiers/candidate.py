@@ -67,19 +67,13 @@ class DeletionTrees:
     ) -> TestRun:
         """Run all tests, or exactly ``ids``, on one of the trees in a fresh sandbox.
 
-        Runs that confirm have processes of their own: the whole suite on the shipped tree, the second run on the
-        deleted tree, the first run on the base tree. So certificates do not depend on fork servers.
-        The others may be forked from a process that has imported the test runner.
+        Runs that confirm have processes of their own: the whole suite on the shipped tree and the first run on the base
+        tree. So no certificate says that tests pass because they passed in a fork. The others may be forked.
         The result of an equal earlier run is returned; pass another ``number`` to repeat the run.
         """
         key = (tree, None if ids is None else tuple(sorted(ids)), shuffle_seed, number)
         if key not in self.runs:
-            confirming = {
-                "shipped": ids is None,
-                "deleted": number > 0,
-                "base": number == 0,
-            }
-            forked = not confirming.get(tree, False)
+            forked = ids is not None if tree == "shipped" else tree != "base" or number > 0
             self.runs[key] = self.bench.run(self.edits(tree), ids=ids, shuffle_seed=shuffle_seed, forked=forked)
         return self.runs[key]
 

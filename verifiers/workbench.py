@@ -224,7 +224,7 @@ class Workbench:
             env=base_env(),
             edits={f"{REPO}/{path}": data for path, data in edits.items()},
             system=self.system,
-            fork_server=self.language.fork_server(self.recipe, start),
+            fork_server=None if start is Start.FRESH else self.language.fork_server(self.recipe, start),
         )
 
     def run(

@@ -114,7 +114,7 @@ def test_an_unnamed_function_is_encoded_by_its_code_if_allowed() -> None:
 def test_removed_code_is_not_encoded(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "path", [str(INSIDE), *sys.path])
     monkeypatch.setitem(sys.modules, "excise_values", values)
-    record = load("excise_record")
+    record = load("excise_recorder")
     names: dict[str, Any] = {}
     exec(compile("def outer():\n    return lambda: 1\nfree = lambda: 2\n", "/testbed/m.py", "exec"), names)
     recorder = record.Recorder([("/testbed/m.py", 1, 2)])

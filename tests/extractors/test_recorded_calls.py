@@ -399,7 +399,7 @@ def test_a_class_whose_init_is_removed_is_opaque(monkeypatch: pytest.MonkeyPatch
     """A solution may choose the names of the attributes that a removed ``__init__`` sets."""
     monkeypatch.setattr(sys, "path", [str(INSIDE), *sys.path])
     monkeypatch.setitem(sys.modules, "excise_values", values)
-    recorder = load("excise_record").Recorder()
+    recorder = load("excise_recorder").Recorder()
     module = ModuleType("recorded_init")
     exec("class Box:\n    def __init__(self, x):\n        self._x = x\n    def get(self):\n        return self._x\n",
          module.__dict__)  # fmt: skip

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from excise.deleters.patches.git_patches import touched
 from excise.envs.sandbox.mount_points import PYC, REPO, base_env, project_mounts
-from excise.protocols import CallRecording, GradedRun, GradedRunRequest, GradingMode, Mount, Session
+from excise.protocols import CallRecording, GradedRun, GradedRunRequest, GradingMode, Mount, Session, Start
 from excise.system.folders import make_folder_once
 from excise.types import GradingKit, RecordedCall, Status, Task
 from excise.verifiers.shipped_tree import scrubbed
@@ -25,12 +25,16 @@ REPLAY_CONDITIONS = ((0, 0.0), (4711, 500 * 86400.0))
 """(hash seed, seconds that the clock is ahead) of each replay. Calls whose outcomes differ are not used."""
 
 
-def grading_mounts(bench: Workbench) -> list[Mount]:
-    """Mounts of a grader's sandbox: untouched sources, no byte code of the project, and no place to write any."""
+def grading_mounts(bench: Workbench, *, trusted: bool = False) -> list[Mount]:
+    """Mounts of a grader's sandbox: untouched sources, no byte code of the project, and no place to write any.
+
+    ``trusted``: what runs is the original code, and may find its byte code.
+    """
     layers = bench.prepared.layers
     sources = [Path(layers.built), bench.root]
     mounts = project_mounts(bench.interpreter, sources, [Path(layers.env)], inside=bench.language.inside)
-    return [*mounts, Mount(target=PYC, layers=(str(_foreign_byte_code(bench)),))]
+    byte_code = layers.pyc if trusted else str(_foreign_byte_code(bench))
+    return [*mounts, Mount(target=PYC, layers=(byte_code,))]
 
 
 def _foreign_byte_code(bench: Workbench) -> Path:
@@ -60,10 +64,11 @@ def _foreign_byte_code(bench: Workbench) -> Path:
     return make_folder_once(folder, link_foreign)
 
 
-def open_grading(bench: Workbench, edits: Edits) -> Session:
-    """A fresh sandbox for a graded run of the base tree with ``edits``."""
+def open_grading(bench: Workbench, edits: Edits, *, trusted: bool = False) -> Session:
+    """A fresh sandbox for a graded run of the base tree with ``edits``; ``trusted``: see :func:`grading_mounts`."""
     inside = {f"{REPO}/{path}": data for path, data in {**_without_build_outputs(bench), **edits}.items()}
-    return bench.sandbox.open(grading_mounts(bench), bench.policy, env=base_env(), edits=inside, system=bench.system)
+    mounts = grading_mounts(bench, trusted=trusted)
+    return bench.sandbox.open(mounts, bench.policy, env=base_env(), edits=inside, system=bench.system)
 
 
 def _without_build_outputs(bench: Workbench) -> Edits:
@@ -87,7 +92,9 @@ def make_kit(bench: Workbench, task: Task, empty: Edits) -> GradingKit:
     recording = _recorded(bench, task)
     grading = bench.language.grading
     tree = without_hidden_tests(bench, task)
-    answers = [replay(bench, recording, tree, *how) for how in REPLAY_CONDITIONS] if recording.calls else [[], []]
+    answers: list[list[str]] = [[], []]
+    if recording.calls:
+        answers = [replay(bench, recording, tree, *how, trusted=True) for how in REPLAY_CONDITIONS]
     calls: list[RecordedCall] = []
     refused = dict(recording.refused)
     for call, first, second in zip(recording.calls, *answers, strict=True):
@@ -98,7 +105,7 @@ def make_kit(bench: Workbench, task: Task, empty: Edits) -> GradingKit:
         else:
             calls.append(RecordedCall(call=call, outcome=first))
     kept = replace(recording, calls=tuple(call.call for call in calls))
-    stub = replay(bench, kept, {**tree, **empty}) if calls else []
+    stub = replay(bench, kept, {**tree, **empty}, trusted=True) if calls else []
     return GradingKit(
         instance_id=task.instance_id,
         format=KIT_FORMAT,
@@ -127,15 +134,27 @@ def call_recording(kit: GradingKit) -> CallRecording:
 
 
 def _recorded(bench: Workbench, task: Task) -> CallRecording:
-    with open_grading(bench, {}) as session:
-        return bench.language.grading.record_calls(
-            session,
-            bench.recipe,
-            bench.codebase,
-            task.removed,
-            ids=task.fail_to_pass,
-            timeout_s=bench.suite_timeout_s(task.fail_to_pass),
-        )
+    """The calls that the task's tests make, recorded in the cheapest way that finds some."""
+    if bench.starts.choose({}) is Start.COLLECTED:
+        with bench.open({}, start=Start.COLLECTED) as session:
+            recording = _record(bench, task, session, Start.COLLECTED) if session.forks else None
+        if recording is not None and recording.calls:
+            return recording
+    with open_grading(bench, {}, trusted=True) as session:
+        return _record(bench, task, session, Start.FRESH)
+
+
+def _record(bench: Workbench, task: Task, session: Session, start: Start) -> CallRecording:
+    ids = task.fail_to_pass
+    return bench.language.grading.record_calls(
+        session,
+        bench.recipe,
+        bench.codebase,
+        task.removed,
+        ids=ids,
+        timeout_s=bench.suite_timeout_s(ids),
+        start=start,
+    )
 
 
 def without_hidden_tests(bench: Workbench, task: Task) -> Edits:
@@ -145,14 +164,20 @@ def without_hidden_tests(bench: Workbench, task: Task) -> Edits:
 
 
 def replay(
-    bench: Workbench, recording: CallRecording, edits: Edits, hash_seed: int = 0, later_s: float = 0.0
+    bench: Workbench,
+    recording: CallRecording,
+    edits: Edits,
+    hash_seed: int = 0,
+    later_s: float = 0.0,
+    *,
+    trusted: bool = False,
 ) -> list[str]:
     """Replay the calls of a recording on the base tree with ``edits``, in a fresh sandbox without tests; return the
     outcomes.
 
-    The clock in the sandbox is ``later_s`` seconds ahead.
+    The clock in the sandbox is ``later_s`` seconds ahead. ``trusted``: see :func:`grading_mounts`.
     """
-    with open_grading(bench, edits) as session:
+    with open_grading(bench, edits, trusted=trusted) as session:
         return bench.language.grading.replay_calls(
             session, bench.recipe, recording, timeout_s=CALLS_TIMEOUT_S, hash_seed=hash_seed, later_s=later_s
         )
@@ -178,7 +203,8 @@ def _failing_mirror(bench: Workbench, task: Task) -> tuple[str, ...]:
     ids = [test for test in task.fail_to_pass if test.partition("::")[0] in files]
     if not ids:
         return ()
-    statuses = graded_run(bench, dict(files), ids, replace(mode_of(bench), safe_path=False)).run.statuses()
+    mode = replace(mode_of(bench), safe_path=False)
+    statuses = graded_run(bench, dict(files), ids, mode, trusted=True).run.statuses()
     return tuple(test for test in ids if statuses.get(test) in {Status.FAILED, Status.ERROR})
 
 
@@ -190,8 +216,9 @@ def graded_run(
     *,
     canaries: Mapping[str, float] | None = None,
     sealed: Mapping[str, str] | None = None,
+    trusted: bool = False,
 ) -> GradedRun:
-    """Run exactly ``ids`` as a grader does, on the base tree with ``edits``."""
+    """Run exactly ``ids`` as graders do, on the base tree with ``edits``, ``trusted`` or not (``grading_mounts``)."""
     request = GradedRunRequest(
         mode=mode,
         ids=ids,
@@ -200,7 +227,7 @@ def graded_run(
         timeout_s=bench.suite_timeout_s(ids),
         test_timeout_s=bench.test_timeout_s(ids),
     )
-    with open_grading(bench, edits) as session:
+    with open_grading(bench, edits, trusted=trusted) as session:
         return bench.language.grading.run_graded(session, bench.recipe, request)
 
 

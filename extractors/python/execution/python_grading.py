@@ -19,7 +19,16 @@ from typing import Any
 from excise.extractors.python.execution import recorded_calls
 from excise.extractors.python.execution.mirrored_tests import mirrored
 from excise.extractors.python.execution.pytest_runner import COMPLETE, to_result, worse
-from excise.protocols import CallRecording, Canaries, Codebase, GradedRun, GradedRunRequest, GradingMode, Session
+from excise.protocols import (
+    CallRecording,
+    Canaries,
+    Codebase,
+    GradedRun,
+    GradedRunRequest,
+    GradingMode,
+    Session,
+    Start,
+)
 from excise.types import Recipe, RecordedCall, Status, TestResult, TestRun
 
 _PYTHON = "/opt/env/bin/python"
@@ -110,9 +119,10 @@ class PythonGrading:
         *,
         ids: Sequence[str],
         timeout_s: float,
+        start: Start = Start.FRESH,
     ) -> CallRecording:
         """See :meth:`excise.protocols.Grading.record_calls`."""
-        return recorded_calls.record(session, recipe, codebase, symbols, ids=ids, timeout_s=timeout_s)
+        return recorded_calls.record(session, recipe, codebase, symbols, ids=ids, timeout_s=timeout_s, start=start)
 
     def replay_calls(
         self,

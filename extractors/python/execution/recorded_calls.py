@@ -10,8 +10,8 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from excise.errors import SandboxError
-from excise.extractors.python.execution.pytest_runner import read_bounded
-from excise.protocols import CallRecording, Codebase, Session
+from excise.extractors.python.execution.pytest_runner import read_bounded, request_run
+from excise.protocols import CallRecording, Codebase, Session, Start
 from excise.types import Recipe, RecordedCall, Symbol, SymbolKind, WorkerOutcome
 
 _PYTHON = "/opt/env/bin/python"
@@ -84,6 +84,7 @@ def record(
     *,
     ids: Sequence[str],
     timeout_s: float,
+    start: Start = Start.FRESH,
 ) -> CallRecording:
     """See :meth:`excise.protocols.Grading.record_calls`."""
     names = public_names(codebase, symbols, recipe.roots)
@@ -92,18 +93,21 @@ def record(
     found: dict[str, Any] = {}
     if names:
         name = f"report-{uuid.uuid4().hex}.json"
-        request = {
+        request: dict[str, Any] = {
             "report": f"/excise/out/{name}",
             "root": "/testbed",
-            "args": list(recipe.test_args),
             "names": names,
             "modules": list(modules),
             "spans": _spans(codebase, symbols),
-            "ids": list(ids),
         }
-        command = [_PYTHON, f"{_INSIDE}/excise_record.py"]
-        variables = {"PYTHONPYCACHEPREFIX": "/excise/pyc", **dict(recipe.env)}
-        session.exec(command, timeout_s=timeout_s, stdin=json.dumps(request).encode(), env=variables)
+        if start is Start.COLLECTED:
+            asked: dict[str, Any] = {"ids": list(ids), "without": (), "test_timeout_s": timeout_s, "record": request}
+            request_run(session, recipe, timeout_s=timeout_s, start=start, **asked)
+        else:
+            command = [_PYTHON, f"{_INSIDE}/excise_record.py"]
+            variables = {"PYTHONPYCACHEPREFIX": "/excise/pyc", **dict(recipe.env)}
+            request |= {"args": list(recipe.test_args), "ids": list(ids)}
+            session.exec(command, timeout_s=timeout_s, stdin=json.dumps(request).encode(), env=variables)
         found = parsed(read_bounded(session.out / name, MAX_RECORD_BYTES))
     listed = found.get("calls")
     raw = [json.dumps(call) for call in listed if isinstance(call, dict)] if isinstance(listed, list) else []

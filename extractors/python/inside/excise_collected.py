@@ -4,6 +4,7 @@ Started as ``python excise_collected.py SUITE`` in the checkout, where SUITE is 
 JSON. With ``--serve N``, it collects the suite and then serves runs (``excise_fork_server.py``); without, it makes the
 one run that is requested on stdin, like ``excise_run.py``. In a served run, the project is already imported: what
 differs in the checkout is adapted (``excise_swap.py``), or the run is refused with a line ``refused`` in its report.
+The run can also record calls (``excise_recorder.py``).
 """
 
 import contextlib
@@ -18,6 +19,7 @@ import time
 INSIDE = sys.path[0]
 
 import excise_fork_server  # noqa: E402
+import excise_recorder  # noqa: E402
 from excise_swap import Executed, LoadedCode, NeedsImport  # noqa: E402
 
 # isort: split
@@ -179,7 +181,10 @@ def run_served(session, plugin, places, code, edited, capture):
         for path in edited:
             code.adapt(path)
         choose(session, plugin, places, request, report)
+        recorder = excise_recorder.start(request["record"]) if "record" in request else None
         exit_code = run_loop(session)
+        if recorder is not None:
+            excise_recorder.finish(recorder, request["record"])
     except BaseException as error:
         report.write("refused", reason=str(error) if isinstance(error, NeedsImport) else repr(error))
         return 1

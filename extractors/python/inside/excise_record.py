@@ -1,17 +1,12 @@
-"""Runs tests on the original code and records the calls that they make to some of its functions.
+"""Runs tests on the original code and records calls (``excise_recorder.py``), in a process of its own.
 
-The functions' code objects are replaced in place, so that a call is recorded whatever name it uses. The record holds
-the arguments before the call; outcomes are found later, by a replay (``excise_replay.py``). Started as
-``python excise_record.py`` in the checkout, with the request on stdin; the calls go to the report file that it names.
+Started as ``python excise_record.py`` in the checkout, with the request on stdin; the calls go to the report file that
+it names.
 """
 
-import builtins
-import importlib
-import itertools
 import json
 import os
 import sys
-import types
 
 INSIDE = sys.path[0]
 sys.path[0] = os.getcwd()
@@ -19,230 +14,10 @@ sys.path[0] = os.getcwd()
 import pytest  # noqa: E402
 
 sys.path.append(INSIDE)
-import excise_values as values  # noqa: E402
+import excise_recorder  # noqa: E402
 from excise_run import profile_of  # noqa: E402
 
 sys.path.remove(INSIDE)
-
-NAME = "__excise_recorded_call__"
-"""Name of the builtin that the replaced functions call."""
-MAX_CALLS = 4000
-"""Maximum number of recorded calls."""
-MAX_WORK = 200_000
-"""Values and characters that are encoded for the calls of one function, after which no more of its calls are recorded.
-Objects of thousands of values, on which a method is called thousands of times, would take minutes."""
-MAX_HISTORY = 20
-"""Maximum number of earlier calls on an object of a removed class; they are repeated to construct the object again."""
-MAX_ARGUMENT = 1000
-"""Maximum number of items of an iterator that is an argument."""
-
-
-class Recorder:
-    """Records calls. ``spans`` are file, first and last line of every removed definition."""
-
-    def __init__(self, spans=()):
-        self.spans = spans
-        self.modules = set()
-        self.originals = {}
-        self.names = {}
-        self.removed = set()
-        self.inside = False
-        self.calls = []
-        self.seen = set()
-        self.work = {}
-        self.refused = {}
-        self.recipes = {}
-        self.keep = []
-
-    # --------------------------------------------------------------------------- replacing functions
-    def watch(self, name):
-        """Record calls of the named function, or of the public methods of the named class; return their number."""
-        try:
-            target = values.find(name)
-        except (ImportError, AttributeError):
-            return 0
-        owner = values.find(name.rpartition(".")[0]) if "." in name.partition(":")[2] else None
-        if isinstance(target, type):
-            self.removed.add(target)
-            found = 0
-            for attribute, value in list(vars(target).items()):
-                if attribute == "__init__" or not attribute.startswith("_") or is_operator(attribute):
-                    found += self.replace(value, "%s.%s" % (name, attribute), target)
-            return found
-        if isinstance(owner, type):
-            if name.endswith(".__init__"):  # a solution may name its private state freely
-                self.removed.add(owner)
-            return self.replace(vars(owner).get(name.rpartition(".")[2]), name, owner)
-        return self.replace(target, name, None)
-
-    def replace(self, value, name, owner):
-        """Replace the code of a function; return 1, or 0 if it is no Python function or is recorded already."""
-        kind = "function"
-        if isinstance(value, (staticmethod, classmethod)):
-            kind = type(value).__name__
-            value = value.__func__
-        elif isinstance(value, property):
-            kind, value = "property", value.fget
-        elif owner is not None:
-            kind = "method"
-        while not isinstance(value, types.FunctionType) and hasattr(value, "__wrapped__"):
-            value = value.__wrapped__
-        if not isinstance(value, types.FunctionType) or value.__code__ in self.names:
-            return 0
-        number = len(self.originals)
-        original = types.FunctionType(
-            value.__code__, value.__globals__, value.__name__, value.__defaults__, value.__closure__
-        )
-        original.__kwdefaults__ = value.__kwdefaults__
-        self.originals[number] = (original, name, kind, owner)
-        code = compile_trampoline(number, value.__code__.co_freevars)
-        value.__code__ = code
-        self.names[code] = name
-        return 1
-
-    # -------------------------------------------------------------------------------------- calls
-    def called(self, number, args, kwargs):
-        original, name, kind, owner = self.originals[number]
-        if self.inside:
-            return original(*args, **kwargs)
-        if len(self.calls) >= MAX_CALLS or self.work.get(name, 0) > MAX_WORK:
-            if args:
-                self.recipes.pop(id(args[0]), None)  # its history is not complete any more
-            return original(*args, **kwargs)
-        self.inside = True
-        try:
-            entry, args, kwargs = self.note(name, kind, args, kwargs)
-        finally:
-            self.inside = False
-        made = name.endswith(".__init__") and owner in self.removed
-        self.inside = True
-        try:
-            return original(*args, **kwargs)
-        finally:
-            self.inside = False
-            if made and entry is not None and type(args[0]) is owner:
-                self.recipes[id(args[0])] = [name.rpartition(".")[0], entry["args"], entry["kwargs"], []]
-                self.keep.append(args[0])
-            elif entry is not None and kind == "method" and args and id(args[0]) in self.recipes:
-                history = self.recipes[id(args[0])][3]
-                history.append([name.rpartition(".")[2], entry["args"][1:], entry["kwargs"]])
-            elif entry is None and args and id(args[0]) in self.recipes:
-                del self.recipes[id(args[0])]  # it received a call that cannot be repeated
-
-    def note(self, name, kind, args, kwargs):
-        """Record a call. Iterator arguments are read ahead, and passed on as iterators over the same items."""
-        args = [self.readable(value) for value in args]
-        kwargs = {key: self.readable(value) for key, value in kwargs.items()}
-        is_init = name.endswith(".__init__") and kind == "method"
-        try:
-            recorded = args[1:] if is_init or kind == "classmethod" else args
-            entry = {
-                "name": name.rpartition(".")[0] if is_init else name,
-                "kind": "class" if is_init else kind,
-                "args": [self.encode(value, name) for value in recorded],
-                "kwargs": [[key, self.encode(value, name)] for key, value in kwargs.items()],
-            }
-            text = json.dumps(entry)
-            self.count(name, len(text))
-            if len(text) > 32768:
-                raise values.Unserialisable("too large")
-            if text not in self.seen:
-                self.seen.add(text)
-                self.calls.append(json.loads(text))
-        except values.Unserialisable as error:
-            self.refuse(str(error))
-            entry = None
-        except Exception as error:  # raised by a property or comparison of the project
-            self.refuse(type(error).__name__)
-            entry = None
-        return entry, [passed_on(value) for value in args], {key: passed_on(value) for key, value in kwargs.items()}
-
-    def refuse(self, why):
-        self.refused[why] = self.refused.get(why, 0) + 1
-
-    def readable(self, value):
-        if values.is_iterator(value):
-            ahead = list(itertools.islice(value, MAX_ARGUMENT + 1))
-            return BufferedIterator(ahead, value)
-        return value
-
-    def encode(self, value, name):
-        """Encode an argument of the named function."""
-        if isinstance(value, BufferedIterator):
-            if len(value.items) > MAX_ARGUMENT:
-                raise values.Unserialisable("endless iterator")
-            return ["it", [self.encode(item, name) for item in value.items]]
-        encoder = values.Encoder(self.is_removed, self.made, self.may_travel)
-        try:
-            node = encoder.encode(value)
-        finally:
-            self.count(name, encoder.nodes)
-        self.modules |= encoder.modules
-        return node
-
-    def count(self, name, work):
-        self.work[name] = self.work.get(name, 0) + work
-
-    def may_travel(self, function):
-        """Whether a function's code may be part of a record: not that of a removed definition."""
-        code = function.__code__
-        return code not in self.names and not any(
-            code.co_filename == path and first <= code.co_firstlineno <= last for path, first, last in self.spans
-        )
-
-    def is_removed(self, cls):
-        return False
-
-    def made(self, value):
-        """The recipe to construct an object of a removed class again; ``None`` for objects of other classes."""
-        if type(value) not in self.removed and not any(cls in self.removed for cls in type(value).__mro__):
-            return None
-        recipe = self.recipes.get(id(value))
-        if recipe is None or len(recipe[3]) > MAX_HISTORY:
-            raise values.Unserialisable("object of a removed class")
-        return ["made", *json.loads(json.dumps(recipe))]
-
-
-class BufferedIterator:
-    """An iterator whose first items were read ahead."""
-
-    def __init__(self, items, rest):
-        self.items = items
-        self.rest = rest
-
-
-def passed_on(value):
-    """An argument as the original function gets it."""
-    if isinstance(value, BufferedIterator):
-        return itertools.chain(value.items, value.rest)
-    return value
-
-
-def is_operator(name):
-    return name.startswith("__") and name.endswith("__") and name not in NOT_CALLED
-
-
-NOT_CALLED = {
-    "__new__", "__init_subclass__", "__class_getitem__", "__getattribute__", "__getattr__", "__setattr__", "__del__",
-    "__reduce__", "__reduce_ex__", "__getstate__", "__setstate__", "__subclasshook__", "__prepare__", "__dir__",
-    "__set_name__", "__delattr__", "__sizeof__", "__class__", "__dict__", "__weakref__", "__doc__", "__module__",
-    "__instancecheck__", "__subclasscheck__", "__copy__", "__deepcopy__", "__repr__", "__hash__",
-}  # fmt: skip
-
-
-def compile_trampoline(number, freevars):
-    """Code that passes its arguments to the recorder, with as many free variables as the code that it replaces."""
-    source = "def trampoline(*args, **kwargs):\n    return %s(%d, args, kwargs)\n" % (NAME, number)
-    if freevars:
-        inner = "".join("    " + line + "\n" for line in source.splitlines())
-        uses = ", ".join(freevars)
-        inner = inner.replace("return ", "(%s,) if False else None; return " % uses)
-        assigned = "".join("    %s = None\n" % name for name in freevars)
-        source = "def outer():\n%s%s    return trampoline\n" % (assigned, inner)
-    found = {}
-    exec(compile(source, "<recorded>", "exec"), found)
-    function = found["outer"]() if freevars else found["trampoline"]
-    return function.__code__
 
 
 class Plugin:
@@ -258,29 +33,13 @@ class Plugin:
 
 def main():
     request = json.load(sys.stdin)
-    root = request["root"]
-    recorder = Recorder([(os.path.join(root, path), first, last) for path, first, last in request["spans"]])
-    setattr(builtins, NAME, recorder.called)
-    for module in request["modules"]:
-        try:
-            importlib.import_module(module)
-        except Exception:  # its tests will fail
-            continue
-    watched = sum(recorder.watch(name) for name in request["names"])
+    recorder = excise_recorder.start(request)
     sys.argv = ["pytest"]
     arguments = ["-p", "no:cacheprovider", "-p", "no:randomly", "--continue-on-collection-errors", "-qq", "--tb=no"]
-    arguments += ["--rootdir", root, "-o", "addopts=", *profile_of(request["args"])[1]]
+    arguments += ["--rootdir", request["root"], "-o", "addopts=", *profile_of(request["args"])[1]]
     paths = sorted({test.partition("::")[0] for test in request["ids"]})
     pytest.main(arguments + [path for path in paths if os.path.exists(path)], plugins=[Plugin(request["ids"])])
-    recorder.inside = True
-    folders = [os.path.relpath(path, root) for path in sys.path if inside(path, root)]
-    found = {"watched": watched, "calls": recorder.calls, "refused": recorder.refused}
-    with open(request["report"], "x") as file:
-        json.dump({**found, "modules": sorted(recorder.modules), "folders": folders}, file)
-
-
-def inside(path, root):
-    return os.path.isabs(path) and (path + "/").startswith(root + "/")
+    excise_recorder.finish(recorder, request)
 
 
 if __name__ == "__main__":

@@ -19,7 +19,7 @@ task_protocols       ``Deleter``                                   ``deleters/al
 
 from excise.protocols.codebase_protocol import Codebase, Module
 from excise.protocols.grading_protocol import CallRecording, Canaries, GradedRun, GradedRunRequest, Grading, GradingMode
-from excise.protocols.language_protocol import CoveragePass, CoverageRequest, Language, Start, TestRunRequest
+from excise.protocols.language_protocol import CoveragePass, CoverageRequest, Language, TestRunRequest
 from excise.protocols.sandbox_protocol import (
     Capabilities,
     Completed,
@@ -28,6 +28,7 @@ from excise.protocols.sandbox_protocol import (
     Policy,
     Sandbox,
     Session,
+    Start,
     SystemRequest,
 )
 from excise.protocols.source_protocol import Fetched, Source

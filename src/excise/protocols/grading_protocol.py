@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Protocol
 
 from excise.protocols.codebase_protocol import Codebase
-from excise.protocols.sandbox_protocol import Session
+from excise.protocols.sandbox_protocol import Session, Start
 from excise.types import Recipe, RecordedCall, TestRun
 
 
@@ -128,8 +128,12 @@ class Grading(Protocol):
         *,
         ids: Sequence[str],
         timeout_s: float,
+        start: Start = Start.FRESH,
     ) -> CallRecording:
-        """Run the tests ``ids`` on the original code and record their calls to the public ``symbols``."""
+        """Run the tests ``ids`` on the original code and record their calls to the public ``symbols``.
+
+        ``start``: how the run begins; from a collected suite, no calls are found that a fresh import would make.
+        """
         ...
 
     def replay_calls(

@@ -4,25 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from enum import Enum
 from pathlib import Path
 from typing import NamedTuple, Protocol
 
 from excise.protocols.codebase_protocol import Codebase
 from excise.protocols.grading_protocol import Grading
-from excise.protocols.sandbox_protocol import ForkServer, Session
+from excise.protocols.sandbox_protocol import ForkServer, Session, Start
 from excise.types import CoverageMap, Recipe, Status, TestRun
-
-
-class Start(Enum):
-    """How the process of a test run begins. The later ones are cheaper, and serve fewer runs."""
-
-    FRESH = "fresh"
-    """As a process of its own."""
-    FORKED = "forked"
-    """By a fork of a process that has imported the test runner."""
-    COLLECTED = "collected"
-    """By a fork of a process that has collected the untouched suite. It is refused if an edit needs a fresh import."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

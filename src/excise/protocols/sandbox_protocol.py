@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from enum import Enum
 from pathlib import Path
 from typing import Protocol
 
@@ -55,6 +56,17 @@ class SystemRequest:
     below ``/usr`` are added too."""
     building: bool = False
     """Whether programs are needed that build packages, such as compilers."""
+
+
+class Start(Enum):
+    """How the process of a test run begins. The later ones are cheaper, and serve fewer runs."""
+
+    FRESH = "fresh"
+    """As a process of its own."""
+    FORKED = "forked"
+    """By a fork of a process that has imported the test runner."""
+    COLLECTED = "collected"
+    """By a fork of a process that has collected the untouched suite. It is refused if an edit needs a fresh import."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
