@@ -123,7 +123,7 @@ def _run(settings: Settings, output: _Output, *, refresh: bool, selection: Candi
     if output.as_json:
         body = {
             "out": str(settings.out),
-            "tasks": sum(len(state.tasks) for state in result.states),
+            "tasks": sum(state.num_tasks for state in result.states),
             "interrupted": result.interrupted,
             "report": to_dict(result.report),
             "sources": [to_dict(state.report()) | {"spec": state.name} for state in result.states],
@@ -139,7 +139,7 @@ def _run(settings: Settings, output: _Output, *, refresh: bool, selection: Candi
 
 def run_exit_code(states: Sequence[SourceState]) -> int:
     """Return the exit code of a run: whether all, some or none of the sources gave tasks."""
-    return _exit_code_of_all([bool(state.tasks) for state in states])
+    return _exit_code_of_all([state.num_tasks > 0 for state in states])
 
 
 def _exit_code_of_all(succeeded: Sequence[bool]) -> int:

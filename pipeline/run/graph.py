@@ -150,6 +150,13 @@ class Run:
         for state in [state for state in self.states if state.stage == "waiting"][: max(0, free)]:
             self.submit(StageJob(state, "fetch"), fetch_stage, state.spec)
 
+    def drop_removed_sources(self) -> None:
+        """Remove what is in the set of sources that are no longer in the settings."""
+        kept = {state.name for state in self.states}
+        for name in self.writer.names():
+            if name.partition(REQUEST_MARK)[0] not in kept:
+                self.writer.drop_repo(name)
+
     def refuse(self, missing: Mapping[str, Rejection]) -> None:
         """End the sources that do not exist; ``missing`` has their names."""
         for state in self.states:
@@ -175,9 +182,11 @@ class Run:
                     self.jobs.drop_queued()  # indexes that nobody needs
                 self.admit_sources()
                 self.dirty.add(job.state.name)
+                self.listener(self.states)
                 if not self.atomic and self.is_time_to_publish(job.state):
                     self.publish()
-                self.listener(self.states)
+                elif job.state.done:
+                    self.write_rows(job.state)
         except KeyboardInterrupt:
             self.jobs.cancel()
             return False
@@ -185,7 +194,7 @@ class Run:
 
     def is_time_to_publish(self, state: SourceState) -> bool:
         """Whether to publish now that a job of this source has ended."""
-        is_first = bool(state.tasks) and not self.has_tasks
+        is_first = state.num_tasks > 0 and not self.has_tasks
         return is_first or state.done or time.monotonic() - self.published > PUBLISH_EVERY_S
 
     def answer(self, result: JobResult, job: StageJob) -> Any:
@@ -277,7 +286,7 @@ class Run:
         Rows of a source that had tasks before the run are replaced only when the source has ended, and not after a
         failed fetch or a failure of the infrastructure.
         """
-        if state.name not in self.dirty or (state.sources is None and state.failure is None):
+        if state.name not in self.dirty or state.final_report or (state.sources is None and state.failure is None):
             return False
         if state.entry not in self.known_before:
             return True
@@ -285,22 +294,28 @@ class Run:
         unavailable = state.failure is not None and state.failure.stage == "fetch"
         return state.done and not lost and not unavailable
 
+    def write_rows(self, state: SourceState) -> None:
+        """Write the rows of a source, for the next snapshot. Of a source that has ended, only the counts stay here."""
+        if self.is_publishable(state):
+            try:
+                self.writer.put_repo(state.entry, state.rows())
+            except StoreError as error:
+                if error.reason != "duplicate_task":
+                    raise
+                state.tasks.clear()
+                state.certificates.clear()
+                state.fail(rejection_of("publish", state.name, error))
+                self.writer.put_repo(state.entry, state.rows())
+        self.dirty.discard(state.name)
+        if state.done:
+            state.release()
+
     def publish(self) -> None:
         """Write all unpublished rows and switch the task set to a new snapshot."""
         for state in self.states:
-            if self.is_publishable(state):
-                try:
-                    self.writer.put_repo(state.entry, state.rows())
-                except StoreError as error:
-                    if error.reason != "duplicate_task":
-                        raise
-                    state.tasks.clear()
-                    state.certificates.clear()
-                    state.fail(rejection_of("publish", state.name, error))
-                    self.writer.put_repo(state.entry, state.rows())
-        self.dirty.clear()
+            self.write_rows(state)
         self.published = time.monotonic()
-        self.has_tasks = any(state.tasks for state in self.states)
+        self.has_tasks = any(state.num_tasks for state in self.states)
         self.writer.publish()
 
 
@@ -331,9 +346,11 @@ def run(
     pool_of_run = nullcontext(InProcessPool()) if in_process else open_worker_pool(settings.scheduler, settings.workers)
     with Store(settings.out).writer() as writer, pool_of_run as pool:
         graph = Run(settings, pool, writer, listener, atomic=refresh, selection=selection)
+        if refresh:
+            graph.drop_removed_sources()
         graph.refuse(missing)
         finished = graph.run_to_end()
-        tasks = sum(len(state.tasks) for state in graph.states)
+        tasks = sum(state.num_tasks for state in graph.states)
         facts = {
             "seconds": round(time.monotonic() - began, 3),
             "cpu_s": round(time.process_time(), 3),
@@ -342,11 +359,6 @@ def run(
         }
         logger.info("run ended", extra=facts)
         graph.dirty.update(state.name for state in graph.states)
-        if refresh and finished:
-            kept = {state.name for state in graph.states}
-            for name in writer.names():
-                if name.partition(REQUEST_MARK)[0] not in kept:
-                    writer.drop_repo(name)
         if refresh and not finished:
             return RunResult(states=tuple(graph.states), report=SnapshotReport(), interrupted=True)
         graph.publish()

@@ -25,6 +25,8 @@ from excise.types import Task
 
 LINE_EVERY_S = 20.0
 """Seconds between two summaries if stderr is no terminal."""
+SHOWN_SYMBOLS = 3
+"""Removed symbols of a task that are printed."""
 SHOWN_LINES = 12
 """Lines of the first task's statement that are printed."""
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
@@ -103,7 +105,9 @@ class Progress:
         if self.quiet:
             return
         size = f"{task.difficulty.loc} lines removed, {len(task.fail_to_pass)} tests fail without them"
-        self._line(f"{'first task: ' if is_first else ''}{task.instance_id}: {', '.join(task.removed)} ({size})")
+        more = len(task.removed) - SHOWN_SYMBOLS
+        removed = ", ".join(task.removed[:SHOWN_SYMBOLS]) + (f" and {more} more" if more > 0 else "")
+        self._line(f"{'first task: ' if is_first else ''}{task.instance_id}: {removed} ({size})")
         if is_first:
             lines = [line for line in task.problem_statement.splitlines() if line.strip()]
             shown = [*lines[:SHOWN_LINES], *(["…"] if len(lines) > SHOWN_LINES else [])]
@@ -120,14 +124,14 @@ class Progress:
         if state.failure is not None:
             return f"refused at {state.failure.stage}: {state.failure.reason}"
         if state.stage == "done":
-            return f"done, {len(state.tasks)} tasks of {state.tried} candidates tried"
+            return f"done, {state.num_tasks} tasks of {state.tried} candidates tried"
         if state.running_stage == "prove" and state.proposed is not None:
             return f"{len(state.proposed.features)} features proposed"
         return state.running_stage
 
     def summary(self, states: Sequence[SourceState]) -> str:
         """Summarise all sources in one line, with an estimate of the remaining time."""
-        tasks, tried = sum(len(s.tasks) for s in states), sum(s.tried for s in states)
+        tasks, tried = sum(s.num_tasks for s in states), sum(s.tried for s in states)
         done = sum(s.done for s in states)
         line = f"{done}/{len(states)} sources done, {tasks} tasks, {tried} candidates tried"
         left = self.time_left(states)
@@ -156,7 +160,7 @@ class Progress:
             return 1.0
         if state.stage == "prove":
             total = state.limit or state.tried + len(state.pending)
-            return 0.4 + 0.6 * min(1.0, (len(state.tasks) if state.limit else state.tried) / max(1, total))
+            return 0.4 + 0.6 * min(1.0, (state.num_tasks if state.limit else state.tried) / max(1, total))
         return 0.08 * _STAGES.index(state.stage)
 
     def table(self, states: Sequence[SourceState]) -> Table:
@@ -170,9 +174,7 @@ class Progress:
             stage = literal(f"{state.stage} (queued)" if queued else state.stage)
             stage = literal(state.failure.reason, "red") if state.failure else stage
             numbers = [report.num_tests, report.num_passing, report.num_covered, report.num_features]
-            table.add_row(
-                literal(state.name), stage, *(str(n or "") for n in [*numbers, state.tried, len(state.tasks)])
-            )
+            table.add_row(literal(state.name), stage, *(str(n or "") for n in [*numbers, state.tried, state.num_tasks]))
         return table
 
 
@@ -194,7 +196,7 @@ def funnel(states: Sequence[SourceState]) -> Table:
         table.add_column(name, justify="left" if name in {"source", "refused, and why"} else "right")
     for state in states:
         report = state.report()
-        counts = report.rejected or ({} if state.tasks else report.not_proposed)
+        counts = report.rejected or ({} if state.num_tasks else report.not_proposed)
         why = ", ".join(f"{count} {reason}" for reason, count in sorted(counts.items(), key=lambda i: -i[1]))
         if state.failure is not None:
             why = f"{state.failure.reason}: {state.failure.detail.partition(chr(10))[0][:100]}"
@@ -212,7 +214,7 @@ def result_text(states: Sequence[SourceState], out: Path, report: SnapshotReport
     if report is not None:
         came = f"{len(report.came)} came, {len(report.changed)} changed, {len(report.went)} went"
         changes = f"{came}, {report.unchanged} unchanged.\n"
-    tasks, giving = sum(len(state.tasks) for state in states), sum(bool(state.tasks) for state in states)
+    tasks, giving = sum(state.num_tasks for state in states), sum(state.num_tasks > 0 for state in states)
     return f"{changes}{tasks} tasks in {out} from {giving} of {len(states)} sources."
 
 

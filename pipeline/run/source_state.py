@@ -71,6 +71,8 @@ class SourceState:
     """Refused candidates, and the failure of the source itself."""
     failure: Rejection | None = None
     """Why the source ended early."""
+    final_report: RepoReport | None = None
+    """The counts of a source whose rows are written and whose records are released (:meth:`release`)."""
 
     @property
     def name(self) -> str:
@@ -91,6 +93,11 @@ class SourceState:
     def done(self) -> bool:
         """Whether the source has ended, with or without a failure."""
         return self.failure is not None or self.stage == "done"
+
+    @property
+    def num_tasks(self) -> int:
+        """Number of tasks so far."""
+        return self.final_report.num_valid if self.final_report else len(self.tasks)
 
     @property
     def num_wanted(self) -> int:
@@ -151,32 +158,41 @@ class SourceState:
         """
         self.tasks, self.certificates, self.verdicts, self.tried = {}, {}, [], 0
         self.rejections = []
+        patches: set[str] = set()
         for number in sorted(self.proofs):
             if self.limit is not None and len(self.tasks) >= self.limit:
                 return
-            self._count(self.proofs[number])
+            self._count(self.proofs[number], patches)
 
-    def _count(self, proof: Proof) -> None:
+    def _count(self, proof: Proof, patches: set[str]) -> None:
+        """Count a proof; ``patches`` are those of the tasks that were counted."""
         self.tried += 1
         task, certificate = proof.task, proof.certificate
         if task is None or certificate is None:
             self.verdicts += proof.verdicts
             self.rejections += [proof.rejection] if proof.rejection else []
-        elif self._is_duplicate(task):
+        elif task.patch in patches or self._is_known(task.instance_id):
             self.rejections.append(_duplicate(task))
         else:
+            patches.add(task.patch)
             self.tasks[task.instance_id] = task
             self.certificates[task.instance_id] = certificate
 
-    def _is_duplicate(self, task: Task) -> bool:
-        same = (task.patch == other.patch for other in self.tasks.values())
-        return task.instance_id in self.tasks or self.selection.is_published_elsewhere(task.instance_id) or any(same)
+    def _is_known(self, instance_id: str) -> bool:
+        return instance_id in self.tasks or self.selection.is_published_elsewhere(instance_id)
 
     def fail(self, rejection: Rejection) -> None:
         """End the source with a rejection."""
         self.failure = rejection
         self.rejections.append(rejection)
         self.stage = "done"
+
+    def release(self) -> None:
+        """Release the records of a source that has ended and whose rows are written; the counts stay."""
+        self.final_report = self.report()
+        self.sources = self.prepared = self.proposed = None
+        self.tasks, self.certificates, self.proofs = {}, {}, {}
+        self.pending, self.verdicts, self.rejections = [], [], []
 
     def rows(self) -> RepoRows:
         """Return the source's data as rows of the task set."""
@@ -195,6 +211,8 @@ class SourceState:
 
     def report(self) -> RepoReport:
         """Return the counts of this source for each stage."""
+        if self.final_report is not None:
+            return self.final_report
         baseline = self.prepared.baseline if self.prepared else None
         statuses = Counter(baseline.statuses.values()) if baseline else Counter()
         rejected = Counter(r.reason for r in self.rejections if r.stage in {"delete", "gate"})
