@@ -65,7 +65,7 @@ def main() -> None:
     projects = drawn(int(sys.argv[2]) if len(sys.argv) > 2 else 60)
     kills = int(sys.argv[3]) if len(sys.argv) > 3 else 3
     limit = -(-2 * WANTED // len(projects))
-    command = [EXCISE, "generate", "--out", str(out), "--limit", str(limit)]
+    command = [EXCISE, "generate", "--out", str(out), "--limit", str(limit), "--total", str(WANTED)]
     command += [f"pypi:{name}" for name in projects]
     print(f"{len(projects)} projects, at most {limit} tasks each: {' '.join(projects)}", flush=True)
     began = time.monotonic()

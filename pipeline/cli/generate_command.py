@@ -48,6 +48,7 @@ def generate(
     limit: Annotated[
         int | None, typer.Option(help="At most this many tasks per source, whatever the files say.")
     ] = None,
+    total: Annotated[int | None, typer.Option(help="End when all sources together have given this many tasks.")] = None,
     request: Annotated[
         Path | None, typer.Option(help="JSON file that says which rungs are wanted; sources: those of the set.")
     ] = None,
@@ -64,7 +65,15 @@ def generate(
 ) -> None:
     """Make tasks from repositories. An interrupted run continues when the command is run again."""
     with exit_codes_for_errors():
-        settings = settings_of(config, set_, out=out, limit=limit, scheduler=scheduler, workers=workers, cache=cache)
+        direct = {
+            "out": out,
+            "limit": limit,
+            "total": total,
+            "scheduler": scheduler,
+            "workers": workers,
+            "cache": cache,
+        }
+        settings = settings_of(config, set_, **direct)
         settings, selection = with_sources(settings, sources or []), None
         if request is not None:
             from excise.pipeline.services.request_selection import prepare_request, read_request

@@ -99,7 +99,9 @@ class Run:
         self.listener = listener
         self.selection = selection or CandidateSelection()
         self.states = [SourceState(spec, self.cap(spec), self.selection) for spec in unique(settings.sources)]
-        self.jobs: JobQueue[StageJob] = JobQueue(pool, self.job_started)
+        self.total = None if atomic else settings.total
+        """Number of tasks after which the run ends."""
+        self.jobs: JobQueue[StageJob] = JobQueue(pool, self.job_started, cheapest_only=self.total is not None)
         self.dirty: set[str] = set()
         """Names of sources with rows that are not published yet."""
         self.known_before = frozenset(name for name in writer.names() if writer.num_tasks(name))
@@ -167,7 +169,7 @@ class Run:
         self.listener(self.states)
 
     def run_to_end(self) -> bool:
-        """Run until no job is left; return whether the run was not interrupted."""
+        """Run until no job is left, or there are enough tasks; return whether the run was not interrupted."""
         self.admit_sources()
         self.listener(self.states)
         try:
@@ -187,6 +189,9 @@ class Run:
                     self.publish()
                 elif job.state.done:
                     self.write_rows(job.state)
+                if self.total is not None and sum(state.num_tasks for state in self.states) >= self.total:
+                    self.jobs.cancel()
+                    return True
         except KeyboardInterrupt:
             self.jobs.cancel()
             return False

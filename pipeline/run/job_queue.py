@@ -34,11 +34,14 @@ class JobQueue(Generic[T]):
     """Jobs, each with a tag. Iterating yields ``(tag, result)`` when a job ends, until none is left.
 
     Workers get no more jobs than they can start: Dask does not take back a job that waits behind a long one in a
-    worker's own queue. ``on_start`` is called with the tag of each job that is given to a worker.
+    worker's own queue. ``on_start`` is called with the tag of each job that is given to a worker. ``cheapest_only``: no
+    worker is kept for the longest chains.
     """
 
-    def __init__(self, pool: WorkerPool, on_start: Callable[[T], None] = lambda _: None) -> None:
-        self.pool, self.on_start = pool, on_start
+    def __init__(
+        self, pool: WorkerPool, on_start: Callable[[T], None] = lambda _: None, *, cheapest_only: bool = False
+    ) -> None:
+        self.pool, self.on_start, self.cheapest_only = pool, on_start, cheapest_only
         self.slots = pool.num_slots()
         self.running: dict[Hashable, T] = {}
         self._chains: set[Hashable] = set()
@@ -56,7 +59,7 @@ class JobQueue(Generic[T]):
         if self._queued and len(self.running) >= self.slots:
             self.slots = self.pool.num_slots()
         while self._queued and len(self.running) < self.slots:
-            for_chain = len(self._chains) < self.slots // 2
+            for_chain = not self.cheapest_only and len(self._chains) < self.slots // 2
             job = min(self._queued, key=_by_chain if for_chain else _by_task)
             self._queued.remove(job)
             number = self.pool.submit(job.function, job.args)

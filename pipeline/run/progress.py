@@ -222,4 +222,5 @@ def limits_text(settings: Settings) -> str:
     """Describe the limits on the number of tasks; empty without limits."""
     own = [f"{source.limit} of {source.spec}" for source in settings.sources if source.limit]
     common = [f"{settings.limit} tasks per source"] if settings.limit else []
-    return f"At most {', '.join([*common, *own])} (--limit)." if common or own else ""
+    limits = f"At most {', '.join([*common, *own])} (--limit)." if common or own else ""
+    return " ".join([*([limits] if limits else []), *([f"{settings.total} tasks in all."] if settings.total else [])])

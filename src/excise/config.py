@@ -208,6 +208,8 @@ class Settings(_Strict):
     """Cache folder for mirrors, environments and results of stages."""
     limit: int | None = Field(default=None, ge=1)
     """Maximum number of tasks per source; unset for no limit."""
+    total: int | None = Field(default=None, ge=1)
+    """Number of tasks of all sources after which `generate` ends; cheap sources then come first. Unset for no limit."""
     workers: int = Field(default_factory=lambda: max(1, os.cpu_count() or 1), ge=1)
     """Number of local worker processes; 1 runs everything in the main process. Unused with a scheduler."""
     scheduler: str = ""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import io
 from dataclasses import replace
 from pathlib import Path
@@ -17,7 +18,8 @@ from excise.pipeline.run.job_queue import JobQueue, Rank
 from excise.pipeline.run.priorities import max_active_sources, rank
 from excise.pipeline.run.source_state import SourceState
 from excise.pipeline.run.worker_pool import InProcessPool
-from excise.types import Rejection, SourceSpec, WorkerOutcome
+from excise.pipeline.stages.find_stage import ProposedFeatures
+from excise.types import Feature, FeatureKind, Rejection, SourceSpec, WorkerOutcome
 from excise.verifiers.prove import Proof
 
 SLOW, QUICK = 100.0, 4.0
@@ -94,6 +96,14 @@ def test_half_of_the_workers_begin_the_longest_chains() -> None:
     assert not jobs.running
 
 
+def test_no_worker_begins_a_long_chain_where_only_the_number_of_tasks_counts() -> None:
+    jobs: JobQueue[int] = JobQueue(IdlePool(5), cheapest_only=True)
+    for length in range(1, 10):
+        jobs.put(length, Rank(float(length), float(length)), pow, length, 2)
+    jobs.dispatch()
+    assert sorted(jobs.running.values()) == [1, 2, 3, 4, 5]
+
+
 def test_a_measured_suite_decides_which_source_goes_first() -> None:
     run = run_of(2, workers=1)
     for state, wall_s in zip(run.states, (SLOW, QUICK), strict=True):
@@ -164,3 +174,32 @@ def test_a_machine_that_cannot_try_candidates_ends_its_source() -> None:
     assert state.done
     assert state.report().status == "infra_error"
     assert state.report().detail.startswith("3 candidates in a row could not be tried on this machine: No space left.")
+
+
+MARKER = 31415.25
+"""CPU seconds of proofs that no other test makes."""
+
+
+def num_marked_proofs() -> int:
+    return sum(isinstance(found, Proof) and found.cpu_s == MARKER for found in gc.get_objects())
+
+
+def test_a_source_that_has_ended_keeps_only_its_counts() -> None:
+    features = tuple(
+        Feature(feature_id=f"{number}", kind=FeatureKind.CLASS, tier=1, entry=(), symbols=(), tests=())
+        for number in range(2)
+    )
+    state = SourceState(SourceSpec(spec="pypi:p"), limit=None)
+    state.add_features(ProposedFeatures(features=features, num_symbols=9, num_covered=5, not_proposed={"small": 4}))
+    shards = list(state.next_shards(2))
+    refused = Rejection(repo="p", stage="gate", subject="f", reason="leak", detail="x")
+    for first, _ in shards:
+        state.record_proofs(first, [Proof(rejection=refused, cpu_s=MARKER)])
+    assert list(state.next_shards(2)) == []
+    before = state.report()
+    assert (state.done, before.rejected, before.cpu_s, before.num_features) == (True, {"leak": 2}, 2 * MARKER, 2)
+    assert num_marked_proofs() == 2
+    state.release()
+    assert num_marked_proofs() == 0
+    assert state.report() == before
+    assert (state.num_tasks, state.tried) == (0, 2)

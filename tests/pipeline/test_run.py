@@ -39,9 +39,9 @@ class Job:
         """Finished candidates in the cache, with the times when they were written."""
         return {path: path.stat().st_mtime_ns for path in (self.cache / "stages" / "candidate").rglob("[!.]*.json")}
 
-    def finish(self) -> dict:
-        """Run to the end."""
-        command = [sys.executable, "-m", "excise.pipeline.cli", *map(str, self.arguments)]
+    def finish(self, *more: str) -> dict:
+        """Run to the end, with more arguments."""
+        command = [sys.executable, "-m", "excise.pipeline.cli", *map(str, self.arguments), *more]
         done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=2400)
         assert done.returncode == 0, done.stderr
         result: dict = json.loads(done.stdout)
@@ -105,6 +105,13 @@ def test_an_interrupted_run_keeps_finished_work_and_resumes(job: Job, undisturbe
     check_complete(job, undisturbed, job.finish())
     after = job.candidates()
     assert {path: after[path] for path in before} == before, "what was done is not done again"
+
+
+def test_a_run_ends_with_enough_tasks_and_is_continued(job: Job, undisturbed: TaskSet) -> None:
+    ended = job.finish("--total", "2")
+    assert (ended["interrupted"], len(TaskSet.open(job.out).ids())) == (False, ended["tasks"])
+    assert 2 <= ended["tasks"] < 4
+    check_complete(job, undisturbed, job.finish())
 
 
 def test_a_stopped_service_keeps_finished_work(job: Job) -> None:
