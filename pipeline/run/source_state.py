@@ -6,7 +6,7 @@ import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from math import ceil
+from math import ceil, inf
 from pathlib import Path
 
 from excise.datasets.rows import RepoRows
@@ -121,7 +121,8 @@ class SourceState:
         Their number is limited by the missing tasks and by the number of workers. If no shard is left or needed, the
         source ends.
         """
-        while self.pending and self.num_shards_running < min(workers + 1, ceil(self.num_wanted / SHARD_SIZE)):
+        needed = inf if self.limit is None else ceil(self.num_wanted / SHARD_SIZE)
+        while self.pending and self.num_shards_running < min(workers + 1, needed):
             shard, self.pending = self.pending[:SHARD_SIZE], self.pending[SHARD_SIZE:]
             self.num_shards_running += 1
             first, self.num_submitted = self.num_submitted, self.num_submitted + len(shard)
