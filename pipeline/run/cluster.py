@@ -41,8 +41,8 @@ DASK_SETTINGS = {
     "distributed.worker.memory.pause": False,
     "distributed.deploy.lost-worker-timeout": "1h",  # a busy machine starts another one slowly
     "distributed.comm.timeouts.connect": "20s",
-    # What follows saves CPU time while jobs of seconds and minutes run: no statistics of single functions, no checks
-    # many times a second, no moving of tasks between workers, which get no more than they can start.
+    # What follows saves CPU time and memory while jobs of seconds and minutes run: no statistics of single functions,
+    # no checks many times a second, no long logs, no moving of tasks: workers get only what they can start.
     "distributed.admin.tick.limit": "1h",
     "distributed.admin.tick.interval": "10s",
     "distributed.admin.system-monitor.interval": "10s",
@@ -51,6 +51,8 @@ DASK_SETTINGS = {
     "distributed.worker.memory.monitor-interval": "2s",
     "distributed.scheduler.work-stealing": False,
     "distributed.scheduler.active-memory-manager.start": False,
+    "distributed.admin.low-level-log-length": 100,
+    "distributed.diagnostics.computations.max-history": 1,
     "distributed.client.heartbeat": "30s",
     "distributed.client.scheduler-info-interval": "10s",
 }
