@@ -27,12 +27,8 @@ PLAIN_DECORATORS = frozenset(
 GENERATOR_FLAGS = 0x20 | 0x80 | 0x100 | 0x200
 """Flags of code: generator, coroutine, iterable coroutine, asynchronous generator."""
 
-NOT_STARTED = (
-    (types.GeneratorType, "gi_code"),
-    (types.CoroutineType, "cr_code"),
-    (types.AsyncGeneratorType, "ag_code"),
-)
-"""Kinds of objects that hold code which has perhaps not started, and the names of their attributes for it."""
+NOT_STARTED = {types.GeneratorType: "gi_code", types.CoroutineType: "cr_code", types.AsyncGeneratorType: "ag_code"}
+"""Types of objects that hold code which has perhaps not started, and the names of their attributes for it."""
 HAS_DOCSTRING = 0x4000000
 """Flag of code whose first constant is a docstring, from Python 3.14 on."""
 
@@ -83,9 +79,9 @@ class Executed:
         if not ours:
             raise NeedsImport("the project watches what runs, too")
         for made in gc.get_objects():
-            for kind, name in NOT_STARTED:
-                if isinstance(made, kind):
-                    self.keys.add(key_of(getattr(made, name)))
+            name = NOT_STARTED.get(type(made))  # `isinstance` would ask proxies for their class
+            if name is not None:
+                self.keys.add(key_of(getattr(made, name)))
 
 
 def key_of(code):
@@ -105,7 +101,7 @@ class LoadedCode:
         self.sources = {path: read(path) for path in self.loaded if os.path.isfile(path)}
         self.functions = {}
         for function in gc.get_objects():
-            if isinstance(function, types.FunctionType) and function.__code__.co_filename in self.sources:
+            if type(function) is types.FunctionType and function.__code__.co_filename in self.sources:
                 self.functions.setdefault(key_of(function.__code__), []).append(function)
         self.definitions = {}
 
