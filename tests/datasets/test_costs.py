@@ -65,7 +65,8 @@ def test_every_run_keeps_its_costs(shapes: Run) -> None:
     assert {stage for stage, _ in spent} >= {"fetch", "environment", "baseline", "coverage", "find", "prove"}
     gates = {step for stage, step in spent if stage == "prove"}
     assert gates >= {"plan", "split", "build", "g6_p2p_pass", "g9_leaks", "g10_calls", "g11_recovery"}
-    runs = json.loads(query(shapes.out, "SELECT sum(runs) n FROM costs WHERE program = 'excise_run.py'", "json"))
+    tests = "program IN ('excise_run.py', 'excise_collected.py')"
+    runs = json.loads(query(shapes.out, f"SELECT sum(runs) n FROM costs WHERE {tests}", "json"))
     assert runs[0]["n"] > 40
     for row in profile(shapes.out)["process"]:
         assert 0 < row["in_jobs_s"] <= row["process_cpu_s"]

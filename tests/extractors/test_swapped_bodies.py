@@ -29,9 +29,10 @@ def noted(function):
     return wrapper
 
 
+\x0c
 class Base:
     def name(self):
-        return "base"
+        return "base\x85"[:4]
 
 
 class Derived(Base):

@@ -156,14 +156,14 @@ class Definitions:
 
     def __init__(self, text):
         self.text = text
-        self.lines = text.splitlines(True)
+        self.lines = lines_of(text)
         tree = ast.parse(text)
         self.module = Surroundings(tree)
         self.found = sorted(functions_in(tree, ()), key=lambda entry: entry[0])
 
     def changes(self, text):
         """The changed definitions of a new text. Raises :class:`NeedsImport` if anything else has changed."""
-        lines = text.splitlines(True)
+        lines = lines_of(text)
         moved, grown = 0, {}
         for i1, i2, j1, j2 in differences(self.lines, lines):
             place = self.place_of(i1, i2)
@@ -274,6 +274,11 @@ def functions_in(node, owners):
             yield from functions_in(child, (*owners, child))
         elif isinstance(child, BLOCKS):
             yield from functions_in(child, owners)
+
+
+def lines_of(text):
+    """The lines of a source with their ends, as Python counts them: form feeds and the like end none."""
+    return text.replace("\n", "\n\0").split("\0") if "\0" not in text else [text]
 
 
 def differences(old, new):
