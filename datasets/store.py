@@ -20,7 +20,7 @@ import hashlib
 import re
 import shutil
 import tempfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Set
 from contextlib import contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -167,7 +167,11 @@ class Writer:
 
     def num_tasks(self, name: str) -> int:
         """Number of tasks of one repository in the next snapshot."""
-        return len(self._repos[name].tasks) if name in self._repos else 0
+        return len(self.task_ids(name))
+
+    def task_ids(self, name: str) -> Set[str]:
+        """Ids of the tasks of one repository in the next snapshot."""
+        return self._repos[name].tasks.keys() if name in self._repos else frozenset()
 
     def publish(self) -> SnapshotReport:
         """Publish all records as the current snapshot in one atomic step. Writes nothing if nothing changed."""

@@ -7,25 +7,25 @@ from collections.abc import Collection, Mapping
 from excise.protocols import Start
 from excise.types import TestRun
 
-MIN_COLLECTING_S = 0.2
-"""CPU seconds that collecting a suite takes at least."""
-
 
 class RunStarts:
     """Chooses how the test runs of one repository begin; see :class:`excise.protocols.Start`.
 
-    Collecting the suite costs once what all other forked runs pay again for their own test files. It is done when these
-    have paid as much, so that it never costs more than twice what a choice in hindsight would (the ski-rental rule).
+    Collecting the suite, and running it once to see that all tests pass there, costs what one run of the suite does.
+    Other forked runs pay again and again for their own test files. So it is done when these have paid as much, and
+    never costs more than twice what a choice in hindsight would (the ski-rental rule).
     """
 
     def __init__(self, paths: Collection[str], suffixes: tuple[str, ...]) -> None:
         self.paths, self.suffixes = frozenset(paths), suffixes
         self.collecting_s: float | None = None
-        """CPU seconds of collecting the whole suite; ``None`` until a run of all tests has shown it."""
+        """CPU seconds of collecting and running the whole suite; ``None`` until a run of all tests has shown it."""
         self.paid_s = 0.0
         """CPU seconds of the runs that could have been forked from a collected suite, besides those of their tests."""
         self.can_collect = True
         """Whether runs may be forked from a collected suite."""
+        self.is_checked = False
+        """Whether all trusted tests have passed in such a run."""
 
     def choose(self, edits: Mapping[str, bytes | None]) -> Start:
         """How a run with these edits begins, if it may be forked."""
@@ -40,12 +40,10 @@ class RunStarts:
 
     def note(self, run: TestRun, start: Start, edits: Mapping[str, bytes | None], *, whole: bool) -> None:
         """Note what a finished run cost; ``whole``: it ran all tests."""
-        besides_s = max(0.0, run.cpu_s - sum(result.duration_s for result in run.results))
         if start is Start.FORKED and self.might_be_served(edits):
-            self.paid_s += besides_s
+            self.paid_s += max(0.0, run.cpu_s - sum(result.duration_s for result in run.results))
         if start is not Start.COLLECTED and whole:
-            known = besides_s if self.collecting_s is None else min(self.collecting_s, besides_s)
-            self.collecting_s = max(MIN_COLLECTING_S, known)
+            self.collecting_s = run.cpu_s if self.collecting_s is None else min(self.collecting_s, run.cpu_s)
 
     def collect_now(self) -> None:
         """Collect the suite for the next run that may be served, whatever that costs."""

@@ -16,6 +16,7 @@ from excise.deleters.statement.project_docs import read_documents
 from excise.envs.install.layer_contents import compose
 from excise.envs.interpreters import interpreter_of
 from excise.envs.sandbox.mount_points import PYC, REPO, base_env, project_mounts, system_request
+from excise.errors import SandboxError
 from excise.extractors.fetch.trees import git_tree_hash, list_files
 from excise.extractors.languages import get_language
 from excise.protocols import Codebase, Mount, Policy, Sandbox, Session, Start, SystemRequest, TestRunRequest
@@ -289,13 +290,30 @@ class Workbench:
 
     def _run_collected(self, edits: Edits, request: TestRunRequest) -> TestRun | None:
         """The result of a run that is forked from the collected suite; ``None`` if it did not end regularly."""
-        with self.open(edits, start=Start.COLLECTED) as session:
-            if not session.forks:
-                self.starts.can_collect = False
-                return None
-            timeout_s = min(request.timeout_s, COLLECTED_TIMEOUT_S + 5 * self.expected_s(request.ids))
-            asked = replace(request, start=Start.COLLECTED, timeout_s=timeout_s)
-            run = self.language.run_tests(session, self.recipe, asked)
+        if not self.starts.is_checked:
+            whole = TestRunRequest(excluded=self.left_out, test_timeout_s=self.test_timeout_s(None))
+            statuses = self._run_served({}, replace(whole, timeout_s=self.suite_timeout_s(None)))
+            passed = statuses is not None and self._passes_as_before(statuses)
+            self.starts.is_checked, self.starts.can_collect = True, self.starts.can_collect and passed
+        return self._run_served(edits, request) if self.starts.can_collect else None
+
+    def _passes_as_before(self, run: TestRun) -> bool:
+        """Whether all trusted tests pass, as far as these are known."""
+        statuses = run.statuses()
+        return self.prepared.baseline is None or all(statuses.get(test) is Status.PASSED for test in self.trusted)
+
+    def _run_served(self, edits: Edits, request: TestRunRequest) -> TestRun | None:
+        timeout_s = min(request.timeout_s, COLLECTED_TIMEOUT_S + 5 * self.expected_s(request.ids))
+        asked = replace(request, start=Start.COLLECTED, timeout_s=timeout_s)
+        try:
+            with self.open(edits, start=Start.COLLECTED) as session:
+                if not session.forks:
+                    self.starts.can_collect = False
+                    return None
+                run = self.language.run_tests(session, self.recipe, asked)
+        except SandboxError as error:
+            logger.warning("collected run lost", extra={"repo": self.repo.repo, "detail": str(error)})
+            return None
         self.spent = self.spent.plus(run.cpu_s, run.wall_s)
         return run if run.finished else None
 

@@ -187,7 +187,7 @@ class Run:
                 self.listener(self.states)
                 if not self.atomic and self.is_time_to_publish(job.state):
                     self.publish()
-                elif job.state.done:
+                elif job.state.done and not self.atomic:
                     self.write_rows(job.state)
                 if self.total is not None and sum(state.num_tasks for state in self.states) >= self.total:
                     self.jobs.cancel()
@@ -289,7 +289,7 @@ class Run:
         """Whether a source's rows may replace those of the set.
 
         Rows of a source that had tasks before the run are replaced only when the source has ended, and not after a
-        failed fetch or a failure of the infrastructure.
+        failed fetch or a failure of the infrastructure; or as soon as it has all of these tasks again.
         """
         if state.name not in self.dirty or state.final_report or (state.sources is None and state.failure is None):
             return False
@@ -297,6 +297,8 @@ class Run:
             return True
         lost = state.failure is not None and state.failure.worker_outcome is not WorkerOutcome.OK
         unavailable = state.failure is not None and state.failure.stage == "fetch"
+        if not self.atomic and state.failure is None and self.writer.task_ids(state.entry) <= state.tasks.keys():
+            return True
         return state.done and not lost and not unavailable
 
     def write_rows(self, state: SourceState) -> None:

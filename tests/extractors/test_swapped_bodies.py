@@ -154,6 +154,8 @@ def test_docstrings_go_with_the_bodies(adapt: Adapt) -> None:
         ('        """Noted."""\n        return x', "        return x", "docstring"),
         ("        return x\n", "        return x\n\n    def more(self):\n        return 1\n", "no function|more than"),
         ("        return function(*args)", "        return None", "has run"),
+        ("def last(x): return x\n", "def last(x): yield x\n", "another kind"),
+        ("        return x\n", "        return 2\nBase.more = 1\n", "more than|no function|header|parsed alone"),
     ],
 )
 def test_what_an_import_would_show_is_refused(adapt: Adapt, old: str, new: str, reason: str) -> None:

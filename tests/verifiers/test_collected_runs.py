@@ -94,6 +94,9 @@ LEAVES_TRACES = {
     "a process": "import subprocess\nchild = subprocess.Popen(['sleep', '60'])",
     "an open file": "opened = open(__file__)",
     "a socket": "import socket\nends = socket.socketpair()",
+    "an empty folder": "import os\nos.mkdir('made')",
+    "shared memory": "import mmap\nshared = mmap.mmap(-1, 4096)",
+    "a child that has ended": "import subprocess, sys\nsubprocess.run([sys.executable, '-c', 'sum(range(10**6))'])",
     "a file in the checkout": "open('made.txt', 'w').close()",
     "a temporary folder": "import tempfile\nmade = tempfile.mkdtemp()",
     "a profiler": (
@@ -110,6 +113,32 @@ def test_a_project_that_leaves_something_when_it_is_imported_is_not_served(vary:
     assert not bench.starts.can_collect
     assert run.finished
     assert run.statuses()["tests/test_import.py::test_one"] is Status.PASSED
+
+
+DETOUR = "import os, sys\nsys.path.insert(0, os.path.join(os.path.dirname(__file__), '..'))\nfrom extra import two\n"
+
+
+def test_modules_that_are_imported_by_a_detour_are_found(vary: Vary) -> None:
+    files = {
+        "extra.py": "def two():\n    return 2\n",
+        "tests/test_extra.py": f"{DETOUR}\n\ndef test_two():\n    assert two() == 2\n",
+    }
+    bench = vary(files)
+    tests = ["tests/test_extra.py::test_two"]
+    run = collected(bench, edited(bench, "extra.py", "return 2", "return 3"), ids=tests)
+    assert (run.finished, run.statuses()) == (True, {tests[0]: Status.FAILED})
+
+
+def test_a_suite_that_does_not_pass_when_it_is_forked_is_not_served(bench: Workbench, vary: Vary) -> None:
+    path, test = "tests/test_walk.py", sorted(t for t in bench.trusted if t.startswith("tests/test_walk.py"))[0]
+    text, name = (bench.root / path).read_text(), test.rpartition("::")[2].partition("[")[0]
+    head, line, body = text.partition(next(line for line in text.splitlines(True) if f"def {name}(" in line))
+    changed = f"import os\n\nOWN = os.getpid()\n{head}{line}    assert os.getpid() == OWN\n{body}"
+    for content, served in ((text, True), (changed, False)):
+        other = vary({path: content}, baseline=True)
+        other.starts.collect_now()
+        assert other.run({}, ids=[test], forked=True).statuses() == {test: Status.PASSED}
+        assert other.starts.can_collect is served
 
 
 VIOLENT = """

@@ -135,7 +135,7 @@ def call_recording(kit: GradingKit) -> CallRecording:
 
 def _recorded(bench: Workbench, task: Task) -> CallRecording:
     """The calls that the task's tests make, recorded in the cheapest way that finds some."""
-    if bench.starts.choose({}) is Start.COLLECTED:
+    if bench.starts.is_checked and bench.starts.choose({}) is Start.COLLECTED:
         with bench.open({}, start=Start.COLLECTED) as session:
             recording = _record(bench, task, session, Start.COLLECTED) if session.forks else None
         if recording is not None and recording.calls:

@@ -12,6 +12,8 @@ import gc
 import json
 import os
 import random
+import resource
+import stat
 import sys
 import tempfile
 import time
@@ -20,7 +22,7 @@ INSIDE = sys.path[0]
 
 import excise_fork_server  # noqa: E402
 import excise_recorder  # noqa: E402
-from excise_swap import Executed, LoadedCode, NeedsImport  # noqa: E402
+from excise_swap import Executed, LoadedCode, NeedsImport, real  # noqa: E402
 
 # isort: split
 import excise_run  # noqa: E402  (it puts the checkout in the place of INSIDE on the path)
@@ -28,6 +30,8 @@ import pytest  # noqa: E402
 
 HARMLESS = frozenset(["/dev/null", "/dev/urandom", "/dev/zero"])
 """Files that may be open before runs are forked; the position in any other file would be shared between the runs."""
+SEEDED = os.path.realpath(random.__file__)
+"""File with the code that runs if the project seeds the random numbers when it is imported."""
 CACHES = frozenset([".git", ".hypothesis", "__pycache__"])
 """Folders of the checkout whose content may be lost."""
 WRITABLE = ("/tmp", "/home/agent", "/dev/shm", "/excise/out")
@@ -53,13 +57,18 @@ class Traces:
         self.before, self.files = self.found(), set(open_files().values())
 
     def found(self):
-        """Files, as name to a stamp of the content, and the number of threads."""
+        """Files and folders, as name to a stamp, the number of threads, shared memory, and the time of children."""
         found = {"threads": len(os.listdir("/proc/self/task"))}
         for folder, folders, names in os.walk(self.root):
             folders[:] = [name for name in folders if name not in CACHES]
-            for path in (os.path.join(folder, name) for name in names):
+            for path in (os.path.join(folder, name) for name in names + folders):
                 with contextlib.suppress(OSError):
-                    found[path] = os.lstat(path).st_mtime_ns, os.lstat(path).st_size
+                    status = os.lstat(path)
+                    content = () if stat.S_ISDIR(status.st_mode) else (status.st_mtime_ns, status.st_size)
+                    found[path] = (status.st_mode, *content)
+        with open("/proc/self/maps") as maps:
+            found["shared memory"] = [line.split()[0] for line in maps if "s " in line.split(None, 2)[1] + " "]
+        found["processes"] = resource.getrusage(resource.RUSAGE_CHILDREN)[:2]
         for folder in WRITABLE:
             found[folder] = sorted(os.listdir(folder)) if os.path.isdir(folder) else None
         return found
@@ -83,7 +92,7 @@ class Server:
 
     def __init__(self, number, root, plugin):
         self.number, self.root, self.plugin = number, root, plugin
-        self.drawn, self.traces, self.executed = random.getstate(), Traces(root), Executed(root)
+        self.traces, self.executed = Traces(root), Executed(root)
         self.executed.start()
 
     @pytest.hookimpl(tryfirst=True)
@@ -94,6 +103,8 @@ class Server:
             gc.unfreeze()  # what is frozen is not found
             self.executed.stop()
             code = LoadedCode(self.root, self.executed.keys)
+            code.with_doctests = {real(str(i.fspath)) for i in session.items if type(i).__name__ == "DoctestItem"}
+            require_own_loop(session, self)
             capture = Capture(session.config)
             reason = self.traces.more(capture.descriptors())
         except NeedsImport as refusal:
@@ -112,7 +123,7 @@ class Server:
         asked = excise_fork_server.serve(self.number, reason, prepare)
         os.chdir(where)
         excise_fork_server.forget_folders(self.root)
-        if random.getstate() == self.drawn:  # else the project has seeded it
+        if not any(name == "seed" and file == SEEDED for file, _, name in self.executed.keys):
             random.seed()
         os._exit(run_served(session, self.plugin, places, code, asked["edited"], capture))
 
@@ -124,6 +135,14 @@ def open_files():
         with contextlib.suppress(OSError):  # the list itself
             found[number] = os.readlink("/proc/self/fd/%d" % number)
     return found
+
+
+def require_own_loop(session, server):
+    """Raise ``NeedsImport`` if something else than pytest itself and the server runs the tests."""
+    for found in session.config.hook.pytest_runtestloop.get_hookimpls():
+        wraps = found.hookwrapper or getattr(found, "wrapper", False)
+        if not wraps and found.plugin is not server and found.plugin_name != "main":
+            raise NeedsImport("%s runs the tests" % found.plugin_name)
 
 
 class Unguarded:
@@ -226,6 +245,9 @@ def run_loop(session):
 def serve_runs(number, suite):
     """Collect the suite and serve runs of it on the socket with this number; never returns."""
     os.chdir(suite["root"])  # what is mounted there now
+    loaded = excise_fork_server.loaded_from(suite["root"])
+    if loaded:
+        excise_fork_server.serve(number, "%s is imported from the checkout" % loaded, lambda request: "")
     plugin = excise_run.Plugin(suite, KeptLines())
     plugins = [plugin, Server(number, suite["root"], plugin)]
     try:

@@ -13,9 +13,12 @@ import resource
 import signal
 import socket
 import sys
+import time
 
 MAX_RUNS = 1000
 """Runs after which a server asks to be replaced."""
+MAX_AGE_S = 900.0
+"""Wall seconds after which a server asks to be replaced: what it has imported may know the time."""
 VICTIM = "500"
 """Value of ``oom_score_adj`` of the children: where memory runs out, the kernel kills these, not the server."""
 FIRST_CHOSEN_PORT = 32768
@@ -58,7 +61,7 @@ def serve(number, why_not, why_not_run):
     requests.send(ready=not why_not, reason=why_not)
     gc.freeze()
     signal.signal(signal.SIGINT, signal.SIG_DFL)  # which process 1 ignores: the children are in its process group
-    attributes = attributes_of_process()
+    attributes, began = attributes_of_process(), time.monotonic()
     for run in range(MAX_RUNS):
         request, streams = requests.receive()
         reason = why_not_run(request)
@@ -76,7 +79,8 @@ def serve(number, why_not, why_not_run):
         status = wait_and_kill_rest(child)
         after = resource.getrusage(resource.RUSAGE_CHILDREN)
         cpu_s = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
-        requests.send(status=status, cpu_s=cpu_s, reusable=run + 1 < MAX_RUNS and not left_traces(attributes))
+        fresh = run + 1 < MAX_RUNS and time.monotonic() - began < MAX_AGE_S
+        requests.send(status=status, cpu_s=cpu_s, reusable=fresh and not left_traces(attributes))
     os._exit(0)
 
 

@@ -13,8 +13,8 @@ import difflib
 import gc
 import os
 import sys
+import threading
 import types
-import warnings
 from importlib.util import decode_source
 
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
@@ -23,7 +23,9 @@ BLOCKS = (ast.If, ast.Try, ast.ExceptHandler, ast.With, ast.For, ast.While)
 PLAIN_DECORATORS = frozenset(
     ["property", "staticmethod", "classmethod", "setter", "getter", "deleter", "abstractmethod"]
 )
-"""Decorators that look neither at the code of a function nor at its docstring."""
+"""Decorators that do not look at the code of a function."""
+COMPILERS = frozenset(["numba", "torch", "triton", "jax", "cython"])
+"""Modules whose decorators compile a function when it is defined."""
 GENERATOR_FLAGS = 0x20 | 0x80 | 0x100 | 0x200
 """Flags of code: generator, coroutine, iterable coroutine, asynchronous generator."""
 
@@ -53,6 +55,7 @@ class Executed:
             sys.monitoring.register_callback(self.TOOL, sys.monitoring.events.PY_START, self.note_code)
             sys.monitoring.set_events(self.TOOL, sys.monitoring.events.PY_START)
         else:
+            threading.setprofile(self.note_frame)
             sys.setprofile(self.note_frame)
 
     def note_code(self, code, offset):
@@ -76,6 +79,7 @@ class Executed:
         else:
             ours = sys.getprofile() == self.note_frame
             sys.setprofile(None)
+            threading.setprofile(None)
         if not ours:
             raise NeedsImport("the project watches what runs, too")
         for made in gc.get_objects():
@@ -86,7 +90,14 @@ class Executed:
 
 def key_of(code):
     """What identifies code: file, first line and name."""
-    return code.co_filename, code.co_firstlineno, code.co_name
+    return real(code.co_filename), code.co_firstlineno, code.co_name
+
+
+def real(path, known={}):  # noqa: B006
+    """The path without links and detours; one file may be imported under several. ``known`` keeps the answers."""
+    if path not in known:
+        known[path] = os.path.realpath(path)
+    return known[path]
 
 
 class LoadedCode:
@@ -101,16 +112,18 @@ class LoadedCode:
         self.sources = {path: read(path) for path in self.loaded if os.path.isfile(path)}
         self.functions = {}
         for function in gc.get_objects():
-            if type(function) is types.FunctionType and function.__code__.co_filename in self.sources:
+            if type(function) is types.FunctionType and real(function.__code__.co_filename) in self.sources:
                 self.functions.setdefault(key_of(function.__code__), []).append(function)
         self.definitions = {}
+        self.with_doctests = set()
+        """Files with examples in docstrings that are tests."""
 
     def prepare(self, path):
         """Parse the source that an imported file had; later calls for it cost nothing."""
         if path in self.sources and path not in self.definitions:
             try:
                 self.definitions[path] = Definitions(decode_source(self.sources[path]))
-            except (SyntaxError, ValueError, RecursionError):
+            except Exception:  # refused later, by a process that may end
                 self.definitions[path] = None
 
     def adapt(self, path):
@@ -133,22 +146,22 @@ class LoadedCode:
         if (path, change.first, change.name) in self.executed:
             raise NeedsImport("%s has run" % change.name)
         old, new = change.codes(path)
-        if (old.co_flags ^ new.co_flags) & GENERATOR_FLAGS and not change.is_plain():
-            raise NeedsImport("a decorator may have asked what kind of function %s is" % change.name)
+        if (old.co_flags ^ new.co_flags) & GENERATOR_FLAGS:
+            raise NeedsImport("%s becomes another kind of function" % change.name)
         functions = self.functions.get((path, change.first, change.name), ())
-        if not functions and not change.is_plain():
-            raise NeedsImport("a decorator has replaced %s" % change.name)
-        if docstring_of(old) != docstring_of(new) and not change.is_plain():
-            raise NeedsImport("a decorator may have read the docstring of %s" % change.name)
+        if not functions:
+            raise NeedsImport("nothing is known of %s" % change.name)
+        if docstring_of(old) != docstring_of(new) and (change.old.decorator_list or path in self.with_doctests):
+            raise NeedsImport("the docstring of %s may have been read" % change.name)
+        if not change.is_plain() and COMPILERS & set(sys.modules):
+            raise NeedsImport("a decorator may have compiled %s" % change.name)
         for function in functions:
             if function.__code__ != old:
                 raise NeedsImport("%s is not what its source says" % change.name)
         for function in functions:
             if function.__doc__ == docstring_of(old):
                 function.__doc__ = docstring_of(new)
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore", DeprecationWarning)  # for a generator that becomes a plain function
-                function.__code__ = new
+            function.__code__ = new
 
 
 class Definitions:
@@ -238,7 +251,7 @@ class Change:
         return old, new
 
     def is_plain(self):
-        """Whether nothing but the function itself can hold its docstring."""
+        """Whether its decorators, if any, do not look at its code."""
         return all(name_of(decorator) in PLAIN_DECORATORS for decorator in self.old.decorator_list)
 
 
@@ -305,7 +318,8 @@ def parsed(lines, first):
         body = ast.parse(text).body
     except (SyntaxError, ValueError, RecursionError):
         raise NeedsImport("a changed function cannot be parsed alone") from None
-    body = body[0].body if indented else body
+    if indented and len(body) == 1 and not body[0].orelse:
+        body = body[0].body
     if len(body) != 1 or not isinstance(body[0], FUNCTIONS):
         raise NeedsImport("more than a function has changed")
     return body[0]
