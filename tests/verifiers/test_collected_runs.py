@@ -96,7 +96,6 @@ LEAVES_TRACES = {
     "a socket": "import socket\nends = socket.socketpair()",
     "an empty folder": "import os\nos.mkdir('made')",
     "shared memory": "import mmap\nshared = mmap.mmap(-1, 4096)",
-    "a child that has ended": "import subprocess, sys\nsubprocess.run([sys.executable, '-c', 'sum(range(10**6))'])",
     "a file in the checkout": "open('made.txt', 'w').close()",
     "a temporary folder": "import tempfile\nmade = tempfile.mkdtemp()",
     "a profiler": (

@@ -12,7 +12,6 @@ import gc
 import json
 import os
 import random
-import resource
 import stat
 import sys
 import tempfile
@@ -57,7 +56,7 @@ class Traces:
         self.before, self.files = self.found(), set(open_files().values())
 
     def found(self):
-        """Files and folders, as name to a stamp, the number of threads, shared memory, and the time of children."""
+        """Files and folders, as name to a stamp, the number of threads, and shared memory."""
         found = {"threads": len(os.listdir("/proc/self/task"))}
         for folder, folders, names in os.walk(self.root):
             folders[:] = [name for name in folders if name not in CACHES]
@@ -68,7 +67,6 @@ class Traces:
                     found[path] = (status.st_mode, *content)
         with open("/proc/self/maps") as maps:
             found["shared memory"] = [line.split()[0] for line in maps if "s " in line.split(None, 2)[1] + " "]
-        found["processes"] = resource.getrusage(resource.RUSAGE_CHILDREN)[:2]
         for folder in WRITABLE:
             found[folder] = sorted(os.listdir(folder)) if os.path.isdir(folder) else None
         return found
