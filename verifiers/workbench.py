@@ -292,8 +292,8 @@ class Workbench:
         """The result of a run that is forked from the collected suite; ``None`` if it did not end regularly."""
         if not self.starts.is_checked:
             whole = TestRunRequest(excluded=self.left_out, test_timeout_s=self.test_timeout_s(None))
-            statuses = self._run_served({}, replace(whole, timeout_s=self.suite_timeout_s(None)))
-            passed = statuses is not None and self._passes_as_before(statuses)
+            run = self._run_served({}, replace(whole, timeout_s=self.suite_timeout_s(None)))
+            passed = run is not None and self._passes_as_before(run)
             self.starts.is_checked, self.starts.can_collect = True, self.starts.can_collect and passed
         return self._run_served(edits, request) if self.starts.can_collect else None
 

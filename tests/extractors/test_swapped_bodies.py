@@ -98,7 +98,7 @@ def adapt(tmp_path: Path) -> Iterator[Adapt]:
     path = root / f"{name}.py"
     path.write_text(SOURCE)
     sys.path.insert(0, str(root))
-    executed = swap.Executed(str(root))
+    executed = swap.Executed()
     executed.TOOL = 5  # coverage may use the others
     executed.start()
     module = importlib.import_module(name)

@@ -66,7 +66,7 @@ class Traces:
                     content = () if stat.S_ISDIR(status.st_mode) else (status.st_mtime_ns, status.st_size)
                     found[path] = (status.st_mode, *content)
         with open("/proc/self/maps") as maps:
-            found["shared memory"] = [line.split()[0] for line in maps if "s " in line.split(None, 2)[1] + " "]
+            found["shared memory"] = [line.split()[0] for line in maps if line.split()[1].endswith("s")]
         for folder in WRITABLE:
             found[folder] = sorted(os.listdir(folder)) if os.path.isdir(folder) else None
         return found
@@ -90,7 +90,7 @@ class Server:
 
     def __init__(self, number, root, plugin):
         self.number, self.root, self.plugin = number, root, plugin
-        self.traces, self.executed = Traces(root), Executed(root)
+        self.traces, self.executed = Traces(root), Executed()
         self.executed.start()
 
     @pytest.hookimpl(tryfirst=True)
@@ -110,6 +110,7 @@ class Server:
         except Exception as error:  # another version of pytest
             reason = "%s: %s" % (type(error).__name__, error)
         where = os.getcwd()
+        is_seeded = any(name == "seed" and file == SEEDED for file, _, name in self.executed.keys)
         places = {item.nodeid: place for place, item in enumerate(session.items)}
 
         def prepare(request):
@@ -121,7 +122,7 @@ class Server:
         asked = excise_fork_server.serve(self.number, reason, prepare)
         os.chdir(where)
         excise_fork_server.forget_folders(self.root)
-        if not any(name == "seed" and file == SEEDED for file, _, name in self.executed.keys):
+        if not is_seeded:
             random.seed()
         os._exit(run_served(session, self.plugin, places, code, asked["edited"], capture))
 

@@ -44,8 +44,7 @@ class Executed:
 
     TOOL = 4
 
-    def __init__(self, root):
-        self.root = root + "/"
+    def __init__(self):
         self.keys = set()
 
     def start(self):
@@ -132,13 +131,14 @@ class LoadedCode:
             raise NeedsImport("%s is no module any more, or was none" % path)
         if path not in self.loaded:
             return  # whoever imports it reads the present content
-        if self.sources.get(path) == read(path):
+        source = read(path)
+        if self.sources.get(path) == source:
             return
         self.prepare(path)
         definitions = self.definitions.get(path)
         if definitions is None:
             raise NeedsImport("%s cannot be parsed" % path)
-        for change in definitions.changes(decode_source(read(path))):
+        for change in definitions.changes(decode_source(source)):
             self.replace(path, change)
 
     def replace(self, path, change):
@@ -168,7 +168,6 @@ class Definitions:
     """The functions that the statements of a module and of its classes define, by the lines of one text."""
 
     def __init__(self, text):
-        self.text = text
         self.lines = lines_of(text)
         tree = ast.parse(text)
         self.module = Surroundings(tree)
