@@ -187,8 +187,6 @@ class Run:
                 self.listener(self.states)
                 if not self.atomic and self.is_time_to_publish(job.state):
                     self.publish()
-                elif job.state.done and not self.atomic:
-                    self.write_rows(job.state)
                 if self.total is not None and sum(state.num_tasks for state in self.states) >= self.total:
                     self.jobs.cancel()
                     return True
