@@ -236,10 +236,12 @@ class Workbench:
         shuffle_seed: int | None = None,
         keep_pyc: Path | None = None,
         forked: bool = False,
+        explained: bool = True,
     ) -> TestRun:
         """Run tests in a fresh sandbox, with limits taken from the baseline where there is one.
 
-        ``forked``: the run need not have a process of its own (:attr:`starts`).
+        ``forked``: the run need not have a process of its own (:attr:`starts`). ``explained``: messages of failures
+        are needed.
         Where :attr:`repeats` is set, such a run is repeated without, and that result is returned.
         ``keep_pyc`` is where to put the byte code that the run compiled, for this workbench's later runs too; an
         existing folder is left as it is.
@@ -250,6 +252,7 @@ class Workbench:
             shuffle_seed=shuffle_seed,
             timeout_s=self.suite_timeout_s(ids),
             test_timeout_s=self.test_timeout_s(ids),
+            explained=explained,
         )
         if forked and self.repeats is not None:
             return self._repeated(edits, request, self.repeats)
@@ -273,7 +276,7 @@ class Workbench:
     ) -> TestRun:
         start = self.starts.choose(edits) if forked else Start.FRESH
         if start is Start.COLLECTED:
-            run = self._run_collected(edits, request)
+            run = self._run_collected(edits, request) if request.explained else None  # the suite explains
             if run is not None:
                 return run
             start = Start.FORKED
@@ -284,7 +287,7 @@ class Workbench:
                 layers = replace(self.prepared.layers, pyc=str(keep_pyc))
                 self.prepared = replace(self.prepared, layers=layers)
         self.spent = self.spent.plus(run.cpu_s, run.wall_s)
-        if run.finished:
+        if run.finished and request.explained:
             self.starts.note(run, start, edits, whole=request.ids is None)
         return run
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import cast
 
@@ -37,7 +37,7 @@ class Python:
 
     def map_coverage(
         self, session: Session, recipe: Recipe, codebase: Codebase, request: CoverageRequest
-    ) -> CoveragePass:
+    ) -> Sequence[CoveragePass]:
         """See :meth:`excise.protocols.Language.map_coverage`.
 
         Raises :class:`EnvironmentFailure`; after the reason ``timeout``, a run without forks may still succeed.

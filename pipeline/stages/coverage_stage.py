@@ -19,8 +19,6 @@ from excise.system.deadline import deadline
 from excise.types import CoverageMap, Status
 from excise.verifiers.workbench import Prepared, Workbench
 
-SLOW_TEST_S = 0.05
-"""Seconds above which a test is measured by a collector that takes longer to start but has less overhead per line."""
 COVERAGE_SLOWDOWN = 5.0
 """Expected factor by which coverage slows tests; the time limits of tests are multiplied by it."""
 FORK_S = 0.06
@@ -29,8 +27,11 @@ CHEAP_FORK_S = 0.012
 """Seconds that it usually adds. Suites whose tests take less on average are measured in two orders instead."""
 MAX_UNSTABLE_SHARE = 0.1
 """Share of tests with another status in reverse order above which a suite does not bear that order."""
-ALONE_S = 0.025
-"""Seconds that a test is expected to take in a process of its own, where nothing is in any cache."""
+ALONE_S, START_S = 0.025, 0.3
+"""Seconds that a test is expected to take in a process of its own, where nothing is in any cache, and that it takes
+until the first of them begins."""
+MAX_ALONE_SHARE = 0.25
+"""Maximum share of the suite's duration that it may take to run tests once more, each in a process of its own."""
 
 
 @stage("coverage")
@@ -66,22 +67,22 @@ def _map_coverage(settings: Settings, prepared: Prepared) -> CoverageMap:
 
 def _alone(bench: Workbench) -> CoverageMap:
     """Measure each test in a process of its own."""
-    return _with_unstable(bench, _measure(bench, fork=True))
+    return _with_unstable(bench, *_measure(bench, fork=True))
 
 
 def _together(bench: Workbench) -> CoverageMap:
     """Measure all tests in one process, for suites that are too long for anything else."""
-    return _with_unstable(bench, _measure(bench, fork=False))
+    return _with_unstable(bench, *_measure(bench, fork=False))
 
 
 def _in_two_orders(bench: Workbench) -> CoverageMap:
-    """Measure all tests in one process, and so again in reverse, so that it is as if each had a process of its own.
+    """Measure all tests in one process, and in reverse in another, so that it is as if each had a process of its own.
 
     Of two tests, each comes first once, and misses what the other leaves behind. Tests whose status depends on the
     order are unstable; if there are many, each test is measured alone. So are those whose coverage depends on the
     order, if that is cheap.
     """
-    first, second = _measure(bench, fork=False), _measure(bench, fork=False, reverse=True)
+    first, second = _measure(bench, fork=False, both_orders=True)
     tests = first.statuses.keys() | second.statuses.keys()
     unstable = {test for test in tests if first.statuses.get(test) is not second.statuses.get(test)}
     if len(unstable) > MAX_UNSTABLE_SHARE * len(tests):
@@ -92,9 +93,9 @@ def _in_two_orders(bench: Workbench) -> CoverageMap:
     statuses = {test: status for test, status in first.statuses.items() if test not in unstable}
     if not reaching:
         return _with_unstable(bench, CoveragePass(both, statuses))
-    if ALONE_S * len(reaching) > 2 * bench.baseline.suite_s():
+    if START_S + ALONE_S * len(reaching) > MAX_ALONE_SHARE * bench.baseline.suite_s():
         return _with_unstable(bench, CoveragePass(with_tests_of_callers(bench.codebase, both, varying), statuses))
-    alone = _measure(bench, fork=True, ids=sorted(reaching), warm_up=first.warm_up)
+    (alone,) = _measure(bench, fork=True, ids=sorted(reaching), warm_up=first.warm_up)
     agreed = {t: alone.statuses.get(t, Status.MISSING) if t in reaching else s for t, s in statuses.items()}
     return _with_unstable(bench, CoveragePass(combined([both], alone.coverage), agreed))
 
@@ -104,10 +105,10 @@ def _measure(
     *,
     fork: bool,
     ids: Sequence[str] | None = None,
-    reverse: bool = False,
+    both_orders: bool = False,
     warm_up: str = "",
-) -> CoveragePass:
-    """Make one pass over the tests that pass, or over those of them with ``ids``."""
+) -> Sequence[CoveragePass]:
+    """Make one pass, or one in each order, over the tests that pass, or over those of them with ``ids``."""
     baseline = bench.baseline
     request = CoverageRequest(
         env_id=bench.prepared.environment.env_id,
@@ -115,8 +116,7 @@ def _measure(
         test_timeout_s=COVERAGE_SLOWDOWN * bench.test_timeout_s(None),
         fork=fork,
         ids=sorted(baseline.passing()) if ids is None else ids,
-        slow=[test for test, seconds in baseline.durations.items() if seconds > SLOW_TEST_S],
-        reverse=reverse,
+        both_orders=both_orders,
         warm_up=warm_up,
     )
     with bench.open({}) as session:

@@ -2,14 +2,23 @@
 
 from __future__ import annotations
 
+import sys
+from pathlib import Path
+
 import pytest
 
 from excise.errors import EnvironmentFailure
+from excise.extractors.coverage_passes import hits_by_symbol
 from excise.extractors.python.analysis.codebase import PythonCodebase
+from excise.pipeline.stages.baseline_stage import baseline_stage
+from excise.pipeline.stages.coverage_stage import coverage_stage
+from excise.pipeline.stages.environment_stage import environment_stage
+from excise.pipeline.stages.fetch_stage import fetch_stage
 from excise.protocols import CoverageRequest
-from excise.types import CoverageMap, Status
+from excise.types import CoverageMap, SourceSpec, Status
 from excise.verifiers.workbench import Workbench
 
+REPOS = Path(__file__).resolve().parents[1] / "repos"
 SQUARES = "tests/test_squares.py::"
 MEMO = {f"{SQUARES}test_diagonal", f"{SQUARES}test_corner_distance", f"{SQUARES}test_corner_distance_of_frame"}
 DIAGONAL = "src/shapes/squares.py::diagonal"
@@ -22,7 +31,7 @@ def executing_tests(coverage: CoverageMap, symbol: str) -> set[str]:
 def map_tests(bench: Workbench, *, ids=None, **options) -> tuple[CoverageMap, dict[str, Status]]:
     with bench.open({}) as session:
         request = CoverageRequest(env_id="env", timeout_s=120.0, ids=ids, **options)
-        made = bench.language.map_coverage(session, bench.recipe, bench.codebase, request)
+        made = bench.language.map_coverage(session, bench.recipe, bench.codebase, request)[0]
         return made.coverage, made.statuses
 
 
@@ -66,13 +75,33 @@ def test_without_forks_memoised_functions_hide(bench: Workbench) -> None:
     assert set(alone.values()) == {Status.PASSED}
 
 
-def test_slow_tests_have_the_same_coverage(bench: Workbench) -> None:
-    ids = sorted(MEMO)
-    usual, _ = map_tests(bench, ids=ids)
-    slow, _ = map_tests(bench, ids=ids, slow=ids)
-    assert {s: executing_tests(usual, s) for s in usual.by_symbol} == {
-        s: executing_tests(slow, s) for s in slow.by_symbol
-    }
+def test_both_orders_are_two_passes_without_traces_of_each_other(vary) -> None:
+    left = (
+        "import pathlib\nfrom shapes import spiral\nnotes = pathlib.Path('/tmp/left')\nseen = []\n"
+        "def test_a():\n    assert not seen and not notes.exists()\n    notes.touch()\n"
+        "def test_b():\n    seen.append(list(spiral(1)))\n"
+    )
+    bench = vary({"tests/test_left.py": left})
+    ids = ["tests/test_left.py::test_a", "tests/test_left.py::test_b"]
+    request = CoverageRequest(env_id="env", timeout_s=120.0, ids=ids, fork=False, both_orders=True)
+    with bench.open({}) as session:
+        first, second = bench.language.map_coverage(session, bench.recipe, bench.codebase, request)
+    assert first.statuses == dict.fromkeys(ids, Status.PASSED)
+    assert second.statuses == {ids[0]: Status.FAILED, ids[1]: Status.PASSED}
+    for made in (first, second):
+        assert executing_tests(made.coverage, "src/shapes/walk.py::spiral") == {ids[1]}
+        assert made.coverage.cpu_s > 0
+
+
+def test_older_interpreters_give_the_same_map(shapes_run, prepared) -> None:
+    """``prepared`` is measured by ``sys.monitoring`` where Python 3.12 or later is there, 3.11 by coverage.py."""
+    settings, python = shapes_run.settings, ".".join(map(str, sys.version_info[:2]))
+    spec = SourceSpec(spec=str(REPOS / "shapes"), python=python)
+    installed = environment_stage(settings, spec.spec, spec, fetch_stage(settings, spec.spec, spec))
+    assert installed.environment.recipe.python.startswith(f"{python}.")
+    other = coverage_stage(settings, spec.spec, baseline_stage(settings, spec.spec, installed))
+    assert hits_by_symbol(other.coverage) == hits_by_symbol(prepared.coverage)
+    assert other.coverage.at_import == prepared.coverage.at_import
 
 
 def test_tests_that_hang_crash_or_fork_fail_alone(vary) -> None:

@@ -134,11 +134,11 @@ def call_recording(kit: GradingKit) -> CallRecording:
 
 
 def _recorded(bench: Workbench, task: Task) -> CallRecording:
-    """The calls that the task's tests make, recorded in the cheapest way that finds some."""
+    """The calls that the task's tests make, recorded in the cheapest way that works."""
     if bench.starts.is_checked and bench.starts.choose({}) is Start.COLLECTED:
         with bench.open({}, start=Start.COLLECTED) as session:
             recording = _record(bench, task, session, Start.COLLECTED) if session.forks else None
-        if recording is not None and recording.calls:
+        if recording is not None and recording.watched:
             return recording
     with open_grading(bench, {}, trusted=True) as session:
         return _record(bench, task, session, Start.FRESH)
@@ -203,8 +203,7 @@ def _failing_mirror(bench: Workbench, task: Task) -> tuple[str, ...]:
     ids = [test for test in task.fail_to_pass if test.partition("::")[0] in files]
     if not ids:
         return ()
-    mode = replace(mode_of(bench), safe_path=False)
-    statuses = graded_run(bench, dict(files), ids, mode, trusted=True).run.statuses()
+    statuses = bench.run(dict(files), ids=ids, forked=True, explained=False).statuses()
     return tuple(test for test in ids if statuses.get(test) in {Status.FAILED, Status.ERROR})
 
 

@@ -1,4 +1,4 @@
-"""Map coverage: from the lines that each test executes to the symbols that it executes."""
+"""Map coverage: from lines of the code that each test executes to the symbols that it executes."""
 
 from __future__ import annotations
 
@@ -37,7 +37,27 @@ class LineLookup(Protocol):
         ...
 
 
-def map_coverage(session: Session, recipe: Recipe, codebase: LineLookup, request: CoverageRequest) -> CoveragePass:
+class _Pass:
+    """What the report says of one pass over the tests."""
+
+    def __init__(self) -> None:
+        self.hits: dict[str, set[str]] = defaultdict(set)
+        self.results: dict[str, TestResult] = {}
+
+    def coverage(self, env_id: str, at_import: Iterable[str], cpu_s: float) -> CoverageMap:
+        """The map of this pass."""
+        tests = tuple(sorted(self.results))
+        index = {test: number for number, test in enumerate(tests)}
+        by_symbol = {
+            symbol: tuple(sorted(index[test] for test in found if test in index))
+            for symbol, found in sorted(self.hits.items())
+        }
+        return CoverageMap(env_id=env_id, tests=tests, by_symbol=by_symbol, at_import=tuple(at_import), cpu_s=cpu_s)
+
+
+def map_coverage(
+    session: Session, recipe: Recipe, codebase: LineLookup, request: CoverageRequest
+) -> tuple[CoveragePass, ...]:
     """See :meth:`excise.protocols.Language.map_coverage`.
 
     Raises :class:`EnvironmentFailure` (``timeout``, ``collect_error``) when the run does not reach its end.
@@ -48,28 +68,29 @@ def map_coverage(session: Session, recipe: Recipe, codebase: LineLookup, request
         timeout_s=request.timeout_s,
         ids=None if request.ids is None else list(request.ids),
         map=True,
-        slow=list(request.slow),
         omit=[path for path in codebase.modules if codebase.is_test(path)],
         fork=request.fork,
-        reverse=request.reverse,
+        both_orders=request.both_orders,
         patterns=_patterns(request.warm_up),
         test_timeout_s=request.test_timeout_s,
     )
-    hits: dict[str, set[str]] = defaultdict(set)
+    passes = (_Pass(), _Pass()) if request.both_orders else (_Pass(),)
+    made = passes[0]
     at_import: set[str] = set()
-    results: dict[str, TestResult] = {}
     finished, warm_up = False, ""
     for entry in read_report(report):
         if entry["t"] == "lines":
             symbols = _symbols(codebase, entry.get("lines"))
             if entry.get("id"):
                 for symbol in symbols:
-                    hits[symbol].add(str(entry["id"]))
+                    made.hits[symbol].add(str(entry["id"]))
             else:
                 at_import |= {s for s in symbols if not codebase.is_one_liner(s)}
         elif entry["t"] == "test":
             result = to_result(entry)
-            results[result.test_id] = worse(results.get(result.test_id), result)
+            made.results[result.test_id] = worse(made.results.get(result.test_id), result)
+        elif entry["t"] == "reversed":
+            made = passes[-1] if entry.get("on") else passes[0]
         elif entry["t"] == "patterns":
             warm_up = json.dumps(entry.get("patterns"))
         elif entry["t"] == "end":
@@ -78,15 +99,15 @@ def map_coverage(session: Session, recipe: Recipe, codebase: LineLookup, request
         reason = "timeout" if done.worker is WorkerOutcome.TIMEOUT else "collect_error"
         tail = (done.stdout[-1000:] + done.stderr[-1000:]).decode(errors="replace")
         raise EnvironmentFailure(f"The coverage run did not end ({done.worker}): {tail}", reason=reason)
-    tests = tuple(sorted(results))
-    index = {test: number for number, test in enumerate(tests)}
-    by_symbol = {
-        symbol: tuple(sorted(index[test] for test in found if test in index)) for symbol, found in sorted(hits.items())
-    }
-    mapped = CoverageMap(
-        env_id=request.env_id, tests=tests, by_symbol=by_symbol, at_import=tuple(sorted(at_import)), cpu_s=done.cpu_s
+    cpu_s = done.cpu_s / len(passes)
+    return tuple(
+        CoveragePass(
+            each.coverage(request.env_id, sorted(at_import), cpu_s),
+            {test: result.status for test, result in each.results.items()},
+            warm_up,
+        )
+        for each in passes
     )
-    return CoveragePass(mapped, {test: result.status for test, result in results.items()}, warm_up)
 
 
 def _patterns(warm_up: str) -> list[list[object]]:

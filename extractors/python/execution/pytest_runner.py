@@ -27,6 +27,8 @@ TAIL = 2000
 """Bytes of the end of stdout and of stderr that are kept for error messages."""
 COMPLETE = frozenset({0, 1, 5})
 """Exit codes of pytest after a complete run: all passed, some failed, no tests. Others: interrupted, error."""
+_PLAIN = "--assert=plain"
+"""Argument of pytest that leaves the assertions of edited test files as they are; to rewrite them takes longest."""
 _REPO, _ENV, _OUT = "/testbed", "/opt/env", "/excise/out"
 
 
@@ -41,14 +43,20 @@ def run_command(recipe: Recipe, start: Start = Start.FRESH) -> ForkServer:
 
 
 def request_run(
-    session: Session, recipe: Recipe, *, timeout_s: float, start: Start = Start.FRESH, **request: Any
+    session: Session,
+    recipe: Recipe,
+    *,
+    timeout_s: float,
+    start: Start = Start.FRESH,
+    explained: bool = True,
+    **request: Any,
 ) -> tuple[Completed, Path]:
     """Run ``excise_run.py`` with a request; return the completed command and the report's path on the host."""
     name = f"report-{uuid.uuid4().hex}.jsonl"
     body = {
         "report": f"{_OUT}/{name}",
         "root": _REPO,
-        "args": list(recipe.test_args),
+        "args": [*recipe.test_args, *([] if explained else [_PLAIN])],
         "paths": list(recipe.test_paths),
         "packages": list(recipe.packages),
         "tools": "/excise/tools",
@@ -108,6 +116,7 @@ def run_tests(session: Session, recipe: Recipe, request: TestRunRequest) -> Test
         shuffle_seed=request.shuffle_seed,
         load_stress=request.load_stress,
         test_timeout_s=request.test_timeout_s,
+        explained=request.explained,
     )
     return to_test_run(done, read_report(report), wanted)
 

@@ -1,19 +1,19 @@
-"""Per-test coverage: every test runs in a forked process of its own, measured by coverage.py.
+"""Per-test coverage: which functions of the checkout each test executes.
 
-If all tests shared a process, code whose result an earlier test left in a cache would not be measured for later tests;
-with forks it is. Lines that run during imports and collection are measured separately. If a fork for each test would
-take too long, the request has ``fork: false``, and all tests run in one process.
+If all tests share a process, code whose result an earlier test left in a cache is not executed by later tests. So every
+test runs in a forked process of its own, or, with ``fork: false``, all run in one process, and with ``both_orders``
+once more in reverse order, in a process that was forked when the suite had been collected. What runs during imports and
+collection is reported separately.
 
-One collector is started before collection and measures in all forks, so that every child inherits its cached decisions
-about which files to trace. It uses the C tracer. Its lines are taken before coverage.py would write them to a database,
-which costs more than most tests do.
-Slow tests get a collector of their own with sysmon, if this Python has it.
+From Python 3.12 on, the interpreter itself tells when a function starts (:class:`StartedCode`). Before, coverage.py
+notes all lines (:class:`ExecutedLines`).
 """
 
 import gc
 import os
 import re
 import select
+import shutil
 import signal
 import sys
 import time
@@ -27,43 +27,110 @@ MAX_PATTERN = 4096
 """Maximum number of characters of a reported regular expression."""
 GRACE_S = 10.0
 """Seconds beyond a test's time limit, which its process enforces, after which the process is killed."""
+TEMPORARY = "/tmp"
+"""Folder whose new files are deleted between two passes."""
 
 
-class CoverageMapping:
-    """A pytest plugin that runs each test separately and reports the lines that it executed."""
+class StartedCode:
+    """Notes code of the checkout when it starts, by ``sys.monitoring``. A test costs one call for each function.
 
-    def __init__(self, request, report):
-        self.request = request
-        self.report = report
-        self.timeout = request["test_timeout_s"]
-        self.prefix = request["root"] + "/"
-        self.slow = set(request["slow"]) if sys.version_info >= (3, 12) else set()
-        sys.path.append(request["tools"])
-        self.measured = self.collector("ctrace")
-        self.measured.start()
-        self.tracer = sys.gettrace()
+    Two tools are used, since an event that is disabled for one piece of code cannot be enabled for it alone: ``FINDER``
+    hears of all code, once, and hands that of the checkout over to ``NOTER``, which hears of it once in each test.
+    """
 
-    def collector(self, core):
-        """A coverage collector for the files of the checkout, without the tests."""
+    FINDER, NOTER = 3, 4
+    FUNCTION = 0x1
+    """Flag of code: it is a function's, with local variables in slots, and no module's or class's body."""
+
+    def __init__(self, prefix, omit):
+        self.prefix, self.omit = prefix, frozenset(omit)
+        self.monitoring = sys.monitoring
+        self.events = self.monitoring.events.PY_START | self.monitoring.events.PY_RESUME
+        self.started = []
+        self.places = {}
+        for tool in (self.FINDER, self.NOTER):
+            self.monitoring.use_tool_id(tool, "excise")
+        for event in (self.monitoring.events.PY_START, self.monitoring.events.PY_RESUME):
+            self.monitoring.register_callback(self.FINDER, event, self.find)
+            self.monitoring.register_callback(self.NOTER, event, self.note)
+
+    def start(self):
+        """Begin to note."""
+        self.monitoring.set_events(self.FINDER, self.events)
+
+    def find(self, code, offset):
+        """Note code that starts for the first time, if it is the checkout's."""
+        if code.co_filename.startswith(self.prefix) and code.co_filename[len(self.prefix) :] not in self.omit:
+            self.monitoring.set_local_events(self.NOTER, code, self.events)
+            self.started.append(code)
+        return self.monitoring.DISABLE
+
+    def note(self, code, offset):
+        """Note code that starts for the first time since :meth:`forget`."""
+        self.started.append(code)
+        return self.monitoring.DISABLE
+
+    def forget(self):
+        """Forget what has started."""
+        for code in self.started:
+            self.monitoring.set_local_events(self.NOTER, code, 0)  # which ends the event's being disabled
+            self.monitoring.set_local_events(self.NOTER, code, self.events)
+        self.started.clear()
+
+    def lines(self):
+        """Path (relative to the checkout) to a line of each piece of code that has started since :meth:`forget`."""
+        found = {}
+        for code in self.started:
+            path, line = self.place_of(code)
+            found.setdefault(path, set()).add(line)
+        return {path: sorted(lines) for path, lines in found.items()}
+
+    def place_of(self, code):
+        """The file, and the last line: of a function, since the first may belong to what is around it."""
+        if id(code) not in self.places:
+            line = code.co_firstlineno
+            if code.co_flags & self.FUNCTION:
+                line = max([line] + [line for _, _, line in code.co_lines() if line])
+            self.places[id(code)] = code, code.co_filename[len(self.prefix) :], max(line, 1)  # code keeps its id
+        return self.places[id(code)][1:]
+
+    def repair(self):
+        """Nothing that tests do usually ends this."""
+
+
+class ExecutedLines:
+    """Notes lines with coverage.py and its C tracer.
+
+    Its lines are taken before coverage.py would write them to a database, which costs more than most tests do.
+    """
+
+    def __init__(self, prefix, omit, tools):
+        sys.path.append(tools)
         import coverage
 
-        os.environ["COVERAGE_CORE"] = core
-        made = coverage.Coverage(
+        os.environ["COVERAGE_CORE"] = "ctrace"
+        self.prefix = prefix
+        self.measured = coverage.Coverage(
             data_file=None,
             config_file=False,
-            include=[self.prefix + "*"],
-            omit=[self.prefix + path for path in self.request["omit"]],
+            include=[prefix + "*"],
+            omit=[prefix + path for path in omit],
             messages=False,
         )
         del os.environ["COVERAGE_CORE"]
         warnings = ["no-data-collected", "module-not-measured", "couldnt-parse", "already-imported"]
-        made.set_option("run:disable_warnings", warnings)
-        return made
+        self.measured.set_option("run:disable_warnings", warnings)
+        self.tracer = None
 
-    def lines(self, measured):
+    def start(self):
+        """Begin to note."""
+        self.measured.start()
+        self.tracer = sys.gettrace()
+
+    def lines(self):
         """Path (relative to the checkout) to the lines executed since the last :meth:`forget`."""
         found = {}
-        for path, lines in list(measured._collector.data.items()):
+        for path, lines in list(self.measured._collector.data.items()):
             if lines and path.startswith(self.prefix):
                 found[path[len(self.prefix) :]] = sorted(lines)
         return found
@@ -73,8 +140,36 @@ class CoverageMapping:
         for lines in list(self.measured._collector.data.values()):
             lines.clear()
 
+    def repair(self):
+        """Begin again, if a test has put another trace function in the tracer's place."""
+        if sys.gettrace() is not self.tracer:
+            self.measured.stop()
+            self.start()
+
+
+def collector(request):
+    """What notes executed code; not started yet."""
+    prefix, omit = request["root"] + "/", request["omit"]
+    if sys.version_info >= (3, 12):
+        return StartedCode(prefix, omit)
+    return ExecutedLines(prefix, omit, request["tools"])
+
+
+class CoverageMapping:
+    """A pytest plugin that runs each test separately and reports what it executed.
+
+    One collector is started before collection and goes on in all forks.
+    """
+
+    def __init__(self, request, report):
+        self.request = request
+        self.report = report
+        self.timeout = request["test_timeout_s"]
+        self.collector = collector(request)
+        self.collector.start()
+
     def pytest_collection_finish(self, session):
-        self.report.write("lines", id="", lines=self.lines(self.measured))
+        self.report.write("lines", id="", lines=self.collector.lines())
         for pattern, flags in self.request.get("patterns", ()):
             try:
                 re.compile(pattern, flags)
@@ -82,6 +177,42 @@ class CoverageMapping:
                 continue
         gc.collect()
         gc.freeze()
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtestloop(self, session):
+        """If there are to be two passes, make the one in reverse order first; pytest makes the other one.
+
+        What is reported between the two lines ``reversed`` belongs to the former.
+        """
+        if self.request["both_orders"]:
+            self.report.write("reversed", on=True)
+            if not self.run_reversed(session):
+                raise session.Interrupted("a test ended the process of all tests")
+            self.report.write("reversed", on=False)
+
+    def run_reversed(self, session):
+        """Let a forked process run the tests in reverse order; return whether it came to its end."""
+        before = set(os.listdir(TEMPORARY))
+        sys.stdout.flush()
+        sys.stderr.flush()
+        child = os.fork()
+        if child == 0:
+            code = 1
+            try:
+                self.report.pid = os.getpid()
+                session.items.reverse()
+                from _pytest.main import pytest_runtestloop
+
+                pytest_runtestloop(session)
+                code = 0
+            except BaseException:
+                traceback.print_exc()
+            finally:
+                os._exit(code)
+        ended = os.waitpid(child, 0)[1] == 0
+        for name in set(os.listdir(TEMPORARY)) - before:
+            remove(os.path.join(TEMPORARY, name))
+        return ended
 
     def pytest_sessionfinish(self):
         """Report the regular expressions that the tests compiled, for processes that do not share this one's cache."""
@@ -91,40 +222,26 @@ class CoverageMapping:
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_protocol(self, item, nextitem):
         item.ihook.pytest_runtest_logstart(nodeid=item.nodeid, location=item.location)
-        if self.request.get("fork", True):
+        if self.request["fork"]:
             self.fork(item)
         else:
             self.measure(item, nextitem)
         return True
 
     def measure(self, item, nextitem):
-        """Run one test in this process and report the lines that it executed."""
+        """Run one test in this process and report what it executed."""
         from _pytest.runner import runtestprotocol
 
         limit = TimeLimit(self.timeout)
-        alone = item.nodeid in self.slow
-        measured = self.monitored() if alone else self.measured
-        self.forget()
+        self.collector.forget()
         limit.start()
         try:
             runtestprotocol(item, nextitem=nextitem, log=True)
         finally:
             limit.stop()
-        self.report.write("lines", id=item.nodeid, lines=self.lines(measured))
-        if alone:
-            measured.stop()
-        if alone or sys.gettrace() is not self.tracer:  # the test replaced it
-            self.measured.stop()
-            self.measured.start()
-            self.tracer = sys.gettrace()
+        self.report.write("lines", id=item.nodeid, lines=self.collector.lines())
+        self.collector.repair()
         item.ihook.pytest_runtest_logfinish(nodeid=item.nodeid, location=item.location)
-
-    def monitored(self):
-        """A collector with sysmon for one slow test: slow to start, then with little overhead."""
-        self.measured.stop()
-        measured = self.collector("sysmon")
-        measured.start()
-        return measured
 
     def fork(self, item):
         """Run one test in a child process, and kill it if it does not end."""
@@ -159,3 +276,14 @@ class CoverageMapping:
                 return True
             time.sleep(0.001)
         return False
+
+
+def remove(path):
+    """Delete a file or folder as far as possible."""
+    if os.path.isdir(path) and not os.path.islink(path):
+        shutil.rmtree(path, ignore_errors=True)
+    else:
+        try:
+            os.remove(path)
+        except OSError:
+            return

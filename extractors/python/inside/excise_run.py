@@ -142,8 +142,6 @@ class Plugin:
         seed = self.request.get("shuffle_seed")
         if seed is not None:
             shuffle(items, random.Random(seed))
-        if self.request.get("reverse"):
-            items.reverse()
         items[:] = [item for item in items if item.nodeid not in self.done]
 
     def is_wanted(self, nodeid):
@@ -287,7 +285,7 @@ def start_load_stress():
 
 
 def run_with_coverage(request, report):
-    """Run with per-test coverage; it needs no guard, as every test has its own process."""
+    """Run with per-test coverage; without a guard, since a run that a test ends is made in another way."""
     sys.path.append(INSIDE)
     from excise_map import CoverageMapping
 

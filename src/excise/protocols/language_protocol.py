@@ -31,6 +31,8 @@ class TestRunRequest:
     """Wall seconds for the whole run."""
     test_timeout_s: float = 60.0
     """Wall seconds for each test."""
+    explained: bool = True
+    """Whether messages say why a test failed. A run that only counts failures need not prepare for that."""
     start: Start = Start.FRESH
     """How the run may begin. In a session without the fork server for it, it is a process of its own."""
 
@@ -50,10 +52,8 @@ class CoverageRequest:
     are slow, but code is not covered by a test if an earlier test left its result in a cache."""
     ids: Sequence[str] | None = None
     """Ids of the tests to map, ``None`` for all."""
-    slow: Sequence[str] = ()
-    """Ids of long tests; they are measured by a collector that takes longer to start but has less overhead."""
-    reverse: bool = False
-    """Run the tests in reverse order."""
+    both_orders: bool = False
+    """Make a second pass over the tests, in reverse order."""
     warm_up: str = ""
     """What to prepare before tests are forked, so that not each of them does it: :attr:`CoveragePass.warm_up`."""
 
@@ -103,9 +103,9 @@ class Language(Protocol):
 
     def map_coverage(
         self, session: Session, recipe: Recipe, codebase: Codebase, request: CoverageRequest
-    ) -> CoveragePass:
-        """Run every requested test on its own under coverage and map lines to symbols.
+    ) -> Sequence[CoveragePass]:
+        """Run every requested test and map what it executes to symbols.
 
-        Also returns the status of each test when it ran alone. Raises :class:`EnvironmentFailure`.
+        Returns one pass or, for both orders, two, the one in reverse order last. Raises :class:`EnvironmentFailure`.
         """
         ...

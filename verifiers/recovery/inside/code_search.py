@@ -65,9 +65,11 @@ class CodeSearch:
         """Whether the code of every removed symbol contains one of ``names``."""
         self.stems = sorted({t.stem for t in self.targets})
         self.encoded_stems = [stem.encode("utf-8", "surrogateescape") for stem in self.stems]
-        self.wanted = [name.encode() for name in self.names]
+        self.wanted = [(name.encode(), occurrences(name.encode())) for name in self.names]
         either = "|".join(map(re.escape, self.names))
         self.definition = re.compile(r"(?m)^([ \t>|+#-]*)(?:async[ \t]+def|def|class)[ \t]+(?:%s)\b" % either)
+        self.beginnings = [beginning(word, self.names, fill) for word in ("def", "class") for fill in (b"", b"\0")]
+        """Find the beginning of a definition of a name in bytes, also where each character takes two (UTF-16)."""
         home = os.path.expanduser("~")
         self.outside = (home + "/", "/tmp/", "/var/", "/dev/shm/")
         self._files: list[tuple[str, int]] | None = None
@@ -195,17 +197,11 @@ class CodeSearch:
 
     def contains_name(self, data: bytes) -> bool:
         """Whether one of the names occurs in ``data`` as a word or as a marshalled or pickled string."""
-        for name in self.wanted:
-            at = data.find(name)
-            while at >= 0:
-                before, after = data[max(at - 1, 0) : at], data[at + len(name) : at + len(name) + 1]
-                if not IDENTIFIER.match(before) and not IDENTIFIER.match(after):
-                    return True
-                length = len(name).to_bytes(4, "little")  # precedes the string in marshal and pickle, or its first byte
-                if before == length[:1] or data[max(at - 4, 0) : at] == length:
-                    return True
-                at = data.find(name, at + 1)
-        return False
+        return any(name in data and pattern.search(data) is not None for name, pattern in self.wanted)
+
+    def may_define_name(self, data: bytes) -> bool:
+        """Whether :meth:`definitions` may find anything in the text of ``data``, or in its printable strings."""
+        return any(pattern.search(data) is not None for pattern in self.beginnings)
 
     # ---------------------------------------------------------------------------------- results
     def report_item(self, kind: str, where: str, text: str, **more: Any) -> None:
@@ -220,6 +216,8 @@ class CodeSearch:
 
     def report_definitions(self, where: str, data: bytes | str, whole: bool = False) -> None:
         """Report the definitions of the names in a text; if there are none and ``whole``, the text around the names."""
+        if isinstance(data, bytes) and not whole and not self.may_define_name(data):
+            return
         text = data if isinstance(data, str) else decoded(data)
         blocks = list(self.definitions(text))
         for block in blocks[:8]:
@@ -264,6 +262,22 @@ class CodeSearch:
     def report_note(self, where: str, text: str) -> None:
         """Report a fact that is no recovered code."""
         self.report_item("note", where, text)
+
+
+def occurrences(name: bytes) -> re.Pattern[bytes]:
+    """Finds a name as a word, or after its length in one byte or four, as marshal and pickle write it."""
+    escaped, length = re.escape(name), len(name).to_bytes(4, "little")
+    stored = b"|".join(b"(?<=%s%s)" % (re.escape(before), escaped) for before in (length[:1], length))
+    return re.compile(b"%s(?:(?<![A-Za-z0-9_]%s)(?![A-Za-z0-9_])|%s)" % (escaped, escaped, stored))
+
+
+def beginning(word: str, names: list[str], fill: bytes) -> re.Pattern[bytes]:
+    """Finds a word and one of the names after it, with the bytes ``fill`` after each character."""
+
+    def wide(text: str) -> bytes:
+        return b"".join(re.escape(character.encode()) + fill for character in text)
+
+    return re.compile(b"%s(?:[ \\t]%s)+(?:%s)" % (wide(word), fill, b"|".join(map(wide, names))))
 
 
 def magic() -> str:

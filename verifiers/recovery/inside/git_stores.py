@@ -17,8 +17,8 @@ def repositories(search: CodeSearch) -> list[str]:
     """Every git directory on the machine, including alternates and bare repositories."""
     found = []
     for path, _ in search.files():
-        folder, name = os.path.split(path)
-        if name == "HEAD" and os.path.isdir(os.path.join(folder, "objects")):
+        folder = path[: -len("/HEAD")]
+        if path.endswith("/HEAD") and os.path.isdir(os.path.join(folder, "objects")):
             found.append(folder)
             text = search.read(os.path.join(folder, "objects", "info", "alternates")).decode("utf-8", "replace")
             found += [os.path.dirname(line) for line in text.splitlines() if line.startswith("/")]

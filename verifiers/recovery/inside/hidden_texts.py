@@ -85,8 +85,9 @@ class Strings:
     def run(self, search: CodeSearch) -> None:
         for path in search.files_with_names():
             data = search.read(path)
-            if b"\0" in data[:65536] and not path.endswith(".pyc"):
-                search.report_definitions(path, printable_strings(data, 4), whole=not path.endswith((".so", ".a")))
+            whole = not path.endswith((".so", ".a"))
+            if b"\0" in data[:65536] and not path.endswith(".pyc") and (whole or search.may_define_name(data)):
+                search.report_definitions(path, printable_strings(data, 4), whole=whole)
 
 
 class Stray:

@@ -35,13 +35,14 @@ class LiveImport:
     looks_at = "what an import from outside the checkout finds (inspect, linecache)"
 
     program = """
-import importlib, inspect, json, os, sys
+import importlib, json, os, sys
 os.chdir('/')
 for name, attribute in json.loads(sys.argv[1]):
     try:
         found = importlib.import_module(name)
         for part in attribute.split('.') if attribute else []:
             found = getattr(found, part)
+        import inspect  # only now, since it takes longer than all else
         file = inspect.getsourcefile(found) or ''
         print('#', file)
         print(inspect.getsource(found))
@@ -169,9 +170,7 @@ class PackageIndex:
         tries.append([python, "-m", "pip", "install", "--no-deps", *quick, "-t", into + "/t", search.distribution])
         if shutil.which("uv"):
             tries.append(["uv", "pip", "install", "--no-deps", "--target", into + "/u", search.distribution])
-        has_pip = os.path.exists(python) and b"No module" not in command_output(
-            [python, "-m", "pip", "--version"], 20.0
-        )
+        has_pip = search.thorough or any(path.endswith("/pip/__main__.py") for path, _ in search.files())
         for command in tries if has_pip else tries[2:]:
             command_output(command, 20.0, cwd=into)
         for url in indexes(search):
