@@ -71,11 +71,22 @@ class DeletionTrees:
         tree. So no certificate says that tests pass because they passed in a fork. The others may be forked.
         The result of an equal earlier run is returned; pass another ``number`` to repeat the run.
         """
-        key = (tree, None if ids is None else tuple(sorted(ids)), shuffle_seed, number)
+        key = _run_key(tree, ids, shuffle_seed, number)
         if key not in self.runs:
             forked = ids is not None if tree == "shipped" else tree != "base" or number > 0
             self.runs[key] = self.bench.run(self.edits(tree), ids=ids, shuffle_seed=shuffle_seed, forked=forked)
         return self.runs[key]
+
+    def has_run(self, tree: str, ids: Sequence[str]) -> bool:
+        """Whether :meth:`run` of exactly these tests costs nothing, since it was made before."""
+        return _run_key(tree, ids) in self.runs
+
+
+def _run_key(
+    tree: str, ids: Sequence[str] | None, shuffle_seed: int | None = None, number: int = 0
+) -> tuple[object, ...]:
+    """What makes two runs equal."""
+    return tree, None if ids is None else tuple(sorted(ids)), shuffle_seed, number
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 from excise.protocols import GateReport
+from excise.types import TestRun
 from excise.verifiers.candidate import Candidate, not_passing
 from excise.verifiers.gates.verdict_rows import CheckResult, verdict_row
 from excise.verifiers.workbench import SUITE_ENDED
+
+FIRST_TESTS = 20
+"""Number of the quickest FAIL_TO_PASS tests that are run first; all are run only if these pass."""
 
 
 class EmptySolutionsFail:
@@ -19,16 +23,29 @@ class EmptySolutionsFail:
         attempts = [("nothing", "deleted"), *((name, name) for name, _ in candidate.deletion.stub_patches)]
         report = GateReport()
         for number, (label, tree) in enumerate(attempts):
-            run = candidate.run(tree, ids=candidate.dependent_tests)
-            failing = not_passing(run, candidate.fail_to_pass)
+            run = self._run(candidate, tree)
+            results = run.statuses()
+            tested = [test for test in candidate.fail_to_pass if test in results]
+            failing = not_passing(run, tested)
             result = CheckResult(
                 passed=bool(failing) and run.worker in SUITE_ENDED,
                 reason="empty_solution_passes",
                 problem=f"The empty solution “{label}” passes every test.",
                 run=run,
                 number=number,
-                num_tests=len(candidate.fail_to_pass),
+                num_tests=len(tested),
                 evidence={"solution": label, "failing": str(len(failing))},
             )
             report.verdicts.append(verdict_row(self, candidate, result))
         return report
+
+    def _run(self, candidate: Candidate, tree: str) -> TestRun:
+        """A run in which a test fails if any does: of the quickest tests or, if these pass, of all."""
+        every = candidate.dependent_tests
+        if not candidate.trees.has_run(tree, every):
+            durations = candidate.bench.baseline.durations
+            first = sorted(candidate.fail_to_pass, key=lambda test: (durations.get(test, 0.0), test))[:FIRST_TESTS]
+            run = candidate.run(tree, ids=first)
+            if not_passing(run, first):
+                return run
+        return candidate.run(tree, ids=every)

@@ -13,12 +13,15 @@ from excise.deleters.patches.git_patches import touched
 from excise.envs.sandbox.mount_points import PYC, REPO, base_env, project_mounts
 from excise.protocols import CallRecording, GradedRun, GradedRunRequest, GradingMode, Mount, Session, Start
 from excise.system.folders import make_folder_once
-from excise.types import GradingKit, RecordedCall, Status, Task
+from excise.types import GradingKit, RecordedCall, Status, Task, content_id
 from excise.verifiers.shipped_tree import scrubbed
 from excise.verifiers.workbench import Edits, Workbench
 
 CALLS_TIMEOUT_S = 120.0
 """Timeout in seconds of one replay of all recorded calls."""
+MAX_TESTS = 200
+"""Maximum number of FAIL_TO_PASS tests whose calls are recorded and which are tried with wrong expectations; of more,
+some are drawn."""
 KIT_FORMAT = 3
 """Version of the kit's format; incremented when calls or outcomes are written differently."""
 REPLAY_CONDITIONS = ((0, 0.0), (4711, 500 * 86400.0))
@@ -145,7 +148,7 @@ def _recorded(bench: Workbench, task: Task) -> CallRecording:
 
 
 def _record(bench: Workbench, task: Task, session: Session, start: Start) -> CallRecording:
-    ids = task.fail_to_pass
+    ids = _drawn(task.fail_to_pass)
     return bench.language.grading.record_calls(
         session,
         bench.recipe,
@@ -155,6 +158,11 @@ def _record(bench: Workbench, task: Task, session: Session, start: Start) -> Cal
         timeout_s=bench.suite_timeout_s(ids),
         start=start,
     )
+
+
+def _drawn(tests: Sequence[str]) -> list[str]:
+    """At most :data:`MAX_TESTS` of the tests, sorted; which ones depends only on their ids."""
+    return sorted(sorted(tests, key=lambda test: content_id("drawn", test))[:MAX_TESTS])
 
 
 def without_hidden_tests(bench: Workbench, task: Task) -> Edits:
@@ -199,8 +207,9 @@ def mirrored_files(bench: Workbench, ids: Sequence[str]) -> dict[str, bytes]:
 
 def _failing_mirror(bench: Workbench, task: Task) -> tuple[str, ...]:
     """FAIL_TO_PASS tests that fail on the original code when they expect wrong results; only these can be used."""
-    files = mirrored_files(bench, task.fail_to_pass)
-    ids = [test for test in task.fail_to_pass if test.partition("::")[0] in files]
+    chosen = _drawn(task.fail_to_pass)
+    files = mirrored_files(bench, chosen)
+    ids = [test for test in chosen if test.partition("::")[0] in files]
     if not ids:
         return ()
     statuses = bench.run(dict(files), ids=ids, forked=True, explained=False).statuses()

@@ -16,6 +16,7 @@ import pytest
 from excise.protocols import GateReport
 from excise.types import GateOutcome, Task, Verdict
 from excise.verifiers.candidate import Candidate, DeletionTrees
+from excise.verifiers.gates import empty_solutions_fail
 from excise.verifiers.gates.all_gates import CALLS_RECORDED, CLAIMS, GATES, NUMBERS
 from excise.verifiers.stored_tasks import candidate_of
 from excise.verifiers.workbench import Workbench
@@ -212,6 +213,22 @@ def test_g8_refuses_a_task_that_a_stand_in_solves(make: Make, task: Task, bench:
     assert "raise" in verdict.detail
     solved = make(deletion={"source_patch": patch, "hide_patch": "", "hidden": task.hidden})
     assert "nothing" in check("g8_empty", solved).verdicts[0].detail
+
+
+def test_g8_runs_all_tests_only_if_the_quickest_pass(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+    def tested(first: int) -> list[int]:
+        monkeypatch.setattr(empty_solutions_fail, "FIRST_TESTS", first)
+        candidate = make()
+        report = check("g8_empty", candidate)
+        assert report.passed
+        assert len(report.verdicts) == 1 + len(candidate.deletion.stub_patches)
+        assert {v.num_tests for v in report.verdicts} <= {first, len(candidate.fail_to_pass)}
+        return [len(key[1]) for key in candidate.trees.runs]
+
+    everything = max(tested(100))
+    assert everything > 1
+    assert min(tested(1)) == 1
+    assert set(tested(0)) == {0, everything}, "no test passes as well as any"
 
 
 # ---------------------------------------------------------------------------------------- 9
