@@ -19,8 +19,10 @@ from excise.pipeline.services.task_grader import Grader
 from excise.types import Grade, Status, Task, WorkerOutcome
 from excise.verifiers.attacks.attack import LINK, attack_target, diff_of
 from excise.verifiers.grading import grader as grading
+from excise.verifiers.grading import kit as kit_module
 from excise.verifiers.grading.intake import MAX_DIFF_BYTES, accepted_changes, paths_of, sections
 from excise.verifiers.grading.kit import graded_run
+from excise.verifiers.stored_tasks import candidate_of
 from excise.verifiers.workbench import Workbench
 
 
@@ -69,6 +71,17 @@ def test_the_kit_is_stored_with_the_set(shapes: Any, task: Task) -> None:
     verdict = next(v for v in shapes.taskset.certificate(task.instance_id).verdicts if v.gate == "g10_calls")
     assert verdict.evidence["calls_usable"] == "3"
     assert verdict.evidence["calls_telling"] == "true"
+
+
+def test_of_many_tests_some_are_drawn_for_the_kit(
+    ready: Workbench, task: Task, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(kit_module, "MAX_TESTS", 1)
+    empty = candidate_of(ready, task).edits("none")
+    made = [kit_module.make_kit(ready, task, empty) for _ in range(2)]
+    assert made[0].mirrored == made[1].mirrored, "the same one each time"
+    assert len(made[0].mirrored) == 1 < len(task.fail_to_pass)
+    assert 0 < made[0].num_recorded <= 3
 
 
 def test_tasks_whose_calls_a_stub_could_answer_are_named(shapes: Any) -> None:
