@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from itertools import zip_longest
 
+from excise.extractors.fetch.trees import VENDOR_FOLDERS
 from excise.protocols import Codebase
 from excise.system.deadline import check_deadline
 from excise.types import CoverageMap, Feature, FeatureKind, Symbol, SymbolKind, content_id
@@ -86,6 +87,7 @@ class _SearchIndex:
         tests = self.tests.get(symbol.symbol_id, frozenset())
         checks: tuple[tuple[str, Callable[[], bool]], ...] = (
             ("syntax_error", lambda: self.codebase.modules[symbol.path].has_error),
+            ("vendored", lambda: not VENDOR_FOLDERS.isdisjoint(symbol.path.split("/")[:-1])),
             ("not_covered", lambda: not tests),
             ("runs_at_import", lambda: bool(_callables(self, symbol.symbol_id) & self.at_import)),
             ("too_central", lambda: len(tests) > self.max_tests),

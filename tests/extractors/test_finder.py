@@ -114,15 +114,17 @@ def test_reasons_for_passing_over() -> None:
         "m.py": function("fine") + function("never") + function("early") + function("central") + function("_private")
         + "def small():\n    return 1\n\n\ndef huge():\n" + "    x = 1\n" * 801 + "\n\nclass C:\n" + method("__call__"),
         "broken.py": function("inside") + "def (:\n",
+        "pkg/_vendor/other.py": function("copied"),
         "tests/test_a.py": function("test_0"),
     }  # fmt: skip
     covered = ("fine", "early", "central", "_private", "small", "huge", "C", "C.__call__")
     hits = {f"m.py::{name}": "0" for name in covered}
-    hits |= {"m.py::central": " ".join(map(str, range(11))), "broken.py::inside": "0", "tests/test_a.py::test_0": "0"}
+    hits |= {"pkg/_vendor/other.py::copied": "0", "m.py::central": " ".join(map(str, range(11)))}
+    hits |= {"broken.py::inside": "0", "tests/test_a.py::test_0": "0"}
     found = find(texts, hits, at_import=("m.py::early",))
     assert found.not_proposed == {
         "not_covered": 1, "private": 1, "runs_at_import": 1, "special_name": 1, "syntax_error": 1, "too_central": 1,
-        "too_large": 1, "too_small": 1,
+        "too_large": 1, "too_small": 1, "vendored": 1,
     }  # fmt: skip
     entries = {entry for feature in found.features for entry in feature.entry}
     assert entries <= {"m.py::fine", "m.py::C"}
