@@ -13,7 +13,6 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from itertools import zip_longest
 
-from excise.extractors.fetch.trees import VENDOR_FOLDERS
 from excise.protocols import Codebase
 from excise.system.deadline import check_deadline
 from excise.types import CoverageMap, Feature, FeatureKind, Symbol, SymbolKind, content_id
@@ -87,7 +86,7 @@ class _SearchIndex:
         tests = self.tests.get(symbol.symbol_id, frozenset())
         checks: tuple[tuple[str, Callable[[], bool]], ...] = (
             ("syntax_error", lambda: self.codebase.modules[symbol.path].has_error),
-            ("vendored", lambda: not VENDOR_FOLDERS.isdisjoint(symbol.path.split("/")[:-1])),
+            ("vendored", lambda: self.codebase.is_vendored(symbol.path)),
             ("not_covered", lambda: not tests),
             ("runs_at_import", lambda: bool(_callables(self, symbol.symbol_id) & self.at_import)),
             ("too_central", lambda: len(tests) > self.max_tests),

@@ -10,8 +10,11 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from excise.envs.sandbox.overlay_layers import OPAQUE, is_opaque, is_whiteout
-from excise.extractors.fetch.trees import VENDOR_FOLDERS
 
+VENDOR_FOLDERS = frozenset(
+    {"_vendor", "_vendored_packages", "_vendored", "vendor", "vendored", "extern", "_internal_vendor"}
+)
+"""Names of folders that hold copies of third-party packages."""
 _INTERMEDIATE_SUFFIXES = (".pyc", ".pyo", ".o", ".obj")
 _VARYING_FILES = re.compile(r"\.pyc$|(^|/)(__pycache__|\.lock|CACHEDIR\.TAG|uv_cache\.json|REQUESTED)(/|$)")
 """Caches and metadata of the installer, which differ between equal installations."""

@@ -25,11 +25,6 @@ _Tree = dict[bytes, "_Tree | tuple[bytes, bytes]"]
 EMPTY_TREE = "4b825dc642cb6eb9a060e54bf8d69288fbee4904"
 """git's hash of a folder without files."""
 
-VENDOR_FOLDERS = frozenset(
-    {"_vendor", "_vendored_packages", "_vendored", "vendor", "vendored", "extern", "_internal_vendor"}
-)
-"""Names of folders that hold copies of third-party packages."""
-
 _IDENTITY = "excise <excise@localhost> 946684800 +0000"
 """Author, committer and date (2000-01-01) of every import commit, fixed so that equal trees give equal commits."""
 

@@ -20,6 +20,10 @@ from excise.extractors.python.analysis.suite_files import SuiteFiles
 from excise.system.deadline import check_deadline
 from excise.types import Symbol, SymbolKind
 
+VENDOR_FOLDERS = frozenset(
+    {"_vendor", "_vendored", "vendored", "_vendored_packages", "third_party", "extern", "_extern"}
+)
+"""Names of folders in which projects keep copies of other projects."""
 MANIFESTS = ("pyproject.toml", "setup.cfg")
 """Manifest files that may declare entry points."""
 
@@ -102,6 +106,10 @@ class PythonCodebase:
     def is_test(self, path: str) -> bool:
         """Whether the file belongs to the tests (test files, conftest, their helpers)."""
         return self.suite.holds(path)
+
+    def is_vendored(self, path: str) -> bool:
+        """Whether the file belongs to a copy of another project."""
+        return not VENDOR_FOLDERS.isdisjoint(path.split("/")[:-1])
 
     def is_one_liner(self, symbol_id: str) -> bool:
         """Whether the function's body begins on the line of its ``def``, which importing the module executes."""

@@ -39,6 +39,10 @@ class Codebase(Protocol):
         """Whether the file belongs to the tests (test files, conftest, helpers of tests)."""
         ...
 
+    def is_vendored(self, path: str) -> bool:
+        """Whether the file belongs to a copy of another project."""
+        ...
+
     def callees(self, symbol_id: str) -> frozenset[str]:
         """Symbols that the body of this one refers to, as far as names can be resolved."""
         ...
