@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -163,6 +163,10 @@ class Workbench:
         """Tests that pass in every baseline run and in the coverage run, and use no mock."""
         unstable = set(self.prepared.coverage.unstable) if self.prepared.coverage else set()
         return frozenset(self.baseline.passing()) - unstable - frozenset(self.prepared.environment.mocked)
+
+    def distrust(self, tests: Collection[str]) -> None:
+        """Ignore tests from now on: they pass in the whole suite, but not when their files alone are run."""
+        self.trusted = self.trusted.difference(tests)
 
     @cached_property
     def documents(self) -> dict[str, str]:

@@ -24,6 +24,7 @@ WALK = "src/shapes/walk.py::spiral"
 WALK_TESTS = tuple(f"tests/test_walk.py::{name}" for name in ("test_first_turn", "test_no_field_twice", "test_start"))
 CONFTEST = "import shapes, os, time\nif not hasattr(shapes, 'spiral'):\n    {}\n"
 REGISTERED, DOCTEST = "src/shapes/base.py::registered", "src/shapes/base.py::shapes.base.registered"
+WALK_TEST_SOURCE = (Path(__file__).resolve().parents[1] / "repos" / "shapes" / "tests" / "test_walk.py").read_text()
 WALK_SOURCE = (Path(__file__).resolve().parents[1] / "repos" / "shapes" / "src" / "shapes" / "walk.py").read_text()
 
 
@@ -54,6 +55,17 @@ def refused(proof: Proof, reason: str) -> str:
 
 
 # --------------------------------------------------------------------------------------- accepted
+def test_tests_that_pass_only_beside_others_are_left_out(vary) -> None:
+    needy = WALK_TEST_SOURCE + "\n\ndef test_start():\n    assert list(spiral(1)) == [(0, 0)]\n"
+    needy += "    import sys\n    assert any(name.endswith('test_squares') for name in sys.modules)\n"
+    bench = vary({"tests/test_walk.py": needy}, baseline=True)
+    assert WALK_TESTS[-1] in bench.trusted
+    task = accepted(prove(bench, feature(bench, WALK), "remove"))
+    assert set(task.fail_to_pass) == set(WALK_TESTS[:-1])
+    assert WALK_TESTS[-1] not in bench.trusted
+    assert WALK_TESTS[-1] not in task.pass_to_pass
+
+
 PINNED = [
     ("shapes__3b38568d31d0", "remove", ["src/shapes/walk.py"], 3),
     ("shapes__69f908d47141", "remove", ["src/shapes/text.py::parse"], 4),
