@@ -10,9 +10,7 @@ import pytest
 from excise.errors import EnvironmentFailure
 from excise.extractors.coverage_passes import hits_by_symbol
 from excise.extractors.python.analysis.codebase import PythonCodebase
-from excise.pipeline.stages.baseline_stage import baseline_stage
-from excise.pipeline.stages.coverage_stage import coverage_stage
-from excise.pipeline.stages.environment_stage import environment_stage
+from excise.pipeline.stages.environment_stage import environment_stage, open_workbench
 from excise.pipeline.stages.fetch_stage import fetch_stage
 from excise.protocols import CoverageRequest
 from excise.types import CoverageMap, SourceSpec, Status
@@ -93,15 +91,17 @@ def test_both_orders_are_two_passes_without_traces_of_each_other(vary) -> None:
         assert made.coverage.cpu_s > 0
 
 
-def test_older_interpreters_give_the_same_map(shapes_run, prepared) -> None:
-    """``prepared`` is measured by ``sys.monitoring`` where Python 3.12 or later is there, 3.11 by coverage.py."""
+def test_older_interpreters_give_the_same_map(shapes_run, bench: Workbench) -> None:
+    """``bench`` is measured by ``sys.monitoring`` where Python 3.12 or later is there, 3.11 by coverage.py."""
     settings, python = shapes_run.settings, ".".join(map(str, sys.version_info[:2]))
     spec = SourceSpec(spec=str(REPOS / "shapes"), python=python)
     installed = environment_stage(settings, spec.spec, spec, fetch_stage(settings, spec.spec, spec))
     assert installed.environment.recipe.python.startswith(f"{python}.")
-    other = coverage_stage(settings, spec.spec, baseline_stage(settings, spec.spec, installed))
-    assert hits_by_symbol(other.coverage) == hits_by_symbol(prepared.coverage)
-    assert other.coverage.at_import == prepared.coverage.at_import
+    ids = sorted(bench.baseline.passing())
+    usual, _ = map_tests(bench, ids=ids)
+    other, _ = map_tests(open_workbench(settings, installed), ids=ids)
+    assert hits_by_symbol(other) == hits_by_symbol(usual)
+    assert other.at_import == usual.at_import
 
 
 def test_tests_that_hang_crash_or_fork_fail_alone(vary) -> None:
