@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import logging
 import math
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -164,9 +165,15 @@ class Workbench:
         unstable = set(self.prepared.coverage.unstable) if self.prepared.coverage else set()
         return frozenset(self.baseline.passing()) - unstable - frozenset(self.prepared.environment.mocked)
 
-    def distrust(self, tests: Collection[str]) -> None:
-        """Ignore tests from now on: they pass in the whole suite, but not when their files alone are run."""
-        self.trusted = self.trusted.difference(tests)
+    @contextmanager
+    def without(self, tests: Collection[str]) -> Iterator[None]:
+        """Do not trust tests meanwhile: they pass in the whole suite, but not when their files alone are run."""
+        trusted = self.trusted
+        self.trusted = trusted.difference(tests)
+        try:
+            yield
+        finally:
+            self.trusted = trusted
 
     @cached_property
     def documents(self) -> dict[str, str]:

@@ -13,7 +13,6 @@ import gc
 import os
 import re
 import select
-import shutil
 import signal
 import sys
 import time
@@ -21,7 +20,7 @@ import traceback
 
 import pytest
 
-from __main__ import TimeLimit
+from __main__ import TimeLimit, empty
 
 MAX_PATTERN = 4096
 """Maximum number of characters of a reported regular expression."""
@@ -94,7 +93,7 @@ class StartedCode:
             self.places[id(code)] = code, code.co_filename[len(self.prefix) :], max(line, 1)  # code keeps its id
         return self.places[id(code)][1:]
 
-    def repair(self):
+    def restart_if_replaced(self):
         """Nothing that tests do usually ends this."""
 
 
@@ -140,7 +139,7 @@ class ExecutedLines:
         for lines in list(self.measured._collector.data.values()):
             lines.clear()
 
-    def repair(self):
+    def restart_if_replaced(self):
         """Begin again, if a test has put another trace function in the tracer's place."""
         if sys.gettrace() is not self.tracer:
             self.measured.stop()
@@ -192,27 +191,33 @@ class CoverageMapping:
 
     def run_reversed(self, session):
         """Let a forked process run the tests in reverse order; return whether it came to its end."""
-        before = set(os.listdir(TEMPORARY))
+        from _pytest.main import pytest_runtestloop
+
+        def work():
+            session.items.reverse()
+            pytest_runtestloop(session)
+
+        before = frozenset(os.listdir(TEMPORARY))
         sys.stdout.flush()
         sys.stderr.flush()
+        ended = os.waitpid(self.start_child(work), 0)[1] == 0
+        empty(TEMPORARY, keep=before)
+        return ended
+
+    def start_child(self, work):
+        """Call ``work`` in a forked process, which ends with status 0 unless it raises; return the process's id."""
         child = os.fork()
         if child == 0:
             code = 1
+            self.report.pid = os.getpid()
             try:
-                self.report.pid = os.getpid()
-                session.items.reverse()
-                from _pytest.main import pytest_runtestloop
-
-                pytest_runtestloop(session)
+                work()
                 code = 0
             except BaseException:
                 traceback.print_exc()
             finally:
                 os._exit(code)
-        ended = os.waitpid(child, 0)[1] == 0
-        for name in set(os.listdir(TEMPORARY)) - before:
-            remove(os.path.join(TEMPORARY, name))
-        return ended
+        return child
 
     def pytest_sessionfinish(self):
         """Report the regular expressions that the tests compiled, for processes that do not share this one's cache."""
@@ -240,22 +245,12 @@ class CoverageMapping:
         finally:
             limit.stop()
         self.report.write("lines", id=item.nodeid, lines=self.collector.lines())
-        self.collector.repair()
+        self.collector.restart_if_replaced()
         item.ihook.pytest_runtest_logfinish(nodeid=item.nodeid, location=item.location)
 
     def fork(self, item):
         """Run one test in a child process, and kill it if it does not end."""
-        pid = os.fork()
-        if pid == 0:
-            code = 1
-            self.report.pid = os.getpid()
-            try:
-                self.measure(item, None)
-                code = 0
-            except BaseException:
-                traceback.print_exc()
-            finally:
-                os._exit(code)
+        pid = self.start_child(lambda: self.measure(item, None))
         if not self.wait(pid):
             os.kill(pid, signal.SIGKILL)
             os.waitpid(pid, 0)
@@ -276,14 +271,3 @@ class CoverageMapping:
                 return True
             time.sleep(0.001)
         return False
-
-
-def remove(path):
-    """Delete a file or folder as far as possible."""
-    if os.path.isdir(path) and not os.path.islink(path):
-        shutil.rmtree(path, ignore_errors=True)
-    else:
-        try:
-            os.remove(path)
-        except OSError:
-            return

@@ -305,13 +305,18 @@ def run_under_guard(request, report):
     return Guard(report, request["test_timeout_s"], work).run()
 
 
-def empty(folder):
-    """Delete the files of a killed test: on a full disk the other tests could not start."""
+def empty(folder, keep=frozenset()):
+    """Delete what tests left in a folder, as far as possible, except entries with the names ``keep``."""
     for entry in os.scandir(folder):
+        if entry.name in keep:
+            continue
         if entry.is_dir(follow_symlinks=False):
             shutil.rmtree(entry.path, ignore_errors=True)
         else:
-            os.remove(entry.path)
+            try:
+                os.remove(entry.path)
+            except OSError:  # another process has deleted it
+                continue
 
 
 def main():

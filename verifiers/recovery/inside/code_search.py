@@ -31,6 +31,8 @@ MAX_NAMES = 12
 """Maximum number of removed names that are searched for; the longest ones are taken."""
 PSEUDO = ("/proc", "/sys", "/dev")
 SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/etc")
+BLANKS = {"utf-8": rb"[ \t]", "utf-16-le": rb"[ \t]\0", "utf-16-be": rb"\0[ \t]"}
+"""Encoding of text to the pattern of a blank in it."""
 IDENTIFIER = re.compile(rb"[A-Za-z0-9_]")
 
 
@@ -65,11 +67,11 @@ class CodeSearch:
         """Whether the code of every removed symbol contains one of ``names``."""
         self.stems = sorted({t.stem for t in self.targets})
         self.encoded_stems = [stem.encode("utf-8", "surrogateescape") for stem in self.stems]
-        self.wanted = [(name.encode(), occurrences(name.encode())) for name in self.names]
+        self.wanted = [(name.encode(), name_pattern(name.encode())) for name in self.names]
         either = "|".join(map(re.escape, self.names))
         self.definition = re.compile(r"(?m)^([ \t>|+#-]*)(?:async[ \t]+def|def|class)[ \t]+(?:%s)\b" % either)
-        self.beginnings = [beginning(word, self.names, fill) for word in ("def", "class") for fill in (b"", b"\0")]
-        """Find the beginning of a definition of a name in bytes, also where each character takes two (UTF-16)."""
+        words = ("def", "class")
+        self.definition_starts = [definition_start(word, self.names, code) for word in words for code in BLANKS]
         home = os.path.expanduser("~")
         self.outside = (home + "/", "/tmp/", "/var/", "/dev/shm/")
         self._files: list[tuple[str, int]] | None = None
@@ -201,7 +203,7 @@ class CodeSearch:
 
     def may_define_name(self, data: bytes) -> bool:
         """Whether :meth:`definitions` may find anything in the text of ``data``, or in its printable strings."""
-        return any(pattern.search(data) is not None for pattern in self.beginnings)
+        return any(pattern.search(data) is not None for pattern in self.definition_starts)
 
     # ---------------------------------------------------------------------------------- results
     def report_item(self, kind: str, where: str, text: str, **more: Any) -> None:
@@ -264,20 +266,17 @@ class CodeSearch:
         self.report_item("note", where, text)
 
 
-def occurrences(name: bytes) -> re.Pattern[bytes]:
+def name_pattern(name: bytes) -> re.Pattern[bytes]:
     """Finds a name as a word, or after its length in one byte or four, as marshal and pickle write it."""
     escaped, length = re.escape(name), len(name).to_bytes(4, "little")
     stored = b"|".join(b"(?<=%s%s)" % (re.escape(before), escaped) for before in (length[:1], length))
     return re.compile(b"%s(?:(?<![A-Za-z0-9_]%s)(?![A-Za-z0-9_])|%s)" % (escaped, escaped, stored))
 
 
-def beginning(word: str, names: list[str], fill: bytes) -> re.Pattern[bytes]:
-    """Finds a word and one of the names after it, with the bytes ``fill`` after each character."""
-
-    def wide(text: str) -> bytes:
-        return b"".join(re.escape(character.encode()) + fill for character in text)
-
-    return re.compile(b"%s(?:[ \\t]%s)+(?:%s)" % (wide(word), fill, b"|".join(map(wide, names))))
+def definition_start(word: str, names: list[str], encoding: str) -> re.Pattern[bytes]:
+    """Finds a word and one of the names after it, in text of an encoding of :data:`BLANKS`."""
+    either = b"|".join(re.escape(name.encode(encoding)) for name in names)
+    return re.compile(b"%s(?:%s)+(?:%s)" % (re.escape(word.encode(encoding)), BLANKS[encoding], either))
 
 
 def magic() -> str:
