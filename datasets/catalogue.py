@@ -1,4 +1,4 @@
-"""Read-only DuckDB queries over a task set: views of the six tables, two summaries, rollouts and costs."""
+"""Read-only DuckDB queries over a task set: views of the six tables, three summaries, rollouts and costs."""
 
 from __future__ import annotations
 
@@ -45,6 +45,13 @@ SELECT gate, count(*) AS num_runs, count(DISTINCT instance_id) AS num_subjects,
 FROM verdicts GROUP BY gate ORDER BY gate;
 """
 
+NEEDS = """\
+CREATE OR REPLACE VIEW needs AS
+SELECT repo, instance_id, split_part(entry.key, ' ', 1) AS kind, entry.key[strpos(entry.key, ' ') + 1:] AS word,
+       entry.value AS given
+FROM (SELECT repo, instance_id, unnest(map_entries(needs)) AS entry FROM tasks) ORDER BY ALL;
+"""
+
 _READ_ONLY = {"SELECT", "EXPLAIN", "MULTI"}
 _REMEDY = (
     "Restore it from a copy, or make the set again in a new folder with the same command; "
@@ -67,7 +74,7 @@ def views_sql(root: Path | None = None) -> str:
             "union_by_name = true);\n"
         )
         parts += [f"COMMENT ON COLUMN {table.name}.{c.name} IS {_sql_string(c.comment)};\n" for c in table.columns]
-    return "".join([*parts, FUNNEL, GATES])
+    return "".join([*parts, FUNNEL, GATES, NEEDS])
 
 
 def _missing_columns(folder: Path, table: Table) -> list[str]:

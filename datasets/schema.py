@@ -44,6 +44,7 @@ HISTORY = (
     (3, "`quarantines`: tasks that are excluded because of a leak. Certificates have a digest."),
     (4, "`environments`: `starved`, load-stress runs of the original project."),
     (5, "`repos`: `num_repeated` and `num_disagreeing`, candidates whose forked test runs were repeated."),
+    (6, "`tasks`: `needs`, details that the hidden tests need, and where a solver finds them."),
 )
 """(version, what changed), oldest first. Raise ``SCHEMA_VERSION`` in ``excise.types.tasks`` and add a line."""
 
@@ -212,7 +213,8 @@ def arrow_schema(table: Table, *, comments: bool = False) -> Any:
 def empty_column(column: Column) -> str:
     """The SQL of a column without values."""
     kinds = {"string": "VARCHAR", "int": "BIGINT", "float": "DOUBLE", "bool": "BOOLEAN", "list<string>": "VARCHAR[]"}
-    return f'NULL::{kinds.get(column.kind, "VARCHAR")} AS "{column.name}"'
+    kinds |= {f"map<string, {value}>": f"MAP(VARCHAR, {kinds[value]})" for value in ("string", "int", "float")}
+    return f'NULL::{kinds[column.kind]} AS "{column.name}"'
 
 
 def empty_view(table: Table) -> str:

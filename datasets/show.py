@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
@@ -62,6 +62,7 @@ def render(taskset: TaskSet, instance_id: str, console: Console, options: ShowOp
         "Problem statement": Text(task.problem_statement) if is_piped else Markdown(task.problem_statement),
         "Gold patch": _diff(task.patch, is_piped),
         "Hidden tests": _diff(task.test_patch, is_piped),
+        "Details that hidden tests need": _needs(task),
         "Tests": _tests(task, None if options.all_tests else MAX_TESTS),
         "Certificate": _certificate(certificate, options.claims),
     }
@@ -130,6 +131,17 @@ def _diff(patch: str, is_piped: bool) -> RenderableType:
     if is_piped:
         return Text(text)
     return Syntax(text, "diff", theme="ansi_dark", background_color="default", word_wrap=True)
+
+
+def _needs(task: Task) -> RenderableType:
+    """Each place where a solver finds details, with the details."""
+    by_place: dict[str, list[str]] = defaultdict(list)
+    for label, place in task.needs.items():
+        by_place[place].append(label)
+    if not by_place:
+        return Text("(none besides names and signatures)", style="dim")
+    lines = (Text.assemble((place, "bold"), f": {', '.join(sorted(labels))}") for place, labels in by_place.items())
+    return Group(*lines)
 
 
 def _tests(task: Task, limit: int | None) -> RenderableType:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from excise.deleters.patches.git_patches import unified
-from excise.deleters.statement.problem_statement import write_statement
-from excise.types import Difficulty, Status, Task, content_id
+from excise.deleters.statement.problem_statement import Statement, write_statement
+from excise.types import Difficulty, GivenBy, Status, Task, content_id
 from excise.verifiers.candidate import Candidate, PlannedDeletion, Rejected, SplitDeletion, not_passing
 from excise.verifiers.plan_deletion import require_gradable
 
@@ -47,16 +49,19 @@ def split_tests(plan: PlannedDeletion) -> SplitDeletion:
 
 
 def build_candidate(split: SplitDeletion) -> Candidate:
-    """The candidate with its task's record, which depends only on sources, deletion and test runs."""
-    bench = split.bench
-    statement, interface = write_statement(
-        bench.codebase,
-        split.deletion,
-        bench.repo,
-        split.fail_to_pass,
-        bench.settings.visibility,
-        documents=bench.documents,
-    )
+    """The candidate with its task's record, which depends only on sources, deletion and test runs.
+
+    Tests that need a detail which only the removed code could tell leave FAIL_TO_PASS. Raises :class:`Rejected` if no
+    test is left.
+    """
+    statement = _statement(split)
+    if untold := statement.untold_tests:
+        graded = tuple(test for test in split.fail_to_pass if test not in untold)
+        if not graded:
+            words = sorted(need.label for need in statement.needs if need.given is GivenBy.ANSWER)
+            raise Rejected(f"Only the code itself could tell what every test needs: {words[0]}.", reason="untold_need")
+        split = replace(split, fail_to_pass=graded, untold=tuple(sorted(untold)))
+        statement = _statement(split)
     return Candidate(
         trees=split.trees,
         trusted=split.trusted,
@@ -64,11 +69,26 @@ def build_candidate(split: SplitDeletion) -> Candidate:
         fail_to_pass=split.fail_to_pass,
         pass_to_pass=split.pass_to_pass,
         ungradable=split.ungradable,
-        task=_task(split, statement, interface),
+        untold=split.untold,
+        task=_task(split, statement),
     )
 
 
-def _task(split: SplitDeletion, statement: str, interface: str) -> Task:
+def _statement(split: SplitDeletion) -> Statement:
+    bench, deletion = split.bench, split.deletion
+    unseen = [test for test in split.fail_to_pass if test in split.hidden]
+    return write_statement(
+        bench.codebase,
+        deletion,
+        bench.repo,
+        split.fail_to_pass,
+        bench.settings.visibility,
+        documents=bench.documents,
+        needs=bench.language.find_needs(bench.codebase, deletion.removed, unseen),
+    )
+
+
+def _task(split: SplitDeletion, statement: Statement) -> Task:
     bench, deletion, repo = split.bench, split.deletion, split.bench.repo
     shipped_tree = bench.tree_hash(split.edits("shipped"))
     short = repo.repo.rpartition("/")[2].lower()
@@ -83,8 +103,8 @@ def _task(split: SplitDeletion, statement: str, interface: str) -> Task:
         patch=_reversed_patch(split, deletion.source_patch),
         test_patch=_reversed_patch(split, deletion.hide_patch),
         deletion_patch=deletion.source_patch + deletion.hide_patch,
-        problem_statement=statement,
-        interface=interface,
+        problem_statement=statement.text,
+        interface=statement.interface,
         fail_to_pass=split.fail_to_pass,
         pass_to_pass=split.pass_to_pass,
         hidden=tuple(sorted(split.hidden & bench.trusted)),
@@ -94,6 +114,7 @@ def _task(split: SplitDeletion, statement: str, interface: str) -> Task:
         deleter=deletion.deleter,
         feature_id=deletion.feature.feature_id,
         removed=deletion.removed,
+        needs={need.label: str(need.given) for need in statement.needs},
         created_at=repo.created_at,
     )
 

@@ -154,6 +154,8 @@ class SplitDeletion(PlannedDeletion):
     """All other gradable trusted tests: they pass without the feature."""
     ungradable: tuple[str, ...] = ()
     """Tests that need the feature but are in files that a solution may change: they are not graded."""
+    untold: tuple[str, ...] = ()
+    """Tests that need a detail which only the removed code could tell: they are not graded."""
 
     @property
     def dependent_tests(self) -> list[str]:

@@ -15,6 +15,9 @@ from excise.types import Certificate, Task, Verdict, to_dict
 from excise.verifiers.candidate import Candidate
 from excise.verifiers.workbench import Cost
 
+_ADDED = frozenset({"needs"})
+"""Fields of a task's record that older sets do not have."""
+
 
 def certify(candidate: Candidate, verdicts: Sequence[Verdict], cost: Cost) -> Certificate:
     """The sealed certificate of a candidate that passed every gate, with all verdict rows."""
@@ -44,7 +47,7 @@ def certify(candidate: Candidate, verdicts: Sequence[Verdict], cost: Cost) -> Ce
 
 def sealed(certificate: Certificate, task: Task) -> Certificate:
     """The certificate with the hash of its task and a digest of the whole certificate."""
-    bound = replace(certificate, task_hash=_sha256(to_dict(task)), digest="")
+    bound = replace(certificate, task_hash=_task_hash(task), digest="")
     return replace(bound, digest=_digest(bound))
 
 
@@ -54,9 +57,14 @@ def seal_problem(certificate: Certificate, task: Task) -> str:
         return "The certificate has no digest; make the set again with the same command."
     if certificate.digest != _digest(certificate):
         return "The certificate is not the one that was issued: its digest differs."
-    if certificate.task_hash != _sha256(to_dict(task)):
+    if certificate.task_hash != _task_hash(task):
         return "The certificate was issued for another task: the hash of the task differs."
     return ""
+
+
+def _task_hash(task: Task) -> str:
+    """The hash of a task's record. Fields that later versions added count where they have a value."""
+    return _sha256({name: value for name, value in to_dict(task).items() if value or name not in _ADDED})
 
 
 def _digest(certificate: Certificate) -> str:

@@ -21,17 +21,35 @@ import re
 import textwrap
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
+from excise.deleters.statement.details import lines_by_symbol, locate, related_code
 from excise.deleters.statement.project_docs import quotes, rendered
 from excise.protocols import Codebase
-from excise.types import Deletion, Repo, Symbol, SymbolKind, Visibility
+from excise.types import Deletion, GivenBy, Need, Repo, Symbol, SymbolKind, Visibility
 
 MAX_CALL_SITES = 6
 """Maximum number of call sites in a statement."""
 MAX_DOC_CHARS = 4000
 """Maximum number of characters of one docstring."""
 _BEFORE_PARAMETERS = re.compile(r"^(?:async )?(?:def|class) \w+ ?(?:\[.*?\])?(?=\(|$)")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Statement:
+    """A problem statement, and what it gives."""
+
+    text: str
+    """The statement (Markdown)."""
+    interface: str
+    """One ``path: signature`` on each line."""
+    needs: tuple[Need, ...]
+    """The details that the tests need, each with the place where a solver finds it."""
+
+    @property
+    def untold_tests(self) -> frozenset[str]:
+        """Tests that need a detail which only the code itself could give."""
+        return frozenset(test for need in self.needs if need.given is GivenBy.ANSWER for test in need.tests)
 
 
 def write_statement(
@@ -42,26 +60,36 @@ def write_statement(
     visibility: Visibility = Visibility.DOCSTRING,
     *,
     documents: Mapping[str, str] | None = None,
-) -> tuple[str, str]:
-    """The problem statement (Markdown) and the interface (one ``path: signature`` on each line).
+    needs: Sequence[Need] = (),
+) -> Statement:
+    """Write the problem statement.
 
     ``documents`` maps paths of the project's documentation to texts, see
-    :func:`~excise.deleters.statement.project_docs.read_documents`.
+    :func:`~excise.deleters.statement.project_docs.read_documents`. ``needs`` are the details that the tests need; those
+    of tests in sight are given by the tree.
     """
     symbols = codebase.symbols()
     removed = [symbols[s] for s in deletion.removed if s in symbols]
     shown = _interface(codebase, removed, fail_to_pass)
-    parts = [
-        _title(repo, shown, deletion),
-        _missing(shown, visibility),
-        _documented(codebase, shown, deletion, visibility, documents or {}),
-        _where_used(codebase, removed),
-        _imports(codebase, shown),
-        _checked(fail_to_pass, deletion.hidden),
-    ]
+
+    def written(details: Mapping[str, Sequence[str]]) -> str:
+        parts = [
+            _title(repo, shown, deletion),
+            _missing(shown, visibility, details),
+            _documented(codebase, shown, deletion, visibility, documents or {}),
+            _where_used(codebase, removed),
+            _imports(codebase, shown),
+            _checked(fail_to_pass, deletion.hidden),
+        ]
+        return "\n\n".join(part for part in parts if part) + "\n"
+
+    located = locate(needs, written({}), related_code(codebase, deletion), codebase) if needs else []
     spelled = _bare if visibility is Visibility.BEHAVIOUR else _signature
-    interface = dict.fromkeys(f"{symbol.path}: {spelled(symbol)}" for symbol in shown)
-    return "\n\n".join(part for part in parts if part) + "\n", "\n".join(interface)
+    return Statement(
+        text=written(lines_by_symbol(located, shown)),
+        interface="\n".join(dict.fromkeys(f"{symbol.path}: {spelled(symbol)}" for symbol in shown)),
+        needs=tuple(located),
+    )
 
 
 def _interface(codebase: Codebase, removed: Sequence[Symbol], fail_to_pass: Sequence[str]) -> list[Symbol]:
@@ -110,7 +138,7 @@ def _title(repo: Repo, shown: Sequence[Symbol], deletion: Deletion) -> str:
     )
 
 
-def _missing(shown: Sequence[Symbol], visibility: Visibility) -> str:
+def _missing(shown: Sequence[Symbol], visibility: Visibility, details: Mapping[str, Sequence[str]]) -> str:
     by_path: dict[str, list[Symbol]] = defaultdict(list)
     for symbol in shown:
         by_path[symbol.path].append(symbol)
@@ -118,7 +146,12 @@ def _missing(shown: Sequence[Symbol], visibility: Visibility) -> str:
     for path, symbols in by_path.items():
         whole = any(s.kind is SymbolKind.MODULE for s in symbols)
         lines.append(f"\n### `{path}`" + (" (the whole file)" if whole else ""))
-        entries = (_head(symbol, visibility) + _docstring(symbol, visibility) for symbol in symbols)
+        entries = (
+            _head(symbol, visibility)
+            + _docstring(symbol, visibility)
+            + "".join(f"\n{line}" for line in ["", *details.get(symbol.symbol_id, ())] if symbol.symbol_id in details)
+            for symbol in symbols
+        )
         lines += dict.fromkeys(entries)
     return "\n".join(lines)
 
@@ -208,16 +241,25 @@ def _where_used(codebase: Codebase, removed: Sequence[Symbol]) -> str:
         for caller in callers:
             if codebase.is_test(caller.partition("::")[0]):
                 continue
-            line = _line_naming(codebase, caller, symbol.name.partition("#")[0])
+            line = _line_naming(codebase, caller, _names_of(codebase, symbol))
             if line and len(lines) < MAX_CALL_SITES:
                 lines.append(f"- `{caller}`: `{line}`")
     return "## Where it is used\n\n" + "\n".join(lines) if lines else ""
 
 
-def _line_naming(codebase: Codebase, caller: str, name: str) -> str:
+def _names_of(codebase: Codebase, symbol: Symbol) -> list[str]:
+    """The names by which code refers to a symbol: of a module, those of its definitions."""
+    if symbol.kind is not SymbolKind.MODULE:
+        return [symbol.name.partition("#")[0]]
+    return [s.name for s in codebase.modules[symbol.path].symbols if s.qualname and "." not in s.qualname]
+
+
+def _line_naming(codebase: Codebase, caller: str, names: Sequence[str]) -> str:
+    """The first line of a caller that has one of the names; empty if there is none that a statement can show."""
     symbol = codebase.symbols()[caller]
     text = codebase.modules[symbol.path].source[symbol.code_start : symbol.end].decode(errors="replace")
-    found = (line.strip() for line in text.splitlines() if re.search(rf"\b{re.escape(name)}\b", line))
+    pattern = re.compile(rf"\b(?:{'|'.join(map(re.escape, names))})\b") if names else re.compile(r"(?!)")
+    found = (line.strip() for line in text.splitlines() if pattern.search(line))
     return next((line for line in found if len(line) <= 160 and "`" not in line), "")
 
 

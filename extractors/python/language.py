@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from functools import lru_cache
 from pathlib import Path
 from typing import cast
 
@@ -11,8 +12,10 @@ from excise.extractors.python.analysis.codebase import PythonCodebase
 from excise.extractors.python.analysis.suite_files import collected_from
 from excise.extractors.python.execution import coverage_map, pytest_runner
 from excise.extractors.python.execution.python_grading import PythonGrading
+from excise.extractors.python.needs import find_needs
+from excise.extractors.python.needs.test_uses import TestUses
 from excise.protocols import Codebase, CoveragePass, CoverageRequest, ForkServer, Session, Start, TestRunRequest
-from excise.types import Recipe, TestRun
+from excise.types import Need, Recipe, TestRun
 
 
 class Python:
@@ -45,3 +48,15 @@ class Python:
         if not isinstance(codebase, PythonCodebase):
             raise EnvironmentFailure("The codebase was not parsed by this adapter.", reason="infra")
         return coverage_map.map_coverage(session, recipe, cast(coverage_map.LineLookup, codebase), request)
+
+    def find_needs(self, codebase: Codebase, removed: Sequence[str], tests: Sequence[str]) -> tuple[Need, ...]:
+        """See :meth:`excise.protocols.Language.find_needs`."""
+        if not isinstance(codebase, PythonCodebase):
+            return ()
+        return find_needs.find_needs(codebase, _uses(codebase), removed, tests)
+
+
+@lru_cache(maxsize=2)
+def _uses(codebase: PythonCodebase) -> TestUses:
+    """What the tests of a codebase use; kept for the next candidate of the same project."""
+    return TestUses(codebase)

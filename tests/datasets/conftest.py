@@ -102,7 +102,8 @@ def make_task(repo: str, name: str, *, rank: int = 0) -> tuple[Task, Certificate
         problem_statement=f"# Implement `{name}`\n\n`{repo}.core` lacks `{name}`. Write it so that:\n\n- it works\n",
         interface=f"{repo}.core.{name}", fail_to_pass=f2p, pass_to_pass=p2p, env_id=f"env-{repo}",
         visibility=Visibility.DOCSTRING, difficulty=difficulty, deleter="whole_symbol",
-        feature_id=content_id("feature", name), removed=(f"{path}::{name}",), created_at="2025-01-02T03:04:05Z",
+        feature_id=content_id("feature", name), removed=(f"{path}::{name}",),
+        needs={"attribute size": "details", "exception ValueError": "tree"}, created_at="2025-01-02T03:04:05Z",
     )  # fmt: skip
     verdicts = tuple(
         make_verdict(instance_id, gate, run=int(i > 0 and GATES[i - 1] == gate), cpu_s=0.5 + rank)

@@ -8,9 +8,11 @@ from types import SimpleNamespace
 import pytest
 
 from excise.deleters.all_deleters import get
-from excise.deleters.statement.problem_statement import write_statement
+from excise.deleters.statement.details import is_named
+from excise.deleters.statement.problem_statement import Statement, write_statement
 from excise.extractors.python.analysis.codebase import PythonCodebase
-from excise.types import Deletion, Feature, FeatureKind, GateOutcome, Repo, Verdict, Visibility
+from excise.extractors.python.language import Python
+from excise.types import Deletion, Feature, FeatureKind, GateOutcome, Need, NeedKind, Repo, Verdict, Visibility
 from excise.verifiers.candidate import Candidate, DeletionTrees
 from excise.verifiers.gates.statement_complete import StatementComplete
 
@@ -69,7 +71,8 @@ def statement(
 ) -> tuple[str, str]:
     codebase = PythonCodebase.from_texts(files)
     deletion = delete_symbol(codebase, symbol, tests, deleter)
-    return write_statement(codebase, deletion, REPO, tests, **options)  # type: ignore[arg-type]
+    found = write_statement(codebase, deletion, REPO, tests, **options)  # type: ignore[arg-type]
+    return found.text, found.interface
 
 
 def gate_verdict(symbol: str, tests: tuple[str, ...], text: str) -> Verdict:
@@ -77,7 +80,7 @@ def gate_verdict(symbol: str, tests: tuple[str, ...], text: str) -> Verdict:
     codebase = PythonCodebase.from_texts(FILES)
     candidate = Candidate(
         trees=DeletionTrees(
-            bench=SimpleNamespace(codebase=codebase),  # type: ignore[arg-type]
+            bench=SimpleNamespace(codebase=codebase, language=Python()),  # type: ignore[arg-type]
             deletion=delete_symbol(codebase, symbol, tests),
         ),
         trusted=frozenset(tests),
@@ -223,9 +226,9 @@ def test_gate_10_finds_quoted_code_of_members(mark: str) -> None:
     codebase = PythonCodebase.from_texts({**FILES, "pkg/core.py": LONG_BOX})
     tests = BOX_TESTS
     deletion = delete_symbol(codebase, BOX, tests)
-    text, _ = write_statement(codebase, deletion, REPO, tests)
+    text = write_statement(codebase, deletion, REPO, tests).text
     candidate = Candidate(
-        trees=DeletionTrees(bench=SimpleNamespace(codebase=codebase), deletion=deletion),  # type: ignore[arg-type]
+        trees=DeletionTrees(bench=SimpleNamespace(codebase=codebase, language=Python()), deletion=deletion),  # type: ignore[arg-type]
         trusted=frozenset(tests),
         fail_to_pass=tests,
         pass_to_pass=(),
@@ -244,3 +247,99 @@ def test_examples_are_part_of_what_a_docstring_says() -> None:
     text, _ = statement(HALVE, HALVE_TESTS)
     assert "> >>> halve(4)\n> 2\n" in text
     assert "Exact halves are fractions." in text
+
+
+# --------------------------------------------------------------------------------------------- details
+DETAILED = {
+    "pkg/__init__.py": "",
+    "pkg/core.py": (
+        "class Base:\n    def describe(self):\n        return self.size\n\n\n"
+        "class Heap(Base):\n"
+        '    """Items by weight; `weight` says how heavy all are. Raises `LookupError`."""\n\n'
+        "    def __init__(self):\n        self.total = self.weight = self.size = 0\n\n"
+        "    def take(self, lowest):\n"
+        "        if not self.total:\n            raise LookupError('the heap is empty: %s' % self)\n"
+        "        if lowest < 0:\n            raise ArithmeticError('too low')\n"
+        "        return {'item': 1, 'cost': 2}\n\n\n"
+        "def code():\n    return 'Q-17'\n\n\ndef twin():\n    return 'Q-18'\n"
+    ),
+    "tests/test_core.py": (
+        "import pytest\nfrom pkg.core import Heap, code\n\n\n"
+        "def test_heap():\n    heap = Heap()\n    assert heap.total == heap.weight == heap.size\n"
+        "    with pytest.raises(LookupError, match='the heap is empty'):\n        heap.take(1)\n"
+        "    with pytest.raises(ArithmeticError):\n        heap.take(-1)\n"
+        "    assert heap.take(2)['item']\n\n\n"
+        "def test_code():\n    assert code() == 'Q-17'\n"
+    ),
+}
+HEAP, HEAP_TESTS = "pkg/core.py::Heap", ("tests/test_core.py::test_heap",)
+
+
+def detailed(symbol: str, tests: tuple[str, ...]) -> Statement:
+    codebase = PythonCodebase.from_texts(DETAILED)
+    deletion = delete_symbol(codebase, symbol, tests)
+    needs = Python().find_needs(codebase, [symbol], tests)
+    return write_statement(codebase, deletion, REPO, tests, needs=needs)
+
+
+def test_details_that_nothing_gives_stand_below_their_definition() -> None:
+    found = detailed(HEAP, HEAP_TESTS)
+    text = found.text
+    assert "def __init__(self)\n```\n(in `Heap`)\n\n- Attributes: `total`." in text
+    assert "- Raises `ArithmeticError`.\n- Raises `LookupError`; the message contains `'the heap is empty'`." in text
+    assert "- Keys: `'item'`." in text
+    assert "cost" not in text
+    assert "too low" not in text
+    assert {need.label: str(need.given) for need in found.needs} == {
+        "attribute size": "tree",  # the base class reads it
+        "attribute total": "details",
+        "attribute weight": "statement",
+        "exception ArithmeticError": "details",
+        "exception LookupError": "statement",
+        "key item": "details",
+        "message the heap is empty": "details",
+    }
+
+
+def test_gate_10_wants_every_detail() -> None:
+    text = detailed(HEAP, HEAP_TESTS).text
+    assert detailed_verdict(text).outcome is GateOutcome.PASSED
+    missing = detailed_verdict(text.replace("`total`", "`sum`"))
+    assert (missing.outcome, missing.reason) == (GateOutcome.FAILED, "statement_incomplete")
+    assert "attribute total" in missing.detail
+
+
+def detailed_verdict(text: str) -> Verdict:
+    """The verdict of gate 10 on a statement for ``Heap``."""
+    codebase = PythonCodebase.from_texts(DETAILED)
+    bench = SimpleNamespace(codebase=codebase, language=Python())
+    candidate = Candidate(
+        trees=DeletionTrees(bench=bench, deletion=delete_symbol(codebase, HEAP, HEAP_TESTS)),  # type: ignore[arg-type]
+        trusted=frozenset(HEAP_TESTS),
+        fail_to_pass=HEAP_TESTS,
+        pass_to_pass=(),
+        task=SimpleNamespace(instance_id="x", problem_statement=text),  # type: ignore[arg-type]
+    )
+    (verdict,) = StatementComplete().check(candidate).verdicts
+    return verdict
+
+
+def test_what_only_the_code_could_tell_is_not_told() -> None:
+    found = detailed("pkg/core.py::code", ("tests/test_core.py::test_code",))
+    assert "Q-17" not in found.text
+    assert found.untold_tests == {"tests/test_core.py::test_code"}
+
+
+@pytest.mark.parametrize(
+    ("word", "text", "expected"),
+    [
+        ("total", "The total number of items.", False),
+        ("total", "Its `total` is the sum.", True),
+        ("total", "Reads self.total first.", True),
+        ("total", "def add(self, total)", True),
+        ("total_size", "The total_size of items.", True),
+    ],
+)
+def test_a_word_of_prose_is_no_attribute(word: str, text: str, expected: bool) -> None:
+    need = Need(kind=NeedKind.ATTRIBUTE, word=word, owner="a.py::A", tests=())
+    assert is_named(need, text) is expected

@@ -1,11 +1,13 @@
-"""Gate 10: the problem statement names what the hidden tests need, and does not contain the deleted code."""
+"""Gate 10: a solver finds what the hidden tests need, and the problem statement does not contain the deleted code."""
 
 from __future__ import annotations
 
 import re
+from collections import Counter
 
+from excise.deleters.statement.details import locate, related_code
 from excise.protocols import GateReport
-from excise.types import Symbol, SymbolKind
+from excise.types import GivenBy, Need, Symbol, SymbolKind
 from excise.verifiers.candidate import Candidate
 from excise.verifiers.gates.verdict_rows import CheckResult, verdict_row
 
@@ -27,23 +29,29 @@ class StatementComplete:
 
     name = "g10_statement"
     claim = (
-        "The statement names every removed definition that the hidden tests name, "
-        f"and holds at most {MAX_LINES} long lines of the deleted code"
+        "The statement names every removed definition that the hidden tests name, and every detail that they need, "
+        "unless code that stayed shows it or it is Python's own convention; it holds at most "
+        f"{MAX_LINES} long lines of the deleted code"
     )
 
     def check(self, candidate: Candidate) -> GateReport:
         """Check that no name that hidden tests use is missing, and at most :data:`MAX_LINES` lines of code are
         given."""
         missing = self._missing(candidate)
+        needs = self._needs(candidate)
+        missing += [need.label for need in needs if need.given in {GivenBy.DETAILS, GivenBy.ANSWER}]
         given = self._code_lines(candidate)
         reason = "statement_incomplete" if missing else "statement_gives_code" if len(given) > MAX_LINES else ""
         problem = f"{len(given)} lines of the deleted code stand in the statement."
         if missing:
-            problem = f"The hidden tests use {', '.join(missing)}, which the statement does not name."
+            problem = f"The hidden tests use {', '.join(missing[:10])}, which the statement does not name."
         evidence = {
             "characters": str(len(candidate.task.problem_statement)),
             "names": str(len(candidate.deletion.removed)),
+            **{f"needs_by_{place}": str(n) for place, n in sorted(Counter(need.given for need in needs).items())},
         }
+        if candidate.untold:
+            evidence["not_graded"] = f"Only the code could tell what they need: {', '.join(candidate.untold)}"
         result = CheckResult(passed=not reason, reason=reason, problem=problem, evidence=evidence)
         return GateReport(verdicts=[verdict_row(self, candidate, result)])
 
@@ -61,6 +69,14 @@ class StatementComplete:
         return sorted(
             name for name in used if not re.search(rf"\b{re.escape(name)}\b", candidate.task.problem_statement)
         )
+
+    def _needs(self, candidate: Candidate) -> list[Need]:
+        """The details that hidden tests need, found anew and located in the finished statement."""
+        bench, deletion = candidate.bench, candidate.deletion
+        unseen = [test for test in candidate.fail_to_pass if test in candidate.hidden]
+        needs = bench.language.find_needs(bench.codebase, deletion.removed, unseen)
+        related = related_code(bench.codebase, deletion) if needs else ""
+        return locate(needs, candidate.task.problem_statement, related, bench.codebase)
 
     def _code_lines(self, candidate: Candidate) -> list[str]:
         """Lines of deleted bodies, docstrings excluded, that the statement contains."""

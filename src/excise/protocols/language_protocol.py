@@ -10,7 +10,7 @@ from typing import NamedTuple, Protocol
 from excise.protocols.codebase_protocol import Codebase
 from excise.protocols.grading_protocol import Grading
 from excise.protocols.sandbox_protocol import ForkServer, Session, Start
-from excise.types import CoverageMap, Recipe, Status, TestRun
+from excise.types import CoverageMap, Need, Recipe, Status, TestRun
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -107,5 +107,12 @@ class Language(Protocol):
         """Run every requested test and map what it executes to symbols.
 
         Returns one pass or, for both orders, two, the one in reverse order last. Raises :class:`EnvironmentFailure`.
+        """
+        ...
+
+    def find_needs(self, codebase: Codebase, removed: Sequence[str], tests: Sequence[str]) -> tuple[Need, ...]:
+        """The details that ``tests`` need from the symbols ``removed`` besides names and signatures; read by syntax.
+
+        Where a solver finds them is not filled in.
         """
         ...

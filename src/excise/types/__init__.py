@@ -10,6 +10,7 @@ repositories      sources as users specify them, snapshots of their files
 environments      recipes of environments, built environments
 measurements      test results and runs, the baseline, coverage per test
 deletions         symbols, features, deletions of features
+needs             details that hidden tests need, and where a solver finds them
 tasks             tasks, verdicts, certificates, rejections, quarantines, reports
 grades            grades of solutions, grading kits
 serialization     JSON and content hashes
@@ -20,6 +21,7 @@ from excise.types.deletions import Deletion, Feature, FeatureKind, Span, Symbol,
 from excise.types.environments import Environment, Recipe
 from excise.types.grades import Grade, GradingKit, RecordedCall
 from excise.types.measurements import Baseline, CoverageMap, Status, TestResult, TestRun, WorkerOutcome
+from excise.types.needs import GivenBy, Need, NeedKind
 from excise.types.repositories import Repo, SourceSpec
 from excise.types.serialization import content_id, from_dict, from_json, to_dict, to_json
 from excise.types.tasks import (
@@ -46,8 +48,11 @@ __all__ = [
     "Feature",
     "FeatureKind",
     "GateOutcome",
+    "GivenBy",
     "Grade",
     "GradingKit",
+    "Need",
+    "NeedKind",
     "Quarantine",
     "Recipe",
     "RecordedCall",

@@ -9,7 +9,7 @@ from excise.types.deletions import FeatureKind
 from excise.types.measurements import Status, WorkerOutcome
 from excise.types.serialization import content_id, to_json
 
-SCHEMA_VERSION = 5
+SCHEMA_VERSION = 6
 """Version of the records and of the Parquet schema made from them. History in docs/schema.md."""
 
 
@@ -111,6 +111,10 @@ class Task:
     """Id of the feature."""
     removed: tuple[str, ...]
     """Ids of the removed symbols."""
+    needs: dict[str, str] = field(default_factory=dict)
+    """Details that the hidden tests need besides names and signatures (such as ``attribute total``), to where a solver
+    finds each: ``statement`` (the project's own words), ``details`` (a line written for it), ``tree`` (code that stayed
+    and belongs to the removed code) or ``convention`` (Python's own)."""
     created_at: str
     """ISO date of the sources, not of the run, so that equal inputs give equal rows."""
 

@@ -1,0 +1,203 @@
+"""Details in a problem statement: which ones tests need, where a solver finds them, and lines for the others."""
+
+from __future__ import annotations
+
+import builtins
+import re
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+
+from excise.protocols import Codebase
+from excise.types import Deletion, GivenBy, Need, NeedKind, Symbol, SymbolKind
+
+MAX_DETAILS = 40
+"""Maximum number of details of one kind that a statement adds for one definition; more would be its data."""
+_IDENTIFIERS = frozenset({NeedKind.NAME, NeedKind.ATTRIBUTE, NeedKind.KEYWORD, NeedKind.EXCEPTION})
+_TEXTS = frozenset({NeedKind.MESSAGE, NeedKind.KEY, NeedKind.TEXT})
+_ITEM_ERRORS = frozenset({"KeyError", "IndexError"})
+_CONVENTIONS: Mapping[str, frozenset[str]] = {
+    "__getattr__": frozenset({"AttributeError"}),
+    "__getattribute__": frozenset({"AttributeError"}),
+    "__getitem__": _ITEM_ERRORS,
+    "__delitem__": _ITEM_ERRORS,
+    "__missing__": _ITEM_ERRORS,
+    "pop": _ITEM_ERRORS,
+    "popitem": _ITEM_ERRORS,
+    "popleft": _ITEM_ERRORS,
+    "remove": frozenset({"ValueError", "KeyError"}),
+    "index": frozenset({"ValueError"}),
+    "__next__": frozenset({"StopIteration"}),
+    "__anext__": frozenset({"StopAsyncIteration"}),
+    "__hash__": frozenset({"TypeError"}),
+}
+"""Method to the exceptions that every method of this name raises, as those of Python's own types do."""
+_TITLES = {
+    NeedKind.NAME: "Names in the module",
+    NeedKind.ATTRIBUTE: "Attributes",
+    NeedKind.KEYWORD: "Keyword arguments",
+    NeedKind.KEY: "Keys",
+    NeedKind.TEXT: "Texts that it reads or writes",
+    NeedKind.NUMBER: "Numbers",
+    NeedKind.REPLACED: "Names that tests replace, so that it must use them",
+}
+
+
+# ------------------------------------------------------------------------------------ where they are
+def locate(needs: Sequence[Need], statement: str, related: str, codebase: Codebase) -> list[Need]:
+    """The needs with the place where a solver finds each; those found nowhere are to become details or are answers.
+
+    ``statement`` is the text without details, ``related`` the shipped code that belongs to the removed code.
+    """
+    counts: dict[tuple[str, NeedKind], int] = defaultdict(int)
+    found = []
+    for need in sorted(needs, key=lambda need: (-len(need.tests), need.label)):
+        given = _found_in(need, statement, related, codebase)
+        if given is None:
+            counts[need.owner, need.kind] += 1
+            too_many = counts[need.owner, need.kind] > MAX_DETAILS
+            given = GivenBy.ANSWER if need.is_answer or too_many else GivenBy.DETAILS
+        found.append(need.given_by(given))
+    return sorted(found, key=lambda need: (need.owner, need.kind, need.word))
+
+
+def _found_in(need: Need, statement: str, related: str, codebase: Codebase) -> GivenBy | None:
+    if is_named(need, statement):
+        return GivenBy.STATEMENT
+    if _is_convention(need, codebase):
+        return GivenBy.CONVENTION
+    return GivenBy.TREE if is_named(need, related, is_code=True) else None
+
+
+def is_named(need: Need, text: str, *, is_code: bool = False) -> bool:
+    """Whether a text names the detail in a form that points to it: a word of prose is no attribute."""
+    word = need.word
+    if need.kind in _IDENTIFIERS:
+        return _has_identifier(word, text, is_code=is_code)
+    if need.kind is NeedKind.NUMBER:
+        return re.search(rf"(?<![\w.]){re.escape(word)}(?![\w]|\.\d)", text) is not None
+    if need.kind is NeedKind.REPLACED:
+        return ".".join(word.split(".")[-2:]) in text
+    return repr(word) in text or _has_text(word, text, is_code=is_code)
+
+
+def _has_identifier(word: str, text: str, *, is_code: bool) -> bool:
+    if is_code or not (word.isalpha() and word.islower()):
+        return re.search(rf"\b{re.escape(word)}\b", text) is not None
+    forms = (rf"`[^`\n]*\b{word}\b[^`\n]*`", rf"[.:@*]{word}\b", rf"\b{word}\s*[=:(]", rf"[(,]\s*{word}\s*[,)=:]")
+    return any(re.search(form, text) for form in forms)
+
+
+def _has_text(word: str, text: str, *, is_code: bool) -> bool:
+    """Whether a text occurs; a single word of prose, and one of punctuation, only in quotes or as code."""
+    flat, wanted = " ".join(text.split()), " ".join(word.split())
+    if len(wanted) > 3 and not wanted.isalpha() and not is_code:
+        return wanted in flat
+    if is_code and len(wanted) > 3:
+        return re.search(rf"(?<!\w){re.escape(wanted)}(?!\w)", flat) is not None
+    return any(f"{mark}{wanted}{mark}" in flat for mark in ("`", "'", '"', "*")) or f"“{wanted}”" in flat
+
+
+def _is_convention(need: Need, codebase: Codebase) -> bool:
+    """Whether Python or its standard library implies the detail."""
+    name = need.owner.rpartition("::")[2].rpartition(".")[2].partition("#")[0]
+    if need.kind is NeedKind.EXCEPTION:
+        return need.word in _CONVENTIONS.get(name, ())
+    if need.kind is NeedKind.ATTRIBUTE:
+        owner = codebase.symbols().get(need.owner)
+        return owner is not None and any(hasattr(getattr(builtins, b, None), need.word) for b in _base_names(owner))
+    return False
+
+
+def _base_names(symbol: Symbol) -> set[str]:
+    """Names in the base classes of a class."""
+    return set(re.findall(r"\w+", symbol.signature.partition("(")[2])) if symbol.kind is SymbolKind.CLASS else set()
+
+
+def related_code(codebase: Codebase, deletion: Deletion) -> str:
+    """The shipped code that belongs to the removed code: the rest of its function or class, base classes, callers."""
+    symbols = codebase.symbols()
+    removed = [symbols[s] for s in deletion.removed if s in symbols]
+    gone = {text for _, text in deletion.text}
+    around: dict[str, Symbol] = {}
+    for symbol in removed:
+        if deletion.deleter in {"line", "expression"}:
+            around[symbol.symbol_id] = symbol
+        owner = symbols.get(f"{symbol.path}::{symbol.qualname.rpartition('.')[0]}")
+        if owner is not None:
+            around[owner.symbol_id] = owner
+    outside = {c for s in removed for c in codebase.callers(s.symbol_id) if "::" in c}
+    outside |= {c for s in removed if s.kind is SymbolKind.CLASS for c in _bases(codebase, s)}
+    outside |= {c for s in list(around.values()) if s.kind is SymbolKind.CLASS for c in _bases(codebase, s)}
+    hidden = set(deletion.hidden)
+    for symbol_id in outside:
+        symbol = symbols[symbol_id]
+        if not codebase.is_test(symbol.path) and symbol_id not in hidden:
+            around.setdefault(symbol_id, symbol)
+    return "\n".join(_without(codebase, symbol, gone) for symbol in around.values() if not _is_inside(symbol, removed))
+
+
+def _bases(codebase: Codebase, symbol: Symbol) -> Iterator[str]:
+    names = _base_names(symbol)
+    found = (codebase.symbols().get(callee) for callee in codebase.callees(symbol.symbol_id))
+    yield from (s.symbol_id for s in found if s is not None and s.kind is SymbolKind.CLASS and s.name in names)
+
+
+def _is_inside(symbol: Symbol, removed: Iterable[Symbol]) -> bool:
+    return any(
+        outer.path == symbol.path and outer.start <= symbol.start and symbol.end <= outer.end and outer is not symbol
+        for outer in removed
+    )
+
+
+def _without(codebase: Codebase, symbol: Symbol, gone: Collection[str]) -> str:
+    text = codebase.modules[symbol.path].source[symbol.start : symbol.end].decode(errors="replace")
+    for part in sorted(gone, key=len, reverse=True):
+        text = text.replace(part, "")
+    return text
+
+
+# ---------------------------------------------------------------------------------------- the lines
+def lines_by_symbol(needs: Iterable[Need], shown: Sequence[Symbol]) -> dict[str, list[str]]:
+    """Symbol id to the lines of details that stand below the symbol: its own, and those of code that is not shown."""
+    by_place: dict[str, list[Need]] = defaultdict(list)
+    for need in needs:
+        if need.given is GivenBy.DETAILS:
+            by_place[_place(need.owner, shown)].append(need)
+    return {place: list(_lines(own)) for place, own in by_place.items()}
+
+
+def _place(owner: str, shown: Sequence[Symbol]) -> str:
+    """The shown symbol below which a detail of ``owner`` stands: itself, what is around it, or one of its file."""
+    ids = [symbol.symbol_id for symbol in shown]
+    path, _, qualname = owner.partition("::")
+    while qualname:
+        if f"{path}::{qualname}" in ids:
+            return f"{path}::{qualname}"
+        qualname = qualname.rpartition(".")[0]
+    return next((i for i in ids if i.partition("::")[0] == path), ids[0] if ids else owner)
+
+
+def _lines(needs: Sequence[Need]) -> Iterator[str]:
+    messages: dict[str, list[str]] = defaultdict(list)
+    for need in needs:
+        if need.kind is NeedKind.EXCEPTION:
+            messages.setdefault(need.word, [])
+        elif need.kind is NeedKind.MESSAGE:
+            messages[need.exception].append(need.word)
+    for exception, texts in messages.items():
+        parts = " and ".join(_quoted(text) for text in texts)
+        what = f"Raises `{exception}`" if exception else "Messages"
+        contains = "contain" if not exception else "; the message contains" if len(texts) == 1 else "; messages contain"
+        yield f"- {what}{'' if exception else ' '}{f'{contains} {parts}' if texts else ''}."
+    for kind, title in _TITLES.items():
+        words = [need.word for need in needs if need.kind is kind]
+        if words:
+            listed = ", ".join(_quoted(word) if kind in _TEXTS else f"`{word}`" for word in words)
+            yield f"- {title}: {listed}."
+
+
+def _quoted(text: str) -> str:
+    """A text as code: its Python literal, between as many backticks as it needs."""
+    literal = repr(text)
+    mark = "``" if "`" in literal else "`"
+    return f"{mark}{literal}{mark}"

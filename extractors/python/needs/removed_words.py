@@ -1,0 +1,199 @@
+"""What removed code supplies besides names and signatures: attributes, texts, numbers, exceptions, and what it uses."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from excise.extractors.python.analysis.codebase import PythonCodebase
+from excise.extractors.python.needs.test_uses import Function, last_name, parsed, texts_of
+from excise.types import Symbol, SymbolKind
+
+_PLACEHOLDER = re.compile(r"%(?:\([^)]*\))?[-+ #0-9.*]*[a-zA-Z%]|\{[^{}]*\}")
+_EXCEPTION = re.compile(r"(?:Error|Exception|Warning|Exit|Interrupt)$")
+_LOOK_UP = frozenset({"get", "pop", "setdefault", "getlist"})
+"""Methods whose first argument is a key."""
+
+
+class Role(StrEnum):
+    """What a text is for."""
+
+    TEXT = "text"
+    KEY = "key"
+    MESSAGE = "message"
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """A text of removed code, or a part of it between two placeholders."""
+
+    text: str
+    """Its content."""
+    role: Role
+    """What it is for."""
+    exception: str = ""
+    """Name of the exception of a message; empty if unknown."""
+    is_whole_code: bool = False
+    """Whether the function does nothing but return it."""
+
+
+@dataclass(slots=True)
+class Words:
+    """What the code of one removed definition supplies."""
+
+    symbol: Symbol
+    """The innermost definition that the code belongs to."""
+    names: set[str] = field(default_factory=set)
+    """Names that a module binds by assignment."""
+    attributes: set[str] = field(default_factory=set)
+    """Attributes that it sets, and names that a class binds by assignment."""
+    pieces: set[Piece] = field(default_factory=set)
+    """Texts."""
+    exceptions: set[str] = field(default_factory=set)
+    """Names of the exceptions that it raises."""
+    numbers: dict[str, bool] = field(default_factory=dict)
+    """Numbers that it returns or stores, and whether the function does nothing but return it."""
+    identifiers: set[str] = field(default_factory=set)
+    """Names and attributes that it reads."""
+
+
+def words_of(codebase: PythonCodebase, removed: Sequence[str]) -> list[Words]:
+    """What the removed symbols and all definitions inside them supply, one record for each definition with code."""
+    symbols = codebase.symbols()
+    by_path: dict[str, list[Symbol]] = {}
+    for symbol_id in removed:
+        if symbol_id in symbols:
+            by_path.setdefault(symbols[symbol_id].path, []).append(symbols[symbol_id])
+    found: list[Words] = []
+    for path, outer in sorted(by_path.items()):
+        module = codebase.modules[path]
+        tree = parsed(module.source)
+        inner = [s for s in module.symbols if any(_contains(o, s) for o in outer)]
+        if tree is not None:
+            found += _Reader(inner).read(tree)
+    return found
+
+
+def _contains(outer: Symbol, inner: Symbol) -> bool:
+    return outer.kind is SymbolKind.MODULE or (outer.start <= inner.start and inner.end <= outer.end)
+
+
+class _Reader:
+    """Reads the definitions among ``symbols`` in a syntax tree."""
+
+    def __init__(self, symbols: Sequence[Symbol]) -> None:
+        self.by_line = {(s.start_line, s.end_line): Words(s) for s in symbols if s.kind is not SymbolKind.MODULE}
+        self.module = next((Words(s) for s in symbols if s.kind is SymbolKind.MODULE), None)
+
+    def read(self, tree: ast.Module) -> list[Words]:
+        """Fill in the records of all definitions."""
+        self._visit(tree, self.module, None)
+        return [*([self.module] if self.module else ()), *self.by_line.values()]
+
+    def _visit(self, node: ast.AST, words: Words | None, scope: ast.AST | None) -> None:
+        """Visit the children of a node. ``scope`` is the innermost class or function around them."""
+        for child in _without_docstring(node):
+            if isinstance(child, Function | ast.ClassDef):
+                first = min([child.lineno, *(d.lineno for d in child.decorator_list)])
+                own = self.by_line.get((first, child.end_lineno or child.lineno), words)
+                if own is not None and own is not words and isinstance(child, Function):
+                    self._note_whole_code(child, own)
+                self._visit(child, own, child)
+            else:
+                if words is not None:
+                    _note(child, words, scope)
+                self._visit(child, words, scope)
+
+    def _note_whole_code(self, function: Function, words: Words) -> None:
+        """Note the constants of a function that does nothing but return them."""
+        body = list(_without_docstring(function, of=function.body))
+        returned = body[0].value if len(body) == 1 and isinstance(body[0], ast.Return) else None
+        parts = list(ast.walk(returned)) if returned is not None else []
+        if not any(isinstance(part, ast.Name | ast.Call | ast.Attribute) for part in parts):
+            texts = (text for part in parts for text in texts_of(part))
+            words.pieces.update(Piece(text, Role.TEXT, is_whole_code=True) for text in texts)
+            numbers = (part.value for part in parts if isinstance(part, ast.Constant))
+            words.numbers.update({repr(number): True for number in numbers if type(number) in (int, float)})
+
+
+def _without_docstring(node: ast.AST, of: Sequence[ast.AST] | None = None) -> Iterator[ast.AST]:
+    """The children of a node (or ``of``) without texts that stand alone."""
+    for child in ast.iter_child_nodes(node) if of is None else of:
+        if not (isinstance(child, ast.Expr) and isinstance(child.value, ast.Constant)):
+            yield child
+
+
+def _note(node: ast.AST, words: Words, scope: ast.AST | None) -> None:
+    match node:
+        case ast.Attribute(attr=name, ctx=ast.Store()):
+            words.attributes.add(name)
+        case ast.Attribute(attr=name):
+            words.identifiers.add(name)
+        case ast.Name(id=name, ctx=ast.Store()) if not isinstance(scope, Function):
+            (words.names if scope is None else words.attributes).add(name)
+        case ast.Name(id=name):
+            words.identifiers.add(name)
+        case ast.Raise(exc=ast.expr() as raised):
+            _note_raised(raised, words)
+        case ast.Call():
+            _note_call(node, words)
+        case ast.Dict(keys=keys):
+            words.pieces.update(Piece(text, Role.KEY) for key in keys for text in texts_of(key))
+        case ast.Subscript(slice=key):
+            words.pieces.update(Piece(text, Role.KEY) for text in texts_of(key))
+        case ast.Constant():
+            words.pieces.update(Piece(part, Role.TEXT) for text in texts_of(node) for part in parts_of(text))
+        case ast.Assign(value=value) | ast.AnnAssign(value=ast.expr() as value) | ast.Return(value=ast.expr() as value):
+            targets = node.targets if isinstance(node, ast.Assign) else [getattr(node, "target", None)]
+            stored = isinstance(node, ast.Return) or not isinstance(scope, Function)
+            if stored or any(isinstance(target, ast.Attribute) for target in targets):
+                _note_numbers(value, words)
+
+
+def _note_numbers(node: ast.expr, words: Words) -> None:
+    if isinstance(node, ast.Constant) and type(node.value) in (int, float):
+        words.numbers.setdefault(repr(node.value), False)
+    elif isinstance(node, ast.Tuple | ast.List | ast.Set | ast.UnaryOp | ast.IfExp):
+        for child in ast.iter_child_nodes(node):
+            if isinstance(child, ast.expr):
+                _note_numbers(child, words)
+
+
+def _note_raised(raised: ast.expr, words: Words) -> None:
+    name = last_name(raised.func if isinstance(raised, ast.Call) else raised)
+    if name[:1].isupper() or _EXCEPTION.search(name):
+        words.exceptions.add(name)
+    if isinstance(raised, ast.Call):
+        _note_message(raised, name, words)
+
+
+def _note_call(node: ast.Call, words: Words) -> None:
+    name = last_name(node.func)
+    if _EXCEPTION.search(name) and name[:1].isupper():
+        words.exceptions.add(name)
+        _note_message(node, name, words)
+    elif name == "warn":
+        category = [*node.args[1:2], *(k.value for k in node.keywords if k.arg == "category")]
+        kind = last_name(category[0]) if category else "UserWarning"
+        words.exceptions.add(kind)
+        _note_message(node, kind, words)
+    elif name in _LOOK_UP:
+        words.pieces.update(Piece(text, Role.KEY) for arg in node.args[:1] for text in texts_of(arg))
+    elif name in {"setattr", "namedtuple"}:
+        texts = [text for arg in node.args[1:2] for text in texts_of(arg)]
+        words.attributes.update(word for text in texts for word in re.findall(r"\w+", text))
+
+
+def _note_message(call: ast.Call, exception: str, words: Words) -> None:
+    for arg in (*call.args, *(keyword.value for keyword in call.keywords)):
+        for part in ast.walk(arg):
+            pieces = [piece for text in texts_of(part) for piece in parts_of(text)]
+            words.pieces.update(Piece(piece, Role.MESSAGE, exception) for piece in pieces)
+
+
+def parts_of(text: str) -> list[str]:
+    """A text's parts between placeholders (``%s``, ``{}``), or the text if it has none."""
+    return [part for part in _PLACEHOLDER.split(text) if part]

@@ -1,0 +1,312 @@
+"""What the code of tests mentions: attributes, keyword arguments, texts, numbers, expected exceptions, replaced names.
+
+A test's code is its function with what it uses of the tests: fixtures, set-up methods, helpers, and constants of its
+file. Everything is found by syntax.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+
+from excise.extractors.python.analysis.codebase import PythonCodebase
+from excise.extractors.python.analysis.name_resolution import Entity
+
+Function = ast.FunctionDef | ast.AsyncFunctionDef
+SET_UP = frozenset(
+    (
+        "setUp", "tearDown", "setUpClass", "tearDownClass", "setup_method", "teardown_method", "setup_class",
+        "teardown_class", "setup", "teardown", "asyncSetUp", "asyncTearDown",
+    )
+)  # fmt: skip
+"""Methods of a test class that run with each of its tests."""
+RAISES = frozenset({"raises", "assertRaises", "assertRaisesRegex", "assertRaisesRegexp", "warns", "assertWarns",
+                    "assertWarnsRegex", "deprecated_call"})  # fmt: skip
+"""Functions that expect an exception or a warning."""
+_EQUALITIES = re.compile(r"assert(?:Almost|List|Dict|Tuple|Set|Sequence|Count|MultiLine)?Equals?$")
+_REPLACING = frozenset({"setattr", "delattr", "object", "patch"})
+"""Functions that replace a name for the duration of a test: of ``monkeypatch``, ``mock.patch`` and ``mocker``."""
+_METACHARACTERS = re.compile(r"\\[dDwWsSbBAZ]|\[[^\]]*\]|\(\?[^)]*\)|(?<!\\)[.*+?^$(){}|]+")
+
+
+@dataclass(slots=True)
+class Uses:
+    """What a piece of test code mentions."""
+
+    names: set[str] = field(default_factory=set)
+    """Names that it reads or imports."""
+    attributes: set[str] = field(default_factory=set)
+    """Attributes of any object."""
+    keywords: set[tuple[str, str]] = field(default_factory=set)
+    """(last name of the called function, keyword argument)."""
+    texts: set[str] = field(default_factory=set)
+    """Texts, documentation strings excluded."""
+    patterns: set[str] = field(default_factory=set)
+    """Literal parts of regular expressions that messages must match."""
+    exceptions: set[str] = field(default_factory=set)
+    """Names of expected exceptions, without modules."""
+    keys: set[str] = field(default_factory=set)
+    """Texts that are keys: in subscripts, in displays of dictionaries, or before ``in``."""
+    numbers: set[str] = field(default_factory=set)
+    """Numbers that results are compared with, as they are written by ``repr``."""
+    replaced: set[str] = field(default_factory=set)
+    """Dotted names that are replaced, as far as the test says."""
+
+    def add(self, other: Uses) -> None:
+        """Add what another piece mentions."""
+        for name in Uses.__slots__:
+            getattr(self, name).update(getattr(other, name))
+
+
+class TestUses:
+    """Finds what tests of one codebase use; each definition is read once."""
+
+    __test__ = False
+
+    def __init__(self, codebase: PythonCodebase) -> None:
+        self.codebase = codebase
+        self._files: dict[str, _TestFile | None] = {}
+        self._uses: dict[tuple[str, str], Uses] = {}
+
+    def of(self, test_id: str) -> Uses:
+        """What a test uses, together with its fixtures, set-up methods, helpers and constants."""
+        path, _, rest = test_id.partition("::")
+        names = rest.partition("[")[0].split("::") if rest else []
+        found = Uses()
+        for piece in self._pieces(path, names):
+            found.add(self._own(piece))
+        return found
+
+    # -------------------------------------------------------------------------------------- pieces
+    def _pieces(self, path: str, names: list[str]) -> list[tuple[str, str]]:
+        """(path, dotted name) of the test's function and of all that it uses of the tests."""
+        pending = list(self._first(path, names))
+        seen: dict[tuple[str, str], None] = {}
+        while pending:
+            piece = pending.pop()
+            file = self._file(piece[0])
+            if piece in seen or file is None or piece[1] not in file.nodes:
+                continue
+            seen[piece] = None
+            pending += self._used_by(file, *piece)
+        return list(seen)
+
+    def _first(self, path: str, names: list[str]) -> Iterator[tuple[str, str]]:
+        """The test's function, and the set-up methods and class-level code of its class and the class's bases."""
+        if not names:
+            return
+        yield self._place(path, names)
+        owner = Entity(path, ".".join(names[:-1]))
+        for klass in self._with_bases(owner) if owner.qualname else ():
+            yield klass.path, klass.qualname
+            for method in SET_UP:
+                yield klass.path, f"{klass.qualname}.{method}"
+
+    def _place(self, path: str, names: list[str]) -> tuple[str, str]:
+        """The file and name of a test's definition, which may be inherited or imported."""
+        if path not in self.codebase.modules:
+            return path, ".".join(names)
+        resolver = self.codebase.resolver
+        entity = resolver.name(path, names[0])
+        for name in names[1:]:
+            entity = resolver.attribute(entity, name) if entity is not None else None
+        return (entity.path, entity.qualname) if entity is not None else (path, ".".join(names))
+
+    def _with_bases(self, klass: Entity) -> Iterator[Entity]:
+        pending, seen = [klass], set()
+        while pending:
+            entity = pending.pop()
+            if entity in seen or entity.path not in self.codebase.modules:
+                continue
+            seen.add(entity)
+            yield entity
+            pending += self.codebase.resolver.bases(entity)
+
+    def _used_by(self, file: _TestFile, path: str, qualname: str) -> Iterator[tuple[str, str]]:
+        """Definitions of the tests that a piece of code names: by its code, or as a fixture by a parameter."""
+        uses = self._own((path, qualname))
+        parameters = file.parameters(qualname)
+        for name in sorted(uses.names | parameters):
+            if name in file.nodes:
+                yield path, name
+            elif name in parameters:
+                yield from ((conftest, name) for conftest in self._conftests(path))
+            else:
+                entity = self.codebase.resolver.name(path, name) if path in self.codebase.modules else None
+                if entity is not None and entity.qualname and self.codebase.is_test(entity.path):
+                    yield entity.path, entity.qualname
+        owner = Entity(path, qualname.rpartition(".")[0])
+        for klass in self._with_bases(owner) if owner.qualname else ():
+            yield from ((klass.path, f"{klass.qualname}.{name}") for name in sorted(uses.attributes))
+
+    def _conftests(self, path: str) -> Iterator[str]:
+        """The ``conftest.py`` files whose fixtures a test file may use, the nearest first."""
+        folder = path
+        while folder:
+            folder = folder.rpartition("/")[0]
+            name = f"{folder}/conftest.py" if folder else "conftest.py"
+            if name in self.codebase.modules:
+                yield name
+
+    def _own(self, piece: tuple[str, str]) -> Uses:
+        if piece not in self._uses:
+            file = self._file(piece[0])
+            node = file.nodes[piece[1]] if file is not None else None
+            self._uses[piece] = uses_of(node) if node is not None else Uses()
+        return self._uses[piece]
+
+    def _file(self, path: str) -> _TestFile | None:
+        if path not in self._files:
+            module = self.codebase.modules.get(path)
+            tree = parsed(module.source) if module is not None else None
+            self._files[path] = _TestFile(tree) if tree is not None else None
+        return self._files[path]
+
+
+def parsed(source: bytes) -> ast.Module | None:
+    """The syntax tree; ``None`` if this interpreter cannot parse the file."""
+    try:
+        return ast.parse(source)
+    except (SyntaxError, ValueError, MemoryError, RecursionError):
+        return None
+
+
+class _TestFile:
+    """The definitions of one test file: functions, classes, and module-level assignments."""
+
+    def __init__(self, tree: ast.Module) -> None:
+        self.nodes: dict[str, ast.AST] = {}
+        self._add(tree.body, "")
+
+    def _add(self, body: Iterable[ast.AST], prefix: str) -> None:
+        for node in body:
+            if isinstance(node, Function):
+                self.nodes[prefix + node.name] = node
+            elif isinstance(node, ast.ClassDef):
+                self.nodes[prefix + node.name] = node
+                self._add(node.body, f"{prefix}{node.name}.")
+            elif isinstance(node, ast.Assign | ast.AnnAssign | ast.AugAssign):
+                targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+                for target in targets:
+                    names = (part.id for part in ast.walk(target) if isinstance(part, ast.Name))
+                    self.nodes.update({prefix + name: node for name in names})
+            elif isinstance(node, ast.If | ast.Try | ast.With | ast.For):
+                self._add(ast.iter_child_nodes(node), prefix)
+
+    def parameters(self, qualname: str) -> set[str]:
+        """Names of the parameters of a function."""
+        node = self.nodes.get(qualname)
+        if not isinstance(node, Function):
+            return set()
+        arguments = node.args
+        return {each.arg for each in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs)}
+
+
+# -------------------------------------------------------------------------------------------- syntax
+def uses_of(node: ast.AST) -> Uses:
+    """What a definition mentions; of a class, only the code outside its methods."""
+    found = Uses()
+    for part in _walk(node):
+        _note(part, found)
+    return found
+
+
+def _walk(node: ast.AST) -> Iterator[ast.AST]:
+    """All nodes but docstrings; of a class, those outside its methods."""
+    pending = [node]
+    while pending:
+        part = pending.pop()
+        yield part
+        for child in ast.iter_child_nodes(part):
+            is_method = isinstance(child, Function | ast.ClassDef) and isinstance(part, ast.ClassDef)
+            is_text = isinstance(child, ast.Expr) and isinstance(child.value, ast.Constant)
+            if not is_method and not is_text:
+                pending.append(child)
+
+
+def _note(node: ast.AST, found: Uses) -> None:
+    match node:
+        case ast.Name(id=name):
+            found.names.add(name)
+        case ast.Attribute(attr=name):
+            found.attributes.add(name)
+        case ast.Import(names=aliases) | ast.ImportFrom(names=aliases):
+            found.names.update(part for alias in aliases for part in alias.name.split("."))
+        case ast.Constant():
+            found.texts.update(texts_of(node))
+        case ast.Subscript(slice=key):
+            found.keys.update(texts_of(key))
+        case ast.Dict(keys=keys):
+            found.keys.update(text for key in keys for text in texts_of(key))
+        case ast.Compare():
+            _note_comparison(node, found)
+        case ast.Call():
+            _note_call(node, found)
+        case ast.ExceptHandler(type=ast.expr() as kind):
+            found.exceptions.update(last_names(kind))
+
+
+def _note_comparison(node: ast.Compare, found: Uses) -> None:
+    found.numbers.update(number for side in (node.left, *node.comparators) for number in _numbers(side))
+    if isinstance(node.ops[0], ast.In | ast.NotIn):
+        found.keys.update(texts_of(node.left))
+
+
+def _note_call(node: ast.Call, found: Uses) -> None:
+    function = last_name(node.func)
+    found.keywords.update((function, keyword.arg) for keyword in node.keywords if keyword.arg)
+    if function in RAISES:
+        found.exceptions.update(name for arg in node.args[:1] for name in last_names(arg))
+        wanted = [keyword.value for keyword in node.keywords if keyword.arg in {"match", "expected_regex"}]
+        if "Regex" in function:
+            wanted += node.args[1:2]
+        texts = [text for each in wanted for part in ast.walk(each) for text in texts_of(part)]
+        found.patterns.update(part for text in texts for part in literal_parts(text))
+    elif _EQUALITIES.match(function):
+        found.numbers.update(number for side in node.args[:2] for number in _numbers(side))
+    elif function in _REPLACING and node.args:
+        found.replaced.update(_replaced(function, node))
+
+
+def _replaced(function: str, node: ast.Call) -> Iterator[str]:
+    """The dotted name that a call replaces."""
+    target = node.args[0]
+    if isinstance(target, ast.Name | ast.Attribute) and function != "patch":
+        yield from (f"{ast.unparse(target)}.{text}" for arg in node.args[1:2] for text in texts_of(arg))
+    else:
+        yield from (text for text in texts_of(target) if "." in text)
+
+
+def _numbers(node: ast.expr) -> Iterator[str]:
+    """The numbers of an expression, those in arguments of calls and in subscripts excluded."""
+    if isinstance(node, ast.Constant) and type(node.value) in (int, float):
+        yield repr(node.value)
+    elif isinstance(node, ast.UnaryOp | ast.List | ast.Tuple | ast.Set | ast.Dict | ast.Starred | ast.BinOp):
+        for child in ast.iter_child_nodes(node):
+            if isinstance(child, ast.expr):
+                yield from _numbers(child)
+
+
+def texts_of(node: ast.AST | None) -> list[str]:
+    """The text of a constant, of bytes with one character for each; empty for other nodes."""
+    value = node.value if isinstance(node, ast.Constant) else None
+    return [value] if isinstance(value, str) else [value.decode("latin-1")] if isinstance(value, bytes) else []
+
+
+def last_name(node: ast.expr) -> str:
+    """The last component of a dotted name; empty for other expressions."""
+    return node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""
+
+
+def last_names(node: ast.expr) -> set[str]:
+    """The last components of a dotted name, or of each in a tuple."""
+    parts = node.elts if isinstance(node, ast.Tuple) else [node]
+    return {name for part in parts if (name := last_name(part))}
+
+
+def literal_parts(pattern: str) -> list[str]:
+    """The parts of a regular expression that stand for themselves, at least three characters each."""
+    parts = (re.sub(r"\\(.)", r"\1", part) for part in _METACHARACTERS.split(pattern))
+    return [part.strip() for part in parts if len(part.strip()) > 2]

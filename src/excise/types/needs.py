@@ -1,0 +1,73 @@
+"""What hidden tests need from removed code besides its names and signatures, and where a solver finds it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from enum import StrEnum
+
+
+class NeedKind(StrEnum):
+    """The kind of a detail that a test needs."""
+
+    NAME = "name"
+    """A name that a removed module binds, such as a constant."""
+    ATTRIBUTE = "attribute"
+    """An attribute that removed code sets."""
+    KEYWORD = "keyword"
+    """A keyword argument."""
+    EXCEPTION = "exception"
+    """The type of an exception that removed code raises."""
+    MESSAGE = "message"
+    """A part of an exception's message."""
+    KEY = "key"
+    """A key of a dictionary."""
+    TEXT = "text"
+    """Another text that removed code reads or writes."""
+    NUMBER = "number"
+    """A number that removed code returns or stores."""
+    REPLACED = "replaced"
+    """A name that a test replaces (``mock.patch``), so that removed code must use it."""
+
+
+class GivenBy(StrEnum):
+    """Where a solver finds a detail."""
+
+    STATEMENT = "statement"
+    """In the project's own words in the statement: signatures, docstrings, documents, callers."""
+    DETAILS = "details"
+    """In a line of the statement that was written for it."""
+    TREE = "tree"
+    """In code of the shipped tree that belongs to the removed code: its class, base classes, callers."""
+    CONVENTION = "convention"
+    """Nowhere: Python or its standard library does so by itself."""
+    ANSWER = "answer"
+    """Nowhere: to name it would be to give the code. Tests that need it are not graded."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Need:
+    """One detail that tests need."""
+
+    kind: NeedKind
+    """What it is."""
+    word: str
+    """The detail as it is written in the tests: a name, or a text's content."""
+    owner: str
+    """Id of the removed symbol whose code has it."""
+    tests: tuple[str, ...]
+    """Ids of the tests that need it."""
+    exception: str = ""
+    """For a message, the name of the exception; empty if unknown."""
+    is_answer: bool = False
+    """Whether the owner's code is no more than this, or it is too long for a detail."""
+    given: GivenBy | None = None
+    """Where a solver finds it; ``None`` as long as that is not known."""
+
+    @property
+    def label(self) -> str:
+        """Kind and word, which identify the need within a task."""
+        return f"{self.kind} {self.word}"
+
+    def given_by(self, given: GivenBy) -> Need:
+        """This need, found there."""
+        return replace(self, given=given)

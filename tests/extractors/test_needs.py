@@ -1,0 +1,125 @@
+"""Details that tests need from removed code: what tests mention and the code supplies."""
+
+from __future__ import annotations
+
+import pytest
+
+from excise.extractors.python.analysis.codebase import PythonCodebase
+from excise.extractors.python.language import Python
+
+ACCOUNT = '''
+LIMIT = 5000
+
+class Account:
+    """Money of one person."""
+
+    kind = "private"
+
+    def __init__(self, owner, start=0):
+        self.owner = owner
+        self.total = start
+        self._log = []
+
+    def book(self, amount, **options):
+        """A docstring with the words secret and token."""
+        if amount > LIMIT:
+            raise OverflowError("amount is above %s" % LIMIT)
+        if options.get("silent"):
+            return None
+        self.total += amount
+        return {"amount": amount, "left": 7777}
+
+    def __repr__(self):
+        return f"<Account of {self.owner}, {self.total:.2f} left>"
+
+    def code(self):
+        return "A-1"
+'''
+
+
+def labels(test: str, source: str = ACCOUNT, removed: tuple[str, ...] = ("bank.py::Account",)) -> dict[str, bool]:
+    """Label of each need of the tests of a file, to whether it is the answer."""
+    head = "import pytest\nimport bank\nfrom bank import Account\n"
+    files = {"bank.py": source, "tests/conftest.py": CONFTEST, "tests/test_bank.py": head + test}
+    codebase = PythonCodebase.from_texts(files)
+    found = [s for s in codebase.modules["tests/test_bank.py"].symbols if s.name.startswith("test_")]
+    tests = ["::".join([s.path, *s.qualname.split(".")]) for s in found]
+    return {need.label: need.is_answer for need in Python().find_needs(codebase, removed, tests)}
+
+
+CONFTEST = """
+import pytest
+
+@pytest.fixture
+def account():
+    from bank import Account
+    return Account("me", start=3)
+"""
+
+
+@pytest.mark.parametrize(
+    ("test", "expected"),
+    [
+        ("def test_a():\n    assert Account('x').total == 4", {"attribute total"}),
+        ("def test_a():\n    assert Account('x')._log == []", {"attribute _log"}),
+        ("def test_a():\n    assert Account.kind", {"attribute kind"}),
+        ("def test_a():\n    assert getattr(Account('x'), 'total')", {"attribute total"}),
+        ("def test_a():\n    assert Account('x', start=4)", {"keyword start"}),
+        ("def test_a(account):\n    assert account", {"keyword start"}),
+        ("def test_a():\n    Account('x').book(1, silent=True)", {"keyword silent"}),
+        (
+            "def test_a():\n    with pytest.raises(OverflowError):\n        Account('x').book(1)",
+            {"exception OverflowError"},
+        ),
+        (
+            "def test_a():\n    with pytest.raises(OverflowError, match='amount is above'):\n        Account().book(1)",
+            {"exception OverflowError", "message amount is above"},
+        ),
+        ("def test_a():\n    with pytest.raises(TypeError):\n        Account()", set()),
+        ("def test_a():\n    assert Account('x').book(1)['amount'] == 1", {"key amount"}),
+        ("def test_a():\n    assert Account('x').book(1) == {'amount': 1}", {"key amount"}),
+        ("def test_a():\n    assert Account('x').book(1) == 7777", set()),
+        (
+            "def test_a():\n    assert repr(Account('x')) == '<Account of x, 0.00 left>'",
+            {"text <Account of", "text left>"},
+        ),
+        ("def test_a():\n    assert Account('x').code() == 'A-1'", {"text A-1"}),
+        ("def test_a():\n    assert Account('x').book('secret token')", set()),
+        (
+            "class TestA:\n    def setup_method(self):\n        self.a = Account('x')\n"
+            "    def check(self):\n        return self.a.total\n    def test_a(self):\n        assert self.check()",
+            {"attribute total"},
+        ),
+        ("CASES = ['silent']\ndef test_a():\n    assert CASES", {"key silent"}),
+        ("def other():\n    return Account('x').total\ndef test_a():\n    pass", set()),
+    ],
+)
+def test_a_need_is_what_the_test_mentions_and_the_code_supplies(test: str, expected: set[str]) -> None:
+    assert set(labels(test)) == expected
+
+
+def test_a_constant_that_is_all_that_a_function_returns_is_the_answer() -> None:
+    found = labels("def test_a():\n    assert Account('x').code() == 'A-1'\n    assert Account('x').total")
+    assert found == {"text A-1": True, "attribute total": False}
+
+
+def test_names_and_numbers_of_a_removed_module_are_needs() -> None:
+    test = "def test_a():\n    assert bank.LIMIT == 5000"
+    assert set(labels(test, removed=("bank.py",))) == {"name LIMIT", "number 5000"}
+
+
+def test_a_replaced_name_is_a_need_if_the_code_uses_it() -> None:
+    source = "import time\n\ndef wait():\n    time.sleep(3)\n"
+    test = "from unittest import mock\n\ndef test_a():\n    with mock.patch('bank.time.{}'):\n        bank.wait()\n"
+    assert set(labels(test.format("sleep"), source, ("bank.py::wait",))) == {"replaced bank.time.sleep"}
+    assert not labels(test.format("monotonic"), source, ("bank.py::wait",))
+
+
+def test_a_long_text_is_an_answer() -> None:
+    text = "word and " * 30
+    found = labels(
+        f"def test_a():\n    assert bank.f() == {text!r}",
+        f"def f(x=1):\n    print({text!r})\n    return x\n",
+        ("bank.py::f",),
+    )
+    assert list(found.values()) == [True]
