@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from excise.deleters.edits.byte_edits import apply_edits
 from excise.deleters.edits.empty_bodies import (
     EMPTY,
+    TRIVIAL,
     bare_classes,
     empty_body,
     functions_of,
@@ -138,14 +139,15 @@ def _patch(codebase: PythonCodebase, changed: Mapping[str, tuple[bytes, bytes | 
 
 
 def stub_patches(codebase: PythonCodebase, symbol_ids: Iterable[str]) -> tuple[tuple[str, str], ...]:
-    """(kind, patch) for each kind of empty body (:data:`EMPTY`); the patch empties all bodies in the base tree.
+    """(kind, patch) for each kind of stub (:data:`EMPTY`, :data:`TRIVIAL`); the patch puts stubs into the base tree.
 
     A class without methods keeps only its header. A patch is empty if there is no body to replace.
     """
     ids = list(symbol_ids)
     symbols = [f for f in functions_of(codebase, ids) if not is_overload(f)] + bare_classes(codebase, ids)
     return tuple(
-        (kind, _patch(codebase, with_empty_bodies(codebase, symbols, kind, keep_docstring=False))) for kind in EMPTY
+        (kind, _patch(codebase, with_empty_bodies(codebase, symbols, kind, keep_docstring=False)))
+        for kind in (*EMPTY, TRIVIAL)
     )
 
 

@@ -18,15 +18,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from excise.deleters.edits.empty_bodies import EMPTY
+from excise.deleters.edits.empty_bodies import EMPTY, TRIVIAL
 from excise.errors import ExciseError
 from excise.types import Deletion, Status, Task, TestRun
 from excise.verifiers.grading.intake import why_kept
 from excise.verifiers.workbench import Edits, Workbench
 
-TREES = ("base", "shipped", "deleted", *EMPTY)
+TREES = ("base", "shipped", "deleted", *EMPTY, TRIVIAL)
 """``base`` (untouched), ``shipped`` (code and hidden tests removed), ``deleted`` (code removed, all tests in: what
-grading an empty diff sees), and ``none``, ``raise`` and ``any`` (the code replaced by empty stubs)."""
+grading an empty diff sees), ``none``, ``raise`` and ``any`` (the code replaced by empty stubs), and ``trivial``
+(replaced by stubs that stand for trivial programs)."""
 
 
 class Rejected(ExciseError):
@@ -39,7 +40,7 @@ class Rejected(ExciseError):
 
 @dataclass(slots=True, kw_only=True)
 class DeletionTrees:
-    """The six trees of a deletion (:data:`TREES`), and the test runs made on them: equal runs are made once."""
+    """The trees of a deletion (:data:`TREES`), and the test runs made on them: equal runs are made once."""
 
     bench: Workbench
     """The repository."""
@@ -76,6 +77,10 @@ class DeletionTrees:
             forked = ids is not None if tree == "shipped" else tree != "base" or number > 0
             self.runs[key] = self.bench.run(self.edits(tree), ids=ids, shuffle_seed=shuffle_seed, forked=forked)
         return self.runs[key]
+
+    def try_programs(self, ids: Sequence[str]) -> TestRun:
+        """Try trivial programs in place of the code, with the tests ``ids`` in order; the results are the programs'."""
+        return self.bench.run(self.edits(TRIVIAL), ids=ids, forked=True, programs=True)
 
     def has_run(self, tree: str, ids: Sequence[str]) -> bool:
         """Whether :meth:`run` of exactly these tests costs nothing, since it was made before."""

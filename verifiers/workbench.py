@@ -38,6 +38,8 @@ MAX_NEAR_S = 20.0
 COLLECTED_TIMEOUT_S = 20.0
 """Wall seconds, besides five times those of its tests, after which a run that is forked from a collected suite is given
 up and made in another way."""
+PROGRAM_START_S = 2.0
+"""Wall seconds for a trivial program, besides two times those of its tests."""
 SUITE_ENDED = frozenset({WorkerOutcome.OK, WorkerOutcome.TIMEOUT, WorkerOutcome.OOM})
 """Outcomes of a run that the tests themselves caused."""
 
@@ -248,11 +250,12 @@ class Workbench:
         keep_pyc: Path | None = None,
         forked: bool = False,
         explained: bool = True,
+        programs: bool = False,
     ) -> TestRun:
         """Run tests in a fresh sandbox, with limits taken from the baseline where there is one.
 
         ``forked``: the run need not have a process of its own (:attr:`starts`). ``explained``: messages of failures
-        are needed.
+        are needed. ``programs``: try trivial programs in place of what the edits made ``trivial`` stubs of.
         Where :attr:`repeats` is set, such a run is repeated without, and that result is returned.
         ``keep_pyc`` is where to put the byte code that the run compiled, for this workbench's later runs too; an
         existing folder is left as it is.
@@ -264,6 +267,7 @@ class Workbench:
             timeout_s=self.suite_timeout_s(ids),
             test_timeout_s=self.test_timeout_s(ids),
             explained=explained,
+            program_timeout_s=PROGRAM_START_S + 2 * self.expected_s(ids) if programs else None,
         )
         if forked and self.repeats is not None:
             return self._repeated(edits, request, self.repeats)

@@ -79,6 +79,10 @@ def is_overload(symbol: Symbol) -> bool:
 
 EMPTY = ("none", "raise", "any")
 """Kinds of empty bodies; see :func:`empty_body`."""
+TRIVIAL = "trivial"
+"""The kind of bodies that stand for a trivial program, which is chosen when the tests run."""
+_PROGRAM = "__excise_trivial_program__"
+"""Name of the function that such a body calls (``excise_trivial.py``)."""
 _ANY = "NotImplementedError, AttributeError, IndexError, KeyError, TypeError, ValueError"
 
 
@@ -86,10 +90,16 @@ def empty_body(symbol: Symbol, kind: str) -> tuple[str, ...]:
     """Statements of an empty body.
 
     ``none`` returns ``None``, or yields nothing in a generator; ``raise`` raises ``NotImplementedError``; ``any``
-    raises an exception that is an instance of many common ones.
+    raises an exception that is an instance of many common ones; ``trivial`` returns or yields what a program does.
     """
     if symbol.kind is SymbolKind.CLASS:
         return ("pass",)
+    if kind == TRIVIAL:
+        is_bound = symbol.kind is SymbolKind.METHOD and "staticmethod" not in symbol.decorators
+        call = f"{_PROGRAM}(locals(), globals(), {symbol.name.partition('#')[0]!r}, {is_bound})"
+        if symbol.is_generator:
+            return (f"for each in {call}: yield each",) if symbol.is_async else (f"yield from {call}",)
+        return (f"return {call}",)
     if kind == "raise":
         return ("raise NotImplementedError",)
     if kind == "any":

@@ -61,7 +61,7 @@ def test_example(deleter: Deleter, example: Example, tmp_path: Path) -> None:
     after = {p: t for p, t in {**before, **changed}.items() if t is not None}
     git_apply(tmp_path, after, patch, "-R")
     assert tree(tmp_path) == before
-    assert {k for k, _ in deletion.stub_patches} == {"none", "raise", "any"}
+    assert {k for k, _ in deletion.stub_patches} == {"none", "raise", "any", "trivial"}
     for _, stub in deletion.stub_patches:
         apply_patch(before, stub)
 

@@ -1,9 +1,10 @@
-"""Gate 8: solutions that do nothing score 0."""
+"""Gate 8: solutions that do nothing, or next to nothing, score 0."""
 
 from __future__ import annotations
 
+from excise.deleters.edits.empty_bodies import EMPTY, TRIVIAL
 from excise.protocols import GateReport
-from excise.types import TestRun
+from excise.types import Status, TestRun, Verdict
 from excise.verifiers.candidate import Candidate, not_passing
 from excise.verifiers.gates.verdict_rows import CheckResult, verdict_row
 from excise.verifiers.workbench import SUITE_ENDED
@@ -13,14 +14,18 @@ FIRST_TESTS = 20
 
 
 class EmptySolutionsFail:
-    """Runs the tests with an empty solution and with every stub in place of the feature."""
+    """Runs the tests with an empty solution, and with every stub and trivial program in place of the feature."""
 
     name = "g8_empty"
-    claim = "Doing nothing, and stand-ins that return None or raise what tests may expect, score 0"
+    claim = (
+        "Doing nothing, stand-ins that return None or raise what tests may expect, and programs that return a "
+        "constant, an argument, the object or what a similar function returns, score 0"
+    )
 
     def check(self, candidate: Candidate) -> GateReport:
         """Check that at least one FAIL_TO_PASS test fails on each of them; each has one verdict row."""
-        attempts = [("nothing", "deleted"), *((name, name) for name, _ in candidate.deletion.stub_patches)]
+        stubs = [name for name, _ in candidate.deletion.stub_patches if name in EMPTY]
+        attempts = [("nothing", "deleted"), *((name, name) for name in stubs)]
         report = GateReport()
         for number, (label, tree) in enumerate(attempts):
             run = self._run(candidate, tree)
@@ -37,7 +42,27 @@ class EmptySolutionsFail:
                 evidence={"solution": label, "failing": str(len(failing))},
             )
             report.verdicts.append(verdict_row(self, candidate, result))
+        if report.passed and any(name == TRIVIAL for name, _ in candidate.deletion.stub_patches):
+            report.verdicts.append(self._try_programs(candidate, len(attempts)))
         return report
+
+    def _try_programs(self, candidate: Candidate, number: int) -> Verdict:
+        """Try every trivial program on the FAIL_TO_PASS tests, the quickest first."""
+        durations = candidate.bench.baseline.durations
+        ids = sorted(candidate.fail_to_pass, key=lambda test: (durations.get(test, 0.0), test))
+        run = candidate.trees.try_programs(ids)
+        tried = {program: status for program, status in run.statuses().items() if status is not Status.SKIPPED}
+        passing = [program for program, status in tried.items() if status is Status.PASSED]
+        result = CheckResult(
+            passed=bool(tried) and not passing and run.worker in SUITE_ENDED,
+            reason="trivial_solution_passes",
+            problem=f"The trivial program “{', '.join(passing)}” passes every test.",
+            run=run,
+            number=number,
+            num_tests=len(ids),
+            evidence={"solution": "trivial programs", "failing": str(len(tried) - len(passing))},
+        )
+        return verdict_row(self, candidate, result)
 
     def _run(self, candidate: Candidate, tree: str) -> TestRun:
         """A run in which a test fails if any does: of the quickest tests or, if these pass, of all."""

@@ -117,8 +117,10 @@ def run_tests(session: Session, recipe: Recipe, request: TestRunRequest) -> Test
         load_stress=request.load_stress,
         test_timeout_s=request.test_timeout_s,
         explained=request.explained,
+        program_timeout_s=request.program_timeout_s,
     )
-    return to_test_run(done, read_report(report), wanted)
+    tests = wanted if request.program_timeout_s is None else None
+    return to_test_run(done, read_report(report), tests)
 
 
 def to_test_run(done: Completed, entries: Iterator[dict[str, Any]], wanted: Sequence[str] | None) -> TestRun:

@@ -200,7 +200,8 @@ def run_served(session, plugin, places, code, edited, capture):
             code.adapt(path)
         choose(session, plugin, places, request, report)
         recorder = excise_recorder.start(request["record"]) if "record" in request else None
-        exit_code = run_loop(session)
+        programs = excise_run.trivial_programs(request, report)
+        exit_code = programs[0].try_all(session) if programs else run_loop(session)
         if recorder is not None:
             excise_recorder.finish(recorder, request["record"])
     except BaseException as error:

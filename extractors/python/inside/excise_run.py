@@ -300,9 +300,21 @@ def run_under_guard(request, report):
         if done and INSIDE == "/excise/inside":  # only in a sandbox may everything there be deleted
             empty("/tmp")
         plugin = Plugin(request, report, done)
-        return run_pytest(request, [plugin, TimeLimits(plugin, request["test_timeout_s"], progress)])
+        plugins = [plugin, TimeLimits(plugin, request["test_timeout_s"], progress)]
+        return run_pytest(request, plugins + trivial_programs(request, report))
 
     return Guard(report, request["test_timeout_s"], work).run()
+
+
+def trivial_programs(request, report):
+    """The plugin that tries trivial programs, if the request wants that; in a list."""
+    if request.get("program_timeout_s") is None:
+        return []
+    sys.path.append(INSIDE)
+    from excise_trivial import TrivialPrograms
+
+    sys.path.remove(INSIDE)
+    return [TrivialPrograms(request, report)]
 
 
 def empty(folder, keep=frozenset()):

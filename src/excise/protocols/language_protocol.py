@@ -33,6 +33,9 @@ class TestRunRequest:
     """Wall seconds for each test."""
     explained: bool = True
     """Whether messages say why a test failed. A run that only counts failures need not prepare for that."""
+    program_timeout_s: float | None = None
+    """If set, trivial programs are tried in place of the code that the tree's ``trivial`` stubs stand for, each for at
+    most so many wall seconds. The results are those of programs: one passes if all tests of ``ids``, in order, do."""
     start: Start = Start.FRESH
     """How the run may begin. In a session without the fork server for it, it is a process of its own."""
 

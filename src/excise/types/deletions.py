@@ -144,4 +144,5 @@ class Deletion:
     """(symbol id, deleted source text), for the leak scan."""
     stub_patches: tuple[tuple[str, str], ...] = ()
     """(kind, unified diff from the base tree): stand-ins, which no grader may accept. Kinds: ``none`` returns nothing,
-    ``raise`` raises, ``any`` raises an exception that many ``except`` clauses catch."""
+    ``raise`` raises, ``any`` raises an exception that many ``except`` clauses catch, ``trivial`` does what a trivial
+    program does that is chosen when the tests run."""

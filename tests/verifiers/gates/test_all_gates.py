@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from excise.protocols import GateReport
-from excise.types import GateOutcome, Task, Verdict
+from excise.types import GateOutcome, Status, Task, TestResult, TestRun, Verdict, WorkerOutcome
 from excise.verifiers.candidate import Candidate, DeletionTrees
 from excise.verifiers.gates import empty_solutions_fail
 from excise.verifiers.gates.all_gates import CALLS_RECORDED, CLAIMS, GATES, NUMBERS
@@ -229,6 +229,15 @@ def test_g8_runs_all_tests_only_if_the_quickest_pass(make: Make, monkeypatch: py
     assert everything > 1
     assert min(tested(1)) == 1
     assert set(tested(0)) == {0, everything}, "no test passes as well as any"
+
+
+def test_g8_refuses_a_task_that_a_trivial_program_solves(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+    candidate = make()
+    run = TestRun(worker=WorkerOutcome.OK, results=(TestResult(test_id="self", status=Status.PASSED),), finished=True)
+    monkeypatch.setattr(type(candidate.trees), "try_programs", lambda self, ids: run)
+    report = check("g8_empty", candidate)
+    assert [v.reason for v in report.verdicts if v.reason] == ["trivial_solution_passes"]
+    assert "“self”" in report.verdicts[-1].detail
 
 
 # ---------------------------------------------------------------------------------------- 9
