@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 from excise.deleters.patches.git_patches import unified
 from excise.deleters.statement.problem_statement import Statement, write_statement
-from excise.types import Difficulty, GivenBy, Status, Task, content_id
+from excise.types import Difficulty, GivenBy, Status, Task, Visibility, content_id
 from excise.verifiers.candidate import Candidate, PlannedDeletion, Rejected, SplitDeletion, not_passing
+from excise.verifiers.grading.examples import MIN_EXAMPLES, make_examples
 from excise.verifiers.plan_deletion import require_gradable
+
+MIN_DESCRIBED = 0.5
+"""Share of the removed functions, by lines, below which a statement needs examples: nobody could know what they do."""
+WITH_WORDS = frozenset({Visibility.DOCSTRING, Visibility.BEHAVIOUR})
+"""Visibilities of tasks that words describe. With ``signature``, users want none; with ``tests``, tests are seen."""
 
 
 def split_tests(plan: PlannedDeletion) -> SplitDeletion:
@@ -51,8 +58,8 @@ def split_tests(plan: PlannedDeletion) -> SplitDeletion:
 def build_candidate(split: SplitDeletion) -> Candidate:
     """The candidate with its task's record, which depends only on sources, deletion and test runs.
 
-    Tests that need a detail which only the removed code could tell leave FAIL_TO_PASS. Raises :class:`Rejected` if no
-    test is left.
+    Tests that need a detail which only the removed code could tell leave FAIL_TO_PASS. Code that nothing describes gets
+    examples. Raises :class:`Rejected` if no test is left, or no examples can be made.
     """
     statement = _statement(split)
     if untold := statement.untold_tests:
@@ -62,6 +69,15 @@ def build_candidate(split: SplitDeletion) -> Candidate:
             raise Rejected(f"Only the code itself could tell what every test needs: {words[0]}.", reason="untold_need")
         split = replace(split, fail_to_pass=graded, untold=tuple(sorted(untold)))
         statement = _statement(split)
+    if statement.described_share < MIN_DESCRIBED and split.hidden and split.bench.settings.visibility in WITH_WORDS:
+        examples = make_examples(split.bench, split.deletion.removed, split.fail_to_pass)
+        if len(examples) < MIN_EXAMPLES:
+            share = f"{statement.described_share:.0%}"
+            raise Rejected(
+                f"{share} of the code has a docstring, comment, document or caller, and no examples can be made.",
+                reason="undescribed",
+            )
+        statement = _statement(split, examples)
     return Candidate(
         trees=split.trees,
         trusted=split.trusted,
@@ -74,7 +90,7 @@ def build_candidate(split: SplitDeletion) -> Candidate:
     )
 
 
-def _statement(split: SplitDeletion) -> Statement:
+def _statement(split: SplitDeletion, examples: Sequence[str] = ()) -> Statement:
     bench, deletion = split.bench, split.deletion
     unseen = [test for test in split.fail_to_pass if test in split.hidden]
     return write_statement(
@@ -85,6 +101,7 @@ def _statement(split: SplitDeletion) -> Statement:
         bench.settings.visibility,
         documents=bench.documents,
         needs=bench.language.find_needs(bench.codebase, deletion.removed, unseen),
+        examples=examples,
     )
 
 

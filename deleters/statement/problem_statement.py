@@ -23,9 +23,10 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from excise.deleters.statement.descriptions import comment_of, described_share
 from excise.deleters.statement.details import lines_by_symbol, locate, related_code
-from excise.deleters.statement.project_docs import quotes, rendered
-from excise.protocols import Codebase
+from excise.deleters.statement.project_docs import Quote, quotes, rendered
+from excise.protocols import Codebase, Module
 from excise.types import Deletion, GivenBy, Need, Repo, Symbol, SymbolKind, Visibility
 
 MAX_CALL_SITES = 6
@@ -46,6 +47,9 @@ class Statement:
     needs: tuple[Need, ...]
     """The details that the tests need, each with the place where a solver finds it."""
 
+    described_share: float
+    """The share of the removed functions, by lines of code, that the project describes in words: from 0 to 1."""
+
     @property
     def untold_tests(self) -> frozenset[str]:
         """Tests that need a detail which only the code itself could give."""
@@ -61,23 +65,26 @@ def write_statement(
     *,
     documents: Mapping[str, str] | None = None,
     needs: Sequence[Need] = (),
+    examples: Sequence[str] = (),
 ) -> Statement:
     """Write the problem statement.
 
     ``documents`` maps paths of the project's documentation to texts, see
     :func:`~excise.deleters.statement.project_docs.read_documents`. ``needs`` are the details that the tests need; those
-    of tests in sight are given by the tree.
+    of tests in sight are given by the tree. ``examples`` are lines of code with results of the original.
     """
     symbols = codebase.symbols()
     removed = [symbols[s] for s in deletion.removed if s in symbols]
     shown = _interface(codebase, removed, fail_to_pass)
+    found = quotes(documents or {}, codebase, shown, [text for _, text in deletion.text])
 
     def written(details: Mapping[str, Sequence[str]]) -> str:
         parts = [
             _title(repo, shown, deletion),
-            _missing(shown, visibility, details),
-            _documented(codebase, shown, deletion, visibility, documents or {}),
+            _missing(codebase, shown, visibility, details),
+            _documented(found, shown, visibility),
             _where_used(codebase, removed),
+            _examples(examples),
             _imports(codebase, shown),
             _checked(fail_to_pass, deletion.hidden),
         ]
@@ -89,6 +96,7 @@ def write_statement(
         text=written(lines_by_symbol(located, shown)),
         interface="\n".join(dict.fromkeys(f"{symbol.path}: {spelled(symbol)}" for symbol in shown)),
         needs=tuple(located),
+        described_share=described_share(codebase, shown, found, _callers(codebase, removed)),
     )
 
 
@@ -138,7 +146,9 @@ def _title(repo: Repo, shown: Sequence[Symbol], deletion: Deletion) -> str:
     )
 
 
-def _missing(shown: Sequence[Symbol], visibility: Visibility, details: Mapping[str, Sequence[str]]) -> str:
+def _missing(
+    codebase: Codebase, shown: Sequence[Symbol], visibility: Visibility, details: Mapping[str, Sequence[str]]
+) -> str:
     by_path: dict[str, list[Symbol]] = defaultdict(list)
     for symbol in shown:
         by_path[symbol.path].append(symbol)
@@ -148,7 +158,7 @@ def _missing(shown: Sequence[Symbol], visibility: Visibility, details: Mapping[s
         lines.append(f"\n### `{path}`" + (" (the whole file)" if whole else ""))
         entries = (
             _head(symbol, visibility)
-            + _docstring(symbol, visibility)
+            + _docstring(symbol, visibility, codebase.modules[symbol.path])
             + "".join(f"\n{line}" for line in ["", *details.get(symbol.symbol_id, ())] if symbol.symbol_id in details)
             for symbol in symbols
         )
@@ -167,8 +177,9 @@ def _head(symbol: Symbol, visibility: Visibility) -> str:
     return f"\n```python\n{head}\n```" + (f"\n(in `{owner}`)" if owner else "")
 
 
-def _docstring(symbol: Symbol, visibility: Visibility) -> str:
-    docstring = symbol.docstring
+def _docstring(symbol: Symbol, visibility: Visibility, module: Module) -> str:
+    """The docstring, or the comment in its place."""
+    docstring = symbol.docstring or comment_of(module, symbol)
     if not docstring or visibility is Visibility.SIGNATURE:
         return ""
     if visibility is Visibility.BEHAVIOUR:
@@ -216,17 +227,10 @@ def _signature(symbol: Symbol) -> str:
     return symbol.signature or symbol.path
 
 
-def _documented(
-    codebase: Codebase,
-    shown: Sequence[Symbol],
-    deletion: Deletion,
-    visibility: Visibility,
-    documents: Mapping[str, str],
-) -> str:
+def _documented(found: Sequence[Quote], shown: Sequence[Symbol], visibility: Visibility) -> str:
     """The section with quotes of the project's documentation."""
     if visibility is Visibility.SIGNATURE:
         return ""
-    found = quotes(documents, codebase, shown, [text for _, text in deletion.text])
     if visibility is Visibility.BEHAVIOUR:
         found = [replace(quote, text=_without_parameters(quote.text, shown)) for quote in found]
     return f"## What the documentation says\n\n{rendered(found)}" if found else ""
@@ -234,17 +238,24 @@ def _documented(
 
 def _where_used(codebase: Codebase, removed: Sequence[Symbol]) -> str:
     """The section with call sites in the remaining code, which show how the removed code is used."""
-    gone = {inner.symbol_id for symbol in removed for inner in _with_members(codebase, symbol)}
     lines: list[str] = []
+    callers = _callers(codebase, removed)
     for symbol in removed:
-        callers = sorted(c for c in codebase.callers(symbol.symbol_id) if c not in gone and "::" in c)
-        for caller in callers:
-            if codebase.is_test(caller.partition("::")[0]):
-                continue
+        for caller in callers.get(symbol.symbol_id, ()):
             line = _line_naming(codebase, caller, _names_of(codebase, symbol))
             if line and len(lines) < MAX_CALL_SITES:
                 lines.append(f"- `{caller}`: `{line}`")
     return "## Where it is used\n\n" + "\n".join(lines) if lines else ""
+
+
+def _callers(codebase: Codebase, removed: Sequence[Symbol]) -> dict[str, list[str]]:
+    """Id of each removed symbol, and of each inside one, to its callers that stayed, without tests."""
+    inner = {s.symbol_id: s for symbol in removed for s in _with_members(codebase, symbol)}
+    found = {}
+    for symbol_id in inner:
+        callers = (c for c in codebase.callers(symbol_id) if c not in inner and "::" in c)
+        found[symbol_id] = sorted(c for c in callers if not codebase.is_test(c.partition("::")[0]))
+    return found
 
 
 def _names_of(codebase: Codebase, symbol: Symbol) -> list[str]:
@@ -261,6 +272,12 @@ def _line_naming(codebase: Codebase, caller: str, names: Sequence[str]) -> str:
     pattern = re.compile(rf"\b(?:{'|'.join(map(re.escape, names))})\b") if names else re.compile(r"(?!)")
     found = (line.strip() for line in text.splitlines() if pattern.search(line))
     return next((line for line in found if len(line) <= 160 and "`" not in line), "")
+
+
+def _examples(lines: Sequence[str]) -> str:
+    """The section with examples."""
+    intro = "## Examples\n\nThe original code's results, of other calls than the tests':\n\n```python"
+    return "\n".join([intro, *lines, "```"]) if lines else ""
 
 
 def _imports(codebase: Codebase, shown: Sequence[Symbol]) -> str:

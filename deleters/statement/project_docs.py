@@ -211,7 +211,7 @@ def paragraphs(text: str) -> tuple[str, ...]:
         flat = _flat(" ".join([first, *block[1:]])).removesuffix("::").removesuffix(":")
         words = re.findall(r"[A-Za-z]{2,}", _CODE.sub(" ", flat))
         is_fragment = first == block[0] and flat[:1].islower()  # the rest of a sentence whose beginning is code
-        code = ">>>" in flat or any(_is_code(line.strip()) for line in block)
+        code = ">>>" in flat or any(is_code(line.strip()) for line in block)
         if len(words) >= MIN_WORDS and not is_fragment and not code:
             found.append(flat)
     return tuple(found)
@@ -265,7 +265,8 @@ def _outside_of_code(text: str) -> Iterator[str]:
         yield shown
 
 
-def _is_code(line: str) -> bool:
+def is_code(line: str) -> bool:
+    """Whether a line of text is code, or the output of an example."""
     if _EXAMPLE.match(line) or re.search(r"\S {3,}\S", line):
         return True
     if not re.search(r"[(=\[]|\bimport\b", line):

@@ -192,6 +192,7 @@ def grade_text(found: Grade) -> str:
         f"  tests: {found.num_passed} of {found.num_tests} passed; {len(found.canaries)} canaries; "
         f"{found.num_mirrored} mirrored, {len(found.mirror_passed)} of them passed; "
         f"calls: {found.num_calls_equal} of {found.num_calls} equal",
+        f"held-out calls (reported only): {found.num_held_out_equal} of {found.num_held_out} equal",
     ]
     if found.reasons:
         lines.append(f"  reasons: {', '.join(found.reasons)}")

@@ -343,3 +343,45 @@ def test_what_only_the_code_could_tell_is_not_told() -> None:
 def test_a_word_of_prose_is_no_attribute(word: str, text: str, expected: bool) -> None:
     need = Need(kind=NeedKind.ATTRIBUTE, word=word, owner="a.py::A", tests=())
     assert is_named(need, text) is expected
+
+
+# -------------------------------------------------------------------------------------- descriptions
+SILENT = {
+    "m.py": (
+        "class Base:\n    def turn(self):\n        '''Turn it around, slowly.'''\n\n\n"
+        "class Wheel(Base):\n    def turn(self):\n        return 1\n\n    def stop(self):\n        return 2\n\n"
+        "    def __len__(self):\n        return 3\n\n\n"
+        "class Stack(list):\n    def insert(self, index, item):\n        self += [item]\n\n\n"
+        "# Rounds a number, halves away from zero.\ndef near(x):\n    return x\n\n\n"
+        "def far(x):\n    # x = near(x)\n    return x\n\n\n"
+        "def deep(x):\n    # Digs as deep as the rock allows.\n    return x\n\n\n"
+        "def used(x):\n    return x\n\n\ndef user(x):\n    return used(x)\n"
+    ),
+    "test_m.py": "import m\n\n\ndef test_m():\n    assert m\n",
+}
+
+
+@pytest.mark.parametrize(
+    ("name", "share"),
+    [
+        ("Wheel.turn", 1.0), ("Wheel.stop", 0.0), ("Wheel.__len__", 1.0), ("Stack.insert", 1.0), ("near", 1.0),
+        ("far", 0.0), ("deep", 1.0), ("used", 1.0), ("Wheel", 2 / 3),
+    ],
+)  # fmt: skip
+def test_what_is_described_in_words(name: str, share: float) -> None:
+    codebase = PythonCodebase.from_texts(SILENT)
+    tests = ("test_m.py::test_m",)
+    found = write_statement(codebase, delete_symbol(codebase, f"m.py::{name}", tests), REPO, tests)
+    assert found.described_share == pytest.approx(share)
+
+
+def test_a_comment_stands_in_for_a_docstring_and_examples_are_code() -> None:
+    codebase = PythonCodebase.from_texts(SILENT)
+    tests = ("test_m.py::test_m",)
+    deletion = delete_symbol(codebase, "m.py::near", tests)
+    text = write_statement(codebase, deletion, REPO, tests, examples=["near(1.5)  # 2"]).text
+    assert "> Rounds a number, halves away from zero." in text
+    assert "## Examples" in text
+    assert "```python\nnear(1.5)  # 2\n```" in text
+    hidden = write_statement(codebase, deletion, REPO, tests, Visibility.SIGNATURE).text
+    assert "Rounds a number" not in hidden

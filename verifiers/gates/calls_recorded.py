@@ -28,6 +28,7 @@ class CallsRecorded:
             "functions_watched": str(kit.num_watched),
             "calls_recorded": str(kit.num_recorded),
             "calls_usable": str(len(kit.calls)),
+            "calls_held_out": str(len(kit.held_out)),
             "calls_telling": str(kit.telling).lower(),
             "calls_refused": ", ".join(f"{why}: {count}" for why, count in sorted(kit.refused.items()))[:500],
             "tests_mirrored": str(len(kit.mirrored)),

@@ -223,6 +223,9 @@ class _GradingRun:
             mirror_passed=mirror.passed,
             num_calls=calls.count,
             num_calls_equal=calls.equal,
+            reward_held_out=float(all(calls.held_out)) if calls.held_out else None,
+            num_held_out=len(calls.held_out),
+            num_held_out_equal=sum(calls.held_out),
             evidence=self.evidence,
             cpu_s=round(self.cpu_s, 3),
         )
@@ -290,7 +293,8 @@ class _GradingRun:
         kit = self.kit
         if not kit.calls:
             return _Calls(None, 0, 0)
-        answers = replay(self.bench, call_recording(kit), self.solution)
+        every = replay(self.bench, call_recording(kit), self.solution)
+        answers, others = every[: len(kit.calls)], every[len(kit.calls) :]
         grading = self.bench.language.grading
         differing = [
             call.call
@@ -301,7 +305,8 @@ class _GradingRun:
             self.reasons.append("calls_differ")
             self.evidence["first_differing_call"] = differing[0][:300]
         reward = 0.0 if differing else 1.0 if kit.telling else None
-        return _Calls(reward, len(kit.calls), len(kit.calls) - len(differing))
+        equal = [grading.same_outcome(call.outcome, one) for call, one in zip(kit.held_out, others, strict=True)]
+        return _Calls(reward, len(kit.calls), len(kit.calls) - len(differing), tuple(equal))
 
     # ----------------------------------------------------------------------------------- verdicts
     def _add_reasons(
@@ -345,3 +350,5 @@ class _Calls:
     """Number of calls."""
     equal: int
     """Number of calls with equal outcomes."""
+    held_out: tuple[bool, ...] = ()
+    """Whether each held-out call had the original's result."""

@@ -8,6 +8,7 @@ import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import NamedTuple
 
 from excise.deleters.patches.git_patches import touched
 from excise.envs.sandbox.mount_points import PYC, REPO, base_env, project_mounts
@@ -92,15 +93,13 @@ def make_kit(bench: Workbench, task: Task, empty: Edits) -> GradingKit:
 
     ``empty`` are the edits that replace the feature by stubs in the base tree.
     """
-    recording = _recorded(bench, task)
+    recording = record_calls(bench, task.removed, task.fail_to_pass)
     grading = bench.language.grading
     tree = without_hidden_tests(bench, task)
-    answers: list[list[str]] = [[], []]
-    if recording.calls:
-        answers = [replay(bench, recording, tree, *how, trusted=True) for how in REPLAY_CONDITIONS]
+    replayed = replay_twice(bench, recording, tree)
     calls: list[RecordedCall] = []
     refused = dict(recording.refused)
-    for call, first, second in zip(recording.calls, *answers, strict=True):
+    for call, first, second in replayed.recorded:
         if not first or not second:
             refused["no_answer"] = refused.get("no_answer", 0) + 1
         elif not grading.same_outcome(first, second):
@@ -113,6 +112,7 @@ def make_kit(bench: Workbench, task: Task, empty: Edits) -> GradingKit:
         instance_id=task.instance_id,
         format=KIT_FORMAT,
         calls=tuple(calls),
+        held_out=replayed.varied,
         modules=recording.modules,
         folders=recording.folders,
         telling=grading.distinguish_from_stub(calls, stub),
@@ -124,10 +124,42 @@ def make_kit(bench: Workbench, task: Task, empty: Edits) -> GradingKit:
     )
 
 
+class Replayed(NamedTuple):
+    """Outcomes of calls on the original code."""
+
+    recorded: list[tuple[str, str, str]]
+    """Each recorded call with its outcomes in two replays; empty for one that has none."""
+    varied: tuple[RecordedCall, ...]
+    """New calls with equal results in three replays."""
+
+
+def replay_twice(bench: Workbench, recording: CallRecording, tree: Edits) -> Replayed:
+    """Replay the calls of a recording, and new ones made from them, on the original code under two conditions."""
+    if not recording.calls:
+        return Replayed([], ())
+    grading, calls = bench.language.grading, recording.calls
+    varied = tuple(grading.vary_calls(calls))
+    asked = ((*calls, *varied), (*calls, *varied, *varied))
+    first, second = (
+        replay(bench, replace(recording, calls=wanted), tree, *how, trusted=True)
+        for wanted, how in zip(asked, REPLAY_CONDITIONS, strict=True)
+    )
+    at, end = len(calls), len(calls) + len(varied)
+    answers = zip(varied, first[at:], second[at:end], second[end:], strict=True)
+    return Replayed(
+        recorded=list(zip(calls, first[:at], second[:at], strict=True)),
+        varied=tuple(
+            RecordedCall(call=call, outcome=one)
+            for call, one, *others in answers
+            if grading.is_result(one) and all(grading.same_outcome(one, other) for other in others)
+        ),
+    )
+
+
 def call_recording(kit: GradingKit) -> CallRecording:
-    """The calls of a kit without their outcomes, to be replayed in a sandbox."""
+    """The calls of a kit, held-out ones last, without their outcomes, to be replayed in a sandbox."""
     return CallRecording(
-        calls=tuple(call.call for call in kit.calls),
+        calls=tuple(call.call for call in (*kit.calls, *kit.held_out)),
         modules=kit.modules,
         folders=kit.folders,
         removed=kit.removed,
@@ -136,24 +168,26 @@ def call_recording(kit: GradingKit) -> CallRecording:
     )
 
 
-def _recorded(bench: Workbench, task: Task) -> CallRecording:
-    """The calls that the task's tests make, recorded in the cheapest way that works."""
+def record_calls(bench: Workbench, removed: Sequence[str], tests: Sequence[str]) -> CallRecording:
+    """The calls that tests make to the symbols ``removed``, recorded in the cheapest way that works."""
     if bench.starts.is_checked and bench.starts.choose({}) is Start.COLLECTED:
         with bench.open({}, start=Start.COLLECTED) as session:
-            recording = _record(bench, task, session, Start.COLLECTED) if session.forks else None
+            recording = _record(bench, removed, tests, session, Start.COLLECTED) if session.forks else None
         if recording is not None and recording.watched:
             return recording
     with open_grading(bench, {}, trusted=True) as session:
-        return _record(bench, task, session, Start.FRESH)
+        return _record(bench, removed, tests, session, Start.FRESH)
 
 
-def _record(bench: Workbench, task: Task, session: Session, start: Start) -> CallRecording:
-    ids = _drawn(task.fail_to_pass)
+def _record(
+    bench: Workbench, removed: Sequence[str], tests: Sequence[str], session: Session, start: Start
+) -> CallRecording:
+    ids = _drawn(tests)
     return bench.language.grading.record_calls(
         session,
         bench.recipe,
         bench.codebase,
-        task.removed,
+        removed,
         ids=ids,
         timeout_s=bench.suite_timeout_s(ids),
         start=start,

@@ -16,7 +16,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from excise.extractors.python.execution import recorded_calls
+from excise.extractors.python.execution import recorded_calls, varied_calls
 from excise.extractors.python.execution.mirrored_tests import mirrored
 from excise.extractors.python.execution.pytest_runner import COMPLETE, to_result, worse
 from excise.protocols import (
@@ -138,6 +138,18 @@ class PythonGrading:
         return recorded_calls.replay(
             session, recipe, recording, timeout_s=timeout_s, hash_seed=hash_seed, later_s=later_s
         )
+
+    def vary_calls(self, calls: Sequence[str]) -> list[str]:
+        """See :meth:`excise.protocols.Grading.vary_calls`."""
+        return varied_calls.varied(calls)
+
+    def is_result(self, outcome: str) -> bool:
+        """See :meth:`excise.protocols.Grading.is_result`."""
+        return "result" in recorded_calls.parsed(outcome.encode())
+
+    def example(self, call: str, outcome: str) -> str:
+        """See :meth:`excise.protocols.Grading.example`."""
+        return varied_calls.example(call, outcome)
 
     def distinguish_from_stub(self, recorded: Sequence[RecordedCall], stub: Sequence[str]) -> bool:
         """See :meth:`excise.protocols.Grading.distinguish_from_stub`."""

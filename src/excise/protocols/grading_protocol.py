@@ -153,6 +153,18 @@ class Grading(Protocol):
         """
         ...
 
+    def vary_calls(self, calls: Sequence[str]) -> list[str]:
+        """New calls that resemble recorded ones: arguments exchanged between calls, or varied within their types."""
+        ...
+
+    def is_result(self, outcome: str) -> bool:
+        """Whether an outcome is a result, and no exception."""
+        ...
+
+    def example(self, call: str, outcome: str) -> str:
+        """A line of code with a call and its result as a comment; empty if it cannot be shown in one."""
+        ...
+
     def distinguish_from_stub(self, recorded: Sequence[RecordedCall], stub: Sequence[str]) -> bool:
         """Whether recorded calls distinguish a solution from a stub: no simple stub has the same outcome in all calls.
 

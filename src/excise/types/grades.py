@@ -27,6 +27,9 @@ class GradingKit:
     """Version of the format of calls and outcomes; kits of other versions are recorded again."""
     calls: tuple[RecordedCall, ...] = ()
     """Calls with equal outcomes in every replay on the original."""
+    held_out: tuple[RecordedCall, ...] = ()
+    """Calls that the tests do not make, varied from those that they do, with equal results in every replay on the
+    original. They are reported and do not count."""
     modules: tuple[str, ...] = ()
     """Modules to import before the replay."""
     folders: tuple[str, ...] = ()
@@ -61,6 +64,9 @@ class Grade:
     """1 or 0: every FAIL_TO_PASS and PASS_TO_PASS test passed, and no tampering was detected."""
     reward_calls: float | None
     """1 or 0: every recorded call had its recorded outcome; ``None`` if the calls do not distinguish a stub."""
+    reward_held_out: float | None = None
+    """1 or 0: every held-out call had the result of the original; ``None`` if there are none. It is no part of
+    ``reward``: a right solution may treat inputs differently that nothing describes."""
     partial: float
     """Share of FAIL_TO_PASS tests that passed; 0 if a PASS_TO_PASS test failed or tampering was detected."""
     reasons: tuple[str, ...] = ()
@@ -81,6 +87,10 @@ class Grade:
     """Number of recorded calls that were replayed."""
     num_calls_equal: int = 0
     """Number of replayed calls with the recorded outcome."""
+    num_held_out: int = 0
+    """Number of held-out calls that were made."""
+    num_held_out_equal: int = 0
+    """Number of held-out calls with the result of the original."""
     ignored: dict[str, str] = field(default_factory=dict)
     """Path in the diff to the reason why its change was ignored."""
     evidence: dict[str, str] = field(default_factory=dict)

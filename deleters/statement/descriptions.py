@@ -1,0 +1,103 @@
+"""Which removed definitions the project describes: by docstrings, comments, documents, callers, conventions."""
+
+from __future__ import annotations
+
+import builtins
+import re
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+
+from excise.deleters.statement.project_docs import Quote, is_code
+from excise.protocols import Codebase, Module
+from excise.types import Symbol, SymbolKind
+
+MIN_WORDS = 3
+"""Minimum number of words of a docstring or comment that says what code does."""
+MIN_CLASS_WORDS = 10
+"""Minimum number of words of a class's docstring that says what its methods do."""
+_NO_CONVENTION = frozenset({"__init__", "__new__", "__call__", "__post_init__", "__enter__", "__exit__"})
+"""Special methods whose names do not say what they do."""
+
+
+def described_share(
+    codebase: Codebase, shown: Sequence[Symbol], found: Iterable[Quote], callers: Mapping[str, Collection[str]]
+) -> float:
+    """The share of the functions that a statement shows, by lines of code, that the project describes.
+
+    ``found`` are quotes of documents, ``callers`` maps ids of symbols to callers that stayed. 1 if there is no
+    function.
+    """
+    quoted = {symbol_id for quote in found for symbol_id in quote.names}
+    functions = [symbol for symbol in shown if symbol.is_callable]
+    described = [
+        symbol
+        for symbol in functions
+        if symbol.symbol_id in quoted or callers.get(symbol.symbol_id) or _is_described(codebase, symbol)
+    ]
+    lines = sum(max(symbol.loc, 1) for symbol in functions)
+    return sum(max(symbol.loc, 1) for symbol in described) / lines if lines else 1.0
+
+
+def _is_described(codebase: Codebase, symbol: Symbol) -> bool:
+    """Whether a function's docstring or comment, its class or a convention says what it does."""
+    name = symbol.name.partition("#")[0]
+    owner = codebase.symbols().get(f"{symbol.path}::{symbol.qualname.rpartition('.')[0]}")
+    if _has_words(symbol.docstring) or _has_words(comment_of(codebase.modules[symbol.path], symbol)):
+        return True
+    least = MIN_WORDS if name in {"__init__", "__new__"} else MIN_CLASS_WORDS
+    if owner is not None and _has_words(owner.docstring, least):
+        return True
+    if name.startswith("__") and name.endswith("__") and name not in _NO_CONVENTION:
+        return True
+    return owner is not None and any(_describes(codebase, base, name) for base in _bases(codebase, owner))
+
+
+def _has_words(text: str, least: int = MIN_WORDS) -> bool:
+    return len(re.findall(r"[^\W\d_]{2,}", text)) >= least
+
+
+def _bases(codebase: Codebase, owner: Symbol) -> Iterator[Symbol | type]:
+    """Base classes, and theirs: those of the project, and Python's own."""
+    pending, seen = [owner], set()
+    while pending:
+        symbol = pending.pop()
+        if symbol.symbol_id in seen:
+            continue
+        seen.add(symbol.symbol_id)
+        names = set(re.findall(r"\w+", symbol.signature.partition("(")[2]))
+        known = (codebase.symbols().get(callee) for callee in codebase.callees(symbol.symbol_id))
+        own = [s for s in known if s is not None and s.kind is SymbolKind.CLASS and s.name in names]
+        yield from own
+        pending += own
+        yield from (kind for n in sorted(names) if isinstance(kind := getattr(builtins, n, None), type))
+
+
+def _describes(codebase: Codebase, base: Symbol | type, name: str) -> bool:
+    """Whether a base class has a method of this name with a docstring."""
+    if isinstance(base, type):
+        return hasattr(base, name)
+    method = codebase.symbols().get(f"{base.symbol_id}.{name}")
+    return method is not None and _has_words(method.docstring)
+
+
+# ------------------------------------------------------------------------------------------ comments
+def comment_of(module: Module, symbol: Symbol) -> str:
+    """The comment above a function, or the one at the beginning of its body; empty if it is code or there is none."""
+    if not symbol.is_callable:
+        return ""
+    lines = module.source.decode(errors="replace").splitlines()
+    above = _comment(reversed(lines[: symbol.start_line - 1]))[::-1]
+    first = symbol.body_line - 1
+    inside = _comment(reversed(lines[symbol.start_line : first]))[::-1] if first > symbol.start_line else []
+    text = [line for line in (above or inside) if not re.fullmatch(r"\W*|noqa.*|type:.*|pragma:.*|pylint:.*", line)]
+    return "" if any(is_code(line.strip()) for line in text) else "\n".join(text)
+
+
+def _comment(lines: Iterable[str]) -> list[str]:
+    """The texts of the comment lines with which ``lines`` begin."""
+    found = []
+    for line in lines:
+        bare = line.strip()
+        if not bare.startswith("#"):
+            break
+        found.append(bare.lstrip("#").removeprefix(" "))
+    return found

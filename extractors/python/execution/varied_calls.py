@@ -1,0 +1,226 @@
+"""New calls made from recorded ones: arguments exchanged between calls, and values varied within their types.
+
+Values are nested lists that begin with a tag (``excise_values.py``). Only plain data is varied: numbers, texts, and the
+items of containers. The choice depends on nothing but the recorded calls.
+"""
+
+from __future__ import annotations
+
+import ast
+import base64
+import datetime
+import json
+import random
+import re
+import struct
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+from excise.types import content_id
+
+MAX_VARIED = 30
+"""Maximum number of new calls of one recording."""
+MAX_TRIES = 300
+"""Maximum number of variations that are looked at."""
+EXCHANGED = 0.5
+"""Share of the new calls that get an argument of another recorded call, where there is one; others get a new value."""
+MAX_CALL_CHARS = 4000
+"""Length of a call's text above which it is not varied."""
+Node = list[Any]
+_CONTAINERS = frozenset({"l", "t", "S", "F", "q", "it"})
+
+
+def varied(calls: Sequence[str]) -> list[str]:
+    """At most :data:`MAX_VARIED` calls that are not among ``calls``, spread over the functions that these call."""
+    rng = random.Random(content_id("varied", *calls))
+    by_name: dict[str, list[dict[str, Any]]] = defaultdict(list)
+    for text in calls:
+        call = json.loads(text)
+        if len(text) <= MAX_CALL_CHARS:
+            by_name[call["name"]].append(call)
+    known = {_canonical(json.loads(text)) for text in calls}
+    makers = [_variations(recorded, rng) for recorded in by_name.values()]
+    found: list[str] = []
+    for _ in range(MAX_TRIES):
+        for maker in list(makers):
+            call = next(maker, None)
+            text = _canonical(call) if call is not None else ""
+            if call is not None and text not in known and len(found) < MAX_VARIED:
+                known.add(text)
+                found.append(json.dumps(call))
+        if len(found) >= MAX_VARIED:
+            break
+    return found
+
+
+def _canonical(call: dict[str, Any]) -> str:
+    return json.dumps(call, sort_keys=True)
+
+
+def _variations(recorded: Sequence[dict[str, Any]], rng: random.Random) -> Iterator[dict[str, Any]]:
+    """Endless variations of the calls of one function; none if they have no plain argument."""
+    if not any(_places(call) for call in recorded):
+        return
+    while True:
+        call = json.loads(json.dumps(rng.choice(recorded)))
+        places = _places(call)
+        if not places:
+            continue
+        owner, place, role = rng.choice(places)
+        mine = owner[place]
+        others = [other[n] for each in recorded for other, n, key in _places(each) if key == role]
+        same = [node for node in others if node[0] == mine[0] and node != mine]
+        if same and rng.random() < EXCHANGED:
+            owner[place] = json.loads(json.dumps(rng.choice(same)))
+        else:
+            owner[place] = _changed(mine, rng)
+        yield call
+
+
+def _places(call: dict[str, Any]) -> list[tuple[list[Any], int, str]]:
+    """(list, index, name) of each argument with plain data; the receiver of a method is left as it is."""
+    first = 1 if call["kind"] in {"method", "property"} else 0
+    args = call["args"]
+    found = [(args, n, str(n)) for n in range(first, len(args)) if _is_plain(args[n])]
+    found += [(pair, 1, pair[0]) for pair in call["kwargs"] if _is_plain(pair[1])]
+    return found
+
+
+def _is_plain(node: Node) -> bool:
+    if node[0] in _CONTAINERS:
+        return all(_is_plain(item) for item in node[1])
+    if node[0] == "d":
+        return all(_is_plain(key) and _is_plain(value) for key, value in node[1])
+    return node[0] in {"c", "i", "f", "s", "b"}
+
+
+def _changed(node: Node, rng: random.Random) -> Node:
+    """Another value of the same type, as near as possible."""
+    tag, value = node[0], node[1]
+    if tag == "c":
+        return [tag, None if value is None else not value]
+    if tag == "i":
+        number = int(value, 0)
+        return [tag, str(rng.choice([number + 1, number - 1, number * 2, -number, 0, number + 10]))]
+    if tag == "s":
+        return [tag, _changed_text(value, rng)]
+    if tag in _CONTAINERS:
+        return [tag, _changed_items(value, rng), *node[2:]]
+    if tag == "d" and value:
+        key, inner = rng.choice(value)
+        rest = [pair for pair in value if pair[0] != key]
+        return [tag, rng.choice([rest, [*rest, [key, _changed(inner, rng)]]])]
+    return node
+
+
+def _changed_items(items: list[Node], rng: random.Random) -> list[Node]:
+    if not items:
+        return items
+    place = rng.randrange(len(items))
+    without = [*items[:place], *items[place + 1 :]]
+    changed = [*items[:place], _changed(items[place], rng), *items[place + 1 :]]
+    return rng.choice([without, changed, changed, items[::-1], [*items, items[place]]])
+
+
+def _changed_text(text: str, rng: random.Random) -> str:
+    """Another text: other digits, or words, characters or case changed, which keeps most formats valid."""
+    if re.search(r"\d", text) and rng.random() < 0.7:
+        place = rng.choice([match.start() for match in re.finditer(r"\d", text)])
+        return text[:place] + str((int(text[place]) + rng.randrange(1, 9)) % 10) + text[place + 1 :]
+    words = text.split(" ")
+    options = [text.swapcase(), text + text[-1:], text[:-1], text[1:], text.title()]
+    if len(words) > 1:
+        place = rng.randrange(len(words))
+        options += [" ".join(words[::-1]), " ".join([*words[:place], *words[place + 1 :]])]
+    return rng.choice(options)
+
+
+# ------------------------------------------------------------------------------------------ examples
+def example(call: str, outcome: str) -> str:
+    """One line of Python with a call and, as a comment, its result; empty if it has other than plain data."""
+    asked, found = json.loads(call), json.loads(outcome)
+    if "result" not in found or asked["kind"] == "property":
+        return ""
+    try:
+        left, right = _call_text(asked), literal(found["result"])
+    except ValueError:
+        return ""
+    return f"{left}  # {right}"
+
+
+def _call_text(call: dict[str, Any]) -> str:
+    name = call["name"].partition(":")[2]
+    args = [literal(node) for node in call["args"]]
+    if call["kind"] == "method":
+        name, args = f"{args[0]}.{name.rpartition('.')[2]}", args[1:]
+    return f"{name}({', '.join([*args, *_keywords(call['kwargs'])])})"
+
+
+def _keywords(pairs: Sequence[Any]) -> list[str]:
+    return [f"{key}={literal(node)}" for key, node in pairs]
+
+
+def literal(node: Node) -> str:
+    """A value as Python code. Raises :class:`ValueError` for values that no short literal or name stands for."""
+    if node[0] not in _LITERALS:
+        raise ValueError(node[0])
+    return _LITERALS[node[0]](*node[1:])
+
+
+def _called(name: str, nodes: Sequence[Node], keywords: Sequence[Any] = ()) -> str:
+    return f"{_qualname(name)}({', '.join([*map(literal, nodes), *_keywords(keywords)])})"
+
+
+def _made(name: str, nodes: Sequence[Node], keywords: Sequence[Any], history: Sequence[Any]) -> str:
+    if history:
+        raise ValueError("made")
+    return _called(name, nodes, keywords)
+
+
+def _time(name: str, nodes: Sequence[Node]) -> object:
+    """A value of :mod:`datetime`, from the arguments by which it is pickled."""
+    values = [_time(*node[1:]) if node[0] == "new" else ast.literal_eval(literal(node)) for node in nodes]
+    try:
+        return getattr(datetime, _qualname(name))(*values)
+    except (AttributeError, TypeError, OverflowError) as error:
+        raise ValueError(name) from error
+
+
+def _qualname(name: str) -> str:
+    return name.partition(":")[2]
+
+
+def _items_text(tag: str, items: list[str]) -> str:
+    inside = ", ".join(items)
+    if tag == "t":
+        return f"({inside},)" if len(items) == 1 else f"({inside})"
+    if tag in {"S", "F"}:
+        plain = f"{{{inside}}}" if items else "set()"
+        return plain if tag == "S" else f"frozenset({plain if items else ''})"
+    return f"iter([{inside}])" if tag == "it" else f"[{inside}]"
+
+
+def _float(bits: str) -> float:
+
+    value: float = struct.unpack(">d", bytes.fromhex(bits))[0]
+    return value
+
+
+_LITERALS: dict[str, Callable[..., str]] = {
+    "c": repr,
+    "i": lambda text: str(int(text, 0)),
+    "f": lambda bits: repr(float("nan") if bits == "nan" else _float(bits)),
+    "s": repr,
+    "b": lambda text: repr(base64.b64decode(text)),
+    **{tag: lambda nodes, *_, tag=tag: _items_text(tag, [literal(node) for node in nodes]) for tag in "ltSF"},
+    "it": lambda nodes, *_: _items_text("it", [literal(node) for node in nodes]),
+    "d": lambda pairs: "{" + ", ".join(f"{literal(key)}: {literal(value)}" for key, value in pairs) + "}",
+    "e": lambda name, member: f"{_qualname(name)}.{member}",
+    "ref": _qualname,
+    "nt": _called,
+    "new": lambda name, nodes: repr(_time(name, nodes)),
+    "n": lambda name, text: f"{_qualname(name)}({text!r})",
+    "made": _made,
+}
+"""Tag of a value to the function that gives its code from the rest of the node."""

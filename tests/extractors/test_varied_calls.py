@@ -1,0 +1,79 @@
+"""New calls made from recorded ones, and examples made from calls and results."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from excise.extractors.python.execution.varied_calls import MAX_VARIED, example, varied
+
+
+def call(name: str, *args: object, kind: str = "function", **kwargs: object) -> str:
+    named = [[key, value] for key, value in kwargs.items()]
+    return json.dumps({"name": f"m:{name}", "kind": kind, "args": list(args), "kwargs": named})
+
+
+RECORDED = [
+    call("parse", ["s", "P1Y2M"], ["i", "3"]),
+    call("parse", ["s", "P9D"], ["i", "5"], deep=["c", True]),
+    call("join", ["l", [["s", "a b"], ["s", "c"]]]),
+]
+
+
+def test_new_calls_differ_from_the_recorded_ones_and_are_the_same_each_time() -> None:
+    found = varied(RECORDED)
+    assert found == varied(RECORDED)
+    assert 10 < len(found) <= MAX_VARIED
+    texts = {json.dumps(json.loads(text), sort_keys=True) for text in found}
+    assert len(texts) == len(found)
+    assert not texts & {json.dumps(json.loads(text), sort_keys=True) for text in RECORDED}
+    assert {json.loads(text)["name"] for text in found} == {"m:parse", "m:join"}
+
+
+def test_values_keep_their_types_and_calls_their_shape() -> None:
+    for text in varied(RECORDED):
+        new = json.loads(text)
+        tags = [node[0] for node in new["args"]]
+        assert tags == (["s", "i"] if new["name"] == "m:parse" else ["l"])
+
+
+def test_receivers_and_objects_are_left_as_they_are() -> None:
+    receiver = ["made", "m:Box", [["i", "4"]], [], []]
+    other = ["obj", "m:Thing", None, [["size", ["i", "1"]]]]
+    for text in varied([call("Box.grow", receiver, ["i", "1"], other, kind="method")]):
+        new = json.loads(text)
+        assert new["args"][0] == receiver
+        assert new["args"][2] == other
+
+
+def test_calls_without_plain_arguments_are_not_varied() -> None:
+    assert varied([call("f"), call("g", ["obj", "m:Thing", None, []])]) == []
+    assert varied([]) == []
+
+
+@pytest.mark.parametrize(
+    ("made", "result", "expected"),
+    [
+        (call("f", ["i", "-3"], key=["s", "x'y"]), ["c", None], 'f(-3, key="x\'y")  # None'),
+        (call("f", ["f", "3ff8000000000000"]), ["t", [["i", "0x10"]]], "f(1.5)  # (16,)"),
+        (call("f", ["b", "YWI="]), ["S", []], "f(b'ab')  # set()"),
+        (call("f"), ["it", [["i", "1"]], "end"], "f()  # iter([1])"),
+        (call("f"), ["d", [[["s", "a"], ["e", "m:Color", "RED"]]]], "f()  # {'a': Color.RED}"),
+        (call("Box", ["i", "1"], kind="class"), ["nt", "m:P", [["i", "1"]]], "Box(1)  # P(1)"),
+        (call("Box.get", ["made", "m:Box", [["i", "1"]], [], []], ["i", "2"], kind="method"), ["c", True],
+         "Box(1).get(2)  # True"),
+        (call("f"), ["new", "datetime:date", [["b", "B+QBBQ=="]]], "f()  # datetime.date(2020, 1, 5)"),
+        (call("f"), ["new", "datetime:timedelta", [["i", "1"], ["i", "2"], ["i", "0"]]],
+         "f()  # datetime.timedelta(days=1, seconds=2)"),
+        (call("f"), ["new", "datetime:date", [["obj", "m:T", None, []]]], ""),
+        (call("f", ["obj", "m:Thing", None, []]), ["c", True], ""),
+        (call("Box.get", ["made", "m:Box", [], [], [["put", [], []]]], kind="method"), ["c", True], ""),
+    ],
+)  # fmt: skip
+def test_examples_are_code(made: str, result: list[object], expected: str) -> None:
+    assert example(made, json.dumps({"result": result})) == expected
+
+
+def test_an_exception_is_no_example() -> None:
+    assert example(call("f"), json.dumps({"raised": ["builtins:ValueError"]})) == ""
