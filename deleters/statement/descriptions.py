@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import builtins
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
+from excise.deleters.statement.base_classes import base_classes, class_of
 from excise.deleters.statement.project_docs import Quote, is_code
 from excise.protocols import Codebase, Module
-from excise.types import Symbol, SymbolKind
+from excise.types import Symbol
 
 MIN_WORDS = 3
 """Minimum number of words of a docstring or comment that says what code does."""
@@ -40,7 +40,7 @@ def described_share(
 def _is_described(codebase: Codebase, symbol: Symbol) -> bool:
     """Whether a function's docstring or comment, its class or a convention says what it does."""
     name = symbol.name.partition("#")[0]
-    owner = codebase.symbols().get(f"{symbol.path}::{symbol.qualname.rpartition('.')[0]}")
+    owner = class_of(codebase, symbol)
     if _has_words(symbol.docstring) or _has_words(comment_of(codebase.modules[symbol.path], symbol)):
         return True
     least = MIN_WORDS if name in {"__init__", "__new__"} else MIN_CLASS_WORDS
@@ -48,27 +48,11 @@ def _is_described(codebase: Codebase, symbol: Symbol) -> bool:
         return True
     if name.startswith("__") and name.endswith("__") and name not in _NO_CONVENTION:
         return True
-    return owner is not None and any(_describes(codebase, base, name) for base in _bases(codebase, owner))
+    return owner is not None and any(_describes(codebase, base, name) for base in base_classes(codebase, symbol))
 
 
 def _has_words(text: str, least: int = MIN_WORDS) -> bool:
     return len(re.findall(r"[^\W\d_]{2,}", text)) >= least
-
-
-def _bases(codebase: Codebase, owner: Symbol) -> Iterator[Symbol | type]:
-    """Base classes, and theirs: those of the project, and Python's own."""
-    pending, seen = [owner], set()
-    while pending:
-        symbol = pending.pop()
-        if symbol.symbol_id in seen:
-            continue
-        seen.add(symbol.symbol_id)
-        names = set(re.findall(r"\w+", symbol.signature.partition("(")[2]))
-        known = (codebase.symbols().get(callee) for callee in codebase.callees(symbol.symbol_id))
-        own = [s for s in known if s is not None and s.kind is SymbolKind.CLASS and s.name in names]
-        yield from own
-        pending += own
-        yield from (kind for n in sorted(names) if isinstance(kind := getattr(builtins, n, None), type))
 
 
 def _describes(codebase: Codebase, base: Symbol | type, name: str) -> bool:

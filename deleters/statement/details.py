@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import builtins
 import re
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
+from excise.deleters.statement.base_classes import base_classes, class_of
 from excise.protocols import Codebase
-from excise.types import Deletion, GivenBy, Need, NeedKind, Symbol, SymbolKind
+from excise.types import Deletion, GivenBy, Need, NeedKind, Symbol
 
 MAX_DETAILS = 40
 """Maximum number of details of one kind that a statement adds for one definition; more would be its data."""
@@ -104,13 +104,9 @@ def _is_convention(need: Need, codebase: Codebase) -> bool:
         return need.word in _CONVENTIONS.get(name, ())
     if need.kind is NeedKind.ATTRIBUTE:
         owner = codebase.symbols().get(need.owner)
-        return owner is not None and any(hasattr(getattr(builtins, b, None), need.word) for b in _base_names(owner))
+        bases = base_classes(codebase, owner) if owner is not None else ()
+        return any(isinstance(base, type) and hasattr(base, need.word) for base in bases)
     return False
-
-
-def _base_names(symbol: Symbol) -> set[str]:
-    """Names in the base classes of a class."""
-    return set(re.findall(r"\w+", symbol.signature.partition("(")[2])) if symbol.kind is SymbolKind.CLASS else set()
 
 
 def related_code(codebase: Codebase, deletion: Deletion) -> str:
@@ -122,24 +118,14 @@ def related_code(codebase: Codebase, deletion: Deletion) -> str:
     for symbol in removed:
         if deletion.deleter in {"line", "expression"}:
             around[symbol.symbol_id] = symbol
-        owner = symbols.get(f"{symbol.path}::{symbol.qualname.rpartition('.')[0]}")
+        owner = class_of(codebase, symbol)
         if owner is not None:
             around[owner.symbol_id] = owner
-    outside = {c for s in removed for c in codebase.callers(s.symbol_id) if "::" in c}
-    outside |= {c for s in removed if s.kind is SymbolKind.CLASS for c in _bases(codebase, s)}
-    outside |= {c for s in list(around.values()) if s.kind is SymbolKind.CLASS for c in _bases(codebase, s)}
-    hidden = set(deletion.hidden)
-    for symbol_id in outside:
-        symbol = symbols[symbol_id]
-        if not codebase.is_test(symbol.path) and symbol_id not in hidden:
-            around.setdefault(symbol_id, symbol)
+        bases = (base for base in base_classes(codebase, symbol) if isinstance(base, Symbol))
+        around.update({base.symbol_id: base for base in bases})
+    callers = {c for s in removed for c in codebase.callers(s.symbol_id) if "::" in c}
+    around.update({c: symbols[c] for c in sorted(callers) if not codebase.is_test(symbols[c].path)})
     return "\n".join(_without(codebase, symbol, gone) for symbol in around.values() if not _is_inside(symbol, removed))
-
-
-def _bases(codebase: Codebase, symbol: Symbol) -> Iterator[str]:
-    names = _base_names(symbol)
-    found = (codebase.symbols().get(callee) for callee in codebase.callees(symbol.symbol_id))
-    yield from (s.symbol_id for s in found if s is not None and s.kind is SymbolKind.CLASS and s.name in names)
 
 
 def _is_inside(symbol: Symbol, removed: Iterable[Symbol]) -> bool:
@@ -185,10 +171,13 @@ def _lines(needs: Sequence[Need]) -> Iterator[str]:
         elif need.kind is NeedKind.MESSAGE:
             messages[need.exception].append(need.word)
     for exception, texts in messages.items():
-        parts = " and ".join(_quoted(text) for text in texts)
-        what = f"Raises `{exception}`" if exception else "Messages"
-        contains = "contain" if not exception else "; the message contains" if len(texts) == 1 else "; messages contain"
-        yield f"- {what}{'' if exception else ' '}{f'{contains} {parts}' if texts else ''}."
+        parts = " and ".join(map(_quoted, texts))
+        if not exception:
+            yield f"- Messages contain {parts}."
+        elif texts:
+            yield f"- Raises `{exception}`; the message contains {parts}."
+        else:
+            yield f"- Raises `{exception}`."
     for kind, title in _TITLES.items():
         words = [need.word for need in needs if need.kind is kind]
         if words:
