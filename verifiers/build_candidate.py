@@ -14,6 +14,8 @@ from excise.verifiers.plan_deletion import require_gradable
 
 MIN_DESCRIBED = 0.5
 """Share of the removed functions, by lines, below which a statement needs examples: nobody could know what they do."""
+MAX_LINES = 24
+"""Maximum number of examples in a statement."""
 WITH_WORDS = frozenset({Visibility.DOCSTRING, Visibility.BEHAVIOUR})
 """Visibilities of tasks that words describe. With ``signature``, users want none; with ``tests``, tests are seen."""
 
@@ -69,15 +71,8 @@ def build_candidate(split: SplitDeletion) -> Candidate:
             raise Rejected(f"Only the code itself could tell what every test needs: {words[0]}.", reason="untold_need")
         split = replace(split, fail_to_pass=graded, untold=tuple(sorted(untold)))
         statement = _statement(split)
-    if statement.described_share < MIN_DESCRIBED and split.hidden and split.bench.settings.visibility in WITH_WORDS:
-        examples = make_examples(split.bench, split.deletion.removed, split.fail_to_pass)
-        if len(examples) < MIN_EXAMPLES:
-            share = f"{statement.described_share:.0%}"
-            raise Rejected(
-                f"{share} of the code has a docstring, comment, document or caller, and no examples can be made.",
-                reason="undescribed",
-            )
-        statement = _statement(split, examples)
+    if split.hidden and split.bench.settings.visibility in WITH_WORDS:
+        split, statement = _described(split, statement)
     return Candidate(
         trees=split.trees,
         trusted=split.trusted,
@@ -88,6 +83,33 @@ def build_candidate(split: SplitDeletion) -> Candidate:
         untold=split.untold,
         task=_task(split, statement),
     )
+
+
+def _described(split: SplitDeletion, statement: Statement) -> tuple[SplitDeletion, Statement]:
+    """Describe functions that the project does not by examples, and do not grade tests of those that have none.
+
+    Raises :class:`Rejected` if nothing is left to grade.
+    """
+    few = statement.described_share < MIN_DESCRIBED
+    if not few and not statement.undescribed:
+        return split, statement
+    examples = make_examples(split.bench, split.deletion.removed, split.fail_to_pass)
+    names = {name for name, lines in examples.items() if len(lines) >= MIN_EXAMPLES}
+    silent = [s for s in statement.undescribed if s.partition("::")[2] not in names]
+    coverage = split.bench.prepared.coverage
+    numbers = {n for s in silent for n in (coverage.by_symbol.get(s, ()) if coverage is not None else ())}
+    untold = {coverage.tests[n] for n in numbers} if coverage is not None else set()
+    graded = tuple(test for test in split.fail_to_pass if test not in untold)
+    if not graded or (few and not names):
+        raise Rejected(
+            f"{statement.described_share:.0%} of the code has a docstring, comment, document or caller, and examples "
+            f"do not show what {silent[0] if silent else 'it'} does.",
+            reason="undescribed",
+        )
+    untold |= set(split.untold)
+    split = replace(split, fail_to_pass=graded, untold=tuple(sorted(untold & set(split.dependent_tests))))
+    lines = [line for name in sorted(names) for line in examples[name]]
+    return split, _statement(split, lines[:MAX_LINES])
 
 
 def _statement(split: SplitDeletion, examples: Sequence[str] = ()) -> Statement:

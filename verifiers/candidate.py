@@ -160,7 +160,7 @@ class SplitDeletion(PlannedDeletion):
     ungradable: tuple[str, ...] = ()
     """Tests that need the feature but are in files that a solution may change: they are not graded."""
     untold: tuple[str, ...] = ()
-    """Tests that need a detail which only the removed code could tell: they are not graded."""
+    """Tests that need what only the removed code could tell, a detail or what a function does: they are not graded."""
 
     @property
     def dependent_tests(self) -> list[str]:

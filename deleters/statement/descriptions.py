@@ -18,23 +18,28 @@ _NO_CONVENTION = frozenset({"__init__", "__new__", "__call__", "__post_init__", 
 """Special methods whose names do not say what they do."""
 
 
-def described_share(
+def undescribed(
     codebase: Codebase, shown: Sequence[Symbol], found: Iterable[Quote], callers: Mapping[str, Collection[str]]
-) -> float:
-    """The share of the functions that a statement shows, by lines of code, that the project describes.
+) -> list[Symbol]:
+    """The functions that a statement shows and the project does not describe.
 
-    ``found`` are quotes of documents, ``callers`` maps ids of symbols to callers that stayed. 1 if there is no
-    function.
+    ``found`` are quotes of documents, ``callers`` maps ids of symbols to callers that stayed.
     """
     quoted = {symbol_id for quote in found for symbol_id in quote.names}
-    functions = [symbol for symbol in shown if symbol.is_callable]
-    described = [
+    return [
         symbol
-        for symbol in functions
-        if symbol.symbol_id in quoted or callers.get(symbol.symbol_id) or _is_described(codebase, symbol)
+        for symbol in shown
+        if symbol.is_callable
+        and symbol.symbol_id not in quoted
+        and not callers.get(symbol.symbol_id)
+        and not _is_described(codebase, symbol)
     ]
-    lines = sum(max(symbol.loc, 1) for symbol in functions)
-    return sum(max(symbol.loc, 1) for symbol in described) / lines if lines else 1.0
+
+
+def described_share(shown: Sequence[Symbol], silent: Sequence[Symbol]) -> float:
+    """The share of the functions that a statement shows, by lines of code, that are not ``silent``; 1 for none."""
+    lines = sum(max(symbol.loc, 1) for symbol in shown if symbol.is_callable)
+    return 1 - sum(max(symbol.loc, 1) for symbol in silent) / lines if lines else 1.0
 
 
 def _is_described(codebase: Codebase, symbol: Symbol) -> bool:

@@ -23,7 +23,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from excise.deleters.statement.descriptions import comment_of, described_share
+from excise.deleters.statement.descriptions import comment_of, described_share, undescribed
 from excise.deleters.statement.details import lines_by_symbol, locate, related_code
 from excise.deleters.statement.project_docs import Quote, quotes, rendered
 from excise.protocols import Codebase, Module
@@ -31,6 +31,8 @@ from excise.types import Deletion, GivenBy, Need, Repo, Symbol, SymbolKind, Visi
 
 MAX_CALL_SITES = 6
 """Maximum number of call sites in a statement."""
+GUESSED_LINES = 2
+"""Lines of a function up to which its name and its neighbours may say what it does."""
 MAX_DOC_CHARS = 4000
 """Maximum number of characters of one docstring."""
 _BEFORE_PARAMETERS = re.compile(r"^(?:async )?(?:def|class) \w+ ?(?:\[.*?\])?(?=\(|$)")
@@ -49,6 +51,9 @@ class Statement:
 
     described_share: float
     """The share of the removed functions, by lines of code, that the project describes in words: from 0 to 1."""
+
+    undescribed: tuple[str, ...]
+    """Ids of the functions of more than :data:`GUESSED_LINES` lines that are not."""
 
     @property
     def untold_tests(self) -> frozenset[str]:
@@ -77,6 +82,7 @@ def write_statement(
     removed = [symbols[s] for s in deletion.removed if s in symbols]
     shown = _interface(codebase, removed, fail_to_pass)
     found = quotes(documents or {}, codebase, shown, [text for _, text in deletion.text])
+    silent = undescribed(codebase, shown, found, _callers(codebase, removed))
 
     def written(details: Mapping[str, Sequence[str]]) -> str:
         parts = [
@@ -96,7 +102,8 @@ def write_statement(
         text=written(lines_by_symbol(located, shown)),
         interface="\n".join(dict.fromkeys(f"{symbol.path}: {spelled(symbol)}" for symbol in shown)),
         needs=tuple(located),
-        described_share=described_share(codebase, shown, found, _callers(codebase, removed)),
+        described_share=described_share(shown, silent),
+        undescribed=tuple(symbol.symbol_id for symbol in silent if symbol.loc > GUESSED_LINES),
     )
 
 

@@ -385,3 +385,14 @@ def test_a_comment_stands_in_for_a_docstring_and_examples_are_code() -> None:
     assert "```python\nnear(1.5)  # 2\n```" in text
     hidden = write_statement(codebase, deletion, REPO, tests, Visibility.SIGNATURE).text
     assert "Rounds a number" not in hidden
+
+
+def test_long_functions_that_nothing_describes_are_named() -> None:
+    body = "    y = x + 1\n    return y * 2\n"
+    short, told = "def short(x):\n    return x\n", f"def told(x):\n    'Doubles and adds two.'\n{body}"
+    files = {**SILENT, "m.py": f"def long(x):\n{body}\n\n{short}\n\n{told}"}
+    codebase = PythonCodebase.from_texts(files)
+    tests = ("test_m.py::test_m",)
+    found = write_statement(codebase, delete_symbol(codebase, "m.py", tests), REPO, tests)
+    assert found.undescribed == ("m.py::long",)
+    assert found.described_share == pytest.approx(3 / 8)

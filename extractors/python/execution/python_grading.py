@@ -143,6 +143,12 @@ class PythonGrading:
         """See :meth:`excise.protocols.Grading.vary_calls`."""
         return varied_calls.varied(calls)
 
+    def called(self, call: str) -> str:
+        """See :meth:`excise.protocols.Grading.called`."""
+        asked = recorded_calls.parsed(call.encode())
+        name = str(asked.get("name")).partition(":")[2]
+        return f"{name}.__init__" if asked.get("kind") == "class" else name
+
     def is_result(self, outcome: str) -> bool:
         """See :meth:`excise.protocols.Grading.is_result`."""
         return "result" in recorded_calls.parsed(outcome.encode())

@@ -157,6 +157,10 @@ class Grading(Protocol):
         """New calls that resemble recorded ones: arguments exchanged between calls, or varied within their types."""
         ...
 
+    def called(self, call: str) -> str:
+        """The qualified name of the function that a recorded call calls, without the module."""
+        ...
+
     def is_result(self, outcome: str) -> bool:
         """Whether an outcome is a result, and no exception."""
         ...
