@@ -10,10 +10,10 @@ from excise.deleters.statement.project_docs import Quote, is_code
 from excise.protocols import Codebase, Module
 from excise.types import Symbol
 
-MIN_WORDS = 3
-"""Minimum number of words of a docstring or comment that says what code does."""
+MIN_WORDS = 2
+"""Minimum number of words, besides those of the code's own name, of a docstring or comment that says what it does."""
 MIN_CLASS_WORDS = 10
-"""Minimum number of words of a class's docstring that says what its methods do."""
+"""Minimum number of words of a removed class's docstring that says what its methods do."""
 _NO_CONVENTION = frozenset({"__init__", "__new__", "__call__", "__post_init__", "__enter__", "__exit__"})
 """Special methods whose names do not say what they do."""
 
@@ -26,13 +26,14 @@ def undescribed(
     ``found`` are quotes of documents, ``callers`` maps ids of symbols to callers that stayed.
     """
     quoted = {symbol_id for quote in found for symbol_id in quote.names}
+    removed = {symbol.symbol_id for symbol in shown}
     return [
         symbol
         for symbol in shown
         if symbol.is_callable
         and symbol.symbol_id not in quoted
         and not callers.get(symbol.symbol_id)
-        and not _is_described(codebase, symbol)
+        and not _is_described(codebase, symbol, removed)
     ]
 
 
@@ -42,22 +43,28 @@ def described_share(shown: Sequence[Symbol], silent: Sequence[Symbol]) -> float:
     return 1 - sum(max(symbol.loc, 1) for symbol in silent) / lines if lines else 1.0
 
 
-def _is_described(codebase: Codebase, symbol: Symbol) -> bool:
-    """Whether a function's docstring or comment, its class or a convention says what it does."""
+def _is_described(codebase: Codebase, symbol: Symbol, removed: Collection[str]) -> bool:
+    """Whether a function's docstring or comment, its class or a convention says what it does.
+
+    The docstring of a class that stays, which the statement does not show, says nothing about one of its methods.
+    """
     name = symbol.name.partition("#")[0]
     owner = class_of(codebase, symbol)
-    if _has_words(symbol.docstring) or _has_words(comment_of(codebase.modules[symbol.path], symbol)):
+    if any(_has_words(text, name) for text in (symbol.docstring, comment_of(codebase.modules[symbol.path], symbol))):
         return True
-    least = MIN_WORDS if name in {"__init__", "__new__"} else MIN_CLASS_WORDS
-    if owner is not None and _has_words(owner.docstring, least):
+    if owner is not None and name in {"__init__", "__new__"} and _has_words(owner.docstring, owner.name):
+        return True
+    if owner is not None and owner.symbol_id in removed and _has_words(owner.docstring, owner.name, MIN_CLASS_WORDS):
         return True
     if name.startswith("__") and name.endswith("__") and name not in _NO_CONVENTION:
         return True
     return owner is not None and any(_describes(codebase, base, name) for base in base_classes(codebase, symbol))
 
 
-def _has_words(text: str, least: int = MIN_WORDS) -> bool:
-    return len(re.findall(r"[^\W\d_]{2,}", text)) >= least
+def _has_words(text: str, name: str, least: int = MIN_WORDS) -> bool:
+    """Whether a text has enough words besides those of a definition's name."""
+    known = {part.lower() for part in re.findall(r"[A-Z]?[^\W\d_A-Z]+|[A-Z]+", name)}
+    return sum(word.lower() not in known for word in re.findall(r"[^\W\d_]{2,}", text)) >= least
 
 
 def _describes(codebase: Codebase, base: Symbol | type, name: str) -> bool:
@@ -65,7 +72,7 @@ def _describes(codebase: Codebase, base: Symbol | type, name: str) -> bool:
     if isinstance(base, type):
         return hasattr(base, name)
     method = codebase.symbols().get(f"{base.symbol_id}.{name}")
-    return method is not None and _has_words(method.docstring)
+    return method is not None and _has_words(method.docstring, name)
 
 
 # ------------------------------------------------------------------------------------------ comments

@@ -48,10 +48,8 @@ class Statement:
     """One ``path: signature`` on each line."""
     needs: tuple[Need, ...]
     """The details that the tests need, each with the place where a solver finds it."""
-
     described_share: float
     """The share of the removed functions, by lines of code, that the project describes in words: from 0 to 1."""
-
     undescribed: tuple[str, ...]
     """Ids of the functions of more than :data:`GUESSED_LINES` lines that are not."""
 
@@ -82,18 +80,18 @@ def write_statement(
     removed = [symbols[s] for s in deletion.removed if s in symbols]
     shown = _interface(codebase, removed, fail_to_pass)
     found = quotes(documents or {}, codebase, shown, [text for _, text in deletion.text])
-    silent = undescribed(codebase, shown, found, _callers(codebase, removed))
+    callers = _callers(codebase, removed)
+    silent = undescribed(codebase, shown, found, callers)
+    rest = (
+        _documented(found, shown, visibility),
+        _where_used(codebase, removed, callers),
+        _examples(examples),
+        _imports(codebase, shown),
+        _checked(fail_to_pass, deletion.hidden),
+    )
 
     def written(details: Mapping[str, Sequence[str]]) -> str:
-        parts = [
-            _title(repo, shown, deletion),
-            _missing(codebase, shown, visibility, details),
-            _documented(found, shown, visibility),
-            _where_used(codebase, removed),
-            _examples(examples),
-            _imports(codebase, shown),
-            _checked(fail_to_pass, deletion.hidden),
-        ]
+        parts = (_title(repo, shown, deletion), _missing(codebase, shown, visibility, details), *rest)
         return "\n\n".join(part for part in parts if part) + "\n"
 
     located = locate(needs, written({}), related_code(codebase, deletion), codebase) if needs else []
@@ -166,11 +164,16 @@ def _missing(
         entries = (
             _head(symbol, visibility)
             + _docstring(symbol, visibility, codebase.modules[symbol.path])
-            + "".join(f"\n{line}" for line in ["", *details.get(symbol.symbol_id, ())] if symbol.symbol_id in details)
+            + _detail_lines(details.get(symbol.symbol_id, ()))
             for symbol in symbols
         )
         lines += dict.fromkeys(entries)
     return "\n".join(lines)
+
+
+def _detail_lines(lines: Sequence[str]) -> str:
+    """The lines of a definition's details, after a blank one."""
+    return "".join(f"\n{line}" for line in ("", *lines)) if lines else ""
 
 
 def _head(symbol: Symbol, visibility: Visibility) -> str:
@@ -243,10 +246,9 @@ def _documented(found: Sequence[Quote], shown: Sequence[Symbol], visibility: Vis
     return f"## What the documentation says\n\n{rendered(found)}" if found else ""
 
 
-def _where_used(codebase: Codebase, removed: Sequence[Symbol]) -> str:
+def _where_used(codebase: Codebase, removed: Sequence[Symbol], callers: Mapping[str, Sequence[str]]) -> str:
     """The section with call sites in the remaining code, which show how the removed code is used."""
     lines: list[str] = []
-    callers = _callers(codebase, removed)
     for symbol in removed:
         for caller in callers.get(symbol.symbol_id, ()):
             line = _line_naming(codebase, caller, _names_of(codebase, symbol))

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-from types import SimpleNamespace
+from collections.abc import Mapping
+from types import MappingProxyType, SimpleNamespace
 
 import pytest
 
@@ -75,14 +75,14 @@ def statement(
     return found.text, found.interface
 
 
-def gate_verdict(symbol: str, tests: tuple[str, ...], text: str) -> Verdict:
+def gate_verdict(
+    symbol: str, tests: tuple[str, ...], text: str, files: Mapping[str, str] = MappingProxyType(FILES)
+) -> Verdict:
     """The verdict of gate 10 on a statement."""
-    codebase = PythonCodebase.from_texts(FILES)
+    codebase = PythonCodebase.from_texts(files)
+    bench = SimpleNamespace(codebase=codebase, language=Python())
     candidate = Candidate(
-        trees=DeletionTrees(
-            bench=SimpleNamespace(codebase=codebase, language=Python()),  # type: ignore[arg-type]
-            deletion=delete_symbol(codebase, symbol, tests),
-        ),
+        trees=DeletionTrees(bench=bench, deletion=delete_symbol(codebase, symbol, tests)),  # type: ignore[arg-type]
         trusted=frozenset(tests),
         fail_to_pass=tests,
         pass_to_pass=(),
@@ -223,22 +223,12 @@ def test_gate_10_looks_at_members_of_classes() -> None:
 
 @pytest.mark.parametrize("mark", ["", "> ", "    # ", "+"])
 def test_gate_10_finds_quoted_code_of_members(mark: str) -> None:
-    codebase = PythonCodebase.from_texts({**FILES, "pkg/core.py": LONG_BOX})
-    tests = BOX_TESTS
-    deletion = delete_symbol(codebase, BOX, tests)
-    text = write_statement(codebase, deletion, REPO, tests).text
-    candidate = Candidate(
-        trees=DeletionTrees(bench=SimpleNamespace(codebase=codebase, language=Python()), deletion=deletion),  # type: ignore[arg-type]
-        trusted=frozenset(tests),
-        fail_to_pass=tests,
-        pass_to_pass=(),
-        task=SimpleNamespace(instance_id="x", problem_statement=text),  # type: ignore[arg-type]
-    )
-    (verdict,) = StatementComplete().check(candidate).verdicts
+    files = {**FILES, "pkg/core.py": LONG_BOX}
+    text = statement(BOX, BOX_TESTS, files=files)[0]
+    verdict = gate_verdict(BOX, BOX_TESTS, text, files)
     assert verdict.outcome is GateOutcome.PASSED, verdict.detail
     text += "".join(f"{mark}{line.strip()}\n" for line in LONG_BOX.splitlines())
-    candidate = replace(candidate, task=SimpleNamespace(instance_id="x", problem_statement=text))  # type: ignore[arg-type]
-    (verdict,) = StatementComplete().check(candidate).verdicts
+    verdict = gate_verdict(BOX, BOX_TESTS, text, files)
     assert verdict.reason == "statement_gives_code"
 
 
@@ -303,25 +293,10 @@ def test_details_that_nothing_gives_stand_below_their_definition() -> None:
 
 def test_gate_10_wants_every_detail() -> None:
     text = detailed(HEAP, HEAP_TESTS).text
-    assert detailed_verdict(text).outcome is GateOutcome.PASSED
-    missing = detailed_verdict(text.replace("`total`", "`sum`"))
+    assert gate_verdict(HEAP, HEAP_TESTS, text, DETAILED).outcome is GateOutcome.PASSED
+    missing = gate_verdict(HEAP, HEAP_TESTS, text.replace("`total`", "`sum`"), DETAILED)
     assert (missing.outcome, missing.reason) == (GateOutcome.FAILED, "statement_incomplete")
     assert "attribute total" in missing.detail
-
-
-def detailed_verdict(text: str) -> Verdict:
-    """The verdict of gate 10 on a statement for ``Heap``."""
-    codebase = PythonCodebase.from_texts(DETAILED)
-    bench = SimpleNamespace(codebase=codebase, language=Python())
-    candidate = Candidate(
-        trees=DeletionTrees(bench=bench, deletion=delete_symbol(codebase, HEAP, HEAP_TESTS)),  # type: ignore[arg-type]
-        trusted=frozenset(HEAP_TESTS),
-        fail_to_pass=HEAP_TESTS,
-        pass_to_pass=(),
-        task=SimpleNamespace(instance_id="x", problem_statement=text),  # type: ignore[arg-type]
-    )
-    (verdict,) = StatementComplete().check(candidate).verdicts
-    return verdict
 
 
 def test_what_only_the_code_could_tell_is_not_told() -> None:

@@ -18,7 +18,7 @@ from excise.datasets.store import Store
 from excise.datasets.taskset import TaskSet
 from excise.types import WorkerOutcome
 
-from .processes import descendants, kill, started, wait_for, workers_in_sandboxes
+from .processes import descendants, kill, parents, started, wait_for, workers_in_sandboxes
 
 SHAPES = Path(__file__).resolve().parents[1] / "repos" / "shapes"
 
@@ -131,8 +131,10 @@ def test_workers_that_die_repeatedly_lose_only_their_own_rows(job: Job, undistur
     with started(*job.arguments) as process:
         for _ in range(6):
             assert wait_for(lambda: process.poll() is not None or workers_in_sandboxes(process.pid))
-            for pid in workers_in_sandboxes(process.pid):
+            killed = workers_in_sandboxes(process.pid)
+            for pid in killed:
                 kill(pid)
+            assert wait_for(lambda gone=set(killed): not gone & set(parents()))
         stdout, stderr = process.communicate(timeout=400)
         assert process.returncode == 0, stderr
     result = json.loads(stdout)

@@ -192,6 +192,22 @@ def fork():
     return os.fork()
 
 
+def wait_for(child, seconds):
+    """Wait for the end of a process; return its wait status, or ``None`` if it has not ended after some seconds."""
+    deadline = time.time() + seconds
+    if hasattr(os, "pidfd_open"):
+        fd = os.pidfd_open(child)
+        select.select([fd], [], [], seconds)
+        os.close(fd)
+    while True:
+        ended, status = os.waitpid(child, os.WNOHANG)
+        if ended:
+            return status
+        if time.time() > deadline:
+            return None
+        time.sleep(0.001)
+
+
 def describe(status):
     """A wait status as text."""
     if os.WIFSIGNALED(status):

@@ -12,13 +12,12 @@ notes all lines (:class:`ExecutedLines`).
 import gc
 import os
 import re
-import select
 import signal
 import sys
-import time
 import traceback
 
 import pytest
+from excise_guard import wait_for
 
 from __main__ import TimeLimit, empty
 
@@ -251,23 +250,7 @@ class CoverageMapping:
     def fork(self, item):
         """Run one test in a child process, and kill it if it does not end."""
         pid = self.start_child(lambda: self.measure(item, None))
-        if not self.wait(pid):
+        if wait_for(pid, self.timeout + GRACE_S) is None:
             os.kill(pid, signal.SIGKILL)
             os.waitpid(pid, 0)
             self.report.write("test", id=item.nodeid, status="FAILED", dur=self.timeout, msg="did not end when told to")
-
-    def wait(self, pid):
-        """Wait for the child until ``GRACE_S`` after its time limit; return whether it ended."""
-        if hasattr(os, "pidfd_open"):
-            fd = os.pidfd_open(pid)
-            ended = bool(select.select([fd], [], [], self.timeout + GRACE_S)[0])
-            os.close(fd)
-            if ended:
-                os.waitpid(pid, 0)
-            return ended
-        deadline = time.time() + self.timeout + GRACE_S
-        while time.time() < deadline:
-            if os.waitpid(pid, os.WNOHANG)[0]:
-                return True
-            time.sleep(0.001)
-        return False

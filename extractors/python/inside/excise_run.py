@@ -220,7 +220,11 @@ def shuffle(items, rng):
 
 
 class TimeLimits:
-    """A pytest plugin that gives each test a time limit, and reports its progress to the guard."""
+    """A pytest plugin that gives each test a time limit, and reports its progress to the guard.
+
+    A test that passes its limit has ``FAILED``, in whichever phase: the exception is raised again every second, and may
+    hit the fixtures' clean-up too.
+    """
 
     def __init__(self, plugin, seconds, progress):
         self.plugin, self.progress = plugin, progress
@@ -238,6 +242,12 @@ class TimeLimits:
             if limit.timed_out and self.plugin.finished != item.nodeid:  # raised again while pytest made its report
                 self.plugin.report.write("test", id=item.nodeid, status="FAILED", dur=limit.seconds, msg=limit.message)
             self.progress.end(item.nodeid, limit.timed_out)
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtest_logfinish(self, nodeid):
+        state = self.plugin.phases.get(nodeid)
+        if self.limit.timed_out and state is not None:
+            state.update(status="FAILED", msg=self.limit.message)
 
 
 def paths_of(request):

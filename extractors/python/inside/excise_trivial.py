@@ -8,13 +8,13 @@ fails. Programs are reported like tests.
 import builtins
 import difflib
 import os
-import select
 import signal
 import sys
 import time
 import types
 
 import pytest
+from excise_guard import wait_for
 
 NAME = "__excise_trivial_program__"
 """Name of the builtin that stands for the removed code."""
@@ -178,8 +178,12 @@ class TrivialPrograms:
                 os._exit(0 if all_pass(session) else 1)
             finally:
                 os._exit(1)
-        ended = wait(child, self.seconds)
-        return "ERROR" if ended is None else "FAILED" if ended else "PASSED"
+        ended = wait_for(child, self.seconds)
+        if ended is None:
+            os.kill(child, signal.SIGKILL)
+            os.waitpid(child, 0)
+            return "ERROR"
+        return "FAILED" if ended else "PASSED"
 
 
 def all_pass(session):
@@ -191,21 +195,3 @@ def all_pass(session):
         if {report.outcome for report in runtestprotocol(item, nextitem=following, log=False)} != {"passed"}:
             return False
     return True
-
-
-def wait(child, seconds):
-    """Wait for a process, at most some seconds, then kill it; return its status, or ``None`` if it was killed."""
-    deadline = time.time() + seconds
-    if hasattr(os, "pidfd_open"):
-        descriptor = os.pidfd_open(child)
-        select.select([descriptor], [], [], seconds)
-        os.close(descriptor)
-    while True:
-        ended, status = os.waitpid(child, os.WNOHANG)
-        if ended:
-            return status
-        if time.time() > deadline:
-            os.kill(child, signal.SIGKILL)
-            os.waitpid(child, 0)
-            return None
-        time.sleep(0.001)
