@@ -52,7 +52,8 @@ class Grader:
     The first grade of an environment builds it (from the set's files and its lock) and runs its untouched tests under
     the grader's conditions; both results are cached in ``settings.cache``. With ``fail_fast``, for training and
     evaluation, where most solutions are wrong, grading ends after the first run of FAIL_TO_PASS tests that shows this
-    (:func:`excise.verifiers.grading.grader.grade`), and equal solutions are graded once.
+    (:func:`excise.verifiers.grading.grader.grade`), and equal solutions are graded once. At most ``settings.workers``
+    solutions run at once, however many threads ask: starved tests would run into their time limits.
 
     >>> Grader(TaskSet.open("demo-out"), Settings()).grade("attrs__1a2b3c", diff).reward  # doctest: +SKIP
     """
@@ -63,6 +64,7 @@ class Grader:
         self.settings = settings.model_copy(update={"out": taskset.root})
         self._lock = threading.Lock()
         self._locks: dict[str, threading.Lock] = {}
+        self._slots = threading.BoundedSemaphore(settings.workers)
         self._environments: dict[str, GradingEnvironment] = {}
         self._kits: dict[str, GradingKit] = {}
 
@@ -114,7 +116,8 @@ class Grader:
             if task.instance_id not in self._kits:
 
                 def new_kit() -> GradingKit:
-                    return make_kit(bench, task, candidate_of(bench, task).edits("none"))
+                    with self._slots:
+                        return make_kit(bench, task, candidate_of(bench, task).edits("none"))
 
                 kit = self.taskset.kit(task.instance_id)
                 if kit is None or kit.format != KIT_FORMAT:
@@ -124,14 +127,18 @@ class Grader:
 
     def _grade(self, environment: GradingEnvironment, task: Task, diff: str, *, fail_fast: bool = False) -> Grade:
         bench, conditions = environment
-        kit = self.kit(bench, task)
-        return grade(bench, GradeRequest(task=task, kit=kit, diff=diff, conditions=conditions, fail_fast=fail_fast))
+        request = GradeRequest(
+            task=task, kit=self.kit(bench, task), diff=diff, conditions=conditions, fail_fast=fail_fast
+        )
+        with self._slots:
+            return grade(bench, request)
 
     def _grade_fail_fast(self, environment: GradingEnvironment, task: Task, diff: str) -> Grade:
         """Grade with fail-fast if the task supports it; the grade of an equal diff is taken from the cache."""
 
         def allowed() -> _FailFastSupport:
-            return _FailFastSupport(holds=supports_fail_fast(environment.bench, task, environment.conditions))
+            with self._slots:
+                return _FailFastSupport(holds=supports_fail_fast(environment.bench, task, environment.conditions))
 
         with self._lock_of(task.instance_id):
             support = self._cached(_FailFastSupport, "brief", (task.instance_id,), allowed)

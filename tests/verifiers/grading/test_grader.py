@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import threading
+import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -333,6 +335,29 @@ def test_tests_that_depend_on_earlier_ones_are_not_run_alone(
     assert isinstance(environment, tuple)
     made.settings = settings
     assert made._grade_fail_fast(environment, task, "").num_tests == len(task.fail_to_pass) + len(task.pass_to_pass)
+
+
+def test_no_more_solutions_run_at_once_than_workers(
+    shapes: Any, task: Task, graders: Grader, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = Grader(shapes.taskset, shapes.settings.model_copy(update={"workers": 2}))
+    expected = graders.grade(task.instance_id, "")
+    count, running, most = threading.Lock(), 0, 0
+
+    def slow(*_: Any) -> Grade:
+        nonlocal running, most
+        with count:
+            running += 1
+            most = max(most, running)
+        time.sleep(0.05)
+        with count:
+            running -= 1
+        return expected
+
+    monkeypatch.setattr("excise.pipeline.services.task_grader.grade", slow)
+    with ThreadPoolExecutor(12) as pool:
+        assert set(pool.map(lambda _: made.grade(task.instance_id, "").reward, range(12))) == {0.0}
+    assert most == 2
 
 
 @pytest.mark.parametrize(("number", "times", "reward"), [(3, 1, 1.0), (4, 1, 0.0), (1, 2, 0.0)])
