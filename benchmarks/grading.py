@@ -123,7 +123,7 @@ def one_after_the_other(grader: Grader, tasks: Mapping[str, GradingEnvironment],
             unexpected += _is_unexpected(answer, grade)
     print(HEADER)
     for kind, found in costs.items():
-        print(found.row(kind))
+        print(found.row(kind), flush=True)
     print(
         f"suites: {min(suites.values()):.2f} to {max(suites.values()):.2f} CPU s, median {median(suites.values()):.2f}"
     )

@@ -52,8 +52,9 @@ class Grader:
     The first grade of an environment builds it (from the set's files and its lock) and runs its untouched tests under
     the grader's conditions; both results are cached in ``settings.cache``. With ``fail_fast``, for training and
     evaluation, where most solutions are wrong, grading ends after the first run of FAIL_TO_PASS tests that shows this
-    (:func:`excise.verifiers.grading.grader.grade`), and equal solutions are graded once. At most ``settings.workers``
-    solutions run at once, however many threads ask: starved tests would run into their time limits.
+    (:func:`excise.verifiers.grading.grader.grade`), and equal solutions are graded once. At most
+    ``2 * settings.workers`` solutions run at once, however many threads ask: starved tests would run into their time
+    limits. Fewer would leave cores idle, since some tests wait.
 
     >>> Grader(TaskSet.open("demo-out"), Settings()).grade("attrs__1a2b3c", diff).reward  # doctest: +SKIP
     """
@@ -64,7 +65,7 @@ class Grader:
         self.settings = settings.model_copy(update={"out": taskset.root})
         self._lock = threading.Lock()
         self._locks: dict[str, threading.Lock] = {}
-        self._slots = threading.BoundedSemaphore(settings.workers)
+        self._slots = threading.BoundedSemaphore(2 * settings.workers)
         self._environments: dict[str, GradingEnvironment] = {}
         self._kits: dict[str, GradingKit] = {}
 
