@@ -198,6 +198,7 @@ def grade_text(found: Grade) -> str:
         f"{found.instance_id}: reward {found.reward:.0f} (tests {found.reward_tests:.0f}, {calls}), "
         f"partial {found.partial:.2f}, {found.wall_s:.1f} s",
         f"  tests: {found.num_passed} of {found.num_tests} passed; {len(found.canaries)} canaries; "
+        f"{found.num_lifted} lifted, {len(found.lifted_failed)} of them wrong; "
         f"{found.num_mirrored} mirrored, {len(found.mirror_passed)} of them passed; "
         f"calls: {found.num_calls_equal} of {found.num_calls} equal",
         f"held-out calls (reported only): {found.num_held_out_equal} of {found.num_held_out} equal",

@@ -14,8 +14,8 @@ from pathlib import Path
 from excise.envs.sandbox.mount_points import base_env
 from excise.protocols import Session
 from excise.types import Status, Task
+from excise.verifiers.grading.graded_runs import graded_run, mode_of
 from excise.verifiers.grading.intake import accepted_changes
-from excise.verifiers.grading.kit import graded_run, mode_of
 from excise.verifiers.shipped_tree import materialise
 from excise.verifiers.workbench import Workbench
 

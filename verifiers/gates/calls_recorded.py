@@ -16,8 +16,8 @@ class CallsRecorded:
 
     name = "g10_calls"
     claim = (
-        "Recorded calls were replayed on the original code with equal outcomes, and tests that expect what is wrong "
-        "fail on it; both are stored for graders"
+        "On the original code, recorded calls have equal outcomes in every replay, divided tests pass, and tests that "
+        "expect what is wrong fail; all are stored for graders"
     )
 
     def make(self, candidate: Candidate) -> tuple[GradingKit, Verdict]:
@@ -31,6 +31,8 @@ class CallsRecorded:
             "calls_held_out": str(len(kit.held_out)),
             "calls_telling": str(kit.telling).lower(),
             "calls_refused": ", ".join(f"{why}: {count}" for why, count in sorted(kit.refused.items()))[:500],
+            "tests_lifted": str(len(kit.lifted)),
+            "tests_not_lifted": ", ".join(f"{why}: {count}" for why, count in sorted(kit.not_lifted.items()))[:500],
             "tests_mirrored": str(len(kit.mirrored)),
         }
         result = CheckResult(passed=True, num_tests=len(candidate.fail_to_pass), evidence=evidence)

@@ -1,9 +1,10 @@
 """The grader: runs a solution's diff in fresh sandboxes and computes its reward.
 
-There are three runs, in separate sandboxes, so that a solution cannot recognise them or compare their results: the
-tests, with hidden ones restored and canaries (tests that must fail) among them; the hidden tests with wrong
-expectations (mirrored), which pass only if a solution makes every test pass; and the recorded calls, of which only the
-inputs are in the sandbox.
+There are up to four runs, in separate sandboxes, so that a solution cannot recognise them or compare their results:
+the tests, with hidden ones restored and canaries (tests that must fail) among them; the lifted tests, which report
+values and contain nothing of what is expected; those hidden tests that cannot be lifted, with wrong expectations
+(mirrored), which pass only if a solution makes every test pass; and the recorded calls, of which only the inputs are in
+the sandbox.
 """
 
 from __future__ import annotations
@@ -19,8 +20,10 @@ from excise.deleters.patches.git_patches import touched
 from excise.errors import PatchError, SandboxError
 from excise.protocols import GradedRun, GradingMode
 from excise.types import Grade, GradingKit, Status, Task, WorkerOutcome
+from excise.verifiers.grading.graded_runs import graded_run, mode_of
 from excise.verifiers.grading.intake import Intake, accepted_changes, storable
-from excise.verifiers.grading.kit import call_recording, graded_run, mirrored_files, mode_of, replay
+from excise.verifiers.grading.kit import call_recording, mirrored_files, replay
+from excise.verifiers.grading.lifting import judge_solution
 from excise.verifiers.workbench import Edits, Workbench
 
 CANARY_PLACES = (0.0, 1.0, 0.5, 0.25, 0.75, 0.9)
@@ -192,10 +195,12 @@ class _GradingRun:
         failed = _not_passed(tests, fail_to_pass)
         broken = [] if fail_fast else self._broken(tests, canaries, pass_to_pass)
         earned = len(failed) < len(fail_to_pass) and not fail_fast and not broken
-        mirror = (
-            self._mirror(failed) if earned else _Mirror(WorkerOutcome.OK, 0, ())
-        )  # a reward of 0 needs no further check
-        decided = bool(fail_to_pass) and not {worker, mirror.worker} & {WorkerOutcome.INFRA_ERROR, WorkerOutcome.KILLED}
+        mirror, lifted = _Mirror(), _Lifted()
+        if earned:  # a reward of 0 needs no further check
+            mirror, lifted = self._mirror(failed), self._lifted(failed)
+        failed += lifted.failed
+        outcomes = {worker, mirror.worker, *lifted.workers}
+        decided = bool(fail_to_pass) and not outcomes & {WorkerOutcome.INFRA_ERROR, WorkerOutcome.KILLED}
         self._add_reasons(tests, failed, broken, canaries, mirror)
         tampered = bool(TAMPERED & set(self.reasons))
         good = decided and not failed and not broken and not tampered and tests.run.finished
@@ -221,6 +226,8 @@ class _GradingRun:
             canaries={test: statuses.get(test, Status.MISSING) for test in canaries},
             num_mirrored=mirror.count,
             mirror_passed=mirror.passed,
+            num_lifted=lifted.count,
+            lifted_failed=lifted.failed,
             num_calls=calls.count,
             num_calls_equal=calls.equal,
             reward_held_out=float(all(calls.held_out)) if calls.held_out else None,
@@ -272,7 +279,7 @@ class _GradingRun:
         ids = [test for test in self.kit.mirrored if test not in {*self.conditions.unfit, *failed}]
         files = mirrored_files(self.bench, ids)
         if not ids:
-            return _Mirror(WorkerOutcome.OK, 0, ())
+            return _Mirror()
         sealed = {}
         if self.conditions.mode.sealed:
             sealed = {path: data.decode() for path, data in files.items()}
@@ -280,6 +287,18 @@ class _GradingRun:
         statuses = done.run.statuses()
         passed = tuple(test for test in ids if statuses.get(test) is Status.PASSED)
         return _Mirror(done.run.worker, len(ids), passed)
+
+    def _lifted(self, failed: Sequence[str]) -> _Lifted:
+        """Run those lifted tests that passed again, without their expectations, and compare what they report."""
+        tests = [each for each in self.kit.lifted if each.test not in {*self.conditions.unfit, *failed}]
+        if not tests:
+            return _Lifted()
+        judged = judge_solution(self.bench, self.solution, tests, self.conditions.mode)
+        self.cpu_s += sum(done.run.cpu_s for done in judged.runs)
+        if judged.failed:
+            self.reasons.append("lifted_differ")
+            self.evidence["lifted_differ"] = ", ".join(judged.failed[:5])
+        return _Lifted(tuple(done.run.worker for done in judged.runs), len(tests), judged.failed)
 
     def _restored(self) -> dict[str, bytes | None]:
         """The solution's edits without those to files of the test patch, which stay as in the base tree."""
@@ -332,12 +351,24 @@ class _GradingRun:
 class _Mirror:
     """Result of the run with mirrored tests."""
 
-    worker: WorkerOutcome
+    worker: WorkerOutcome = WorkerOutcome.OK
     """Whether the run happened."""
-    count: int
+    count: int = 0
     """Number of mirrored tests that were run."""
-    passed: tuple[str, ...]
+    passed: tuple[str, ...] = ()
     """Ids of the mirrored tests that passed, which shows a forged report."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Lifted:
+    """Result of the lifted tests."""
+
+    workers: tuple[WorkerOutcome, ...] = ()
+    """Whether the runs happened."""
+    count: int = 0
+    """Number of lifted tests that were run."""
+    failed: tuple[str, ...] = ()
+    """Ids of those whose reported values are wrong."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,21 +1,18 @@
-"""Making the grading kit of a task from the original code: recorded calls, and tests with wrong expectations."""
+"""Making the grading kit of a task from the original code: recorded calls, lifted tests, and tests with wrong
+expectations."""
 
 from __future__ import annotations
 
 import hashlib
-import os
-import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import NamedTuple
 
 from excise.deleters.patches.git_patches import touched
-from excise.envs.sandbox.mount_points import PYC, REPO, base_env, project_mounts
-from excise.protocols import CallRecording, GradedRun, GradedRunRequest, GradingMode, Mount, Session, Start
-from excise.system.folders import make_folder_once
+from excise.protocols import CallRecording, Session, Start
 from excise.types import GradingKit, RecordedCall, Status, Task, content_id
-from excise.verifiers.shipped_tree import scrubbed
+from excise.verifiers.grading.graded_runs import open_grading
+from excise.verifiers.grading.lifting import find_lifted
 from excise.verifiers.workbench import Edits, Workbench
 
 CALLS_TIMEOUT_S = 120.0
@@ -23,73 +20,14 @@ CALLS_TIMEOUT_S = 120.0
 MAX_TESTS = 200
 """Maximum number of FAIL_TO_PASS tests whose calls are recorded and which are tried with wrong expectations; of more,
 some are drawn."""
-KIT_FORMAT = 3
+KIT_FORMAT = 4
 """Version of the kit's format; incremented when calls or outcomes are written differently."""
 REPLAY_CONDITIONS = ((0, 0.0), (4711, 500 * 86400.0))
 """(hash seed, seconds that the clock is ahead) of each replay. Calls whose outcomes differ are not used."""
 
 
-def grading_mounts(bench: Workbench, *, trusted: bool = False) -> list[Mount]:
-    """Mounts of a grader's sandbox: untouched sources, no byte code of the project, and no place to write any.
-
-    ``trusted``: what runs is the original code, and may find its byte code.
-    """
-    layers = bench.prepared.layers
-    sources = [Path(layers.built), bench.root]
-    mounts = project_mounts(bench.interpreter, sources, [Path(layers.env)], inside=bench.language.inside)
-    byte_code = layers.pyc if trusted else str(_foreign_byte_code(bench))
-    return [*mounts, Mount(target=PYC, layers=(byte_code,))]
-
-
-def _foreign_byte_code(bench: Workbench) -> Path:
-    """A layer with the byte code of all imported code except the project's own, which would contain the deleted code.
-
-    Made once per environment.
-    """
-    folder = Path(bench.prepared.layers.env).parent / "grading-pyc"
-    if folder.is_dir():
-        return folder
-    warm = Path(bench.prepared.layers.pyc)
-    if not any(warm.iterdir()):
-        warm = folder.with_name("grading-pyc-warm")
-        bench.run({}, keep_pyc=warm)
-    own = str(warm / REPO.strip("/"))
-
-    def link_foreign(work: Path) -> None:
-        if warm.is_dir():
-            shutil.copytree(
-                warm,
-                work,
-                copy_function=os.link,
-                ignore=lambda where, names: set(names) if where == own else set(),
-                dirs_exist_ok=True,
-            )
-
-    return make_folder_once(folder, link_foreign)
-
-
-def open_grading(bench: Workbench, edits: Edits, *, trusted: bool = False) -> Session:
-    """A fresh sandbox for a graded run of the base tree with ``edits``; ``trusted``: see :func:`grading_mounts`."""
-    inside = {f"{REPO}/{path}": data for path, data in {**_without_build_outputs(bench), **edits}.items()}
-    mounts = grading_mounts(bench, trusted=trusted)
-    return bench.sandbox.open(mounts, bench.policy, env=base_env(), edits=inside, system=bench.system)
-
-
-def _without_build_outputs(bench: Workbench) -> Edits:
-    """Edits that delete build outputs that agents do not get, since they may contain copies of the sources."""
-    built = Path(bench.prepared.layers.built)
-    files = [path.relative_to(built).as_posix() for path in built.rglob("*") if path.is_file()]
-    artefacts = scrubbed(files)
-    return {path: None for path in files if path in artefacts or path.startswith(("build/", "dist/"))}
-
-
-def mode_of(bench: Workbench) -> GradingMode:
-    """The strictest grading mode that the language supports for this project."""
-    return bench.language.grading.mode(bench.root, Path(bench.prepared.layers.env))
-
-
 def make_kit(bench: Workbench, task: Task, empty: Edits) -> GradingKit:
-    """Record calls, replay them, and run mirrored tests, all on the original code. Raises :class:`ExciseError`.
+    """Record calls, replay them, and lift or mirror the tests, all on the original code. Raises :class:`ExciseError`.
 
     ``empty`` are the edits that replace the feature by stubs in the base tree.
     """
@@ -108,6 +46,8 @@ def make_kit(bench: Workbench, task: Task, empty: Edits) -> GradingKit:
             calls.append(RecordedCall(call=call, outcome=first))
     kept = replace(recording, calls=tuple(call.call for call in calls))
     stub = replay(bench, kept, {**tree, **empty}, trusted=True) if calls else []
+    lifting = find_lifted(bench, task.fail_to_pass, tree)
+    left = set(_drawn(task.fail_to_pass)).difference(each.test for each in lifting.tests)
     return GradingKit(
         instance_id=task.instance_id,
         format=KIT_FORMAT,
@@ -117,7 +57,9 @@ def make_kit(bench: Workbench, task: Task, empty: Edits) -> GradingKit:
         folders=recording.folders,
         telling=grading.distinguish_from_stub(calls, stub),
         removed=recording.removed,
-        mirrored=_failing_mirror(bench, task),
+        mirrored=_failing_mirror(bench, sorted(left)),
+        lifted=lifting.tests,
+        not_lifted=lifting.refused,
         num_watched=recording.watched,
         num_recorded=len(recording.calls),
         refused=refused,
@@ -239,38 +181,14 @@ def mirrored_files(bench: Workbench, ids: Sequence[str]) -> dict[str, bytes]:
     return found
 
 
-def _failing_mirror(bench: Workbench, task: Task) -> tuple[str, ...]:
-    """FAIL_TO_PASS tests that fail on the original code when they expect wrong results; only these can be used."""
-    chosen = _drawn(task.fail_to_pass)
+def _failing_mirror(bench: Workbench, chosen: Sequence[str]) -> tuple[str, ...]:
+    """Those of the tests that fail on the original code when they expect wrong results; only these can be used."""
     files = mirrored_files(bench, chosen)
     ids = [test for test in chosen if test.partition("::")[0] in files]
     if not ids:
         return ()
     statuses = bench.run(dict(files), ids=ids, forked=True, explained=False).statuses()
     return tuple(test for test in ids if statuses.get(test) in {Status.FAILED, Status.ERROR})
-
-
-def graded_run(
-    bench: Workbench,
-    edits: Edits,
-    ids: Sequence[str],
-    mode: GradingMode,
-    *,
-    canaries: Mapping[str, float] | None = None,
-    sealed: Mapping[str, str] | None = None,
-    trusted: bool = False,
-) -> GradedRun:
-    """Run exactly ``ids`` as graders do, on the base tree with ``edits``, ``trusted`` or not (``grading_mounts``)."""
-    request = GradedRunRequest(
-        mode=mode,
-        ids=ids,
-        canaries=canaries or {},
-        sealed=sealed or {},
-        timeout_s=bench.suite_timeout_s(ids),
-        test_timeout_s=bench.test_timeout_s(ids),
-    )
-    with open_grading(bench, edits, trusted=trusted) as session:
-        return bench.language.grading.run_graded(session, bench.recipe, request)
 
 
 def kit_hash(data: bytes) -> str:

@@ -11,7 +11,7 @@ import re
 import secrets
 import sys
 import tomllib
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -19,6 +19,7 @@ from typing import Any
 from excise.extractors.python.execution import recorded_calls, varied_calls
 from excise.extractors.python.execution.mirrored_tests import mirrored
 from excise.extractors.python.execution.pytest_runner import COMPLETE, to_result, worse
+from excise.extractors.python.lifting.lifted_tests import lifted
 from excise.protocols import (
     CallRecording,
     Canaries,
@@ -26,6 +27,8 @@ from excise.protocols import (
     GradedRun,
     GradedRunRequest,
     GradingMode,
+    LiftedRun,
+    LiftedTests,
     Session,
     Start,
 )
@@ -106,6 +109,10 @@ class PythonGrading:
         """The test file with wrong expectations."""
         return mirrored(source, functions)
 
+    def lifted(self, source: bytes, functions: Collection[str]) -> LiftedTests | None:
+        """See :meth:`excise.protocols.Grading.lifted`."""
+        return lifted(source, functions)
+
     def run_graded(self, session: Session, recipe: Recipe, request: GradedRunRequest) -> GradedRun:
         """Run pytest as graders do; see :meth:`excise.protocols.Grading.run_graded`."""
         return _run_graded(session, recipe, request)
@@ -177,6 +184,7 @@ def _run_graded(session: Session, recipe: Recipe, request: GradedRunRequest) -> 
         "ids": list(request.ids),
         "canaries": dict(request.canaries),
         "sealed": dict(request.sealed),
+        "lifted": _lifted_run(request.lifted),
         "ini": request.mode.ini,
         "plugins": list(request.mode.plugins),
         "safe_path": request.mode.safe_path,
@@ -203,7 +211,21 @@ def _run_graded(session: Session, recipe: Recipe, request: GradedRunRequest) -> 
         cpu_s=done.cpu_s,
         detail=str(report.get("why", ""))[:300] if report else "The report is missing, or is not the grader's.",
     )
-    return GradedRun(run=run, changed=tuple(str(name)[:200] for name in (report or {}).get("changed", ())[:100]))
+    report = report or {}
+    return GradedRun(
+        run=run,
+        changed=tuple(str(name)[:200] for name in report.get("changed", ())[:100]),
+        seen={test: json.dumps(values) for test, values in report.get("seen", {}).items()},
+        numbered=report.get("numbered", {}),
+    )
+
+
+def _lifted_run(asked: LiftedRun | None) -> dict[str, Any] | None:
+    """A run of lifted tests as the worker reads it."""
+    if asked is None:
+        return None
+    seen = None if asked.seen is None else {test: json.loads(values) for test, values in asked.seen.items()}
+    return {"functions": list(asked.functions), "seen": seen}
 
 
 def _signed_report(stdout: bytes, key: str) -> dict[str, Any] | None:

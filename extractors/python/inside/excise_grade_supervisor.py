@@ -26,6 +26,8 @@ MAX_RESTARTS = 5
 """Maximum number of new workers, each started after a test killed or blocked the last one."""
 MAX_MESSAGE = 1 << 20
 """Maximum size of one message of a worker in bytes."""
+MAX_SEEN = 32 << 20
+"""Maximum size in bytes of all values that lifted tests report."""
 PR_SET_DUMPABLE = 4
 """Number of the ``prctl`` option that protects a process's memory and descriptors."""
 
@@ -39,8 +41,9 @@ def forbid_inspection():
 class Worker:
     """One worker process and the messages that it sends."""
 
-    def __init__(self, request, done, results, deadline):
+    def __init__(self, request, done, results, lifted, deadline):
         self.results = results
+        self.lifted = lifted
         self.deadline = deadline
         self.limit_s = request["test_timeout_s"]
         self.current = None
@@ -106,10 +109,10 @@ class Worker:
             except ValueError:
                 continue
             if isinstance(message, dict):
-                self.handle(message)
+                self.handle(message, len(line))
         return bool(data)
 
-    def handle(self, message):
+    def handle(self, message, size):
         """Handle one message. The result of a test counts only if the test was requested and is the one that runs."""
         kind = message.get("t")
         if kind == "start" and message.get("id") in self.wanted and message["id"] not in self.results:
@@ -117,6 +120,10 @@ class Worker:
         elif kind == "test" and message.get("id") == self.current and self.current not in self.results:
             kept = {name: message.get(name) for name in ("id", "status", "dur", "msg")}
             self.results[self.current] = kept
+        elif kind == "see" and self.current is not None and isinstance(message.get("place"), int):
+            self.lifted.see(self.current, message["place"], message.get("value"), size)
+        elif kind == "numbered":
+            self.lifted.numbered[str(message.get("id"))[:1000]] = str(message.get("was"))[:1000]
         elif kind == "end":
             self.current, self.began = None, time.time()
         elif kind == "changed" and isinstance(message.get("names"), list):
@@ -139,13 +146,28 @@ class Worker:
         self.process.wait()
 
 
+class Lifted:
+    """What the lifted tests of a run report."""
+
+    def __init__(self):
+        self.seen = {}
+        self.numbered = {}
+        self.size = 0
+
+    def see(self, test, place, value, size):
+        """Keep a value that a test reports, unless there are too many."""
+        self.size += size
+        if self.size <= MAX_SEEN:
+            self.seen.setdefault(test, []).append([place, value])
+
+
 def run(request):
     """Run the requested tests, with new workers after failures, and return the report."""
-    results, changed = {}, []
+    results, changed, lifted = {}, [], Lifted()
     deadline = time.time() + request.pop("timeout_s")
     why, code, restarts = "", None, 0
     while True:
-        worker = Worker(request, set(results), results, deadline)
+        worker = Worker(request, set(results), results, lifted, deadline)
         why = worker.watch()
         changed += worker.changed
         code = worker.code
@@ -161,6 +183,8 @@ def run(request):
     return {
         "results": list(results.values()),
         "changed": sorted(set(changed))[:100],
+        "seen": lifted.seen,
+        "numbered": lifted.numbered,
         "finished": not why,
         "code": code,
         "why": why,

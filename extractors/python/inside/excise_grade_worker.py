@@ -4,7 +4,7 @@ Started by ``excise_grade_supervisor.py`` with the descriptor to report to as it
 Measures that make a forged report hard are taken here before anything of the project is imported: hidden tests are read
 from stdin and never lie in a file, functions of the tests and of pytest are compared with their originals, and canary
 tests run among the others. Measures that make a forged report useless are taken by the host: it also runs the tests
-with wrong expectations, and replays recorded calls.
+with wrong expectations, replays recorded calls, and compares what lifted tests report (``excise_lifted.py``).
 """
 
 import ast
@@ -20,6 +20,7 @@ if sys.path and sys.path[0] != INSIDE:
     sys.path.insert(0, INSIDE)
 
 import _pytest.assertion.rewrite as rewrite  # noqa: E402
+import excise_lifted  # noqa: E402
 import excise_run  # noqa: E402
 import pytest  # noqa: E402
 
@@ -124,6 +125,8 @@ class GradedRun(excise_run.Plugin):
     """
 
     def __init__(self, request, channel):
+        self.lifted = request["lifted"]
+        self.judge = None
         super().__init__(
             dict(request, ids=[*request["ids"], *request["canaries"]]), channel, frozenset(request["done"])
         )
@@ -133,6 +136,9 @@ class GradedRun(excise_run.Plugin):
 
     @pytest.hookimpl(trylast=True)
     def pytest_collection_modifyitems(self, config, items):
+        if self.lifted is not None:
+            for new, old in excise_lifted.number_tests(items, set(self.lifted["functions"])):
+                self.report.write("numbered", id=new, was=old)
         super().pytest_collection_modifyitems(config, items)
         canaries = {item.nodeid: item for item in items if item.nodeid in self.positions}
         tests = [item for item in items if item.nodeid not in self.positions]
@@ -148,6 +154,22 @@ class GradedRun(excise_run.Plugin):
             order += by_position.get(n, [])
             order += tests[n : n + 1]
         items[:] = order
+
+    def install_lifted(self):
+        """Make the builtins that lifted tests call."""
+        if self.lifted is None:
+            return
+        if self.lifted["seen"] is None:
+            excise_lifted.Observer(self.report).install()
+        else:
+            self.judge = excise_lifted.Judge(self.lifted["seen"])
+            self.judge.install()
+
+    @pytest.hookimpl(hookwrapper=True, tryfirst=True)
+    def pytest_runtest_protocol(self, item):
+        if self.judge is not None:
+            self.judge.begin(item.nodeid)
+        yield
 
     def pytest_collection_finish(self, session):
         super().pytest_collection_finish(session)
@@ -175,6 +197,7 @@ def main():
     if request["sealed"]:
         seal({os.path.realpath(os.path.join(root, path)): text for path, text in request["sealed"].items()})
     plugin = GradedRun(request, channel)
+    plugin.install_lifted()
     limits = excise_run.TimeLimits(plugin, request["test_timeout_s"], channel)
     arguments = ["-c", request["ini"], "--rootdir", root, "--confcutdir", root, "-o", "addopts="]
     arguments += ["-p", "no:cacheprovider", "-p", "no:randomly", "--continue-on-collection-errors", "-qq", "--tb=no"]

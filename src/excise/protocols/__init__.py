@@ -18,7 +18,16 @@ task_protocols       ``Deleter``                                   ``deleters/al
 """
 
 from excise.protocols.codebase_protocol import Codebase, Module
-from excise.protocols.grading_protocol import CallRecording, Canaries, GradedRun, GradedRunRequest, Grading, GradingMode
+from excise.protocols.grading_protocol import (
+    CallRecording,
+    Canaries,
+    GradedRun,
+    GradedRunRequest,
+    Grading,
+    GradingMode,
+    LiftedRun,
+    LiftedTests,
+)
 from excise.protocols.language_protocol import CoveragePass, CoverageRequest, Language, TestRunRequest
 from excise.protocols.sandbox_protocol import (
     Capabilities,
@@ -53,6 +62,8 @@ __all__ = [
     "Grading",
     "GradingMode",
     "Language",
+    "LiftedRun",
+    "LiftedTests",
     "Module",
     "Mount",
     "NamedClaim",

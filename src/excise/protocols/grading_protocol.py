@@ -6,7 +6,7 @@ tests, mirrored tests (with wrong expectations), and recorded calls.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
@@ -31,6 +31,30 @@ class GradingMode:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class LiftedTests:
+    """Two forms of a test file: tests are divided into what they do with the code and what they expect."""
+
+    observing: bytes
+    """The file that runs with a solution and reports values; it contains nothing that its tests expect."""
+    judging: bytes
+    """The file that runs with the original code and compares reported values with what is expected."""
+    functions: tuple[str, ...]
+    """The functions (``name`` or ``Class::name``) that are divided."""
+    refused: Mapping[str, str]
+    """The other functions, to the reason why they are not."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LiftedRun:
+    """A run of one form of lifted tests, in which parametrised tests are numbered: ``test_x[0]``, ``test_x[1]``…"""
+
+    functions: Sequence[str]
+    """The lifted functions, as ids without parameters."""
+    seen: Mapping[str, str] | None = None
+    """In a judging run, each test's reported values; ``None`` in an observing run."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class GradedRunRequest:
     """A run of tests whose results a solution cannot forge; the answer is a :class:`GradedRun`."""
 
@@ -42,6 +66,8 @@ class GradedRunRequest:
     """Ids of canary tests to their positions in the order of the run, from 0 (first) to 1 (last)."""
     sealed: Mapping[str, str] = field(default_factory=dict)
     """Paths of hidden test files to their texts, which are passed in memory."""
+    lifted: LiftedRun | None = None
+    """For a run of lifted tests: which of their two forms is run."""
     timeout_s: float
     """Wall seconds for the whole run."""
     test_timeout_s: float
@@ -56,6 +82,10 @@ class GradedRun:
     """Statuses of the requested tests and canaries; ``MISSING`` for those that did not report."""
     changed: tuple[str, ...] = ()
     """Names of the parts of the test runner that the loaded code replaced or modified."""
+    seen: Mapping[str, str] = field(default_factory=dict)
+    """Test of an observing run to the values that it reported, as JSON in the format of the language adapter."""
+    numbered: Mapping[str, str] = field(default_factory=dict)
+    """Number that a parametrised test had in a run of lifted tests, to its id in the file that was run."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -113,6 +143,10 @@ class Grading(Protocol):
 
     def mirrored(self, source: bytes, functions: Sequence[str]) -> bytes | None:
         """The test file with wrong expectations in the test ``functions``; ``None`` if none could be inverted."""
+        ...
+
+    def lifted(self, source: bytes, functions: Collection[str]) -> LiftedTests | None:
+        """Divide the test ``functions`` of a file; ``None`` if the file cannot be parsed."""
         ...
 
     def run_graded(self, session: Session, recipe: Recipe, request: GradedRunRequest) -> GradedRun:

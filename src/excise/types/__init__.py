@@ -19,7 +19,7 @@ serialization     JSON and content hashes
 
 from excise.types.deletions import Deletion, Feature, FeatureKind, Span, Symbol, SymbolKind
 from excise.types.environments import Environment, Recipe
-from excise.types.grades import Grade, GradingKit, RecordedCall
+from excise.types.grades import Grade, GradingKit, LiftedTest, RecordedCall
 from excise.types.measurements import Baseline, CoverageMap, Status, TestResult, TestRun, WorkerOutcome
 from excise.types.needs import GivenBy, Need, NeedKind
 from excise.types.repositories import Repo, SourceSpec
@@ -51,6 +51,7 @@ __all__ = [
     "GivenBy",
     "Grade",
     "GradingKit",
+    "LiftedTest",
     "Need",
     "NeedKind",
     "Quarantine",

@@ -18,6 +18,18 @@ class RecordedCall:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class LiftedTest:
+    """A FAIL_TO_PASS test whose expectations are compared outside the solution's sandbox."""
+
+    test: str
+    """Id of the test."""
+    numbered: str
+    """Its id in runs of lifted tests, in which parametrised tests are numbered."""
+    digest: str
+    """First half of the sha256 of the values that it reports on the original."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class GradingKit:
     """Data that a grader needs in addition to the task; recorded on the original code and stored with the set."""
 
@@ -39,7 +51,12 @@ class GradingKit:
     removed: tuple[str, ...] = ()
     """Names of the recorded functions and classes."""
     mirrored: tuple[str, ...] = ()
-    """FAIL_TO_PASS tests that fail on the original with wrong expectations; passing them proves a forgery."""
+    """FAIL_TO_PASS tests that are not lifted and fail on the original with wrong expectations; passing them proves a
+    forgery."""
+    lifted: tuple[LiftedTest, ...] = ()
+    """FAIL_TO_PASS tests that are divided into what they do and what they expect."""
+    not_lifted: dict[str, int] = field(default_factory=dict)
+    """Reason why test functions could not be divided, to their number."""
     num_watched: int = 0
     """Number of functions that were instrumented for recording."""
     num_recorded: int = 0
@@ -83,6 +100,10 @@ class Grade:
     """Number of mirrored tests: FAIL_TO_PASS tests that were run with wrong expectations."""
     mirror_passed: tuple[str, ...] = ()
     """Ids of the mirrored tests that passed, which proves forged results."""
+    num_lifted: int = 0
+    """Number of lifted tests: FAIL_TO_PASS tests whose expectations were compared outside the solution's sandbox."""
+    lifted_failed: tuple[str, ...] = ()
+    """Ids of the lifted tests that passed inside the solution's sandbox, but whose values were wrong."""
     num_calls: int = 0
     """Number of recorded calls that were replayed."""
     num_calls_equal: int = 0

@@ -22,8 +22,8 @@ from excise.types import Grade, Status, Task, WorkerOutcome
 from excise.verifiers.attacks.attack import LINK, attack_target, diff_of
 from excise.verifiers.grading import grader as grading
 from excise.verifiers.grading import kit as kit_module
+from excise.verifiers.grading.graded_runs import graded_run
 from excise.verifiers.grading.intake import MAX_DIFF_BYTES, accepted_changes, paths_of, sections
-from excise.verifiers.grading.kit import graded_run
 from excise.verifiers.stored_tasks import candidate_of
 from excise.verifiers.workbench import Workbench
 

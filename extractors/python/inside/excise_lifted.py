@@ -1,0 +1,212 @@
+"""Builtins that lifted tests call: an observing run reports values, a judging run gets the reported ones.
+
+The observing run's process is not trusted. The judging run's is: it runs the original code, and decodes only values of
+builtin and standard types, without importing or calling anything that a report names.
+"""
+
+import builtins
+import contextlib
+import datetime
+import decimal
+import enum
+import fractions
+import json
+import pathlib
+import sys
+import types
+import uuid
+
+import excise_decode
+import excise_values
+
+MAX_VALUE = 200 << 10
+"""Maximum number of characters of one reported value."""
+SAFE = frozenset("c i f z s b ba k l t d S F od C q r sl re dd n new e".split())  # noqa: SIM905
+"""Tags of values that can be decoded from a report."""
+MADE = {
+    excise_values.name_of(kind): kind
+    for kind in (decimal.Decimal, fractions.Fraction, uuid.UUID, datetime.datetime, datetime.date, datetime.time,
+                 datetime.timedelta, datetime.timezone)
+}  # fmt: skip
+MADE.update({"pathlib:PurePath": pathlib.PurePath, "pathlib:Path": pathlib.Path})
+"""Names of the types whose values are made by calling the type."""
+BASES = (str, int, float, bytes, list, tuple, dict, set, frozenset)
+
+
+def number_tests(items, functions):
+    """Number the parametrised tests among ``items`` that belong to ``functions``; return each new id with the old."""
+    counts, renamed = {}, []
+    for item in items:
+        base = item.nodeid.partition("[")[0]
+        if base in functions and base != item.nodeid:
+            new = "%s[%d]" % (base, counts.get(base, 0))
+            counts[base] = counts.get(base, 0) + 1
+            renamed.append((new, item.nodeid))
+            item._nodeid = new
+    return renamed
+
+
+# --------------------------------------------------------------------------------- the observing run
+class Observer:
+    """Reports the values of operands, and what blocks raise, for the test that runs."""
+
+    def __init__(self, channel):
+        self.channel = channel
+
+    def install(self):
+        builtins.__excise_see__ = self.see
+        builtins.__excise_raising__ = self.raising
+
+    def see(self, place, value):
+        self.report(place, encoded(value))
+
+    @contextlib.contextmanager
+    def raising(self, place):
+        caught = Caught()
+        try:
+            yield caught
+        except Exception as error:
+            caught.value = caught.exception = error
+            caught.type = type(error)
+            text = str(error)
+            self.report(place, ["raised", names_of(type(error)), text[:MAX_VALUE]])
+        else:
+            self.report(place, ["nothing"])
+
+    def report(self, place, node):
+        if len(json.dumps(node)) > MAX_VALUE:
+            node = ["opaque"]
+        self.channel.write("see", place=place, value=node)
+
+
+class Caught:
+    """What a block that must raise gives to its test: as much of pytest's object as tests use."""
+
+    value = exception = type = None
+
+
+def encoded(value):
+    """A value as JSON; ``["opaque"]`` if it cannot be reported."""
+    if isinstance(value, type):
+        return ["type", names_of(value)]
+    try:
+        return excise_values.Encoder().encode(as_builtin(value))
+    except Exception:  # an object of the project may raise anything
+        return ["opaque"]
+
+
+def as_builtin(value):
+    """The value as one of a builtin type, if its class is derived from it and compares in the same way."""
+    kind = type(value)
+    if kind.__module__ in ("builtins", "collections") or isinstance(value, enum.Enum):
+        return value
+    for base in BASES:
+        if isinstance(value, base):
+            return excise_values.PLAIN[base](value) if kind.__eq__ is base.__eq__ else value
+    return value
+
+
+def names_of(cls):
+    """Names of a class and its bases, also those by which other modules of its package know it."""
+    names = []
+    for each in cls.__mro__:
+        module = str(each.__module__)
+        names.append("%s:%s" % (module, each.__qualname__))
+        package = module.partition(".")[0]
+        if package not in ("builtins", "typing", "abc"):
+            for name, other in sorted(sys.modules.items()):
+                if name.partition(".")[0] == package and vars(other).get(each.__name__) is each:
+                    names.append("%s:%s" % (name, each.__name__))
+    return names[:200]
+
+
+# --------------------------------------------------------------------------------- the judging run
+class Opaque:
+    """Stands for a value that was not reported: it exists, and cannot be compared."""
+
+    __hash__ = None
+
+    def __eq__(self, other):
+        raise AssertionError("the value cannot be compared")
+
+
+class Judge:
+    """Gives each test the values that were reported for it, in their order. Raises ``AssertionError`` without one."""
+
+    def __init__(self, seen):
+        self.seen = seen
+        self.left = {}
+
+    def install(self):
+        builtins.__excise_seen__ = self.value
+        builtins.__excise_raise__ = self.raise_again
+
+    def begin(self, test):
+        """Begin a test: its reported values, by place."""
+        self.left = {}
+        for place, node in self.seen.get(test, ()):
+            self.left.setdefault(place, []).append(node)
+
+    def next(self, place):
+        listed = self.left.get(place)
+        if not listed:
+            raise AssertionError("nothing was reported")
+        return listed.pop(0)
+
+    def value(self, place):
+        node = self.next(place)
+        if node[0] == "opaque":
+            return Opaque()
+        if node[0] == "type":
+            return known_class(node[1], type)
+        check(node)
+        return excise_decode.decode(node)
+
+    def raise_again(self, place):
+        node = self.next(place)
+        if node[0] == "raised":
+            _, names, text = node
+            raise same_exception(known_class(names, BaseException), str(text))
+
+
+def known_class(names, base):
+    """The first class of these names that is loaded. Raises ``AssertionError`` if there is none."""
+    for name in names:
+        found = loaded(name)
+        if isinstance(found, type) and (base is type or issubclass(found, base)):
+            return found
+    raise AssertionError("no class has this name")
+
+
+def loaded(name):
+    """What a loaded module has under the name ``module:qualname``; ``None`` if there is nothing."""
+    module, _, qualname = str(name).partition(":")
+    found = sys.modules.get(module)
+    for part in qualname.split("."):
+        found = vars(found).get(part) if isinstance(found, (types.ModuleType, type)) else None
+    return found
+
+
+def same_exception(cls, text):
+    """An exception of a class, with a given text."""
+    made = types.new_class(cls.__name__, (cls,), {}, lambda body: body.update(__str__=lambda self: text))
+    made.__module__ = cls.__module__
+    builtin = next(each for each in cls.__mro__ if each.__module__ == "builtins")
+    error = builtin.__new__(made)
+    error.args = (text,)
+    return error
+
+
+def check(node):
+    """Refuse a node of which decoding would import or call something. Raises ``AssertionError``."""
+    if not isinstance(node, list):
+        return
+    if node and isinstance(node[0], str):
+        tag = node[0]
+        made = tag not in ("n", "new") or node[1] in MADE
+        member = tag != "e" or isinstance(loaded(node[1]), enum.EnumMeta)
+        factory = tag != "dd" or node[1] == ["c", None]
+        if tag not in SAFE or not (made and member and factory):
+            raise AssertionError("a value of this type is not accepted")
+    for part in node:
+        check(part)

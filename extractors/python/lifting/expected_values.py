@@ -1,0 +1,178 @@
+"""Which expressions of a test file are expected values: their value does not depend on the code under test.
+
+They are made of literals, imported names and calls of the standard library.
+"""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import sys
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+
+Function = ast.FunctionDef | ast.AsyncFunctionDef
+
+_PURE = frozenset(
+    {"abs", "ascii", "bin", "bool", "bytes", "bytearray", "chr", "complex", "dict", "divmod", "enumerate", "float",
+     "format", "frozenset", "hash", "hex", "int", "len", "list", "max", "min", "oct", "ord", "pow", "range", "repr",
+     "reversed", "round", "set", "slice", "sorted", "str", "sum", "tuple", "zip"}
+)  # fmt: skip
+"""Builtin functions and types whose result depends on their arguments alone."""
+_TYPES = frozenset(name for name, value in vars(builtins).items() if isinstance(value, type)) | {"NotImplemented"}
+_VIEWS = frozenset({"items", "keys", "values"})
+_IMPURE = frozenset({"random", "time", "os", "unittest"})
+"""Modules of the standard library whose functions may return something else each time, or are no functions."""
+
+
+class NotLifted(Exception):
+    """Raised for a test that cannot be divided; the message says why."""
+
+
+def functions_of(node: ast.AST, prefix: str = "") -> Iterator[tuple[str, Function]]:
+    """Functions and methods with their names as in test ids."""
+    for child in ast.iter_child_nodes(node):
+        if isinstance(child, Function):
+            yield prefix + child.name, child
+        elif isinstance(child, ast.ClassDef):
+            yield from functions_of(child, f"{prefix}{child.name}::")
+        elif isinstance(child, ast.If | ast.Try | ast.With):
+            yield from functions_of(child, prefix)
+
+
+@dataclass
+class ExpectedNames:
+    """Names whose values do not depend on the code under test."""
+
+    values: set[str] = field(default_factory=set)
+    """Names of expected values and of imported things."""
+    pure: set[str] = field(default_factory=set)
+    """Names of modules, functions and classes of the standard library (and ``pytest.approx``), which may be called."""
+
+    def copy(self) -> ExpectedNames:
+        """A copy, to which names can be added."""
+        return ExpectedNames(set(self.values), set(self.pure))
+
+    def is_expected(self, node: ast.AST) -> bool:
+        """Whether an expression is made of expected values alone."""
+        if isinstance(node, ast.Constant):
+            return True
+        if isinstance(node, ast.Name):
+            return node.id in self.values or (node.id in _TYPES and node.id not in {"object"})
+        if isinstance(node, ast.Call):
+            arguments = [*node.args, *(keyword.value for keyword in node.keywords)]
+            return self._is_pure(node.func) and all(self.is_expected(each) for each in arguments)
+        if isinstance(node, ast.ListComp | ast.SetComp | ast.GeneratorExp | ast.DictComp):
+            return self._is_expected_comprehension(node)
+        plain = (ast.Attribute, ast.BinOp, ast.UnaryOp, ast.BoolOp, ast.Compare, ast.IfExp, ast.Subscript, ast.Slice,
+                 ast.Starred, ast.List, ast.Tuple, ast.Set, ast.Dict, ast.JoinedStr, ast.FormattedValue)  # fmt: skip
+        parts = (child for child in ast.iter_child_nodes(node) if isinstance(child, ast.expr))
+        return isinstance(node, plain) and all(self.is_expected(part) for part in parts)
+
+    def _is_expected_comprehension(self, node: ast.ListComp | ast.SetComp | ast.GeneratorExp | ast.DictComp) -> bool:
+        inner = self.copy()
+        for generator in node.generators:
+            if not inner.is_expected(generator.iter):
+                return False
+            inner.values |= set(targets_of(generator.target))
+        parts = [node.key, node.value] if isinstance(node, ast.DictComp) else [node.elt]
+        tests = [test for generator in node.generators for test in generator.ifs]
+        return all(inner.is_expected(part) for part in (*parts, *tests))
+
+    def _is_pure(self, function: ast.expr) -> bool:
+        if isinstance(function, ast.Name):
+            return function.id in self.pure or (function.id in _PURE and function.id not in self.values)
+        if isinstance(function, ast.Attribute):
+            root = function.value
+            while isinstance(root, ast.Attribute):
+                root = root.value
+            if isinstance(root, ast.Name):
+                if root.id == "pytest":
+                    return function.attr == "approx"
+                return root.id in self.pure or (root.id in _PURE and root.id not in self.values)
+            return isinstance(root, ast.Constant | ast.JoinedStr)
+        return False
+
+
+def module_names(tree: ast.Module) -> ExpectedNames:
+    """Names of a test file that hold expected values: what it imports, and constants."""
+    names = ExpectedNames()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import | ast.ImportFrom):
+            module = node.module or "" if isinstance(node, ast.ImportFrom) else ""
+            local = isinstance(node, ast.ImportFrom) and node.level > 0
+            for alias in node.names:
+                top = (module or alias.name).partition(".")[0]
+                name = alias.asname or alias.name.partition(".")[0]
+                names.values.add(name)
+                standard = top in sys.stdlib_module_names and not local and top not in _IMPURE
+                if standard or (top == "pytest" and alias.name == "approx"):
+                    names.pure.add(name)
+    counts: dict[str, int] = {}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            counts[node.id] = counts.get(node.id, 0) + 1
+    for statement in tree.body:
+        if isinstance(statement, ast.Assign) and names.is_expected(statement.value):
+            for target in statement.targets:
+                if isinstance(target, ast.Name) and counts[target.id] == 1:
+                    names.values.add(target.id)
+    return names
+
+
+def in_order(function: Function) -> Iterator[ast.AST]:
+    """The statements of a function in the order of the text."""
+    found = [part for part in ast.walk(function) if isinstance(part, ast.stmt)]
+    return iter(sorted(found, key=lambda part: (part.lineno, part.col_offset)))
+
+
+def iterated(node: ast.expr) -> ast.expr:
+    """What a loop goes through, without ``.items()``."""
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and not node.args and called(node) in _VIEWS:
+        return node.func.value
+    return node
+
+
+def targets_of(node: ast.AST) -> Iterator[str]:
+    """Names that an expression mentions, such as those of a loop's target."""
+    return (part.id for part in ast.walk(node) if isinstance(part, ast.Name))
+
+
+def loads_of(node: ast.AST) -> Iterator[str]:
+    """Names that are read within a node."""
+    return (part.id for part in ast.walk(node) if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Load))
+
+
+def is_mutable(node: ast.AST) -> bool:
+    """Whether a value holds a list, a dict or a set, or is made by a call."""
+    kinds = (ast.List, ast.Dict, ast.Set, ast.Call, ast.ListComp, ast.SetComp, ast.DictComp, ast.Name, ast.Attribute)
+    return any(isinstance(part, kinds) for part in ast.walk(node))
+
+
+def parts_of(statements: Iterable[ast.AST]) -> Iterator[ast.AST]:
+    """All nodes of some statements."""
+    return (part for statement in statements for part in ast.walk(statement))
+
+
+def called(call: ast.Call) -> str:
+    """The last part of the name of what is called."""
+    function = call.func
+    if isinstance(function, ast.Attribute):
+        return function.attr
+    return function.id if isinstance(function, ast.Name) else ""
+
+
+def loads_in(statements: Iterable[ast.AST]) -> Iterator[str]:
+    """Names that are read within some statements."""
+    return (name for statement in statements for name in loads_of(statement))
+
+
+def is_literal(node: ast.AST) -> bool:
+    """Whether an expression is written without names and calls."""
+    return not any(isinstance(part, ast.Name | ast.Call | ast.Attribute) for part in ast.walk(node))
+
+
+def has_mutable_rows(rows: ast.AST) -> bool:
+    """Whether the items of a literal list or tuple (not the list itself) are mutable."""
+    items = rows.elts if isinstance(rows, ast.List | ast.Tuple) else [rows]
+    return any(is_mutable(item) for item in items)

@@ -1,0 +1,253 @@
+"""Takes out of a test file what only expectations used: assignments, table columns, loop rows, other tests."""
+
+from __future__ import annotations
+
+import ast
+import copy
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass
+
+from excise.extractors.python.lifting.expected_values import (
+    Function,
+    NotLifted,
+    called,
+    iterated,
+    loads_in,
+    targets_of,
+)
+
+
+@dataclass(slots=True)
+class Table:
+    """One ``parametrize`` with its rows written out."""
+
+    call: ast.Call
+    names: list[str]
+    rows: list[ast.expr]
+
+    def cells(self, row: ast.expr) -> list[ast.expr] | None:
+        """The values of a row, one for each name."""
+        inner = row.args if isinstance(row, ast.Call) and called(row) == "param" else None
+        if inner is not None:
+            return inner if len(inner) == len(self.names) else None
+        if len(self.names) == 1:
+            return [row]
+        return row.elts if isinstance(row, ast.List | ast.Tuple) and len(row.elts) == len(self.names) else None
+
+    def column(self, name: str) -> list[ast.expr]:
+        """The values of one name. Raises :class:`NotLifted` if a row is not written out."""
+        index = self.names.index(name)
+        found = []
+        for row in self.rows:
+            cells = self.cells(row)
+            if cells is None:
+                raise NotLifted("table whose rows are not written out")
+            found.append(cells[index])
+        return found
+
+
+def tables_of(function: Function, constants: Mapping[str, ast.expr] | None = None) -> list[Table]:
+    """The tables of a test; ``constants`` are the values of names of its module."""
+    found = []
+    for call in function.decorator_list:
+        if not (isinstance(call, ast.Call) and called(call) == "parametrize" and len(call.args) >= 2):
+            continue
+        try:
+            listed = ast.literal_eval(call.args[0])
+        except ValueError:
+            continue
+        names = (
+            [name.strip() for name in listed.split(",") if name.strip()] if isinstance(listed, str) else list(listed)
+        )
+        rows = call.args[1]
+        if isinstance(rows, ast.Name) and constants and rows.id in constants:
+            rows = call.args[1] = copy.deepcopy(constants[rows.id])
+        if isinstance(rows, ast.List | ast.Tuple) and not any(isinstance(row, ast.Starred) for row in rows.elts):
+            table = Table(call, names, rows.elts)
+            if all(table.cells(row) is not None for row in table.rows):
+                found.append(table)
+    return found
+
+
+def drop_unused(mine: Function, theirs: Function, observing: ast.Module) -> None:
+    """Take out of the observing form what only expectations used. Raises :class:`NotLifted` where that cannot be."""
+    _drop_docstring(mine)
+    for call in [part for part in ast.walk(mine) if isinstance(part, ast.Call) and called(part) == "subTest"]:
+        call.args, call.keywords = [], []
+    while _drop_assignments(mine):
+        pass
+    used = set(loads_in(mine.body))
+    literals = {
+        part.targets[0].id: part
+        for part in ast.walk(mine)
+        if isinstance(part, ast.Assign) and len(part.targets) == 1 and isinstance(part.targets[0], ast.Name)
+    }
+    for loop in [part for part in ast.walk(mine) if isinstance(part, ast.For)]:
+        _forget_in_loop(loop, used, mine, literals)
+    while _drop_assignments(mine):
+        pass
+    constants = {
+        statement.targets[0].id: statement.value
+        for statement in observing.body
+        if isinstance(statement, ast.Assign) and isinstance(statement.targets[0], ast.Name)
+    }
+    arguments = [argument.arg for argument in ast.walk(mine.args) if isinstance(argument, ast.arg)]
+    judged = set(loads_in(theirs.body))
+    for one in mine.decorator_list:
+        if not (isinstance(one, ast.Call) and called(one) == "parametrize"):
+            continue
+        single = ast.FunctionDef(mine.name, mine.args, [], [one], lineno=0)
+        tables = tables_of(single, constants)
+        names = tables[0].names if tables else _parameter_names(one)
+        unused = [name for name in names if name in arguments and name not in used and name in judged]
+        if unused and not tables:
+            raise NotLifted("table whose rows are not written out")
+        if unused:
+            _forget_columns(tables[0], unused)
+            _forget_ids(one, len(tables[0].rows))
+
+
+def _forget_ids(call: ast.Call, count: int) -> None:
+    """Number the rows of a table, as their ids may tell what is expected."""
+    numbers = ast.List([ast.Constant(str(n)) for n in range(count)], ast.Load())
+    call.keywords = [keyword for keyword in call.keywords if keyword.arg != "ids"]
+    call.keywords.append(ast.keyword("ids", numbers))
+    for row in ast.walk(call.args[1]):
+        if isinstance(row, ast.Call) and called(row) == "param":
+            row.keywords = [keyword for keyword in row.keywords if keyword.arg != "id"]
+
+
+def _parameter_names(call: ast.Call) -> list[str]:
+    try:
+        listed = ast.literal_eval(call.args[0])
+    except (ValueError, IndexError):
+        return []
+    return [name.strip() for name in listed.split(",")] if isinstance(listed, str) else list(listed)
+
+
+def _forget_columns(table: Table, unused: Collection[str]) -> None:
+    for number, row in enumerate(table.rows):
+        cells = table.cells(row)
+        for index, name in enumerate(table.names):
+            if name in unused and cells is not None:
+                if len(table.names) == 1 and not isinstance(row, ast.Call):
+                    table.rows[number] = ast.Constant(None)
+                else:
+                    cells[index] = ast.Constant(None)
+
+
+def _forget_in_loop(
+    loop: ast.For, used: Collection[str], function: Function, literals: Mapping[str, ast.Assign]
+) -> None:
+    """Take the values of unused targets out of the rows of a loop. Raises :class:`NotLifted` if that cannot be."""
+    names = [name for name in targets_of(loop.target) if name not in used]
+    if not names or any(isinstance(part, ast.Call) and called(part) == "range" for part in ast.walk(loop.iter)):
+        return
+    rows, viewed = iterated(loop.iter), iterated(loop.iter) is not loop.iter
+    if isinstance(rows, ast.Name) and rows.id in literals:
+        if sum(name == rows.id for name in loads_in(function.body)) > 1:
+            raise NotLifted("loop over values that are used elsewhere")
+        rows = literals[rows.id].value
+    targets = loop.target.elts if isinstance(loop.target, ast.Tuple) else []
+    items = isinstance(loop.iter, ast.Call) and called(loop.iter) == "items" and len(targets) == 2
+    if items and viewed and isinstance(rows, ast.Dict):
+        value = targets[1]
+        if isinstance(value, ast.Name) and set(names) == {value.id}:
+            rows.values = [ast.Constant(None) for _ in rows.values]
+            return
+    if targets and isinstance(rows, ast.List | ast.Tuple | ast.Set):
+        for row in rows.elts:
+            if not isinstance(row, ast.List | ast.Tuple) or len(row.elts) != len(targets):
+                raise NotLifted("loop whose rows are not written out")
+            for index, target in enumerate(targets):
+                if isinstance(target, ast.Name) and target.id in names:
+                    row.elts[index] = ast.Constant(None)
+        return
+    raise NotLifted("loop over expected values")
+
+
+def _drop_docstring(function: Function) -> None:
+    if function.body and isinstance(function.body[0], ast.Expr) and isinstance(function.body[0].value, ast.Constant):
+        function.body[:1] = [] if len(function.body) > 1 else [ast.Pass()]
+
+
+def _drop_assignments(function: Function) -> bool:
+    """Drop assignments of plain values to names that are not used; whether there were any."""
+    used = set(loads_in(function.body))
+    dropped = False
+    for owner in ast.walk(function):
+        for name in ("body", "orelse", "finalbody"):
+            block = getattr(owner, name, None)
+            if not isinstance(block, list):
+                continue
+            kept = [statement for statement in block if not _is_unused(statement, used)]
+            if len(kept) < len(block):
+                block[:] = kept or ([ast.Pass()] if name == "body" else [])
+                dropped = True
+    return dropped
+
+
+def _is_unused(statement: ast.AST, used: Collection[str]) -> bool:
+    if isinstance(statement, ast.Assign) and all(isinstance(target, ast.Name) for target in statement.targets):
+        calls = any(isinstance(part, ast.Call | ast.Await | ast.Yield) for part in ast.walk(statement.value))
+        return not calls and not any(target.id in used for target in statement.targets)  # type: ignore[attr-defined]
+    return False
+
+
+def keep_only(tree: ast.Module, lifted: Collection[str]) -> None:
+    """Remove the other tests, and definitions and constants that nothing left uses."""
+    _drop_tests(tree, "", lifted)
+    while True:
+        used = {name for node in tree.body for name in _mentioned(node)}
+        kept = [node for node in tree.body if not _is_left_over(node, used)]
+        if len(kept) == len(tree.body):
+            return
+        tree.body = kept
+
+
+def _drop_tests(node: ast.AST, prefix: str, lifted: Collection[str]) -> None:
+    for name in ("body", "orelse"):
+        block = getattr(node, name, None)
+        if not isinstance(block, list):
+            continue
+        kept = []
+        for child in block:
+            if isinstance(child, ast.ClassDef):
+                _drop_tests(child, f"{prefix}{child.name}::", lifted)
+            elif isinstance(child, ast.If | ast.Try | ast.With):
+                _drop_tests(child, prefix, lifted)
+            is_test = isinstance(child, Function) and child.name.startswith("test")
+            if not is_test or prefix + child.name in lifted:
+                kept.append(child)
+        block[:] = kept or ([ast.Pass()] if name == "body" else [])
+
+
+def _mentioned(node: ast.AST) -> Iterator[str]:
+    """Names that a top-level statement uses, its own excepted; arguments may be fixtures."""
+    own = node.name if isinstance(node, Function | ast.ClassDef) else ""
+    for part in ast.walk(node):
+        if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Load):
+            yield part.id
+        elif isinstance(part, ast.arg):
+            yield part.arg
+        elif (
+            isinstance(part, ast.Constant)
+            and isinstance(part.value, str)
+            and part.value.isidentifier()
+            and part.value != own
+        ):
+            yield part.value
+
+
+def _is_left_over(node: ast.AST, used: Collection[str]) -> bool:
+    if isinstance(node, Function):
+        autouse = any("autouse" in ast.dump(each) for each in node.decorator_list)
+        return not node.name.startswith("test") and node.name not in used and not autouse
+    if isinstance(node, ast.ClassDef):
+        has_tests = any(isinstance(part, Function) and part.name.startswith("test") for part in ast.walk(node))
+        return not has_tests and node.name not in used
+    if isinstance(node, ast.Assign) and all(isinstance(target, ast.Name) for target in node.targets):
+        calls = any(isinstance(part, ast.Call | ast.Await) for part in ast.walk(node.value))
+        names = {target.id for target in node.targets if isinstance(target, ast.Name)}
+        return not calls and not names & set(used) and not any(name.startswith("pytest") for name in names)
+    return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)

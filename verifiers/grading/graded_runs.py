@@ -1,0 +1,103 @@
+"""Graded runs: running a project's tests, with edits, in the sandboxes that graders use."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from excise.envs.sandbox.mount_points import PYC, REPO, base_env, project_mounts
+from excise.protocols import GradedRun, GradedRunRequest, GradingMode, LiftedRun, Mount, Session
+from excise.system.folders import make_folder_once
+from excise.verifiers.shipped_tree import scrubbed
+from excise.verifiers.workbench import Edits, Workbench
+
+
+def grading_mounts(bench: Workbench, *, trusted: bool = False) -> list[Mount]:
+    """Mounts of a grader's sandbox: untouched sources, no byte code of the project, and no place to write any.
+
+    ``trusted``: what runs is the original code, and may find its byte code.
+    """
+    layers = bench.prepared.layers
+    sources = [Path(layers.built), bench.root]
+    mounts = project_mounts(bench.interpreter, sources, [Path(layers.env)], inside=bench.language.inside)
+    byte_code = layers.pyc if trusted else str(_foreign_byte_code(bench))
+    return [*mounts, Mount(target=PYC, layers=(byte_code,))]
+
+
+def _foreign_byte_code(bench: Workbench) -> Path:
+    """A layer with the byte code of all imported code except the project's own, which would contain the deleted code.
+
+    Made once per environment.
+    """
+    folder = Path(bench.prepared.layers.env).parent / "grading-pyc"
+    if folder.is_dir():
+        return folder
+    warm = Path(bench.prepared.layers.pyc)
+    if not any(warm.iterdir()):
+        warm = folder.with_name("grading-pyc-warm")
+        bench.run({}, keep_pyc=warm)
+    own = str(warm / REPO.strip("/"))
+
+    def link_foreign(work: Path) -> None:
+        if warm.is_dir():
+            shutil.copytree(
+                warm,
+                work,
+                copy_function=os.link,
+                ignore=lambda where, names: set(names) if where == own else set(),
+                dirs_exist_ok=True,
+            )
+
+    return make_folder_once(folder, link_foreign)
+
+
+def open_grading(bench: Workbench, edits: Edits, *, trusted: bool = False) -> Session:
+    """A fresh sandbox for a graded run of the base tree with ``edits``; ``trusted``: see :func:`grading_mounts`."""
+    inside = {f"{REPO}/{path}": data for path, data in {**_without_build_outputs(bench), **edits}.items()}
+    mounts = grading_mounts(bench, trusted=trusted)
+    return bench.sandbox.open(mounts, bench.policy, env=base_env(), edits=inside, system=bench.system)
+
+
+def _without_build_outputs(bench: Workbench) -> Edits:
+    """Edits that delete build outputs that agents do not get, since they may contain copies of the sources."""
+    built = Path(bench.prepared.layers.built)
+    files = [path.relative_to(built).as_posix() for path in built.rglob("*") if path.is_file()]
+    artefacts = scrubbed(files)
+    return {path: None for path in files if path in artefacts or path.startswith(("build/", "dist/"))}
+
+
+def mode_of(bench: Workbench) -> GradingMode:
+    """The strictest grading mode that the language supports for this project."""
+    return bench.language.grading.mode(bench.root, Path(bench.prepared.layers.env))
+
+
+def graded_run(
+    bench: Workbench,
+    edits: Edits,
+    ids: Sequence[str],
+    mode: GradingMode,
+    *,
+    canaries: Mapping[str, float] | None = None,
+    sealed: Mapping[str, str] | None = None,
+    lifted: LiftedRun | None = None,
+    timed: Sequence[str] | None = None,
+    trusted: bool = False,
+) -> GradedRun:
+    """Run exactly ``ids`` as graders do, on the base tree with ``edits``, ``trusted`` or not (``grading_mounts``).
+
+    ``timed``: the tests whose durations give the time limits, where ``ids`` are not those of the baseline.
+    """
+    timed = ids if timed is None else timed
+    request = GradedRunRequest(
+        mode=mode,
+        ids=ids,
+        canaries=canaries or {},
+        sealed=sealed or {},
+        lifted=lifted,
+        timeout_s=bench.suite_timeout_s(timed),
+        test_timeout_s=bench.test_timeout_s(timed),
+    )
+    with open_grading(bench, edits, trusted=trusted) as session:
+        return bench.language.grading.run_graded(session, bench.recipe, request)
