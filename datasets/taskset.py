@@ -147,6 +147,21 @@ class TaskSet:
         evidence = ((row, _call_evidence(row_conversion.certificate_from(row))) for row in rows)
         return frozenset(str(row["instance_id"]) for row, calls in evidence if calls.get("calls_telling") != "true")
 
+    def lifted_share(self, instance_id: str) -> float:
+        """Share of a task's FAIL_TO_PASS tests that are lifted: what they expect is compared outside the sandbox."""
+        return float(_call_evidence(self.certificate(instance_id)).get("lifted_share", 0.0))
+
+    def tamper_proof(self) -> frozenset[str]:
+        """Ids of tasks whose FAIL_TO_PASS tests are all decided outside the solution's sandbox: each is lifted, or
+        recorded calls decide it."""
+        found = set()
+        for row in self._snapshot.rows("tasks"):
+            certificate = row_conversion.certificate_from(row)
+            wanted = str(len(row_conversion.task_from(row).fail_to_pass))
+            if _call_evidence(certificate).get("tests_outside") == wanted:
+                found.add(str(row["instance_id"]))
+        return frozenset(found)
+
     def _task_row(self, instance_id: str) -> Row:
         owner = self._owner(instance_id)
         if owner is None:

@@ -31,6 +31,8 @@ class CallsRecorded:
             "calls_held_out": str(len(kit.held_out)),
             "calls_telling": str(kit.telling).lower(),
             "calls_refused": ", ".join(f"{why}: {count}" for why, count in sorted(kit.refused.items()))[:500],
+            "tests_outside": str(len({*kit.by_calls, *(each.test for each in kit.lifted)})),
+            "lifted_share": f"{len(kit.lifted) / len(candidate.fail_to_pass):.4f}",
             "tests_lifted": str(len(kit.lifted)),
             "tests_not_lifted": ", ".join(f"{why}: {count}" for why, count in sorted(kit.not_lifted.items()))[:500],
             "tests_mirrored": str(len(kit.mirrored)),

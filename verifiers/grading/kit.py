@@ -46,6 +46,7 @@ def make_kit(bench: Workbench, task: Task, empty: Edits) -> GradingKit:
             calls.append(RecordedCall(call=call, outcome=first))
     kept = replace(recording, calls=tuple(call.call for call in calls))
     stub = replay(bench, kept, {**tree, **empty}, trusted=True) if calls else []
+    telling = grading.distinguish_from_stub(calls, stub)
     lifting = find_lifted(bench, task.fail_to_pass, tree)
     left = set(_drawn(task.fail_to_pass)).difference(each.test for each in lifting.tests)
     return GradingKit(
@@ -55,14 +56,33 @@ def make_kit(bench: Workbench, task: Task, empty: Edits) -> GradingKit:
         held_out=replayed.varied,
         modules=recording.modules,
         folders=recording.folders,
-        telling=grading.distinguish_from_stub(calls, stub),
+        telling=telling,
         removed=recording.removed,
         mirrored=_failing_mirror(bench, sorted(left)),
         lifted=lifting.tests,
+        by_calls=_decided_by_calls(bench, recording, calls, stub) if telling else (),
         not_lifted=lifting.refused,
         num_watched=recording.watched,
         num_recorded=len(recording.calls),
         refused=refused,
+    )
+
+
+def _decided_by_calls(
+    bench: Workbench, recording: CallRecording, calls: Sequence[RecordedCall], stub: Sequence[str]
+) -> tuple[str, ...]:
+    """Tests all of whose calls are compared as a whole, and at least one of whose calls a stub answers otherwise."""
+    grading = bench.language.grading
+    compared = {call.call for call in calls if grading.is_compared_whole(call.outcome)}
+    others = {
+        call.call for call, answer in zip(calls, stub, strict=True) if not grading.same_outcome(call.outcome, answer)
+    }
+    return tuple(
+        sorted(
+            test
+            for test, made in recording.by_test.items()
+            if compared.issuperset(made) and not others.isdisjoint(made)
+        )
     )
 
 

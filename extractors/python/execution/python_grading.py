@@ -160,6 +160,10 @@ class PythonGrading:
         """See :meth:`excise.protocols.Grading.is_result`."""
         return "result" in recorded_calls.parsed(outcome.encode())
 
+    def is_compared_whole(self, outcome: str) -> bool:
+        """See :meth:`excise.protocols.Grading.is_compared_whole`."""
+        return not recorded_calls.holds_opaque(recorded_calls.parsed(outcome.encode()))
+
     def example(self, call: str, outcome: str) -> str:
         """See :meth:`excise.protocols.Grading.example`."""
         return varied_calls.example(call, outcome)

@@ -123,6 +123,7 @@ def record(
         removed=tuple(dict.fromkeys([*names, *(name.removesuffix(".__init__") for name in names), *private])),
         watched=watched if isinstance(watched, int) else 0,
         refused=refused,
+        by_test=_by_test(found.get("tests"), raw),
     )
 
 
@@ -130,6 +131,12 @@ def _spans(codebase: Codebase, symbols: Iterable[str]) -> list[tuple[str, int, i
     """File, first line and last line of each symbol."""
     found = (codebase.symbols().get(symbol) for symbol in symbols)
     return [(symbol.path, symbol.start_line, symbol.end_line) for symbol in found if symbol is not None]
+
+
+def _by_test(reported: object, calls: Sequence[str]) -> dict[str, tuple[str, ...]]:
+    """The calls of each test, from their indexes."""
+    indexes = reported if isinstance(reported, dict) else {}
+    return {test: tuple(calls[number] for number in numbers) for test, numbers in indexes.items()}
 
 
 def _strings(value: object) -> list[str]:
@@ -150,6 +157,13 @@ def spread(calls: Sequence[str]) -> list[str]:
                 size += len(listed[turn])
     kept = set(chosen)
     return [call for call in dict.fromkeys(calls) if call in kept]
+
+
+def holds_opaque(node: object) -> bool:
+    """Whether an encoded outcome holds a function, or an object of a removed class: these are compared by type."""
+    if isinstance(node, dict):
+        return any(map(holds_opaque, node.values()))
+    return isinstance(node, list) and (node[:1] in (["o"], ["fn"]) or any(map(holds_opaque, node)))
 
 
 def replay(

@@ -28,14 +28,20 @@ HOOK = rewrite.AssertionRewritingHook
 
 
 class Channel:
-    """Sends messages to the supervisor. Processes that tests fork cannot use it."""
+    """Sends messages to the supervisor. Processes that tests fork cannot use it.
+
+    ``numbered``: ids of lifted tests, to those that messages use.
+    """
 
     def __init__(self, fd):
         self.fd = excise_run.move_descriptor(fd)
         self.pid = os.getpid()
+        self.numbered = {}
 
     def write(self, kind, **fields):
         if os.getpid() == self.pid:
+            if "id" in fields:
+                fields["id"] = self.numbered.get(fields["id"], fields["id"])
             data = json.dumps(dict(fields, t=kind)).encode() + b"\n"
             while data:
                 data = data[os.write(self.fd, data) :]
@@ -137,8 +143,10 @@ class GradedRun(excise_run.Plugin):
     @pytest.hookimpl(trylast=True)
     def pytest_collection_modifyitems(self, config, items):
         if self.lifted is not None:
-            for new, old in excise_lifted.number_tests(items, set(self.lifted["functions"])):
+            numbered = excise_lifted.number_tests(items, set(self.lifted["functions"]))
+            for old, new in numbered.items():
                 self.report.write("numbered", id=new, was=old)
+            self.report.numbered = numbered
         super().pytest_collection_modifyitems(config, items)
         canaries = {item.nodeid: item for item in items if item.nodeid in self.positions}
         tests = [item for item in items if item.nodeid not in self.positions]
@@ -155,6 +163,10 @@ class GradedRun(excise_run.Plugin):
             order += tests[n : n + 1]
         items[:] = order
 
+    def is_wanted(self, nodeid):
+        name = self.report.numbered.get(nodeid, nodeid)
+        return super().is_wanted(name) and name not in self.done
+
     def install_lifted(self):
         """Make the builtins that lifted tests call."""
         if self.lifted is None:
@@ -168,7 +180,7 @@ class GradedRun(excise_run.Plugin):
     @pytest.hookimpl(hookwrapper=True, tryfirst=True)
     def pytest_runtest_protocol(self, item):
         if self.judge is not None:
-            self.judge.begin(item.nodeid)
+            self.judge.begin(self.report.numbered.get(item.nodeid, item.nodeid))
         yield
 
     def pytest_collection_finish(self, session):

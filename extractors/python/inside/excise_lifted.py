@@ -34,16 +34,14 @@ BASES = (str, int, float, bytes, list, tuple, dict, set, frozenset)
 
 
 def number_tests(items, functions):
-    """Number the parametrised tests among ``items`` that belong to ``functions``; return each new id with the old."""
-    counts, renamed = {}, []
+    """Number the parametrised tests of ``functions``: the id of each, to the one with its number as parameters."""
+    counts, numbered = {}, {}
     for item in items:
         base = item.nodeid.partition("[")[0]
         if base in functions and base != item.nodeid:
-            new = "%s[%d]" % (base, counts.get(base, 0))
+            numbered[item.nodeid] = "%s[%d]" % (base, counts.get(base, 0))
             counts[base] = counts.get(base, 0) + 1
-            renamed.append((new, item.nodeid))
-            item._nodeid = new
-    return renamed
+    return numbered
 
 
 # --------------------------------------------------------------------------------- the observing run

@@ -41,6 +41,9 @@ class Recorder:
         self.seen = set()
         self.work = {}
         self.refused = {}
+        self.index = {}
+        self.by_test = {}
+        self.incomplete = set()
         self.recipes = {}
         self.keep = []
         self.watched = 0
@@ -99,6 +102,7 @@ class Recorder:
         if len(self.calls) >= MAX_CALLS or self.work.get(name, 0) > MAX_WORK:
             if args:
                 self.recipes.pop(id(args[0]), None)  # its history is not complete any more
+            self.incomplete.add(current_test())
             return original(*args, **kwargs)
         self.inside = True
         try:
@@ -139,7 +143,9 @@ class Recorder:
                 raise values.Unserialisable("too large")
             if text not in self.seen:
                 self.seen.add(text)
+                self.index[text] = len(self.calls)
                 self.calls.append(json.loads(text))
+            self.by_test.setdefault(current_test(), {})[self.index[text]] = None
         except values.Unserialisable as error:
             self.refuse(str(error))
             entry = None
@@ -149,6 +155,7 @@ class Recorder:
         return entry, [passed_on(value) for value in args], {key: passed_on(value) for key, value in kwargs.items()}
 
     def refuse(self, why):
+        self.incomplete.add(current_test())
         self.refused[why] = self.refused.get(why, 0) + 1
 
     def readable(self, value):
@@ -192,6 +199,11 @@ class Recorder:
         if recipe is None or len(recipe[3]) > MAX_HISTORY:
             raise values.Unserialisable("object of a removed class")
         return ["made", *json.loads(json.dumps(recipe))]
+
+
+def current_test():
+    """The id of the test that runs; empty if none does."""
+    return os.environ.get("PYTEST_CURRENT_TEST", "").rpartition(" (")[0]
 
 
 class BufferedIterator:
@@ -256,6 +268,7 @@ def finish(recorder, request):
     root = request["root"]
     folders = [os.path.relpath(path, root) for path in sys.path if is_inside(path, root)]
     found = {"watched": recorder.watched, "calls": recorder.calls, "refused": recorder.refused}
+    found["tests"] = {test: list(calls) for test, calls in recorder.by_test.items() if test not in recorder.incomplete}
     with open(request["report"], "x") as file:
         json.dump({**found, "modules": sorted(recorder.modules), "folders": folders}, file)
 

@@ -112,6 +112,8 @@ class CallRecording:
     """Number of functions that were instrumented for recording."""
     refused: Mapping[str, int]
     """Reason why calls could not be recorded, to the number of such calls."""
+    by_test: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    """Test to its calls, for tests all of whose calls could be recorded."""
     folders: tuple[str, ...] = ()
     """Folders of the tree from which tests import their helpers; last on the import path."""
 
@@ -197,6 +199,10 @@ class Grading(Protocol):
 
     def is_result(self, outcome: str) -> bool:
         """Whether an outcome is a result, and no exception."""
+        ...
+
+    def is_compared_whole(self, outcome: str) -> bool:
+        """Whether an outcome holds no object of which only the class is compared."""
         ...
 
     def example(self, call: str, outcome: str) -> str:

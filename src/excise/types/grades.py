@@ -55,6 +55,9 @@ class GradingKit:
     forgery."""
     lifted: tuple[LiftedTest, ...] = ()
     """FAIL_TO_PASS tests that are divided into what they do and what they expect."""
+    by_calls: tuple[str, ...] = ()
+    """FAIL_TO_PASS tests that recorded calls decide: all their calls are compared, and a stub answers one of them
+    otherwise."""
     not_lifted: dict[str, int] = field(default_factory=dict)
     """Reason why test functions could not be divided, to their number."""
     num_watched: int = 0

@@ -24,6 +24,7 @@ from excise.verifiers.grading import grader as grading
 from excise.verifiers.grading import kit as kit_module
 from excise.verifiers.grading.graded_runs import graded_run
 from excise.verifiers.grading.intake import MAX_DIFF_BYTES, accepted_changes, paths_of, sections
+from excise.verifiers.grading.lifting import Lifting
 from excise.verifiers.stored_tasks import candidate_of
 from excise.verifiers.workbench import Workbench
 
@@ -54,7 +55,8 @@ def test_the_gold_patch_passes_and_an_empty_diff_fails(graders: Grader, shapes: 
         assert gold.num_passed == gold.num_tests == len(one.fail_to_pass) + len(one.pass_to_pass)
         assert set(gold.canaries.values()) <= {Status.FAILED, Status.ERROR}
         assert len(gold.canaries) == 6
-        assert gold.num_mirrored == len(one.fail_to_pass)
+        assert gold.num_mirrored + gold.num_lifted == len(one.fail_to_pass)
+        assert gold.lifted_failed == ()
         assert (noop.reward, noop.reward_tests, noop.decided) == (0, 0, True)
         assert "fail_to_pass" in noop.reasons
 
@@ -69,10 +71,14 @@ def test_the_kit_is_stored_with_the_set(shapes: Any, task: Task) -> None:
     assert kit is not None
     assert len(kit.calls) == 3
     assert kit.removed == ("shapes.walk:spiral",)
-    assert set(kit.mirrored) == set(task.fail_to_pass)
+    assert {each.test for each in kit.lifted} == set(task.fail_to_pass)
+    assert (kit.mirrored, kit.not_lifted) == ((), {})
     verdict = next(v for v in shapes.taskset.certificate(task.instance_id).verdicts if v.gate == "g10_calls")
     assert verdict.evidence["calls_usable"] == "3"
     assert verdict.evidence["calls_telling"] == "true"
+    assert verdict.evidence["tests_outside"] == str(len(task.fail_to_pass))
+    assert shapes.taskset.lifted_share(task.instance_id) == 1
+    assert task.instance_id in shapes.taskset.tamper_proof()
 
 
 def test_of_many_tests_some_are_drawn_for_the_kit(
@@ -80,6 +86,7 @@ def test_of_many_tests_some_are_drawn_for_the_kit(
 ) -> None:
     monkeypatch.setattr(kit_module, "MAX_TESTS", 1)
     empty = candidate_of(ready, task).edits("none")
+    monkeypatch.setattr(kit_module, "find_lifted", lambda *given: Lifting((), {}))
     made = [kit_module.make_kit(ready, task, empty) for _ in range(2)]
     assert made[0].mirrored == made[1].mirrored, "the same one each time"
     assert len(made[0].mirrored) == 1 < len(task.fail_to_pass)
@@ -381,7 +388,7 @@ def test_a_few_failing_tests_outside_the_feature_are_repeated(
     monkeypatch.setattr(grading, "graded_run", on_a_busy_machine)
     found = graders.grade(task.instance_id, task.patch)
     again = number <= grading.MAX_RERUN
-    assert (found.reward, len(runs)) == (reward, 1 + again + (reward == 1))  # the last has wrong expectations
+    assert (found.reward, len(runs)) == (reward, 1 + again)
     assert ("passed_when_run_again" in found.evidence) == (reward == 1)
     assert ("pass_to_pass" in found.reasons) == (reward == 0)
 
@@ -398,4 +405,11 @@ def test_a_solution_that_deceives_some_tests_gets_no_partial_reward(
     found = graders.grade(task.instance_id, diff_of(target.shipped, {**target.stubbed, target.module: code}))
     assert Status.PASSED in found.statuses.values()
     assert (found.reward, found.partial) == (0, 0), found
-    assert "mirror_passed" in found.reasons
+    assert "lifted_differ" in found.reasons
+    kit = replace(graders.kit(ready, task), lifted=(), mirrored=task.fail_to_pass)
+    environment = graders.environment_of(task)
+    assert isinstance(environment, tuple)
+    diff = diff_of(target.shipped, {**target.stubbed, target.module: code})
+    mirrored = grading.grade(ready, grading.GradeRequest(task=task, kit=kit, diff=diff, conditions=environment[1]))
+    assert (mirrored.reward, mirrored.partial) == (0, 0)
+    assert "mirror_passed" in mirrored.reasons

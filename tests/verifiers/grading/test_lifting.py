@@ -1,0 +1,170 @@
+"""Lifted tests on real runs: what a solution reports is compared with what the original's tests expect."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from excise.pipeline.services.task_grader import Grader
+from excise.types import Task, WorkerOutcome
+from excise.verifiers.attacks.attack import attack_target, diff_of
+from excise.verifiers.grading import lifting
+from excise.verifiers.grading.graded_runs import mode_of
+from excise.verifiers.workbench import Workbench
+
+TESTS = """
+import pytest
+import unittest
+from shapes import spiral
+
+
+@pytest.mark.parametrize("steps,expected", [(1, [(0, 0)]), (2, [(0, 0), (1, 0)]), (0, [])], ids=["one", "two", "none"])
+def test_steps(steps, expected):
+    assert list(spiral(steps)) == expected
+
+
+@pytest.mark.parametrize("again", [True, False])
+@pytest.mark.parametrize("steps,last", [(2, (1, 0)), (3, (1, 1))])
+def test_last(steps, last, again):
+    fields = list(spiral(steps))
+    assert fields[-1] == last and isinstance(fields, list)
+
+
+def test_what_is_raised():
+    with pytest.raises(TypeError, match="str") as caught:
+        list(spiral("many"))
+    assert "integer" in str(caught.value)
+    caught.match("interpreted as")
+
+
+class TestMore(unittest.TestCase):
+    def test_type(self):
+        self.assertIsInstance(spiral(2).__next__(), tuple)
+        self.assertEqual(next(spiral(1)), (0, 0))
+        self.assertIsNotNone(spiral(3))
+
+
+def test_no_plain_value():
+    assert spiral(3) == [(0, 0)] or spiral
+    assert object() != spiral(1)
+"""
+IDS = [
+    *(f"tests/test_more.py::test_steps[{name}]" for name in ("one", "two", "none")),
+    *(f"tests/test_more.py::test_last[{row}-{again}]" for row in ("2-last0", "3-last1") for again in (True, False)),
+    "tests/test_more.py::test_what_is_raised",
+    "tests/test_more.py::TestMore::test_type",
+]
+
+
+@pytest.fixture
+def bench(vary: Any) -> Workbench:
+    """``shapes`` with tests of more kinds, which its baseline knows."""
+    made: Workbench = vary({"tests/test_more.py": TESTS}, baseline=True)
+    statuses = {**made.baseline.statuses, **dict.fromkeys(IDS, made.baseline.statuses[made.baseline.passing()[0]])}
+    durations = {**made.baseline.durations, **dict.fromkeys(IDS, 0.01)}
+    baseline = replace(made.baseline, statuses=statuses, durations=durations)
+    made.prepared = replace(made.prepared, baseline=baseline)
+    return made
+
+
+def test_tests_of_all_kinds_are_lifted(bench: Workbench) -> None:
+    found = lifting.find_lifted(bench, [*IDS, "tests/test_more.py::test_no_plain_value"], {})
+    by_test = {each.test: each.numbered for each in found.tests}
+    assert set(by_test) == set(IDS), found.refused
+    assert by_test["tests/test_more.py::test_steps[two]"] == "tests/test_more.py::test_steps[1]"
+    assert len(set(by_test.values())) == len(IDS)
+    assert sum(found.refused.values()) == 1
+
+
+def test_a_wrong_solution_fails_just_the_tests_that_show_it(bench: Workbench) -> None:
+    tests = lifting.find_lifted(bench, IDS, {}).tests
+    source = bench.read(["src/shapes/walk.py"])["src/shapes/walk.py"].decode()
+    same = lifting.judge_solution(bench, {}, tests, mode_of(bench))
+    assert (same.failed, len(same.runs)) == ((), 1), "equal values need no second run"
+    late = source.replace("x, y = x + dx, y + dy", "x, y = x + dx, y + dy * (walked < 1)")
+    wrong = source.replace("yield x, y", "yield x + (steps == 3), y")
+    assert late != source != wrong
+    judged = lifting.judge_solution(bench, {"src/shapes/walk.py": wrong.encode()}, tests, mode_of(bench))
+    assert set(judged.failed) == {test for test in IDS if "[3-" in test}
+    other = source.replace("for _ in range(steps)", "for _ in range(steps if steps != 'many' else None)")
+    judged = lifting.judge_solution(bench, {"src/shapes/walk.py": other.encode()}, tests, mode_of(bench))
+    assert judged.failed == ("tests/test_more.py::test_what_is_raised",), (
+        "the type of an error is right, its text is not"
+    )
+
+
+def test_other_values_that_the_tests_accept_pass(bench: Workbench) -> None:
+    tests = lifting.find_lifted(bench, IDS, {}).tests
+    source = bench.read(["src/shapes/walk.py"])["src/shapes/walk.py"].decode()
+    other = source.replace("range(steps)", "range(check(steps))") + (
+        "\n\ndef check(steps):\n    if isinstance(steps, str):\n"
+        "        raise TypeError('a str is not interpreted as an integer')\n    return steps\n"
+    )
+    judged = lifting.judge_solution(bench, {"src/shapes/walk.py": other.encode()}, tests, mode_of(bench))
+    assert (judged.failed, len(judged.runs)) == ((), 2), "the original's text is another one, so it is judged"
+
+
+REPORTED = {
+    "nothing": "lambda place, value: None",
+    "truth": "lambda place, value: see(place, True)",
+    "an object that cannot be compared": "lambda place, value: see(place, object())",
+    "a call": "lambda place, value: report('see', place=place, value=['n', 'os:system', 'true'])",
+    "an object that is equal to everything": (
+        "lambda place, value: report('see', place=place, value=['ref', 'unittest.mock:ANY'])"
+    ),
+    "a state": "lambda place, value: report('see', place=place, value=['obj', 'unittest.mock:_ANY', None, []])",
+    "an enumeration": "lambda place, value: report('see', place=place, value=['e', 'os:environ', 'PATH'])",
+    "no message": "lambda place, value: report('see', place='0', value=7)",
+    "a broken message": "lambda place, value: report('see', place=place, value=['l', 3])",
+}
+
+
+@pytest.mark.parametrize("how", REPORTED)
+def test_forged_values_win_nothing(shapes: Any, how: str) -> None:
+    """The solution takes over what reports values, and its results are equal to everything."""
+    graders = Grader(shapes.taskset, shapes.settings)
+    task: Task = next(t for t in shapes.taskset.tasks() if "src/shapes/walk.py" in t.removed)
+    environment = graders.environment_of(task)
+    assert isinstance(environment, tuple)
+    target = attack_target(environment.bench, task)
+    code = (
+        "import builtins, gc, sys\n\nsee = getattr(builtins, '__excise_see__', None)\n"
+        "if see is not None:\n    report = see.__self__.channel.write\n"
+        f"    builtins.__excise_see__ = {REPORTED[how]}\n\n\n"
+        "class Anything:\n    __hash__ = object.__hash__\n    __eq__ = lambda self, other: True\n"
+        "    __ne__ = lambda self, other: False\n\n\ndef spiral(steps):\n"
+        "    return iter([Anything() for _ in range(steps)])\n"
+    )
+    written = {path: text if isinstance(text, bytes) else text.encode() for path, text in target.stubbed.items()}
+    files = {**written, target.module: code.encode()}
+    kit = replace(graders.kit(environment.bench, task), calls=())
+    tests = tuple(each for each in kit.lifted if not each.test.endswith("test_no_field_twice"))
+    assert tests
+    judged = lifting.judge_solution(
+        environment.bench,
+        {**environment.bench.edits_of(task.deletion_patch), **files},
+        tests,
+        environment.conditions.mode,
+    )
+    assert {run.run.worker for run in judged.runs} == {WorkerOutcome.OK}
+    assert set(judged.failed) == {each.test for each in tests}
+    found = graders.grade(task.instance_id, diff_of(target.shipped, files))
+    assert (found.reward, found.partial) == (0, 0)
+
+
+def test_a_run_that_expects_nothing_contains_nothing_expected(bench: Workbench) -> None:
+    files = lifting.lifted_files(bench, IDS)
+    text = files.observing["tests/test_more.py"]
+    for expected in ("(1, 1)", "TypeError", "integer", "interpreted as", "(0, 0)", "'two'", '"two"', "tuple"):
+        assert expected not in text, text
+    assert "(0, 0)" in files.judging["tests/test_more.py"]
+
+
+def test_reports_are_read_as_json(bench: Workbench) -> None:
+    files = lifting.lifted_files(bench, IDS)
+    done = lifting.observe(bench, {}, files, [IDS[-1]], mode_of(bench), trusted=True)
+    assert all(isinstance(place, int) for place, _ in json.loads(done.seen[IDS[-1]]))
+    assert done.seen.keys() == {IDS[-1]}
