@@ -31,7 +31,7 @@ from excise.extractors.python.lifting.expected_values import (
     parts_of,
     targets_of,
 )
-from excise.extractors.python.lifting.unused_values import drop_unused, keep_only, tables_of
+from excise.extractors.python.lifting.unused_values import constants_of, drop_unused, keep_only, tables_of
 from excise.protocols import LiftedTests
 
 SEE, SEEN, RAISING, RAISE = "__excise_see__", "__excise_seen__", "__excise_raising__", "__excise_raise__"
@@ -66,7 +66,7 @@ def lifted(source: bytes, functions: Collection[str]) -> LiftedTests | None:
         if name not in functions:
             continue
         try:
-            _Divide(observer, known, checking, places).function(observer, judge)
+            _Divide(observer, observing, known, checking, places).function(observer, judge)
             drop_unused(observer, judge, observing)
             done.append(name)
         except NotLifted as error:
@@ -104,14 +104,19 @@ class _Divide:
     """Divides the checks of one test, in its observing and its judging form at once."""
 
     def __init__(
-        self, function: Function, known: ExpectedNames, checking: Collection[str], places: Iterator[int]
+        self,
+        function: Function,
+        tree: ast.Module,
+        known: ExpectedNames,
+        checking: Collection[str],
+        places: Iterator[int],
     ) -> None:
         self.places = places
         self.checking = checking
         self.names = known.copy()
         self.caught: set[str] = set()
         self.strong = self.weak = 0
-        self._add_local_names(function)
+        self._add_local_names(function, constants_of(tree))
 
     def function(self, observing: Function, judging: Function) -> None:
         """Divide a whole test. Raises :class:`NotLifted`."""
@@ -137,7 +142,7 @@ class _Divide:
             return "raises AssertionError"
         return "assignment within an expression" if isinstance(node, ast.NamedExpr) else ""
 
-    def _add_local_names(self, function: Function) -> None:
+    def _add_local_names(self, function: Function, constants: Mapping[str, ast.expr]) -> None:
         """Parameters with tables of expected values, and local names with expected values that nothing can change."""
         outside = _loaded_outside_checks(function)
         stores: dict[str, int] = {}
@@ -150,7 +155,7 @@ class _Divide:
             if isinstance(argument, ast.arg):
                 self.names.values.discard(argument.arg)
                 self.names.pure.discard(argument.arg)
-        for table in tables_of(function):
+        for table in tables_of(function, constants):
             for name in table.names:
                 cells = table.column(name)
                 fixed = name not in outside or not any(is_mutable(cell) for cell in cells)

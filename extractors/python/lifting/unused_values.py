@@ -69,6 +69,15 @@ def tables_of(function: Function, constants: Mapping[str, ast.expr] | None = Non
     return found
 
 
+def constants_of(tree: ast.Module) -> dict[str, ast.expr]:
+    """Names that a file assigns, to what it assigns to them."""
+    return {
+        statement.targets[0].id: statement.value
+        for statement in tree.body
+        if isinstance(statement, ast.Assign) and isinstance(statement.targets[0], ast.Name)
+    }
+
+
 def drop_unused(mine: Function, theirs: Function, observing: ast.Module) -> None:
     """Take out of the observing form what only expectations used. Raises :class:`NotLifted` where that cannot be."""
     _drop_docstring(mine)
@@ -86,11 +95,7 @@ def drop_unused(mine: Function, theirs: Function, observing: ast.Module) -> None
         _forget_in_loop(loop, used, mine, literals)
     while _drop_assignments(mine):
         pass
-    constants = {
-        statement.targets[0].id: statement.value
-        for statement in observing.body
-        if isinstance(statement, ast.Assign) and isinstance(statement.targets[0], ast.Name)
-    }
+    constants = constants_of(observing)
     arguments = [argument.arg for argument in ast.walk(mine.args) if isinstance(argument, ast.arg)]
     judged = set(loads_in(theirs.body))
     for one in mine.decorator_list:
@@ -198,11 +203,14 @@ def keep_only(tree: ast.Module, lifted: Collection[str]) -> None:
     """Remove the other tests, and definitions and constants that nothing left uses."""
     _drop_tests(tree, "", lifted)
     while True:
-        used = {name for node in tree.body for name in _mentioned(node)}
+        used = {"*", *(name for node in tree.body for name in _mentioned(node))}
         kept = [node for node in tree.body if not _is_left_over(node, used)]
         if len(kept) == len(tree.body):
-            return
+            break
         tree.body = kept
+    for node in tree.body:
+        if isinstance(node, ast.ImportFrom) and node.module != "__future__":
+            node.names = [alias for alias in node.names if (alias.asname or alias.name) in used] or node.names[:1]
 
 
 def _drop_tests(node: ast.AST, prefix: str, lifted: Collection[str]) -> None:
