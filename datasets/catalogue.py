@@ -52,6 +52,14 @@ SELECT repo, instance_id, split_part(entry.key, ' ', 1) AS kind, entry.key[strpo
 FROM (SELECT repo, instance_id, unnest(map_entries(needs)) AS entry FROM tasks) ORDER BY ALL;
 """
 
+LIFTING = """\
+CREATE OR REPLACE VIEW lifting AS
+SELECT repo, instance_id, num_tests, evidence['tests_lifted']::INTEGER AS num_lifted,
+       evidence['lifted_share']::DOUBLE AS lifted_share, evidence['tests_outside']::INTEGER AS num_outside,
+       num_outside = num_tests AS tamper_proof, evidence['tests_not_lifted'] AS reasons
+FROM verdicts WHERE gate = 'g10_calls' AND evidence['tests_outside'] IS NOT NULL ORDER BY ALL;
+"""
+
 _READ_ONLY = {"SELECT", "EXPLAIN", "MULTI"}
 _REMEDY = (
     "Restore it from a copy, or make the set again in a new folder with the same command; "
@@ -74,7 +82,7 @@ def views_sql(root: Path | None = None) -> str:
             "union_by_name = true);\n"
         )
         parts += [f"COMMENT ON COLUMN {table.name}.{c.name} IS {_sql_string(c.comment)};\n" for c in table.columns]
-    return "".join([*parts, FUNNEL, GATES, NEEDS])
+    return "".join([*parts, FUNNEL, GATES, NEEDS, LIFTING])
 
 
 def _missing_columns(folder: Path, table: Table) -> list[str]:

@@ -26,7 +26,7 @@ def query(
     sql: Annotated[
         str,
         typer.Argument(
-            help="SQL over tasks, verdicts, rejections, repos, environments, quarantines, funnel, gates, needs, "
+            help="SQL over tasks, verdicts, rejections, repos, environments, quarantines, funnel, gates, needs, lifting, "
             "rollouts and costs."
         ),
     ],

@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from excise.datasets.catalogue import connect
 from excise.datasets.taskset import TaskSet
 from excise.deleters.patches.git_patches import unified
 from excise.errors import PatchError, SandboxError
@@ -79,6 +80,8 @@ def test_the_kit_is_stored_with_the_set(shapes: Any, task: Task) -> None:
     assert verdict.evidence["tests_outside"] == str(len(task.fail_to_pass))
     assert shapes.taskset.lifted_share(task.instance_id) == 1
     assert task.instance_id in shapes.taskset.tamper_proof()
+    rows = connect(shapes.out).sql("SELECT instance_id FROM lifting WHERE tamper_proof").fetchall()
+    assert {name for (name,) in rows} == shapes.taskset.tamper_proof()
 
 
 def test_of_many_tests_some_are_drawn_for_the_kit(
