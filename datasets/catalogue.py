@@ -54,10 +54,12 @@ FROM (SELECT repo, instance_id, unnest(map_entries(needs)) AS entry FROM tasks) 
 
 LIFTING = """\
 CREATE OR REPLACE VIEW lifting AS
-SELECT repo, instance_id, num_tests, evidence['tests_lifted']::INTEGER AS num_lifted,
-       evidence['lifted_share']::DOUBLE AS lifted_share, evidence['tests_outside']::INTEGER AS num_outside,
-       num_outside = num_tests AS tamper_proof, evidence['tests_not_lifted'] AS reasons
-FROM verdicts WHERE gate = 'g10_calls' AND evidence['tests_outside'] IS NOT NULL ORDER BY ALL;
+SELECT repo, instance_id, len(fail_to_pass) AS num_tests,
+       coalesce(evidence['tests_lifted']::INTEGER, 0) AS num_lifted, round(num_lifted / num_tests, 4) AS lifted_share,
+       coalesce(evidence['tests_outside']::INTEGER, 0) AS num_outside, num_outside = num_tests AS tamper_proof,
+       coalesce(evidence['tests_not_lifted'], '') AS reasons
+FROM tasks LEFT JOIN (SELECT instance_id, evidence FROM verdicts WHERE gate = 'g10_calls') USING (instance_id)
+ORDER BY ALL;
 """
 
 _READ_ONLY = {"SELECT", "EXPLAIN", "MULTI"}

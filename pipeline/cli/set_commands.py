@@ -26,8 +26,8 @@ def query(
     sql: Annotated[
         str,
         typer.Argument(
-            help="SQL over tasks, verdicts, rejections, repos, environments, quarantines, funnel, gates, needs, lifting, "
-            "rollouts and costs."
+            help="SQL over tasks, verdicts, rejections, repos, environments, quarantines, funnel, gates, needs, "
+            "lifting, rollouts and costs."
         ),
     ],
     out: Out = None,
