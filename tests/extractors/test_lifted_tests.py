@@ -198,9 +198,16 @@ def test_what_cannot_be_reported_can_only_be_compared_by_identity() -> None:
     assert found is not None
     with pytest.raises(AssertionError):
         assert found != 1
+    inner = judged({"key": [object(), 2]})
+    assert ("key" in inner, len(inner["key"]), inner["key"][1]) == (True, 2, 2)
+    with pytest.raises(AssertionError):
+        assert inner == {"key": [1, 2]}
+    endless: list[object] = []
+    endless += [endless, endless]
+    assert judged(endless) is not None
     assert judged("x" * (inside.MAX_VALUE + 1)) is not None
     with pytest.raises(AssertionError):
-        assert judged("x" * (inside.MAX_VALUE + 1)) == "x"
+    assert judged("x" * (inside.MAX_VALUE + 1)) == "x"
 
 
 def test_errors_are_raised_again_with_their_class_and_text() -> None:
@@ -217,8 +224,12 @@ def test_errors_are_raised_again_with_their_class_and_text() -> None:
     assert caught.value.args == (5,)
     with inside.Observer(channel).raising(4):
         pass
+    with inside.Observer(channel).raising(5):
+        raise SystemExit(3)
     judge = inside.Judge({"test": channel.written})
     judge.begin("test")
+    with pytest.raises(SystemExit):
+        judge.raise_again(5)
     with pytest.raises(KeyError, match="text of its own"):
         judge.raise_again(3)
     judge.raise_again(4)

@@ -21,7 +21,7 @@ import excise_values
 
 MAX_VALUE = 200 << 10
 """Maximum number of characters of one reported value."""
-SAFE = frozenset("c i f z s b ba k l t d S F od C q r sl re dd n new e".split())  # noqa: SIM905
+SAFE = frozenset("c i f z s b ba k l t d S F od C q r sl re dd n new e opaque type".split())  # noqa: SIM905
 """Tags of values that can be decoded from a report."""
 MADE = {
     excise_values.name_of(kind): kind
@@ -63,7 +63,7 @@ class Observer:
         caught = Caught()
         try:
             yield caught
-        except Exception as error:
+        except (Exception, SystemExit, KeyboardInterrupt) as error:
             caught.value = caught.exception = error
             caught.type = type(error)
             text = str(error)
@@ -84,12 +84,35 @@ class Caught:
 
 
 def encoded(value):
-    """A value as JSON; ``["opaque"]`` if it cannot be reported."""
-    if isinstance(value, type):
-        return ["type", names_of(value)]
-    try:
-        return excise_values.Encoder().encode(as_builtin(value))
-    except Exception:  # an object of the project may raise anything
+    """A value as JSON; what cannot be reported is ``["opaque"]``, also within lists, tuples and dictionaries."""
+    return Encoding().encode(value)
+
+
+class Encoding:
+    """Encodes one value."""
+
+    def __init__(self):
+        self.left = excise_values.MAX_NODES
+
+    def encode(self, value, depth=0):
+        self.left -= 1
+        if self.left < 0 or depth > excise_values.MAX_DEPTH:
+            return ["opaque"]
+        if isinstance(value, type):
+            return ["type", names_of(value)]
+        value = as_builtin(value)
+        try:
+            node = excise_values.Encoder().encode(value)
+            check(node)
+            return node
+        except Exception:  # an object of the project may raise anything
+            return self.items(value, depth + 1)
+
+    def items(self, value, depth):
+        if type(value) in (list, tuple):
+            return ["l" if type(value) is list else "t", [self.encode(item, depth) for item in list(value)]]
+        if type(value) is dict:
+            return ["d", [[self.encode(key, depth), self.encode(item, depth)] for key, item in list(value.items())]]
         return ["opaque"]
 
 
@@ -153,10 +176,6 @@ class Judge:
 
     def value(self, place):
         node = self.next(place)
-        if node[0] == "opaque":
-            return Opaque()
-        if node[0] == "type":
-            return known_class(node[1], type)
         check(node)
         return excise_decode.decode(node)
 
@@ -201,6 +220,8 @@ def check(node):
         return
     if node and isinstance(node[0], str):
         tag = node[0]
+        if tag == "type":
+            return
         made = tag not in ("n", "new") or node[1] in MADE
         member = tag != "e" or isinstance(loaded(node[1]), enum.EnumMeta)
         factory = tag != "dd" or node[1] == ["c", None]
@@ -208,3 +229,6 @@ def check(node):
             raise AssertionError("a value of this type is not accepted")
     for part in node:
         check(part)
+
+
+excise_decode.DECODERS.update({"opaque": Opaque, "type": lambda names: known_class(names, type)})

@@ -122,8 +122,16 @@ def module_names(tree: ast.Module) -> ExpectedNames:
 
 def in_order(function: Function) -> Iterator[ast.AST]:
     """The statements of a function in the order of the text."""
-    found = [part for part in ast.walk(function) if isinstance(part, ast.stmt)]
-    return iter(sorted(found, key=lambda part: (part.lineno, part.col_offset)))
+    return iter(sorted(statements_of(function), key=lambda part: (part.lineno, part.col_offset)))
+
+
+def statements_of(node: ast.AST) -> Iterator[ast.stmt]:
+    """The statements within a function, those in bodies of classes excepted: they assign attributes."""
+    for child in ast.iter_child_nodes(node):
+        if isinstance(child, ast.stmt):
+            yield child
+        if not isinstance(child, ast.ClassDef):
+            yield from statements_of(child)
 
 
 def iterated(node: ast.expr) -> ast.expr:

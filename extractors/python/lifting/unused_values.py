@@ -13,8 +13,12 @@ from excise.extractors.python.lifting.expected_values import (
     called,
     iterated,
     loads_in,
+    statements_of,
     targets_of,
 )
+
+_CALLED_BY_PYTEST = ("test", "pytest_", "setup_", "teardown_", "setUpModule", "tearDownModule")
+"""Beginnings of the names of functions that pytest calls although nothing mentions them."""
 
 
 @dataclass(slots=True)
@@ -180,7 +184,9 @@ def _drop_assignments(function: Function) -> bool:
     """Drop assignments of plain values to names that are not used; whether there were any."""
     used = set(loads_in(function.body))
     dropped = False
-    for owner in ast.walk(function):
+    for owner in (function, *statements_of(function)):
+        if isinstance(owner, ast.ClassDef):
+            continue
         for name in ("body", "orelse", "finalbody"):
             block = getattr(owner, name, None)
             if not isinstance(block, list):
@@ -250,7 +256,9 @@ def _mentioned(node: ast.AST) -> Iterator[str]:
 def _is_left_over(node: ast.AST, used: Collection[str]) -> bool:
     if isinstance(node, Function):
         autouse = any("autouse" in ast.dump(each) for each in node.decorator_list)
-        return not node.name.startswith("test") and node.name not in used and not autouse
+        parts = [part for each in node.decorator_list for part in ast.walk(each)]
+        aliases = {part.value for part in parts if isinstance(part, ast.Constant) and isinstance(part.value, str)}
+        return not (node.name.startswith(_CALLED_BY_PYTEST) or autouse or {node.name, *aliases} & set(used))
     if isinstance(node, ast.ClassDef):
         has_tests = any(isinstance(part, Function) and part.name.startswith("test") for part in ast.walk(node))
         return not has_tests and node.name not in used
