@@ -207,7 +207,7 @@ def test_what_cannot_be_reported_can_only_be_compared_by_identity() -> None:
     assert judged(endless) is not None
     assert judged("x" * (inside.MAX_VALUE + 1)) is not None
     with pytest.raises(AssertionError):
-    assert judged("x" * (inside.MAX_VALUE + 1)) == "x"
+        assert judged("x" * (inside.MAX_VALUE + 1)) == "x"
 
 
 def test_errors_are_raised_again_with_their_class_and_text() -> None:
