@@ -17,6 +17,7 @@ import pytest
 from transformers import PreTrainedModel
 
 from excise.errors import EngineError
+from excise.trainer.engines.http_calls import call
 from excise.trainer.engines.server_process import SUPERVISOR, ServerProcess
 from excise.trainer.engines.supervisor import descendants
 from excise.trainer.engines.vllm_engine import VLLMOptions
@@ -25,6 +26,9 @@ from excise.trainer.rollout_types import Sampling, Stop
 
 from ..byte_model import byte_model
 from .reference_logprobs import TOLERANCE, reference_logprobs, weights_of
+
+HOLD = 100
+"""Number of tokens at which an answer of the shared server waits for weights of a version above zero."""
 
 PROGRAM = Path(__file__).with_name("vllm_like_server.py")
 
@@ -44,7 +48,7 @@ def command(folder: Path, *more: str) -> Sequence[str]:
 @pytest.fixture(scope="module")
 def served(folder: Path) -> Iterator[str]:
     """The address of a server that the tests of this module share."""
-    process = ServerProcess(command(folder), {})
+    process = ServerProcess(command(folder, "--hold", str(HOLD)), {})
     asyncio.run(process.wait_until_ready(60))
     yield process.url
     process.close()
@@ -78,7 +82,8 @@ def test_the_server_engine_samples_scores_and_loads_weights(run_async: Any, fold
         first = await engine.generate([[1, 2, 3], [4]], Sampling(max_tokens=12, temperature=0.8, stop_ids=(258,)))
         scores = await engine.score([[1, 2, 3, 4], [5]])
         long = asyncio.create_task(engine.generate([[9]], Sampling(max_tokens=400)))
-        await asyncio.sleep(0.3)
+        while not (await call(served + "/held", timeout_s=30.0, method="GET"))["held"]:
+            await asyncio.sleep(0.02)
         await engine.load(weights_of(other), 4)
         second = await engine.generate([[1, 2, 3]], Sampling(max_tokens=12))
         full = await engine.generate([[1] * 512, [1] * 510], Sampling(max_tokens=12))

@@ -1,7 +1,9 @@
 """A program: a server with the interface of vLLM's, over a tiny model, which starts quickly.
 
 Arguments: ``--model DIR --host H --port P``; ``--hang``: never answer a request for tokens;
-``--slow S``: seconds until a pause is confirmed; ``--once FILE``: while FILE exists, ``/resume`` fails and removes it.
+``--slow S``: seconds until a pause is confirmed; ``--hold N``: answers wait at N tokens until the weights' version is
+above zero, and ``GET /held`` says whether one waits; ``--once FILE``: while FILE exists, ``/resume`` fails and removes
+it.
 """
 
 from __future__ import annotations
@@ -22,15 +24,26 @@ STOPS = {"end": "stop", "length": "length", "aborted": "abort"}
 
 
 class ServedModel:
-    def __init__(self, model: Path) -> None:
+    def __init__(self, model: Path, hold: int, resumed: threading.Event) -> None:
         from excise.trainer.engines.transformers_engine import TransformersEngine
 
         self.engine = TransformersEngine.from_folder(model)
+        self.hold, self.resumed, self.held = hold, resumed, False
+        self._generate_token = self.engine._generate_token
+        self.engine._generate_token = self.generate_token_unless_paused  # type: ignore[method-assign]
         self.loop = asyncio.new_event_loop()
         threading.Thread(target=self.loop.run_forever, daemon=True).start()
 
     def run(self, work: Any) -> Any:
         return asyncio.run_coroutine_threadsafe(work, self.loop).result(60)
+
+    def generate_token_unless_paused(self) -> None:
+        answers = self.engine._batch.answers
+        self.held = self.engine.version == 0 and any(len(answer.ids) >= self.hold > 0 for answer in answers)
+        if self.held or not self.resumed.is_set():
+            time.sleep(0.01)
+        else:
+            self._generate_token()
 
     def generate(self, body: dict[str, Any]) -> dict[str, Any]:
         values, ids = body["sampling_params"], body["token_ids"]
@@ -67,11 +80,12 @@ def main() -> None:
         parser.add_argument(name, required=True)
     parser.add_argument("--hang", action="store_true")
     parser.add_argument("--slow", type=float, default=0.0)
+    parser.add_argument("--hold", type=int, default=0)
     parser.add_argument("--once", type=Path)
     options = parser.parse_args()
-    model: Any = None if options.hang else ServedModel(Path(options.model))
     resumed = threading.Event()
     resumed.set()
+    model: Any = None if options.hang else ServedModel(Path(options.model), options.hold, resumed)
 
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
@@ -87,7 +101,7 @@ def main() -> None:
             self.wfile.write(data)
 
         def do_GET(self) -> None:
-            self.answer({})
+            self.answer({"held": model.held} if self.path == "/held" else {})
 
         def do_POST(self) -> None:
             body = json.loads(self.rfile.read(int(self.headers["Content-Length"] or 0)) or "{}")
