@@ -20,7 +20,7 @@ CALLS_TIMEOUT_S = 120.0
 MAX_TESTS = 200
 """Maximum number of FAIL_TO_PASS tests whose calls are recorded and which are tried with wrong expectations; of more,
 some are drawn."""
-KIT_FORMAT = 4
+KIT_FORMAT = 5
 """Version of the kit's format; incremented when calls or outcomes are written differently."""
 REPLAY_CONDITIONS = ((0, 0.0), (4711, 500 * 86400.0))
 """(hash seed, seconds that the clock is ahead) of each replay. Calls whose outcomes differ are not used."""
@@ -47,7 +47,7 @@ def make_kit(bench: Workbench, task: Task, empty: Edits) -> GradingKit:
     kept = replace(recording, calls=tuple(call.call for call in calls))
     stub = replay(bench, kept, {**tree, **empty}, trusted=True) if calls else []
     telling = grading.distinguish_from_stub(calls, stub)
-    lifting = find_lifted(bench, task.fail_to_pass, tree)
+    lifting = find_lifted(bench, task, tree)
     left = set(_drawn(task.fail_to_pass)).difference(each.test for each in lifting.tests)
     return GradingKit(
         instance_id=task.instance_id,

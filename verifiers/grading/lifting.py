@@ -12,8 +12,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
+from excise.deleters.patches.git_patches import touched
 from excise.protocols import GradedRun, GradingMode, LiftedRun
-from excise.types import LiftedTest, Status
+from excise.types import LiftedTest, Status, Task
 from excise.verifiers.grading.graded_runs import graded_run, mode_of
 from excise.verifiers.workbench import Edits, Workbench
 
@@ -30,6 +31,8 @@ class LiftedFiles:
     """Ids, without parameters, of the lifted functions."""
     refused: dict[str, int]
     """Reason why functions are not lifted, to their number."""
+    without_checks: frozenset[str] = frozenset()
+    """Ids, without parameters, of the lifted functions that only report that they came to their end."""
 
 
 class Lifting(NamedTuple):
@@ -63,6 +66,7 @@ def lifted_files(bench: Workbench, tests: Iterable[str]) -> LiftedFiles:
         path, _, name = test.partition("::")
         by_file.setdefault(path, set()).add(name)
     observing, judging, functions = {}, {}, []
+    without_checks: set[str] = set()
     refused: Counter[str] = Counter()
     for path, data in bench.read(sorted(by_file)).items():
         found = bench.language.grading.lifted(data, sorted(by_file[path]))
@@ -73,7 +77,8 @@ def lifted_files(bench: Workbench, tests: Iterable[str]) -> LiftedFiles:
         if found.functions:
             observing[path], judging[path] = found.observing.decode(), found.judging.decode()
             functions += [f"{path}::{name}" for name in found.functions]
-    return LiftedFiles(observing, judging, tuple(functions), dict(refused))
+            without_checks.update(f"{path}::{name}" for name in found.without_checks)
+    return LiftedFiles(observing, judging, tuple(functions), dict(refused), frozenset(without_checks))
 
 
 def observe(
@@ -109,34 +114,84 @@ def _run(
     return graded_run(bench, {**edits, **written}, ids, mode, sealed=sealed, lifted=asked, timed=timed, trusted=trusted)
 
 
-def find_lifted(bench: Workbench, tests: Sequence[str], tree: Edits) -> Lifting:
-    """The tests that can be lifted: their observing form, on the original code without hidden tests (``tree``), reports
-    values that satisfy their judging form."""
-    files = lifted_files(bench, tests)
+def find_lifted(bench: Workbench, task: Task, tree: Edits) -> Lifting:
+    """The FAIL_TO_PASS tests of a task that can be lifted.
+
+    Their observing form, on the original code without hidden tests (``tree``), reports values that satisfy their
+    judging form; what it reports on the code without the feature does not.
+    """
+    files = lifted_files(bench, task.fail_to_pass)
     if not files.functions:
         return Lifting((), files.refused)
-    known = Counter(map(without_parameters, {*bench.baseline.statuses, *bench.baseline.flaky}))
-    wanted = {test for test in tests if without_parameters(test) in files.functions}
-    ids = [test for test in sorted(wanted) if "[" not in test]
-    for function in sorted({without_parameters(test) for test in wanted if "[" in test}):
-        ids += [f"{function}[{number}]" for number in range(known[function])]
+    ids = _numbered_ids(bench, files, task.fail_to_pass)
     strict = mode_of(bench)
     for mode in (strict, replace(strict, safe_path=False)):
-        seen = observe(bench, tree, files, ids, mode, trusted=True).seen
+        seen = observe(bench, with_fixtures(bench, task, tree), files, ids, mode, trusted=True).seen
         if seen:
             judged = judge(bench, files, sorted(seen), mode, seen)
             break
     else:
         return Lifting((), {**files.refused, "no values are reported": len(files.functions)})
-    statuses = judged.run.statuses()
+    wanted = set(task.fail_to_pass)
+    passed = [test for test in _passed(judged, seen) if judged.numbered.get(test, test) in wanted]
+    told = set(_told_apart(bench, task, files, passed, mode, seen))
     found = [
-        LiftedTest(test=judged.numbered.get(test, test), numbered=test, digest=_digest(values))
-        for test, values in sorted(seen.items())
-        if statuses.get(test) is Status.PASSED and judged.numbered.get(test, test) in wanted
+        LiftedTest(test=judged.numbered.get(test, test), numbered=test, digest=_digest(seen[test]))
+        for test in passed
+        if test in told
     ]
-    lost = len(wanted) - len(found)
-    refused = {**files.refused, "values that cannot be compared": lost} if lost else files.refused
-    return Lifting(tuple(found), refused)
+    if all(without_parameters(each.test) in files.without_checks for each in found):
+        found = []
+    lost = {
+        "values that cannot be compared": len(_wanted(files, task.fail_to_pass)) - len(passed),
+        "values that the code without the feature reports, too": len(passed) - len(told),
+    }
+    return Lifting(tuple(found), {**files.refused, **{reason: number for reason, number in lost.items() if number}})
+
+
+def _wanted(files: LiftedFiles, tests: Iterable[str]) -> set[str]:
+    """Those of the tests whose functions are lifted."""
+    return {test for test in tests if without_parameters(test) in files.functions}
+
+
+def _numbered_ids(bench: Workbench, files: LiftedFiles, tests: Iterable[str]) -> list[str]:
+    """The ids that lifted tests have in their runs: parametrised ones are numbered."""
+    known = Counter(map(without_parameters, {*bench.baseline.statuses, *bench.baseline.flaky}))
+    wanted = _wanted(files, tests)
+    ids = [test for test in sorted(wanted) if "[" not in test]
+    for function in sorted({without_parameters(test) for test in wanted if "[" in test}):
+        ids += [f"{function}[{number}]" for number in range(known[function])]
+    return ids
+
+
+def _passed(judged: GradedRun, seen: Iterable[str]) -> list[str]:
+    """The tests that pass a judging run, sorted."""
+    statuses = judged.run.statuses()
+    return [test for test in sorted(seen) if statuses.get(test) is Status.PASSED]
+
+
+def _told_apart(
+    bench: Workbench, task: Task, files: LiftedFiles, tests: Sequence[str], mode: GradingMode, seen: Mapping[str, str]
+) -> list[str]:
+    """Those of the lifted tests that the code without the feature fails."""
+    deleted = bench.edits_of(task.deletion_patch)
+    reported = observe(bench, with_fixtures(bench, task, deleted), files, tests, mode, trusted=True).seen
+    equal = {test for test in tests if reported.get(test) == seen[test]}
+    other = [test for test in tests if test in reported and test not in equal]
+    if other:
+        equal.update(_passed(judge(bench, files, other, mode, reported), other))
+    return [test for test in tests if test not in equal]
+
+
+def with_fixtures(bench: Workbench, task: Task, edits: Edits) -> Edits:
+    """The edits without those to files of fixtures that the hidden tests took with them: lifted tests need these."""
+    tested = {test.partition("::")[0] for test in bench.baseline.statuses}
+    fixtures = {
+        path
+        for path in touched(task.test_patch)
+        if path.rpartition("/")[2] in {"conftest.py", "__init__.py"} and path not in tested
+    }
+    return {path: data for path, data in edits.items() if path not in fixtures}
 
 
 def judge_solution(bench: Workbench, solution: Edits, tests: Sequence[LiftedTest], mode: GradingMode) -> Judged:

@@ -55,8 +55,9 @@ class Observer:
         builtins.__excise_see__ = self.see
         builtins.__excise_raising__ = self.raising
 
-    def see(self, place, value):
-        self.report(place, encoded(value))
+    def see(self, place, value, by_identity=False):
+        names = global_names(value) if by_identity else ()
+        self.report(place, ["global", list(names)] if names else encoded(value))
 
     @contextlib.contextmanager
     def raising(self, place):
@@ -141,6 +142,19 @@ def names_of(cls):
     return names[:200]
 
 
+def global_names(value):
+    """The names by which loaded modules know an object, such as a marker of which there is one; none for others."""
+    if value is None or isinstance(value, (bool, int, float, str, bytes, type, types.FunctionType, types.ModuleType)):
+        return []
+    found = [
+        "%s:%s" % (module, name)
+        for module, loaded_module in sorted(sys.modules.items())
+        for name, other in list(getattr(loaded_module, "__dict__", {}).items())
+        if other is value
+    ]
+    return sorted(found)[:200]
+
+
 # --------------------------------------------------------------------------------- the judging run
 class Opaque:
     """Stands for a value that was not reported: it exists, and cannot be compared."""
@@ -161,6 +175,7 @@ class Judge:
     def install(self):
         builtins.__excise_seen__ = self.value
         builtins.__excise_raise__ = self.raise_again
+        builtins.__excise_all_seen__ = self.end
 
     def begin(self, test):
         """Begin a test: its reported values, by place."""
@@ -174,10 +189,17 @@ class Judge:
             raise AssertionError("nothing was reported")
         return listed.pop(0)
 
-    def value(self, place):
+    def value(self, place, by_identity=False):
         node = self.next(place)
+        if by_identity and isinstance(node, list) and node[:1] == ["global"]:
+            return known_global(node[1])
         check(node)
         return excise_decode.decode(node)
+
+    def end(self):
+        """Refuse what functions within the test reported and was not compared: those places are negative."""
+        if any(place < 0 and listed for place, listed in self.left.items()):
+            raise AssertionError("a value was not compared")
 
     def raise_again(self, place):
         node = self.next(place)
@@ -193,6 +215,15 @@ def known_class(names, base):
         if isinstance(found, type) and (base is type or issubclass(found, base)):
             return found
     raise AssertionError("no class has this name")
+
+
+def known_global(names):
+    """The first object of these names that is loaded, for comparison by identity. Raises ``AssertionError``."""
+    for name in names:
+        found = loaded(name)
+        if found is not None:
+            return found
+    raise AssertionError("nothing has this name")
 
 
 def loaded(name):

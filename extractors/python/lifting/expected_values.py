@@ -23,6 +23,10 @@ _TYPES = frozenset(name for name, value in vars(builtins).items() if isinstance(
 _VIEWS = frozenset({"items", "keys", "values"})
 _IMPURE = frozenset({"random", "time", "os", "unittest"})
 """Modules of the standard library whose functions may return something else each time, or are no functions."""
+_NAMED_AS_EXPECTED = ("expect", "want", "reference", "correct", "desired", "should")
+"""Beginnings of the names that tests give to what they expect."""
+_TEST_MODULES = ("test", "conftest", "helper", "util", "common", "support", "_test")
+"""Beginnings of the parts of names of modules that may contain functions which check something."""
 
 
 class NotLifted(Exception):
@@ -40,6 +44,27 @@ def functions_of(node: ast.AST, prefix: str = "") -> Iterator[tuple[str, Functio
             yield from functions_of(child, prefix)
 
 
+def definitions_of(tree: ast.Module) -> dict[str, tuple[str, Function]]:
+    """Names of a file's functions as in test ids, to the names of their definitions and these definitions.
+
+    The two names differ for a test that a class inherits from another one of the same file.
+    """
+    found = {name: (name, function) for name, function in functions_of(tree)}
+    classes = {node.name: node for node in tree.body if isinstance(node, ast.ClassDef)}
+
+    def inherited(node: ast.ClassDef, seen: tuple[str, ...]) -> Iterator[str]:
+        for base in node.bases:
+            if isinstance(base, ast.Name) and base.id in classes and base.id not in seen:
+                yield base.id
+                yield from inherited(classes[base.id], (*seen, base.id))
+
+    for name, node in classes.items():
+        for base in inherited(node, (name,)):
+            for own, function in functions_of(classes[base], f"{base}::"):
+                found.setdefault(f"{name}::{own.partition('::')[2]}", (own, function))
+    return found
+
+
 @dataclass
 class ExpectedNames:
     """Names whose values do not depend on the code under test."""
@@ -48,10 +73,21 @@ class ExpectedNames:
     """Names of expected values and of imported things."""
     pure: set[str] = field(default_factory=set)
     """Names of modules, functions and classes of the standard library (and ``pytest.approx``), which may be called."""
+    project: set[str] = field(default_factory=set)
+    """Names that are imported from modules which are not the standard library's."""
 
     def copy(self) -> ExpectedNames:
         """A copy, to which names can be added."""
-        return ExpectedNames(set(self.values), set(self.pure))
+        return ExpectedNames(set(self.values), set(self.pure), self.project)
+
+    def forget(self, names: Iterable[str]) -> None:
+        """Take out names that a function gives to values of its own."""
+        self.values.difference_update(names)
+        self.pure.difference_update(names)
+
+    def is_of_project(self, node: ast.AST) -> bool:
+        """Whether an expression mentions something that is imported from the project, or from another package."""
+        return any(name in self.project for name in loads_of(node))
 
     def is_expected(self, node: ast.AST) -> bool:
         """Whether an expression is made of expected values alone."""
@@ -105,6 +141,8 @@ def module_names(tree: ast.Module) -> ExpectedNames:
                 top = (module or alias.name).partition(".")[0]
                 name = alias.asname or alias.name.partition(".")[0]
                 names.values.add(name)
+                if top not in sys.stdlib_module_names and top != "pytest":
+                    names.project.add(name)
                 standard = top in sys.stdlib_module_names and not local and top not in _IMPURE
                 if standard or (top == "pytest" and alias.name == "approx"):
                     names.pure.add(name)
@@ -118,6 +156,39 @@ def module_names(tree: ast.Module) -> ExpectedNames:
                 if isinstance(target, ast.Name) and counts[target.id] == 1:
                     names.values.add(target.id)
     return names
+
+
+def test_helpers(tree: ast.Module) -> set[str]:
+    """Names that a file imports from modules of tests: they may be functions that check something."""
+    found: set[str] = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom):
+            parts = (node.module or "").split(".")
+            if node.level or any(part.startswith(_TEST_MODULES) for part in parts):
+                found.update(alias.asname or alias.name for alias in node.names)
+        elif isinstance(node, ast.Import):
+            for alias in node.names:
+                if any(part.startswith(_TEST_MODULES) for part in alias.name.split(".")):
+                    found.add(alias.asname or alias.name.partition(".")[0])
+    return found
+
+
+def is_named_as_expected(node: ast.AST) -> bool:
+    """Whether an expression is a name that tests give to what they expect."""
+    name = node.id if isinstance(node, ast.Name) else node.attr if isinstance(node, ast.Attribute) else ""
+    return name.lstrip("_").lower().startswith(_NAMED_AS_EXPECTED)
+
+
+def root_of(node: ast.AST) -> str:
+    """The name that an expression of attributes, subscripts and calls begins with; empty if there is none."""
+    while isinstance(node, ast.Attribute | ast.Subscript | ast.Call):
+        node = node.func if isinstance(node, ast.Call) else node.value
+    return node.id if isinstance(node, ast.Name) else ""
+
+
+def calls_in(node: ast.AST) -> list[ast.Call]:
+    """The calls within an expression."""
+    return [part for part in ast.walk(node) if isinstance(part, ast.Call)]
 
 
 def in_order(function: Function) -> Iterator[ast.AST]:

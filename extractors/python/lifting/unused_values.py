@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import ast
 import copy
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from excise.extractors.python.lifting.expected_values import (
     Function,
     NotLifted,
     called,
+    calls_in,
     iterated,
     loads_in,
     statements_of,
@@ -82,12 +83,18 @@ def constants_of(tree: ast.Module) -> dict[str, ast.expr]:
     }
 
 
-def drop_unused(mine: Function, theirs: Function, observing: ast.Module) -> None:
-    """Take out of the observing form what only expectations used. Raises :class:`NotLifted` where that cannot be."""
+def drop_unused(
+    mine: Function, theirs: Function, constants: Mapping[str, ast.expr], references: Sequence[ast.expr] = ()
+) -> None:
+    """Take out of the observing form what only expectations used. Raises :class:`NotLifted` where that cannot be.
+
+    ``constants``: the values of names of the file; ``references``: operands that only the judging form has.
+    """
     _drop_docstring(mine)
     for call in [part for part in ast.walk(mine) if isinstance(part, ast.Call) and called(part) == "subTest"]:
         call.args, call.keywords = [], []
-    while _drop_assignments(mine):
+    expected = set(loads_in(references))
+    while _drop_assignments(mine, expected):
         pass
     used = set(loads_in(mine.body))
     literals = {
@@ -97,9 +104,8 @@ def drop_unused(mine: Function, theirs: Function, observing: ast.Module) -> None
     }
     for loop in [part for part in ast.walk(mine) if isinstance(part, ast.For)]:
         _forget_in_loop(loop, used, mine, literals)
-    while _drop_assignments(mine):
+    while _drop_assignments(mine, expected):
         pass
-    constants = constants_of(observing)
     arguments = [argument.arg for argument in ast.walk(mine.args) if isinstance(argument, ast.arg)]
     judged = set(loads_in(theirs.body))
     for one in mine.decorator_list:
@@ -180,8 +186,11 @@ def _drop_docstring(function: Function) -> None:
         function.body[:1] = [] if len(function.body) > 1 else [ast.Pass()]
 
 
-def _drop_assignments(function: Function) -> bool:
-    """Drop assignments of plain values to names that are not used; whether there were any."""
+def _drop_assignments(function: Function, expected: set[str]) -> bool:
+    """Drop assignments to names that are not used, of plain values or to names that references use (``expected``).
+
+    Returns whether there were any. What the dropped ones computed references with is added to ``expected``.
+    """
     used = set(loads_in(function.body))
     dropped = False
     for owner in (function, *statements_of(function)):
@@ -191,25 +200,32 @@ def _drop_assignments(function: Function) -> bool:
             block = getattr(owner, name, None)
             if not isinstance(block, list):
                 continue
-            kept = [statement for statement in block if not _is_unused(statement, used)]
-            if len(kept) < len(block):
-                block[:] = kept or ([ast.Pass()] if name == "body" else [])
+            unused = [statement for statement in block if _is_unused(statement, used, expected)]
+            if unused:
+                expected.update(loads_in(each for each in unused if calls_in(each)))
+                block[:] = [each for each in block if each not in unused] or ([ast.Pass()] if name == "body" else [])
                 dropped = True
     return dropped
 
 
-def _is_unused(statement: ast.AST, used: Collection[str]) -> bool:
-    if isinstance(statement, ast.Assign) and all(isinstance(target, ast.Name) for target in statement.targets):
-        calls = any(isinstance(part, ast.Call | ast.Await | ast.Yield) for part in ast.walk(statement.value))
-        return not calls and not any(target.id in used for target in statement.targets)  # type: ignore[attr-defined]
-    return False
+def _is_unused(statement: ast.AST, used: Collection[str], expected: Collection[str]) -> bool:
+    if not isinstance(statement, ast.Assign):
+        return False
+    names = [target.id for target in statement.targets if isinstance(target, ast.Name)]
+    if len(names) < len(statement.targets) or not set(names).isdisjoint(used):
+        return False
+    calls = any(isinstance(part, ast.Call | ast.Await | ast.Yield) for part in ast.walk(statement.value))
+    return not calls or set(names) <= set(expected)
 
 
-def keep_only(tree: ast.Module, lifted: Collection[str]) -> None:
-    """Remove the other tests, and definitions and constants that nothing left uses."""
+def keep_only(tree: ast.Module, lifted: Collection[str], classes: Collection[str] = ()) -> None:
+    """Remove the tests other than those that ``lifted`` defines, and definitions and constants that nothing left uses.
+
+    ``classes``: names of the classes that have lifted tests, their own or inherited ones.
+    """
     _drop_tests(tree, "", lifted)
     while True:
-        used = {"*", *(name for node in tree.body for name in _mentioned(node))}
+        used = {"*", *classes, *(name for node in tree.body for name in _mentioned(node))}
         kept = [node for node in tree.body if not _is_left_over(node, used)]
         if len(kept) == len(tree.body):
             break

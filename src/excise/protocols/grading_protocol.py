@@ -42,6 +42,8 @@ class LiftedTests:
     """The functions (``name`` or ``Class::name``) that are divided."""
     refused: Mapping[str, str]
     """The other functions, to the reason why they are not."""
+    without_checks: tuple[str, ...] = ()
+    """Those of the divided functions that check nothing, and only report that they came to their end."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,0 +1,72 @@
+"""The forms in which tests say that code must raise something."""
+
+from __future__ import annotations
+
+import ast
+from typing import TypeGuard
+
+from excise.extractors.python.lifting.expected_values import NotLifted, called
+
+_RAISES = frozenset({"raises", "assertRaises", "assertRaisesRegex"})
+_ANY_ERROR = frozenset({"AssertionError", "Exception", "BaseException"})
+"""Names of the classes that an assertion's own error is an instance of."""
+
+
+def must_raise(block: ast.With) -> bool:
+    """Whether the block must raise something."""
+    return any(_is_raises(item.context_expr) for item in block.items)
+
+
+def _is_raises(node: ast.AST) -> bool:
+    return isinstance(node, ast.Call) and called(node) in _RAISES
+
+
+def is_raising_call(node: ast.AST | None) -> TypeGuard[ast.Call]:
+    """Whether an expression is ``pytest.raises(error, function, …)``."""
+    return isinstance(node, ast.Call) and _ends_with_function(node) and ast.unparse(node.func) == "pytest.raises"
+
+
+def is_call_of_raises(node: ast.Call) -> bool:
+    """Whether a call is of a function ``raises(error, function)`` that returns whether the function raised it."""
+    return isinstance(node.func, ast.Name) and node.func.id == "raises" and _ends_with_function(node)
+
+
+def _ends_with_function(call: ast.Call) -> bool:
+    return len(call.args) > 1
+
+
+def is_raising_method(call: ast.Call) -> bool:
+    """Whether a call is of ``assertRaises`` or ``assertRaisesRegex``."""
+    return called(call) in {"assertRaises", "assertRaisesRegex"}
+
+
+def nested_blocks(block: ast.With) -> ast.With:
+    """The block with one context manager: the others are those of a block within it. Raises :class:`NotLifted`."""
+    first, *others = block.items
+    if not _is_raises(first.context_expr):
+        raise NotLifted("block that must raise within another one")
+    if others:
+        block.items[1:] = []
+        block.body = [ast.With(others, block.body)]
+    return block
+
+
+def without_assertions(block: ast.With) -> None:
+    """Make the only statement of a block that must raise, an assertion, an expression: what it compares is not reached.
+
+    Raises :class:`NotLifted` if the assertion's own error is what must be raised.
+    """
+    inner = block.body[0]
+    while isinstance(inner, ast.With) and len(inner.body) == 1:
+        inner = inner.body[0]
+    if not isinstance(inner, ast.Assert) or len(block.body) > 1:
+        return
+    call = block.items[0].context_expr
+    names = {part.id for part in ast.walk(call) if isinstance(part, ast.Name)}
+    if names & _ANY_ERROR:
+        raise NotLifted("checks in a block that must raise")
+    owner = block
+    while owner.body[0] is not inner:
+        assert isinstance(owner.body[0], ast.With)
+        owner = owner.body[0]
+    owner.body[0] = ast.Expr(inner.test)
