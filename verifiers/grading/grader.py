@@ -23,7 +23,7 @@ from excise.types import Grade, GradingKit, Status, Task, WorkerOutcome
 from excise.verifiers.grading.graded_runs import graded_run, mode_of
 from excise.verifiers.grading.intake import Intake, accepted_changes, storable
 from excise.verifiers.grading.kit import call_recording, mirrored_files, replay
-from excise.verifiers.grading.lifting import judge_solution, with_fixtures
+from excise.verifiers.grading.lifting import judge_solution
 from excise.verifiers.workbench import Edits, Workbench
 
 CANARY_PLACES = (0.0, 1.0, 0.5, 0.25, 0.75, 0.9)
@@ -293,8 +293,7 @@ class _GradingRun:
         tests = [each for each in self.kit.lifted if each.test not in {*self.conditions.unfit, *failed}]
         if not tests:
             return _Lifted()
-        solution = with_fixtures(self.bench, self.task, self.solution)
-        judged = judge_solution(self.bench, solution, tests, self.conditions.mode)
+        judged = judge_solution(self.bench, self.task, self.solution, tests, self.conditions.mode)
         self.cpu_s += sum(done.run.cpu_s for done in judged.runs)
         if judged.failed:
             self.reasons.append("lifted_differ")

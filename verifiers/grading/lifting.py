@@ -82,18 +82,36 @@ def lifted_files(bench: Workbench, tests: Iterable[str]) -> LiftedFiles:
 
 
 def observe(
-    bench: Workbench, edits: Edits, files: LiftedFiles, ids: Sequence[str], mode: GradingMode, *, trusted: bool = False
+    bench: Workbench,
+    edits: Edits,
+    files: LiftedFiles,
+    ids: Sequence[str],
+    mode: GradingMode,
+    *,
+    removed: Sequence[str],
+    trusted: bool = False,
 ) -> GradedRun:
-    """Run the observing forms of tests on the base tree with ``edits``; the answer has the reported values."""
-    return _run(bench, edits, files.observing, ids, mode, LiftedRun(functions=files.functions), trusted=trusted)
+    """Run the observing forms of tests on the base tree with ``edits``; the answer has the reported values.
+
+    ``removed``: ids of the removed symbols.
+    """
+    asked = LiftedRun(functions=files.functions, removed=removed)
+    return _run(bench, edits, files.observing, ids, mode, asked, trusted=trusted)
 
 
 def judge(
-    bench: Workbench, files: LiftedFiles, ids: Sequence[str], mode: GradingMode, seen: Mapping[str, str]
+    bench: Workbench,
+    files: LiftedFiles,
+    mode: GradingMode,
+    seen: Mapping[str, str],
+    names: Mapping[str, Sequence[str]],
 ) -> GradedRun:
-    """Run the judging forms of tests on the original code, with the reported values ``seen``."""
-    asked = LiftedRun(functions=files.functions, seen={test: seen[test] for test in ids if test in seen})
-    return _run(bench, {}, files.judging, ids, mode, asked, trusted=True)
+    """Run the judging forms of the tests of ``seen``, their reported values, on the original code.
+
+    ``names``: test to the classes and functions that are accepted in objects.
+    """
+    asked = LiftedRun(functions=files.functions, seen=seen, names=names)
+    return _run(bench, {}, files.judging, sorted(seen), mode, asked, trusted=True)
 
 
 def _run(
@@ -106,12 +124,11 @@ def _run(
     *,
     trusted: bool,
 ) -> GradedRun:
-    """Run one form of test files, which are passed in memory if the mode says so."""
+    """Run one form of test files. They are written as files, for neither form shows a solution what is expected."""
     lifted = set(asked.functions)
     timed = [test for test in bench.baseline.durations if without_parameters(test) in lifted]
-    written = {path: b"" if mode.sealed else text.encode() for path, text in files.items()}
-    sealed = dict(files) if mode.sealed else {}
-    return graded_run(bench, {**edits, **written}, ids, mode, sealed=sealed, lifted=asked, timed=timed, trusted=trusted)
+    written = {path: text.encode() for path, text in files.items()}
+    return graded_run(bench, {**edits, **written}, ids, mode, lifted=asked, timed=timed, trusted=trusted)
 
 
 def find_lifted(bench: Workbench, task: Task, tree: Edits) -> Lifting:
@@ -125,26 +142,29 @@ def find_lifted(bench: Workbench, task: Task, tree: Edits) -> Lifting:
         return Lifting((), files.refused)
     ids = _numbered_ids(bench, files, task.fail_to_pass)
     strict = mode_of(bench)
+    fixed = with_fixtures(bench, task, tree)
     for mode in (strict, replace(strict, safe_path=False)):
-        seen = observe(bench, with_fixtures(bench, task, tree), files, ids, mode, trusted=True).seen
+        seen = observe(bench, fixed, files, ids, mode, removed=task.removed, trusted=True).seen
         if seen:
-            judged = judge(bench, files, sorted(seen), mode, seen)
             break
     else:
         return Lifting((), {**files.refused, "no values are reported": len(files.functions)})
+    names = {test: bench.language.grading.reported_names(values) for test, values in seen.items()}
+    judged = judge(bench, files, mode, seen, names)
     wanted = set(task.fail_to_pass)
     passed = [test for test in _passed(judged, seen) if judged.numbered.get(test, test) in wanted]
-    told = set(_told_apart(bench, task, files, passed, mode, seen))
-    found = [
-        LiftedTest(test=judged.numbered.get(test, test), numbered=test, digest=_digest(seen[test]))
+    known = [
+        LiftedTest(test=judged.numbered.get(test, test), numbered=test, digest=_digest(seen[test]), names=names[test])
         for test in passed
-        if test in told
     ]
+    deleted = with_fixtures(bench, task, bench.edits_of(task.deletion_patch))
+    failed = set(_judge(bench, files, deleted, task, known, mode, trusted=True).failed)
+    found = [each for each in known if each.test in failed]
     if all(without_parameters(each.test) in files.without_checks for each in found):
         found = []
     lost = {
         "values that cannot be compared": len(_wanted(files, task.fail_to_pass)) - len(passed),
-        "values that the code without the feature reports, too": len(passed) - len(told),
+        "values that the code without the feature reports, too": len(known) - len(failed),
     }
     return Lifting(tuple(found), {**files.refused, **{reason: number for reason, number in lost.items() if number}})
 
@@ -170,19 +190,6 @@ def _passed(judged: GradedRun, seen: Iterable[str]) -> list[str]:
     return [test for test in sorted(seen) if statuses.get(test) is Status.PASSED]
 
 
-def _told_apart(
-    bench: Workbench, task: Task, files: LiftedFiles, tests: Sequence[str], mode: GradingMode, seen: Mapping[str, str]
-) -> list[str]:
-    """Those of the lifted tests that the code without the feature fails."""
-    deleted = bench.edits_of(task.deletion_patch)
-    reported = observe(bench, with_fixtures(bench, task, deleted), files, tests, mode, trusted=True).seen
-    equal = {test for test in tests if reported.get(test) == seen[test]}
-    other = [test for test in tests if test in reported and test not in equal]
-    if other:
-        equal.update(_passed(judge(bench, files, other, mode, reported), other))
-    return [test for test in tests if test not in equal]
-
-
 def with_fixtures(bench: Workbench, task: Task, edits: Edits) -> Edits:
     """The edits without those to files of fixtures that the hidden tests took with them: lifted tests need these."""
     tested = {test.partition("::")[0] for test in bench.baseline.statuses}
@@ -194,15 +201,32 @@ def with_fixtures(bench: Workbench, task: Task, edits: Edits) -> Edits:
     return {path: data for path, data in edits.items() if path not in fixtures}
 
 
-def judge_solution(bench: Workbench, solution: Edits, tests: Sequence[LiftedTest], mode: GradingMode) -> Judged:
-    """Run lifted tests for a solution. Only values that differ from the original's need a judging run."""
+def judge_solution(
+    bench: Workbench, task: Task, solution: Edits, tests: Sequence[LiftedTest], mode: GradingMode
+) -> Judged:
+    """Run lifted tests of a task for a solution, which are edits of the base tree."""
     files = lifted_files(bench, [each.test for each in tests])
-    observed = observe(bench, solution, files, [each.numbered for each in tests], mode)
+    return _judge(bench, files, with_fixtures(bench, task, solution), task, tests, mode)
+
+
+def _judge(
+    bench: Workbench,
+    files: LiftedFiles,
+    edits: Edits,
+    task: Task,
+    tests: Sequence[LiftedTest],
+    mode: GradingMode,
+    *,
+    trusted: bool = False,
+) -> Judged:
+    """Run lifted tests on the base tree with ``edits``; values that differ from the original's need a judging run."""
+    ids = [each.numbered for each in tests]
+    observed = observe(bench, edits, files, ids, mode, removed=task.removed, trusted=trusted)
     differing = [each for each in tests if _digest(observed.seen.get(each.numbered, "")) != each.digest]
-    reported = [each.numbered for each in differing if each.numbered in observed.seen]
+    reported = {each.numbered: observed.seen[each.numbered] for each in differing if each.numbered in observed.seen}
     if not reported:
         return Judged((observed,), tuple(each.test for each in differing))
-    judged = judge(bench, files, reported, mode, observed.seen)
+    judged = judge(bench, files, mode, reported, {each.numbered: each.names for each in tests})
     statuses = judged.run.statuses()
     failed = [each.test for each in differing if statuses.get(each.numbered) is not Status.PASSED]
     return Judged((observed, judged), tuple(failed))

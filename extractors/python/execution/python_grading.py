@@ -11,7 +11,7 @@ import re
 import secrets
 import sys
 import tomllib
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -112,6 +112,10 @@ class PythonGrading:
     def lifted(self, source: bytes, functions: Collection[str]) -> LiftedTests | None:
         """See :meth:`excise.protocols.Grading.lifted`."""
         return lifted(source, functions)
+
+    def reported_names(self, values: str) -> tuple[str, ...]:
+        """See :meth:`excise.protocols.Grading.reported_names`."""
+        return tuple(sorted(set(_names_in(json.loads(values)))))
 
     def run_graded(self, session: Session, recipe: Recipe, request: GradedRunRequest) -> GradedRun:
         """Run pytest as graders do; see :meth:`excise.protocols.Grading.run_graded`."""
@@ -224,12 +228,27 @@ def _run_graded(session: Session, recipe: Recipe, request: GradedRunRequest) -> 
     )
 
 
+def _names_in(node: object, *, within: bool = False) -> Iterator[str]:
+    """Names of the classes and functions in the objects of an encoded value; ``within`` an object."""
+    if not isinstance(node, list):
+        return
+    tag = node[0] if node and isinstance(node[0], str) else ""
+    if tag == "type" and within:
+        yield str(node[1][0])
+    elif tag in {"obj", "ref"}:
+        yield str(node[1])
+    for part in node:
+        yield from _names_in(part, within=within or tag == "obj")
+
+
 def _lifted_run(asked: LiftedRun | None) -> dict[str, Any] | None:
     """A run of lifted tests as the worker reads it."""
     if asked is None:
         return None
     seen = None if asked.seen is None else {test: json.loads(values) for test, values in asked.seen.items()}
-    return {"functions": list(asked.functions), "seen": seen}
+    names = {name for symbol in asked.removed for name in symbol.rpartition("::")[2].split(".")}
+    accepted = {test: list(listed) for test, listed in asked.names.items()}
+    return {"functions": list(asked.functions), "removed": sorted(names), "seen": seen, "names": accepted}
 
 
 def _signed_report(stdout: bytes, key: str) -> dict[str, Any] | None:

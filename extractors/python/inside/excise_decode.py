@@ -31,7 +31,14 @@ def mapping(kind, pairs):
 
 
 def instance(name, base, state):
-    cls = values.find(name)
+    value = content(values.find(name), base)
+    for attribute, node in state:
+        object.__setattr__(value, attribute, decode(node))
+    return value
+
+
+def content(cls, base):
+    """An object of a class without attributes; ``base``: its value as one of a builtin base class, if it has one."""
     if base is None:
         value = cls.__new__(cls) if cls.__new__ is object.__new__ else object.__new__(cls)
     else:
@@ -43,8 +50,6 @@ def instance(name, base, state):
             set.update(value, plain)
         elif isinstance(value, dict):
             dict.update(value, plain)
-    for attribute, node in state:
-        object.__setattr__(value, attribute, decode(node))
     return value
 
 

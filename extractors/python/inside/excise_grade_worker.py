@@ -172,9 +172,9 @@ class GradedRun(excise_run.Plugin):
         if self.lifted is None:
             return
         if self.lifted["seen"] is None:
-            excise_lifted.Observer(self.report).install()
+            excise_lifted.Observer(self.report, self.lifted["removed"]).install()
         else:
-            self.judge = excise_lifted.Judge(self.lifted["seen"])
+            self.judge = excise_lifted.Judge(self.lifted["seen"], self.lifted["names"])
             self.judge.install()
 
     @pytest.hookimpl(hookwrapper=True, tryfirst=True)

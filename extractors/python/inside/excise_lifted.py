@@ -1,7 +1,8 @@
 """Builtins that lifted tests call: an observing run reports values, a judging run gets the reported ones.
 
 The observing run's process is not trusted. The judging run's is: it runs the original code, and decodes only values of
-builtin and standard types, without importing or calling anything that a report names.
+builtin and standard types, and objects made of those classes and functions that the original code reported in the same
+test. It imports and calls nothing that a report names.
 """
 
 import builtins
@@ -30,6 +31,8 @@ MADE = {
 }  # fmt: skip
 MADE.update({"pathlib:PurePath": pathlib.PurePath, "pathlib:Path": pathlib.Path})
 """Names of the types whose values are made by calling the type."""
+FACTORIES = (int, list, dict, set, str, float, tuple)
+"""Factories of the ``defaultdict`` objects that can be decoded."""
 BASES = (str, int, float, bytes, list, tuple, dict, set, frozenset)
 
 
@@ -46,10 +49,14 @@ def number_tests(items, functions):
 
 # --------------------------------------------------------------------------------- the observing run
 class Observer:
-    """Reports the values of operands, and what blocks raise, for the test that runs."""
+    """Reports the values of operands, and what blocks raise, for the test that runs.
 
-    def __init__(self, channel):
+    ``removed``: names of classes of which no object is reported, as a solution may represent their state freely.
+    """
+
+    def __init__(self, channel, removed=()):
         self.channel = channel
+        self.removed = frozenset(removed)
 
     def install(self):
         builtins.__excise_see__ = self.see
@@ -57,7 +64,7 @@ class Observer:
 
     def see(self, place, value, by_identity=False):
         names = global_names(value) if by_identity else ()
-        self.report(place, ["global", list(names)] if names else encoded(value))
+        self.report(place, ["global", list(names)] if names else encoded(value, self.removed))
 
     @contextlib.contextmanager
     def raising(self, place):
@@ -84,16 +91,27 @@ class Caught:
     value = exception = type = None
 
 
-def encoded(value):
+def encoded(value, removed=frozenset()):
     """A value as JSON; what cannot be reported is ``["opaque"]``, also within lists, tuples and dictionaries."""
-    return Encoding().encode(value)
+    return Encoding(removed).encode(value)
+
+
+class Encoder(excise_values.Encoder):
+    """Encodes classes by all their names."""
+
+    def reference(self, value, depth):
+        return ["type", names_of(value)] if isinstance(value, type) else super().reference(value, depth)
 
 
 class Encoding:
     """Encodes one value."""
 
-    def __init__(self):
+    def __init__(self, removed):
+        self.removed = removed
         self.left = excise_values.MAX_NODES
+
+    def is_removed(self, cls):
+        return any(base.__name__ in self.removed for base in cls.__mro__)
 
     def encode(self, value, depth=0):
         self.left -= 1
@@ -103,8 +121,8 @@ class Encoding:
             return ["type", names_of(value)]
         value = as_builtin(value)
         try:
-            node = excise_values.Encoder().encode(value)
-            check(node)
+            node = Encoder(opaque=self.is_removed).encode(value)
+            check(node, None)
             return node
         except Exception:  # an object of the project may raise anything
             return self.items(value, depth + 1)
@@ -166,10 +184,15 @@ class Opaque:
 
 
 class Judge:
-    """Gives each test the values that were reported for it, in their order. Raises ``AssertionError`` without one."""
+    """Gives each test the values that were reported for it, in their order. Raises ``AssertionError`` without one.
 
-    def __init__(self, seen):
+    ``names``: test to the classes and functions that it accepts in objects.
+    """
+
+    def __init__(self, seen, names=None):
         self.seen = seen
+        self.names = names or {}
+        self.accepted = frozenset()
         self.left = {}
 
     def install(self):
@@ -180,6 +203,7 @@ class Judge:
     def begin(self, test):
         """Begin a test: its reported values, by place."""
         self.left = {}
+        self.accepted = frozenset(self.names.get(test, ()))
         for place, node in self.seen.get(test, ()):
             self.left.setdefault(place, []).append(node)
 
@@ -193,7 +217,7 @@ class Judge:
         node = self.next(place)
         if by_identity and isinstance(node, list) and node[:1] == ["global"]:
             return known_global(node[1])
-        check(node)
+        check(node, self.accepted)
         return excise_decode.decode(node)
 
     def end(self):
@@ -245,21 +269,60 @@ def same_exception(cls, text):
     return error
 
 
-def check(node):
-    """Refuse a node of which decoding would import or call something. Raises ``AssertionError``."""
+def check(node, names=frozenset(), within=False):
+    """Refuse a node of which decoding would import or call something. Raises ``AssertionError``.
+
+    ``names``: the classes and functions that are accepted in objects, ``None`` for all; ``within`` an object.
+    """
     if not isinstance(node, list):
         return
-    if node and isinstance(node[0], str):
-        tag = node[0]
-        if tag == "type":
-            return
-        made = tag not in ("n", "new") or node[1] in MADE
-        member = tag != "e" or isinstance(loaded(node[1]), enum.EnumMeta)
-        factory = tag != "dd" or node[1] == ["c", None]
-        if tag not in SAFE or not (made and member and factory):
-            raise AssertionError("a value of this type is not accepted")
+    if node and isinstance(node[0], str) and not is_accepted(node, names, within):
+        raise AssertionError("a value of this type is not accepted")
+    if node[:1] == ["type"]:
+        return
+    if node[:1] == ["obj"]:
+        node, within = [node[2], *(part for _, part in node[3])], True
     for part in node:
-        check(part)
+        check(part, names, within)
 
 
-excise_decode.DECODERS.update({"opaque": Opaque, "type": lambda names: known_class(names, type)})
+def is_accepted(node, names, within):
+    """Whether a node is accepted, apart from the nodes in it."""
+    tag = node[0]
+    if tag == "type":
+        return names is None or not within or node[1][0] in names
+    if tag in ("obj", "ref"):
+        attributes = node[3] if tag == "obj" else ()
+        hidden = any(str(attribute).startswith("__") for attribute, _ in attributes)
+        return (within or tag == "obj") and (names is None or node[1] in names) and not hidden
+    if tag == "dd":
+        return node[1] == ["c", None] or known_class(node[1][1], type) in FACTORIES
+    if tag in ("n", "new"):
+        return node[1] in MADE
+    if tag == "e":
+        return isinstance(loaded(node[1]), enum.EnumMeta)
+    return tag in SAFE
+
+
+def object_of(name, base, state):
+    """An object of a loaded class, with its content and attributes, without calling any of its methods."""
+    cls = loaded(name)
+    if not isinstance(cls, type) or issubclass(cls, type):
+        raise AssertionError("no class has this name")
+    value = excise_decode.content(cls, base)
+    slots = {slot: found for each in cls.__mro__ for slot, found in vars(each).items() if is_slot(found)}
+    for attribute, node in state:
+        if attribute in slots:
+            slots[attribute].__set__(value, excise_decode.decode(node))
+        else:
+            value.__dict__[attribute] = excise_decode.decode(node)
+    return value
+
+
+def is_slot(found):
+    return isinstance(found, types.MemberDescriptorType)
+
+
+excise_decode.DECODERS.update(
+    {"opaque": Opaque, "type": lambda names: known_class(names, type), "obj": object_of, "ref": loaded}
+)

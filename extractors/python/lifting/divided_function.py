@@ -29,6 +29,7 @@ from excise.extractors.python.lifting.expected_values import (
 )
 from excise.extractors.python.lifting.places import RAISE, RAISING, SEE, SEEN, Operand, call_of
 from excise.extractors.python.lifting.raising_checks import (
+    accepts_failed_assertions,
     is_call_of_raises,
     is_raising_call,
     is_raising_method,
@@ -36,7 +37,7 @@ from excise.extractors.python.lifting.raising_checks import (
     nested_blocks,
     without_assertions,
 )
-from excise.extractors.python.lifting.references import refuse_visible_references
+from excise.extractors.python.lifting.references import computed_names, refuse_visible_references
 from excise.extractors.python.lifting.unused_values import constants_of, drop_unused, tables_of
 
 ALL_SEEN = "__excise_all_seen__"
@@ -112,10 +113,12 @@ class DividedFunction:
         self.names = file.names.copy()
         self.caught: set[str] = set()
         self.dropped: list[ast.expr] = []
+        self.judged_before: list[ast.stmt] = []
         self.depth = 0
         self.has_nested_places = False
         self.strong = self.weak = 0
         self._add_local_names(function, file.constants)
+        self.computed = computed_names(function, self.names) | self.names.project
 
     @property
     def has_checks(self) -> bool:
@@ -125,6 +128,8 @@ class DividedFunction:
     def divide(self, observing: Function, judging: Function) -> None:
         """Divide the whole test. Raises :class:`NotLifted`."""
         self._block(observing.body, judging.body)
+        if self.has_checks:
+            self.weak += sum(map(_raises_assertion_error, ast.walk(observing)))
         if not self.has_checks:
             self._refuse_hidden_checks(observing)
         elif self.strong < max(self.weak, 1):
@@ -179,13 +184,17 @@ class DividedFunction:
     def _block(self, observing: list[ast.stmt], judging: list[ast.stmt]) -> None:
         """Divide the checks among the statements of a block."""
         made: list[ast.stmt] = []
+        judged: list[ast.stmt] = []
         for pair in map(_Pair._make, zip(observing, judging, strict=True)):
             divided = self._check(pair)
             if divided is None:
                 self._blocks_in(*pair)
                 divided = [pair.mine]
             made += divided
+            judged += [*self.judged_before, pair.theirs]
+            self.judged_before = []
         observing[:] = made or ([ast.Pass()] if observing else [])
+        judging[:] = judged
 
     def _check(self, pair: _Pair) -> list[ast.stmt] | None:
         """Divide a statement that checks something; ``None`` if it does not."""
@@ -231,11 +240,11 @@ class DividedFunction:
         """Raise :class:`NotLifted` for a test without checks of its own, if what it calls may check something."""
         arguments = {part.arg for part in ast.walk(function.args) if isinstance(part, ast.arg)} - {_BENCHMARK}
         for part in parts_of(function.body):
-            if isinstance(part, ast.Call) and root_of(part) in self.file.helpers:
-                raise NotLifted("nothing is expected but by a helper")
-            bare = isinstance(part, ast.Expr) and isinstance(part.value, ast.Call)
-            if bare and root_of(part.value) in arguments:  # type: ignore[attr-defined]
-                raise NotLifted("nothing is expected but by a fixture")
+            calls = [part.value] if isinstance(part, ast.Expr) else []
+            calls = [item.context_expr for item in part.items] if isinstance(part, ast.With) else calls
+            for call in calls:
+                if isinstance(call, ast.Call) and root_of(call) in {*self.file.helpers, *arguments}:
+                    raise NotLifted("nothing is expected but by a helper")
 
     def _report_end(self, observing: Function, judging: Function) -> None:
         """Report that a test without checks came to its end."""
@@ -253,8 +262,6 @@ class DividedFunction:
         mentioned = node.id if isinstance(node, ast.Name) else node.arg if isinstance(node, ast.arg) else ""
         if mentioned in self.file.checking:
             return "checks by a helper"
-        if isinstance(node, ast.Raise) and node.exc is not None and "AssertionError" in ast.dump(node.exc):
-            return "raises AssertionError" if self.has_checks else ""
         return "assignment within an expression" if isinstance(node, ast.NamedExpr) else ""
 
     # ------------------------------------------------------------------------------ assertions
@@ -373,7 +380,7 @@ class DividedFunction:
         if not any(observed):
             return []
         if all(observed) and not by_identity and self._has_reference(nodes):
-            first = _first_is_observed(*nodes)
+            first = self._first_is_observed(*nodes)
             observed = [first, not first]
             self.dropped.append(nodes[first])
         if sum(observed) < len(nodes) or len(nodes) == 1:
@@ -387,17 +394,36 @@ class DividedFunction:
             if is_observed
         ]
 
+    def _first_is_observed(self, first: ast.expr, second: ast.expr) -> bool:
+        """Which of two operands that depend on the code is observed.
+
+        It is the one that a name does not tell to be expected, that comes from imported code, or that has more calls.
+        """
+        signs = [
+            (not is_named_as_expected(node), not self.computed.isdisjoint(loads_of(node)), len(calls_in(node)))
+            for node in (first, second)
+        ]
+        return signs[0] >= signs[1]
+
     # ------------------------------------------------------------------------------ what must raise
     def _raising(self, mine: ast.With, theirs: ast.With) -> ast.stmt:
-        """Divide a block that must raise: what it raises is observed."""
+        """Divide a block that must raise: what it raises is observed.
+
+        If it checks something, too, the judging form has the block twice: with its checks, and with what was raised.
+        """
         without_assertions(mine)
-        if any(isinstance(part, ast.Assert) or _is_check(part) for part in parts_of(mine.body)):
-            raise NotLifted("checks in a block that must raise")
         place = ast.Constant(self._next_place())
+        before: list[ast.stmt] = []
+        if any(isinstance(part, ast.Assert) or _is_check(part) for part in parts_of(mine.body)):
+            if accepts_failed_assertions(mine):
+                raise NotLifted("checks in a block that must raise")
+            self._block(mine.body, theirs.body)
+            before = [ast.With(theirs.items, theirs.body)]
         self.strong += 1
         item = mine.items[0]
         self.caught.update(targets_of(item.optional_vars or ast.Pass()))
         theirs.body = [ast.Expr(call_of(RAISE, place))]
+        self.judged_before = before
         return ast.With([ast.withitem(call_of(RAISING, place), item.optional_vars)], mine.body)
 
     def _raising_call(self, call: ast.Call, theirs: ast.Call, first: int, target: ast.expr | None = None) -> ast.stmt:
@@ -418,12 +444,8 @@ def _no_arguments() -> ast.arguments:
     return ast.arguments([], [], None, [], [], None, [])
 
 
-def _first_is_observed(first: ast.expr, second: ast.expr) -> bool:
-    """Which of two operands that depend on the code is observed: the one with more calls, unless a name tells."""
-    named = [is_named_as_expected(first), is_named_as_expected(second)]
-    if any(named) and not all(named):
-        return named[1]
-    return len(calls_in(first)) >= len(calls_in(second))
+def _raises_assertion_error(node: ast.AST) -> bool:
+    return isinstance(node, ast.Raise) and node.exc is not None and "AssertionError" in ast.dump(node.exc)
 
 
 def _loaded_outside_checks(function: Function) -> set[str]:

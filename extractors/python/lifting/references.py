@@ -23,7 +23,7 @@ def refuse_visible_references(observing: Function, dropped: Sequence[ast.expr], 
     """Raise :class:`NotLifted` if the observing form has what a reference is made of, and does not just pass it on."""
     if not dropped:
         return
-    computed = _computed_names(observing, names)
+    computed = computed_names(observing, names)
     inputs, others = _uses(observing)
     nested = {name for node in _nested_functions(observing) for name in _arguments(node)}
     arguments = set(_arguments(observing))
@@ -54,8 +54,8 @@ def _words(decorator: ast.expr) -> Iterator[str]:
             yield from (word.strip() for word in part.value.split(","))
 
 
-def _computed_names(function: Function, names: ExpectedNames) -> set[str]:
-    """Names of a test whose values come from imported code, directly or through other such names."""
+def computed_names(function: Function, names: ExpectedNames) -> set[str]:
+    """Names of a test whose values come from imported code that is not the standard library's, or from such names."""
     bound = list(_bindings(function))
     found: set[str] = set()
     while True:
@@ -81,16 +81,15 @@ def _bindings(function: Function) -> Iterator[tuple[list[str], ast.AST]]:
 
 
 def _uses(function: Function) -> tuple[Collection[str], Collection[str]]:
-    """Names that a test passes to functions or calls methods of, and names that it uses for anything else."""
+    """Names that a test calls, passes as a whole, or calls methods of, and names that it uses for anything else."""
     inputs: set[str] = set()
     passed: set[int] = set()
     for part in parts_of(function.body):
         if isinstance(part, ast.Call):
             given = [*part.args, *(keyword.value for keyword in part.keywords)]
-            given = [each.value if isinstance(each, ast.Starred) else each for each in given]
-            given += [part.func.value] if isinstance(part.func, ast.Attribute) else []
-            names = [each for each in given if isinstance(each, ast.Name)]
-            inputs.update(each.id for each in names)
+            given.append(part.func.value if isinstance(part.func, ast.Attribute) else part.func)
+            names = [name for each in given for name in _whole(each)]
+            inputs.update(name.id for name in names)
             passed.update(map(id, names))
     others = {
         part.id
@@ -98,3 +97,13 @@ def _uses(function: Function) -> tuple[Collection[str], Collection[str]]:
         if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Load) and id(part) not in passed
     }
     return inputs, others
+
+
+def _whole(node: ast.expr) -> Iterator[ast.Name]:
+    """Names whose whole values are parts of a value."""
+    if isinstance(node, ast.Name):
+        yield node
+    elif isinstance(node, ast.Starred | ast.BinOp | ast.List | ast.Tuple | ast.Set):
+        for child in ast.iter_child_nodes(node):
+            if isinstance(child, ast.expr):
+                yield from _whole(child)

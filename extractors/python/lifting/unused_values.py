@@ -94,7 +94,8 @@ def drop_unused(
     for call in [part for part in ast.walk(mine) if isinstance(part, ast.Call) and called(part) == "subTest"]:
         call.args, call.keywords = [], []
     expected = set(loads_in(references))
-    while _drop_assignments(mine, expected):
+    judged = set(loads_in(theirs.body))
+    while _drop_assignments(mine, expected, judged):
         pass
     used = set(loads_in(mine.body))
     literals = {
@@ -104,10 +105,9 @@ def drop_unused(
     }
     for loop in [part for part in ast.walk(mine) if isinstance(part, ast.For)]:
         _forget_in_loop(loop, used, mine, literals)
-    while _drop_assignments(mine, expected):
+    while _drop_assignments(mine, expected, judged):
         pass
     arguments = [argument.arg for argument in ast.walk(mine.args) if isinstance(argument, ast.arg)]
-    judged = set(loads_in(theirs.body))
     for one in mine.decorator_list:
         if not (isinstance(one, ast.Call) and called(one) == "parametrize"):
             continue
@@ -186,8 +186,9 @@ def _drop_docstring(function: Function) -> None:
         function.body[:1] = [] if len(function.body) > 1 else [ast.Pass()]
 
 
-def _drop_assignments(function: Function, expected: set[str]) -> bool:
-    """Drop assignments to names that are not used, of plain values or to names that references use (``expected``).
+def _drop_assignments(function: Function, expected: set[str], judged: Collection[str]) -> bool:
+    """Drop assignments to names that only the judging form uses (``judged``): of plain values, or to names that
+    references use (``expected``).
 
     Returns whether there were any. What the dropped ones computed references with is added to ``expected``.
     """
@@ -200,7 +201,7 @@ def _drop_assignments(function: Function, expected: set[str]) -> bool:
             block = getattr(owner, name, None)
             if not isinstance(block, list):
                 continue
-            unused = [statement for statement in block if _is_unused(statement, used, expected)]
+            unused = [each for each in block if _is_unused(each, used, expected) and _names(each) & set(judged)]
             if unused:
                 expected.update(loads_in(each for each in unused if calls_in(each)))
                 block[:] = [each for each in block if each not in unused] or ([ast.Pass()] if name == "body" else [])
@@ -211,11 +212,18 @@ def _drop_assignments(function: Function, expected: set[str]) -> bool:
 def _is_unused(statement: ast.AST, used: Collection[str], expected: Collection[str]) -> bool:
     if not isinstance(statement, ast.Assign):
         return False
-    names = [target.id for target in statement.targets if isinstance(target, ast.Name)]
-    if len(names) < len(statement.targets) or not set(names).isdisjoint(used):
+    names = _names(statement)
+    if not names or not names.isdisjoint(used):
         return False
     calls = any(isinstance(part, ast.Call | ast.Await | ast.Yield) for part in ast.walk(statement.value))
-    return not calls or set(names) <= set(expected)
+    return not calls or names <= set(expected)
+
+
+def _names(statement: ast.AST) -> set[str]:
+    """Names that an assignment binds, if it binds nothing else."""
+    targets = statement.targets if isinstance(statement, ast.Assign) else []
+    names = {target.id for target in targets if isinstance(target, ast.Name)}
+    return names if len(names) == len(targets) else set()
 
 
 def keep_only(tree: ast.Module, lifted: Collection[str], classes: Collection[str] = ()) -> None:

@@ -52,8 +52,12 @@ class LiftedRun:
 
     functions: Sequence[str]
     """The lifted functions, as ids without parameters."""
+    removed: Sequence[str] = ()
+    """Ids of the removed symbols: no objects of their classes are reported."""
     seen: Mapping[str, str] | None = None
     """In a judging run, each test's reported values; ``None`` in an observing run."""
+    names: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    """In a judging run, each test to the classes and functions that are accepted in the objects that it reports."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -151,6 +155,10 @@ class Grading(Protocol):
 
     def lifted(self, source: bytes, functions: Collection[str]) -> LiftedTests | None:
         """Divide the test ``functions`` of a file; ``None`` if the file cannot be parsed."""
+        ...
+
+    def reported_names(self, values: str) -> tuple[str, ...]:
+        """Names of the classes and functions in the objects among the values that a lifted test reported, sorted."""
         ...
 
     def run_graded(self, session: Session, recipe: Recipe, request: GradedRunRequest) -> GradedRun:

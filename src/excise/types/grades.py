@@ -27,6 +27,8 @@ class LiftedTest:
     """Its id in runs of lifted tests, in which parametrised tests are numbered."""
     digest: str
     """First half of the sha256 of the values that it reports on the original."""
+    names: tuple[str, ...] = ()
+    """Names of the classes and functions in the objects that it reports there; it may report no others."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
