@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from excise.deleters.patches.git_patches import touched
-from excise.protocols import GradedRun, GradingMode, LiftedRun
+from excise.protocols import GradedRun, GradingMode, LiftedRun, ReportedValues
 from excise.types import LiftedTest, Status, Task
 from excise.verifiers.grading.graded_runs import graded_run, mode_of
 from excise.verifiers.workbench import Edits, Workbench
@@ -78,7 +78,13 @@ def lifted_files(bench: Workbench, tests: Iterable[str]) -> LiftedFiles:
             observing[path], judging[path] = found.observing.decode(), found.judging.decode()
             functions += [f"{path}::{name}" for name in found.functions]
             without_checks.update(f"{path}::{name}" for name in found.without_checks)
-    return LiftedFiles(observing, judging, tuple(functions), dict(refused), frozenset(without_checks))
+    return LiftedFiles(
+        observing,
+        judging,
+        tuple(functions),
+        dict(refused),
+        without_checks=frozenset(without_checks),
+    )
 
 
 def observe(
@@ -104,13 +110,13 @@ def judge(
     files: LiftedFiles,
     mode: GradingMode,
     seen: Mapping[str, str],
-    names: Mapping[str, Sequence[str]],
+    originals: Mapping[str, ReportedValues],
 ) -> GradedRun:
     """Run the judging forms of the tests of ``seen``, their reported values, on the original code.
 
-    ``names``: test to the classes and functions that are accepted in objects.
+    ``originals``: what to know of the values that the original code reported in each test.
     """
-    asked = LiftedRun(functions=files.functions, seen=seen, names=names)
+    asked = LiftedRun(functions=files.functions, seen=seen, originals=originals)
     return _run(bench, {}, files.judging, sorted(seen), mode, asked, trusted=True)
 
 
@@ -138,35 +144,46 @@ def find_lifted(bench: Workbench, task: Task, tree: Edits) -> Lifting:
     judging form; what it reports on the code without the feature does not.
     """
     files = lifted_files(bench, task.fail_to_pass)
-    if not files.functions:
-        return Lifting((), files.refused)
-    ids = _numbered_ids(bench, files, task.fail_to_pass)
-    strict = mode_of(bench)
-    fixed = with_fixtures(bench, task, tree)
-    for mode in (strict, replace(strict, safe_path=False)):
-        seen = observe(bench, fixed, files, ids, mode, removed=task.removed, trusted=True).seen
-        if seen:
-            break
-    else:
-        return Lifting((), {**files.refused, "no values are reported": len(files.functions)})
-    names = {test: bench.language.grading.reported_names(values) for test, values in seen.items()}
-    judged = judge(bench, files, mode, seen, names)
-    wanted = set(task.fail_to_pass)
-    passed = [test for test in _passed(judged, seen) if judged.numbered.get(test, test) in wanted]
-    known = [
-        LiftedTest(test=judged.numbered.get(test, test), numbered=test, digest=_digest(seen[test]), names=names[test])
-        for test in passed
-    ]
-    deleted = with_fixtures(bench, task, bench.edits_of(task.deletion_patch))
-    failed = set(_judge(bench, files, deleted, task, known, mode, trusted=True).failed)
+    mode = mode_of(bench)
+    known = _known(bench, task, files, tree, mode)
+    if not known and mode.safe_path:
+        mode = replace(mode, safe_path=False)
+        known = _known(bench, task, files, tree, mode)
+    deleted = bench.edits_of(task.deletion_patch)
+    failed = set(judge_solution(bench, task, deleted, known, mode, trusted=True).failed) if known else set()
     found = [each for each in known if each.test in failed]
     if all(without_parameters(each.test) in files.without_checks for each in found):
         found = []
-    lost = {
-        "values that cannot be compared": len(_wanted(files, task.fail_to_pass)) - len(passed),
+    reasons = {
+        "values that cannot be compared": len(_wanted(files, task.fail_to_pass)) - len(known),
         "values that the code without the feature reports, too": len(known) - len(failed),
     }
-    return Lifting(tuple(found), {**files.refused, **{reason: number for reason, number in lost.items() if number}})
+    return Lifting(tuple(found), {**files.refused, **{reason: number for reason, number in reasons.items() if number}})
+
+
+def _known(bench: Workbench, task: Task, files: LiftedFiles, tree: Edits, mode: GradingMode) -> list[LiftedTest]:
+    """Those FAIL_TO_PASS tests whose two forms fit each other on the original code."""
+    ids = _numbered_ids(bench, files, task.fail_to_pass)
+    if not ids:
+        return []
+    seen = observe(bench, with_fixtures(bench, task, tree), files, ids, mode, removed=task.removed, trusted=True).seen
+    if not seen:
+        return []
+    originals = {test: bench.language.grading.reported(values) for test, values in seen.items()}
+    judged = judge(bench, files, mode, seen, originals)
+    statuses = judged.run.statuses()
+    found = [
+        LiftedTest(
+            test=judged.numbered.get(test, test),
+            numbered=test,
+            digest=_digest(values),
+            names=originals[test].names,
+            nested=originals[test].nested,
+        )
+        for test, values in sorted(seen.items())
+        if statuses.get(test) is Status.PASSED
+    ]
+    return [each for each in found if each.test in set(task.fail_to_pass)]
 
 
 def _wanted(files: LiftedFiles, tests: Iterable[str]) -> set[str]:
@@ -184,12 +201,6 @@ def _numbered_ids(bench: Workbench, files: LiftedFiles, tests: Iterable[str]) ->
     return ids
 
 
-def _passed(judged: GradedRun, seen: Iterable[str]) -> list[str]:
-    """The tests that pass a judging run, sorted."""
-    statuses = judged.run.statuses()
-    return [test for test in sorted(seen) if statuses.get(test) is Status.PASSED]
-
-
 def with_fixtures(bench: Workbench, task: Task, edits: Edits) -> Edits:
     """The edits without those to files of fixtures that the hidden tests took with them: lifted tests need these."""
     tested = {test.partition("::")[0] for test in bench.baseline.statuses}
@@ -202,31 +213,28 @@ def with_fixtures(bench: Workbench, task: Task, edits: Edits) -> Edits:
 
 
 def judge_solution(
-    bench: Workbench, task: Task, solution: Edits, tests: Sequence[LiftedTest], mode: GradingMode
-) -> Judged:
-    """Run lifted tests of a task for a solution, which are edits of the base tree."""
-    files = lifted_files(bench, [each.test for each in tests])
-    return _judge(bench, files, with_fixtures(bench, task, solution), task, tests, mode)
-
-
-def _judge(
     bench: Workbench,
-    files: LiftedFiles,
-    edits: Edits,
     task: Task,
+    solution: Edits,
     tests: Sequence[LiftedTest],
     mode: GradingMode,
     *,
     trusted: bool = False,
 ) -> Judged:
-    """Run lifted tests on the base tree with ``edits``; values that differ from the original's need a judging run."""
+    """Run lifted tests of a task for a solution, which are edits of the base tree, ``trusted`` or not.
+
+    Only values that differ from the original's need a judging run.
+    """
+    files = lifted_files(bench, [each.test for each in tests])
     ids = [each.numbered for each in tests]
+    edits = with_fixtures(bench, task, solution)
     observed = observe(bench, edits, files, ids, mode, removed=task.removed, trusted=trusted)
     differing = [each for each in tests if _digest(observed.seen.get(each.numbered, "")) != each.digest]
     reported = {each.numbered: observed.seen[each.numbered] for each in differing if each.numbered in observed.seen}
     if not reported:
         return Judged((observed,), tuple(each.test for each in differing))
-    judged = judge(bench, files, mode, reported, {each.numbered: each.names for each in tests})
+    originals = {each.numbered: ReportedValues(names=each.names, nested=each.nested) for each in tests}
+    judged = judge(bench, files, mode, reported, originals)
     statuses = judged.run.statuses()
     failed = [each.test for each in differing if statuses.get(each.numbered) is not Status.PASSED]
     return Judged((observed, judged), tuple(failed))

@@ -13,7 +13,7 @@ import sys
 import tomllib
 from collections.abc import Collection, Iterator, Sequence
 from functools import lru_cache
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any
 
 from excise.extractors.python.execution import recorded_calls, varied_calls
@@ -29,6 +29,7 @@ from excise.protocols import (
     GradingMode,
     LiftedRun,
     LiftedTests,
+    ReportedValues,
     Session,
     Start,
 )
@@ -113,9 +114,11 @@ class PythonGrading:
         """See :meth:`excise.protocols.Grading.lifted`."""
         return lifted(source, functions)
 
-    def reported_names(self, values: str) -> tuple[str, ...]:
-        """See :meth:`excise.protocols.Grading.reported_names`."""
-        return tuple(sorted(set(_names_in(json.loads(values)))))
+    def reported(self, values: str) -> ReportedValues:
+        """See :meth:`excise.protocols.Grading.reported`."""
+        found = json.loads(values)
+        nested = [[place, node] for place, node in found if place < 0]
+        return ReportedValues(names=tuple(sorted(set(_names_in(found)))), nested=json.dumps(nested) if nested else "")
 
     def run_graded(self, session: Session, recipe: Recipe, request: GradedRunRequest) -> GradedRun:
         """Run pytest as graders do; see :meth:`excise.protocols.Grading.run_graded`."""
@@ -228,6 +231,13 @@ def _run_graded(session: Session, recipe: Recipe, request: GradedRunRequest) -> 
     )
 
 
+def _names_of(symbol: str) -> Iterator[str]:
+    """Names within the id of a removed symbol: those of its class and of itself, or that of a module."""
+    path, _, qualname = symbol.partition("::")
+    module = PurePosixPath(path)
+    yield from qualname.split(".") if qualname else [module.parent.name if module.stem == "__init__" else module.stem]
+
+
 def _names_in(node: object, *, within: bool = False) -> Iterator[str]:
     """Names of the classes and functions in the objects of an encoded value; ``within`` an object."""
     if not isinstance(node, list):
@@ -246,9 +256,14 @@ def _lifted_run(asked: LiftedRun | None) -> dict[str, Any] | None:
     if asked is None:
         return None
     seen = None if asked.seen is None else {test: json.loads(values) for test, values in asked.seen.items()}
-    names = {name for symbol in asked.removed for name in symbol.rpartition("::")[2].split(".")}
-    accepted = {test: list(listed) for test, listed in asked.names.items()}
-    return {"functions": list(asked.functions), "removed": sorted(names), "seen": seen, "names": accepted}
+    names = {name for symbol in asked.removed for name in _names_of(symbol)}
+    return {
+        "functions": list(asked.functions),
+        "removed": sorted(names),
+        "seen": seen,
+        "names": {test: known.names for test, known in asked.originals.items()},
+        "nested": {test: json.loads(known.nested) for test, known in asked.originals.items() if known.nested},
+    }
 
 
 def _signed_report(stdout: bytes, key: str) -> dict[str, Any] | None:

@@ -174,7 +174,7 @@ class GradedRun(excise_run.Plugin):
         if self.lifted["seen"] is None:
             excise_lifted.Observer(self.report, self.lifted["removed"]).install()
         else:
-            self.judge = excise_lifted.Judge(self.lifted["seen"], self.lifted["names"])
+            self.judge = excise_lifted.Judge(self.lifted["seen"], self.lifted["names"], self.lifted["nested"])
             self.judge.install()
 
     @pytest.hookimpl(hookwrapper=True, tryfirst=True)

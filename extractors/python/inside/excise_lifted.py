@@ -51,7 +51,8 @@ def number_tests(items, functions):
 class Observer:
     """Reports the values of operands, and what blocks raise, for the test that runs.
 
-    ``removed``: names of classes of which no object is reported, as a solution may represent their state freely.
+    ``removed``: names of classes and modules of which no object is reported, as a solution may represent their state
+    freely.
     """
 
     def __init__(self, channel, removed=()):
@@ -97,7 +98,10 @@ def encoded(value, removed=frozenset()):
 
 
 class Encoder(excise_values.Encoder):
-    """Encodes classes by all their names."""
+    """Encodes classes by all their names, and views of dictionaries as dictionaries."""
+
+    def nested(self, value, kind, depth):
+        return ["d", self.pairs(value, depth)] if kind is types.MappingProxyType else super().nested(value, kind, depth)
 
     def reference(self, value, depth):
         return ["type", names_of(value)] if isinstance(value, type) else super().reference(value, depth)
@@ -111,7 +115,8 @@ class Encoding:
         self.left = excise_values.MAX_NODES
 
     def is_removed(self, cls):
-        return any(base.__name__ in self.removed for base in cls.__mro__)
+        names = {name for base in cls.__mro__ for name in (base.__name__, str(base.__module__).rpartition(".")[2])}
+        return not names.isdisjoint(self.removed)
 
     def encode(self, value, depth=0):
         self.left -= 1
@@ -186,14 +191,17 @@ class Opaque:
 class Judge:
     """Gives each test the values that were reported for it, in their order. Raises ``AssertionError`` without one.
 
-    ``names``: test to the classes and functions that it accepts in objects.
+    ``names``: test to the classes and functions that it accepts in objects. ``nested``: test to what functions within
+    it, whose places are negative, reported on the original code.
     """
 
-    def __init__(self, seen, names=None):
+    def __init__(self, seen, names=None, nested=None):
         self.seen = seen
         self.names = names or {}
+        self.nested = nested or {}
         self.accepted = frozenset()
         self.left = {}
+        self.original = {}
 
     def install(self):
         builtins.__excise_seen__ = self.value
@@ -202,10 +210,9 @@ class Judge:
 
     def begin(self, test):
         """Begin a test: its reported values, by place."""
-        self.left = {}
         self.accepted = frozenset(self.names.get(test, ()))
-        for place, node in self.seen.get(test, ()):
-            self.left.setdefault(place, []).append(node)
+        self.left = by_place(self.seen.get(test, ()))
+        self.original = by_place(self.nested.get(test, ()))
 
     def next(self, place):
         listed = self.left.get(place)
@@ -221,15 +228,24 @@ class Judge:
         return excise_decode.decode(node)
 
     def end(self):
-        """Refuse what functions within the test reported and was not compared: those places are negative."""
-        if any(place < 0 and listed for place, listed in self.left.items()):
-            raise AssertionError("a value was not compared")
+        """Compare what functions within the test reported and the judging form did not ask for with the original's."""
+        for place, listed in self.left.items():
+            if place < 0 and listed and listed != self.original.get(place):
+                raise AssertionError("a value was not compared")
 
     def raise_again(self, place):
         node = self.next(place)
         if node[0] == "raised":
             _, names, text = node
             raise same_exception(known_class(names, BaseException), str(text))
+
+
+def by_place(reported):
+    """Reported values by place, in their order."""
+    found = {}
+    for place, node in reported:
+        found.setdefault(place, []).append(node)
+    return found
 
 
 def known_class(names, base):

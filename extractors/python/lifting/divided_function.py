@@ -102,38 +102,33 @@ def _is_check(node: ast.AST) -> bool:
 class DividedFunction:
     """Divides the checks of one test, in its observing and its judging form at once.
 
-    ``references``: where both operands of a comparison depend on the code, only one is observed. The other is
-    computed when the values are judged, with the original code.
+    Where both operands of a comparison depend on the code, one is observed. The other, a reference, is computed when
+    the values are judged, with the original code.
     """
 
-    def __init__(self, function: Function, file: TestFile, places: Iterator[int], *, references: bool) -> None:
+    def __init__(self, function: Function, file: TestFile, places: Iterator[int]) -> None:
         self.places = places
         self.file = file
-        self.references = references
         self.names = file.names.copy()
         self.caught: set[str] = set()
         self.dropped: list[ast.expr] = []
         self.judged_before: list[ast.stmt] = []
         self.depth = 0
         self.has_nested_places = False
-        self.strong = self.weak = 0
+        self.num_checks = 0
         self._add_local_names(function, file.constants)
         self.computed = computed_names(function, self.names) | self.names.project
 
     @property
     def has_checks(self) -> bool:
         """Whether the test checks something, so that it reports more than that it came to its end."""
-        return bool(self.strong or self.weak)
+        return self.num_checks > 0
 
     def divide(self, observing: Function, judging: Function) -> None:
         """Divide the whole test. Raises :class:`NotLifted`."""
         self._block(observing.body, judging.body)
-        if self.has_checks:
-            self.weak += sum(map(_raises_assertion_error, ast.walk(observing)))
         if not self.has_checks:
             self._refuse_hidden_checks(observing)
-        elif self.strong < max(self.weak, 1):
-            raise NotLifted("nothing is expected" if not self.strong else "too little is expected")
         for node in ast.walk(observing):
             why = self._expectation_left(node)
             if why:
@@ -307,7 +302,7 @@ class DividedFunction:
             parts = [(Operand(node.values, n), Operand(other.values, n)) for n in range(len(node.values))]  # type: ignore[attr-defined]
             return [seen for pair in parts for seen in self._parts(*pair)]
         if isinstance(node, ast.Compare):
-            return self._comparison(mine, theirs, node, other)
+            return self._comparison(node, other)
         if isinstance(node, ast.Call) and is_call_of_raises(node) and isinstance(other, ast.Call):
             return [self._raising_call(node, other, 1)]
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and self._is_first_observed(node):
@@ -317,7 +312,7 @@ class DividedFunction:
                 return [self._type(node.args[0], other)]
         return self._truth(mine, theirs)
 
-    def _comparison(self, mine: Operand, theirs: Operand, node: ast.Compare, other: ast.expr) -> list[ast.stmt]:
+    def _comparison(self, node: ast.Compare, other: ast.expr) -> list[ast.stmt]:
         """Divide a comparison by operators."""
         assert isinstance(other, ast.Compare)
         by_identity = any(isinstance(op, ast.Is | ast.IsNot) for op in node.ops)
@@ -325,9 +320,6 @@ class DividedFunction:
         operands += [
             (Operand(node.comparators, n), Operand(other.comparators, n)) for n in range(len(node.comparators))
         ]
-        nodes = [each.get() for each, _ in operands]
-        if all(map(self._is_observed, nodes)) and (by_identity or not self._has_reference(nodes)):
-            return self._truth(mine, theirs)
         return self._divided(operands, by_identity=by_identity)
 
     def _is_first_observed(self, call: ast.Call) -> bool:
@@ -338,26 +330,20 @@ class DividedFunction:
         """Whether a value depends on the code under test."""
         return not self.names.is_expected(node)
 
-    def _has_reference(self, nodes: Sequence[ast.expr]) -> bool:
-        """Whether one of two observed operands can be left to the judging form. Hashes differ between processes."""
-        hashes = any(called(call) in {"hash", "id"} for node in nodes for call in calls_in(node))
-        return self.references and len(nodes) == 2 and not hashes
-
     def _truth(self, mine: Operand, theirs: Operand) -> list[ast.stmt]:
-        """Observe whether a value is true. A condition within it may compare, in sight of the solution."""
+        """Observe whether a value is true."""
         node = mine.get()
         if self.names.is_expected(node) and is_literal(node):
             return []
         compares = (ast.Compare, ast.BoolOp, ast.IfExp, ast.comprehension)
         if any(isinstance(part, compares) for part in ast.walk(node)):
-            self.weak += 1
-        else:
-            self.strong += 1
+            raise NotLifted("comparison within an operand")
+        self.num_checks += 1
         return [self._see(ast.UnaryOp(ast.Not(), ast.UnaryOp(ast.Not(), node)), theirs)]
 
     def _type(self, node: ast.expr, judge: ast.Call) -> ast.stmt:
         """Observe the type of a value, which ``judge``, a call of ``issubclass``, compares."""
-        self.strong += 1
+        self.num_checks += 1
         return self._see(call_of("type", node), Operand(judge, 0))
 
     def _see(self, value: ast.expr, theirs: Operand, *, by_identity: bool = False) -> ast.stmt:
@@ -379,31 +365,34 @@ class DividedFunction:
             observed = [not is_literal(node) for node in nodes]
         if not any(observed):
             return []
-        if all(observed) and not by_identity and self._has_reference(nodes):
-            first = self._first_is_observed(*nodes)
+        if len(nodes) > 1 and all(observed):
+            first = self._is_first_chosen(nodes, by_identity=by_identity)
             observed = [first, not first]
             self.dropped.append(nodes[first])
-        if sum(observed) < len(nodes) or len(nodes) == 1:
-            self.strong += 1
-        else:
-            self.weak += 1
-        by_identity = by_identity and sum(observed) == 1
+        self.num_checks += 1
         return [
             self._see(node, theirs, by_identity=by_identity)
             for node, (_, theirs), is_observed in zip(nodes, operands, observed, strict=True)
             if is_observed
         ]
 
-    def _first_is_observed(self, first: ast.expr, second: ast.expr) -> bool:
-        """Which of two operands that depend on the code is observed.
+    def _is_first_chosen(self, nodes: Sequence[ast.expr], *, by_identity: bool) -> bool:
+        """Whether of two operands that depend on the code the first is observed, and the second a reference.
 
-        It is the one that a name does not tell to be expected, that comes from imported code, or that has more calls.
+        It is the one that a name does not tell to be expected, that belongs to what was raised, that comes from
+        imported code, or that has more calls. Raises :class:`NotLifted` where the other process cannot compute a
+        reference: it has other objects, and other hashes.
         """
-        signs = [
-            (not is_named_as_expected(node), not self.computed.isdisjoint(loads_of(node)), len(calls_in(node)))
-            for node in (first, second)
-        ]
-        return signs[0] >= signs[1]
+        hashes = any(called(call) in {"hash", "id"} for node in nodes for call in calls_in(node))
+        if by_identity or hashes or len(nodes) > 2:
+            raise NotLifted("two values of the code")
+
+        def signs(node: ast.expr) -> tuple[bool, bool, bool, int]:
+            names = set(loads_of(node))
+            raised, computed = not names.isdisjoint(self.caught), not names.isdisjoint(self.computed)
+            return not is_named_as_expected(node), raised, computed, len(calls_in(node))
+
+        return signs(nodes[0]) >= signs(nodes[1])
 
     # ------------------------------------------------------------------------------ what must raise
     def _raising(self, mine: ast.With, theirs: ast.With) -> ast.stmt:
@@ -419,7 +408,7 @@ class DividedFunction:
                 raise NotLifted("checks in a block that must raise")
             self._block(mine.body, theirs.body)
             before = [ast.With(theirs.items, theirs.body)]
-        self.strong += 1
+        self.num_checks += 1
         item = mine.items[0]
         self.caught.update(targets_of(item.optional_vars or ast.Pass()))
         theirs.body = [ast.Expr(call_of(RAISE, place))]
@@ -435,17 +424,13 @@ class DividedFunction:
         raising = ast.Lambda(_no_arguments(), call_of(RAISE, place))
         theirs.args[first:] = [raising]
         theirs.keywords = []
-        self.strong += 1
+        self.num_checks += 1
         self.caught.update(targets_of(target or ast.Pass()))
         return ast.With([ast.withitem(call_of(RAISING, place), target)], [body])
 
 
 def _no_arguments() -> ast.arguments:
     return ast.arguments([], [], None, [], [], None, [])
-
-
-def _raises_assertion_error(node: ast.AST) -> bool:
-    return isinstance(node, ast.Raise) and node.exc is not None and "AssertionError" in ast.dump(node.exc)
 
 
 def _loaded_outside_checks(function: Function) -> set[str]:

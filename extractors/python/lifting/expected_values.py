@@ -20,6 +20,7 @@ _PURE = frozenset(
 )  # fmt: skip
 """Builtin functions and types whose result depends on their arguments alone."""
 _TYPES = frozenset(name for name, value in vars(builtins).items() if isinstance(value, type)) | {"NotImplemented"}
+_RECEIVERS = frozenset({"self", "cls"})
 _VIEWS = frozenset({"items", "keys", "values"})
 _IMPURE = frozenset({"random", "time", "os", "unittest"})
 """Modules of the standard library whose functions may return something else each time, or are no functions."""
@@ -70,7 +71,7 @@ class ExpectedNames:
     """Names whose values do not depend on the code under test."""
 
     values: set[str] = field(default_factory=set)
-    """Names of expected values and of imported things."""
+    """Names of expected values, ``self.name`` for those of classes, and names of imported things."""
     pure: set[str] = field(default_factory=set)
     """Names of modules, functions and classes of the standard library (and ``pytest.approx``), which may be called."""
     project: set[str] = field(default_factory=set)
@@ -85,6 +86,15 @@ class ExpectedNames:
         self.values.difference_update(names)
         self.pure.difference_update(names)
 
+    def unknown_in(self, node: ast.AST) -> Iterator[str]:
+        """Names that an expression reads, those in expected values excepted."""
+        if isinstance(node, ast.expr) and self.is_expected(node):
+            return
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
+            yield node.id
+        for child in ast.iter_child_nodes(node):
+            yield from self.unknown_in(child)
+
     def is_of_project(self, node: ast.AST) -> bool:
         """Whether an expression mentions something that is imported from the project, or from another package."""
         return any(name in self.project for name in loads_of(node))
@@ -93,6 +103,8 @@ class ExpectedNames:
         """Whether an expression is made of expected values alone."""
         if isinstance(node, ast.Constant):
             return True
+        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id in _RECEIVERS:
+            return f"self.{node.attr}" in self.values
         if isinstance(node, ast.Name):
             return node.id in self.values or (node.id in _TYPES and node.id not in {"object"})
         if isinstance(node, ast.Call):
@@ -155,7 +167,31 @@ def module_names(tree: ast.Module) -> ExpectedNames:
             for target in statement.targets:
                 if isinstance(target, ast.Name) and counts[target.id] == 1:
                     names.values.add(target.id)
+    names.values |= {f"self.{name}" for name in _class_constants(tree, names)}
     return names
+
+
+def _class_constants(tree: ast.Module, names: ExpectedNames) -> set[str]:
+    """Names of the attributes of classes that are only assigned expected values, in the bodies of the classes."""
+    found: set[str] = set()
+    others: set[str] = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store):
+            others.add(node.attr)
+        for statement in node.body if isinstance(node, ast.ClassDef) else ():
+            if isinstance(statement, ast.Assign) and names.is_expected(statement.value):
+                found.update(target.id for target in statement.targets if isinstance(target, ast.Name))
+            else:
+                others.update(_bound_by(statement))
+    return found - others
+
+
+def _bound_by(statement: ast.stmt) -> Iterator[str]:
+    """Names that a statement in the body of a class binds."""
+    if isinstance(statement, Function | ast.ClassDef):
+        yield statement.name
+    else:
+        yield from (part.id for part in ast.walk(statement) if isinstance(part, ast.Name))
 
 
 def test_helpers(tree: ast.Module) -> set[str]:

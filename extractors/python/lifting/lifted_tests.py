@@ -5,10 +5,9 @@ and knows nothing of what is expected: expected operands are gone, and so are th
 that only they used, and the ids of parametrised tests. In the *judging* file the same assertion asks for the reported
 value (``seen(place)``) in place of the operand. The first runs with the solution, the second with the original code.
 
-A test is lifted if each of its checks is an assertion that can be divided, and at least half of them compare with
-something expected: a value that the test file has, or, if that is not enough, one that the judging form computes with
-the original code. Where both values of a comparison are observed, a solution could report that they are equal. A test
-that checks nothing reports that it came to its end.
+A test is lifted if each of its checks is an assertion that compares an observed value with something expected: a value
+that the test file has, or a *reference*, which the judging form computes with the original code. A test that checks
+nothing reports that it came to its end.
 """
 
 from __future__ import annotations
@@ -45,13 +44,13 @@ def lifted(source: bytes, functions: Collection[str]) -> LiftedTests | None:
     divided: set[str] = set()
     for definition, inheriting in names.items():
         try:
-            has_checks = _divide(mine[definition][1], theirs[definition][1], file, places)
+            made = _divide(mine[definition][1], theirs[definition][1], file, places)
         except NotLifted as error:
             refused.update(dict.fromkeys(inheriting, str(error)))
             continue
         divided.add(definition)
         done += inheriting
-        without_checks += [] if has_checks else inheriting
+        without_checks += [] if made.has_checks else inheriting
     classes = {name.rpartition("::")[0] for name in done}
     for each in (observing, judging):
         keep_only(each, divided, classes)
@@ -64,21 +63,14 @@ def lifted(source: bytes, functions: Collection[str]) -> LiftedTests | None:
     )
 
 
-def _divide(mine: Function, theirs: Function, file: TestFile, places: Iterator[int]) -> bool:
-    """Divide a test in its two forms; whether it checks something. Raises :class:`NotLifted`."""
-    failure: NotLifted | None = None
-    for references in (False, True):
-        forms = copy.deepcopy((mine, theirs))
-        divided = DividedFunction(forms[0], file, places, references=references)
-        try:
-            divided.divide(*forms)
-        except NotLifted as error:
-            failure = failure or error
-            continue
-        for form, made in zip((mine, theirs), forms, strict=True):
-            vars(form).update(vars(made))
-        return divided.has_checks
-    raise failure or NotLifted("")
+def _divide(mine: Function, theirs: Function, file: TestFile, places: Iterator[int]) -> DividedFunction:
+    """Divide a test in its two forms. Raises :class:`NotLifted`, and leaves them as they are."""
+    forms = copy.deepcopy((mine, theirs))
+    divided = DividedFunction(forms[0], file, places)
+    divided.divide(*forms)
+    for form, made in zip((mine, theirs), forms, strict=True):
+        vars(form).update(vars(made))
+    return divided
 
 
 def _text(tree: ast.Module) -> str:

@@ -28,10 +28,10 @@ def refuse_visible_references(observing: Function, dropped: Sequence[ast.expr], 
     nested = {name for node in _nested_functions(observing) for name in _arguments(node)}
     arguments = set(_arguments(observing))
     columns = {name for call in observing.decorator_list for name in _words(call)}
-    for name in sorted({name for node in dropped for name in loads_of(node)}):
-        if name in names.values or name in names.project or name in computed:
+    for name in sorted({name for node in dropped for name in names.unknown_in(node)}):
+        if name in names.project or name in computed:
             continue
-        if name in nested:
+        if name in nested - set(inputs):
             raise NotLifted("expected value that is given to a function of the test")
         if name in others:
             raise NotLifted("expected value that is used elsewhere")

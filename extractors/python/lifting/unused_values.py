@@ -11,7 +11,6 @@ from excise.extractors.python.lifting.expected_values import (
     Function,
     NotLifted,
     called,
-    calls_in,
     iterated,
     loads_in,
     statements_of,
@@ -203,7 +202,7 @@ def _drop_assignments(function: Function, expected: set[str], judged: Collection
                 continue
             unused = [each for each in block if _is_unused(each, used, expected) and _names(each) & set(judged)]
             if unused:
-                expected.update(loads_in(each for each in unused if calls_in(each)))
+                expected.update(loads_in(each for each in unused if _names(each) & expected))
                 block[:] = [each for each in block if each not in unused] or ([ast.Pass()] if name == "body" else [])
                 dropped = True
     return dropped
@@ -238,6 +237,7 @@ def keep_only(tree: ast.Module, lifted: Collection[str], classes: Collection[str
         if len(kept) == len(tree.body):
             break
         tree.body = kept
+    _drop_class_constants(tree)
     for node in tree.body:
         if isinstance(node, ast.ImportFrom) and node.module != "__future__":
             node.names = [alias for alias in node.names if (alias.asname or alias.name) in used] or node.names[:1]
@@ -258,6 +258,27 @@ def _drop_tests(node: ast.AST, prefix: str, lifted: Collection[str]) -> None:
             if not is_test or prefix + child.name in lifted:
                 kept.append(child)
         block[:] = kept or ([ast.Pass()] if name == "body" else [])
+
+
+def _drop_class_constants(tree: ast.Module) -> None:
+    """Drop plain values that classes with tests assign, and that nothing mentions."""
+    parts = list(ast.walk(tree))
+    used = {part.attr for part in parts if isinstance(part, ast.Attribute)}
+    used |= {part.id for part in parts if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Load)}
+    used |= {part.value for part in parts if isinstance(part, ast.Constant) and isinstance(part.value, str)}
+    for node in tree.body:
+        if isinstance(node, ast.ClassDef) and _has_tests(node):
+            kept = [each for each in node.body if not _is_unused(each, used, ()) or _is_special(each)]
+            node.body = kept or [ast.Pass()]
+
+
+def _is_special(statement: ast.stmt) -> bool:
+    """Whether Python or the test runner may read what a statement in the body of a class assigns."""
+    return any(name.startswith(("_", "pytest")) for name in _names(statement))
+
+
+def _has_tests(node: ast.ClassDef) -> bool:
+    return any(isinstance(part, Function) and part.name.startswith("test") for part in ast.walk(node))
 
 
 def _mentioned(node: ast.AST) -> Iterator[str]:
@@ -284,8 +305,7 @@ def _is_left_over(node: ast.AST, used: Collection[str]) -> bool:
         aliases = {part.value for part in parts if isinstance(part, ast.Constant) and isinstance(part.value, str)}
         return not (node.name.startswith(_CALLED_BY_PYTEST) or autouse or {node.name, *aliases} & set(used))
     if isinstance(node, ast.ClassDef):
-        has_tests = any(isinstance(part, Function) and part.name.startswith("test") for part in ast.walk(node))
-        return not has_tests and node.name not in used
+        return not _has_tests(node) and node.name not in used
     if isinstance(node, ast.Assign) and all(isinstance(target, ast.Name) for target in node.targets):
         calls = any(isinstance(part, ast.Call | ast.Await) for part in ast.walk(node.value))
         names = {target.id for target in node.targets if isinstance(target, ast.Name)}

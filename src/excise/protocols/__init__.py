@@ -27,6 +27,7 @@ from excise.protocols.grading_protocol import (
     GradingMode,
     LiftedRun,
     LiftedTests,
+    ReportedValues,
 )
 from excise.protocols.language_protocol import CoveragePass, CoverageRequest, Language, TestRunRequest
 from excise.protocols.sandbox_protocol import (
@@ -68,6 +69,7 @@ __all__ = [
     "Mount",
     "NamedClaim",
     "Policy",
+    "ReportedValues",
     "Sandbox",
     "Session",
     "Source",

@@ -47,6 +47,16 @@ class LiftedTests:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ReportedValues:
+    """What a judging run has to know of the values that the original code reported in a lifted test."""
+
+    names: tuple[str, ...] = ()
+    """Names, sorted, of the classes and functions in the objects among them; others are not accepted."""
+    nested: str = ""
+    """The values, as JSON, that functions within the test reported; empty if there are none."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class LiftedRun:
     """A run of one form of lifted tests, in which parametrised tests are numbered: ``test_x[0]``, ``test_x[1]``…"""
 
@@ -56,8 +66,8 @@ class LiftedRun:
     """Ids of the removed symbols: no objects of their classes are reported."""
     seen: Mapping[str, str] | None = None
     """In a judging run, each test's reported values; ``None`` in an observing run."""
-    names: Mapping[str, Sequence[str]] = field(default_factory=dict)
-    """In a judging run, each test to the classes and functions that are accepted in the objects that it reports."""
+    originals: Mapping[str, ReportedValues] = field(default_factory=dict)
+    """In a judging run, what to know of the values that each test reported on the original code."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -157,8 +167,8 @@ class Grading(Protocol):
         """Divide the test ``functions`` of a file; ``None`` if the file cannot be parsed."""
         ...
 
-    def reported_names(self, values: str) -> tuple[str, ...]:
-        """Names of the classes and functions in the objects among the values that a lifted test reported, sorted."""
+    def reported(self, values: str) -> ReportedValues:
+        """What a judging run has to know of the values that a lifted test reported on the original code."""
         ...
 
     def run_graded(self, session: Session, recipe: Recipe, request: GradedRunRequest) -> GradedRun:

@@ -29,6 +29,8 @@ class LiftedTest:
     """First half of the sha256 of the values that it reports on the original."""
     names: tuple[str, ...] = ()
     """Names of the classes and functions in the objects that it reports there; it may report no others."""
+    nested: str = ""
+    """The values, as JSON, that functions within the test report there."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
+from dataclasses import fields, replace
 from typing import Any
 
 import pytest
 
+from excise.deleters.patches.git_patches import unified
 from excise.pipeline.services.task_grader import Grader
 from excise.types import Task, WorkerOutcome
 from excise.verifiers.attacks.attack import attack_target, diff_of
@@ -47,6 +48,39 @@ class TestMore(unittest.TestCase):
         self.assertIsNotNone(spiral(3))
 
 
+def naive(steps):
+    return [(0, 0), (1, 0), (1, 1), (0, 1)][:steps]
+
+
+class Place:
+    def __init__(self, x, y):
+        self.x, self.y = x, y
+
+    def __eq__(self, other):
+        return (self.x, self.y) == (other.x, other.y)
+
+
+def test_references():
+    wanted = naive(3)
+    assert list(spiral(3)) == wanted
+    assert [Place(*each) for each in spiral(2)] == [Place(0, 0), Place(1, 0)]
+
+
+def test_nested():
+    def last(steps):
+        with pytest.raises(StopIteration):
+            fields = iter(spiral(steps))
+            assert [next(fields) for _ in range(steps)] == naive(steps)
+            next(fields)
+        return True
+
+    assert last(2) is True
+
+
+def test_no_checks():
+    list(spiral(4))
+
+
 def test_no_plain_value():
     assert spiral(3) == [(0, 0)] or spiral
     assert object() != spiral(1)
@@ -56,7 +90,9 @@ IDS = [
     *(f"tests/test_more.py::test_last[{row}-{again}]" for row in ("2-last0", "3-last1") for again in (True, False)),
     "tests/test_more.py::test_what_is_raised",
     "tests/test_more.py::TestMore::test_type",
+    *(f"tests/test_more.py::test_{name}" for name in ("references", "nested", "no_checks")),
 ]
+MODULE = "src/shapes/walk.py"
 
 
 @pytest.fixture
@@ -70,40 +106,66 @@ def bench(vary: Any) -> Workbench:
     return made
 
 
+def task_of(bench: Workbench, tests: list[str], code: bytes | None = None) -> Task:
+    """A task with these hidden tests, whose deletion leaves ``code`` of the module; all other fields are empty."""
+    names = (field.name for field in fields(Task))
+    patch = unified(bench.read([MODULE]), {MODULE: code})
+    return Task(**dict.fromkeys(names, "") | {
+        "fail_to_pass": tuple(tests), "removed": (MODULE,), "deletion_patch": patch,
+    })  # fmt: skip
+
+
 def test_tests_of_all_kinds_are_lifted(bench: Workbench) -> None:
-    found = lifting.find_lifted(bench, [*IDS, "tests/test_more.py::test_no_plain_value"], {})
+    found = lifting.find_lifted(bench, task_of(bench, [*IDS, "tests/test_more.py::test_no_plain_value"]), {})
     by_test = {each.test: each.numbered for each in found.tests}
     assert set(by_test) == set(IDS), found.refused
     assert by_test["tests/test_more.py::test_steps[two]"] == "tests/test_more.py::test_steps[1]"
     assert len(set(by_test.values())) == len(IDS)
     assert sum(found.refused.values()) == 1
+    names = {each.test: each.names for each in found.tests}
+    assert names.pop("tests/test_more.py::test_references") == ("test_more:Place",)
+    assert not any(names.values())
+
+
+def test_tests_that_the_code_without_the_feature_passes_are_not_lifted(bench: Workbench) -> None:
+    empty = b"def spiral(steps):\n    return iter(())\n"
+    found = lifting.find_lifted(bench, task_of(bench, IDS, empty), {})
+    passed = {f"tests/test_more.py::test_{name}" for name in ("steps[none]", "no_checks", "nested")}
+    assert {each.test for each in found.tests} == set(IDS) - passed
+    assert found.refused == {"values that the code without the feature reports, too": 3}
+
+
+def test_tests_that_check_nothing_are_lifted_beside_others_only(bench: Workbench) -> None:
+    assert lifting.find_lifted(bench, task_of(bench, IDS[-1:]), {}).tests == ()
 
 
 def test_a_wrong_solution_fails_just_the_tests_that_show_it(bench: Workbench) -> None:
-    tests = lifting.find_lifted(bench, IDS, {}).tests
+    task = task_of(bench, IDS)
+    tests = lifting.find_lifted(bench, task, {}).tests
     source = bench.read(["src/shapes/walk.py"])["src/shapes/walk.py"].decode()
-    same = lifting.judge_solution(bench, {}, tests, mode_of(bench))
+    same = lifting.judge_solution(bench, task, {}, tests, mode_of(bench))
     assert (same.failed, len(same.runs)) == ((), 1), "equal values need no second run"
     late = source.replace("x, y = x + dx, y + dy", "x, y = x + dx, y + dy * (walked < 1)")
     wrong = source.replace("yield x, y", "yield x + (steps == 3), y")
     assert late != source != wrong
-    judged = lifting.judge_solution(bench, {"src/shapes/walk.py": wrong.encode()}, tests, mode_of(bench))
-    assert set(judged.failed) == {test for test in IDS if "[3-" in test}
+    judged = lifting.judge_solution(bench, task, {"src/shapes/walk.py": wrong.encode()}, tests, mode_of(bench))
+    assert set(judged.failed) == {test for test in IDS if "[3-" in test or "references" in test}
     other = source.replace("for _ in range(steps)", "for _ in range(steps if steps != 'many' else None)")
-    judged = lifting.judge_solution(bench, {"src/shapes/walk.py": other.encode()}, tests, mode_of(bench))
+    judged = lifting.judge_solution(bench, task, {"src/shapes/walk.py": other.encode()}, tests, mode_of(bench))
     assert judged.failed == ("tests/test_more.py::test_what_is_raised",), (
         "the type of an error is right, its text is not"
     )
 
 
 def test_other_values_that_the_tests_accept_pass(bench: Workbench) -> None:
-    tests = lifting.find_lifted(bench, IDS, {}).tests
+    task = task_of(bench, IDS)
+    tests = lifting.find_lifted(bench, task, {}).tests
     source = bench.read(["src/shapes/walk.py"])["src/shapes/walk.py"].decode()
     other = source.replace("range(steps)", "range(check(steps))") + (
         "\n\ndef check(steps):\n    if isinstance(steps, str):\n"
         "        raise TypeError('a str is not interpreted as an integer')\n    return steps\n"
     )
-    judged = lifting.judge_solution(bench, {"src/shapes/walk.py": other.encode()}, tests, mode_of(bench))
+    judged = lifting.judge_solution(bench, task, {"src/shapes/walk.py": other.encode()}, tests, mode_of(bench))
     assert (judged.failed, len(judged.runs)) == ((), 2), "the original's text is another one, so it is judged"
 
 
@@ -145,6 +207,7 @@ def test_forged_values_win_nothing(shapes: Any, how: str) -> None:
     assert tests
     judged = lifting.judge_solution(
         environment.bench,
+        task,
         {**environment.bench.edits_of(task.deletion_patch), **files},
         tests,
         environment.conditions.mode,
@@ -165,6 +228,6 @@ def test_a_run_that_expects_nothing_contains_nothing_expected(bench: Workbench) 
 
 def test_reports_are_read_as_json(bench: Workbench) -> None:
     files = lifting.lifted_files(bench, IDS)
-    done = lifting.observe(bench, {}, files, [IDS[-1]], mode_of(bench), trusted=True)
+    done = lifting.observe(bench, {}, files, [IDS[-1]], mode_of(bench), removed=(), trusted=True)
     assert all(isinstance(place, int) for place, _ in json.loads(done.seen[IDS[-1]]))
     assert done.seen.keys() == {IDS[-1]}
