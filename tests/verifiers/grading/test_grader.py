@@ -276,7 +276,7 @@ def test_hidden_tests_are_in_no_file(graders: Grader, ready: Workbench, task: Ta
     spy = (
         "\n\nimport pathlib\n_spiral = spiral\ndef spiral(steps):\n"
         "    text = pathlib.Path('/testbed/tests/test_walk.py').read_bytes()\n"
-        "    assert text == b'', text\n    return _spiral(steps)\n"
+        "    assert b'assert' not in text, text\n    return _spiral(steps)\n"
     )
     found = graders.grade(task.instance_id, changed(ready, task, lambda t: t + spy))
     assert found.reward_tests == 1, found
