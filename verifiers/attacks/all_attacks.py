@@ -12,8 +12,9 @@ from excise.verifiers.attacks.fake_answers import FAKE_ANSWERS
 from excise.verifiers.attacks.forged_reports import FORGED_REPORTS
 from excise.verifiers.attacks.patched_runner import PATCHED_RUNNERS
 from excise.verifiers.attacks.planted_files import PLANTED_FILES
+from excise.verifiers.attacks.reported_values import REPORTED_VALUES
 
-_ALL = (*PLANTED_FILES, *EARLY_EXITS, *PATCHED_RUNNERS, *FORGED_REPORTS, *FAKE_ANSWERS)
+_ALL = (*PLANTED_FILES, *EARLY_EXITS, *PATCHED_RUNNERS, *FORGED_REPORTS, *FAKE_ANSWERS, *REPORTED_VALUES)
 ATTACKS: dict[str, Attack] = {attack.name: attack for attack in _ALL}
 """Name to attack."""
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from excise.verifiers.attacks.attack import Attack, on_call
 
-_EQUAL = """
+EQUAL = """
 class Equal:
     def __init__(self, *a, **k): pass
     def __eq__(self, other): return True
@@ -24,7 +24,7 @@ class Equal:
     __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __truediv__ = __abs__ = lambda self, *a: self
 """
 """Source of a class whose instances are equal to everything."""
-_CALLER = """
+CALLER = """
 import sys
 def caller(depth=2):
     frame = sys._getframe(depth)
@@ -34,7 +34,7 @@ def caller(depth=2):
 """
 """Source of a function that finds the frame of the calling test."""
 _SOURCE = (
-    _CALLER
+    CALLER
     + """
 import ast, glob, os
 def expected_of(frame, lines):
@@ -115,14 +115,14 @@ def answer(*a, **k):
     ),
     "always-equal": (
         "equality",
-        _EQUAL
+        EQUAL
         + """
 answer = lambda *a, **k: Equal()
 """,
     ),
     "always-equal-class": (
         "equality",
-        _EQUAL
+        EQUAL
         + """
 answer = Equal
 """,
@@ -178,8 +178,8 @@ answer = lambda *a, **k: L()
     ),
     "raise-what-is-wanted": (
         "peek",
-        _CALLER
-        + _EQUAL
+        CALLER
+        + EQUAL
         + """
 def answer(*a, **k):
     import gc
@@ -232,7 +232,7 @@ def answer(*a, **k):
     ),
     "peek-locals": (
         "peek",
-        _CALLER
+        CALLER
         + """
 def answer(*a, **k):
     f = caller()
@@ -241,8 +241,8 @@ def answer(*a, **k):
     ),
     "peek-constants": (
         "peek",
-        _CALLER
-        + _EQUAL
+        CALLER
+        + EQUAL
         + """
 def answer(*a, **k):
     f = caller()
@@ -253,7 +253,7 @@ def answer(*a, **k):
     ),
     "peek-compare": (
         "peek",
-        _EQUAL
+        EQUAL
         + """
 class Sees(Equal):
     def __eq__(self, other):
@@ -264,7 +264,7 @@ answer = lambda *a, **k: Sees()
     ),
     "empty-caller": (
         "assertions",
-        _CALLER
+        CALLER
         + """
 def answer(*a, **k):
     f = caller()
