@@ -94,6 +94,15 @@ DIVIDED = {
     "mostly references": (
         "def test_it():\n    assert code(1) == 990\n    assert code(2) == other(2)\n    assert code(3) == other(3)",
         ["code(2)", "code(3)"], ["990", "other"]),
+    "two values without constants": (
+        "def test_it():\n    it = code(1)\n    assert it == Kind() and it.size == 990",
+        ["see__(1, it)", "see__(2, Kind())", "see__(3, it.size)"], ["990"]),
+    "two values of a method without constants": (
+        "class TestIt(unittest.TestCase):\n    def test_it(self):\n        it = code(1)\n"
+        "        self.assertEqual(Kind(), it)", ["see__(1, Kind())", "see__(2, it)"], []),
+    "an object that is written out": (
+        "def test_it():\n    it = code(1)\n    assert it == Kind(990) and [it, 991] != it.parts",
+        ["see__(1, it)", "see__(2, it.parts)"], ["990", "991"]),
     "no checks": ("def test_it():\n    code(1)", ["code(1)", "__excise_see__(1, True)"], []),
     "no checks but an error": (
         "def test_it():\n    try:\n        code(1)\n    except KeyError:\n        pass\n    else:\n"

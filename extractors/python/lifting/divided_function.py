@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import copy
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -14,11 +15,13 @@ from excise.extractors.python.lifting.expected_values import (
     called,
     calls_in,
     functions_of,
+    has_constants,
     has_mutable_rows,
     in_order,
     is_literal,
     is_mutable,
     is_named_as_expected,
+    is_written_out,
     iterated,
     loads_of,
     module_names,
@@ -102,8 +105,8 @@ def _is_check(node: ast.AST) -> bool:
 class DividedFunction:
     """Divides the checks of one test, in its observing and its judging form at once.
 
-    Where both operands of a comparison depend on the code, one is observed. The other, a reference, is computed when
-    the values are judged, with the original code.
+    Where both operands of a comparison depend on the code, one of them is a reference, which is computed only where
+    the values are judged. If neither has constants, which may be expected ones, each is observed in turn.
     """
 
     def __init__(self, function: Function, file: TestFile, places: Iterator[int]) -> None:
@@ -291,6 +294,10 @@ class DividedFunction:
             judging.value = ast.Call(ast.Attribute(ast.Name("self", ast.Load()), method, ast.Load()), [judged], [])
             return [self._type(call.args[0], judged)]
         operands = [(Operand(call, n), Operand(theirs, n)) for n in range(count)]
+        if name not in _BY_IDENTITY and self._are_from_code(call.args[:count]):
+            again = copy.deepcopy(theirs)
+            self.judged_before = [ast.Expr(again)]
+            return self._in_turn(call.args[0], Operand(theirs, 0), call.args[1], Operand(again, 1))
         return self._divided(operands, by_identity=name in _BY_IDENTITY)
 
     def _parts(self, mine: Operand, theirs: Operand) -> list[ast.stmt]:
@@ -302,7 +309,8 @@ class DividedFunction:
             parts = [(Operand(node.values, n), Operand(other.values, n)) for n in range(len(node.values))]  # type: ignore[attr-defined]
             return [seen for pair in parts for seen in self._parts(*pair)]
         if isinstance(node, ast.Compare):
-            return self._comparison(node, other)
+            assert isinstance(other, ast.Compare)
+            return self._comparison(theirs, node, other)
         if isinstance(node, ast.Call) and is_call_of_raises(node) and isinstance(other, ast.Call):
             return [self._raising_call(node, other, 1)]
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and self._is_first_observed(node):
@@ -312,14 +320,17 @@ class DividedFunction:
                 return [self._type(node.args[0], other)]
         return self._truth(mine, theirs)
 
-    def _comparison(self, node: ast.Compare, other: ast.expr) -> list[ast.stmt]:
-        """Divide a comparison by operators."""
-        assert isinstance(other, ast.Compare)
+    def _comparison(self, theirs: Operand, node: ast.Compare, other: ast.Compare) -> list[ast.stmt]:
+        """Divide a comparison by operators, which the judging form has as ``other`` at the place ``theirs``."""
         by_identity = any(isinstance(op, ast.Is | ast.IsNot) for op in node.ops)
         operands = [(Operand(node, "left"), Operand(other, "left"))]
         operands += [
             (Operand(node.comparators, n), Operand(other.comparators, n)) for n in range(len(node.comparators))
         ]
+        if not by_identity and self._are_from_code([mine.get() for mine, _ in operands]):
+            again = copy.deepcopy(other)
+            theirs.set(ast.BoolOp(ast.And(), [other, again]))
+            return self._in_turn(node.left, Operand(other, "left"), node.comparators[0], Operand(again.comparators, 0))
         return self._divided(operands, by_identity=by_identity)
 
     def _is_first_observed(self, call: ast.Call) -> bool:
@@ -366,7 +377,9 @@ class DividedFunction:
         if not any(observed):
             return []
         if len(nodes) > 1 and all(observed):
-            first = self._is_first_chosen(nodes, by_identity=by_identity)
+            if by_identity or len(nodes) > 2 or _has_hash(nodes):
+                raise NotLifted("two values of the code")
+            first = self._signs(nodes[0]) >= self._signs(nodes[1])
             observed = [first, not first]
             self.dropped.append(nodes[first])
         self.num_checks += 1
@@ -376,23 +389,23 @@ class DividedFunction:
             if is_observed
         ]
 
-    def _is_first_chosen(self, nodes: Sequence[ast.expr], *, by_identity: bool) -> bool:
-        """Whether of two operands that depend on the code the first is observed, and the second a reference.
+    def _signs(self, node: ast.expr) -> tuple[bool, bool, bool, int]:
+        """How much an operand looks like a value of the code under test: by its name, origin, form, and calls."""
+        return not is_named_as_expected(node), self._is_from_code(node), not is_written_out(node), len(calls_in(node))
 
-        It is the one that a name does not tell to be expected, that belongs to what was raised, that comes from
-        imported code, or that has more calls. Raises :class:`NotLifted` where the other process cannot compute a
-        reference: it has other objects, and other hashes.
-        """
-        hashes = any(called(call) in {"hash", "id"} for node in nodes for call in calls_in(node))
-        if by_identity or hashes or len(nodes) > 2:
-            raise NotLifted("two values of the code")
+    def _is_from_code(self, node: ast.expr) -> bool:
+        """Whether a value comes from imported code that is not the standard library's, or was raised."""
+        return not (self.computed | self.caught).isdisjoint(loads_of(node)) and self._is_observed(node)
 
-        def signs(node: ast.expr) -> tuple[bool, bool, bool, int]:
-            names = set(loads_of(node))
-            raised, computed = not names.isdisjoint(self.caught), not names.isdisjoint(self.computed)
-            return not is_named_as_expected(node), raised, computed, len(calls_in(node))
+    def _are_from_code(self, nodes: Sequence[ast.expr]) -> bool:
+        """Whether two compared values come from the code and tell nothing, so that both can be observed."""
+        telling = any(is_named_as_expected(node) or has_constants(node) for node in nodes)
+        return len(nodes) == 2 and all(map(self._is_from_code, nodes)) and not telling and not _has_hash(nodes)
 
-        return signs(nodes[0]) >= signs(nodes[1])
+    def _in_turn(self, first: ast.expr, their: Operand, second: ast.expr, other: Operand) -> list[ast.stmt]:
+        """Observe two values, each of which the judging form has at a place of its own."""
+        self.num_checks += 1
+        return [self._see(first, their), self._see(second, other)]
 
     # ------------------------------------------------------------------------------ what must raise
     def _raising(self, mine: ast.With, theirs: ast.With) -> ast.stmt:
@@ -427,6 +440,11 @@ class DividedFunction:
         self.num_checks += 1
         self.caught.update(targets_of(target or ast.Pass()))
         return ast.With([ast.withitem(call_of(RAISING, place), target)], [body])
+
+
+def _has_hash(nodes: Sequence[ast.expr]) -> bool:
+    """Whether a value is a hash or an identity, which other processes do not have."""
+    return any(called(call) in {"hash", "id"} for node in nodes for call in calls_in(node))
 
 
 def _no_arguments() -> ast.arguments:

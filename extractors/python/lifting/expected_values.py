@@ -215,6 +215,19 @@ def is_named_as_expected(node: ast.AST) -> bool:
     return name.lstrip("_").lower().startswith(_NAMED_AS_EXPECTED)
 
 
+def has_constants(node: ast.AST) -> bool:
+    """Whether an expression contains numbers or texts."""
+    parts = [part.value for part in ast.walk(node) if isinstance(part, ast.Constant)]
+    return any(value is not None and not isinstance(value, bool) for value in parts)
+
+
+def is_written_out(node: ast.AST) -> bool:
+    """Whether an expression is a container, a text or an object of a class that is written with its content."""
+    if isinstance(node, ast.Call):
+        return called(node)[:1].isupper() and has_constants(node)
+    return not isinstance(node, ast.Name | ast.Attribute | ast.Subscript | ast.Await) and has_constants(node)
+
+
 def root_of(node: ast.AST) -> str:
     """The name that an expression of attributes, subscripts and calls begins with; empty if there is none."""
     while isinstance(node, ast.Attribute | ast.Subscript | ast.Call):
