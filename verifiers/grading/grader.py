@@ -65,9 +65,13 @@ class GradeRequest:
 
 
 def find_conditions(bench: Workbench, ids: Sequence[str]) -> GradingConditions:
-    """Find the strictest mode in which the untouched tests pass, by running them. Raises :class:`SandboxError`."""
+    """Find the strictest mode in which the untouched tests pass, by running them.
+
+    Raises :class:`SandboxError` if they cannot be run, or none of them passes.
+    """
     strict = mode_of(bench)
     best: GradingConditions | None = None
+    detail = ""
     for safe_path, sealed_files in ((True, True), (False, True), (True, False), (False, False)):
         mode = replace(strict, safe_path=safe_path, sealed=sealed_files)
         sealed = _sealed(bench, ids, mode)
@@ -75,11 +79,14 @@ def find_conditions(bench: Workbench, ids: Sequence[str]) -> GradingConditions:
         if done.run.worker not in {WorkerOutcome.OK, WorkerOutcome.TIMEOUT, WorkerOutcome.OOM}:
             raise SandboxError(f"The untouched tests cannot be graded: {done.run.worker} {done.run.detail}")
         failing = _not_passed(done, ids)
+        detail = done.run.detail or detail
         if best is None or len(failing) < len(best.unfit):
             best = GradingConditions(mode=mode, unfit=tuple(failing), changed=done.changed)
         if not failing:
             break
     assert best is not None
+    if ids and len(best.unfit) == len(set(ids)):
+        raise SandboxError(f"The untouched tests cannot be graded: none of {len(best.unfit)} passes. {detail}".strip())
     return best
 
 

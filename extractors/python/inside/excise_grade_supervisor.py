@@ -2,9 +2,11 @@
 
 Started as ``python -I -S excise_grade_supervisor.py`` with the request on stdin. It imports nothing of the project, is
 protected against inspection by other processes, and shares no memory with its workers. Its report is one line, written
-to a descriptor that no worker inherits and signed (HMAC) with a key that is read from stdin before any worker starts.
+to a descriptor that no worker inherits and signed (HMAC) with a key that is read from stdin before any worker starts. It
+is compressed, since output is limited and some suites have a hundred thousand tests.
 """
 
+import base64
 import ctypes
 import hashlib
 import hmac
@@ -15,6 +17,7 @@ import signal
 import subprocess
 import sys
 import time
+import zlib
 from contextlib import suppress
 
 WORKER = os.path.join(os.path.dirname(os.path.abspath(__file__)), "excise_grade_worker.py")
@@ -201,7 +204,7 @@ def main():
     null = os.open(os.devnull, os.O_RDWR)
     for fd in (0, 1, 2):
         os.dup2(null, fd)
-    body = json.dumps(run(request)).encode()
+    body = base64.b64encode(zlib.compress(json.dumps(run(request)).encode()))
     line = b"%s %s\n" % (hmac.new(key, body, hashlib.sha256).hexdigest().encode(), body)
     while line:
         line = line[os.write(report, line) :]

@@ -23,7 +23,7 @@ from excise.types import Grade, Status, Task, WorkerOutcome
 from excise.verifiers.attacks.attack import LINK, attack_target, diff_of
 from excise.verifiers.grading import grader as grading
 from excise.verifiers.grading import kit as kit_module
-from excise.verifiers.grading.graded_runs import graded_run
+from excise.verifiers.grading.graded_runs import graded_run, mode_of
 from excise.verifiers.grading.intake import MAX_DIFF_BYTES, accepted_changes, paths_of, sections
 from excise.verifiers.grading.lifting import Lifting
 from excise.verifiers.stored_tasks import candidate_of
@@ -263,6 +263,18 @@ def test_an_infrastructure_failure_is_no_verdict(graders: Grader, task: Task, mo
     monkeypatch.setattr(grading, "graded_run", broken)
     found = graders.grade(task.instance_id, task.patch)
     assert (found.decided, found.worker_outcome, found.reward) == (False, WorkerOutcome.INFRA_ERROR, 0)
+
+
+def test_reports_of_many_tests_fit_into_little_output(ready: Workbench, monkeypatch: pytest.MonkeyPatch) -> None:
+    ids = list(ready.baseline.passing())
+    few = len(ids) * len(max(ids, key=len))
+    monkeypatch.setattr(ready, "policy", replace(ready.policy, output_bytes=few))
+    done = graded_run(ready, {}, ids, mode_of(ready))
+    assert len(str(done.run.results)) > few
+    assert done.run.finished
+    monkeypatch.setattr(ready, "policy", replace(ready.policy, output_bytes=100))
+    with pytest.raises(SandboxError, match=r"none of .* passes\. The report is missing"):
+        grading.find_conditions(ready, ids)
 
 
 def test_many_at_once(graders: Grader, task: Task) -> None:
