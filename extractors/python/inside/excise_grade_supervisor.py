@@ -2,8 +2,8 @@
 
 Started as ``python -I -S excise_grade_supervisor.py`` with the request on stdin. It imports nothing of the project, is
 protected against inspection by other processes, and shares no memory with its workers. Its report is one line, written
-to a descriptor that no worker inherits and signed (HMAC) with a key that is read from stdin before any worker starts. It
-is compressed, since output is limited and some suites have a hundred thousand tests.
+to a descriptor that no worker inherits and signed (HMAC) with a key that is read from stdin before any worker starts.
+It is compressed, since output is limited and some suites have a hundred thousand tests.
 """
 
 import base64
