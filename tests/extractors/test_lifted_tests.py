@@ -5,11 +5,13 @@ from __future__ import annotations
 import collections
 import decimal
 import enum
+import json
 import operator
 from typing import Any
 
 import pytest
 
+from excise.extractors.python.execution.python_grading import PythonGrading
 from excise.extractors.python.lifting.lifted_tests import lifted
 
 from .inside_programs import decoding, load, values
@@ -230,11 +232,15 @@ def test_tests_of_a_base_class_are_lifted_once_for_all_classes() -> None:
     assert "990" not in found.observing.decode()
 
 
-def test_tests_that_check_nothing_are_named() -> None:
-    text = "def test_it():\n    code(1)\n\ndef test_more():\n    assert code(1) == 990\n"
-    found = lifted((HEAD + text).encode(), ["test_it", "test_more"])
-    assert found is not None
-    assert (found.functions, found.without_checks) == (("test_it", "test_more"), ("test_it",))
+@pytest.mark.parametrize(
+    ("values", "telling"),
+    [([True], False), ([True, True], False), ([None], False), ([True, False], True), ([1], True), ([True, "a"], True)],
+)
+def test_one_constant_over_and_over_tells_nothing(values: list[object], telling: bool) -> None:
+    channel = Channel()
+    for place, value in enumerate(values):
+        inside.Observer(channel).see(place, value)
+    assert PythonGrading().reported(json.dumps(channel.written)).telling is telling
 
 
 class Colour(enum.Enum):

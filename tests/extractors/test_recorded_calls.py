@@ -130,6 +130,9 @@ def test_output_is_compared_only_if_the_original_prints() -> None:
     assert not recorded_calls.same_outcome(printing("a"), printing("b"))
     assert not recorded_calls.same_outcome(printing("a"), printing(""))
     assert recorded_calls.same_outcome(printing(""), printing("debugging"))
+    assert recorded_calls.same_outcome(printing("usage: it {a,b}\n a\n b"), printing("usage: it {b,a}\n b\n a"))
+    assert not recorded_calls.same_outcome(printing("usage: it {a,b}"), printing("usage: it {a,c}"))
+    assert not recorded_calls.same_outcome(printing("a b"), printing("b a"))
 
 
 def test_an_exit_is_an_outcome() -> None:

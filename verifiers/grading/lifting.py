@@ -31,8 +31,6 @@ class LiftedFiles:
     """Ids, without parameters, of the lifted functions."""
     refused: dict[str, int]
     """Reason why functions are not lifted, to their number."""
-    without_checks: frozenset[str] = frozenset()
-    """Ids, without parameters, of the lifted functions that only report that they came to their end."""
 
 
 class Lifting(NamedTuple):
@@ -66,7 +64,6 @@ def lifted_files(bench: Workbench, tests: Iterable[str]) -> LiftedFiles:
         path, _, name = test.partition("::")
         by_file.setdefault(path, set()).add(name)
     observing, judging, functions = {}, {}, []
-    without_checks: set[str] = set()
     refused: Counter[str] = Counter()
     for path, data in bench.read(sorted(by_file)).items():
         found = bench.language.grading.lifted(data, sorted(by_file[path]))
@@ -77,14 +74,7 @@ def lifted_files(bench: Workbench, tests: Iterable[str]) -> LiftedFiles:
         if found.functions:
             observing[path], judging[path] = found.observing.decode(), found.judging.decode()
             functions += [f"{path}::{name}" for name in found.functions]
-            without_checks.update(f"{path}::{name}" for name in found.without_checks)
-    return LiftedFiles(
-        observing,
-        judging,
-        tuple(functions),
-        dict(refused),
-        without_checks=frozenset(without_checks),
-    )
+    return LiftedFiles(observing, judging, tuple(functions), dict(refused))
 
 
 def observe(
@@ -141,7 +131,8 @@ def find_lifted(bench: Workbench, task: Task, tree: Edits) -> Lifting:
     """The FAIL_TO_PASS tests of a task that can be lifted.
 
     Their observing form, on the original code without hidden tests (``tree``), reports values that satisfy their
-    judging form; what it reports on the code without the feature does not.
+    judging form; what it reports on the code without the feature does not. At least one test reports something that
+    is not told by chance.
     """
     files = lifted_files(bench, task.fail_to_pass)
     mode = mode_of(bench)
@@ -152,7 +143,7 @@ def find_lifted(bench: Workbench, task: Task, tree: Edits) -> Lifting:
     deleted = bench.edits_of(task.deletion_patch)
     failed = set(judge_solution(bench, task, deleted, known, mode, trusted=True).failed) if known else set()
     found = [each for each in known if each.test in failed]
-    if all(without_parameters(each.test) in files.without_checks for each in found):
+    if not any(each.telling for each in found):
         found = []
     reasons = {
         "values that cannot be compared": len(_wanted(files, task.fail_to_pass)) - len(known),
@@ -179,6 +170,7 @@ def _known(bench: Workbench, task: Task, files: LiftedFiles, tree: Edits, mode: 
             digest=_digest(values),
             names=originals[test].names,
             nested=originals[test].nested,
+            telling=originals[test].telling,
         )
         for test, values in sorted(seen.items())
         if statuses.get(test) is Status.PASSED

@@ -122,7 +122,12 @@ class PythonGrading:
         """See :meth:`excise.protocols.Grading.reported`."""
         found = json.loads(values)
         nested = [[place, node] for place, node in found if place < 0]
-        return ReportedValues(names=tuple(sorted(set(_names_in(found)))), nested=json.dumps(nested) if nested else "")
+        constant = len({str(node) for _, node in found}) == 1 and found[0][1][0] == "c"
+        return ReportedValues(
+            names=tuple(sorted(set(_names_in(found)))),
+            nested=json.dumps(nested) if nested else "",
+            telling=not constant,
+        )
 
     def run_graded(self, session: Session, recipe: Recipe, request: GradedRunRequest) -> GradedRun:
         """Run pytest as graders do; see :meth:`excise.protocols.Grading.run_graded`."""

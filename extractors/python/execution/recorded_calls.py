@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 import struct
 import uuid
 from collections.abc import Iterable, Sequence
@@ -26,6 +27,8 @@ MAX_RECORD_BYTES = 64 << 20
 """Maximum size of the report of a recording in bytes."""
 CALL_TIMEOUT_S = 5.0
 """Seconds for the replay of one call."""
+_HELP = "usage: "
+"""Beginning of the help text of a command that is made with ``argparse``."""
 FLOAT_TOLERANCE = 1e-9
 """Relative difference up to which two floats are equal: adding the same numbers in another order is no error."""
 
@@ -210,7 +213,8 @@ def same_outcome(expected: str, found: str) -> bool:
     """Whether two outcomes have equal results, or exceptions of equal types, and equal arguments afterwards.
 
     Details that callers may not rely on are ignored: messages of exceptions, printed text if the original prints
-    nothing, the order of dictionaries (except ``OrderedDict``), the last digits of floats, types of iterators.
+    nothing, the order of words in a help text, the order of dictionaries (except ``OrderedDict``), the last digits of
+    floats, types of iterators.
     """
     first, second = parsed(expected.encode()), parsed(found.encode())
     if not first or not second:
@@ -218,13 +222,20 @@ def same_outcome(expected: str, found: str) -> bool:
     try:
         if not equal(first.get("after"), second.get("after")):
             return False
-        if first.get("printed") and first["printed"] != second.get("printed"):
+        if first.get("printed") and not _same_text(first["printed"], second.get("printed") or ""):
             return False
         if "raised" in first or "raised" in second:
             return _same_error(first, second)
         return equal(first.get("result"), second.get("result"))
     except (RecursionError, TypeError, ValueError, KeyError, IndexError, struct.error):
         return False
+
+
+def _same_text(first: str, second: str) -> bool:
+    """Whether printed texts are equal; help texts of commands may list their words in another order."""
+    if first.startswith(_HELP) and second.startswith(_HELP):
+        return sorted(re.findall(r"\w+", first)) == sorted(re.findall(r"\w+", second))
+    return first == second
 
 
 def _same_error(first: dict[str, Any], second: dict[str, Any]) -> bool:

@@ -40,17 +40,15 @@ def lifted(source: bytes, functions: Collection[str]) -> LiftedTests | None:
             refused[name] = "not written in this file"
     places = iter(range(1, 1 << 30))
     done: list[str] = []
-    without_checks: list[str] = []
     divided: set[str] = set()
     for definition, inheriting in names.items():
         try:
-            made = _divide(mine[definition][1], theirs[definition][1], file, places)
+            _divide(mine[definition][1], theirs[definition][1], file, places)
         except NotLifted as error:
             refused.update(dict.fromkeys(inheriting, str(error)))
             continue
         divided.add(definition)
         done += inheriting
-        without_checks += [] if made.has_checks else inheriting
     classes = {name.rpartition("::")[0] for name in done}
     for each in (observing, judging):
         keep_only(each, divided, classes)
@@ -59,18 +57,15 @@ def lifted(source: bytes, functions: Collection[str]) -> LiftedTests | None:
         judging=_text(judging).encode(),
         functions=tuple(sorted(done)),
         refused=refused,
-        without_checks=tuple(sorted(without_checks)),
     )
 
 
-def _divide(mine: Function, theirs: Function, file: TestFile, places: Iterator[int]) -> DividedFunction:
+def _divide(mine: Function, theirs: Function, file: TestFile, places: Iterator[int]) -> None:
     """Divide a test in its two forms. Raises :class:`NotLifted`, and leaves them as they are."""
     forms = copy.deepcopy((mine, theirs))
-    divided = DividedFunction(forms[0], file, places)
-    divided.divide(*forms)
+    DividedFunction(forms[0], file, places).divide(*forms)
     for form, made in zip((mine, theirs), forms, strict=True):
         vars(form).update(vars(made))
-    return divided
 
 
 def _text(tree: ast.Module) -> str:

@@ -42,8 +42,6 @@ class LiftedTests:
     """The functions (``name`` or ``Class::name``) that are divided."""
     refused: Mapping[str, str]
     """The other functions, to the reason why they are not."""
-    without_checks: tuple[str, ...] = ()
-    """Those of the divided functions that check nothing, and only report that they came to their end."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,6 +52,8 @@ class ReportedValues:
     """Names, sorted, of the classes and functions in the objects among them; others are not accepted."""
     nested: str = ""
     """The values, as JSON, that functions within the test reported; empty if there are none."""
+    telling: bool = True
+    """Whether there is more than one truth value, or ``None``, over and over, which anybody would report."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -31,6 +31,8 @@ class LiftedTest:
     """Names of the classes and functions in the objects that it reports there; it may report no others."""
     nested: str = ""
     """The values, as JSON, that functions within the test report there."""
+    telling: bool = True
+    """Whether it reports more than one truth value, or ``None``, over and over, which anybody would report."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
