@@ -300,7 +300,7 @@ class _GradingRun:
         tests = [each for each in self.kit.lifted if each.test not in {*self.conditions.unfit, *failed}]
         if not tests:
             return _Lifted()
-        judged = judge_solution(self.bench, self.task, self.solution, tests, self.conditions.mode)
+        judged = judge_solution(self.bench, self.task, self.solution, tests, self.conditions.mode, self.kit.depending)
         self.cpu_s += sum(done.run.cpu_s for done in judged.runs)
         if judged.failed:
             self.reasons.append("lifted_differ")

@@ -61,6 +61,7 @@ def make_kit(bench: Workbench, task: Task, empty: Edits) -> GradingKit:
         mirrored=_failing_mirror(bench, sorted(left)),
         lifted=lifting.tests,
         by_calls=_decided_by_calls(bench, recording, calls, stub) if telling else (),
+        depending=lifting.depending,
         not_lifted=lifting.refused,
         num_watched=recording.watched,
         num_recorded=len(recording.calls),

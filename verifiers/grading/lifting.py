@@ -7,8 +7,9 @@ original's are given to a judging run: the same tests, with their expectations, 
 from __future__ import annotations
 
 import hashlib
+import re
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
@@ -40,6 +41,8 @@ class Lifting(NamedTuple):
     """Those that pass in both forms on the original code."""
     refused: dict[str, int]
     """Reason why test functions are not lifted, to their number."""
+    depending: tuple[str, ...] = ()
+    """Names in their files of the removed code and of what calls it."""
 
 
 class Judged(NamedTuple):
@@ -57,8 +60,8 @@ def without_parameters(test: str) -> str:
     return f"{path}::{name.partition('[')[0]}"
 
 
-def lifted_files(bench: Workbench, tests: Iterable[str]) -> LiftedFiles:
-    """Divide the files of tests."""
+def lifted_files(bench: Workbench, tests: Iterable[str], depending: Collection[str]) -> LiftedFiles:
+    """Divide the files of tests; ``depending``: names in them of the code under test and of what calls it."""
     by_file: dict[str, set[str]] = {}
     for test in map(without_parameters, tests):
         path, _, name = test.partition("::")
@@ -66,7 +69,7 @@ def lifted_files(bench: Workbench, tests: Iterable[str]) -> LiftedFiles:
     observing, judging, functions = {}, {}, []
     refused: Counter[str] = Counter()
     for path, data in bench.read(sorted(by_file)).items():
-        found = bench.language.grading.lifted(data, sorted(by_file[path]))
+        found = bench.language.grading.lifted(data, sorted(by_file[path]), depending)
         if found is None:
             refused["file that cannot be parsed"] += len(by_file[path])
             continue
@@ -134,14 +137,15 @@ def find_lifted(bench: Workbench, task: Task, tree: Edits) -> Lifting:
     judging form; what it reports on the code without the feature does not. At least one test reports something that
     is not told by chance.
     """
-    files = lifted_files(bench, task.fail_to_pass)
+    depending = _depending(bench, task)
+    files = lifted_files(bench, task.fail_to_pass, depending)
     mode = mode_of(bench)
     known = _known(bench, task, files, tree, mode)
     if not known and mode.safe_path:
         mode = replace(mode, safe_path=False)
         known = _known(bench, task, files, tree, mode)
     deleted = bench.edits_of(task.deletion_patch)
-    failed = set(judge_solution(bench, task, deleted, known, mode, trusted=True).failed) if known else set()
+    failed = set(judge_solution(bench, task, deleted, known, mode, depending, trusted=True).failed) if known else set()
     found = [each for each in known if each.test in failed]
     if not any(each.telling for each in found):
         found = []
@@ -149,7 +153,23 @@ def find_lifted(bench: Workbench, task: Task, tree: Edits) -> Lifting:
         "values that cannot be compared": len(_wanted(files, task.fail_to_pass)) - len(known),
         "values that the code without the feature reports, too": len(known) - len(failed),
     }
-    return Lifting(tuple(found), {**files.refused, **{reason: number for reason, number in reasons.items() if number}})
+    refused = {**files.refused, **{reason: number for reason, number in reasons.items() if number}}
+    return Lifting(tuple(found), refused, depending)
+
+
+def _depending(bench: Workbench, task: Task) -> tuple[str, ...]:
+    """Names in a task's hidden tests of the removed code and of all that calls it, directly or not."""
+    symbols = bench.codebase.symbols()
+    left = [name for name in symbols if name in task.removed or name.partition("::")[0] in task.removed]
+    found = set(left)
+    while left:
+        more = bench.codebase.callers(left.pop()) - found
+        found |= more
+        left += more
+    names = {name.rpartition("::")[2].rpartition(".")[2] for name in found if not bench.codebase.is_test(name)}
+    texts = bench.read(sorted({test.partition("::")[0] for test in task.fail_to_pass})).values()
+    words = {word.decode() for text in texts for word in re.findall(rb"[^\W\d]\w*", text)}
+    return tuple(sorted(names & words))
 
 
 def _known(bench: Workbench, task: Task, files: LiftedFiles, tree: Edits, mode: GradingMode) -> list[LiftedTest]:
@@ -210,14 +230,15 @@ def judge_solution(
     solution: Edits,
     tests: Sequence[LiftedTest],
     mode: GradingMode,
+    depending: Collection[str],
     *,
     trusted: bool = False,
 ) -> Judged:
     """Run lifted tests of a task for a solution, which are edits of the base tree, ``trusted`` or not.
 
-    Only values that differ from the original's need a judging run.
+    ``depending``: see :attr:`GradingKit.depending`. Only values that differ from the original's need a judging run.
     """
-    files = lifted_files(bench, [each.test for each in tests])
+    files = lifted_files(bench, [each.test for each in tests], depending)
     ids = [each.numbered for each in tests]
     edits = with_fixtures(bench, task, solution)
     observed = observe(bench, edits, files, ids, mode, removed=task.removed, trusted=trusted)

@@ -114,9 +114,9 @@ class PythonGrading:
         """The test file with wrong expectations."""
         return mirrored(source, functions)
 
-    def lifted(self, source: bytes, functions: Collection[str]) -> LiftedTests | None:
+    def lifted(self, source: bytes, functions: Collection[str], depending: Collection[str]) -> LiftedTests | None:
         """See :meth:`excise.protocols.Grading.lifted`."""
-        return lifted(source, functions)
+        return lifted(source, functions, depending)
 
     def reported(self, values: str) -> ReportedValues:
         """See :meth:`excise.protocols.Grading.reported`."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import copy
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -15,7 +14,6 @@ from excise.extractors.python.lifting.expected_values import (
     called,
     calls_in,
     functions_of,
-    has_constants,
     has_mutable_rows,
     in_order,
     is_literal,
@@ -40,7 +38,7 @@ from excise.extractors.python.lifting.raising_checks import (
     nested_blocks,
     without_assertions,
 )
-from excise.extractors.python.lifting.references import computed_names, refuse_visible_references
+from excise.extractors.python.lifting.references import bindings_of, computed_names, refuse_visible_references
 from excise.extractors.python.lifting.unused_values import constants_of, drop_unused, tables_of
 
 ALL_SEEN = "__excise_all_seen__"
@@ -79,15 +77,15 @@ class TestFile:
     """Names that the file imports from modules of tests."""
 
     @classmethod
-    def of(cls, tree: ast.Module) -> TestFile:
-        """What there is to know of a file."""
+    def of(cls, tree: ast.Module, depending: Collection[str]) -> TestFile:
+        """What there is to know of a file; ``depending``: names of the code under test and of what calls it."""
         checking = set()
         for name, function in functions_of(tree):
             short = name.rpartition("::")[2]
             parts = ast.walk(function)
             if not short.startswith("test") and any(isinstance(part, ast.Assert) or _is_check(part) for part in parts):
                 checking.add(short)
-        return cls(module_names(tree), constants_of(tree), checking, test_helpers(tree))
+        return cls(module_names(tree, depending), constants_of(tree), checking, test_helpers(tree))
 
 
 class _Pair(NamedTuple):
@@ -105,8 +103,8 @@ def _is_check(node: ast.AST) -> bool:
 class DividedFunction:
     """Divides the checks of one test, in its observing and its judging form at once.
 
-    Where both operands of a comparison depend on the code, one of them is a reference, which is computed only where
-    the values are judged. If neither has constants, which may be expected ones, each is observed in turn.
+    Where no operand of a comparison is an expected value, one that does not depend on the code under test is a
+    reference: it is computed only where the values are judged.
     """
 
     def __init__(self, function: Function, file: TestFile, places: Iterator[int]) -> None:
@@ -156,7 +154,9 @@ class DividedFunction:
             elif isinstance(part, Function | ast.ClassDef | ast.ExceptHandler) and part.name:
                 self.names.forget([part.name])
         self.names.forget(stores)
+        self.names.add_depending(bindings_of(function))
         for table in tables_of(function, constants):
+            self.names.add_depending(([name], cell) for name in table.names for cell in table.column(name))
             for name in table.names:
                 cells = table.column(name)
                 fixed = name not in outside or not any(is_mutable(cell) for cell in cells)
@@ -294,10 +294,6 @@ class DividedFunction:
             judging.value = ast.Call(ast.Attribute(ast.Name("self", ast.Load()), method, ast.Load()), [judged], [])
             return [self._type(call.args[0], judged)]
         operands = [(Operand(call, n), Operand(theirs, n)) for n in range(count)]
-        if name not in _BY_IDENTITY and self._are_from_code(call.args[:count]):
-            again = copy.deepcopy(theirs)
-            self.judged_before = [ast.Expr(again)]
-            return self._in_turn(call.args[0], Operand(theirs, 0), call.args[1], Operand(again, 1))
         return self._divided(operands, by_identity=name in _BY_IDENTITY)
 
     def _parts(self, mine: Operand, theirs: Operand) -> list[ast.stmt]:
@@ -310,7 +306,7 @@ class DividedFunction:
             return [seen for pair in parts for seen in self._parts(*pair)]
         if isinstance(node, ast.Compare):
             assert isinstance(other, ast.Compare)
-            return self._comparison(theirs, node, other)
+            return self._comparison(node, other)
         if isinstance(node, ast.Call) and is_call_of_raises(node) and isinstance(other, ast.Call):
             return [self._raising_call(node, other, 1)]
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and self._is_first_observed(node):
@@ -320,17 +316,13 @@ class DividedFunction:
                 return [self._type(node.args[0], other)]
         return self._truth(mine, theirs)
 
-    def _comparison(self, theirs: Operand, node: ast.Compare, other: ast.Compare) -> list[ast.stmt]:
-        """Divide a comparison by operators, which the judging form has as ``other`` at the place ``theirs``."""
+    def _comparison(self, node: ast.Compare, other: ast.Compare) -> list[ast.stmt]:
+        """Divide a comparison by operators."""
         by_identity = any(isinstance(op, ast.Is | ast.IsNot) for op in node.ops)
         operands = [(Operand(node, "left"), Operand(other, "left"))]
         operands += [
             (Operand(node.comparators, n), Operand(other.comparators, n)) for n in range(len(node.comparators))
         ]
-        if not by_identity and self._are_from_code([mine.get() for mine, _ in operands]):
-            again = copy.deepcopy(other)
-            theirs.set(ast.BoolOp(ast.And(), [other, again]))
-            return self._in_turn(node.left, Operand(other, "left"), node.comparators[0], Operand(again.comparators, 0))
         return self._divided(operands, by_identity=by_identity)
 
     def _is_first_observed(self, call: ast.Call) -> bool:
@@ -381,7 +373,7 @@ class DividedFunction:
                 raise NotLifted("two values of the code")
             first = self._signs(nodes[0]) >= self._signs(nodes[1])
             observed = [first, not first]
-            self.dropped.append(nodes[first])
+            self._add_reference(nodes[first], nodes[not first])
         self.num_checks += 1
         return [
             self._see(node, theirs, by_identity=by_identity)
@@ -389,23 +381,27 @@ class DividedFunction:
             if is_observed
         ]
 
-    def _signs(self, node: ast.expr) -> tuple[bool, bool, bool, int]:
-        """How much an operand looks like a value of the code under test: by its name, origin, form, and calls."""
-        return not is_named_as_expected(node), self._is_from_code(node), not is_written_out(node), len(calls_in(node))
+    def _signs(self, node: ast.expr) -> tuple[bool, bool, bool, bool, int]:
+        """How much an operand looks like a value of the code under test: by its names, origin, form, and calls."""
+        names = not is_named_as_expected(node), self._is_from_code(node)
+        return self._depends(node), *names, not is_written_out(node), len(calls_in(node))
+
+    def _depends(self, node: ast.expr) -> bool:
+        """Whether a value comes from the code under test, or was raised."""
+        return self.names.depends(node) or not self.caught.isdisjoint(loads_of(node))
 
     def _is_from_code(self, node: ast.expr) -> bool:
-        """Whether a value comes from imported code that is not the standard library's, or was raised."""
-        return not (self.computed | self.caught).isdisjoint(loads_of(node)) and self._is_observed(node)
+        """Whether a value comes from imported code that is not the standard library's."""
+        return not self.computed.isdisjoint(loads_of(node))
 
-    def _are_from_code(self, nodes: Sequence[ast.expr]) -> bool:
-        """Whether two compared values come from the code and tell nothing, so that both can be observed."""
-        telling = any(is_named_as_expected(node) or has_constants(node) for node in nodes)
-        return len(nodes) == 2 and all(map(self._is_from_code, nodes)) and not telling and not _has_hash(nodes)
+    def _add_reference(self, reference: ast.expr, observed: ast.expr) -> None:
+        """Leave an operand to the judging form. Raises :class:`NotLifted` if it may depend on the code under test.
 
-    def _in_turn(self, first: ast.expr, their: Operand, second: ast.expr, other: Operand) -> list[ast.stmt]:
-        """Observe two values, each of which the judging form has at a place of its own."""
-        self.num_checks += 1
-        return [self._see(first, their), self._see(second, other)]
+        A solution may give other values than the original, as long as they agree with each other.
+        """
+        if self._depends(reference) or (self._is_from_code(reference) and not self._depends(observed)):
+            raise NotLifted("two values of the code")
+        self.dropped.append(reference)
 
     # ------------------------------------------------------------------------------ what must raise
     def _raising(self, mine: ast.With, theirs: ast.With) -> ast.stmt:

@@ -76,15 +76,35 @@ class ExpectedNames:
     """Names of modules, functions and classes of the standard library (and ``pytest.approx``), which may be called."""
     project: set[str] = field(default_factory=set)
     """Names that are imported from modules which are not the standard library's."""
+    depending: set[str] = field(default_factory=set)
+    """Names of the code under test, of what calls it, and of what the file makes with these."""
 
     def copy(self) -> ExpectedNames:
         """A copy, to which names can be added."""
-        return ExpectedNames(set(self.values), set(self.pure), self.project)
+        return ExpectedNames(set(self.values), set(self.pure), self.project, set(self.depending))
 
     def forget(self, names: Iterable[str]) -> None:
         """Take out names that a function gives to values of its own."""
         self.values.difference_update(names)
         self.pure.difference_update(names)
+
+    def add_depending(self, bound: Iterable[tuple[Iterable[str], ast.AST]]) -> None:
+        """Add the names of values and definitions that mention depending names, directly or through each other."""
+        left = [(set(names), node) for names, node in bound]
+        while True:
+            more = [names for names, node in left if not names <= self.depending and self.depends(node)]
+            if not more:
+                return
+            self.depending.update(*more)
+
+    def depends(self, node: ast.AST) -> bool:
+        """Whether an expression or definition mentions a depending name."""
+        return any(
+            (isinstance(part, ast.Name) and part.id in self.depending)
+            or (isinstance(part, ast.Attribute) and part.attr in self.depending)
+            or (isinstance(part, ast.arg) and part.arg in self.depending)
+            for part in ast.walk(node)
+        )
 
     def unknown_in(self, node: ast.AST) -> Iterator[str]:
         """Names that an expression reads, those in expected values excepted."""
@@ -101,12 +121,8 @@ class ExpectedNames:
 
     def is_expected(self, node: ast.AST) -> bool:
         """Whether an expression is made of expected values alone."""
-        if isinstance(node, ast.Constant):
-            return True
-        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id in _RECEIVERS:
-            return f"self.{node.attr}" in self.values
-        if isinstance(node, ast.Name):
-            return node.id in self.values or (node.id in _TYPES and node.id not in {"object"})
+        if isinstance(node, ast.Constant | ast.Name | ast.Attribute) and (known := self._is_plain(node)) is not None:
+            return known
         if isinstance(node, ast.Call):
             arguments = [*node.args, *(keyword.value for keyword in node.keywords)]
             return self._is_pure(node.func) and all(self.is_expected(each) for each in arguments)
@@ -116,6 +132,15 @@ class ExpectedNames:
                  ast.Starred, ast.List, ast.Tuple, ast.Set, ast.Dict, ast.JoinedStr, ast.FormattedValue)  # fmt: skip
         parts = (child for child in ast.iter_child_nodes(node) if isinstance(child, ast.expr))
         return isinstance(node, plain) and all(self.is_expected(part) for part in parts)
+
+    def _is_plain(self, node: ast.expr) -> bool | None:
+        """Whether a constant or name is an expected value; ``None`` for an attribute that its owner decides."""
+        if isinstance(node, ast.Constant) or self.depends(node):
+            return isinstance(node, ast.Constant)
+        if isinstance(node, ast.Name):
+            return node.id in self.values or (node.id in _TYPES and node.id not in {"object"})
+        own = isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id in _RECEIVERS
+        return f"self.{node.attr}" in self.values if own else None  # type: ignore[attr-defined]
 
     def _is_expected_comprehension(self, node: ast.ListComp | ast.SetComp | ast.GeneratorExp | ast.DictComp) -> bool:
         inner = self.copy()
@@ -142,9 +167,13 @@ class ExpectedNames:
         return False
 
 
-def module_names(tree: ast.Module) -> ExpectedNames:
-    """Names of a test file that hold expected values: what it imports, and constants."""
-    names = ExpectedNames()
+def module_names(tree: ast.Module, depending: Iterable[str] = ()) -> ExpectedNames:
+    """Names of a test file that hold expected values: what it imports, and constants.
+
+    ``depending``: names of the code under test and of what calls it.
+    """
+    names = ExpectedNames(depending=set(depending))
+    names.add_depending(_made_in(tree))
     for node in ast.walk(tree):
         if isinstance(node, ast.Import | ast.ImportFrom):
             module = node.module or "" if isinstance(node, ast.ImportFrom) else ""
@@ -169,6 +198,19 @@ def module_names(tree: ast.Module) -> ExpectedNames:
                     names.values.add(target.id)
     names.values |= {f"self.{name}" for name in _class_constants(tree, names)}
     return names
+
+
+def _made_in(tree: ast.Module) -> list[tuple[list[str], ast.AST]]:
+    """Names that a test file gives to imported things, values and functions, with what they mention."""
+    aliases = [alias for node in ast.walk(tree) if isinstance(node, ast.ImportFrom) for alias in node.names]
+    made: list[tuple[list[str], ast.AST]] = [
+        ([alias.asname], ast.Name(alias.name, ast.Load())) for alias in aliases if alias.asname
+    ]
+    for node in tree.body:
+        if isinstance(node, ast.Assign):
+            made.append(([target.id for target in node.targets if isinstance(target, ast.Name)], node.value))
+    functions = (function for _, function in functions_of(tree) if not function.name.startswith("test"))
+    return [*made, *(([function.name], function) for function in functions)]
 
 
 def _class_constants(tree: ast.Module, names: ExpectedNames) -> set[str]:
@@ -215,17 +257,11 @@ def is_named_as_expected(node: ast.AST) -> bool:
     return name.lstrip("_").lower().startswith(_NAMED_AS_EXPECTED)
 
 
-def has_constants(node: ast.AST) -> bool:
-    """Whether an expression contains numbers or texts."""
-    parts = [part.value for part in ast.walk(node) if isinstance(part, ast.Constant)]
-    return any(value is not None and not isinstance(value, bool) for value in parts)
-
-
 def is_written_out(node: ast.AST) -> bool:
     """Whether an expression is a container, a text or an object of a class that is written with its content."""
     if isinstance(node, ast.Call):
-        return called(node)[:1].isupper() and has_constants(node)
-    return not isinstance(node, ast.Name | ast.Attribute | ast.Subscript | ast.Await) and has_constants(node)
+        return called(node)[:1].isupper()
+    return not isinstance(node, ast.Name | ast.Attribute | ast.Subscript | ast.Await)
 
 
 def root_of(node: ast.AST) -> str:

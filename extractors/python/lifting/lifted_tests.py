@@ -6,8 +6,8 @@ that only they used, and the ids of parametrised tests. In the *judging* file th
 value (``seen(place)``) in place of the operand. The first runs with the solution, the second with the original code.
 
 A test is lifted if each of its checks is an assertion that compares an observed value with something expected: a value
-that the test file has, or a *reference*, which the judging form computes with the original code. A test that checks
-nothing reports that it came to its end.
+that the test file has, or a *reference*, which the judging form computes without the code under test. A test that
+checks nothing reports that it came to its end.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ from excise.extractors.python.lifting.unused_values import keep_only
 from excise.protocols import LiftedTests
 
 
-def lifted(source: bytes, functions: Collection[str]) -> LiftedTests | None:
+def lifted(source: bytes, functions: Collection[str], depending: Collection[str] = ()) -> LiftedTests | None:
     """See :meth:`excise.protocols.Grading.lifted`."""
     try:
         tree = ast.parse(source)
     except (SyntaxError, ValueError, RecursionError):
         return None
-    file = TestFile.of(tree)
+    file = TestFile.of(tree, depending)
     observing, judging = copy.deepcopy(tree), copy.deepcopy(tree)
     mine, theirs = definitions_of(observing), definitions_of(judging)
     names: dict[str, list[str]] = {}

@@ -56,7 +56,7 @@ def _words(decorator: ast.expr) -> Iterator[str]:
 
 def computed_names(function: Function, names: ExpectedNames) -> set[str]:
     """Names of a test whose values come from imported code that is not the standard library's, or from such names."""
-    bound = list(_bindings(function))
+    bound = list(bindings_of(function))
     found: set[str] = set()
     while True:
         known = names.project | found
@@ -66,7 +66,7 @@ def computed_names(function: Function, names: ExpectedNames) -> set[str]:
         found |= more
 
 
-def _bindings(function: Function) -> Iterator[tuple[list[str], ast.AST]]:
+def bindings_of(function: Function) -> Iterator[tuple[list[str], ast.AST]]:
     """Names that statements of a test bind, with the expression or definition whose value they get."""
     for part in statements_of(function):
         if isinstance(part, ast.Assign):

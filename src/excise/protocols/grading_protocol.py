@@ -163,8 +163,11 @@ class Grading(Protocol):
         """The test file with wrong expectations in the test ``functions``; ``None`` if none could be inverted."""
         ...
 
-    def lifted(self, source: bytes, functions: Collection[str]) -> LiftedTests | None:
-        """Divide the test ``functions`` of a file; ``None`` if the file cannot be parsed."""
+    def lifted(self, source: bytes, functions: Collection[str], depending: Collection[str]) -> LiftedTests | None:
+        """Divide the test ``functions`` of a file; ``None`` if the file cannot be parsed.
+
+        ``depending``: names of the code under test and of what calls it.
+        """
         ...
 
     def reported(self, values: str) -> ReportedValues:

@@ -64,6 +64,8 @@ class GradingKit:
     by_calls: tuple[str, ...] = ()
     """FAIL_TO_PASS tests that recorded calls decide: all their calls are compared, and a stub answers one of them
     otherwise."""
+    depending: tuple[str, ...] = ()
+    """Names in the hidden tests of removed code and of what calls it; values made with them are no references."""
     not_lifted: dict[str, int] = field(default_factory=dict)
     """Reason why test functions could not be divided, to their number."""
     num_watched: int = 0

@@ -143,15 +143,19 @@ def test_a_wrong_solution_fails_just_the_tests_that_show_it(bench: Workbench) ->
     task = task_of(bench, IDS)
     tests = lifting.find_lifted(bench, task, {}).tests
     source = bench.read(["src/shapes/walk.py"])["src/shapes/walk.py"].decode()
-    same = lifting.judge_solution(bench, task, {}, tests, mode_of(bench))
+    same = lifting.judge_solution(bench, task, {}, tests, mode_of(bench), ["spiral"])
     assert (same.failed, len(same.runs)) == ((), 1), "equal values need no second run"
     late = source.replace("x, y = x + dx, y + dy", "x, y = x + dx, y + dy * (walked < 1)")
     wrong = source.replace("yield x, y", "yield x + (steps == 3), y")
     assert late != source != wrong
-    judged = lifting.judge_solution(bench, task, {"src/shapes/walk.py": wrong.encode()}, tests, mode_of(bench))
+    judged = lifting.judge_solution(
+        bench, task, {"src/shapes/walk.py": wrong.encode()}, tests, mode_of(bench), ["spiral"]
+    )
     assert set(judged.failed) == {test for test in IDS if "[3-" in test or "references" in test}
     other = source.replace("for _ in range(steps)", "for _ in range(steps if steps != 'many' else None)")
-    judged = lifting.judge_solution(bench, task, {"src/shapes/walk.py": other.encode()}, tests, mode_of(bench))
+    judged = lifting.judge_solution(
+        bench, task, {"src/shapes/walk.py": other.encode()}, tests, mode_of(bench), ["spiral"]
+    )
     assert judged.failed == ("tests/test_more.py::test_what_is_raised",), (
         "the type of an error is right, its text is not"
     )
@@ -165,7 +169,9 @@ def test_other_values_that_the_tests_accept_pass(bench: Workbench) -> None:
         "\n\ndef check(steps):\n    if isinstance(steps, str):\n"
         "        raise TypeError('a str is not interpreted as an integer')\n    return steps\n"
     )
-    judged = lifting.judge_solution(bench, task, {"src/shapes/walk.py": other.encode()}, tests, mode_of(bench))
+    judged = lifting.judge_solution(
+        bench, task, {"src/shapes/walk.py": other.encode()}, tests, mode_of(bench), ["spiral"]
+    )
     assert (judged.failed, len(judged.runs)) == ((), 2), "the original's text is another one, so it is judged"
 
 
@@ -211,6 +217,7 @@ def test_forged_values_win_nothing(shapes: Any, how: str) -> None:
         {**environment.bench.edits_of(task.deletion_patch), **files},
         tests,
         environment.conditions.mode,
+        kit.depending,
     )
     assert {run.run.worker for run in judged.runs} == {WorkerOutcome.OK}
     assert set(judged.failed) == {each.test for each in tests}
@@ -219,7 +226,7 @@ def test_forged_values_win_nothing(shapes: Any, how: str) -> None:
 
 
 def test_a_run_that_expects_nothing_contains_nothing_expected(bench: Workbench) -> None:
-    files = lifting.lifted_files(bench, IDS)
+    files = lifting.lifted_files(bench, IDS, ["spiral"])
     text = files.observing["tests/test_more.py"]
     for expected in ("(1, 1)", "TypeError", "integer", "interpreted as", "(0, 0)", "'two'", '"two"', "tuple"):
         assert expected not in text, text
@@ -227,7 +234,7 @@ def test_a_run_that_expects_nothing_contains_nothing_expected(bench: Workbench) 
 
 
 def test_reports_are_read_as_json(bench: Workbench) -> None:
-    files = lifting.lifted_files(bench, IDS)
+    files = lifting.lifted_files(bench, IDS, ["spiral"])
     done = lifting.observe(bench, {}, files, [IDS[-1]], mode_of(bench), removed=(), trusted=True)
     assert all(isinstance(place, int) for place, _ in json.loads(done.seen[IDS[-1]]))
     assert done.seen.keys() == {IDS[-1]}
