@@ -67,6 +67,7 @@ def account():
         ("def test_a():\n    assert Account('x', start=4)", {"keyword start"}),
         ("def test_a(account):\n    assert account", {"keyword start"}),
         ("def test_a():\n    Account('x').book(1, silent=True)", {"keyword silent"}),
+        ("def test_a():\n    pages.code(page=1)", set()),
         (
             "def test_a():\n    with pytest.raises(OverflowError):\n        Account('x').book(1)",
             {"exception OverflowError"},

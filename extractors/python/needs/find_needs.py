@@ -66,7 +66,9 @@ def _needed(words: Words, used: Uses, defined: set[str]) -> Iterator[tuple[NeedK
         if not _is_dunder(word)
     )
     called = {name, words.symbol.qualname.split(".")[-2]} if name == "__init__" else {name}
-    yield from ((NeedKind.KEYWORD, word, "", False) for function, word in used.keywords if function in called)
+    keywords = {word for function, word in used.keywords if function in called}
+    accepted = keywords if words.parameters is None else keywords & words.parameters
+    yield from ((NeedKind.KEYWORD, word, "", False) for word in accepted)
     yield from ((NeedKind.EXCEPTION, word, "", False) for word in words.exceptions & used.exceptions)
     yield from (
         (NeedKind.NUMBER, word, "", words.numbers[word])

@@ -58,6 +58,8 @@ class Words:
     """Numbers that it returns or stores, and whether the function does nothing but return it."""
     identifiers: set[str] = field(default_factory=set)
     """Names and attributes that it reads."""
+    parameters: frozenset[str] | None = None
+    """Names of the parameters of a function; ``None`` if it may accept others."""
 
 
 def words_of(codebase: PythonCodebase, removed: Sequence[str]) -> list[Words]:
@@ -101,6 +103,7 @@ class _Reader:
                 own = self.by_line.get((first, child.end_lineno or child.lineno), words)
                 if own is not None and own is not words and isinstance(child, Function):
                     self._note_whole_code(child, own)
+                    own.parameters = _parameters(child)
                 self._visit(child, own, child)
             else:
                 if words is not None:
@@ -117,6 +120,13 @@ class _Reader:
             words.pieces.update(Piece(text, Role.TEXT, is_whole_code=True) for text in texts)
             numbers = (part.value for part in parts if isinstance(part, ast.Constant))
             words.numbers.update({repr(number): True for number in numbers if type(number) in (int, float)})
+
+
+def _parameters(function: Function) -> frozenset[str] | None:
+    arguments = function.args
+    if arguments.kwarg or function.decorator_list:
+        return None
+    return frozenset(each.arg for each in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs))
 
 
 def _without_docstring(node: ast.AST, of: Sequence[ast.AST] | None = None) -> Iterator[ast.AST]:
