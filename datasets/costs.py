@@ -88,24 +88,24 @@ WITH jobs AS (SELECT DISTINCT run, pid, job, source, stage, job_wall_s, written_
 SELECT stage, jobs, round(sum(cpu_s), 1) AS cpu_s, round(any_value(sums.wall_s), 1) AS wall_s,
        round(100 * sum(cpu_s) / (SELECT sum(cpu_s) FROM chosen), 1) AS "cpu_%",
        round(any_value(written) / 1e6, 1) AS written_mb
-FROM chosen JOIN sums USING (stage) GROUP BY stage, jobs ORDER BY sum(cpu_s) DESC
+FROM chosen JOIN sums USING (stage) GROUP BY stage, jobs ORDER BY sum(cpu_s) DESC, stage
 """
 BY_STEP = """
 SELECT stage, step, round(sum(cpu_s), 1) AS cpu_s, round(sum(wall_s), 1) AS wall_s,
        round(100 * sum(cpu_s) / (SELECT sum(cpu_s) FROM chosen), 1) AS "cpu_%"
-FROM chosen WHERE step <> '' GROUP BY stage, step ORDER BY sum(cpu_s) DESC
+FROM chosen WHERE step <> '' GROUP BY stage, step ORDER BY sum(cpu_s) DESC, stage, step
 """
 BY_PROGRAM = """
 SELECT program, sum(runs)::BIGINT AS runs, round(sum(cpu_s), 1) AS cpu_s, round(sum(wall_s), 1) AS wall_s,
        round(sum(cpu_s) / sum(runs), 3) AS cpu_s_per_run,
        round(100 * sum(cpu_s) / (SELECT sum(cpu_s) FROM chosen), 1) AS "cpu_%"
-FROM chosen GROUP BY program ORDER BY sum(cpu_s) DESC
+FROM chosen GROUP BY program ORDER BY sum(cpu_s) DESC, program
 """
 BY_PROCESS = """
 WITH own AS (SELECT run, pid, sum(cpu_s) FILTER (program = 'excise') AS jobs_s, max(process_cpu_s) AS all_s,
                     count(DISTINCT job) AS jobs FROM chosen GROUP BY run, pid)
 SELECT pid, jobs, round(all_s, 1) AS process_cpu_s, round(jobs_s, 1) AS in_jobs_s,
-       round(all_s - jobs_s, 1) AS outside_jobs_s FROM own ORDER BY all_s DESC
+       round(all_s - jobs_s, 1) AS outside_jobs_s FROM own ORDER BY all_s DESC, pid
 """
 PROFILE = {"stage": BY_STAGE, "step": BY_STEP, "program": BY_PROGRAM, "process": BY_PROCESS}
 """The tables of a profile: SQL over ``chosen``, the rows of the runs in question."""
