@@ -59,7 +59,10 @@ _STOLEN = {
     ),
     "descriptors": "[os.pread(fd, 1 << 16, 0) for fd in range(64) if os.path.isfile('/proc/self/fd/%d' % fd)][::-1]",
     "environment-of-parents": "[open('/proc/%d/environ' % os.getppid(), 'rb').read()]",
-    "byte-code": "[marshal for marshal in glob.glob('/excise/pyc/testbed/**/test*.pyc', recursive=True)]",
+    "byte-code": (
+        "[c for path in glob.glob('/excise/pyc/testbed/**/test*.pyc', recursive=True)"
+        " for c in __import__('marshal').loads(open(path, 'rb').read()[16:]).co_consts[::-1]]"
+    ),
 }  # fmt: skip
 """Expressions for values that might be the expected ones."""
 _MEMORY = """

@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from excise.deleters.patches.git_patches import touched
 from excise.protocols import GradedRun, GradingMode, LiftedRun, ReportedValues
-from excise.types import LiftedTest, Status, Task
+from excise.types import LiftedTest, Status, SymbolKind, Task
 from excise.verifiers.grading.graded_runs import graded_run, mode_of
 from excise.verifiers.workbench import Edits, Workbench
 
@@ -166,7 +166,8 @@ def _depending(bench: Workbench, task: Task) -> tuple[str, ...]:
         more = bench.codebase.callers(left.pop()) - found
         found |= more
         left += more
-    names = {name.rpartition("::")[2].rpartition(".")[2] for name in found if not bench.codebase.is_test(name)}
+    named = (symbols[name] for name in found if name in symbols and symbols[name].kind is not SymbolKind.MODULE)
+    names = {symbol.name.partition("#")[0] for symbol in named if not bench.codebase.is_test(symbol.path)}
     texts = bench.read(sorted({test.partition("::")[0] for test in task.fail_to_pass})).values()
     words = {word.decode() for text in texts for word in re.findall(rb"[^\W\d]\w*", text)}
     return tuple(sorted(names & words))

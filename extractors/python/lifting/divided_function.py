@@ -28,7 +28,7 @@ from excise.extractors.python.lifting.expected_values import (
     targets_of,
     test_helpers,
 )
-from excise.extractors.python.lifting.places import RAISE, RAISING, SEE, SEEN, Operand, call_of
+from excise.extractors.python.lifting.places import ALL_SEEN, RAISE, RAISING, SEE, SEEN, Operand, call_of
 from excise.extractors.python.lifting.raising_checks import (
     accepts_failed_assertions,
     is_call_of_raises,
@@ -41,8 +41,6 @@ from excise.extractors.python.lifting.raising_checks import (
 from excise.extractors.python.lifting.references import bindings_of, computed_names, refuse_visible_references
 from excise.extractors.python.lifting.unused_values import constants_of, drop_unused, tables_of
 
-ALL_SEEN = "__excise_all_seen__"
-"""Name of the builtin that refuses reports of nested functions that nothing asked for."""
 _CHECKS = ("assert", "check", "verify", "expect", "fail")
 """Beginnings of the names of functions that check something themselves."""
 _NO_CHECKS = frozenset({"check_call", "check_output"})

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 
 SEE, SEEN, RAISING, RAISE = "__excise_see__", "__excise_seen__", "__excise_raising__", "__excise_raise__"
 """Names of the builtins that observing and judging files call (``inside/excise_lifted.py``)."""
+ALL_SEEN = "__excise_all_seen__"
+"""Name of the builtin that refuses reports of functions within a test that nothing asked for."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,8 @@ from typing import TypeGuard
 
 from excise.extractors.python.lifting.expected_values import NotLifted, called
 
-_RAISES = frozenset({"raises", "assertRaises", "assertRaisesRegex"})
+_METHODS = frozenset({"assertRaises", "assertRaisesRegex"})
+_RAISES = _METHODS | {"raises"}
 _ANY_ERROR = frozenset({"AssertionError", "Exception", "BaseException"})
 """Names of the classes that an assertion's own error is an instance of."""
 
@@ -37,7 +38,7 @@ def _ends_with_function(call: ast.Call) -> bool:
 
 def is_raising_method(call: ast.Call) -> bool:
     """Whether a call is of ``assertRaises`` or ``assertRaisesRegex``."""
-    return called(call) in {"assertRaises", "assertRaisesRegex"}
+    return called(call) in _METHODS
 
 
 def nested_blocks(block: ast.With) -> ast.With:
