@@ -131,6 +131,9 @@ DIVIDED = {
     "blocks without an else": (
         "def test_it():\n    try:\n        assert code(1) == 990\n    finally:\n        code(2)",
         ["code(1)", "code(2)"], ["990"]),
+    "an assertion that has nothing to do with the code": (
+        "def test_it():\n    d = Kind(1)\n    assert other(d) is d or other(d) == 990\n    assert code(d) == 991",
+        ["d = Kind(1)", "code(d)"], ["991"]),
     "a local input": (
         "def test_it():\n    x = 5\n    assert code(x) == 990", ["code(x)", "x = 5"], ["990"]),
 }  # fmt: skip
@@ -256,6 +259,27 @@ class Text(str):
 Pair = collections.namedtuple("Pair", "one two")
 
 
+class Counted(collections.defaultdict):  # type: ignore[type-arg]
+    def __eq__(self, other: object) -> bool:
+        return type(other) is Counted and dict(self) == dict(other)
+
+    __hash__ = None  # type: ignore[assignment]
+
+
+class Ordered(collections.OrderedDict):  # type: ignore[type-arg]
+    def __eq__(self, other: object) -> bool:
+        return type(other) is Ordered and list(self.items()) == list(other.items())
+
+    __hash__ = None  # type: ignore[assignment]
+
+
+class Queue(collections.deque):  # type: ignore[type-arg]
+    def __eq__(self, other: object) -> bool:
+        return type(other) is Queue and list(self) == list(other)
+
+    __hash__ = None  # type: ignore[assignment]
+
+
 class Channel:
     """Keeps what an observer writes."""
 
@@ -290,6 +314,14 @@ def test_plain_values_are_read_as_they_were(value: object) -> None:
 def test_objects_of_derived_classes_are_read_as_the_builtin_value() -> None:
     assert (judged(Text("a")), judged(Pair(1, 2))) == ("a", (1, 2))
     assert type(judged(Text("a"))) is str
+
+
+@pytest.mark.parametrize("value", [Counted(int, {"a": 1}), Ordered([("b", 1), ("a", 2)]), Queue([1, 2], 3)], ids=repr)
+def test_objects_of_classes_derived_from_collections_are_made_again(value: object) -> None:
+    found = judged(value, f"{__name__}:{type(value).__name__}", "builtins:int")
+    assert found == value
+    for each in ("default_factory", "maxlen"):
+        assert getattr(found, each, None) == getattr(value, each, None)
 
 
 def test_what_cannot_be_reported_can_only_be_compared_by_identity() -> None:
@@ -418,3 +450,10 @@ def test_reports_that_would_import_or_call_something_are_refused(node: list[Any]
     judge.begin("test")
     with pytest.raises(AssertionError):
         judge.value(0)
+
+
+def test_where_a_special_method_is_removed_any_assertion_may_call_it() -> None:
+    text = HEAD + "def test_it():\n    d = Kind(1)\n    assert other(d) is d\n    assert code(d) == 991"
+    found = lifted(text.encode(), ["test_it"], ["code", "__getattr__"])
+    assert found is not None
+    assert found.refused == {"test_it": "two values of the code"}

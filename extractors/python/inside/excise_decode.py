@@ -48,8 +48,12 @@ def content(cls, base):
             list.extend(value, plain)
         elif isinstance(value, set):
             set.update(value, plain)
+        elif isinstance(value, collections.deque):
+            collections.deque.__init__(value, plain, plain.maxlen)
+        elif isinstance(value, collections.defaultdict):
+            collections.defaultdict.__init__(value, plain.default_factory, plain)
         elif isinstance(value, dict):
-            dict.update(value, plain)
+            (collections.OrderedDict if isinstance(value, collections.OrderedDict) else dict).update(value, plain)
     return value
 
 

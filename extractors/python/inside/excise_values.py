@@ -267,6 +267,7 @@ def made_in_c(cls):
     return cls.__basicsize__ - cls.__base__.__basicsize__ > word * len(shown) or cls.__flags__ & (1 << 8) != 0
 
 
+FACTORY = vars(collections.defaultdict)["default_factory"]
 PLAIN = {
     object: None,
     int: int.__int__,
@@ -276,6 +277,9 @@ PLAIN = {
     list: lambda value: list(list.__iter__(value)),
     tuple: lambda value: tuple(tuple.__iter__(value)),
     dict: lambda value: dict(dict.items(value)),
+    collections.OrderedDict: lambda value: collections.OrderedDict(collections.OrderedDict.items(value)),
+    collections.defaultdict: lambda value: collections.defaultdict(FACTORY.__get__(value), dict.items(value)),
+    collections.deque: lambda value: collections.deque(collections.deque.__iter__(value), value.maxlen),
     set: lambda value: set(set.__iter__(value)),
     frozenset: lambda value: frozenset(frozenset.__iter__(value)),
 }

@@ -115,6 +115,7 @@ class DividedFunction:
         self.depth = 0
         self.has_nested_places = False
         self.num_checks = 0
+        self.left_out = ""
         self._add_local_names(function, file.constants)
         self.computed = computed_names(function, self.names) | self.names.project
 
@@ -126,6 +127,8 @@ class DividedFunction:
     def divide(self, observing: Function, judging: Function) -> None:
         """Divide the whole test. Raises :class:`NotLifted`."""
         self._block(observing.body, judging.body)
+        if self.left_out and not self.has_checks:
+            raise NotLifted(self.left_out)
         if not self.has_checks:
             self._refuse_hidden_checks(observing)
         for node in ast.walk(observing):
@@ -197,7 +200,7 @@ class DividedFunction:
         mine, theirs = pair
         if isinstance(mine, ast.Assert) and isinstance(theirs, ast.Assert):
             theirs.msg = None
-            return self._parts(Operand(mine, "test"), Operand(theirs, "test"))
+            return self._assertion(mine, theirs)
         if isinstance(mine, ast.With) and isinstance(theirs, ast.With) and must_raise(mine):
             return [self._raising(nested_blocks(mine), nested_blocks(theirs))]
         if isinstance(mine, ast.Assign | ast.Expr) and isinstance(theirs, ast.Assign | ast.Expr):
@@ -207,6 +210,24 @@ class DividedFunction:
             if isinstance(mine, ast.Expr) and isinstance(theirs, ast.Expr):
                 return self._expression(mine.value, theirs)
         return None
+
+    def _assertion(self, mine: ast.Assert, theirs: ast.Assert) -> list[ast.stmt]:
+        """Divide an assertion, or leave it out if it cannot be divided and has nothing to do with the code under test.
+
+        Special methods are called without being named: where one is removed, any assertion may have to do with it.
+        """
+        before = self.num_checks, len(self.dropped)
+        depends = self._depends(mine.test) or any(name.startswith("__") for name in self.names.depending)
+        try:
+            return self._parts(Operand(mine, "test"), Operand(theirs, "test"))
+        except NotLifted as error:
+            if depends:
+                raise
+            self.num_checks = before[0]
+            del self.dropped[before[1] :]
+            self.left_out = self.left_out or str(error)
+            theirs.test = ast.Constant(True)
+            return []
 
     def _expression(self, mine: ast.expr, theirs: ast.Expr) -> list[ast.stmt] | None:
         """Divide a statement that is an expression."""
