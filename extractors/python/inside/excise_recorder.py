@@ -6,12 +6,14 @@ the arguments before the call; outcomes are found later, by a replay (``excise_r
 
 import builtins
 import importlib
+import inspect
 import itertools
 import json
 import os
 import sys
 import types
 
+import excise_decode as decoding
 import excise_values as values
 
 NAME = "__excise_recorded_call__"
@@ -22,7 +24,11 @@ MAX_WORK = 200_000
 """Values and characters that are encoded for the calls of one function, after which no more of its calls are recorded.
 Objects of thousands of values, on which a method is called thousands of times, would take minutes."""
 MAX_HISTORY = 20
-"""Maximum number of earlier calls on an object of a removed class; they are repeated to construct the object again."""
+"""Maximum number of earlier calls on an object; they are repeated to construct the object again."""
+MAX_REPEATED = 500
+"""Maximum number of objects of classes that stay which are constructed again while calls are recorded."""
+FOLLOWED = "followed"
+"""Kind of the functions whose calls are noted in histories alone."""
 MAX_ARGUMENT = 1000
 """Maximum number of items of an iterator that is an argument."""
 
@@ -46,6 +52,9 @@ class Recorder:
         self.incomplete = set()
         self.recipes = {}
         self.keep = []
+        self.staying = set()
+        self.busy = set()
+        self.repeated = 0
         self.watched = 0
 
     # --------------------------------------------------------------------------- replacing functions
@@ -64,8 +73,8 @@ class Recorder:
                     found += self.replace(value, "%s.%s" % (name, attribute), target)
             return found
         if isinstance(owner, type):
-            if name.endswith(".__init__"):  # a solution may name its private state freely
-                self.removed.add(owner)
+            # a solution may name its private state freely
+            (self.removed if name.endswith(".__init__") else self.staying).add(owner)
             return self.replace(vars(owner).get(name.rpartition(".")[2]), name, owner)
         return self.replace(target, name, None)
 
@@ -83,6 +92,24 @@ class Recorder:
             value = value.__wrapped__
         if not isinstance(value, types.FunctionType) or value.__code__ in self.names:
             return 0
+        self.replace_code(value, name, kind, owner)
+        return 1
+
+    def follow(self):
+        """Note the construction of objects of classes that stay but lose methods, and the calls of other methods.
+
+        A solution may give such a class attributes of its own, so that objects cannot be made from their state alone.
+        """
+        self.staying = {cls for cls in self.staying if self.removed.isdisjoint(cls.__mro__)}
+        for cls in {base for each in self.staying for base in each.__mro__}:
+            if str(cls.__module__).partition(".")[0] in sys.stdlib_module_names:
+                continue
+            for attribute, value in list(vars(cls).items()):
+                is_seen = attribute == "__init__" or not attribute.startswith("_") or is_operator(attribute)
+                if is_seen and is_plain_function(value) and value.__code__ not in self.names:
+                    self.replace_code(value, "%s.%s" % (cls.__qualname__, attribute), FOLLOWED, cls)
+
+    def replace_code(self, value, name, kind, owner):
         number = len(self.originals)
         original = types.FunctionType(
             value.__code__, value.__globals__, value.__name__, value.__defaults__, value.__closure__
@@ -92,13 +119,14 @@ class Recorder:
         code = compile_trampoline(number, value.__code__.co_freevars)
         value.__code__ = code
         self.names[code] = name
-        return 1
 
     # -------------------------------------------------------------------------------------- calls
     def called(self, number, args, kwargs):
         original, name, kind, owner = self.originals[number]
         if self.inside:
             return original(*args, **kwargs)
+        if kind == FOLLOWED:
+            return self.followed(original, name, args, kwargs)
         if len(self.calls) >= MAX_CALLS or self.work.get(name, 0) > MAX_WORK:
             if args:
                 self.recipes.pop(id(args[0]), None)  # its history is not complete any more
@@ -118,11 +146,57 @@ class Recorder:
             if made and entry is not None and type(args[0]) is owner:
                 self.recipes[id(args[0])] = [name.rpartition(".")[0], entry["args"], entry["kwargs"], []]
                 self.keep.append(args[0])
-            elif entry is not None and kind == "method" and args and id(args[0]) in self.recipes:
-                history = self.recipes[id(args[0])][3]
-                history.append([name.rpartition(".")[2], entry["args"][1:], entry["kwargs"]])
-            elif entry is None and args and id(args[0]) in self.recipes:
-                del self.recipes[id(args[0])]  # it received a call that cannot be repeated
+            elif args and id(args[0]) not in self.busy:
+                if entry is None:
+                    self.recipes.pop(id(args[0]), None)  # it received a call that cannot be repeated
+                elif kind == "method":
+                    self.note_history(args[0], name, entry["args"][1:], entry["kwargs"])
+
+    def note_history(self, receiver, name, args, kwargs):
+        """Add a call to the history of an object."""
+        recipe = self.recipes.get(id(receiver))
+        if recipe is not None:
+            recipe[3].append([name.rpartition(".")[2], args, kwargs])
+
+    def followed(self, original, name, args, kwargs):
+        """Make a call of a method that stays, and note it in the history of its object.
+
+        Calls that a method makes on its own object are repeated by the method itself.
+        """
+        is_init = name.endswith(".__init__")
+        if not args or id(args[0]) in self.busy or not (is_init or id(args[0]) in self.recipes):
+            return original(*args, **kwargs)
+        receiver, entry = args[0], None
+        self.inside = True
+        try:
+            args = [receiver, *map(self.readable, args[1:])]
+            kwargs = {key: self.readable(value) for key, value in kwargs.items()}
+            if self.work.get(name, 0) <= MAX_WORK and len(self.keep) < MAX_CALLS:
+                entry = self.entry_of(name, args[1:], kwargs)
+        except Exception:  # it cannot be repeated
+            entry = None
+        finally:
+            self.inside = False
+        self.busy.add(id(receiver))
+        try:
+            return original(*map(passed_on, args), **{key: passed_on(value) for key, value in kwargs.items()})
+        finally:
+            self.busy.discard(id(receiver))
+            if entry is None:
+                self.recipes.pop(id(receiver), None)
+            elif is_init:
+                made = "%s:%s" % (type(receiver).__module__, type(receiver).__qualname__)
+                self.recipes[id(receiver)] = [made, entry["args"], entry["kwargs"], []]
+                self.keep.append(receiver)
+            else:
+                self.note_history(receiver, name, entry["args"], entry["kwargs"])
+
+    def entry_of(self, name, args, kwargs):
+        """Encoded arguments of a call. Raises :class:`excise_values.Unserialisable`."""
+        return {
+            "args": [self.encode(value, name) for value in args],
+            "kwargs": [[key, self.encode(value, name)] for key, value in kwargs.items()],
+        }
 
     def note(self, name, kind, args, kwargs):
         """Record a call. Iterator arguments are read ahead, and passed on as iterators over the same items."""
@@ -134,8 +208,7 @@ class Recorder:
             entry = {
                 "name": name.rpartition(".")[0] if is_init else name,
                 "kind": "class" if is_init else kind,
-                "args": [self.encode(value, name) for value in recorded],
-                "kwargs": [[key, self.encode(value, name)] for key, value in kwargs.items()],
+                **self.entry_of(name, recorded, kwargs),
             }
             text = json.dumps(entry)
             self.count(name, len(text))
@@ -192,13 +265,39 @@ class Recorder:
         return False
 
     def made(self, value):
-        """The recipe to construct an object of a removed class again; ``None`` for objects of other classes."""
-        if type(value) not in self.removed and not any(cls in self.removed for cls in type(value).__mro__):
-            return None
+        """The recipe to construct an object again; ``None`` if it is made from its state.
+
+        Objects of removed classes are never made from their state.
+        """
         recipe = self.recipes.get(id(value))
-        if recipe is None or len(recipe[3]) > MAX_HISTORY:
-            raise values.Unserialisable("object of a removed class")
-        return ["made", *json.loads(json.dumps(recipe))]
+        node = (
+            ["made", *json.loads(json.dumps(recipe))] if recipe is not None and len(recipe[3]) <= MAX_HISTORY else None
+        )
+        if not self.removed.isdisjoint(type(value).__mro__):
+            if node is None:
+                raise values.Unserialisable("object of a removed class")
+            return node
+        return node if node is not None and self.can_repeat(node, value) else None
+
+    def can_repeat(self, node, value):
+        """Whether an object that is constructed by a recipe has the same state, as far as this can be told."""
+        self.repeated += 1
+        if self.repeated > MAX_REPEATED:
+            return False
+        try:
+            made = decoding.decode(node)
+        except Exception:
+            return False
+        try:
+            return values.Encoder().encode(made) == values.Encoder().encode(value)
+        except Exception:  # objects without a visible state: the replays will tell
+            return True
+
+
+def is_plain_function(value):
+    """Whether a value is a function that is no coroutine."""
+    is_async = inspect.iscoroutinefunction(value) or inspect.isasyncgenfunction(value)
+    return isinstance(value, types.FunctionType) and not is_async
 
 
 def current_test():
@@ -259,6 +358,7 @@ def start(request):
         except Exception:  # its tests will fail
             continue
     recorder.watched = sum(recorder.watch(name) for name in request["names"])
+    recorder.follow()
     return recorder
 
 
