@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from excise.deleters.patches.git_patches import unified
 from excise.deleters.statement.problem_statement import Statement, write_statement
 from excise.types import Difficulty, GivenBy, Status, Task, Visibility, content_id
 from excise.verifiers.candidate import Candidate, PlannedDeletion, Rejected, SplitDeletion, not_passing
-from excise.verifiers.grading.examples import MIN_EXAMPLES, make_examples
+from excise.verifiers.grading.examples import MIN_EXAMPLES, examples_of
+from excise.verifiers.grading.kit import RecordedBehaviour, record_behaviour
 from excise.verifiers.plan_deletion import require_gradable
 
 MIN_DESCRIBED = 0.5
 """Share of the removed functions, by lines, below which a statement needs examples: nobody could know what they do."""
 MAX_LINES = 24
 """Maximum number of examples in a statement."""
+MORE_EXAMPLES = 3
+"""Maximum number of examples of a function that words describe."""
 WITH_WORDS = frozenset({Visibility.DOCSTRING, Visibility.BEHAVIOUR})
 """Visibilities of tasks that words describe. With ``signature``, users want none; with ``tests``, tests are seen."""
 
@@ -71,8 +74,9 @@ def build_candidate(split: SplitDeletion) -> Candidate:
             raise Rejected(f"Only the code itself could tell what every test needs: {words[0]}.", reason="untold_need")
         split = replace(split, fail_to_pass=graded, untold=tuple(sorted(untold)))
         statement = _statement(split)
+    behaviour = None
     if split.hidden and split.bench.settings.visibility in WITH_WORDS:
-        split, statement = _described(split, statement)
+        split, statement, behaviour = _described(split, statement)
     return Candidate(
         trees=split.trees,
         trusted=split.trusted,
@@ -82,25 +86,29 @@ def build_candidate(split: SplitDeletion) -> Candidate:
         ungradable=split.ungradable,
         untold=split.untold,
         task=_task(split, statement),
+        behaviour=behaviour,
     )
 
 
-def _described(split: SplitDeletion, statement: Statement) -> tuple[SplitDeletion, Statement]:
-    """Describe functions that the project does not by examples, and do not grade tests of those that have none.
+def _described(split: SplitDeletion, statement: Statement) -> tuple[SplitDeletion, Statement, RecordedBehaviour | None]:
+    """Show examples of functions whose description has none; do not grade tests of those that nothing describes.
 
     Raises :class:`Rejected` if nothing is left to grade.
     """
+    bench = split.bench
     few = statement.described_share < MIN_DESCRIBED
-    if not few and not statement.undescribed:
-        return split, statement
-    examples = make_examples(split.bench, split.deletion.removed, split.fail_to_pass)
-    names = {name for name, lines in examples.items() if len(lines) >= MIN_EXAMPLES}
-    silent = [s for s in statement.undescribed if s.partition("::")[2] not in names]
-    coverage = split.bench.prepared.coverage
+    if not few and not statement.undescribed and not statement.without_example:
+        return split, statement, None
+    tree = bench.edits_of(split.deletion.hide_patch)
+    behaviour = record_behaviour(bench, split.deletion.removed, split.fail_to_pass, tree)
+    examples = examples_of(behaviour, bench.language.grading)
+    enough = {name for name, lines in examples.items() if len(lines) >= MIN_EXAMPLES}
+    silent = [s for s in statement.undescribed if s.partition("::")[2] not in enough]
+    coverage = bench.prepared.coverage
     numbers = {n for s in silent for n in (coverage.by_symbol.get(s, ()) if coverage is not None else ())}
     untold = {coverage.tests[n] for n in numbers} if coverage is not None else set()
     graded = tuple(test for test in split.fail_to_pass if test not in untold)
-    if not graded or (few and not names):
+    if not graded or (few and not enough):
         raise Rejected(
             f"{statement.described_share:.0%} of the code has a docstring, comment, document or caller, and examples "
             f"do not show what {silent[0] if silent else 'it'} does.",
@@ -108,8 +116,18 @@ def _described(split: SplitDeletion, statement: Statement) -> tuple[SplitDeletio
         )
     untold |= set(split.untold)
     split = replace(split, fail_to_pass=graded, untold=tuple(sorted(untold & set(split.dependent_tests))))
-    lines = [line for name in sorted(names) for line in examples[name]]
-    return split, _statement(split, lines[:MAX_LINES])
+    undescribed = enough if few else {s.partition("::")[2] for s in statement.undescribed} & enough
+    described = {s.partition("::")[2] for s in statement.without_example} - undescribed
+    chosen = {name: examples[name] for name in undescribed}
+    chosen |= {name: examples[name][:MORE_EXAMPLES] for name in described & examples.keys()}
+    return split, _statement(split, _some_of_each(chosen)), behaviour
+
+
+def _some_of_each(examples: Mapping[str, Sequence[str]]) -> list[str]:
+    """At most :data:`MAX_LINES` examples, spread over the functions, sorted by these."""
+    turns = max(map(len, examples.values()), default=0)
+    places = [(turn, name) for turn in range(turns) for name in sorted(examples) if turn < len(examples[name])]
+    return [examples[name][turn] for name, turn in sorted((name, turn) for turn, name in places[:MAX_LINES])]
 
 
 def _statement(split: SplitDeletion, examples: Sequence[str] = ()) -> Statement:

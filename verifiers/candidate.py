@@ -22,6 +22,7 @@ from excise.deleters.edits.empty_bodies import EMPTY, TRIVIAL
 from excise.errors import ExciseError
 from excise.types import Deletion, Status, Task, TestRun
 from excise.verifiers.grading.intake import why_kept
+from excise.verifiers.grading.kit import RecordedBehaviour
 from excise.verifiers.workbench import Edits, Workbench
 
 TREES = ("base", "shipped", "deleted", *EMPTY, TRIVIAL)
@@ -174,6 +175,8 @@ class Candidate(SplitDeletion):
 
     task: Task
     """The task's record, problem statement included."""
+    behaviour: RecordedBehaviour | None = None
+    """What was recorded of the removed code for the statement's examples; the grading kit needs the same."""
 
 
 def not_passing(run: TestRun, expected: Sequence[str]) -> dict[str, Status]:

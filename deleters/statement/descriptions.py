@@ -37,6 +37,18 @@ def undescribed(
     ]
 
 
+def without_example(shown: Sequence[Symbol], found: Sequence[Quote]) -> list[Symbol]:
+    """The functions that a statement shows without an example of a call: in docstrings, or quotes of documents."""
+    texts = [*(symbol.docstring for symbol in shown), *(quote.text for quote in found)]
+
+    def is_called(symbol: Symbol) -> bool:
+        owner, _, name = symbol.qualname.rpartition(".")
+        called = owner.rpartition(".")[2] if name in {"__init__", "__new__"} else name.partition("#")[0]
+        return any(re.search(rf"(?<!def )\b{re.escape(called)}\([^)]", text) for text in texts)
+
+    return [s for s in shown if s.is_callable and ">>> " not in s.docstring and not is_called(s)]
+
+
 def described_share(shown: Sequence[Symbol], silent: Sequence[Symbol]) -> float:
     """The share of the functions that a statement shows, by lines of code, that are not ``silent``; 1 for none."""
     lines = sum(max(symbol.loc, 1) for symbol in shown if symbol.is_callable)

@@ -23,7 +23,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from excise.deleters.statement.descriptions import comment_of, described_share, undescribed
+from excise.deleters.statement.descriptions import comment_of, described_share, undescribed, without_example
 from excise.deleters.statement.details import lines_by_symbol, locate, related_code
 from excise.deleters.statement.project_docs import Quote, quotes, rendered
 from excise.protocols import Codebase, Module
@@ -52,6 +52,8 @@ class Statement:
     """The share of the removed functions, by lines of code, that the project describes in words: from 0 to 1."""
     undescribed: tuple[str, ...]
     """Ids of the functions of more than :data:`GUESSED_LINES` lines that are not."""
+    without_example: tuple[str, ...]
+    """Ids of the functions whose descriptions show no example."""
 
     @property
     def untold_tests(self) -> frozenset[str]:
@@ -102,6 +104,7 @@ def write_statement(
         needs=tuple(located),
         described_share=described_share(shown, silent),
         undescribed=tuple(symbol.symbol_id for symbol in silent if symbol.loc > GUESSED_LINES),
+        without_example=tuple(symbol.symbol_id for symbol in without_example(shown, found)),
     )
 
 

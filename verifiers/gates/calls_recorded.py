@@ -22,7 +22,7 @@ class CallsRecorded:
 
     def make(self, candidate: Candidate) -> tuple[GradingKit, Verdict]:
         """Make the kit and the verdict row of a candidate that passed every gate. Raises :class:`SandboxError`."""
-        kit = make_kit(candidate.bench, candidate.task, candidate.edits("none"))
+        kit = make_kit(candidate.bench, candidate.task, candidate.edits("none"), candidate.behaviour)
         evidence = {
             "kit": kit_hash(to_json(kit)),
             "functions_watched": str(kit.num_watched),

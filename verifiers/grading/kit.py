@@ -20,21 +20,24 @@ CALLS_TIMEOUT_S = 120.0
 MAX_TESTS = 200
 """Maximum number of FAIL_TO_PASS tests whose calls are recorded and which are tried with wrong expectations; of more,
 some are drawn."""
-KIT_FORMAT = 6
+KIT_FORMAT = 7
 """Version of the kit's format; incremented when calls or outcomes are written differently."""
 REPLAY_CONDITIONS = ((0, 0.0), (4711, 500 * 86400.0))
 """(hash seed, seconds that the clock is ahead) of each replay. Calls whose outcomes differ are not used."""
 
 
-def make_kit(bench: Workbench, task: Task, empty: Edits) -> GradingKit:
+def make_kit(bench: Workbench, task: Task, empty: Edits, behaviour: RecordedBehaviour | None = None) -> GradingKit:
     """Record calls, replay them, and lift or mirror the tests, all on the original code. Raises :class:`ExciseError`.
 
-    ``empty`` are the edits that replace the feature by stubs in the base tree.
+    ``empty`` are the edits that replace the feature by stubs in the base tree, ``behaviour`` is what was recorded
+    before. Calls that the statement shows as examples are not held out.
     """
-    recording = record_calls(bench, task.removed, task.fail_to_pass)
     grading = bench.language.grading
     tree = without_hidden_tests(bench, task)
-    replayed = replay_twice(bench, recording, tree)
+    if behaviour is None or behaviour.tests != task.fail_to_pass:
+        behaviour = record_behaviour(bench, task.removed, task.fail_to_pass, tree)
+    recording, replayed = behaviour.recording, behaviour.replayed
+    shown = set(task.problem_statement.splitlines())
     calls: list[RecordedCall] = []
     refused = dict(recording.refused)
     for call, first, second in replayed.recorded:
@@ -53,7 +56,7 @@ def make_kit(bench: Workbench, task: Task, empty: Edits) -> GradingKit:
         instance_id=task.instance_id,
         format=KIT_FORMAT,
         calls=tuple(calls),
-        held_out=replayed.varied,
+        held_out=tuple(c for c in replayed.varied if grading.example(c.call, c.outcome) not in shown),
         modules=recording.modules,
         folders=recording.folders,
         telling=telling,
@@ -94,6 +97,23 @@ class Replayed(NamedTuple):
     """Each recorded call with its outcomes in two replays; empty for one that has none."""
     varied: tuple[RecordedCall, ...]
     """New calls with equal results in three replays."""
+
+
+class RecordedBehaviour(NamedTuple):
+    """What tests call of the removed code, and what the original code answers."""
+
+    tests: tuple[str, ...]
+    """The tests whose calls were recorded."""
+    recording: CallRecording
+    """Their calls."""
+    replayed: Replayed
+    """The outcomes of these, and of new ones."""
+
+
+def record_behaviour(bench: Workbench, removed: Sequence[str], tests: Sequence[str], tree: Edits) -> RecordedBehaviour:
+    """Record the calls that tests make to the symbols ``removed``, and replay them on ``tree``."""
+    recording = record_calls(bench, removed, tests)
+    return RecordedBehaviour(tuple(tests), recording, replay_twice(bench, recording, tree))
 
 
 def replay_twice(bench: Workbench, recording: CallRecording, tree: Edits) -> Replayed:
