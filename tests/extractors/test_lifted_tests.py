@@ -134,6 +134,22 @@ DIVIDED = {
     "an assertion that has nothing to do with the code": (
         "def test_it():\n    d = Kind(1)\n    assert other(d) is d or other(d) == 990\n    assert code(d) == 991",
         ["d = Kind(1)", "code(d)"], ["991"]),
+    "a helper that checks": (
+        "def test_it():\n    assert code(1) == 990\n    for each in code(2):\n        check_all(each)",
+        ["code(1)", "in code(2)", ", each)"], ["990", "check_all"]),
+    "a helper with expected arguments": (
+        "def check_it(value, wanted, more=3):\n    \"\"\"Ninety.\"\"\"\n    found = code(value, more)\n"
+        "    assert found == wanted\n    return found\n\n"
+        "def test_it():\n    found = check_it(5, wanted=[990])\n    check_it(6, 991)\n    assert found.x == 992",
+        ["code(5, 3)", "code(6, 3)", "found.x"], ["990", "991", "992", "Ninety"]),
+    "a method that checks": (
+        "class TestIt(unittest.TestCase):\n    def check(self, value, wanted):\n"
+        "        self.assertEqual(code(value), wanted)\n\n"
+        "    def test_it(self):\n        for value in 7, 8:\n            self.check(value, 990)\n",
+        ["code(value)", "in (7, 8)"], ["990"]),
+    "a helper of a helper": (
+        "def check_it(value):\n    with pytest.raises(KeyError):\n        code(value)\n    check_all(value + 1)\n\n"
+        "def test_it():\n    check_it(code(1))", ["code(1)", "+ 1"], ["KeyError"]),
     "a local input": (
         "def test_it():\n    x = 5\n    assert code(x) == 990", ["code(x)", "x = 5"], ["990"]),
 }  # fmt: skip
@@ -172,7 +188,17 @@ REFUSED = {
     "a block that must raise within another": (
         "def test_it():\n    with code(1), pytest.raises(KeyError):\n        code(3)",
         "block that must raise within another one"),
-    "a helper that checks": ("def test_it():\n    assert code(1) == 2\n    check_all(code(2))", "checks by check_all"),
+    "a helper that ends early": (
+        "def check_it(value):\n    if not value:\n        return\n    assert value == 3\n\n"
+        "def test_it():\n    assert code(1) == 2\n    check_it(code(2))", "checks by check_it"),
+    "a helper with any arguments": (
+        "def check_it(**given):\n    assert code(**given) == 3\n\n"
+        "def test_it():\n    assert code(1) == 2\n    check_it(a=1)", "checks by check_it"),
+    "a helper that is called within an expression": (
+        "def test_it():\n    assert code(1) == 2\n    [check_all(each) for each in code(2)]", "checks by check_all"),
+    "a helper whose names mean something else in the test": (
+        "def test_it():\n    code = other\n    check_it(1)\n\ndef check_it(value):\n    assert code(value) == 3",
+        "checks by check_it"),
     "a helper that is passed on": (
         "def test_it():\n    assert code(1) == 2\n    code(check_all)", "checks by a helper"),
     "a mock": (

@@ -28,6 +28,7 @@ from excise.extractors.python.lifting.expected_values import (
     targets_of,
     test_helpers,
 )
+from excise.extractors.python.lifting.inlined_helpers import Helper, find_helpers
 from excise.extractors.python.lifting.places import ALL_SEEN, RAISE, RAISING, SEE, SEEN, Operand, call_of
 from excise.extractors.python.lifting.raising_checks import (
     accepts_failed_assertions,
@@ -73,6 +74,8 @@ class TestFile:
     """Names of functions of the file that check something and are no tests: what they expect stays in them."""
     helpers: Collection[str]
     """Names that the file imports from modules of tests."""
+    inlined: Mapping[str, Helper]
+    """Those of ``checking`` whose bodies can stand in place of their calls."""
 
     @classmethod
     def of(cls, tree: ast.Module, depending: Collection[str]) -> TestFile:
@@ -83,7 +86,8 @@ class TestFile:
             parts = ast.walk(function)
             if not short.startswith("test") and any(isinstance(part, ast.Assert) or _is_check(part) for part in parts):
                 checking.add(short)
-        return cls(module_names(tree, depending), constants_of(tree), checking, test_helpers(tree))
+        inlined = find_helpers(tree, checking)
+        return cls(module_names(tree, depending), constants_of(tree), checking, test_helpers(tree), inlined)
 
 
 class _Pair(NamedTuple):

@@ -18,6 +18,7 @@ from collections.abc import Collection, Iterator
 
 from excise.extractors.python.lifting.divided_function import DividedFunction, TestFile
 from excise.extractors.python.lifting.expected_values import Function, NotLifted, definitions_of
+from excise.extractors.python.lifting.inlined_helpers import inline_helpers
 from excise.extractors.python.lifting.unused_values import keep_only
 from excise.protocols import LiftedTests
 
@@ -62,8 +63,10 @@ def lifted(source: bytes, functions: Collection[str], depending: Collection[str]
 
 def _divide(mine: Function, theirs: Function, file: TestFile, places: Iterator[int]) -> None:
     """Divide a test in its two forms. Raises :class:`NotLifted`, and leaves them as they are."""
-    forms = copy.deepcopy((mine, theirs))
-    DividedFunction(forms[0], file, places).divide(*forms)
+    form = copy.deepcopy(mine)
+    inline_helpers(form, file.inlined)
+    forms = form, copy.deepcopy(form)
+    DividedFunction(form, file, places).divide(*forms)
     for form, made in zip((mine, theirs), forms, strict=True):
         vars(form).update(vars(made))
 
