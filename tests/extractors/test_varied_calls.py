@@ -63,6 +63,8 @@ def test_calls_without_plain_arguments_are_not_varied() -> None:
         (call("Box", ["i", "1"], kind="class"), ["nt", "m:P", [["i", "1"]]], "Box(1)  # P(1)"),
         (call("Box.get", ["made", "m:Box", [["i", "1"]], [], []], ["i", "2"], kind="method"), ["c", True],
          "Box(1).get(2)  # True"),
+        (call("Box.__eq__", ["made", "m:Box", [["i", "1"]], [], []], ["i", "2"], kind="method"), ["c", False],
+         "Box(1) == 2  # False"),
         (call("f"), ["new", "datetime:date", [["b", "B+QBBQ=="]]], "f()  # datetime.date(2020, 1, 5)"),
         (call("f"), ["new", "datetime:timedelta", [["i", "1"], ["i", "2"], ["i", "0"]]],
          "f()  # datetime.timedelta(days=1, seconds=2)"),

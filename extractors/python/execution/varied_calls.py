@@ -137,6 +137,13 @@ def _changed_text(text: str, rng: random.Random) -> str:
 
 
 # ------------------------------------------------------------------------------------------ examples
+_OPERATORS = {
+    "__eq__": "==", "__ne__": "!=", "__lt__": "<", "__le__": "<=", "__gt__": ">", "__ge__": ">=", "__add__": "+",
+    "__sub__": "-", "__mul__": "*", "__truediv__": "/", "__floordiv__": "//", "__mod__": "%", "__and__": "&",
+    "__or__": "|", "__xor__": "^", "__matmul__": "@",
+}  # fmt: skip
+
+
 def example(call: str, outcome: str) -> str:
     """One line of Python with a call and, as a comment, its result; empty if it has other than plain data."""
     asked, found = json.loads(call), json.loads(outcome)
@@ -153,7 +160,10 @@ def _call_text(call: dict[str, Any]) -> str:
     name = call["name"].partition(":")[2]
     args = [literal(node) for node in call["args"]]
     if call["kind"] == "method":
-        name, args = f"{args[0]}.{name.rpartition('.')[2]}", args[1:]
+        method = name.rpartition(".")[2]
+        if method in _OPERATORS and len(args) == 2 and not call["kwargs"]:
+            return f"{args[0]} {_OPERATORS[method]} {args[1]}"
+        name, args = f"{args[0]}.{method}", args[1:]
     return f"{name}({', '.join([*args, *_keywords(call['kwargs'])])})"
 
 
