@@ -367,6 +367,30 @@ def test_what_cannot_be_reported_can_only_be_compared_by_identity() -> None:
         assert judged("x" * (inside.MAX_VALUE + 1)) == "x"
 
 
+class Spot(collections.namedtuple("Spot", "x y")):
+    """A named tuple that compares in its own way."""
+
+    __slots__ = ()
+
+    def __eq__(self, other: object) -> bool:
+        return type(other) is Spot and self.x == other.x
+
+    __hash__ = None  # type: ignore[assignment]
+
+
+def test_named_tuples_are_made_again_if_their_class_is_accepted() -> None:
+    name = f"{__name__}:Spot"
+    found = judged([Spot(1, 2)], name)
+    assert (found, type(found[0]), found[0].y) == ([Spot(1, 3)], Spot, 2)
+    with pytest.raises(AssertionError):
+        judged([Spot(1, 2)])
+    for other in ("builtins:eval", "os:system", f"{__name__}:Place"):
+        judge = inside.Judge({"test": [[0, ["nt", other, [["i", "1"]]]]]}, {"test": [other]})
+        judge.begin("test")
+        with pytest.raises(AssertionError):
+            judge.value(0)
+
+
 class Place:
     """An object with a slot, an attribute, a class and a function."""
 
@@ -483,3 +507,23 @@ def test_where_a_special_method_is_removed_any_assertion_may_call_it() -> None:
     found = lifted(text.encode(), ["test_it"], ["code", "__getattr__"])
     assert found is not None
     assert found.refused == {"test_it": "two values of the code"}
+
+
+@pytest.mark.parametrize(("levels", "kept"), [(100, True), (299, True), (301, False), (5000, False)])
+def test_values_that_are_nested_too_deeply_are_not_passed_on(levels: int, kept: bool) -> None:
+    supervisor = load("excise_grade_supervisor")
+    value: list[Any] = []
+    for n in range(levels - 1):
+        value = [value, n]
+    found = supervisor.Lifted()
+    found.see("test", 1, value, 10)
+    assert (found.seen["test"] == [[1, ["opaque"]]]) is not kept
+
+
+@pytest.mark.parametrize("line", [b"[" * 100_000, b'{"t": "see", "value": ' * 20_000, b"\xff", b"7"])
+def test_a_message_that_cannot_be_read_is_left_out(line: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
+    supervisor = load("excise_grade_supervisor")
+    worker = object.__new__(supervisor.Worker)
+    worker.pending, worker.pipe = b"", 7
+    monkeypatch.setattr(supervisor.os, "read", lambda fd, size: line + b"\n")
+    assert worker.read_messages()

@@ -47,6 +47,8 @@ _START = frozenset({"sitecustomize.py", "usercustomize.py", "pyvenv.cfg"})
 _COMPILED = frozenset({".pyc", ".pyo", ".so", ".pyd", ".dylib", ".dll", ".egg", ".whl", ".zip", ".pyz"})
 _TESTING = frozenset({"pytest", "_pytest", "pluggy", "unittest", "doctest", "py"})
 _TEST_FILE = re.compile(r"(test_.*|.*_tests?|tests?)\.py$")
+_MAKING = frozenset({"__init__", "__new__", "__post_init__", "__setattr__", "__init_subclass__"})
+"""Methods that decide how objects represent their state."""
 _TEST_FOLDERS = frozenset({"tests", "test", "_tests", "testsuite"})
 _MAX_REPORT = 256 << 20
 """Maximum number of bytes of a report of a graded run."""
@@ -241,10 +243,19 @@ def _run_graded(session: Session, recipe: Recipe, request: GradedRunRequest) -> 
 
 
 def _names_of(symbol: str) -> Iterator[str]:
-    """Names within the id of a removed symbol: those of its class and of itself, or that of a module."""
+    """Names of the class or module of which a removed symbol is, or makes, the objects.
+
+    A method that makes none is no reason: its class stays, and objects are compared as the class does it.
+    """
     path, _, qualname = symbol.partition("::")
+    owner, _, name = qualname.rpartition(".")
     module = PurePosixPath(path)
-    yield from qualname.split(".") if qualname else [module.parent.name if module.stem == "__init__" else module.stem]
+    if not qualname:
+        yield module.parent.name if module.stem == "__init__" else module.stem
+    elif name in _MAKING:
+        yield from owner.split(".")
+    else:
+        yield name
 
 
 def _names_in(node: object, *, within: bool = False) -> Iterator[str]:
@@ -254,7 +265,7 @@ def _names_in(node: object, *, within: bool = False) -> Iterator[str]:
     tag = node[0] if node and isinstance(node[0], str) else ""
     if tag == "type" and within:
         yield str(node[1][0])
-    elif tag in {"obj", "ref"}:
+    elif tag in {"obj", "ref", "nt"}:
         yield str(node[1])
     for part in node:
         yield from _names_in(part, within=within or tag == "obj")
@@ -282,7 +293,7 @@ def _signed_report(stdout: bytes, key: str) -> dict[str, Any] | None:
         if hmac.compare_digest(code, hmac.new(key.encode(), body, hashlib.sha256).hexdigest().encode()):
             try:
                 found = json.loads(zlib.decompressobj().decompress(base64.b64decode(body), _MAX_REPORT))
-            except (ValueError, zlib.error):
+            except (ValueError, zlib.error, RecursionError):
                 continue
             return found if isinstance(found, dict) else None
     return None

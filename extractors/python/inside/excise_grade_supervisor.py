@@ -31,6 +31,8 @@ MAX_MESSAGE = 1 << 20
 """Maximum size of one message of a worker in bytes."""
 MAX_SEEN = 32 << 20
 """Maximum size in bytes of all values that lifted tests report."""
+MAX_NESTED = 300
+"""Maximum depth of nested lists in a value; who reads a deeper one could run out of stack."""
 PR_SET_DUMPABLE = 4
 """Number of the ``prctl`` option that protects a process's memory and descriptors."""
 
@@ -109,7 +111,7 @@ class Worker:
         for line in lines:
             try:
                 message = json.loads(line)
-            except ValueError:
+            except (ValueError, RecursionError):
                 continue
             if isinstance(message, dict):
                 self.handle(message, len(line))
@@ -161,7 +163,23 @@ class Lifted:
         """Keep a value that a test reports, unless there are too many."""
         self.size += size
         if self.size <= MAX_SEEN:
+            value = ["opaque"] if is_deep(value) else value
             self.seen.setdefault(test, []).append([place, value])
+
+
+def is_deep(value):
+    """Whether a value has more than :data:`MAX_NESTED` levels of lists and objects."""
+    level = [value]
+    for _ in range(MAX_NESTED):
+        if not level:
+            return False
+        level = [
+            part
+            for each in level
+            if isinstance(each, (list, dict))
+            for part in (each.values() if isinstance(each, dict) else each)
+        ]
+    return bool(level)
 
 
 def run(request):

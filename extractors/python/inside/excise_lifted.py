@@ -307,6 +307,8 @@ def is_accepted(node, names, within):
     tag = node[0]
     if tag == "type":
         return names is None or not within or node[1][0] in names
+    if tag == "nt":
+        return names is None or node[1] in names
     if tag in ("obj", "ref"):
         attributes = node[3] if tag == "obj" else ()
         hidden = any(str(attribute).startswith("__") for attribute, _ in attributes)
@@ -335,10 +337,18 @@ def object_of(name, base, state):
     return value
 
 
+def tuple_of(name, nodes):
+    """A named tuple of a loaded class, without calling any of its methods."""
+    cls = loaded(name)
+    if not isinstance(cls, type) or not issubclass(cls, tuple):
+        raise AssertionError("no named tuple has this name")
+    return tuple.__new__(cls, excise_decode.decode_all(nodes))
+
+
 def is_slot(found):
     return isinstance(found, types.MemberDescriptorType)
 
 
 excise_decode.DECODERS.update(
-    {"opaque": Opaque, "type": lambda names: known_class(names, type), "obj": object_of, "ref": loaded}
+    {"opaque": Opaque, "type": lambda names: known_class(names, type), "obj": object_of, "nt": tuple_of, "ref": loaded}
 )
