@@ -31,6 +31,7 @@ _CONVENTIONS: Mapping[str, frozenset[str]] = {
     "__hash__": frozenset({"TypeError"}),
 }
 """Method to the exceptions that every method of this name raises, as those of Python's own types do."""
+_SOURCE_FOLDERS = frozenset({"src", "lib"})
 _TITLES = {
     NeedKind.NAME: "Names in the module",
     NeedKind.ATTRIBUTE: "Attributes",
@@ -71,6 +72,8 @@ def _found_in(need: Need, statement: str, related: str, codebase: Codebase) -> G
 def is_named(need: Need, text: str, *, is_code: bool = False) -> bool:
     """Whether a text names the detail in a form that points to it: a word of prose is no attribute."""
     word = need.word
+    if need.template and repr(need.template) in text and not is_code:
+        return True
     if need.kind in _IDENTIFIERS:
         return _has_identifier(word, text, is_code=is_code)
     if need.kind is NeedKind.NUMBER:
@@ -169,20 +172,32 @@ def _lines(needs: Sequence[Need]) -> Iterator[str]:
         if need.kind is NeedKind.EXCEPTION:
             messages.setdefault(need.word, [])
         elif need.kind is NeedKind.MESSAGE:
-            messages[need.exception].append(need.word)
+            messages[need.exception].append(need.template or need.word)
     for exception, texts in messages.items():
-        parts = " and ".join(map(_quoted, texts))
+        found = list(dict.fromkeys(texts))
+        parts = ", ".join(map(_quoted, found))
+        contain = "messages contain" if len(found) > 1 else "the message contains"
         if not exception:
-            yield f"- Messages contain {parts}."
-        elif texts:
-            yield f"- Raises `{exception}`; the message contains {parts}."
+            yield f"- {contain[0].upper()}{contain[1:]} {parts}."
+        elif found:
+            yield f"- Raises `{exception}`; {contain} {parts}."
         else:
             yield f"- Raises `{exception}`."
     for kind, title in _TITLES.items():
-        words = [need.word for need in needs if need.kind is kind]
+        words = dict.fromkeys(_shown(need) for need in needs if need.kind is kind)
         if words:
             listed = ", ".join(_quoted(word) if kind in _TEXTS else f"`{word}`" for word in words)
             yield f"- {title}: {listed}."
+
+
+def _shown(need: Need) -> str:
+    """What stands in the statement: the whole text that a detail is a part of, and names with their modules."""
+    *owner, last = need.word.split(".")
+    path = need.owner.partition("::")[0].removesuffix(".py").removesuffix("/__init__").split("/")
+    if need.kind is NeedKind.REPLACED and owner and len(owner) < len(path) and path[-len(owner) :] == owner:
+        first = 1 if path[0] in _SOURCE_FOLDERS else 0
+        return ".".join([*path[first:], last])
+    return need.template or need.word
 
 
 def _quoted(text: str) -> str:

@@ -20,20 +20,23 @@ from __future__ import annotations
 import re
 import textwrap
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from excise.deleters.patches.git_patches import touched
 from excise.deleters.statement.descriptions import comment_of, described_share, undescribed, without_example
 from excise.deleters.statement.details import lines_by_symbol, locate, related_code
 from excise.deleters.statement.project_docs import Quote, quotes, rendered
 from excise.protocols import Codebase, Module
-from excise.types import Deletion, GivenBy, Need, Repo, Symbol, SymbolKind, Visibility
+from excise.types import FILLED_IN, Deletion, GivenBy, Need, Repo, Symbol, SymbolKind, Visibility
 
 MAX_CALL_SITES = 6
 """Maximum number of call sites in a statement."""
 GUESSED_LINES = 2
 """Lines of a function up to which its name and its neighbours may say what it does."""
-MAX_DOC_CHARS = 4000
+MAX_ASSIGNMENT = 100
+"""Maximum number of characters of an assignment that a statement shows."""
+MAX_DOC_CHARS = 8000
 """Maximum number of characters of one docstring."""
 _BEFORE_PARAMETERS = re.compile(r"^(?:async )?(?:def|class) \w+ ?(?:\[.*?\])?(?=\(|$)")
 
@@ -80,20 +83,21 @@ def write_statement(
     """
     symbols = codebase.symbols()
     removed = [symbols[s] for s in deletion.removed if s in symbols]
-    shown = _interface(codebase, removed, fail_to_pass)
-    found = quotes(documents or {}, codebase, shown, [text for _, text in deletion.text])
     callers = _callers(codebase, removed)
+    shown = _interface(codebase, removed, fail_to_pass, callers)
+    assigned = _assigned(codebase, deletion)
+    found = quotes(documents or {}, codebase, shown, [text for _, text in deletion.text])
     silent = undescribed(codebase, shown, found, callers)
     rest = (
         _documented(found, shown, visibility),
         _where_used(codebase, removed, callers),
         _examples(examples),
-        _imports(codebase, shown),
-        _checked(fail_to_pass, deletion.hidden),
+        _imports(codebase, shown, assigned),
+        _checked(fail_to_pass, deletion),
     )
 
     def written(details: Mapping[str, Sequence[str]]) -> str:
-        parts = (_title(repo, shown, deletion), _missing(codebase, shown, visibility, details), *rest)
+        parts = (_title(repo, shown, deletion), _missing(codebase, shown, assigned, visibility, details), *rest)
         return "\n\n".join(part for part in parts if part) + "\n"
 
     located = locate(needs, written({}), related_code(codebase, deletion), codebase) if needs else []
@@ -108,8 +112,13 @@ def write_statement(
     )
 
 
-def _interface(codebase: Codebase, removed: Sequence[Symbol], fail_to_pass: Sequence[str]) -> list[Symbol]:
-    """The removed public definitions and those private ones that the hidden tests name, with members of classes."""
+def _interface(
+    codebase: Codebase, removed: Sequence[Symbol], fail_to_pass: Sequence[str], callers: Mapping[str, Collection[str]]
+) -> list[Symbol]:
+    """The removed public definitions, with members of classes, and those private ones that somebody needs.
+
+    These are the hidden tests, by name, and callers that stayed.
+    """
     files = {test.partition("::")[0] for test in fail_to_pass}
     tests = b"\n".join(codebase.modules[path].source for path in sorted(files) if path in codebase.modules)
     words = set(re.findall(rb"\w+", tests))
@@ -117,9 +126,17 @@ def _interface(codebase: Codebase, removed: Sequence[Symbol], fail_to_pass: Sequ
     for symbol in removed:
         for inner in _with_members(codebase, symbol):
             name = inner.name.partition("#")[0]
-            if inner.is_public or inner.symbol_id == symbol.symbol_id or name.encode() in words:
+            is_needed = name.encode() in words or callers.get(inner.symbol_id)
+            if inner.is_public or inner.symbol_id == symbol.symbol_id or is_needed:
                 chosen.setdefault(inner.symbol_id, inner)
     return sorted(chosen.values(), key=lambda s: (s.path, s.start))
+
+
+def _assigned(codebase: Codebase, deletion: Deletion) -> dict[str, str]:
+    """Ids of removed names that are bound by assignments, to the statements."""
+    symbols = codebase.symbols()
+    gone = set(deletion.removed)
+    return {name: text for name, text in deletion.text if name in gone and name not in symbols}
 
 
 def _with_members(codebase: Codebase, symbol: Symbol) -> Iterable[Symbol]:
@@ -147,19 +164,29 @@ def _title(repo: Repo, shown: Sequence[Symbol], deletion: Deletion) -> str:
             "names and signatures are there, what they do is gone. Write it again so that it does what is "
             "described here. Everything else in the project works and must keep working."
         )
+    also = ", together with the imports and exports that named it" if len(touched(deletion.source_patch)) > 1 else ""
     return (
         f"# Bring back {listed}\n\n{repo.repo}{version} used to offer what is described below; in this checkout it is "
-        "missing, together with the imports and exports that named it. Write it again, under the same names and in the "
-        "same places. Everything else in the project works and must keep working."
+        f"missing{also}. Write it again, under the same names and in the same places. Everything else in the project "
+        "works and must keep working."
     )
 
 
 def _missing(
-    codebase: Codebase, shown: Sequence[Symbol], visibility: Visibility, details: Mapping[str, Sequence[str]]
+    codebase: Codebase,
+    shown: Sequence[Symbol],
+    assigned: Mapping[str, str],
+    visibility: Visibility,
+    details: Mapping[str, Sequence[str]],
 ) -> str:
     by_path: dict[str, list[Symbol]] = defaultdict(list)
     for symbol in shown:
         by_path[symbol.path].append(symbol)
+    names: dict[str, list[str]] = defaultdict(list)
+    for name, text in assigned.items():
+        path, _, qualname = name.partition("::")
+        by_path.setdefault(path, [])
+        names[path].append(_assignment(qualname, text, visibility))
     lines = ["## What is missing"]
     for path, symbols in by_path.items():
         whole = any(s.kind is SymbolKind.MODULE for s in symbols)
@@ -170,8 +197,18 @@ def _missing(
             + _detail_lines(details.get(symbol.symbol_id, ()))
             for symbol in symbols
         )
-        lines += dict.fromkeys(entries)
+        lines += dict.fromkeys([*entries, *names[path]])
+    if any(FILLED_IN in line for each in details.values() for line in each):
+        lines.append(f"\nIn texts and messages, `{FILLED_IN}` stands for what is filled in.")
     return "\n".join(lines)
+
+
+def _assignment(name: str, text: str, visibility: Visibility) -> str:
+    """The entry of a name that an assignment binds: the statement itself if it is a short call."""
+    is_plain = visibility is not Visibility.BEHAVIOUR and len(text) <= MAX_ASSIGNMENT and "\n" not in text
+    if is_plain and not re.search(r"""["'{[]|lambda""", text):
+        return f"\n```python\n{text}\n```"
+    return f"\nthe name `{name}`"
 
 
 def _detail_lines(lines: Sequence[str]) -> str:
@@ -197,7 +234,14 @@ def _docstring(symbol: Symbol, visibility: Visibility, module: Module) -> str:
         return ""
     if visibility is Visibility.BEHAVIOUR:
         docstring = _without_parameters(docstring, [symbol])
-    return "\n" + textwrap.indent(docstring.strip()[:MAX_DOC_CHARS], "> ", lambda _: True)
+    return "\n" + textwrap.indent(_shortened(docstring.strip()), "> ", lambda _: True)
+
+
+def _shortened(text: str) -> str:
+    """A docstring of at most :data:`MAX_DOC_CHARS` characters: whole lines, and a mark where some are left out."""
+    if len(text) <= MAX_DOC_CHARS:
+        return text
+    return text[:MAX_DOC_CHARS].rpartition("\n")[0] + "\n[…]"
 
 
 def _bare(symbol: Symbol) -> str:
@@ -292,26 +336,32 @@ def _examples(lines: Sequence[str]) -> str:
     return "\n".join([intro, *lines, "```"]) if lines else ""
 
 
-def _imports(codebase: Codebase, shown: Sequence[Symbol]) -> str:
+def _imports(codebase: Codebase, shown: Sequence[Symbol], assigned: Iterable[str]) -> str:
     """The section with packages that re-exported the removed names."""
     names = {s.name for s in shown if s.kind is not SymbolKind.MODULE and "." not in s.qualname and s.is_public}
+    names |= {name for each in assigned if "." not in (name := each.partition("::")[2])}
     lines: list[str] = []
     for path, module in sorted(codebase.modules.items()):
         if codebase.is_test(path) or not path.endswith("__init__.py"):
             continue
         text = module.source.decode(errors="replace")
         offered = sorted(n for n in names if re.search(rf"\b{re.escape(n)}\b", text))
-        if offered and path not in {s.path for s in shown}:
+        if offered and path not in {s.path for s in shown} | {each.partition("::")[0] for each in assigned}:
             lines.append(f"- `{path}` offered {', '.join(f'`{n}`' for n in offered)} as well.")
     return "## Also importable from\n\n" + "\n".join(lines) if lines else ""
 
 
-def _checked(fail_to_pass: Sequence[str], hidden: Sequence[str]) -> str:
-    unseen = [test for test in fail_to_pass if test in set(hidden)]
-    seen = [test for test in fail_to_pass if test not in set(hidden)]
+def _checked(fail_to_pass: Sequence[str], deletion: Deletion) -> str:
+    changed = set(touched(deletion.hide_patch))
+    unseen = [test for test in fail_to_pass if test in set(deletion.hidden)]
+    partly = [t for t in fail_to_pass if t not in set(deletion.hidden) and t.partition("::")[0] in changed]
+    seen = [test for test in fail_to_pass if test not in {*unseen, *partly}]
     parts = []
     if unseen:
         parts.append(f"{_count(len(unseen), 'test')} not in this checkout (from {_files(unseen)}) must pass")
+    if partly:
+        were = f"{_count(len(partly), 'test')} in files of which this checkout has parts only"
+        parts.append(f"{were} ({_files(partly)}) must pass")
     if seen:
         parts.append(f"{_count(len(seen), 'test')} in this checkout (in {_files(seen)}), failing now, must pass")
     return f"## How it is checked\n\n{'; '.join(parts)}; and all tests that pass now must still pass."

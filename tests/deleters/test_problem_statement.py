@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from types import MappingProxyType, SimpleNamespace
 
 import pytest
@@ -276,7 +277,8 @@ def test_details_that_nothing_gives_stand_below_their_definition() -> None:
     found = detailed(HEAP, HEAP_TESTS)
     text = found.text
     assert "def __init__(self)\n```\n(in `Heap`)\n\n- Attributes: `total`." in text
-    assert "- Raises `ArithmeticError`.\n- Raises `LookupError`; the message contains `'the heap is empty'`." in text
+    assert "- Raises `ArithmeticError`.\n- Raises `LookupError`; the message contains `'the heap is empty: …'`." in text
+    assert "stands for what is filled in" in text
     assert "- Keys: `'item'`." in text
     assert "cost" not in text
     assert "too low" not in text
@@ -371,3 +373,69 @@ def test_long_functions_that_nothing_describes_are_named() -> None:
     found = write_statement(codebase, delete_symbol(codebase, "m.py", tests), REPO, tests)
     assert found.undescribed == ("m.py::long",)
     assert found.described_share == pytest.approx(3 / 8)
+
+
+ZONES = {
+    "pkg/__init__.py": "from pkg.zones import LOCAL, Local\n",
+    "pkg/zones.py": (
+        "OFFSET = 5\n\n\nclass Local:\n    def offset(self):\n        return OFFSET + 2 * OFFSET\n\n\n"
+        "LOCAL = Local()\nTABLE = Local('near')\n"
+    ),
+    "tests/test_zones.py": (
+        "import pkg\nfrom pkg import zones\n\n\ndef test_local(monkeypatch):\n"
+        "    monkeypatch.setattr(zones, 'OFFSET', 7)\n    assert pkg.LOCAL.offset() == 21\n    assert zones.TABLE\n"
+    ),
+}
+
+
+def test_names_that_only_removed_code_binds_are_shown() -> None:
+    codebase = PythonCodebase.from_texts(ZONES)
+    deletion = delete_symbol(codebase, "pkg/zones.py::Local", ("tests/test_zones.py::test_local",))
+    needs = Python().find_needs(codebase, deletion.removed, ["tests/test_zones.py::test_local"])
+    text = write_statement(codebase, deletion, REPO, ("tests/test_zones.py::test_local",), needs=needs).text
+    assert "```python\nLOCAL = Local()\n```" in text
+    assert "the name `TABLE`" in text  # its content would be code
+    assert "near" not in text
+    assert "- `pkg/__init__.py` offered `LOCAL`, `Local` as well." in text
+    assert "so that it must use them: `pkg.zones.OFFSET`." in text
+    assert "together with the imports" in text
+
+
+HOOKS = {
+    "pkg/__init__.py": "",
+    "pkg/toc.py": (
+        "def _ids(x):\n    return [x] * 2\n\n\ndef _own(x):\n    return x\n\n\ndef toc(x):\n    return _own(x)\n"
+    ),
+    "pkg/core.py": "from pkg import toc\n\n\ndef used(x):\n    return toc._ids(x)\n",
+    "tests/test_toc.py": "from pkg.toc import toc\n\n\ndef test_toc():\n    assert toc(1)\n",
+}
+
+
+def test_private_names_that_code_that_stays_needs_are_shown() -> None:
+    codebase = PythonCodebase.from_texts(HOOKS)
+    deletion = delete_symbol(codebase, "pkg/toc.py", ("tests/test_toc.py::test_toc",))
+    text = write_statement(codebase, deletion, REPO, ("tests/test_toc.py::test_toc",)).text
+    assert "def _ids(x)" in text
+    assert "def _own(x)" not in text
+
+
+def test_tests_in_sight_whose_files_lost_parts_are_told_apart() -> None:
+    codebase = PythonCodebase.from_texts(ZONES)
+    test = "tests/test_zones.py::test_local"
+    deletion = delete_symbol(codebase, "pkg/zones.py::Local", (test,))
+    other = replace(deletion, hidden=())
+    assert deletion.hide_patch
+    text = write_statement(codebase, other, REPO, (test,)).text
+    assert "One test that is in files of which this checkout has parts only (`tests/test_zones.py`) must pass" in text
+    text = write_statement(codebase, replace(other, hide_patch=""), REPO, (test,)).text
+    assert "One test that is in this checkout (in `tests/test_zones.py`), failing now, must pass" in text
+
+
+def test_long_docstrings_end_with_a_whole_line() -> None:
+    source = 'def f():\n    """' + "A line of words.\n    " * 900 + '"""\n    return 1\n'
+    files = {"pkg/core.py": source, "tests/test_core.py": "from pkg.core import f\n\n\ndef test_f():\n    assert f()\n"}
+    codebase = PythonCodebase.from_texts(files)
+    deletion = delete_symbol(codebase, "pkg/core.py::f", ("tests/test_core.py::test_f",))
+    lines = write_statement(codebase, deletion, REPO, ("tests/test_core.py::test_f",)).text.splitlines()
+    quoted = [line for line in lines if line.startswith("> ")]
+    assert (quoted[-1], {line.strip("> ") for line in quoted[:-1]}) == ("> […]", {"A line of words."})

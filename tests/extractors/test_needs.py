@@ -91,12 +91,36 @@ def account():
             "    def check(self):\n        return self.a.total\n    def test_a(self):\n        assert self.check()",
             {"attribute total"},
         ),
+        ("class Own(Account):\n    pass\n\ndef test_a():\n    Account('x').book(1, other=True)", set()),
+        (
+            "def test_a(account):\n    assert 'amount is above' in account.text\n    assert 'left' in account.data",
+            {"keyword start", "message amount is above", "key left"},
+        ),
         ("CASES = ['silent']\ndef test_a():\n    assert CASES", {"key silent"}),
         ("def other():\n    return Account('x').total\ndef test_a():\n    pass", set()),
     ],
 )
 def test_a_need_is_what_the_test_mentions_and_the_code_supplies(test: str, expected: set[str]) -> None:
     assert set(labels(test)) == expected
+
+
+def test_a_part_of_a_text_comes_with_the_whole() -> None:
+    source = (
+        "def f(x, y):\n    a = x + 1\n    b = y + 1\n    if a:\n        raise KeyError('no %s in %r' % (a, b))\n"
+        "    c = '<a>' + str(a) + '</a>'\n    return f'{a} is not {b}', c, 'say {} twice'.format(a), 'plain text'\n"
+    )
+    test = (
+        "def test_a():\n    with pytest.raises(KeyError, match='no 1 in'):\n        bank.f(0, 1)\n"
+        "    assert bank.f(1, 2) == ('2 is not 3', '<a>2</a>', 'say 2 twice', 'plain text')\n"
+    )
+    files = {"bank.py": source, "tests/test_bank.py": f"import pytest\nimport bank\n{test}"}
+    codebase = PythonCodebase.from_texts(files)
+    needs = Python().find_needs(codebase, ("bank.py::f",), ["tests/test_bank.py::test_a"])
+    assert {need.word.strip(): need.template for need in needs if need.template} == {
+        "no": "no … in …", "in": "no … in …", "is not": "… is not …", "<a>": "<a>…</a>",
+        "</a>": "<a>…</a>", "say": "say … twice", "twice": "say … twice",
+    }  # fmt: skip
+    assert "plain text" in {need.word for need in needs if not need.template}
 
 
 def test_a_constant_that_is_all_that_a_function_returns_is_the_answer() -> None:

@@ -162,6 +162,20 @@ def test_a_subclass_of_the_exception_is_equal_and_a_private_one_counts_as_its_ba
     assert not recorded_calls.same_outcome(raising(_PrivateLookupError("a")), raising(ValueError("a")))
 
 
+class ProjectError(Exception):
+    pass
+
+
+class UsageProblem(ProjectError):
+    pass
+
+
+def test_a_base_class_of_the_project_will_do_as_a_docstring_may_promise_no_more() -> None:
+    assert recorded_calls.same_outcome(raising(UsageProblem("a")), raising(ProjectError("a")))
+    assert not recorded_calls.same_outcome(raising(UsageProblem("a")), raising(Exception("a")))
+    assert not recorded_calls.same_outcome(raising(ProjectError("a")), raising(LookupError("a")))
+
+
 def test_special_methods_are_called_through_their_operator(monkeypatch: pytest.MonkeyPatch) -> None:
     """``==`` is False whether ``__eq__`` returns False or NotImplemented."""
     monkeypatch.setattr(sys, "path", [str(INSIDE), *sys.path])

@@ -77,5 +77,20 @@ def test_examples_are_code(made: str, result: list[object], expected: str) -> No
     assert example(made, json.dumps({"result": result})) == expected
 
 
+@pytest.mark.parametrize(
+    ("made", "after", "expected"),
+    [
+        (call("f", ["l", [["i", "2"], ["i", "1"]]]), [["l", [["i", "1"], ["i", "2"]]]],
+         "x = [2, 1]; f(x)  # x == [1, 2]"),
+        (call("Box.put", ["made", "m:Box", [], [], []], ["i", "1"], kind="method"), [["nt", "m:Box", [["i", "1"]]]],
+         "x = Box(); x.put(1)  # x == Box(1)"),
+        (call("f", ["i", "1"]), [["i", "1"]], "f(1)  # None"),
+        (call("f", ["made", "m:Box", [], [], []]), [["seen", ["m:Box"]]], ""),
+    ],
+)  # fmt: skip
+def test_a_call_without_a_result_shows_what_it_changes(made: str, after: list[object], expected: str) -> None:
+    assert example(made, json.dumps({"result": ["c", None], "after": after})) == expected
+
+
 def test_an_exception_is_no_example() -> None:
     assert example(call("f"), json.dumps({"raised": ["builtins:ValueError"]})) == ""

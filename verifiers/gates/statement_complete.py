@@ -65,6 +65,8 @@ class StatementComplete:
             if path in bench.codebase.modules
         )
         names = {s.name.partition("#")[0] for s in _removed(candidate) if s.kind is not SymbolKind.MODULE}
+        assigned = set(candidate.deletion.removed) - bench.codebase.symbols().keys()
+        names |= {name.rpartition("::")[2].rpartition(".")[2] for name in assigned}
         used = {name for name in names if re.search(rf"\b{re.escape(name)}\b", text)}
         return sorted(
             name for name in used if not re.search(rf"\b{re.escape(name)}\b", candidate.task.problem_statement)

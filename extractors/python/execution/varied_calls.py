@@ -150,10 +150,21 @@ def example(call: str, outcome: str) -> str:
     if "result" not in found or asked["kind"] == "property":
         return ""
     try:
+        if found["result"] == ["c", None] and asked["kind"] != "class" and asked["args"]:
+            return _change_text(asked, found.get("after") or [])
         left, right = _call_text(asked), literal(found["result"])
     except ValueError:
         return ""
     return f"{left}  # {right}"
+
+
+def _change_text(call: dict[str, Any], after: Sequence[Node]) -> str:
+    """A call without a result: what it makes of its first argument, or of the object."""
+    before, now = literal(call["args"][0]), literal(after[0]) if after else ""
+    if not now or now == before:
+        return f"{_call_text(call)}  # None"
+    named = {**call, "args": [["name", "x"], *call["args"][1:]]}
+    return f"x = {before}; {_call_text(named)}  # x == {now}"
 
 
 def _call_text(call: dict[str, Any]) -> str:
@@ -232,5 +243,6 @@ _LITERALS: dict[str, Callable[..., str]] = {
     "new": lambda name, nodes: repr(_time(name, nodes)),
     "n": lambda name, text: f"{_qualname(name)}({text!r})",
     "made": _made,
+    "name": str,
 }
 """Tag of a value to the function that gives its code from the rest of the node."""

@@ -6,6 +6,7 @@ import builtins
 import re
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
+from dataclasses import astuple, replace
 
 from excise.extractors.python.analysis.codebase import PythonCodebase
 from excise.extractors.python.needs.removed_words import Piece, Role, Words, words_of
@@ -16,10 +17,13 @@ MAX_ANSWER = 160
 """Length of a text above which it is no detail any more: to name it would be to give the code."""
 MIN_TEXT = 2
 """Minimum length of a text; single characters are conventions (separators, blanks)."""
+MIN_SHOWN_LOC = 3
+"""Lines of a function up to which a text with its placeholders would be its code."""
 MIN_PART = 4
 """Minimum length of a test's text that is only a part of a text of the removed code."""
 COMMON_NUMBERS = frozenset({"0", "1", "2", "0.0", "1.0"})
 """Numbers that any code has."""
+_NO_TEXT = Piece("", Role.TEXT)
 _KINDS = {Role.TEXT: NeedKind.TEXT, Role.KEY: NeedKind.KEY, Role.MESSAGE: NeedKind.MESSAGE}
 _RANK = {Role.MESSAGE: 0, Role.KEY: 1, Role.TEXT: 2}
 
@@ -30,7 +34,7 @@ def find_needs(
     """The details that ``tests`` need from the symbols ``removed``, sorted by owner, kind and word."""
     supplied = words_of(codebase, removed)
     defined = {name for words in supplied for name in (words.symbol.name.partition("#")[0],) if name}
-    found: dict[tuple[NeedKind, str], tuple[str, str, bool]] = {}
+    found: dict[tuple[NeedKind, str], tuple[str, Piece, bool]] = {}
     needing: dict[tuple[NeedKind, str], list[str]] = defaultdict(list)
     by_function: dict[str, list[str]] = defaultdict(list)
     for test in tests:
@@ -38,8 +42,8 @@ def find_needs(
     for function, cases in by_function.items():
         used = uses.of(function)
         for words in supplied:
-            for kind, word, exception, is_answer in _needed(words, used, defined):
-                found.setdefault((kind, word), (words.symbol.symbol_id, exception, is_answer))
+            for kind, word, piece, is_answer in _needed(words, used, defined):
+                found.setdefault((kind, word), (words.symbol.symbol_id, piece, is_answer))
                 needing[kind, word] += cases
     needs = (
         Need(
@@ -47,50 +51,52 @@ def find_needs(
             word=word,
             owner=owner,
             tests=tuple(dict.fromkeys(needing[kind, word])),
-            exception=exception,
+            exception=piece.exception,
+            template=piece.template,
             is_answer=is_answer,
         )
-        for (kind, word), (owner, exception, is_answer) in found.items()
+        for (kind, word), (owner, piece, is_answer) in found.items()
     )
     return tuple(sorted(needs, key=lambda need: (need.owner, need.kind, need.word)))
 
 
-def _needed(words: Words, used: Uses, defined: set[str]) -> Iterator[tuple[NeedKind, str, str, bool]]:
-    """(kind, word, exception, whether it is the answer) of each detail of one definition that a test needs."""
+def _needed(words: Words, used: Uses, defined: set[str]) -> Iterator[tuple[NeedKind, str, Piece, bool]]:
+    """(kind, word, text with it, whether it is the answer) of each detail of one definition that a test needs."""
     mentioned = used.attributes | used.names | used.texts
     name = words.symbol.name.partition("#")[0]
-    yield from ((NeedKind.NAME, word, "", False) for word in (words.names & mentioned) - defined)
+    yield from ((NeedKind.NAME, word, _NO_TEXT, False) for word in (words.names & mentioned) - defined)
     yield from (
-        (NeedKind.ATTRIBUTE, word, "", False)
+        (NeedKind.ATTRIBUTE, word, _NO_TEXT, False)
         for word in (words.attributes & (used.attributes | used.texts)) - defined
         if not _is_dunder(word)
     )
     called = {name, words.symbol.qualname.split(".")[-2]} if name == "__init__" else {name}
     keywords = {word for function, word in used.keywords if function in called}
-    accepted = keywords if words.parameters is None else keywords & words.parameters
-    yield from ((NeedKind.KEYWORD, word, "", False) for word in accepted)
-    yield from ((NeedKind.EXCEPTION, word, "", False) for word in words.exceptions & used.exceptions)
+    known = words.parameters | words.identifiers | {piece.text for piece in words.pieces}
+    yield from ((NeedKind.KEYWORD, word, _NO_TEXT, False) for word in keywords & known)
+    yield from ((NeedKind.EXCEPTION, word, _NO_TEXT, False) for word in words.exceptions & used.exceptions)
     yield from (
-        (NeedKind.NUMBER, word, "", words.numbers[word])
+        (NeedKind.NUMBER, word, _NO_TEXT, words.numbers[word])
         for word in (used.numbers & words.numbers.keys()) - COMMON_NUMBERS
     )
     for target in used.replaced:
         last = target.rpartition(".")[2]
         if last in words.identifiers and last not in defined:
-            yield NeedKind.REPLACED, target, "", False
+            yield NeedKind.REPLACED, target, _NO_TEXT, False
     yield from _needed_texts(words, used)
 
 
-def _needed_texts(words: Words, used: Uses) -> Iterator[tuple[NeedKind, str, str, bool]]:
+def _needed_texts(words: Words, used: Uses) -> Iterator[tuple[NeedKind, str, Piece, bool]]:
     whole = {piece.text for piece in words.pieces if piece.is_whole_code}
     best: dict[str, Piece] = {}
-    for piece in sorted(words.pieces, key=lambda piece: (_RANK[piece.role], piece.text, piece.exception)):
+    for piece in sorted(words.pieces, key=lambda piece: (_RANK[piece.role], -len(piece.template), astuple(piece))):
         best.setdefault(piece.text, piece)
     for piece in best.values():
         role = Role.KEY if piece.role is Role.TEXT and piece.text in used.keys else piece.role
         for word in _common_words(piece, used):
             is_answer = len(word) > MAX_ANSWER or word in whole or piece.text in whole
-            yield _KINDS[role], word, piece.exception, is_answer
+            is_shown = len(piece.template) <= MAX_ANSWER and words.symbol.loc > MIN_SHOWN_LOC
+            yield _KINDS[role], word, piece if is_shown else replace(piece, template=""), is_answer
 
 
 def _common_words(piece: Piece, used: Uses) -> set[str]:
@@ -103,7 +109,7 @@ def _common_words(piece: Piece, used: Uses) -> set[str]:
         pattern = re.compile(_bounded(own))
         if any(own in text and pattern.search(text) for text in used.texts):
             found.add(own)
-    for text in (used.texts - used.keys) | used.patterns:
+    for text in (used.texts - used.keys) | {text for text in used.texts if " " in text.strip()} | used.patterns:
         inner = text.strip()
         is_part = MIN_PART <= len(inner) < len(own) and inner in own and own not in found
         if is_part and re.search(_bounded(inner), own):

@@ -10,7 +10,7 @@ from enum import StrEnum
 
 from excise.extractors.python.analysis.codebase import PythonCodebase
 from excise.extractors.python.needs.test_uses import Function, last_name, parsed, texts_of
-from excise.types import Symbol, SymbolKind
+from excise.types import FILLED_IN, Symbol, SymbolKind
 
 _PLACEHOLDER = re.compile(r"%(?:\([^)]*\))?[-+ #0-9.*]*[a-zA-Z%]|\{[^{}]*\}")
 _EXCEPTION = re.compile(r"(?:Error|Exception|Warning|Exit|Interrupt)$")
@@ -38,6 +38,8 @@ class Piece:
     """Name of the exception of a message; empty if unknown."""
     is_whole_code: bool = False
     """Whether the function does nothing but return it."""
+    template: str = ""
+    """The text that it is a part of, with :data:`FILLED_IN` for placeholders; empty if it is whole."""
 
 
 @dataclass(slots=True)
@@ -58,8 +60,8 @@ class Words:
     """Numbers that it returns or stores, and whether the function does nothing but return it."""
     identifiers: set[str] = field(default_factory=set)
     """Names and attributes that it reads."""
-    parameters: frozenset[str] | None = None
-    """Names of the parameters of a function; ``None`` if it may accept others."""
+    parameters: frozenset[str] = frozenset()
+    """Names of the parameters of a function."""
 
 
 def words_of(codebase: PythonCodebase, removed: Sequence[str]) -> list[Words]:
@@ -122,10 +124,8 @@ class _Reader:
             words.numbers.update({repr(number): True for number in numbers if type(number) in (int, float)})
 
 
-def _parameters(function: Function) -> frozenset[str] | None:
+def _parameters(function: Function) -> frozenset[str]:
     arguments = function.args
-    if arguments.kwarg or function.decorator_list:
-        return None
     return frozenset(each.arg for each in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs))
 
 
@@ -154,8 +154,8 @@ def _note(node: ast.AST, words: Words, scope: ast.AST | None) -> None:
             words.pieces.update(Piece(text, Role.KEY) for key in keys for text in texts_of(key))
         case ast.Subscript(slice=key):
             words.pieces.update(Piece(text, Role.KEY) for text in texts_of(key))
-        case ast.Constant():
-            words.pieces.update(Piece(part, Role.TEXT) for text in texts_of(node) for part in parts_of(text))
+        case ast.Constant() | ast.JoinedStr() | ast.BinOp():
+            words.pieces.update(pieces_of(node, Role.TEXT))
         case ast.Assign(value=value) | ast.AnnAssign(value=ast.expr() as value) | ast.Return(value=ast.expr() as value):
             targets = node.targets if isinstance(node, ast.Assign) else [getattr(node, "target", None)]
             stored = isinstance(node, ast.Return) or not isinstance(scope, Function)
@@ -200,10 +200,23 @@ def _note_call(node: ast.Call, words: Words) -> None:
 def _note_message(call: ast.Call, exception: str, words: Words) -> None:
     for arg in (*call.args, *(keyword.value for keyword in call.keywords)):
         for part in ast.walk(arg):
-            pieces = [piece for text in texts_of(part) for piece in parts_of(text)]
-            words.pieces.update(Piece(piece, Role.MESSAGE, exception) for piece in pieces)
+            words.pieces.update(pieces_of(part, Role.MESSAGE, exception))
 
 
-def parts_of(text: str) -> list[str]:
-    """A text's parts between placeholders (``%s``, ``{}``), or the text if it has none."""
-    return [part for part in _PLACEHOLDER.split(text) if part]
+def pieces_of(node: ast.AST, role: Role, exception: str = "") -> Iterator[Piece]:
+    """The parts between placeholders (``%s``, ``{}``, values) of a constant, an f-string, or a sum of texts."""
+    text = _template_of(node)
+    if text is not None:
+        parts = [part for part in text.split(FILLED_IN) if part]
+        template = text if any(part != text for part in parts) else ""
+        yield from (Piece(part, role, exception, template=template) for part in parts)
+
+
+def _template_of(node: ast.AST) -> str | None:
+    """A text with :data:`FILLED_IN` for what is filled in; ``None`` for an expression that is no text."""
+    if isinstance(node, ast.JoinedStr):
+        return "".join(_template_of(part) or FILLED_IN for part in node.values)
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add):
+        sides = [_template_of(side) for side in (node.left, node.right)]
+        return None if sides == [None, None] else "".join(side or FILLED_IN for side in sides)
+    return next((_PLACEHOLDER.sub(FILLED_IN, text) for text in texts_of(node)), None)

@@ -26,6 +26,8 @@ RAISES = frozenset({"raises", "assertRaises", "assertRaisesRegex", "assertRaises
                     "assertWarnsRegex", "deprecated_call"})  # fmt: skip
 """Functions that expect an exception or a warning."""
 _EQUALITIES = re.compile(r"assert(?:Almost|List|Dict|Tuple|Set|Sequence|Count|MultiLine)?Equals?$")
+_KEY = re.compile(r"\w[\w.-]*")
+"""Texts that may be keys where a test says that they are in something; others are parts of a text."""
 _REPLACING = frozenset({"setattr", "delattr", "object", "patch"})
 """Functions that replace a name for the duration of a test: of ``monkeypatch``, ``mock.patch`` and ``mocker``."""
 _METACHARACTERS = re.compile(r"\\[dDwWsSbBAZ]|\[[^\]]*\]|\(\?[^)]*\)|(?<!\\)[.*+?^$(){}|]+")
@@ -251,7 +253,7 @@ def _note(node: ast.AST, found: Uses) -> None:
 def _note_comparison(node: ast.Compare, found: Uses) -> None:
     found.numbers.update(number for side in (node.left, *node.comparators) for number in _numbers(side))
     if isinstance(node.ops[0], ast.In | ast.NotIn):
-        found.keys.update(texts_of(node.left))
+        found.keys.update(text for text in texts_of(node.left) if _KEY.fullmatch(text))
 
 
 def _note_call(node: ast.Call, found: Uses) -> None:

@@ -21,7 +21,7 @@ from excise.types.deletions import Deletion, Feature, FeatureKind, Span, Symbol,
 from excise.types.environments import Environment, Recipe
 from excise.types.grades import Grade, GradingKit, LiftedTest, RecordedCall
 from excise.types.measurements import Baseline, CoverageMap, Status, TestResult, TestRun, WorkerOutcome
-from excise.types.needs import GivenBy, Need, NeedKind
+from excise.types.needs import FILLED_IN, GivenBy, Need, NeedKind
 from excise.types.repositories import Repo, SourceSpec
 from excise.types.serialization import content_id, from_dict, from_json, to_dict, to_json
 from excise.types.tasks import (
@@ -38,6 +38,7 @@ from excise.types.tasks import (
 )
 
 __all__ = [
+    "FILLED_IN",
     "SCHEMA_VERSION",
     "Baseline",
     "Certificate",

@@ -5,6 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
+FILLED_IN = "…"
+"""What stands in a template for a value that is filled in."""
+
 
 class NeedKind(StrEnum):
     """The kind of a detail that a test needs."""
@@ -58,6 +61,8 @@ class Need:
     """Ids of the tests that need it."""
     exception: str = ""
     """For a message, the name of the exception; empty if unknown."""
+    template: str = ""
+    """The text that the detail is a part of, with :data:`FILLED_IN` for values; empty if the detail is whole."""
     is_answer: bool = False
     """Whether the owner's code is no more than this, or it is too long for a detail."""
     given: GivenBy | None = None
