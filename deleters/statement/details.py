@@ -12,7 +12,7 @@ from excise.types import Deletion, GivenBy, Need, NeedKind, Symbol
 
 MAX_DETAILS = 40
 """Maximum number of details of one kind that a statement adds for one definition; more would be its data."""
-_IDENTIFIERS = frozenset({NeedKind.NAME, NeedKind.ATTRIBUTE, NeedKind.KEYWORD, NeedKind.EXCEPTION})
+_IDENTIFIERS = frozenset({NeedKind.USED, NeedKind.NAME, NeedKind.ATTRIBUTE, NeedKind.KEYWORD, NeedKind.EXCEPTION})
 _TEXTS = frozenset({NeedKind.MESSAGE, NeedKind.KEY, NeedKind.TEXT})
 _ITEM_ERRORS = frozenset({"KeyError", "IndexError"})
 _CONVENTIONS: Mapping[str, frozenset[str]] = {
@@ -39,6 +39,7 @@ _TITLES = {
     NeedKind.KEY: "Keys",
     NeedKind.TEXT: "Texts that it reads or writes",
     NeedKind.NUMBER: "Numbers",
+    NeedKind.USED: "Names in this file that it used, and nothing else does",
     NeedKind.REPLACED: "Names that tests replace, so that it must use them",
 }
 

@@ -126,7 +126,8 @@ def _interface(
     for symbol in removed:
         for inner in _with_members(codebase, symbol):
             name = inner.name.partition("#")[0]
-            is_needed = name.encode() in words or callers.get(inner.symbol_id)
+            made = name == "__init__" and inner.symbol_id.removesuffix(".__init__") in chosen
+            is_needed = made or name.encode() in words or callers.get(inner.symbol_id)
             if inner.is_public or inner.symbol_id == symbol.symbol_id or is_needed:
                 chosen.setdefault(inner.symbol_id, inner)
     return sorted(chosen.values(), key=lambda s: (s.path, s.start))

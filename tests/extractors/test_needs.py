@@ -6,6 +6,7 @@ import pytest
 
 from excise.extractors.python.analysis.codebase import PythonCodebase
 from excise.extractors.python.language import Python
+from excise.types import NeedKind
 
 ACCOUNT = '''
 LIMIT = 5000
@@ -44,7 +45,8 @@ def labels(test: str, source: str = ACCOUNT, removed: tuple[str, ...] = ("bank.p
     codebase = PythonCodebase.from_texts(files)
     found = [s for s in codebase.modules["tests/test_bank.py"].symbols if s.name.startswith("test_")]
     tests = ["::".join([s.path, *s.qualname.split(".")]) for s in found]
-    return {need.label: need.is_answer for need in Python().find_needs(codebase, removed, tests)}
+    needs = Python().find_needs(codebase, removed, tests)
+    return {need.label: need.is_answer for need in needs if need.kind is not NeedKind.USED}
 
 
 CONFTEST = """
@@ -121,6 +123,19 @@ def test_a_part_of_a_text_comes_with_the_whole() -> None:
         "</a>": "<a>…</a>", "say": "say … twice", "twice": "say … twice",
     }  # fmt: skip
     assert "plain text" in {need.word for need in needs if not need.template}
+
+
+def test_names_that_nothing_but_the_removed_code_uses() -> None:
+    source = (
+        "TABLE = {'a': 1}\nSHARED = 2\nOFFERED = 3\nOWN = 4\n\n\n"
+        "def f(x):\n    return TABLE[x] + SHARED + OFFERED\n\n\n"
+        "def g(x):\n    return SHARED + OWN\n"
+    )
+    files = {"bank.py": source, "other.py": "from bank import OFFERED\n", "tests/test_bank.py": "import bank\n"}
+    codebase = PythonCodebase.from_texts(files)
+    found = Python().find_needs(codebase, ["bank.py::f"], ["tests/test_bank.py::test_a"])
+    assert {need.label: need.tests for need in found} == {"used TABLE": ("tests/test_bank.py::test_a",)}
+    assert {need.word for need in Python().find_needs(codebase, ["bank.py"], ["tests/test_bank.py::test_a"])} == set()
 
 
 def test_a_constant_that_is_all_that_a_function_returns_is_the_answer() -> None:

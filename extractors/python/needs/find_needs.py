@@ -45,6 +45,12 @@ def find_needs(
             for kind, word, piece, is_answer in _needed(words, used, defined):
                 found.setdefault((kind, word), (words.symbol.symbol_id, piece, is_answer))
                 needing[kind, word] += cases
+    for words in supplied:
+        for word in _used_alone(codebase, words, removed):
+            found.setdefault((NeedKind.USED, word), (words.symbol.symbol_id, _NO_TEXT, False))
+            needing[NeedKind.USED, word] += tests
+    for kind, word in [key for key in found if key[0] is NeedKind.KEY and (NeedKind.TEXT, key[1]) in found]:
+        del found[kind, word]
     needs = (
         Need(
             kind=kind,
@@ -58,6 +64,22 @@ def find_needs(
         for (kind, word), (owner, piece, is_answer) in found.items()
     )
     return tuple(sorted(needs, key=lambda need: (need.owner, need.kind, need.word)))
+
+
+def _used_alone(codebase: PythonCodebase, words: Words, removed: Sequence[str]) -> Iterator[str]:
+    """Names that the file of removed code binds and that nothing but removed code uses."""
+    symbols = codebase.symbols()
+    module = codebase.modules[words.symbol.path]
+    gone = [symbols[s] for s in removed if s in symbols and symbols[s].path == module.path]
+    bound = {b.name: b for b in module.bindings if not b.klass and b.name in words.identifiers}
+    for name, binding in bound.items():
+        spans = [(s.start, s.end) for s in gone] + [(b.start, b.end) for b in module.bindings if b.name == name]
+        places = [match.start() for match in re.finditer(rf"\b{re.escape(name)}\b".encode(), module.source)]
+        inside = all(any(start <= place < end for start, end in spans) for place in places)
+        is_removed = any(s.start <= binding.start < s.end for s in gone)
+        others = (other for other in codebase.modules.values() if other is not module)
+        if inside and not is_removed and not any(name.encode() in other.source for other in others):
+            yield name
 
 
 def _needed(words: Words, used: Uses, defined: set[str]) -> Iterator[tuple[NeedKind, str, Piece, bool]]:
@@ -94,9 +116,12 @@ def _needed_texts(words: Words, used: Uses) -> Iterator[tuple[NeedKind, str, Pie
     for piece in best.values():
         role = Role.KEY if piece.role is Role.TEXT and piece.text in used.keys else piece.role
         for word in _common_words(piece, used):
+            if piece.role is Role.MESSAGE and word in words.parameters:
+                continue  # the name of what is filled in
             is_answer = len(word) > MAX_ANSWER or word in whole or piece.text in whole
-            is_shown = len(piece.template) <= MAX_ANSWER and words.symbol.loc > MIN_SHOWN_LOC
-            yield _KINDS[role], word, piece if is_shown else replace(piece, template=""), is_answer
+            template = piece.template or (piece.text if word != piece.text.strip() else "")
+            is_shown = len(template) <= MAX_ANSWER and words.symbol.loc > MIN_SHOWN_LOC
+            yield _KINDS[role], word, replace(piece, template=template if is_shown else ""), is_answer
 
 
 def _common_words(piece: Piece, used: Uses) -> set[str]:

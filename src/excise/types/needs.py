@@ -28,6 +28,8 @@ class NeedKind(StrEnum):
     """Another text that removed code reads or writes."""
     NUMBER = "number"
     """A number that removed code returns or stores."""
+    USED = "used"
+    """A name in the same file that only the removed code used, such as a table."""
     REPLACED = "replaced"
     """A name that a test replaces (``mock.patch``), so that removed code must use it."""
 
