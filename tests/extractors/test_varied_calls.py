@@ -70,7 +70,9 @@ def test_calls_without_plain_arguments_are_not_varied() -> None:
          "f()  # datetime.timedelta(days=1, seconds=2)"),
         (call("f"), ["new", "datetime:date", [["obj", "m:T", None, []]]], ""),
         (call("f", ["obj", "m:Thing", None, []]), ["c", True], ""),
-        (call("Box.get", ["made", "m:Box", [], [], [["put", [], []]]], kind="method"), ["c", True], ""),
+        (call("Box.get", ["made", "m:Box", [], [], [["put", [["i", "1"]], [["to", ["c", None]]]]]], kind="method"),
+         ["c", True], "x = Box(); x.put(1, to=None); x.get()  # True"),
+        (call("f", ["made", "m:Box", [], [], [["put", [], []]]]), ["c", True], ""),
     ],
 )  # fmt: skip
 def test_examples_are_code(made: str, result: list[object], expected: str) -> None:

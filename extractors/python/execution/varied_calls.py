@@ -150,12 +150,23 @@ def example(call: str, outcome: str) -> str:
     if "result" not in found or asked["kind"] == "property":
         return ""
     try:
+        steps, asked = _steps(asked)
         if found["result"] == ["c", None] and asked["kind"] != "class" and asked["args"]:
-            return _change_text(asked, found.get("after") or [])
+            return _change_text(asked, found.get("after") or []) if not steps else ""
         left, right = _call_text(asked), literal(found["result"])
     except ValueError:
         return ""
-    return f"{left}  # {right}"
+    return f"{'; '.join([*steps, left])}  # {right}"
+
+
+def _steps(call: dict[str, Any]) -> tuple[list[str], dict[str, Any]]:
+    """The statements that make the object of a method with a history, and the call with a name in its place."""
+    made = call["args"][0] if call["kind"] == "method" and call["args"] else []
+    if made[:1] != ["made"] or not made[4]:
+        return [], call
+    calls = [f"{name}({', '.join([*map(literal, args), *_keywords(named)])})" for name, args, named in made[4]]
+    steps = [f"x = {_called(*made[1:4])}", *(f"x.{each}" for each in calls)]
+    return steps, {**call, "args": [["name", "x"], *call["args"][1:]]}
 
 
 def _change_text(call: dict[str, Any], after: Sequence[Node]) -> str:
