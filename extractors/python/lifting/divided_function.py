@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import NamedTuple
 
+from excise.extractors.python.lifting.checked_file import TestFile, has_checks, is_check
 from excise.extractors.python.lifting.expected_values import (
-    ExpectedNames,
     Function,
     NotLifted,
     called,
     calls_in,
-    functions_of,
     has_mutable_rows,
     in_order,
     is_literal,
@@ -22,13 +20,10 @@ from excise.extractors.python.lifting.expected_values import (
     is_written_out,
     iterated,
     loads_of,
-    module_names,
     parts_of,
     root_of,
     targets_of,
-    test_helpers,
 )
-from excise.extractors.python.lifting.inlined_helpers import Helper, find_helpers
 from excise.extractors.python.lifting.places import ALL_SEEN, RAISE, RAISING, SEE, SEEN, Operand, call_of
 from excise.extractors.python.lifting.raising_checks import (
     accepts_failed_assertions,
@@ -40,11 +35,8 @@ from excise.extractors.python.lifting.raising_checks import (
     without_assertions,
 )
 from excise.extractors.python.lifting.references import bindings_of, computed_names, refuse_visible_references
-from excise.extractors.python.lifting.unused_values import constants_of, drop_unused, tables_of
+from excise.extractors.python.lifting.unused_values import drop_unused, tables_of
 
-_CHECKS = ("assert", "check", "verify", "expect", "fail")
-"""Beginnings of the names of functions that check something themselves."""
-_NO_CHECKS = frozenset({"check_call", "check_output"})
 _ARGUMENTS: Mapping[str, int] = {
     **dict.fromkeys(
         ("assertEqual", "assertEquals", "assertNotEqual", "assertIs", "assertIsNot", "assertIn", "assertNotIn",
@@ -60,46 +52,11 @@ _BENCHMARK = "benchmark"
 """The fixture whose call runs the code, and checks nothing."""
 
 
-@dataclass(frozen=True, slots=True)
-class TestFile:
-    """What the functions of a test file are divided by."""
-
-    __test__ = False
-
-    names: ExpectedNames
-    """Names of the file that hold expected values."""
-    constants: Mapping[str, ast.expr]
-    """Names that the file assigns, to what it assigns to them."""
-    checking: Collection[str]
-    """Names of functions of the file that check something and are no tests: what they expect stays in them."""
-    helpers: Collection[str]
-    """Names that the file imports from modules of tests."""
-    inlined: Mapping[str, Helper]
-    """Those of ``checking`` whose bodies can stand in place of their calls."""
-
-    @classmethod
-    def of(cls, tree: ast.Module, depending: Collection[str]) -> TestFile:
-        """What there is to know of a file; ``depending``: names of the code under test and of what calls it."""
-        checking = set()
-        for name, function in functions_of(tree):
-            short = name.rpartition("::")[2]
-            parts = ast.walk(function)
-            if not short.startswith("test") and any(isinstance(part, ast.Assert) or _is_check(part) for part in parts):
-                checking.add(short)
-        inlined = find_helpers(tree, checking)
-        return cls(module_names(tree, depending), constants_of(tree), checking, test_helpers(tree), inlined)
-
-
 class _Pair(NamedTuple):
     """A statement in both forms."""
 
     mine: ast.stmt
     theirs: ast.stmt
-
-
-def _is_check(node: ast.AST) -> bool:
-    name = called(node) if isinstance(node, ast.Call) else ""
-    return name.lstrip("_").startswith(_CHECKS) and name not in _NO_CHECKS
 
 
 class DividedFunction:
@@ -278,7 +235,9 @@ class DividedFunction:
         name = called(node) if isinstance(node, ast.Call) else ""
         if isinstance(node, ast.Assert):
             return "assertion within an expression or function"
-        if name not in {RAISING, SEE} and (_is_check(node) or name in {*self.file.checking, "raises", "warns"}):
+        if name not in {RAISING, SEE} and (
+            is_check(node, self.file.code) or name in {*self.file.checking, "raises", "warns"}
+        ):
             return f"checks by {name}"
         mentioned = node.id if isinstance(node, ast.Name) else node.arg if isinstance(node, ast.arg) else ""
         if mentioned in self.file.checking:
@@ -435,7 +394,7 @@ class DividedFunction:
         without_assertions(mine)
         place = ast.Constant(self._next_place())
         before: list[ast.stmt] = []
-        if any(isinstance(part, ast.Assert) or _is_check(part) for part in parts_of(mine.body)):
+        if has_checks(parts_of(mine.body), self.file.code):
             if accepts_failed_assertions(mine):
                 raise NotLifted("checks in a block that must raise")
             self._block(mine.body, theirs.body)

@@ -16,7 +16,8 @@ import ast
 import copy
 from collections.abc import Collection, Iterator
 
-from excise.extractors.python.lifting.divided_function import DividedFunction, TestFile
+from excise.extractors.python.lifting.checked_file import TestFile
+from excise.extractors.python.lifting.divided_function import DividedFunction
 from excise.extractors.python.lifting.expected_values import Function, NotLifted, definitions_of
 from excise.extractors.python.lifting.inlined_helpers import inline_helpers
 from excise.extractors.python.lifting.unused_values import keep_only
