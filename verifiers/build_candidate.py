@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from excise.deleters.patches.git_patches import unified
 from excise.deleters.statement.problem_statement import Statement, write_statement
-from excise.types import Difficulty, GivenBy, Status, Task, Visibility, content_id
+from excise.types import Difficulty, GivenBy, NeedKind, Status, Task, Visibility, content_id
 from excise.verifiers.candidate import Candidate, PlannedDeletion, Rejected, SplitDeletion, not_passing
 from excise.verifiers.grading.examples import MIN_EXAMPLES, examples_of
 from excise.verifiers.grading.kit import RecordedBehaviour, record_behaviour
@@ -101,8 +101,9 @@ def _described(split: SplitDeletion, statement: Statement) -> tuple[SplitDeletio
         return split, statement, None
     tree = bench.edits_of(split.deletion.hide_patch)
     behaviour = record_behaviour(bench, split.deletion.removed, split.fail_to_pass, tree)
-    examples = examples_of(behaviour, bench.language.grading)
-    enough = {name for name, lines in examples.items() if len(lines) >= MIN_EXAMPLES}
+    raised = frozenset(n.exception or n.word for n in statement.needs if n.exception or n.kind is NeedKind.EXCEPTION)
+    examples = examples_of(behaviour, bench.language.grading, raised)
+    enough = {name for name, shown in examples.items() if len(shown.results) >= MIN_EXAMPLES}
     silent = [s for s in statement.undescribed if s.partition("::")[2] not in enough]
     coverage = bench.prepared.coverage
     numbers = {n for s in silent for n in (coverage.by_symbol.get(s, ()) if coverage is not None else ())}
@@ -118,8 +119,8 @@ def _described(split: SplitDeletion, statement: Statement) -> tuple[SplitDeletio
     split = replace(split, fail_to_pass=graded, untold=tuple(sorted(untold & set(split.dependent_tests))))
     undescribed = enough if few else {s.partition("::")[2] for s in statement.undescribed} & enough
     described = {s.partition("::")[2] for s in statement.without_example} - undescribed
-    chosen = {name: examples[name] for name in undescribed}
-    chosen |= {name: examples[name][:MORE_EXAMPLES] for name in described & examples.keys()}
+    most = dict.fromkeys(described, MORE_EXAMPLES) | dict.fromkeys(undescribed)
+    chosen = {name: [*shown.results[: most[name]], *shown.raising] for name, shown in examples.items() if name in most}
     return split, _statement(split, _some_of_each(chosen)), behaviour
 
 

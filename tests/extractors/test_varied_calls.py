@@ -94,5 +94,7 @@ def test_a_call_without_a_result_shows_what_it_changes(made: str, after: list[ob
     assert example(made, json.dumps({"result": ["c", None], "after": after})) == expected
 
 
-def test_an_exception_is_no_example() -> None:
-    assert example(call("f"), json.dumps({"raised": ["builtins:ValueError"]})) == ""
+def test_an_example_shows_the_exception() -> None:
+    assert (
+        example(call("f"), json.dumps({"raised": ["m:Odd.Error", "builtins:ValueError"]})) == "f()  # raises Odd.Error"
+    )

@@ -97,6 +97,8 @@ class Replayed(NamedTuple):
     """Each recorded call with its outcomes in two replays; empty for one that has none."""
     varied: tuple[RecordedCall, ...]
     """New calls with equal results in three replays."""
+    raising: tuple[RecordedCall, ...] = ()
+    """New calls with equal exceptions in three replays."""
 
 
 class RecordedBehaviour(NamedTuple):
@@ -129,13 +131,15 @@ def replay_twice(bench: Workbench, recording: CallRecording, tree: Edits) -> Rep
     )
     at, end = len(calls), len(calls) + len(varied)
     answers = zip(varied, first[at:], second[at:end], second[end:], strict=True)
+    steady = [
+        RecordedCall(call=call, outcome=one)
+        for call, one, *others in answers
+        if one and all(grading.same_outcome(one, other) for other in others)
+    ]
     return Replayed(
         recorded=list(zip(calls, first[:at], second[:at], strict=True)),
-        varied=tuple(
-            RecordedCall(call=call, outcome=one)
-            for call, one, *others in answers
-            if grading.is_result(one) and all(grading.same_outcome(one, other) for other in others)
-        ),
+        varied=tuple(call for call in steady if grading.is_result(call.outcome)),
+        raising=tuple(call for call in steady if not grading.is_result(call.outcome)),
     )
 
 

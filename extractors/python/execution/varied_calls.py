@@ -137,6 +137,8 @@ def _changed_text(text: str, rng: random.Random) -> str:
 
 
 # ------------------------------------------------------------------------------------------ examples
+RAISES = "  # raises "
+"""What stands in an example between a call and the exception that it raises."""
 _OPERATORS = {
     "__eq__": "==", "__ne__": "!=", "__lt__": "<", "__le__": "<=", "__gt__": ">", "__ge__": ">=", "__add__": "+",
     "__sub__": "-", "__mul__": "*", "__truediv__": "/", "__floordiv__": "//", "__mod__": "%", "__and__": "&",
@@ -145,12 +147,14 @@ _OPERATORS = {
 
 
 def example(call: str, outcome: str) -> str:
-    """One line of Python with a call and, as a comment, its result; empty if it has other than plain data."""
+    """One line of Python with a call and, as a comment, its result or exception; empty without plain data."""
     asked, found = json.loads(call), json.loads(outcome)
-    if "result" not in found or asked["kind"] == "property":
+    if asked["kind"] == "property":
         return ""
     try:
         steps, asked = _steps(asked)
+        if "result" not in found:
+            return f"{'; '.join([*steps, _call_text(asked)])}{RAISES}{_qualname(found['raised'][0])}"
         if found["result"] == ["c", None] and asked["kind"] != "class" and asked["args"]:
             return _change_text(asked, found.get("after") or []) if not steps else ""
         left, right = _call_text(asked), literal(found["result"])
