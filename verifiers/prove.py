@@ -1,7 +1,8 @@
 """Proving one feature: from the proposed feature to a certified task or a rejection.
 
 The steps, in order: plan the deletion (:mod:`verifiers.plan_deletion`), divide its tests and build the task
-(:mod:`verifiers.build_candidate`), pass every gate (:mod:`verifiers.gates.all_gates`), make the grading kit, certify.
+(:mod:`verifiers.build_candidate`), pass every gate (:mod:`verifiers.gates.all_gates`), make the grading kit, let a
+model try the task (only where a solver is given), certify.
 """
 
 from __future__ import annotations
@@ -28,8 +29,9 @@ from excise.types import (
 from excise.verifiers.build_candidate import build_candidate, split_tests
 from excise.verifiers.candidate import Candidate, Rejected
 from excise.verifiers.certificate import certify
-from excise.verifiers.gates.all_gates import CALLS_RECORDED, GATES
+from excise.verifiers.gates.all_gates import CALLS_RECORDED, GATES, SOLVED_BY_MODEL
 from excise.verifiers.gates.gold_passes import GoldPasses
+from excise.verifiers.gates.solved_by_model import Solver
 from excise.verifiers.plan_deletion import plan_deletion
 from excise.verifiers.workbench import Cost, RepeatedRuns, Workbench
 
@@ -59,15 +61,15 @@ class Proof:
     """Forked runs that were repeated in processes of their own, and how many of them differed."""
 
 
-def prove(bench: Workbench, feature: Feature, deleter_name: str) -> Proof:
+def prove(bench: Workbench, feature: Feature, deleter_name: str, solver: Solver | None = None) -> Proof:
     """Try one feature with one deleter; if a removal fails because other code needs its names, try a stub instead.
 
-    Raises only for infrastructure failures.
+    With a ``solver``, tasks that it does not solve are refused. Raises only for infrastructure failures.
     """
     chosen_for_repeats = is_repeated(feature.feature_id, deleter_name, bench.settings.repeat_share)
     bench.repeats = RepeatedRuns() if chosen_for_repeats else None
     try:
-        proof = _prove_or_stub(bench, feature, deleter_name)
+        proof = _prove_or_stub(bench, feature, deleter_name, solver)
         return replace(proof, repeats=bench.repeats) if bench.repeats else proof
     finally:
         bench.repeats = None
@@ -78,23 +80,23 @@ def is_repeated(feature_id: str, deleter_name: str, share: float) -> bool:
     return int(content_id("repeated", feature_id, deleter_name)[:8], 16) < share * 16**8
 
 
-def _prove_or_stub(bench: Workbench, feature: Feature, deleter_name: str) -> Proof:
-    removal = _prove_with(bench, feature, deleter_name)
+def _prove_or_stub(bench: Workbench, feature: Feature, deleter_name: str, solver: Solver | None) -> Proof:
+    removal = _prove_with(bench, feature, deleter_name, solver)
     if deleter_name != "remove" or removal.rejection is None or removal.rejection.reason not in REASONS_FOR_STUB:
         return removal
-    stub = _prove_with(bench, feature, "stub")
+    stub = _prove_with(bench, feature, "stub", solver)
     chosen = removal if stub.task is None else stub
     return replace(chosen, cpu_s=removal.cpu_s + stub.cpu_s, wall_s=removal.wall_s + stub.wall_s)
 
 
-def _prove_with(bench: Workbench, feature: Feature, deleter_name: str) -> Proof:
+def _prove_with(bench: Workbench, feature: Feature, deleter_name: str, solver: Solver | None) -> Proof:
     """Try one feature with one deleter; and again without tests that fail with the gold patch, if it has others."""
-    proof = _prove_once(bench, feature, deleter_name)
+    proof = _prove_once(bench, feature, deleter_name, solver)
     failing = _failing_with_gold(proof.verdicts) & bench.trusted
     if not failing or failing.issuperset(feature.tests):
         return proof
     with bench.without(failing):
-        again = _prove_once(bench, feature, deleter_name)
+        again = _prove_once(bench, feature, deleter_name, solver)
     return replace(again, cpu_s=proof.cpu_s + again.cpu_s, wall_s=proof.wall_s + again.wall_s)
 
 
@@ -104,7 +106,7 @@ def _failing_with_gold(verdicts: Sequence[Verdict]) -> frozenset[str]:
     return frozenset(test for row in rows for test in row.statuses)
 
 
-def _prove_once(bench: Workbench, feature: Feature, deleter_name: str) -> Proof:
+def _prove_once(bench: Workbench, feature: Feature, deleter_name: str, solver: Solver | None) -> Proof:
     before = bench.spent
     verdicts: list[Verdict] = []
     try:
@@ -116,6 +118,8 @@ def _prove_once(bench: Workbench, feature: Feature, deleter_name: str) -> Proof:
             candidate = build_candidate(split)
         _pass_gates(candidate, verdicts)
         kit = _make_kit(candidate, verdicts)
+        if solver is not None:
+            _require_solved(candidate, kit, solver, verdicts)
     except (Rejected, DeletionRefused) as refusal:
         rejection = _rejection(bench, feature, deleter_name, refusal, verdicts)
         rows = tuple(replace(verdict, instance_id=rejection.subject) for verdict in verdicts)
@@ -147,6 +151,16 @@ def _make_kit(candidate: Candidate, verdicts: list[Verdict]) -> GradingKit:
         kit, row = CALLS_RECORDED.make(candidate)
     verdicts += timer.charge(candidate.bench, [row])
     return kit
+
+
+def _require_solved(candidate: Candidate, kit: GradingKit, solver: Solver, verdicts: list[Verdict]) -> None:
+    """Let a model try the task, and append the verdict row. Raises :class:`Rejected` if it does not solve it."""
+    timer = _Timer()
+    with step(SOLVED_BY_MODEL.name):
+        row = solver(candidate, kit)
+    verdicts += timer.charge(candidate.bench, [row])
+    if row.outcome is not GateOutcome.PASSED:
+        raise Rejected(f"{row.gate}: {row.detail}", reason=row.reason)
 
 
 class _Timer:

@@ -24,6 +24,7 @@ from excise.pipeline.cli.options import (
     Workers,
     exit_codes_for_errors,
     print_message,
+    require_model,
     require_sandbox,
     settings_of,
     stderr,
@@ -74,6 +75,7 @@ def generate(
             "cache": cache,
         }
         settings = settings_of(config, set_, **direct)
+        require_model(settings)
         settings, selection = with_sources(settings, sources or []), None
         if request is not None:
             from excise.pipeline.services.request_selection import prepare_request, read_request
@@ -106,6 +108,7 @@ def refresh(
     """Update a task set: redo what changed, publish once at the end, report added, changed and removed tasks."""
     with exit_codes_for_errors():
         settings = settings_of([config], set_, out=out, scheduler=scheduler, workers=workers, cache=cache)
+        require_model(settings)
         if not settings.sources:
             raise ConfigError(f"{config}: no [[sources]].")
         raise typer.Exit(_run(settings, _Output(as_json, quiet, verbose), refresh=True))

@@ -78,6 +78,12 @@ def chosen_ids(taskset: TaskSet, named: list[str] | None, every: bool, if_none: 
     return ids
 
 
+def require_model(settings: Settings) -> None:
+    """Raise :class:`ConfigError` if the settings want a model's attempts and name no model."""
+    if settings.model.solve_attempts and not settings.model.is_configured:
+        raise ConfigError("model.solve_attempts needs a model: set model.base_url and model.model, too.")
+
+
 def require_sandbox(settings: Settings) -> None:
     """Raise :class:`ConfigError` with advice if the chosen sandbox cannot be used on this machine."""
     from excise.envs.sandboxes import get_sandbox

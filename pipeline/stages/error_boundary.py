@@ -19,7 +19,7 @@ from typing import Concatenate, ParamSpec, TypeVar
 
 import excise
 from excise.config import Settings
-from excise.errors import ExciseError, SandboxError, StageTimeout, StoreError
+from excise.errors import AgentError, ExciseError, SandboxError, StageTimeout, StoreError
 from excise.system.job_costs import measure_job
 from excise.types import Rejection, WorkerOutcome
 
@@ -59,7 +59,8 @@ def rejection_of(stage_name: str, source: str, error: BaseException) -> Rejectio
     """Make the rejection for an error; its ``worker_outcome`` says whether the infrastructure failed."""
     bug = not isinstance(error, (ExciseError, OSError, RecursionError, MemoryError))
     infra = (
-        isinstance(error, (SandboxError, StoreError, OSError, MemoryError)) or getattr(error, "reason", "") == "infra"
+        isinstance(error, (AgentError, SandboxError, StoreError, OSError, MemoryError))
+        or getattr(error, "reason", "") == "infra"
     )
     worker = (
         WorkerOutcome.TIMEOUT

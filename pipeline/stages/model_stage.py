@@ -9,14 +9,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
-from pathlib import Path
 
-from excise.agents.budget import Budget, Meter, budget_of
-from excise.agents.messages import Client
-from excise.agents.replay import Recording, ReplayClient, ReplayTranscript
-from excise.agents.transcript import Transcript
-from excise.config import ModelSettings, Settings
+from excise.config import Settings
 from excise.envs.install.install_job import Installed
 from excise.envs.model_driven.model_installer import ModelInstallRequest, install_with_model
 from excise.envs.model_driven.prompts import VERSION
@@ -32,6 +28,7 @@ from excise.pipeline.stages.environment_stage import (
 )
 from excise.pipeline.stages.error_boundary import STAGE_GRACE_S, is_conclusive, stage
 from excise.pipeline.stages.fetch_stage import FetchedSources
+from excise.pipeline.stages.model_conversation import answering_model, model_conversation
 from excise.pipeline.stages.stage_cache import StageCache, stage_key, verdict_fingerprint
 from excise.system.deadline import deadline
 from excise.types import Baseline, Rejection, SourceSpec, TestRun
@@ -40,8 +37,6 @@ from excise.verifiers.workbench import Prepared, Workbench
 
 BEYOND_A_MODEL = frozenset({"no_tests", "python_unavailable", "oom", "credentials_required", "gpu_required", "infra"})
 """Reasons of failures that no other installation can fix."""
-_ENDPOINT_SETTINGS = {"base_url", "api_key_env", "replay", "call_timeout_s"}
-"""Settings of the endpoint, which do not change the model's answers and are not part of the cache key."""
 
 
 def may_mend(settings: Settings, stage_name: str, rejection: Rejection) -> bool:
@@ -59,7 +54,7 @@ def may_mend(settings: Settings, stage_name: str, rejection: Rejection) -> bool:
 def model_stage(settings: Settings, spec: SourceSpec, sources: FetchedSources, rejection: Rejection) -> Prepared:
     """Let a model install the rejected project, and verify the result; results and failures are cached."""
     repo, verdict = sources.repo, settings.verdict
-    model = settings.model.model_dump(mode="json", exclude=_ENDPOINT_SETTINGS)
+    model = answering_model(settings)
     fingerprint = verdict_fingerprint(settings)
     options = install_options(settings, spec, repo)
     key = stage_key("model", VERSION, repo.tree, options, fingerprint, model, rejection.reason)
@@ -87,37 +82,12 @@ def model_stage(settings: Settings, spec: SourceSpec, sources: FetchedSources, r
 
 def _install(request: ModelInstallRequest, settings: Settings, key: str) -> Installed:
     """Install with the model's endpoint, or from the recorded conversation that the settings name."""
-    path = settings.cache / "transcripts" / f"{key}.jsonl"
-    meter = Meter(budget_of(settings.model))
-    try:
-        if settings.model.replay is not None:
-            recording = Recording(_recorded(settings.model.replay, path.name))
-            with ReplayTranscript(path, recording) as transcript:
-                return install_with_model(request, ReplayClient(recording), Meter(Budget()), transcript)
-        client: Client = _endpoint(settings.model, meter)
-    except AgentError as error:
-        raise EnvironmentFailure(str(error), reason="infra") from error
-    with Transcript(path) as transcript:
+    with ExitStack() as stack:
+        try:
+            client, meter, transcript = stack.enter_context(model_conversation(settings, key))
+        except AgentError as error:
+            raise EnvironmentFailure(str(error), reason="infra") from error
         return install_with_model(request, client, meter, transcript)
-
-
-def _endpoint(model: ModelSettings, meter: Meter) -> Client:
-    try:
-        from excise.agents.client import OpenAIClient
-    except ImportError as error:
-        raise AgentError("The openai package is missing. Install excise with its extra: excise[agents].") from error
-    return OpenAIClient(model, meter)
-
-
-def _recorded(replay: Path, name: str) -> Path:
-    path = replay / name if replay.is_dir() else replay
-    if not path.is_file():
-        raise AgentError(
-            f"{path}: there is no such transcript. A replay needs the sources, the settings and the version that the "
-            "job was recorded with.",
-            reason="bad_transcript",
-        )
-    return path
 
 
 _VARYING = (

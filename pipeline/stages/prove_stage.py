@@ -15,6 +15,9 @@ from excise.config import Settings
 from excise.datasets.store import Store
 from excise.pipeline.stages.environment_stage import open_workbench
 from excise.pipeline.stages.error_boundary import STAGE_GRACE_S, is_conclusive, rejection_of
+from excise.pipeline.stages.model_conversation import answering_model
+from excise.pipeline.stages.model_solver import VERSION as SOLVER_VERSION
+from excise.pipeline.stages.model_solver import solver_of
 from excise.pipeline.stages.stage_cache import StageCache, stage_key, verdict_fingerprint
 from excise.system.deadline import deadline
 from excise.system.files import replace_file
@@ -63,7 +66,8 @@ def workbench_of(settings: Settings, prepared: Path | Prepared) -> Workbench:
 
 def _prove_one(settings: Settings, bench: Workbench, feature: Feature, deleter: str) -> Proof:
     env_id = bench.prepared.environment.env_id
-    key = stage_key("candidate", env_id, verdict_fingerprint(settings), feature.feature_id, deleter)
+    solving = (SOLVER_VERSION, answering_model(settings)) if settings.model.solve_attempts else ()
+    key = stage_key("candidate", env_id, verdict_fingerprint(settings), feature.feature_id, deleter, *solving)
     cache = StageCache(settings.cache)
     cached = cache.get(Proof, "candidate", key)
     if isinstance(cached, Proof):
@@ -71,9 +75,10 @@ def _prove_one(settings: Settings, bench: Workbench, feature: Feature, deleter: 
         return cached
     began = time.monotonic()
     limit_s = SUITES_PER_CANDIDATE * bench.settings.suite_timeout_s + STAGE_GRACE_S
+    limit_s += settings.model.max_wall_s if settings.model.solve_attempts else 0
     try:
         with deadline(limit_s, f"Proving {feature.feature_id}"):
-            proof = prove(bench, feature, deleter)
+            proof = prove(bench, feature, deleter, solver_of(settings))
     except Exception as error:
         rejection = rejection_of("gate", bench.repo.repo, error)
         rejection = replace(rejection, subject=feature.feature_id, kind=feature.kind, symbols=feature.symbols)

@@ -165,6 +165,10 @@ class ModelSettings(_Strict):
     """Maximum length of a conversation in characters; above it, the oldest tool results are dropped."""
     replay: Path | None = None
     """Path of a transcript or a folder of transcripts to replay in place of a model."""
+    solve_attempts: int = Field(default=0, ge=0, le=64)
+    """Attempts of the model at each task, which is refused if none of them solves it; 0 for no attempts."""
+    solve_steps: int = Field(default=40, ge=1)
+    """Maximum number of replies in one attempt."""
 
     @field_validator("base_url")
     @classmethod

@@ -11,14 +11,11 @@ from excise.agents.tool import MalformedCall, Tool
 from excise.protocols import Session
 from excise.trainer.rollout_types import Ending, Generation, Stop
 from excise.trainer.rollouts.chat import THINK_START, Chat, ChatTokenizer, thinking_in, without_thinking
-from excise.trainer.rollouts.coding_tools import Toolbox
+from excise.trainer.rollouts.coding_tools import SYSTEM, Toolbox
 from excise.trainer.rollouts.detectors import ToolCallResult, TurnObservation, detect
 from excise.trainer.rollouts.rollout_maker import Attempt
 from excise.types import Task
 
-SYSTEM = """You are a programmer at work in the checkout of a Python project, at /testbed. You see and change it with
-tools. Look at the code around what you are asked for, write it, and check it by running code or tests. There is no
-network. Leave the tests that are there as they are. When the work is done, call finish."""
 SUMMARISE = """The conversation is getting too long and begins anew after this answer. Sum up, for yourself, without
 calling a tool: what was asked for, what you found out (files, names, decisions), what you changed, and what remains
 to be done."""

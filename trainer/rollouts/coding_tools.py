@@ -17,6 +17,10 @@ from excise.errors import SandboxError
 from excise.protocols import Session
 from excise.types import WorkerOutcome
 
+SYSTEM = """You are a programmer at work in the checkout of a Python project, at /testbed. You see and change it with
+tools. Look at the code around what you are asked for, write it, and check it by running code or tests. There is no
+network. Leave the tests that are there as they are. When the work is done, call finish."""
+"""What an agent with these tools is told first."""
 SEARCH_TIMEOUT_S = 30.0
 """Timeout in seconds of one search."""
 MAX_MATCHES = 100

@@ -19,6 +19,7 @@ number  stored name       module
 10      g10_statement     :mod:`verifiers.gates.statement_complete`
 11      g11_recovery      :mod:`verifiers.gates.not_recoverable`
 12      g10_calls         :mod:`verifiers.gates.calls_recorded` (a step after the gates, not a gate)
+13      g13_solved        :mod:`verifiers.gates.solved_by_model` (another, only with ``model.solve_attempts``)
 ======  ================  =====================================================================
 """
 
@@ -39,6 +40,7 @@ from excise.verifiers.gates.not_recoverable import NotRecoverable
 from excise.verifiers.gates.pass_to_pass_passes import PassToPassPasses
 from excise.verifiers.gates.patches_apply import PatchesApply
 from excise.verifiers.gates.shipped_tree_collects import ShippedTreeCollects
+from excise.verifiers.gates.solved_by_model import SolvedByModel
 from excise.verifiers.gates.statement_complete import StatementComplete
 
 TABLE: tuple[tuple[int, Gate[Candidate]], ...] = (
@@ -58,9 +60,12 @@ TABLE: tuple[tuple[int, Gate[Candidate]], ...] = (
 GATES: tuple[Gate[Candidate], ...] = tuple(gate for _, gate in TABLE)
 """The gates, in the order of :data:`TABLE`."""
 CALLS_RECORDED = CallsRecorded()
-"""The step that makes the grading kit once all gates have passed; its verdict row is the last of a certificate."""
-NUMBERS: Mapping[str, int] = {gate.name: number for number, gate in TABLE} | {CALLS_RECORDED.name: 12}
+"""The step that makes the grading kit once all gates have passed."""
+SOLVED_BY_MODEL = SolvedByModel()
+"""The step in which a model tries the task, where the settings ask for it."""
+_STEPS: Mapping[int, NamedClaim] = {12: CALLS_RECORDED, 13: SOLVED_BY_MODEL}
+NUMBERS: Mapping[str, int] = {row.name: number for number, row in (*TABLE, *_STEPS.items())}
 """Stored name to number."""
-_ROWS: tuple[NamedClaim, ...] = (*GATES, CALLS_RECORDED)
+_ROWS: tuple[NamedClaim, ...] = (*GATES, *_STEPS.values())
 CLAIMS: Mapping[str, str] = {row.name: row.claim for row in _ROWS}
 """Stored name to claim, in the order of a certificate's rows."""

@@ -117,7 +117,7 @@ def test_a_failed_evaluation_cancels_its_groups() -> None:
 CONFIG = """
 [engine]
 kind = "transformers"
-context_length = 4096
+context_length = 8192
 [rollouts]
 answer_tokens = 24
 max_turns = 2
@@ -128,7 +128,7 @@ samples = 2
 
 def test_the_command_scores_a_model_on_real_tasks(shapes: Any, excise: Any, tmp_path: Path) -> None:
     """An untrained model solves nothing: all attempts are counted, and the files are written."""
-    model = byte_model(context=4096)
+    model = byte_model(context=8192)
     model.save_pretrained(tmp_path / "model")
     byte_tokenizer().save_pretrained(tmp_path / "model")
     (tmp_path / "eval.toml").write_text(CONFIG)
