@@ -55,11 +55,11 @@ def show(
     """Print a task: statement, diff, tests, certificate."""
     from excise.datasets.show import ShowOptions, render
     from excise.datasets.taskset import TaskSet
-    from excise.verifiers.gates.all_gates import CLAIMS
+    from excise.verifiers.gates.all_gates import ALL_CLAIMS
 
     with exit_codes_for_errors():
         settings = settings_of(config, None, out=out)
-        options = ShowOptions(as_json=as_json, as_markdown=as_markdown, claims=CLAIMS, all_tests=all_tests)
+        options = ShowOptions(as_json=as_json, as_markdown=as_markdown, claims=ALL_CLAIMS, all_tests=all_tests)
         render(TaskSet.open(settings.out), instance_id, Console(), options)
 
 

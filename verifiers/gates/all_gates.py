@@ -66,6 +66,8 @@ SOLVED_BY_MODEL = SolvedByModel()
 _STEPS: Mapping[int, NamedClaim] = {12: CALLS_RECORDED, 13: SOLVED_BY_MODEL}
 NUMBERS: Mapping[str, int] = {row.name: number for number, row in (*TABLE, *_STEPS.items())}
 """Stored name to number."""
-_ROWS: tuple[NamedClaim, ...] = (*GATES, *_STEPS.values())
+_ROWS: tuple[NamedClaim, ...] = (*GATES, CALLS_RECORDED)
 CLAIMS: Mapping[str, str] = {row.name: row.claim for row in _ROWS}
-"""Stored name to claim, in the order of a certificate's rows."""
+"""Stored name to claim, in the order of the rows that every certificate has."""
+ALL_CLAIMS: Mapping[str, str] = {**CLAIMS, SOLVED_BY_MODEL.name: SOLVED_BY_MODEL.claim}
+"""The same with rows that only some certificates have."""
