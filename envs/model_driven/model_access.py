@@ -1,4 +1,4 @@
-"""Access of the installation's agents to the model: client, sampling options, limits and transcript."""
+"""Access of agents to the model: client, sampling options, limits and transcript."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from excise.agents.messages import Client, Message, Request
 from excise.agents.tool import Tool
 from excise.agents.tool_loop import Limits, LoopResult, run_tool_loop
 from excise.agents.transcript import Transcript
+from excise.config import ModelSettings
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,6 +25,20 @@ class ModelAccess:
     """Limits of one conversation; ``max_steps`` is set by each agent."""
     transcript: Transcript
     """Records every request, answer and tool result."""
+
+    @classmethod
+    def of(cls, settings: ModelSettings, client: Client, transcript: Transcript) -> ModelAccess:
+        """The access that the settings describe."""
+        template = Request(
+            model=settings.model,
+            messages=(),
+            temperature=settings.temperature,
+            max_reply_tokens=settings.max_reply_tokens,
+        )
+        limits = Limits(
+            context_chars=settings.context_chars, result_chars=max(1000, min(12_000, settings.context_chars // 8))
+        )
+        return cls(client=client, template=template, limits=limits, transcript=transcript)
 
     def run_agent(
         self, name: str, messages: Sequence[Message], tools: Sequence[Tool[Any]], *, max_steps: int

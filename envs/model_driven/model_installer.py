@@ -9,8 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from excise.agents.budget import Meter
-from excise.agents.messages import Client, Request
-from excise.agents.tool_loop import Limits
+from excise.agents.messages import Client
 from excise.agents.transcript import Transcript
 from excise.config import ModelSettings
 from excise.envs.index.index_relay import IndexRelay
@@ -64,25 +63,12 @@ def install_with_model(request: ModelInstallRequest, client: Client, meter: Mete
                 relay=relay,
                 work=folder / "layers",
             )
-            return _install(request, context, _access(request.model, client, transcript), meter)
+            return _install(request, context, ModelAccess.of(request.model, client, transcript), meter)
     except AgentError as error:
         reason = "budget" if error.reason == "budget" else "infra"
         raise EnvironmentFailure(f"{repo.repo}: {error}", reason=reason) from error
     finally:
         shutil.rmtree(folder, ignore_errors=True)
-
-
-def _access(settings: ModelSettings, client: Client, transcript: Transcript) -> ModelAccess:
-    template = Request(
-        model=settings.model,
-        messages=(),
-        temperature=settings.temperature,
-        max_reply_tokens=settings.max_reply_tokens,
-    )
-    limits = Limits(
-        context_chars=settings.context_chars, result_chars=max(1000, min(12_000, settings.context_chars // 8))
-    )
-    return ModelAccess(client=client, template=template, limits=limits, transcript=transcript)
 
 
 def _install(request: ModelInstallRequest, context: InstallContext, model: ModelAccess, meter: Meter) -> Installed:

@@ -178,14 +178,8 @@ class Grader:
         keep_if: Callable[[T], bool] = lambda _: True,
     ) -> T:
         """Return a value from the stage cache; otherwise make it, and cache it if ``keep_if`` is true for it."""
-        cache, key = StageCache(self.settings.cache), stage_key(stage, *subject, self.settings.sandbox)
-        cached = cache.get(cls, stage, key)
-        if isinstance(cached, cls):
-            return cached
-        made = make()
-        if keep_if(made):
-            cache.put(stage, key, made)
-        return made
+        key = stage_key(stage, *subject, self.settings.sandbox)
+        return StageCache(self.settings.cache).get_or_make(cls, stage, key, make, keep_if)
 
 
 def grade_text(found: Grade) -> str:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from excise.agents.messages import Message, Request
-from excise.agents.tool_loop import Limits, LoopResult, run_tool_loop
+from excise.agents.messages import Message
+from excise.agents.tool_loop import LoopResult
 from excise.config import Settings
+from excise.envs.model_driven.model_access import ModelAccess
 from excise.envs.sandbox.mount_points import REPO
-from excise.errors import AgentError
+from excise.errors import AgentError, SandboxError
 from excise.pipeline.stages.model_conversation import model_conversation
+from excise.pipeline.stages.stage_cache import StageCache, stage_key
 from excise.trainer.rollouts.coding_tools import SYSTEM, Toolbox
 from excise.types import GradingKit, Verdict
 from excise.verifiers.agent_workspace import workspace
@@ -32,7 +34,6 @@ class _ModelSolver:
 
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
-        self.conditions: dict[str, GradingConditions] = {}
 
     def __call__(self, candidate: Candidate, kit: GradingKit) -> Verdict:
         """See :data:`excise.verifiers.gates.solved_by_model.Solver`. Raises :class:`ExciseError`."""
@@ -43,18 +44,14 @@ class _ModelSolver:
             workspace(bench, candidate.edits("shipped")) as tree,
             model_conversation(self.settings, name) as (client, _, transcript),
         ):
-            opening = Request(
-                model=model.model,
-                messages=_opening(candidate),
-                temperature=model.temperature,
-                max_reply_tokens=model.max_reply_tokens,
-            )
-            limits = Limits(max_steps=model.solve_steps, context_chars=model.context_chars)
+            access = ModelAccess.of(model, client, transcript)
             for number in range(1, model.solve_attempts + 1):
                 with tree.open() as session:
                     tools = Toolbox(session).tools()
                     try:
-                        done = run_tool_loop(f"attempt {number}", client, opening, tools, limits, transcript)
+                        done = access.run_agent(
+                            f"attempt {number}", _opening(candidate), tools, max_steps=model.solve_steps
+                        )
                     except AgentError as error:
                         if error.reason != "budget" or not attempts:
                             raise
@@ -64,20 +61,21 @@ class _ModelSolver:
         return SOLVED_BY_MODEL.row(candidate, model.model, attempts)
 
     def _graded(self, candidate: Candidate, kit: GradingKit, diff: str, done: LoopResult) -> SolvingAttempt:
+        """Grade an attempt. Raises :class:`SandboxError` if the infrastructure fails, so that nothing is decided."""
         conditions = self._conditions(candidate.bench)
         found = grade(candidate.bench, GradeRequest(task=candidate.task, kit=kit, diff=diff, conditions=conditions))
+        if not found.decided:
+            raise SandboxError(f"An attempt could not be graded: {found.evidence.get('error', found.worker_outcome)}")
         return SolvingAttempt(
-            solved=found.decided and found.reward == 1.0,
-            ending=done.stop_reason,
-            steps=done.steps,
-            reasons=found.reasons,
+            solved=found.reward == 1.0, ending=done.stop_reason, steps=done.steps, reasons=found.reasons
         )
 
     def _conditions(self, bench: Workbench) -> GradingConditions:
-        env_id = bench.prepared.environment.env_id
-        if env_id not in self.conditions:
-            self.conditions[env_id] = find_conditions(bench, bench.baseline.passing())
-        return self.conditions[env_id]
+        """The conditions of grades, which all tasks of an environment share, in the cache that graders use."""
+        key = stage_key("conditions", bench.prepared.environment.env_id, self.settings.sandbox)
+        return StageCache(self.settings.cache).get_or_make(
+            GradingConditions, "conditions", key, lambda: find_conditions(bench, bench.baseline.passing())
+        )
 
 
 def _opening(candidate: Candidate) -> tuple[Message, ...]:

@@ -7,6 +7,7 @@ the result.
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import TypeVar
 
@@ -72,6 +73,18 @@ class StageCache:
                 f"The cache {self.root} cannot be written ({error.strerror}). Free some space, or set EXCISE_CACHE "
                 "to another folder; what is finished stays usable."
             ) from error
+
+    def get_or_make(
+        self, cls: type[T], stage: str, key: str, make: Callable[[], T], keep_if: Callable[[T], bool] = lambda _: True
+    ) -> T:
+        """Return the cached result; otherwise make it, and cache it if ``keep_if`` is true for it."""
+        cached = self.get(cls, stage, key)
+        if isinstance(cached, cls):
+            return cached
+        made = make()
+        if keep_if(made):
+            self.put(stage, key, made)
+        return made
 
     def put_failure(self, stage: str, key: str, source: str, failure: EnvironmentFailure) -> None:
         """Cache a failure unless a retry may succeed.

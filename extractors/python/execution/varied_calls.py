@@ -137,8 +137,6 @@ def _changed_text(text: str, rng: random.Random) -> str:
 
 
 # ------------------------------------------------------------------------------------------ examples
-RAISES = "  # raises "
-"""What stands in an example between a call and the exception that it raises."""
 _OPERATORS = {
     "__eq__": "==", "__ne__": "!=", "__lt__": "<", "__le__": "<=", "__gt__": ">", "__ge__": ">=", "__add__": "+",
     "__sub__": "-", "__mul__": "*", "__truediv__": "/", "__floordiv__": "//", "__mod__": "%", "__and__": "&",
@@ -154,7 +152,7 @@ def example(call: str, outcome: str) -> str:
     try:
         steps, asked = _steps(asked)
         if "result" not in found:
-            return f"{'; '.join([*steps, _call_text(asked)])}{RAISES}{_qualname(found['raised'][0])}"
+            return f"{'; '.join([*steps, _call_text(asked)])}  # raises {_qualname(found['raised'][0])}"
         if found["result"] == ["c", None] and asked["kind"] != "class" and asked["args"]:
             return _change_text(asked, found.get("after") or []) if not steps else ""
         left, right = _call_text(asked), literal(found["result"])
