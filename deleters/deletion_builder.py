@@ -101,6 +101,8 @@ class EditedFiles:
     """(symbol id, deleted source text) pairs."""
     stubs_of: Iterable[str]
     """Ids of the symbols whose bodies the stub patches empty."""
+    registrations: Iterable[tuple[str, str]] = ()
+    """(path, text) of calls and entries of tables that were removed with the code that they register."""
 
 
 def build_deletion(
@@ -130,6 +132,7 @@ def build_deletion(
         hidden=tuple(sorted(set(files.hidden))),
         text=tuple(dict.fromkeys(files.text)),
         stub_patches=stubs,
+        registrations=tuple(files.registrations),
     )
 
 

@@ -18,6 +18,7 @@ from excise.deleters.deletion_builder import (
 )
 from excise.deleters.references.dependent_removal import DependentRemover
 from excise.deleters.references.hide_tests import TestHider
+from excise.deleters.references.registrations import registrations
 from excise.deleters.references.unused_code import drop_unused_imports
 from excise.errors import DeletionRefused
 from excise.extractors.python.analysis.codebase import PythonCodebase
@@ -82,6 +83,9 @@ class _Removal:
             hidden=[*self.hider.hidden, *self._hidden_doctests(gone)],
             text=[*self._texts(gone), *aliases],
             stubs_of=[s.symbol_id for s in gone],
+            registrations=registrations(
+                plan for path, plan in sorted(self.remover.plans.items()) if not self.codebase.is_test(path)
+            ),
         )
         return build_deletion(self.codebase, self.feature, files, name=Remove.name, version=Remove.version)
 

@@ -34,8 +34,11 @@ MAX_CALL_SITES = 6
 """Maximum number of call sites in a statement."""
 GUESSED_LINES = 2
 """Lines of a function up to which its name and its neighbours may say what it does."""
-MAX_ASSIGNMENT = 100
+MAX_ASSIGNMENT = 2000
 """Maximum number of characters of an assignment that a statement shows."""
+_STRING = re.compile(r""""(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*'""")
+_COMPUTED = re.compile(r"\b(?:lambda|for|if|await|yield)\b")
+"""What makes an assignment more than data: a statement does not show such code."""
 MAX_DOC_CHARS = 8000
 """Maximum number of characters of one docstring."""
 _BEFORE_PARAMETERS = re.compile(r"^(?:async )?(?:def|class) \w+ ?(?:\[.*?\])?(?=\(|$)")
@@ -90,7 +93,8 @@ def write_statement(
     silent = undescribed(codebase, shown, found, callers)
     rest = (
         _documented(found, shown, visibility),
-        _where_used(codebase, removed, callers),
+        _where_used(codebase, removed, callers, deletion),
+        _registered(deletion),
         _examples(examples),
         _imports(codebase, shown, assigned),
         _checked(fail_to_pass, deletion),
@@ -183,11 +187,11 @@ def _missing(
     by_path: dict[str, list[Symbol]] = defaultdict(list)
     for symbol in shown:
         by_path[symbol.path].append(symbol)
-    names: dict[str, list[str]] = defaultdict(list)
+    names: dict[str, dict[str, str]] = defaultdict(dict)
     for name, text in assigned.items():
         path, _, qualname = name.partition("::")
         by_path.setdefault(path, [])
-        names[path].append(_assignment(qualname, text, visibility))
+        names[path][qualname] = text
     lines = ["## What is missing"]
     for path, symbols in by_path.items():
         whole = any(s.kind is SymbolKind.MODULE for s in symbols)
@@ -198,18 +202,30 @@ def _missing(
             + _detail_lines(details.get(symbol.symbol_id, ()))
             for symbol in symbols
         )
-        lines += dict.fromkeys([*entries, *names[path]])
+        lines += dict.fromkeys([*entries, *_assignments(names[path], visibility)])
     if any(FILLED_IN in line for each in details.values() for line in each):
         lines.append(f"\nIn texts and messages, `{FILLED_IN}` stands for what is filled in.")
     return "\n".join(lines)
 
 
-def _assignment(name: str, text: str, visibility: Visibility) -> str:
-    """The entry of a name that an assignment binds: the statement itself if it is a short call."""
-    is_plain = visibility is not Visibility.BEHAVIOUR and len(text) <= MAX_ASSIGNMENT and "\n" not in text
-    if is_plain and not re.search(r"""["'{[]|lambda""", text):
-        return f"\n```python\n{text}\n```"
-    return f"\nthe name `{name}`"
+def _assignments(texts: Mapping[str, str], visibility: Visibility) -> Iterable[str]:
+    """The entries of names that assignments bind, by the class that they are in: the statements that are data."""
+    by_owner: dict[str, list[str]] = defaultdict(list)
+    for name, text in texts.items():
+        if visibility is not Visibility.BEHAVIOUR and _is_data(text):
+            first, *rest = text.split("\n", 1)
+            shown = "\n".join([first, *map(textwrap.dedent, rest)])
+            by_owner[name.rpartition(".")[0]].append(shown)
+        else:
+            yield f"\nthe name `{name}`"
+    for owner, statements in by_owner.items():
+        block = "\n".join(dict.fromkeys(statements))
+        yield f"\n```python\n{block}\n```" + (f"\n(in `{owner}`)" if owner else "")
+
+
+def _is_data(text: str) -> bool:
+    """Whether an assignment binds literals, names and calls, which nobody could guess, and no code of its own."""
+    return len(text) <= MAX_ASSIGNMENT and "```" not in text and not _COMPUTED.search(_STRING.sub("", text))
 
 
 def _detail_lines(lines: Sequence[str]) -> str:
@@ -294,15 +310,33 @@ def _documented(found: Sequence[Quote], shown: Sequence[Symbol], visibility: Vis
     return f"## What the documentation says\n\n{rendered(found)}" if found else ""
 
 
-def _where_used(codebase: Codebase, removed: Sequence[Symbol], callers: Mapping[str, Sequence[str]]) -> str:
+def _where_used(
+    codebase: Codebase, removed: Sequence[Symbol], callers: Mapping[str, Sequence[str]], deletion: Deletion
+) -> str:
     """The section with call sites in the remaining code, which show how the removed code is used."""
+    gone = {line[1:].strip() for line in deletion.source_patch.splitlines() if line.startswith("-")}
     lines: list[str] = []
     for symbol in removed:
         for caller in callers.get(symbol.symbol_id, ()):
             line = _line_naming(codebase, caller, _names_of(codebase, symbol))
-            if line and len(lines) < MAX_CALL_SITES:
+            if line and line not in gone and len(lines) < MAX_CALL_SITES:
                 lines.append(f"- `{caller}`: `{line}`")
     return "## Where it is used\n\n" + "\n".join(lines) if lines else ""
+
+
+def _registered(deletion: Deletion) -> str:
+    """The section with calls and entries of tables that named the removed code and went with it."""
+    by_path: dict[str, list[str]] = defaultdict(list)
+    for path, text in deletion.registrations:
+        if _is_data(text):
+            by_path[path].append(text)
+    if not by_path:
+        return ""
+    parts = ["## Where it was registered", "These calls and entries of tables are gone as well."]
+    for path, texts in by_path.items():
+        shown = "\n".join(texts)
+        parts.append(f"`{path}`:\n\n```\n{shown}\n```")
+    return "\n\n".join(parts)
 
 
 def _callers(codebase: Codebase, removed: Sequence[Symbol]) -> dict[str, list[str]]:

@@ -376,14 +376,20 @@ def test_long_functions_that_nothing_describes_are_named() -> None:
 
 
 ZONES = {
-    "pkg/__init__.py": "from pkg.zones import LOCAL, Local\n",
+    "pkg/__init__.py": "from pkg.zones import LOCAL, Local\n\n__all__ = ['LOCAL', 'Local']\n",
+    "pkg/registry.py": "KNOWN = []\n\n\ndef known(*names):\n    return KNOWN.append\n",
     "pkg/zones.py": (
-        "OFFSET = 5\n\n\nclass Local:\n    def offset(self):\n        return OFFSET + 2 * OFFSET\n\n\n"
-        "LOCAL = Local()\nTABLE = Local('near')\n"
+        "from pkg.registry import known\n\nOFFSET = 5\n\n\nclass Local:\n"
+        "    def offset(self):\n        return OFFSET + 2 * OFFSET\n\n\n"
+        "LOCAL = Local()\nZONE = Local(\n    'for near',\n)\nMAKE = Local.offset or (lambda: 1)\n\n\n"
+        "class Zones:\n    first = Local()\n    by_name = {\n        'local': Local,\n        'none': None,\n    }\n"
+        "known('local', 'here')(Local)\nTABLES = [('local', Local, 1), ('none', None, 2)]\n"
+        "if __name__ == '__main__':\n    print(Local())\n"
     ),
     "tests/test_zones.py": (
         "import pkg\nfrom pkg import zones\n\n\ndef test_local(monkeypatch):\n"
-        "    monkeypatch.setattr(zones, 'OFFSET', 7)\n    assert pkg.LOCAL.offset() == 21\n    assert zones.TABLE\n"
+        "    monkeypatch.setattr(zones, 'OFFSET', 7)\n    assert pkg.LOCAL.offset() == 21\n"
+        "    assert zones.ZONE and zones.MAKE\n"
     ),
 }
 
@@ -393,12 +399,23 @@ def test_names_that_only_removed_code_binds_are_shown() -> None:
     deletion = delete_symbol(codebase, "pkg/zones.py::Local", ("tests/test_zones.py::test_local",))
     needs = Python().find_needs(codebase, deletion.removed, ["tests/test_zones.py::test_local"])
     text = write_statement(codebase, deletion, REPO, ("tests/test_zones.py::test_local",), needs=needs).text
-    assert "```python\nLOCAL = Local()\n```" in text
-    assert "the name `TABLE`" in text  # its content would be code
-    assert "near" not in text
+    assert "```python\nLOCAL = Local()\nZONE = Local(\n    'for near',\n)\n```" in text
+    assert "```python\nfirst = Local()\n```\n(in `Zones`)" in text
+    assert "the name `MAKE`" in text  # its content would be code
+    assert "lambda" not in text
     assert "- `pkg/__init__.py` offered `LOCAL`, `Local` as well." in text
     assert "so that it must use them: `pkg.zones.OFFSET`." in text
     assert "together with the imports" in text
+
+
+def test_calls_and_entries_of_tables_that_go_with_the_code_are_shown() -> None:
+    codebase = PythonCodebase.from_texts(ZONES)
+    deletion = delete_symbol(codebase, "pkg/zones.py::Local", ("tests/test_zones.py::test_local",))
+    lines = ["known('local', 'here')(Local)", "by_name: 'local': Local", "TABLES: ('local', Local, 1)"]
+    assert deletion.registrations == tuple(("pkg/zones.py", line) for line in lines)
+    text = write_statement(codebase, deletion, REPO, ("tests/test_zones.py::test_local",)).text
+    assert "\n".join(["`pkg/zones.py`:\n", "```", *lines, "```"]) in text
+    assert "## Where it is used" not in text, "all lines that name it are gone"
 
 
 HOOKS = {

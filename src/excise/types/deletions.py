@@ -146,3 +146,5 @@ class Deletion:
     """(kind, unified diff from the base tree): stand-ins, which no grader may accept. Kinds: ``none`` returns nothing,
     ``raise`` raises, ``any`` raises an exception that many ``except`` clauses catch, ``trivial`` does what a trivial
     program does that is chosen when the tests run."""
+    registrations: tuple[tuple[str, str], ...] = ()
+    """(path, text) of each call, and of each entry of a table, that was removed with the code that it registers."""
