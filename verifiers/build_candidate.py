@@ -18,7 +18,8 @@ MIN_DESCRIBED = 0.5
 MAX_LINES = 24
 """Maximum number of examples in a statement."""
 MORE_EXAMPLES = 3
-"""Maximum number of examples of a function that words describe."""
+"""Number of examples of a function that words describe; more where the tests take more paths through it. One that the
+project's words show an example of gets at most as many."""
 WITH_WORDS = frozenset({Visibility.DOCSTRING, Visibility.BEHAVIOUR})
 """Visibilities of tasks that words describe. With ``signature``, users want none; with ``tests``, tests are seen."""
 
@@ -97,13 +98,11 @@ def _described(split: SplitDeletion, statement: Statement) -> tuple[SplitDeletio
     """
     bench = split.bench
     few = statement.described_share < MIN_DESCRIBED
-    if not few and not statement.undescribed and not statement.without_example:
-        return split, statement, None
     tree = bench.edits_of(split.deletion.hide_patch)
     behaviour = record_behaviour(bench, split.deletion.removed, split.fail_to_pass, tree)
     raised = frozenset(n.exception or n.word for n in statement.needs if n.exception or n.kind is NeedKind.EXCEPTION)
     examples = examples_of(behaviour, bench.language.grading, raised)
-    enough = {name for name, shown in examples.items() if len(shown.results) >= MIN_EXAMPLES}
+    enough = {name for name, shown in examples.items() if shown.num_results >= MIN_EXAMPLES}
     silent = [s for s in statement.undescribed if s.partition("::")[2] not in enough]
     coverage = bench.prepared.coverage
     numbers = {n for s in silent for n in (coverage.by_symbol.get(s, ()) if coverage is not None else ())}
@@ -118,9 +117,12 @@ def _described(split: SplitDeletion, statement: Statement) -> tuple[SplitDeletio
     untold |= set(split.untold)
     split = replace(split, fail_to_pass=graded, untold=tuple(sorted(untold & set(split.dependent_tests))))
     undescribed = enough if few else {s.partition("::")[2] for s in statement.undescribed} & enough
-    described = {s.partition("::")[2] for s in statement.without_example} - undescribed
-    most = dict.fromkeys(described, MORE_EXAMPLES) | dict.fromkeys(undescribed)
-    chosen = {name: [*shown.results[: most[name]], *shown.raising] for name, shown in examples.items() if name in most}
+    plain = {s.partition("::")[2] for s in statement.without_example} - undescribed
+    chosen = {}
+    for name, shown in examples.items():
+        paths = min(MORE_EXAMPLES, shown.num_paths)
+        most = None if name in undescribed else max(MORE_EXAMPLES, shown.num_paths) if name in plain else paths
+        chosen[name] = [*shown.shown[:most], *shown.raising]
     return split, _statement(split, _some_of_each(chosen)), behaviour
 
 

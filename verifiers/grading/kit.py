@@ -4,7 +4,7 @@ expectations."""
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -22,8 +22,8 @@ MAX_TESTS = 200
 some are drawn."""
 KIT_FORMAT = 7
 """Version of the kit's format; incremented when calls or outcomes are written differently."""
-REPLAY_CONDITIONS = ((0, 0.0), (4711, 500 * 86400.0))
-"""(hash seed, seconds that the clock is ahead) of each replay. Calls whose outcomes differ are not used."""
+LATER = (4711, 500 * 86400.0)
+"""(hash seed, seconds that the clock is ahead) of the second replay. Calls whose outcomes differ are not used."""
 
 
 def make_kit(bench: Workbench, task: Task, empty: Edits, behaviour: RecordedBehaviour | None = None) -> GradingKit:
@@ -99,6 +99,8 @@ class Replayed(NamedTuple):
     """New calls with equal results in three replays."""
     raising: tuple[RecordedCall, ...] = ()
     """New calls with equal exceptions in three replays."""
+    executed: Mapping[str, frozenset[str]] = {}
+    """Call to the lines of the removed code that it executes."""
 
 
 class RecordedBehaviour(NamedTuple):
@@ -115,20 +117,30 @@ class RecordedBehaviour(NamedTuple):
 def record_behaviour(bench: Workbench, removed: Sequence[str], tests: Sequence[str], tree: Edits) -> RecordedBehaviour:
     """Record the calls that tests make to the symbols ``removed``, and replay them on ``tree``."""
     recording = record_calls(bench, removed, tests)
-    return RecordedBehaviour(tuple(tests), recording, replay_twice(bench, recording, tree))
+    return RecordedBehaviour(tuple(tests), recording, replay_twice(bench, recording, removed, tree))
 
 
-def replay_twice(bench: Workbench, recording: CallRecording, tree: Edits) -> Replayed:
-    """Replay the calls of a recording, and new ones made from them, on the original code under two conditions."""
+def replay_twice(bench: Workbench, recording: CallRecording, removed: Sequence[str], tree: Edits) -> Replayed:
+    """Replay the calls of a recording, and new ones made from them, on the original code under two conditions.
+
+    The first replay also tells which lines of the symbols ``removed`` each call executes.
+    """
     if not recording.calls:
         return Replayed([], ())
     grading, calls = bench.language.grading, recording.calls
     varied = tuple(grading.vary_calls(calls))
-    asked = ((*calls, *varied), (*calls, *varied, *varied))
-    first, second = (
-        replay(bench, replace(recording, calls=wanted), tree, *how, trusted=True)
-        for wanted, how in zip(asked, REPLAY_CONDITIONS, strict=True)
-    )
+    with open_grading(bench, tree, trusted=True) as session:
+        traced = grading.trace_calls(
+            session,
+            bench.recipe,
+            replace(recording, calls=(*calls, *varied)),
+            bench.codebase,
+            removed,
+            timeout_s=CALLS_TIMEOUT_S,
+        )
+    first = [outcome for outcome, _ in traced]
+    again = replace(recording, calls=(*calls, *varied, *varied))
+    second = replay(bench, again, tree, *LATER, trusted=True)
     at, end = len(calls), len(calls) + len(varied)
     answers = zip(varied, first[at:], second[at:end], second[end:], strict=True)
     steady = [
@@ -140,6 +152,7 @@ def replay_twice(bench: Workbench, recording: CallRecording, tree: Edits) -> Rep
         recorded=list(zip(calls, first[:at], second[:at], strict=True)),
         varied=tuple(call for call in steady if grading.is_result(call.outcome)),
         raising=tuple(call for call in steady if not grading.is_result(call.outcome)),
+        executed={call: lines for call, (_, lines) in zip((*calls, *varied), traced, strict=True)},
     )
 
 

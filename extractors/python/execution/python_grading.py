@@ -164,6 +164,19 @@ class PythonGrading:
             session, recipe, recording, timeout_s=timeout_s, hash_seed=hash_seed, later_s=later_s
         )
 
+    def trace_calls(
+        self,
+        session: Session,
+        recipe: Recipe,
+        recording: CallRecording,
+        codebase: Codebase,
+        symbols: Sequence[str],
+        *,
+        timeout_s: float,
+    ) -> list[tuple[str, frozenset[str]]]:
+        """See :meth:`excise.protocols.Grading.trace_calls`."""
+        return recorded_calls.trace(session, recipe, recording, codebase, symbols, timeout_s=timeout_s)
+
     def vary_calls(self, calls: Sequence[str]) -> list[str]:
         """See :meth:`excise.protocols.Grading.vary_calls`."""
         return varied_calls.varied(calls)

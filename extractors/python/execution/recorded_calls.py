@@ -7,7 +7,8 @@ import math
 import re
 import struct
 import uuid
-from collections.abc import Iterable, Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from excise.errors import SandboxError
@@ -17,6 +18,7 @@ from excise.types import Recipe, RecordedCall, Symbol, SymbolKind, WorkerOutcome
 
 _PYTHON = "/opt/env/bin/python"
 _INSIDE = "/excise/inside"
+_ROOT = "/testbed"
 MAX_CALLS = 200
 """Maximum number of calls in a recording, spread over the functions."""
 MAX_NAMES = 500
@@ -98,7 +100,7 @@ def record(
         name = f"report-{uuid.uuid4().hex}.json"
         request: dict[str, Any] = {
             "report": f"/excise/out/{name}",
-            "root": "/testbed",
+            "root": _ROOT,
             "names": names,
             "modules": list(modules),
             "spans": _spans(codebase, symbols),
@@ -173,13 +175,46 @@ def replay(
     session: Session, recipe: Recipe, recording: CallRecording, *, timeout_s: float, hash_seed: int, later_s: float
 ) -> list[str]:
     """See :meth:`excise.protocols.Grading.replay_calls`."""
-    path = [f"/testbed/{root}".rstrip("/.") for root in recipe.roots]
+    answers = _replayed(session, recipe, recording, {}, timeout_s, hash_seed=hash_seed, later_s=later_s)
+    return [outcome for outcome, _ in answers]
+
+
+def trace(
+    session: Session,
+    recipe: Recipe,
+    recording: CallRecording,
+    codebase: Codebase,
+    symbols: Sequence[str],
+    *,
+    timeout_s: float,
+) -> list[tuple[str, frozenset[str]]]:
+    """See :meth:`excise.protocols.Grading.trace_calls`."""
+    spans: dict[str, list[tuple[int, int]]] = defaultdict(list)
+    for symbol in (found for s in symbols if (found := codebase.symbols().get(s)) is not None):
+        source = codebase.modules[symbol.path].source
+        first = source.count(b"\n", 0, symbol.start) + 1
+        spans[f"{_ROOT}/{symbol.path}"].append((first, first + source.count(b"\n", symbol.start, symbol.end)))
+    return _replayed(session, recipe, recording, spans, timeout_s)
+
+
+def _replayed(
+    session: Session,
+    recipe: Recipe,
+    recording: CallRecording,
+    spans: Mapping[str, Sequence[tuple[int, int]]],
+    timeout_s: float,
+    *,
+    hash_seed: int = 0,
+    later_s: float = 0.0,
+) -> list[tuple[str, frozenset[str]]]:
+    """The outcome of each call, and ``file:line`` of the lines within ``spans`` that it executed."""
     request = {
         "calls": [json.loads(call) for call in recording.calls],
         "modules": list(recording.modules),
         "removed": list(recording.removed),
-        "path": path,
-        "folders": [f"/testbed/{folder}".removesuffix("/.") for folder in recording.folders],
+        "spans": spans,
+        "path": [f"{_ROOT}/{root}".rstrip("/.") for root in recipe.roots],
+        "folders": [f"{_ROOT}/{folder}".removesuffix("/.") for folder in recording.folders],
         "call_timeout_s": CALL_TIMEOUT_S,
         "timeout_s": timeout_s,
         "later_s": later_s,
@@ -190,13 +225,20 @@ def replay(
     done = session.exec(command, timeout_s=timeout_s + 60, stdin=json.dumps(request).encode(), env=variables)
     if done.worker in {WorkerOutcome.INFRA_ERROR, WorkerOutcome.KILLED}:
         raise SandboxError(f"Recorded calls cannot be replayed: {done.worker}.")
-    outcomes = [""] * len(recording.calls)
+    answers: list[tuple[str, frozenset[str]]] = [("", frozenset())] * len(recording.calls)
     for line in done.stdout.split(b"\n"):
         answer = parsed(line)
-        number, outcome = answer.get("n"), answer.get("outcome")
-        if isinstance(number, int) and 0 <= number < len(outcomes) and isinstance(outcome, dict):
-            outcomes[number] = "" if "lost" in outcome else json.dumps(outcome, sort_keys=True)
-    return outcomes
+        number, outcome, lines = answer.get("n"), answer.get("outcome"), answer.get("lines")
+        if isinstance(number, int) and 0 <= number < len(answers) and isinstance(outcome, dict):
+            text = "" if "lost" in outcome else json.dumps(outcome, sort_keys=True)
+            answers[number] = text, _executed(lines) if spans else frozenset()
+    return answers
+
+
+def _executed(lines: object) -> frozenset[str]:
+    """``file:line`` of each pair of these in an untrusted list."""
+    pairs = [pair for pair in lines if isinstance(pair, list) and len(pair) == 2] if isinstance(lines, list) else []
+    return frozenset(f"{file}:{line}" for file, line in pairs)
 
 
 def parsed(data: bytes) -> dict[str, Any]:

@@ -1,7 +1,8 @@
 """Makes recorded calls to the code under test and writes their outcomes. The expected outcomes stay with the host.
 
 Started as ``python excise_replay.py`` with the calls on stdin; writes one line for each call to stdout. Every call runs
-in a process of its own, forked after the modules were imported, so that no call affects another.
+in a process of its own, forked after the modules were imported, so that no call affects another. With ``spans`` (file
+to first and last lines of functions), the lines of these that a call executes are written, too.
 """
 
 import contextlib
@@ -25,6 +26,8 @@ import excise_values as values  # noqa: E402
 sys.path.pop()
 MAX_ANSWER = 256 << 10
 """Maximum size of one encoded outcome in bytes."""
+MAX_TRACED = 50000
+"""Number of executed lines after which those of a call are not noted any more, since that takes its time."""
 
 
 def outcome(call, removed):
@@ -62,21 +65,47 @@ def called(method, args, kwargs):
     return getattr(args[0], method)(*args[1:], **kwargs)
 
 
-def outcome_in_fork(call, removed, limit_s):
-    """The outcome of a call in a forked process, or the reason why there is none (``lost``)."""
+def traced_outcome(call, removed, spans):
+    """The outcome of a call, and ``[file, line]`` of each line within the spans that it executed."""
+    executed, left = set(), [MAX_TRACED]
+
+    def in_function(frame, event, _):
+        if event == "line":
+            executed.add((frame.f_code.co_filename, frame.f_lineno))
+            left[0] -= 1
+            if not left[0]:
+                sys.settrace(None)
+        return in_function
+
+    def on_call(frame, *_):
+        code = frame.f_code
+        inside = any(first <= code.co_firstlineno <= last for first, last in spans.get(code.co_filename, ()))
+        return in_function if inside else None
+
+    sys.settrace(on_call)
+    try:
+        found = outcome(call, removed)
+    finally:
+        sys.settrace(None)
+    return found, sorted(executed)
+
+
+def answer_in_fork(call, removed, spans, limit_s):
+    """The outcome of a call in a forked process, or the reason why there is none (``lost``); and executed lines."""
     read_end, write_end = os.pipe()
     pid = os.fork()
     if pid == 0:
         os.close(read_end)
         try:
             os.setsid()
+            lines = []
             try:
-                found = outcome(call, removed)
+                found, lines = traced_outcome(call, removed, spans) if spans else (outcome(call, removed), [])
             except values.Unserialisable as error:
                 found = {"lost": "unserialisable: %s" % error}
             except BaseException as error:
                 found = {"lost": "%s" % type(error).__name__}
-            data = json.dumps(found).encode()
+            data = json.dumps({"outcome": found, "lines": lines}).encode()
             while data:
                 data = data[os.write(write_end, data) :]
         finally:
@@ -86,7 +115,7 @@ def outcome_in_fork(call, removed, limit_s):
     while len(data) <= MAX_ANSWER:
         left = deadline - time.monotonic()
         if left <= 0 or not select.select([read_end], [], [], left)[0]:
-            data = b'{"lost": "timeout"}'
+            data = b'{"outcome": {"lost": "timeout"}}'
             break
         more = os.read(read_end, 65536)
         if not more:
@@ -99,10 +128,10 @@ def outcome_in_fork(call, removed, limit_s):
         os.kill(pid, signal.SIGKILL)
     os.waitpid(pid, 0)
     try:
-        found = json.loads(data) if len(data) <= MAX_ANSWER else {"lost": "too large"}
+        found = json.loads(data) if len(data) <= MAX_ANSWER else {"outcome": {"lost": "too large"}}
     except ValueError:
-        found = {"lost": "ended"}
-    return found if isinstance(found, dict) else {"lost": "ended"}
+        found = None
+    return found if isinstance(found, dict) else {"outcome": {"lost": "ended"}}
 
 
 def main():
@@ -123,10 +152,10 @@ def main():
     removed = set(request["removed"])
     deadline = time.monotonic() + request["timeout_s"]
     for number, call in enumerate(request["calls"]):
-        found = {"lost": "timeout"}
+        found = {"outcome": {"lost": "timeout"}}
         if time.monotonic() < deadline:
-            found = outcome_in_fork(call, removed, request["call_timeout_s"])
-        line = json.dumps({"n": number, "outcome": found}).encode() + b"\n"
+            found = answer_in_fork(call, removed, request["spans"], request["call_timeout_s"])
+        line = json.dumps(dict(found, n=number)).encode() + b"\n"
         while line:
             line = line[os.write(out, line) :]
     os._exit(0)

@@ -212,6 +212,22 @@ class Grading(Protocol):
         """
         ...
 
+    def trace_calls(
+        self,
+        session: Session,
+        recipe: Recipe,
+        recording: CallRecording,
+        codebase: Codebase,
+        symbols: Sequence[str],
+        *,
+        timeout_s: float,
+    ) -> list[tuple[str, frozenset[str]]]:
+        """Make the calls like :meth:`replay_calls`; with each outcome, return which lines of ``symbols`` it executed.
+
+        Of calls that execute very many lines, the last ones are missing.
+        """
+        ...
+
     def vary_calls(self, calls: Sequence[str]) -> list[str]:
         """New calls that resemble recorded ones: arguments exchanged between calls, or varied within their types."""
         ...

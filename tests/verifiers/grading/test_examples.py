@@ -29,8 +29,8 @@ def test_results_of_their_own_come_first() -> None:
     calls += [asked("f", "x" * MAX_CHARS, False)]
     found = examples_of(behaviour_of(calls), PythonGrading())
     assert found == {
-        "f": Examples(["f('a')  # True", "f('c')  # False", "f('b')  # True"], []),
-        "g": Examples(["g('d')  # True"], []),
+        "f": Examples(["f('a')  # True", "f('c')  # False", "f('b')  # True"], [], 0, 3),
+        "g": Examples(["g('d')  # True"], [], 0, 1),
     }
 
 
@@ -43,9 +43,25 @@ def test_exceptions_that_the_statement_names_are_shown_once() -> None:
     behaviour = behaviour_of([asked("f", "e", True)])
     behaviour = behaviour._replace(replayed=behaviour.replayed._replace(raising=tuple(calls)))
     found = examples_of(behaviour, PythonGrading(), frozenset({"ValueError", "Odd"}))
-    assert found == {"f": Examples(["f('e')  # True"], ["f('a')  # raises ValueError", "f('c')  # raises Odd"])}
+    assert found == {"f": Examples(["f('e')  # True"], ["f('a')  # raises ValueError", "f('c')  # raises Odd"], 0, 1)}
 
 
 def test_a_function_has_few_examples() -> None:
     found = examples_of(behaviour_of([asked("f", str(n), True) for n in range(50)]), PythonGrading())
-    assert len(found["f"].results) == MAX_EXAMPLES
+    assert len(found["f"].shown) == MAX_EXAMPLES
+    assert found["f"].num_results == 50
+
+
+def test_each_path_that_the_tests_take_is_shown_first() -> None:
+    made = {"a": {1, 2}, "b": {1, 2}, "c": {1, 3, 4, 5}, "d": {1, 6}, "e": {1, 9}}
+    calls = [asked("f", text, text == "b") for text in made]
+    raised = {"raised": ["builtins:KeyError", "builtins:Exception"], "after": []}
+    calls[3] = replace(calls[3], outcome=json.dumps(raised))
+    lines = {call.call: frozenset(map(str, made[text])) for call, text in zip(calls, made, strict=True)}
+    tested = asked("f", "tested", True).call
+    lines[tested] = frozenset("123456")
+    results = tuple(call for call in calls if call is not calls[3])
+    replayed = Replayed([(tested, "", "")], results, (calls[3],), lines)
+    behaviour = behaviour_of([])._replace(replayed=replayed)
+    shown = ["f('c')  # False", "f('a')  # False", "f('d')  # raises KeyError", "f('b')  # True", "f('e')  # False"]
+    assert examples_of(behaviour, PythonGrading(), frozenset({"KeyError"})) == {"f": Examples(shown, [], 3, 4)}
