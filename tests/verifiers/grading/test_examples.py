@@ -10,7 +10,8 @@ from excise.extractors.python.execution.python_grading import PythonGrading
 from excise.protocols import CallRecording
 from excise.types import RecordedCall
 from excise.verifiers.grading.examples import MAX_CHARS, MAX_EXAMPLES, Examples, examples_of
-from excise.verifiers.grading.kit import RecordedBehaviour, Replayed
+from excise.verifiers.grading.kit import RecordedBehaviour, Replayed, record_behaviour
+from excise.verifiers.workbench import Workbench
 
 
 def asked(name: str, text: str, found: bool, after: int = 0) -> RecordedCall:
@@ -65,3 +66,14 @@ def test_each_path_that_the_tests_take_is_shown_first() -> None:
     behaviour = behaviour_of([])._replace(replayed=replayed)
     shown = ["f('c')  # False", "f('a')  # False", "f('d')  # raises KeyError", "f('b')  # True", "f('e')  # False"]
     assert examples_of(behaviour, PythonGrading(), frozenset({"KeyError"})) == {"f": Examples(shown, [], 3, 4)}
+
+
+def test_the_first_replay_tells_which_lines_a_call_executes(bench: Workbench) -> None:
+    symbol = bench.codebase.symbols()["src/shapes/text.py::parse"]
+    tests = sorted(test for test in bench.trusted if test.startswith("tests/test_text.py::"))
+    replayed = record_behaviour(bench, (symbol.symbol_id,), tests, {}).replayed
+    first = bench.codebase.modules[symbol.path].source.count(b"\n", 0, symbol.start) + 1
+    inside = {f"/testbed/{symbol.path}:{line}" for line in range(first + 1, first + symbol.loc + 20)}
+    paths = {lines for call, lines in replayed.executed.items() if '"shapes.text:parse"' in call}
+    assert len(paths) > 1, "calls take different paths"
+    assert all(lines and lines <= inside for lines in paths)
