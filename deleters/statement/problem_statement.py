@@ -154,7 +154,7 @@ def _with_members(codebase: Codebase, symbol: Symbol) -> Iterable[Symbol]:
 
 def _title(repo: Repo, shown: Sequence[Symbol], deletion: Deletion) -> str:
     outer = [s for s in shown if s.symbol_id in deletion.removed]
-    names = [f"`{s.qualname or s.path}`" for s in outer]
+    names = list(dict.fromkeys(f"`{_numberless(s.qualname) or s.path}`" for s in outer))
     listed = ", ".join(names[:5]) + (f" and {len(names) - 5} more" if len(names) > 5 else "")
     version = f" {repo.version}" if repo.version else ""
     if deletion.deleter == "expression":
@@ -240,7 +240,7 @@ def _head(symbol: Symbol, visibility: Visibility) -> str:
         return f"\n{_bare(symbol)}"
     marks = "".join(f"\n@{decorator}" for decorator in symbol.decorators)
     head = f"{marks}\n{_signature(symbol)}".strip()
-    owner = symbol.qualname.rpartition(".")[0]
+    owner = _numberless(symbol.qualname.rpartition(".")[0])
     return f"\n```python\n{head}\n```" + (f"\n(in `{owner}`)" if owner else "")
 
 
@@ -261,11 +261,16 @@ def _shortened(text: str) -> str:
     return text[:MAX_DOC_CHARS].rpartition("\n")[0] + "\n[…]"
 
 
+def _numberless(name: str) -> str:
+    """A name without the numbers that tell definitions of the same name apart."""
+    return re.sub(r"#\d+", "", name)
+
+
 def _bare(symbol: Symbol) -> str:
     """Kind and name of a symbol, without its parameters."""
     if symbol.kind is SymbolKind.MODULE:
         return "module"
-    name = re.sub(r"#\d+", "", symbol.qualname)
+    name = _numberless(symbol.qualname)
     marks = {decorator.partition("(")[0].rpartition(".")[2] for decorator in symbol.decorators}
     kind = str(symbol.kind)
     if symbol.kind is SymbolKind.CLASS:
@@ -288,7 +293,7 @@ def _parameters(symbol: Symbol) -> str:
 def _without_parameters(text: str, symbols: Iterable[Symbol]) -> str:
     """The text without the signatures of ``symbols``, and without a first line that repeats the signature."""
     for symbol in symbols:
-        name, parameters = re.sub(r"#\d+", "", symbol.name), _parameters(symbol)
+        name, parameters = _numberless(symbol.name), _parameters(symbol)
         if symbol.is_callable and len(parameters) > 2:
             own = re.sub(r"^\((?:self|cls)(?:, )?", "(", parameters)
             for spelled in {parameters, own} - {"()"}:
@@ -320,7 +325,7 @@ def _where_used(
         for caller in callers.get(symbol.symbol_id, ()):
             line = _line_naming(codebase, caller, _names_of(codebase, symbol))
             if line and line not in gone and len(lines) < MAX_CALL_SITES:
-                lines.append(f"- `{caller}`: `{line}`")
+                lines.append(f"- `{_numberless(caller)}`: `{line}`")
     return "## Where it is used\n\n" + "\n".join(lines) if lines else ""
 
 

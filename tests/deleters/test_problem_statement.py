@@ -418,6 +418,26 @@ def test_calls_and_entries_of_tables_that_go_with_the_code_are_shown() -> None:
     assert "## Where it is used" not in text, "all lines that name it are gone"
 
 
+TWICE = {
+    "m.py": (
+        "import sys\n\n\nif sys.version_info > (3,):\n    def text(x):\n        return str(x)\n"
+        "else:\n    def text(x):\n        return repr(x)\n\n\n"
+        "if sys.version_info > (3,):\n    def told(x):\n        return x\n"
+        "else:\n    def told(x):\n        return text(x)\n"
+    ),
+    "test_m.py": "from m import text\n\n\ndef test_m():\n    assert text(1)\n",
+}
+
+
+def test_definitions_of_one_name_are_named_once_and_without_numbers() -> None:
+    codebase = PythonCodebase.from_texts(TWICE)
+    tests = ("test_m.py::test_m",)
+    text = write_statement(codebase, delete_symbol(codebase, "m.py::text", tests), REPO, tests).text
+    assert text.startswith("# Bring back `text`\n")
+    assert "- `m.py::told`: `return text(x)`" in text
+    assert "#2" not in text
+
+
 HOOKS = {
     "pkg/__init__.py": "",
     "pkg/toc.py": (
