@@ -266,3 +266,16 @@ def test_code_under_test_that_is_named_like_a_check_is_none() -> None:
     again = lifted(text.encode(), ["test_it"], ["code"])
     assert again is not None
     assert again.refused == {"test_it": "checks by check_code"}
+
+
+def test_what_a_test_reports_does_not_depend_on_which_others_are_lifted() -> None:
+    source = (
+        "from project import code\n\n\ndef test_a():\n    assert code(1) == 11\n    assert code(2) == 12\n\n\n"
+        "def test_b():\n    def called(x):\n        assert x == 13\n    code(called)\n    assert code(4) == 14\n"
+    ).encode()
+    both, alone = lifted(source, ["test_a", "test_b"]), lifted(source, ["test_b"])
+    assert both is not None
+    assert alone is not None
+    for form in ("observing", "judging"):
+        text = getattr(alone, form).decode()
+        assert text[text.index("def test_b") :] in getattr(both, form).decode()

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Collection, Iterator, Mapping, Sequence
+import itertools
+from collections.abc import Collection, Mapping, Sequence
 from typing import NamedTuple
 
 from excise.extractors.python.lifting.checked_file import TestFile, has_checks, is_check
@@ -66,8 +67,8 @@ class DividedFunction:
     reference: it is computed only where the values are judged.
     """
 
-    def __init__(self, function: Function, file: TestFile, places: Iterator[int]) -> None:
-        self.places = places
+    def __init__(self, function: Function, file: TestFile) -> None:
+        self.places = itertools.count(1)
         self.file = file
         self.names = file.names.copy()
         self.caught: set[str] = set()

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import ast
 import copy
-from collections.abc import Collection, Iterator
+from collections.abc import Collection
 
 from excise.extractors.python.lifting.checked_file import TestFile
 from excise.extractors.python.lifting.divided_function import DividedFunction
@@ -40,12 +40,11 @@ def lifted(source: bytes, functions: Collection[str], depending: Collection[str]
             names.setdefault(mine[name][0], []).append(name)
         else:
             refused[name] = "not written in this file"
-    places = iter(range(1, 1 << 30))
     done: list[str] = []
     divided: set[str] = set()
     for definition, inheriting in names.items():
         try:
-            _divide(mine[definition][1], theirs[definition][1], file, places)
+            _divide(mine[definition][1], theirs[definition][1], file)
         except NotLifted as error:
             refused.update(dict.fromkeys(inheriting, str(error)))
             continue
@@ -62,12 +61,15 @@ def lifted(source: bytes, functions: Collection[str], depending: Collection[str]
     )
 
 
-def _divide(mine: Function, theirs: Function, file: TestFile, places: Iterator[int]) -> None:
-    """Divide a test in its two forms. Raises :class:`NotLifted`, and leaves them as they are."""
+def _divide(mine: Function, theirs: Function, file: TestFile) -> None:
+    """Divide a test in its two forms. Raises :class:`NotLifted`, and leaves them as they are.
+
+    Places are numbered within each test: what it reports must not depend on which other tests are lifted.
+    """
     form = copy.deepcopy(mine)
     inline_helpers(form, file.inlined)
     forms = form, copy.deepcopy(form)
-    DividedFunction(form, file, places).divide(*forms)
+    DividedFunction(form, file).divide(*forms)
     for form, made in zip((mine, theirs), forms, strict=True):
         vars(form).update(vars(made))
 
