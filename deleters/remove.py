@@ -5,6 +5,7 @@ from __future__ import annotations
 import configparser
 import re
 import tomllib
+from collections import Counter
 from collections.abc import Iterable, Mapping
 
 from excise.deleters.deletion_builder import (
@@ -75,17 +76,24 @@ class _Removal:
         gone = [*self.wanted, *(s for s in self.remover.removed.symbols if not self.codebase.is_test(s.path))]
         aliases = [a for a in self.remover.removed.aliases if not self.codebase.is_test(a[0].partition("::")[0])]
         removed = ids_with_members(self.codebase, gone, self.feature.symbols)
+        entry_points: list[tuple[str, str]] = []
         for path, after in _without_entry_points(self.codebase.manifests, *self._lost_names(gone)).items():
-            changed[path] = (self.codebase.manifests[path], after)
+            before = self.codebase.manifests[path]
+            changed[path] = (before, after)
+            left = Counter(before.splitlines()) - Counter(after.splitlines())
+            entry_points += [(path, line.strip().decode(errors="replace")) for line in left]
         files = EditedFiles(
             changed=changed,
             removed=[*removed, *(a for a, _ in aliases)],
             hidden=[*self.hider.hidden, *self._hidden_doctests(gone)],
             text=[*self._texts(gone), *aliases],
             stubs_of=[s.symbol_id for s in gone],
-            registrations=registrations(
-                plan for path, plan in sorted(self.remover.plans.items()) if not self.codebase.is_test(path)
-            ),
+            registrations=[
+                *registrations(
+                    plan for path, plan in sorted(self.remover.plans.items()) if not self.codebase.is_test(path)
+                ),
+                *entry_points,
+            ],
         )
         return build_deletion(self.codebase, self.feature, files, name=Remove.name, version=Remove.version)
 

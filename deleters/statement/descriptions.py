@@ -14,6 +14,8 @@ MIN_WORDS = 2
 """Minimum number of words, besides those of the code's own name, of a docstring or comment that says what it does."""
 MIN_CLASS_WORDS = 10
 """Minimum number of words of a removed class's docstring that says what its methods do."""
+_PLAN = re.compile(r"(?:TODO|FIXME|XXX|HACK)\b")
+"""How comments begin that say what code does not do."""
 _NO_CONVENTION = frozenset({"__init__", "__new__", "__call__", "__post_init__", "__enter__", "__exit__"})
 """Special methods whose names do not say what they do."""
 
@@ -96,6 +98,8 @@ def comment_of(module: Module, symbol: Symbol) -> str:
     above = _comment(reversed(lines[: symbol.start_line - 1]))[::-1]
     first = symbol.body_line - 1
     inside = _comment(reversed(lines[symbol.start_line : first]))[::-1] if first > symbol.start_line else []
+    if _PLAN.match("".join((above or inside)[:1])):
+        return ""
     text = [line for line in (above or inside) if not re.fullmatch(r"\W*|noqa.*|type:.*|pragma:.*|pylint:.*", line)]
     return "" if any(is_code(line.strip()) for line in text) else "\n".join(text)
 

@@ -32,10 +32,14 @@ from excise.types import FILLED_IN, Deletion, GivenBy, Need, Repo, Symbol, Symbo
 
 MAX_CALL_SITES = 6
 """Maximum number of call sites in a statement."""
+MAX_CALL_SITE = 160
+"""Maximum length of a line of code that is shown as one."""
 GUESSED_LINES = 2
 """Lines of a function up to which its name and its neighbours may say what it does."""
 MAX_ASSIGNMENT = 2000
 """Maximum number of characters of an assignment that a statement shows."""
+_IMPORT = re.compile(r"(?:from|import)\s")
+_WITH_IMPORTS = ", and so are the imports that nothing else in its file used"
 _STRING = re.compile(r""""(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*'""")
 _COMPUTED = re.compile(r"\b(?:lambda|for|if|await|yield)\b")
 """What makes an assignment more than data: a statement does not show such code."""
@@ -96,7 +100,7 @@ def write_statement(
         _where_used(codebase, removed, callers, deletion),
         _registered(deletion),
         _examples(examples),
-        _imports(codebase, shown, assigned),
+        _imports(codebase, shown, assigned, deletion),
         _checked(fail_to_pass, deletion),
     )
 
@@ -170,10 +174,13 @@ def _title(repo: Repo, shown: Sequence[Symbol], deletion: Deletion) -> str:
             "described here. Everything else in the project works and must keep working."
         )
     also = ", together with the imports and exports that named it" if len(touched(deletion.source_patch)) > 1 else ""
+    removed = _removed_lines(deletion.source_patch)
+    defining = {s.path for s in outer if s.kind is not SymbolKind.MODULE}
+    unused = any(_IMPORT.match(line) for path in defining for line in removed.get(path, ()))
     return (
         f"# Bring back {listed}\n\n{repo.repo}{version} used to offer what is described below; in this checkout it is "
-        f"missing{also}. Write it again, under the same names and in the same places. Everything else in the project "
-        "works and must keep working."
+        f"missing{also}{_WITH_IMPORTS if unused else ''}. Write it again, under the same names and in the same places. "
+        "Everything else in the project works and must keep working."
     )
 
 
@@ -319,11 +326,11 @@ def _where_used(
     codebase: Codebase, removed: Sequence[Symbol], callers: Mapping[str, Sequence[str]], deletion: Deletion
 ) -> str:
     """The section with call sites in the remaining code, which show how the removed code is used."""
-    gone = {line[1:].strip() for line in deletion.source_patch.splitlines() if line.startswith("-")}
+    gone = {line.strip() for lines in _removed_lines(deletion.source_patch).values() for line in lines}
     lines: list[str] = []
     for symbol in removed:
         for caller in callers.get(symbol.symbol_id, ()):
-            line = _line_naming(codebase, caller, _names_of(codebase, symbol))
+            line = _line_naming(codebase, caller, symbol)
             if line and line not in gone and len(lines) < MAX_CALL_SITES:
                 lines.append(f"- `{_numberless(caller)}`: `{line}`")
     return "## Where it is used\n\n" + "\n".join(lines) if lines else ""
@@ -361,34 +368,62 @@ def _names_of(codebase: Codebase, symbol: Symbol) -> list[str]:
     return [s.name for s in codebase.modules[symbol.path].symbols if s.qualname and "." not in s.qualname]
 
 
-def _line_naming(codebase: Codebase, caller: str, names: Sequence[str]) -> str:
-    """The first line of a caller that has one of the names; empty if there is none that a statement can show."""
-    symbol = codebase.symbols()[caller]
-    text = codebase.modules[symbol.path].source[symbol.code_start : symbol.end].decode(errors="replace")
-    pattern = re.compile(rf"\b(?:{'|'.join(map(re.escape, names))})\b") if names else re.compile(r"(?!)")
-    found = (line.strip() for line in text.splitlines() if pattern.search(line))
-    return next((line for line in found if len(line) <= 160 and "`" not in line), "")
+def _line_naming(codebase: Codebase, caller: str, symbol: Symbol) -> str:
+    """The line of a caller that uses a symbol most plainly; empty if there is none that a statement can show.
+
+    Lines with a method's class come first, then calls of functions and methods of objects, then the first ones.
+    """
+    where = codebase.symbols()[caller]
+    text = codebase.modules[where.path].source[where.code_start : where.end].decode(errors="replace")
+    names = "|".join(map(re.escape, _names_of(codebase, symbol)))
+    if not names:
+        return ""
+    owner = symbol.qualname.rpartition(".")[0].rpartition(".")[2].partition("#")[0]
+    lines = [line.strip() for line in text.splitlines() if re.search(rf"\b(?:{names})\b", line)]
+    usable = [line for line in lines if len(line) <= MAX_CALL_SITE and "`" not in line and not line.startswith("#")]
+
+    def plainness(line: str) -> tuple[bool, bool]:
+        of_class = bool(owner) and re.search(rf"\b{re.escape(owner)}\b", line) is not None
+        form = rf"\.(?:{names})\b" if owner else rf"(?<![.\w])(?:{names})\("
+        return of_class, re.search(form, line) is not None
+
+    return max(usable, key=plainness, default="")
 
 
 def _examples(lines: Sequence[str]) -> str:
     """The section with examples."""
-    intro = "## Examples\n\nThe original code's results, of other calls than the tests':\n\n```python"
+    intro = "## Examples\n\nCalls, and what the original code gave:\n\n```python"
     return "\n".join([intro, *lines, "```"]) if lines else ""
 
 
-def _imports(codebase: Codebase, shown: Sequence[Symbol], assigned: Iterable[str]) -> str:
-    """The section with packages that re-exported the removed names."""
+def _imports(codebase: Codebase, shown: Sequence[Symbol], assigned: Iterable[str], deletion: Deletion) -> str:
+    """The section with other files of the project from which the removed names could be imported."""
     names = {s.name for s in shown if s.kind is not SymbolKind.MODULE and "." not in s.qualname and s.is_public}
     names |= {name for each in assigned if "." not in (name := each.partition("::")[2])}
+    own = {s.path for s in shown} | {each.partition("::")[0] for each in assigned}
+    removed = _removed_lines(deletion.source_patch)
     lines: list[str] = []
     for path, module in sorted(codebase.modules.items()):
-        if codebase.is_test(path) or not path.endswith("__init__.py"):
+        if codebase.is_test(path) or path in own:
             continue
-        text = module.source.decode(errors="replace")
+        is_package = path.endswith("__init__.py")
+        text = module.source.decode(errors="replace") if is_package else "\n".join(removed.get(path, ()))
         offered = sorted(n for n in names if re.search(rf"\b{re.escape(n)}\b", text))
-        if offered and path not in {s.path for s in shown} | {each.partition("::")[0] for each in assigned}:
+        if offered:
             lines.append(f"- `{path}` offered {', '.join(f'`{n}`' for n in offered)} as well.")
     return "## Also importable from\n\n" + "\n".join(lines) if lines else ""
+
+
+def _removed_lines(patch: str) -> dict[str, list[str]]:
+    """Path to the lines that a patch removes, without the marks of the patch."""
+    found: dict[str, list[str]] = defaultdict(list)
+    path = ""
+    for line in patch.splitlines():
+        if line.startswith("--- a/"):
+            path = line.removeprefix("--- a/").partition("\t")[0]
+        elif line.startswith("-") and not line.startswith("--- "):
+            found[path].append(line[1:])
+    return found
 
 
 def _checked(fail_to_pass: Sequence[str], deletion: Deletion) -> str:

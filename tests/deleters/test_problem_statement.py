@@ -279,7 +279,7 @@ def test_details_that_nothing_gives_stand_below_their_definition() -> None:
     assert "def __init__(self)\n```\n(in `Heap`)\n\n- Attributes: `total`." in text
     assert "- Raises `ArithmeticError`.\n- Raises `LookupError`; the message contains `'the heap is empty: …'`." in text
     assert "stands for what is filled in" in text
-    assert "- Keys: `'item'`." in text
+    assert "- Keys that it reads or makes: `'item'`." in text
     assert "cost" not in text
     assert "too low" not in text
     assert {need.label: str(need.given) for need in found.needs} == {
@@ -416,6 +416,47 @@ def test_calls_and_entries_of_tables_that_go_with_the_code_are_shown() -> None:
     text = write_statement(codebase, deletion, REPO, ("tests/test_zones.py::test_local",)).text
     assert "\n".join(["`pkg/zones.py`:\n", "```", *lines, "```"]) in text
     assert "## Where it is used" not in text, "all lines that name it are gone"
+
+
+OFFERED = {
+    "pyproject.toml": "[project]\nname = 'pkg'\n\n[project.scripts]\nrun = 'pkg.core:run'\nstay = 'pkg.core:stay'\n",
+    "pkg/__init__.py": "",
+    "pkg/core.py": (
+        "import os\nimport re\n\n\nclass Base:\n    def run(self):\n        return 1\n\n\n"
+        "# TODO: what run should do one day\ndef run(x):\n    return re.escape(os.fspath(x))\n\n\n"
+        "def stay():\n    return re.escape('a')\n"
+    ),
+    "pkg/tags.py": (
+        "from pkg.core import (\n    run,\n    stay,\n)\n\n\ndef use(base):\n    # run may be slow\n"
+        "    running = base.run\n    return run(stay())\n"
+    ),
+    "test_m.py": "from pkg.tags import run\n\n\ndef test_m():\n    assert run(1)\n",
+}
+
+
+def test_everything_that_went_with_the_code_is_said() -> None:
+    codebase = PythonCodebase.from_texts(OFFERED)
+    tests = ("test_m.py::test_m",)
+    text = write_statement(codebase, delete_symbol(codebase, "pkg/core.py::run", tests), REPO, tests).text
+    assert "and so are the imports that nothing else in its file used" in text
+    assert "- `pkg/tags.py` offered `run` as well." in text
+    assert "`pyproject.toml`:\n\n```\nrun = 'pkg.core:run'\n```" in text
+    assert "- `pkg/tags.py::use`: `return run(stay())`" in text
+    assert "TODO" not in text
+
+
+def test_the_line_that_uses_a_method_is_the_one_with_its_class() -> None:
+    files = {
+        "m.py": (
+            "class Part:\n    def load(self):\n        return 1\n\n\n"
+            "def use(part):\n    load = part.loaded\n    print('load', load)\n    return Part.load(part)\n"
+        ),
+        "test_m.py": "from m import use, Part\n\n\ndef test_m():\n    assert use(Part())\n",
+    }
+    codebase = PythonCodebase.from_texts(files)
+    tests = ("test_m.py::test_m",)
+    text = write_statement(codebase, delete_symbol(codebase, "m.py::Part.load", tests, "stub"), REPO, tests).text
+    assert "- `m.py::use`: `return Part.load(part)`" in text
 
 
 TWICE = {

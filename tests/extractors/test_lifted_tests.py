@@ -270,9 +270,9 @@ def test_code_under_test_that_is_named_like_a_check_is_none() -> None:
 
 def test_what_a_test_reports_does_not_depend_on_which_others_are_lifted() -> None:
     source = (
-        "from project import code\n\n\ndef test_a():\n    assert code(1) == 11\n    assert code(2) == 12\n\n\n"
-        "def test_b():\n    def called(x):\n        assert x == 13\n    code(called)\n    assert code(4) == 14\n"
-    ).encode()
+        b"from project import code\n\n\ndef test_a():\n    assert code(1) == 11\n    assert code(2) == 12\n\n\n"
+        b"def test_b():\n    def called(x):\n        assert x == 13\n    code(called)\n    assert code(4) == 14\n"
+    )
     both, alone = lifted(source, ["test_a", "test_b"]), lifted(source, ["test_b"])
     assert both is not None
     assert alone is not None

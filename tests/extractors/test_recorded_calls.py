@@ -176,6 +176,18 @@ def test_a_base_class_of_the_project_will_do_as_a_docstring_may_promise_no_more(
     assert not recorded_calls.same_outcome(raising(ProjectError("a")), raising(LookupError("a")))
 
 
+def test_an_iterator_that_fails_at_once_is_like_a_call_that_does() -> None:
+    def failing(after: int) -> Iterator[int]:
+        yield from range(after)
+        raise KeyError("a")
+
+    assert recorded_calls.same_outcome(outcome(failing(0)), raising(KeyError("a")))
+    assert recorded_calls.same_outcome(raising(KeyError("a")), outcome(failing(0)))
+    assert not recorded_calls.same_outcome(outcome(failing(0)), raising(ValueError("a")))
+    assert not recorded_calls.same_outcome(outcome(failing(1)), raising(KeyError("a")))
+    assert not recorded_calls.same_outcome(outcome(failing(0)), outcome(iter([])))
+
+
 def test_special_methods_are_called_through_their_operator(monkeypatch: pytest.MonkeyPatch) -> None:
     """``==`` is False whether ``__eq__`` returns False or NotImplemented."""
     monkeypatch.setattr(sys, "path", [str(INSIDE), *sys.path])

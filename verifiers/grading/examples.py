@@ -1,4 +1,8 @@
-"""Examples of what removed code does, for statements: calls that the tests do not make, with the original's results."""
+"""Examples of what removed code does, for statements: calls with the original's results.
+
+They are calls that the tests do not make. Where none of these reaches what a test reaches (a path through the code, a
+word that it looks for), a call of a test is shown, but never more than one of three.
+"""
 
 from __future__ import annotations
 
@@ -16,6 +20,9 @@ MIN_EXAMPLES = 3
 """Number of examples below which they do not describe what a function does."""
 MAX_CHARS = 160
 """Maximum length of an example."""
+_RAISES = "raises "
+HIDDEN_FOR_EACH_SHOWN = 2
+"""Number of calls of tests to a function that are not shown, for each one that is."""
 
 
 class Example(NamedTuple):
@@ -25,20 +32,25 @@ class Example(NamedTuple):
     """The call and, as a comment, its result or exception."""
     outcome: str
     """The result or exception."""
-    executed: frozenset[str]
-    """Lines of the removed code that the call executes, of those that calls of the tests execute."""
+    reached: frozenset[str]
+    """What of the removed code the call reaches, of what calls of the tests reach."""
+
+    @property
+    def raises(self) -> bool:
+        """Whether the outcome is an exception."""
+        return self.outcome.startswith(_RAISES)
 
 
 class Examples(NamedTuple):
     """Lines of code that show what one function does."""
 
     shown: list[str]
-    """At most :data:`MAX_EXAMPLES` calls: first those that execute what no earlier one does, then those with results of
+    """At most :data:`MAX_EXAMPLES` calls: first those that reach what no earlier one does, then those with results of
     their own."""
     raising: list[str]
     """One further call for each exception that the statement names."""
     num_paths: int
-    """Number of the former: each takes a path through the code that the tests take, too."""
+    """Number of the former."""
     num_results: int
     """Number of calls with a result that could be shown."""
 
@@ -47,42 +59,50 @@ def examples_of(
     behaviour: RecordedBehaviour, grading: Grading, exceptions: frozenset[str] = frozenset()
 ) -> dict[str, Examples]:
     """Qualified name of a function to its examples; ``exceptions`` are the names of those that are shown."""
-    results: dict[str, list[Example]] = defaultdict(list)
-    raising: dict[str, list[Example]] = defaultdict(list)
     replayed = behaviour.replayed
-    wanted = frozenset[str]().union(*(replayed.executed.get(call, ()) for call, *_ in replayed.recorded))
-    for call in (*replayed.varied, *replayed.raising):
-        line = grading.example(call.call, call.outcome)
+    wanted = frozenset[str]().union(*(replayed.reached.get(call, ()) for call, *_ in replayed.recorded))
+    made: dict[str, list[Example]] = defaultdict(list)
+    tested: dict[str, list[Example]] = defaultdict(list)
+
+    def add(place: dict[str, list[Example]], call: str, outcome: str) -> None:
+        line = grading.example(call, outcome)
         if line and len(line) <= MAX_CHARS:
-            place = results if grading.is_result(call.outcome) else raising
-            executed = replayed.executed.get(call.call, frozenset()) & wanted
-            place[grading.called(call.call)].append(Example(line, line.rpartition("  # ")[2], executed))
-    return {name: _chosen(results[name], raising[name], exceptions) for name in sorted(results.keys() | raising.keys())}
+            reached = replayed.reached.get(call, frozenset()) & wanted
+            place[grading.called(call)].append(Example(line, line.rpartition("  # ")[2], reached))
+
+    for one in (*replayed.varied, *replayed.raising):
+        add(made, one.call, one.outcome)
+    for call, first, second in replayed.recorded:
+        if first and grading.same_outcome(first, second):
+            add(tested, call, first)
+    return {name: _chosen(made[name], tested[name], exceptions) for name in sorted(made.keys() | tested.keys())}
 
 
-def _chosen(results: Sequence[Example], raising: Sequence[Example], exceptions: frozenset[str]) -> Examples:
-    """The examples of one function: each shows a path that the tests take, as long as there is one left."""
-    paths = _covering([*results, *raising])
+def _chosen(made: Sequence[Example], tested: Sequence[Example], exceptions: frozenset[str]) -> Examples:
+    """The examples of one function: each reaches something that the tests reach, as long as there is something left."""
+    paths = _covering(made)
+    covered = frozenset[str]().union(*(each.reached for each in paths))
+    paths += _covering(tested, covered)[: len(tested) // (1 + HIDDEN_FOR_EACH_SHOWN)]
+    results = [each for each in made if not each.raises]
     shown = [*paths, *(each for each in _different_first(results) if each not in paths)][:MAX_EXAMPLES]
     named: dict[str, str] = {}
-    for each in raising:
-        if each not in shown and not exceptions.isdisjoint(re.findall(r"\w+", each.outcome)):
+    for each in made:
+        if each.raises and not exceptions.isdisjoint(re.findall(r"\w+", each.outcome)):
             named.setdefault(each.outcome, each.line)
     known = {each.outcome for each in shown}
     others = [line for outcome, line in named.items() if outcome not in known]
     return Examples([each.line for each in shown], others, min(len(paths), MAX_EXAMPLES), len(results))
 
 
-def _covering(examples: Sequence[Example]) -> list[Example]:
-    """Few examples that execute together what all of them do: each time the one that adds most, first the first."""
+def _covering(examples: Sequence[Example], covered: frozenset[str] = frozenset()) -> list[Example]:
+    """Few examples that reach together what all of them do: each time the one that adds most to what is ``covered``."""
     chosen: list[Example] = []
-    covered: set[str] = set()
     while examples:
-        best = max(examples, key=lambda each: len(each.executed - covered))
-        if not best.executed - covered:
+        best = max(examples, key=lambda each: len(each.reached - covered))
+        if not best.reached - covered:
             break
         chosen.append(best)
-        covered |= best.executed
+        covered |= best.reached
     return chosen
 
 

@@ -99,8 +99,8 @@ class Replayed(NamedTuple):
     """New calls with equal results in three replays."""
     raising: tuple[RecordedCall, ...] = ()
     """New calls with equal exceptions in three replays."""
-    executed: Mapping[str, frozenset[str]] = {}
-    """Call to the lines of the removed code that it executes."""
+    reached: Mapping[str, frozenset[str]] = {}
+    """Call to what of the removed code it reaches."""
 
 
 class RecordedBehaviour(NamedTuple):
@@ -123,7 +123,7 @@ def record_behaviour(bench: Workbench, removed: Sequence[str], tests: Sequence[s
 def replay_twice(bench: Workbench, recording: CallRecording, removed: Sequence[str], tree: Edits) -> Replayed:
     """Replay the calls of a recording, and new ones made from them, on the original code under two conditions.
 
-    The first replay also tells which lines of the symbols ``removed`` each call executes.
+    The first replay also tells what of the symbols ``removed`` each call reaches.
     """
     if not recording.calls:
         return Replayed([], ())
@@ -152,7 +152,7 @@ def replay_twice(bench: Workbench, recording: CallRecording, removed: Sequence[s
         recorded=list(zip(calls, first[:at], second[:at], strict=True)),
         varied=tuple(call for call in steady if grading.is_result(call.outcome)),
         raising=tuple(call for call in steady if not grading.is_result(call.outcome)),
-        executed={call: lines for call, (_, lines) in zip((*calls, *varied), traced, strict=True)},
+        reached={call: reached for call, (_, reached) in zip((*calls, *varied), traced, strict=True)},
     )
 
 

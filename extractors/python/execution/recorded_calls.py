@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import ast
 import json
 import math
 import re
 import struct
+import textwrap
 import uuid
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from excise.errors import SandboxError
@@ -190,11 +192,41 @@ def trace(
 ) -> list[tuple[str, frozenset[str]]]:
     """See :meth:`excise.protocols.Grading.trace_calls`."""
     spans: dict[str, list[tuple[int, int]]] = defaultdict(list)
+    literals: set[str] = set()
     for symbol in (found for s in symbols if (found := codebase.symbols().get(s)) is not None):
         source = codebase.modules[symbol.path].source
         first = source.count(b"\n", 0, symbol.start) + 1
         spans[f"{_ROOT}/{symbol.path}"].append((first, first + source.count(b"\n", symbol.start, symbol.end)))
-    return _replayed(session, recipe, recording, spans, timeout_s)
+        literals.update(_literals(source[symbol.code_start : symbol.end].decode(errors="replace")))
+    answers = []
+    for call, (outcome, executed) in zip(
+        recording.calls, _replayed(session, recipe, recording, spans, timeout_s), strict=True
+    ):
+        texts = literals.intersection(_texts_in([parsed(call.encode()), parsed(outcome.encode())]))
+        answers.append((outcome, executed | {f"text {text}" for text in texts}))
+    return answers
+
+
+def _literals(code: str) -> Iterator[str]:
+    """The texts of more than one character that a definition's code contains."""
+    try:
+        tree = ast.parse(textwrap.dedent(code))
+    except (SyntaxError, ValueError, RecursionError):
+        return
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and len(node.value) > 1:
+            yield node.value
+
+
+def _texts_in(node: Any) -> Iterator[str]:
+    """The texts among encoded values."""
+    if isinstance(node, dict):
+        node = list(node.values())
+    if isinstance(node, list):
+        if len(node) == 2 and node[0] == "s" and isinstance(node[1], str):
+            yield node[1]
+        for part in node:
+            yield from _texts_in(part)
 
 
 def _replayed(
@@ -266,11 +298,21 @@ def same_outcome(expected: str, found: str) -> bool:
             return False
         if first.get("printed") and not _same_text(first["printed"], second.get("printed") or ""):
             return False
+        first, second = _raised_at_once(first), _raised_at_once(second)
         if "raised" in first or "raised" in second:
             return _same_error(first, second)
         return equal(first.get("result"), second.get("result"))
     except (RecursionError, TypeError, ValueError, KeyError, IndexError, struct.error):
         return False
+
+
+def _raised_at_once(outcome: dict[str, Any]) -> dict[str, Any]:
+    """The outcome of a call; one whose iterator fails at its first item counts as one that raises: who asks for the
+    items cannot tell them apart."""
+    result = outcome.get("result")
+    if not isinstance(result, list) or result[:2] != ["it", []] or result[2] in {"end", "more"}:
+        return outcome
+    return {**outcome, "raised": [result[2]]}
 
 
 def _same_text(first: str, second: str) -> bool:

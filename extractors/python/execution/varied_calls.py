@@ -153,12 +153,23 @@ def example(call: str, outcome: str) -> str:
         steps, asked = _steps(asked)
         if "result" not in found:
             return f"{'; '.join([*steps, _call_text(asked)])}  # raises {_qualname(found['raised'][0])}"
+        if found["result"][0] == "it":
+            return _items_of_call("; ".join([*steps, f"list({_call_text(asked)})"]), *found["result"][1:])
         if found["result"] == ["c", None] and asked["kind"] != "class" and asked["args"]:
             return _change_text(asked, found.get("after") or []) if not steps else ""
         left, right = _call_text(asked), literal(found["result"])
     except ValueError:
         return ""
     return f"{'; '.join([*steps, left])}  # {right}"
+
+
+def _items_of_call(call: str, nodes: Sequence[Node], end: str) -> str:
+    """A call that returns an iterator: its items, and the exception that ends it; empty if they do not end."""
+    if end == "more":
+        return ""
+    if end == "end":
+        return f"{call}  # [{', '.join(map(literal, nodes))}]"
+    return f"{call}  # raises {_qualname(end)}" + (f" after {len(nodes)} items" if nodes else "")
 
 
 def _steps(call: dict[str, Any]) -> tuple[list[str], dict[str, Any]]:

@@ -222,9 +222,10 @@ class Grading(Protocol):
         *,
         timeout_s: float,
     ) -> list[tuple[str, frozenset[str]]]:
-        """Make the calls like :meth:`replay_calls`; with each outcome, return which lines of ``symbols`` it executed.
+        """Make the calls like :meth:`replay_calls`; with each outcome, return what of ``symbols`` the call reached.
 
-        Of calls that execute very many lines, the last ones are missing.
+        That is lines which it executed, without the last ones where these are very many, and texts of the code that are
+        among its arguments or in its result.
         """
         ...
 

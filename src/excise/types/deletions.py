@@ -147,4 +147,4 @@ class Deletion:
     ``raise`` raises, ``any`` raises an exception that many ``except`` clauses catch, ``trivial`` does what a trivial
     program does that is chosen when the tests run."""
     registrations: tuple[tuple[str, str], ...] = ()
-    """(path, text) of each call, and of each entry of a table, that was removed with the code that it registers."""
+    """(path, text) of each call, entry of a table and entry point that was removed with the code that it registers."""

@@ -74,6 +74,23 @@ def test_the_first_replay_tells_which_lines_a_call_executes(bench: Workbench) ->
     replayed = record_behaviour(bench, (symbol.symbol_id,), tests, {}).replayed
     first = bench.codebase.modules[symbol.path].source.count(b"\n", 0, symbol.start) + 1
     inside = {f"/testbed/{symbol.path}:{line}" for line in range(first + 1, first + symbol.loc + 20)}
-    paths = {lines for call, lines in replayed.executed.items() if '"shapes.text:parse"' in call}
+    paths = {lines for call, lines in replayed.reached.items() if '"shapes.text:parse"' in call}
     assert len(paths) > 1, "calls take different paths"
     assert all(lines and lines <= inside for lines in paths)
+
+
+def test_calls_of_tests_are_shown_only_where_no_other_reaches_the_same() -> None:
+    """One of three: here two words are reached by calls of tests alone."""
+    texts = ["for", "klass", "name", "other", "plain", "short", "width"]
+    tested = [asked("f", text, text in {"for", "klass"}) for text in texts]
+    reached = {call.call: frozenset({"1"}) for call in tested} | {
+        tested[0].call: frozenset({"1", "text for"}),
+        tested[1].call: frozenset({"2", "text klass"}),
+    }
+    made = asked("f", "new", False)
+    reached[made.call] = frozenset({"1", "text elsewhere"})
+    replayed = Replayed([(call.call, call.outcome, call.outcome) for call in tested], (made,), (), reached)
+    found = examples_of(behaviour_of([])._replace(replayed=replayed), PythonGrading())
+    assert found["f"].shown == ["f('new')  # False", "f('klass')  # True", "f('for')  # True"]
+    few = replayed._replace(recorded=replayed.recorded[:2])
+    assert examples_of(behaviour_of([])._replace(replayed=few), PythonGrading())["f"].shown == ["f('new')  # False"]
