@@ -6,7 +6,7 @@ Tests that depend on timing are found by runs under load at the same time (:mod:
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from statistics import median
@@ -14,7 +14,7 @@ from statistics import median
 from excise.config import VerdictSettings
 from excise.errors import EnvironmentFailure
 from excise.protocols import TestRunRequest
-from excise.types import Baseline, Status, TestRun, WorkerOutcome
+from excise.types import Baseline, ExecutedCode, Status, TestRun, WorkerOutcome
 from excise.verifiers.baseline_acceptance import require_enough, too_slow, uncollectable
 from excise.verifiers.load_stress import LOAD_STRESS_FACTOR, LOAD_STRESS_S, load_stress_runs
 from excise.verifiers.workbench import Workbench
@@ -24,15 +24,20 @@ SHUFFLE_SEED = 20250518
 _NO_MODULE = re.compile(r"No module named '([\w.]+)'")
 
 
-def run_baseline(bench: Workbench, warm: Path | None = None) -> Baseline:
+def run_baseline(
+    bench: Workbench, warm: Path | None = None, keep_executed: Callable[[ExecutedCode], None] | None = None
+) -> Baseline:
     """Run the untouched project's tests ``baseline_runs`` times, and ``starved_runs`` times as on a busy machine.
 
-    The byte code that the first run compiles is saved as the layer ``warm`` for later runs.
+    The byte code that the first run compiles is saved as the layer ``warm`` for later runs. ``keep_executed`` is called
+    with what its tests executed, if it could be noted.
     Raises :class:`EnvironmentFailure` with a reason: ``no_tests, collect_error, timeout, oom, low_pass, flaky,
     import_error, unreproducible, infra``, or one of :mod:`excise.envs.install.failure_classes` if most tests share it.
     """
     env_id, settings = bench.prepared.environment.env_id, bench.settings
-    runs = [_ordinary_run(bench, 0, warm)]
+    runs = [_ordinary_run(bench, 0, warm, executed=keep_executed is not None)]
+    if keep_executed is not None and runs[0].executed is not None:
+        keep_executed(runs[0].executed)
     with load_stress_runs(bench, agree(env_id, runs), SHUFFLE_SEED) as stressed:
         runs += (_ordinary_run(bench, number) for number in range(1, settings.baseline_runs))
         idle = agree(env_id, runs)
@@ -42,10 +47,10 @@ def run_baseline(bench: Workbench, warm: Path | None = None) -> Baseline:
     return baseline
 
 
-def _ordinary_run(bench: Workbench, number: int, warm: Path | None = None) -> TestRun:
+def _ordinary_run(bench: Workbench, number: int, warm: Path | None = None, *, executed: bool = False) -> TestRun:
     """Run number ``number`` of the untouched project; the last one is shuffled."""
     last = number == bench.settings.baseline_runs - 1
-    run = bench.run({}, shuffle_seed=SHUFFLE_SEED if last else None, keep_pyc=warm)
+    run = bench.run({}, shuffle_seed=SHUFFLE_SEED if last else None, keep_pyc=warm, executed=executed)
     _require_run(bench, run)
     return run
 

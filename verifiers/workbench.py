@@ -251,11 +251,13 @@ class Workbench:
         forked: bool = False,
         explained: bool = True,
         programs: bool = False,
+        executed: bool = False,
     ) -> TestRun:
         """Run tests in a fresh sandbox, with limits taken from the baseline where there is one.
 
         ``forked``: the run need not have a process of its own (:attr:`starts`). ``explained``: messages of failures
         are needed. ``programs``: try trivial programs in place of what the edits made ``trivial`` stubs of.
+        ``executed``: note what each test executes, if that costs next to nothing.
         Where :attr:`repeats` is set, such a run is repeated without, and that result is returned.
         ``keep_pyc`` is where to put the byte code that the run compiled, for this workbench's later runs too; an
         existing folder is left as it is.
@@ -268,6 +270,7 @@ class Workbench:
             test_timeout_s=self.test_timeout_s(ids),
             explained=explained,
             program_timeout_s=PROGRAM_START_S + 2 * self.expected_s(ids) if programs else None,
+            executed=executed,
         )
         if forked and self.repeats is not None:
             return self._repeated(edits, request, self.repeats)

@@ -8,6 +8,7 @@ Comes after :mod:`excise.pipeline.stages.environment_stage` (or :mod:`excise.pip
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 from excise.config import Settings
@@ -16,15 +17,30 @@ from excise.pipeline.stages.environment_stage import open_workbench
 from excise.pipeline.stages.error_boundary import STAGE_GRACE_S, stage
 from excise.pipeline.stages.stage_cache import StageCache, measurement_fingerprint, stage_key
 from excise.system.deadline import deadline
-from excise.types import Baseline
+from excise.types import Baseline, ExecutedCode
 from excise.verifiers.baseline import max_baseline_s, run_baseline
 from excise.verifiers.workbench import Prepared
 
 
+def baseline_key(settings: Settings, prepared: Prepared) -> str:
+    """The cache key of a project's baseline."""
+    return stage_key("baseline", prepared.environment.env_id, measurement_fingerprint(settings))
+
+
+def first_run(settings: Settings, prepared: Prepared) -> ExecutedCode | None:
+    """What the tests executed in the first run of the baseline, if that was noted."""
+    key = stage_key("executed", baseline_key(settings, prepared))
+    found = StageCache(settings.cache).get(ExecutedCode, "executed", key)
+    return found if isinstance(found, ExecutedCode) else None
+
+
 @stage("baseline")
 def baseline_stage(settings: Settings, prepared: Prepared) -> Prepared:
-    """Run the untouched project's tests several times; the bytecode of the first run becomes a layer."""
-    key = stage_key("baseline", prepared.environment.env_id, measurement_fingerprint(settings))
+    """Run the untouched project's tests several times; the bytecode of the first run becomes a layer.
+
+    What the tests of that run executed is cached for the coverage stage.
+    """
+    key = baseline_key(settings, prepared)
     cache = StageCache(settings.cache)
     bytecode = Path(prepared.layers.env).parent / "pyc"
     baseline = cache.get_or_raise(Baseline, "baseline", key)
@@ -32,7 +48,7 @@ def baseline_stage(settings: Settings, prepared: Prepared) -> Prepared:
         bench = open_workbench(settings, prepared)
         try:
             with deadline(max_baseline_s(settings.verdict) + STAGE_GRACE_S, f"The baseline of {prepared.repo.repo}"):
-                baseline = run_baseline(bench, bytecode)
+                baseline = run_baseline(bench, bytecode, partial(cache.put, "executed", stage_key("executed", key)))
         except EnvironmentFailure as failure:
             cache.put_failure("baseline", key, prepared.repo.repo, failure)
             raise

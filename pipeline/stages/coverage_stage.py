@@ -1,5 +1,8 @@
 """The coverage stage: measures which symbols each test executes.
 
+Where the first run of the baseline has noted that (:func:`excise.pipeline.stages.baseline_stage.first_run`), it is one
+of the passes over the tests.
+
 Comes after :mod:`excise.pipeline.stages.baseline_stage`; :mod:`excise.pipeline.stages.find_stage` is next.
 """
 
@@ -11,6 +14,7 @@ from dataclasses import replace
 from excise.config import Settings
 from excise.errors import EnvironmentFailure
 from excise.extractors.coverage_passes import affected_tests, combined, varying_symbols, with_tests_of_callers
+from excise.pipeline.stages.baseline_stage import first_run
 from excise.pipeline.stages.environment_stage import open_workbench
 from excise.pipeline.stages.error_boundary import STAGE_GRACE_S, stage
 from excise.pipeline.stages.stage_cache import StageCache, measurement_fingerprint, stage_key
@@ -51,18 +55,27 @@ def coverage_stage(settings: Settings, prepared: Prepared) -> Prepared:
 def _map_coverage(settings: Settings, prepared: Prepared) -> CoverageMap:
     bench = open_workbench(settings, prepared)
     num_tests, suite_s = len(bench.baseline.durations), bench.baseline.suite_s()
-    ways: list[Callable[[Workbench], CoverageMap]] = [_together]
+    made = _made_already(settings, bench)
+    ways: list[Callable[[], CoverageMap]] = [lambda: _together(bench, made)]
     if COVERAGE_SLOWDOWN * suite_s + FORK_S * num_tests < settings.verdict.suite_timeout_s:
-        ways.insert(0, _alone)
+        ways.insert(0, lambda: _alone(bench))
         if CHEAP_FORK_S * num_tests > suite_s:
-            ways.insert(0, _in_two_orders)
+            ways.insert(0, lambda: _in_two_orders(bench, made))
     for way in ways[:-1]:
         try:
-            return way(bench)
+            return way()
         except EnvironmentFailure as failure:  # too slow, or a test ends the process that others share
             if failure.reason == "infra":
                 raise
-    return ways[-1](bench)
+    return ways[-1]()
+
+
+def _made_already(settings: Settings, bench: Workbench) -> CoveragePass | None:
+    """The first run of the baseline as a pass over the tests that pass, if it has noted what each of them executes."""
+    executed, tests = first_run(settings, bench.prepared), frozenset(bench.baseline.passing())
+    if executed is None or not tests <= executed.by_test.keys():
+        return None
+    return bench.language.map_executed(bench.codebase, bench.prepared.environment.env_id, executed, tests)
 
 
 def _alone(bench: Workbench) -> CoverageMap:
@@ -70,19 +83,31 @@ def _alone(bench: Workbench) -> CoverageMap:
     return _with_unstable(bench, *_measure(bench, fork=True))
 
 
-def _together(bench: Workbench) -> CoverageMap:
-    """Measure all tests in one process, for suites that are too long for anything else."""
+def _together(bench: Workbench, made: CoveragePass | None) -> CoverageMap:
+    """Measure all tests in one process, for suites that are too long for anything else.
+
+    If all tests of the baseline pass, nothing else than these has run in its first run either.
+    """
+    every_test_passes = not bench.baseline.flaky and set(bench.baseline.statuses.values()) == {Status.PASSED}
+    if made is not None and every_test_passes and not bench.baseline.uncollected:
+        return _with_unstable(bench, made)
     return _with_unstable(bench, *_measure(bench, fork=False))
 
 
-def _in_two_orders(bench: Workbench) -> CoverageMap:
+def _in_two_orders(bench: Workbench, made: CoveragePass | None) -> CoverageMap:
     """Measure all tests in one process, and in reverse in another, so that it is as if each had a process of its own.
 
     Of two tests, each comes first once, and misses what the other leaves behind. Tests whose status depends on the
     order are unstable; if there are many, each test is measured alone. So are those whose coverage depends on the
-    order, if that is cheap.
+    order, if that is cheap. The tests that do not pass run in the baseline only; tests that need one of them do not
+    pass in reverse order.
     """
-    first, second = _measure(bench, fork=False, both_orders=True)
+    if made is None:
+        first, second = _measure(bench, fork=False, both_orders=True)
+    else:
+        (second,) = _measure(bench, fork=False, reverse=True)
+        at_import = second.coverage.at_import  # of the files with tests that pass
+        first = made._replace(coverage=replace(made.coverage, at_import=at_import))
     tests = first.statuses.keys() | second.statuses.keys()
     unstable = {test for test in tests if first.statuses.get(test) is not second.statuses.get(test)}
     if len(unstable) > MAX_UNSTABLE_SHARE * len(tests):
@@ -95,7 +120,7 @@ def _in_two_orders(bench: Workbench) -> CoverageMap:
         return _with_unstable(bench, CoveragePass(both, statuses))
     if START_S + ALONE_S * len(reaching) > MAX_ALONE_SHARE * bench.baseline.suite_s():
         return _with_unstable(bench, CoveragePass(with_tests_of_callers(bench.codebase, both, varying), statuses))
-    (alone,) = _measure(bench, fork=True, ids=sorted(reaching), warm_up=first.warm_up)
+    (alone,) = _measure(bench, fork=True, ids=sorted(reaching), warm_up=second.warm_up)
     agreed = {t: alone.statuses.get(t, Status.MISSING) if t in reaching else s for t, s in statuses.items()}
     return _with_unstable(bench, CoveragePass(combined([both], alone.coverage), agreed))
 
@@ -106,9 +131,10 @@ def _measure(
     fork: bool,
     ids: Sequence[str] | None = None,
     both_orders: bool = False,
+    reverse: bool = False,
     warm_up: str = "",
 ) -> Sequence[CoveragePass]:
-    """Make one pass, or one in each order, over the tests that pass, or over those of them with ``ids``."""
+    """Make one pass (in ``reverse`` order), or one in each order, over the tests that pass, or those with ``ids``."""
     baseline = bench.baseline
     request = CoverageRequest(
         env_id=bench.prepared.environment.env_id,
@@ -117,6 +143,7 @@ def _measure(
         fork=fork,
         ids=sorted(baseline.passing()) if ids is None else ids,
         both_orders=both_orders,
+        reverse=reverse,
         warm_up=warm_up,
     )
     with bench.open({}) as session:

@@ -11,7 +11,7 @@ import pytest
 from excise.config import Settings
 from excise.pipeline.stages import coverage_stage as module
 from excise.protocols import CoveragePass
-from excise.types import Baseline, Status
+from excise.types import Baseline, ExecutedCode, Status
 from excise.verifiers.workbench import Prepared, Workbench
 
 TESTS = ("tests/test_shared.py::test_a", "tests/test_shared.py::test_z")
@@ -45,9 +45,20 @@ def passes(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     return made
 
 
-def mapped(bench: Workbench, suite_s: float, **settings: Any) -> Any:
-    verdict = bench.settings.model_copy(update=settings)
-    return module._map_coverage(Settings(verdict=verdict), prepared_with(bench, suite_s))
+def mapped(bench: Workbench, suite_s: float, executed: ExecutedCode | None = None, **settings: Any) -> Any:
+    """The map; ``executed`` is what the tests of the baseline's first run executed."""
+    changed = Settings(verdict=bench.settings.model_copy(update=settings))
+    prepared = prepared_with(bench, suite_s)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(module, "first_run", lambda *_: executed)
+        return module._map_coverage(changed, prepared)
+
+
+def executed_by(bench: Workbench) -> ExecutedCode:
+    """What the tests execute in an ordinary run; the test is skipped if the project's interpreter does not tell."""
+    executed = bench.run({}, ids=TESTS, executed=True).executed
+    assert executed is not None
+    return executed if executed.by_test else pytest.skip("needs Python 3.12")
 
 
 QUIET = """
@@ -94,3 +105,54 @@ def test_a_test_that_ends_the_process_of_the_others_is_measured_alone(vary, pass
     coverage = mapped(vary({"tests/test_shared.py": ENDING}), 0.01)
     assert passes == ["together both_orders", "alone"]
     assert coverage.unstable == (TESTS[1],)
+
+
+MEMOISED = """
+import functools
+import shapes
+
+@functools.cache
+def walk():
+    return list(shapes.spiral(3))
+
+def test_a():
+    assert walk()
+
+def test_z():
+    assert walk()
+"""
+
+
+@pytest.mark.parametrize(
+    ("suite_s", "settings", "made"),
+    [(0.01, {}, ["together reverse"]), (5.0, {}, ["alone"]), (5.0, {"suite_timeout_s": 20.0}, [])],
+)
+def test_the_first_run_of_the_baseline_is_a_pass(
+    vary, passes: list[str], suite_s: float, settings: dict[str, Any], made: list[str]
+) -> None:
+    bench = vary({"tests/test_shared.py": QUIET})
+    coverage = mapped(bench, suite_s, executed_by(bench), **settings)
+    assert passes == made
+    usual = mapped(bench, suite_s, **settings)
+    assert (coverage.tests, coverage.by_symbol, coverage.unstable) == (usual.tests, usual.by_symbol, ())
+    assert coverage.at_import == usual.at_import
+
+
+def test_what_the_first_run_hides_behind_a_cache_is_found_in_the_other_order(vary, passes: list[str]) -> None:
+    bench = vary({"tests/test_shared.py": MEMOISED})
+    coverage = mapped(bench, 0.01, executed_by(bench))
+    assert passes == ["together reverse"]
+    assert [coverage.tests[n] for n in coverage.by_symbol["src/shapes/walk.py::spiral"]] == list(TESTS)
+
+
+def test_a_test_that_needs_one_before_it_is_unstable(vary) -> None:
+    bench = vary(
+        {"tests/test_shared.py": "seen = []\n\ndef test_a():\n    seen.append(1)\n\ndef test_z():\n    assert seen\n"}
+    )
+    assert mapped(bench, 0.01, executed_by(bench)).unstable == (TESTS[1],)
+
+
+def test_a_first_run_that_has_not_noted_every_test_is_no_pass(vary, passes: list[str]) -> None:
+    bench = vary({"tests/test_shared.py": QUIET})
+    mapped(bench, 0.01, ExecutedCode(places=(), at_import=(), by_test={TESTS[0]: ()}))
+    assert passes == ["together both_orders"]

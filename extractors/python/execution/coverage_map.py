@@ -5,12 +5,14 @@ from __future__ import annotations
 import json
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from typing import Protocol
 
 from excise.errors import EnvironmentFailure
+from excise.extractors.python.execution.executed_code import Executed
 from excise.extractors.python.execution.pytest_runner import COMPLETE, read_report, request_run, to_result, worse
 from excise.protocols import CoveragePass, CoverageRequest, Module, Session
-from excise.types import CoverageMap, Recipe, TestResult, WorkerOutcome
+from excise.types import CoverageMap, ExecutedCode, Recipe, Status, TestResult, WorkerOutcome
 
 MAX_PATTERNS = 1000
 """Maximum number of regular expressions that are compiled before tests are forked."""
@@ -40,19 +42,36 @@ class LineLookup(Protocol):
 class _Pass:
     """What the report says of one pass over the tests."""
 
-    def __init__(self) -> None:
-        self.hits: dict[str, set[str]] = defaultdict(set)
+    def __init__(self, other: _Pass | None = None) -> None:
+        self.executed: Executed = Executed(other.executed if other else None)
         self.results: dict[str, TestResult] = {}
 
-    def coverage(self, env_id: str, at_import: Iterable[str], cpu_s: float) -> CoverageMap:
-        """The map of this pass."""
-        tests = tuple(sorted(self.results))
-        index = {test: number for number, test in enumerate(tests)}
-        by_symbol = {
-            symbol: tuple(sorted(index[test] for test in found if test in index))
-            for symbol, found in sorted(self.hits.items())
-        }
-        return CoverageMap(env_id=env_id, tests=tests, by_symbol=by_symbol, at_import=tuple(at_import), cpu_s=cpu_s)
+
+def _to_map(
+    codebase: LineLookup, env_id: str, executed: ExecutedCode, tests: Iterable[str], cpu_s: float
+) -> CoverageMap:
+    """The map of one pass over ``tests``."""
+    ordered = tuple(sorted(tests))
+    symbols = [_symbols(codebase, path, line) for path, line in executed.places]
+    by_symbol: dict[str, list[int]] = defaultdict(list)
+    for number, test in enumerate(ordered):
+        places = (symbols[place] for place in executed.by_test.get(test, ()))
+        for symbol in frozenset().union(*places):
+            by_symbol[symbol].append(number)
+    at_import = frozenset().union(*(symbols[place] for place in executed.at_import))
+    return CoverageMap(
+        env_id=env_id,
+        tests=ordered,
+        by_symbol={symbol: tuple(numbers) for symbol, numbers in sorted(by_symbol.items())},
+        at_import=tuple(sorted(symbol for symbol in at_import if not codebase.is_one_liner(symbol))),
+        cpu_s=cpu_s,
+    )
+
+
+def map_executed(codebase: LineLookup, env_id: str, executed: ExecutedCode, tests: Iterable[str]) -> CoveragePass:
+    """See :meth:`excise.protocols.Language.map_executed`."""
+    made = _to_map(codebase, env_id, executed, tests, 0.0)
+    return CoveragePass(made, dict.fromkeys(made.tests, Status.PASSED))
 
 
 def map_coverage(
@@ -71,26 +90,21 @@ def map_coverage(
         omit=[path for path in codebase.modules if codebase.is_test(path)],
         fork=request.fork,
         both_orders=request.both_orders,
+        reverse=request.reverse,
         patterns=_patterns(request.warm_up),
         test_timeout_s=request.test_timeout_s,
     )
-    passes = (_Pass(), _Pass()) if request.both_orders else (_Pass(),)
-    made = passes[0]
-    at_import: set[str] = set()
+    first = made = _Pass()
+    passes = (first, _Pass(first)) if request.both_orders else (first,)
     finished, warm_up = False, ""
     for entry in read_report(report):
         if entry["t"] == "lines":
-            symbols = _symbols(codebase, entry.get("lines"))
-            if entry.get("id"):
-                for symbol in symbols:
-                    made.hits[symbol].add(str(entry["id"]))
-            else:
-                at_import |= {s for s in symbols if not codebase.is_one_liner(s)}
+            made.executed.add(entry)
         elif entry["t"] == "test":
             result = to_result(entry)
             made.results[result.test_id] = worse(made.results.get(result.test_id), result)
         elif entry["t"] == "reversed":
-            made = passes[-1] if entry.get("on") else passes[0]
+            made = passes[-1] if entry.get("on") else first
         elif entry["t"] == "patterns":
             warm_up = json.dumps(entry.get("patterns"))
         elif entry["t"] == "end":
@@ -100,14 +114,12 @@ def map_coverage(
         tail = (done.stdout[-1000:] + done.stderr[-1000:]).decode(errors="replace")
         raise EnvironmentFailure(f"The coverage run did not end ({done.worker}): {tail}", reason=reason)
     cpu_s = done.cpu_s / len(passes)
-    return tuple(
-        CoveragePass(
-            each.coverage(request.env_id, sorted(at_import), cpu_s),
-            {test: result.status for test, result in each.results.items()},
-            warm_up,
-        )
-        for each in passes
-    )
+    found = []
+    for each in passes:
+        code = replace(each.executed.code(), at_import=tuple(first.executed.at_import))
+        statuses = {test: result.status for test, result in each.results.items()}
+        found.append(CoveragePass(_to_map(codebase, request.env_id, code, each.results, cpu_s), statuses, warm_up))
+    return tuple(found)
 
 
 def _patterns(warm_up: str) -> list[list[object]]:
@@ -119,9 +131,6 @@ def _patterns(warm_up: str) -> list[list[object]]:
     return list(sound)[:MAX_PATTERNS]
 
 
-def _symbols(codebase: LineLookup, lines: object) -> set[str]:
-    found: set[str] = set()
-    for path, numbers in lines.items() if isinstance(lines, dict) else ():
-        if isinstance(numbers, list) and not codebase.is_test(path):
-            found |= codebase.symbols_of_lines(path, [n for n in numbers if isinstance(n, int)])
-    return found
+def _symbols(codebase: LineLookup, path: str, line: int) -> frozenset[str]:
+    """The symbols of a place, unless it is in a file of tests."""
+    return frozenset() if codebase.is_test(path) else codebase.symbols_of_lines(path, [line])

@@ -14,6 +14,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+from excise.extractors.python.execution.executed_code import Executed
 from excise.protocols import Completed, ForkServer, Session, Start, TestRunRequest
 from excise.types import Recipe, Status, TestResult, TestRun, WorkerOutcome
 
@@ -118,13 +119,17 @@ def run_tests(session: Session, recipe: Recipe, request: TestRunRequest) -> Test
         test_timeout_s=request.test_timeout_s,
         explained=request.explained,
         program_timeout_s=request.program_timeout_s,
+        executed=request.executed,
     )
     tests = wanted if request.program_timeout_s is None else None
-    return to_test_run(done, read_report(report), tests)
+    return to_test_run(done, read_report(report), tests, Executed() if request.executed else None)
 
 
-def to_test_run(done: Completed, entries: Iterator[dict[str, Any]], wanted: Sequence[str] | None) -> TestRun:
-    """The result of a run from its report; tests of ``wanted`` that are not in it are ``MISSING``."""
+def to_test_run(
+    done: Completed, entries: Iterator[dict[str, Any]], wanted: Sequence[str] | None, executed: Executed | None = None
+) -> TestRun:
+    """The result of a run from its report; tests of ``wanted`` that are not in it are ``MISSING``. ``executed`` takes
+    what they executed."""
     results: dict[str, TestResult] = {}
     errors: list[tuple[str, str]] = []
     imported: list[tuple[str, str]] = []
@@ -140,6 +145,8 @@ def to_test_run(done: Completed, entries: Iterator[dict[str, Any]], wanted: Sequ
             errors.append((str(entry.get("path")), str(entry.get("message"))))
         elif kind == "imported":
             imported.append((str(entry.get("name")), str(entry.get("file"))))
+        elif kind == "lines" and executed is not None:
+            executed.add(entry)
         elif kind == "refused":
             tail = str(entry.get("reason"))
         elif kind == "end":
@@ -160,6 +167,7 @@ def to_test_run(done: Completed, entries: Iterator[dict[str, Any]], wanted: Sequ
         wall_s=done.wall_s,
         cpu_s=cpu_s,
         detail="" if finished and results else tail,
+        executed=executed.code() if executed else None,
     )
 
 

@@ -1,12 +1,13 @@
 """Per-test coverage: which functions of the checkout each test executes.
 
 If all tests share a process, code whose result an earlier test left in a cache is not executed by later tests. So every
-test runs in a forked process of its own, or, with ``fork: false``, all run in one process, and with ``both_orders``
-once more in reverse order, in a process that was forked when the suite had been collected. What runs during imports and
-collection is reported separately.
+test runs in a forked process of its own, or, with ``fork: false``, all run in one process: with ``reverse`` in reverse
+order, and with ``both_orders`` in that order in a process that was forked when the suite had been collected, too. What
+runs during imports and collection is reported separately.
 
-From Python 3.12 on, the interpreter itself tells when a function starts (:class:`StartedCode`). Before, coverage.py
-notes all lines (:class:`ExecutedLines`).
+From Python 3.12 on, the interpreter itself tells when a function starts (:class:`StartedCode`), at so little cost that
+an ordinary run of the tests can note it, too (:class:`NotingTests`). Before, coverage.py notes all lines
+(:class:`ExecutedLines`).
 """
 
 import gc
@@ -27,6 +28,28 @@ GRACE_S = 10.0
 """Seconds beyond a test's time limit, which its process enforces, after which the process is killed."""
 TEMPORARY = "/tmp"
 """Folder whose new files are deleted between two passes."""
+MAX_NOTED = 20_000_000
+"""Places that an ordinary run reports at most, each once for each test; beyond, nothing is noted."""
+
+
+class Places:
+    """Gives each place, a path (relative to the checkout) and a line, a number, so that it is reported once."""
+
+    def __init__(self):
+        self.numbers = {}
+        self.new = []
+
+    def number(self, path, line):
+        place = path, line
+        if place not in self.numbers:
+            self.numbers[place] = len(self.numbers)
+            self.new.append(place)
+        return self.numbers[place]
+
+    def entry(self, numbers):
+        """Fields of a report for the places with these numbers: ``new`` ones begin with the number ``first``."""
+        new, self.new = self.new, []
+        return {"places": numbers, "first": len(self.numbers) - len(new), "new": new}
 
 
 class StartedCode:
@@ -45,7 +68,8 @@ class StartedCode:
         self.monitoring = sys.monitoring
         self.events = self.monitoring.events.PY_START | self.monitoring.events.PY_RESUME
         self.started = []
-        self.places = {}
+        self.places = Places()
+        self.known = {}
         for tool in (self.FINDER, self.NOTER):
             self.monitoring.use_tool_id(tool, "excise")
         for event in (self.monitoring.events.PY_START, self.monitoring.events.PY_RESUME):
@@ -75,22 +99,21 @@ class StartedCode:
             self.monitoring.set_local_events(self.NOTER, code, self.events)
         self.started.clear()
 
-    def lines(self):
-        """Path (relative to the checkout) to a line of each piece of code that has started since :meth:`forget`."""
-        found = {}
-        for code in self.started:
-            path, line = self.place_of(code)
-            found.setdefault(path, set()).add(line)
-        return {path: sorted(lines) for path, lines in found.items()}
+    def entry(self):
+        """Fields of a report: a place in each piece of code that has started since :meth:`forget`."""
+        return self.places.entry([self.place_of(code) for code in self.started])
 
     def place_of(self, code):
-        """The file, and the last line: of a function, since the first may belong to what is around it."""
-        if id(code) not in self.places:
+        """Number of the code's place: of a function its last line, since the first may belong to what is around it."""
+        try:
+            return self.known[id(code)][1]
+        except KeyError:
             line = code.co_firstlineno
             if code.co_flags & self.FUNCTION:
                 line = max([line] + [line for _, _, line in code.co_lines() if line])
-            self.places[id(code)] = code, code.co_filename[len(self.prefix) :], max(line, 1)  # code keeps its id
-        return self.places[id(code)][1:]
+            number = self.places.number(code.co_filename[len(self.prefix) :], max(line, 1))
+            self.known[id(code)] = code, number  # code keeps its id
+            return number
 
     def restart_if_replaced(self):
         """Nothing that tests do usually ends this."""
@@ -119,19 +142,20 @@ class ExecutedLines:
         warnings = ["no-data-collected", "module-not-measured", "couldnt-parse", "already-imported"]
         self.measured.set_option("run:disable_warnings", warnings)
         self.tracer = None
+        self.places = Places()
 
     def start(self):
         """Begin to note."""
         self.measured.start()
         self.tracer = sys.gettrace()
 
-    def lines(self):
-        """Path (relative to the checkout) to the lines executed since the last :meth:`forget`."""
-        found = {}
+    def entry(self):
+        """Fields of a report: the lines executed since the last :meth:`forget`."""
+        found = []
         for path, lines in list(self.measured._collector.data.items()):
             if lines and path.startswith(self.prefix):
-                found[path[len(self.prefix) :]] = sorted(lines)
-        return found
+                found += [self.places.number(path[len(self.prefix) :], line) for line in sorted(lines)]
+        return self.places.entry(found)
 
     def forget(self):
         """Forget the lines executed so far. The tracer goes on with the same sets."""
@@ -153,6 +177,30 @@ def collector(request):
     return ExecutedLines(prefix, omit, request["tools"])
 
 
+class NotingTests:
+    """A pytest plugin that reports what each test of an ordinary run executes, for Python 3.12 and later.
+
+    What is reported is complete for tests that the run ends with ``lines`` for.
+    """
+
+    def __init__(self, request, report):
+        self.report = report
+        self.num_noted = 0
+        self.collector = StartedCode(request["root"] + "/", ())
+        self.collector.start()
+
+    def pytest_collection_finish(self):
+        self.report.write("lines", id="", **self.collector.entry())
+
+    @pytest.hookimpl(hookwrapper=True, tryfirst=True)
+    def pytest_runtest_protocol(self, item):
+        self.collector.forget()
+        yield
+        self.num_noted += len(self.collector.started)
+        if self.num_noted < MAX_NOTED:
+            self.report.write("lines", id=item.nodeid, **self.collector.entry())
+
+
 class CoverageMapping:
     """A pytest plugin that runs each test separately and reports what it executed.
 
@@ -167,7 +215,9 @@ class CoverageMapping:
         self.collector.start()
 
     def pytest_collection_finish(self, session):
-        self.report.write("lines", id="", lines=self.collector.lines())
+        self.report.write("lines", id="", **self.collector.entry())
+        if self.request["reverse"]:
+            session.items.reverse()
         for pattern, flags in self.request.get("patterns", ()):
             try:
                 re.compile(pattern, flags)
@@ -243,7 +293,7 @@ class CoverageMapping:
             runtestprotocol(item, nextitem=nextitem, log=True)
         finally:
             limit.stop()
-        self.report.write("lines", id=item.nodeid, lines=self.collector.lines())
+        self.report.write("lines", id=item.nodeid, **self.collector.entry())
         self.collector.restart_if_replaced()
         item.ihook.pytest_runtest_logfinish(nodeid=item.nodeid, location=item.location)
 

@@ -3,8 +3,8 @@
 Started as ``python excise_run.py`` in the checkout, with the request as JSON on stdin; with ``--serve N``, it serves
 many such runs (``excise_fork_server.py``). Runs on Python 3.8 and later, with any version of pytest for it. The report
 is JSON lines in the file that the request names: ``test``, ``collect_error``, ``collected``, ``imported``, ``lines``
-(coverage runs) and, last, ``end``. Without ``end`` the run did not finish. A test that hangs or kills its process fails
-alone (``excise_guard.py``).
+(what tests executed) and, last, ``end``. Without ``end`` the run did not finish. A test that hangs or kills its process
+fails alone (``excise_guard.py``).
 """
 
 import contextlib
@@ -310,10 +310,21 @@ def run_under_guard(request, report):
         if done and INSIDE == "/excise/inside":  # only in a sandbox may everything there be deleted
             empty("/tmp")
         plugin = Plugin(request, report, done)
-        plugins = [plugin, TimeLimits(plugin, request["test_timeout_s"], progress)]
+        plugins = [plugin, TimeLimits(plugin, request["test_timeout_s"], progress), *noting_tests(request, report)]
         return run_pytest(request, plugins + trivial_programs(request, report))
 
     return Guard(report, request["test_timeout_s"], work).run()
+
+
+def noting_tests(request, report):
+    """The plugin that notes what tests execute, if the request wants that and it costs next to nothing; in a list."""
+    if not request.get("executed") or sys.version_info < (3, 12):
+        return []
+    sys.path.append(INSIDE)
+    from excise_map import NotingTests
+
+    sys.path.remove(INSIDE)
+    return [NotingTests(request, report)]
 
 
 def trivial_programs(request, report):

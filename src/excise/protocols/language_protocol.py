@@ -10,7 +10,7 @@ from typing import NamedTuple, Protocol
 from excise.protocols.codebase_protocol import Codebase
 from excise.protocols.grading_protocol import Grading
 from excise.protocols.sandbox_protocol import ForkServer, Session, Start
-from excise.types import CoverageMap, Need, Recipe, Status, TestRun
+from excise.types import CoverageMap, ExecutedCode, Need, Recipe, Status, TestRun
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,6 +38,8 @@ class TestRunRequest:
     most so many wall seconds. The results are those of programs: one passes if all tests of ``ids``, in order, do."""
     start: Start = Start.FRESH
     """How the run may begin. In a session without the fork server for it, it is a process of its own."""
+    executed: bool = False
+    """Note what each test executes (:attr:`~excise.types.TestRun.executed`), if that costs next to nothing."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,6 +59,8 @@ class CoverageRequest:
     """Ids of the tests to map, ``None`` for all."""
     both_orders: bool = False
     """Make a second pass over the tests, in reverse order."""
+    reverse: bool = False
+    """Make the only pass in reverse order."""
     warm_up: str = ""
     """What to prepare before tests are forked, so that not each of them does it: :attr:`CoveragePass.warm_up`."""
 
@@ -111,6 +115,12 @@ class Language(Protocol):
 
         Returns one pass or, for both orders, two, the one in reverse order last. Raises :class:`EnvironmentFailure`.
         """
+        ...
+
+    def map_executed(
+        self, codebase: Codebase, env_id: str, executed: ExecutedCode, tests: Iterable[str]
+    ) -> CoveragePass:
+        """The pass over ``tests`` that an ordinary run was, in which all of them passed; it costs nothing."""
         ...
 
     def find_needs(self, codebase: Codebase, removed: Sequence[str], tests: Sequence[str]) -> tuple[Need, ...]:

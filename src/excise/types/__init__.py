@@ -20,7 +20,7 @@ serialization     JSON and content hashes
 from excise.types.deletions import Deletion, Feature, FeatureKind, Span, Symbol, SymbolKind
 from excise.types.environments import Environment, Recipe
 from excise.types.grades import Grade, GradingKit, LiftedTest, RecordedCall
-from excise.types.measurements import Baseline, CoverageMap, Status, TestResult, TestRun, WorkerOutcome
+from excise.types.measurements import Baseline, CoverageMap, ExecutedCode, Status, TestResult, TestRun, WorkerOutcome
 from excise.types.needs import FILLED_IN, GivenBy, Need, NeedKind
 from excise.types.repositories import Repo, SourceSpec
 from excise.types.serialization import content_id, from_dict, from_json, to_dict, to_json
@@ -46,6 +46,7 @@ __all__ = [
     "Deletion",
     "Difficulty",
     "Environment",
+    "ExecutedCode",
     "Feature",
     "FeatureKind",
     "GateOutcome",

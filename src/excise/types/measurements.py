@@ -48,6 +48,18 @@ class TestResult:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ExecutedCode:
+    """Which code of the checkout each test of one run executed, by places; not yet by symbols."""
+
+    places: tuple[tuple[str, int], ...]
+    """(path, line) in each function or other piece of code that was executed."""
+    at_import: tuple[int, ...]
+    """Indexes of places that imports and the collection executed."""
+    by_test: dict[str, tuple[int, ...]]
+    """Test id to the indexes of the places that it executed; only of tests that reported all."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class TestRun:
     """The structured report of one run of the tests."""
 
@@ -69,6 +81,8 @@ class TestRun:
     """CPU seconds of all processes."""
     detail: str = ""
     """Failure outside the tests, or the end of the output."""
+    executed: ExecutedCode | None = None
+    """What each test executed, if that was requested and the interpreter tells at next to no cost."""
 
     def statuses(self) -> dict[str, Status]:
         """Test id to status."""
@@ -127,4 +141,4 @@ class CoverageMap:
     unstable: tuple[str, ...] = ()
     """Ids of tests that did not pass in the coverage run: alone in their process, they depend on other tests."""
     cpu_s: float = 0.0
-    """CPU seconds of the mapping run."""
+    """CPU seconds of the mapping runs; the first run of the baseline, if it is one of them, does not count."""
