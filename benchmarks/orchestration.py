@@ -1,14 +1,16 @@
 """Benchmark of what a run costs besides its work: a real run whose stages do nothing.
 
-Run: ``python benchmarks/orchestration.py SET [CANDIDATES [SOURCES [WORKERS]]]``, with a set that has a task: every one
-of CANDIDATES (10,000) in SOURCES (100) gives a copy of it. Prints, at each tenth of the run, the resident memory of the
+Run: ``python benchmarks/orchestration.py SET [--candidates 10000] [--sources 100] [--workers 2] [--refresh]``, with a
+set that has a task: every candidate gives a copy of it. Prints, at each tenth of the run, the resident memory of the
 process that runs Dask's scheduler and the graph, in megabytes, and its CPU milliseconds per candidate since the last
-line. A run of real candidates takes seconds for each. Exits with 1 if the memory of the last tenth is more than half
-again as large as that of the second.
+line; ``--refresh`` publishes once, at the end. A run of real candidates takes seconds for each. Exits with 1 if the
+memory of the last tenth, or after publishing, is more than half again as large as that of the second.
 """
 
 from __future__ import annotations
 
+import argparse
+import resource
 import sys
 import tempfile
 import time
@@ -94,6 +96,11 @@ def resident_mb() -> float:
     return pages * 4096 / MEGABYTE
 
 
+def peak_mb() -> float:
+    """The largest resident memory that this process has had."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+
+
 class Meter:
     """A listener that prints memory and CPU at each tenth of the run."""
 
@@ -114,23 +121,39 @@ class Meter:
         self.printed, self.cpu_s = tried, cpu_s
 
 
+def options() -> argparse.Namespace:
+    """The options of the command line."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("set", type=Path)
+    parser.add_argument("--candidates", type=int, default=10_000)
+    parser.add_argument("--sources", type=int, default=100)
+    parser.add_argument("--workers", type=int, default=2)
+    parser.add_argument("--refresh", action="store_true")
+    return parser.parse_args()
+
+
 def main() -> None:
     """Run and print."""
-    taskset = TaskSet.open(Path(sys.argv[1]))
-    candidates, sources, workers = (int(n) for n in [*sys.argv[2:5], *("10000", "100", "2")[len(sys.argv) - 2 :]])
+    asked = options()
+    taskset = TaskSet.open(asked.set)
     task = taskset.task(taskset.ids()[0])
-    meter = Meter(candidates)
+    meter = Meter(asked.candidates)
     with tempfile.TemporaryDirectory() as out:
-        names = tuple(SourceSpec(spec=f"{out}/{number}") for number in range(sources))
+        names = tuple(SourceSpec(spec=f"{out}/{number}") for number in range(asked.sources))
         settings = load(out=Path(out, "set"), cache=Path(out, "cache")).model_copy(update={"sources": names})
-        with Store(settings.out).writer() as writer, open_worker_pool("", workers) as pool:
-            run = IdleRun(settings, pool, writer, meter)
+        with Store(settings.out).writer() as writer, open_worker_pool("", asked.workers) as pool:
+            run = IdleRun(settings, pool, writer, meter, atomic=asked.refresh)
             run.template = task, taskset.certificate(task.instance_id)
-            run.results = stage_results(taskset, task, candidates // sources)
+            run.results = stage_results(taskset, task, asked.candidates // asked.sources)
             run.run_to_end()
+            published = Store(settings.out).current() is not None
+            began = time.process_time()
             run.publish()
-        print(f"{len(TaskSet.open(settings.out).ids())} tasks in the set")
-    sys.exit(meter.memory[-1] > GROWTH * meter.memory[1])
+        cpu_s = time.process_time() - began
+        after = resident_mb()
+        print(f"{len(TaskSet.open(settings.out).ids())} tasks in the set, published before the end: {published}")
+        print(f"publishing: {cpu_s:.1f} CPU s; afterwards {after:.0f} MB, at most {peak_mb():.0f} MB")
+    sys.exit(max(after, meter.memory[-1]) > GROWTH * meter.memory[1])
 
 
 if __name__ == "__main__":

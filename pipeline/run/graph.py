@@ -92,7 +92,8 @@ class Run:
         atomic: bool = False,
         selection: CandidateSelection | None = None,
     ) -> None:
-        """``atomic``: publish once, at the end; otherwise when sources end, and every minute."""
+        """``atomic``: publish once, at the end; otherwise when sources end, and every minute. Rows of sources that have
+        ended are with the writer until then, on disk, where no reader sees them."""
         self.settings = settings
         self.atomic = atomic
         self.writer = writer
@@ -185,8 +186,7 @@ class Run:
                 self.admit_sources()
                 self.dirty.add(job.state.name)
                 self.listener(self.states)
-                if not self.atomic and self.is_time_to_publish(job.state):
-                    self.publish()
+                self.write_or_publish(job.state)
                 if self.total is not None and sum(state.num_tasks for state in self.states) >= self.total:
                     self.jobs.cancel()
                     return True
@@ -194,6 +194,14 @@ class Run:
             self.jobs.cancel()
             return False
         return True
+
+    def write_or_publish(self, state: SourceState) -> None:
+        """Publish, if it is time to, now that a job of this source has ended; an atomic run only writes its rows."""
+        if self.atomic:
+            if state.done:
+                self.write_rows(state, may_wait=True)
+        elif self.is_time_to_publish(state):
+            self.publish()
 
     def is_time_to_publish(self, state: SourceState) -> bool:
         """Whether to publish now that a job of this source has ended."""
@@ -299,14 +307,19 @@ class Run:
             return True
         return state.done and not lost and not unavailable
 
-    def write_rows(self, state: SourceState) -> None:
-        """Write the rows of a source, for the next snapshot. Of a source that has ended, only the counts stay here."""
+    def write_rows(self, state: SourceState, *, may_wait: bool = False) -> None:
+        """Write the rows of a source, for the next snapshot. Of a source that has ended, only the counts stay here.
+
+        ``may_wait``: rows with a task that another source has in the set are kept, since that source may lose it.
+        """
         if self.is_publishable(state):
             try:
                 self.writer.put_repo(state.entry, state.rows())
             except StoreError as error:
                 if error.reason != "duplicate_task":
                     raise
+                if may_wait:
+                    return
                 state.tasks.clear()
                 state.certificates.clear()
                 state.fail(rejection_of("publish", state.name, error))
