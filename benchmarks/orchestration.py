@@ -82,7 +82,7 @@ def stage_results(taskset: TaskSet, task: Task, features: int) -> dict[str, Any]
     layers = Layers(sources="", built="", env="", pyc="", tools="")
     prepared = Prepared(repo=repo, environment=environment, layers=layers, baseline=baseline)
     found = [
-        Feature(feature_id=f"{number}", kind=FeatureKind.FUNCTION, tier=1, entry=(), symbols=(), tests=())
+        Feature(feature_id=f"{number}", kind=FeatureKind.CLASS, tier=1, entry=(), symbols=(), tests=())
         for number in range(features)
     ]
     proposed = ProposedFeatures(features=tuple(found), num_symbols=0, num_covered=0, not_proposed={})

@@ -11,17 +11,18 @@ from packaging.utils import canonicalize_name
 
 from excise.envs.install.install_attempts import Attempt, first_attempt, next_attempt
 from excise.envs.install.install_failures import InstallFailure, error_lines
+from excise.envs.install.install_sandbox import version_variables
 from excise.envs.install.system_packages import what_to_install
 from excise.envs.install.uv_runner import BYTE_CODE, CONSTRAINTS, LOCK, PYTHON, UvRunner, cutoff_option, output
 from excise.envs.interpreters import Interpreter
 from excise.envs.manifests.manifest import Manifest, table, words
-from excise.envs.manifests.pyproject import load_pyproject
+from excise.envs.manifests.pyproject import load_pyproject, static_metadata
 from excise.envs.sandbox.mount_points import REPO
 from excise.errors import EnvironmentFailure
 from excise.protocols import Completed
 from excise.types import Recipe, Repo
 
-_WHEEL, _PLACER = "/tmp/excise-wheel", "/tmp/excise-place.py"
+_WHEEL, _PLACER, _STATIC = "/tmp/excise-wheel", "/tmp/excise-place.py", "/tmp/excise-project"
 _MAX_ATTEMPTS = 8
 PLACER = Path(__file__).resolve().parent / "inside" / "place_wheel.py"
 """Program, run in the sandbox, that copies a wheel's files into the checkout."""
@@ -44,13 +45,26 @@ class UvInstaller:
         if attempt.mode == "legacy" or (attempt.mode == "path" and self._has_extensions()):
             return None
         wanted = self._requirements(attempt, recipe)
-        lines = [f"-e {wanted[1]}", *wanted[2:]] if wanted[:1] == ["-e"] else wanted
-        hashes = self.runner.resolve(lines, attempt.constraints, attempt.cutoff)
+        hashes = self._resolve_static(attempt, recipe)
+        if hashes is None:
+            lines = [f"-e {wanted[1]}", *wanted[2:]] if wanted[:1] == ["-e"] else wanted
+            hashes = self.runner.resolve(lines, attempt.constraints, attempt.cutoff)
         if hashes is None:
             return None
         own = canonicalize_name(self.manifest.name)
         lock = tuple(sorted(line for line in hashes if canonicalize_name(line.partition("==")[0]) != own))
         return (lock, {line: hashes[line] for line in lock}) if all(hashes[line] for line in lock) else None
+
+    def _resolve_static(self, attempt: Attempt, recipe: Recipe) -> dict[str, str] | None:
+        """Resolve with the requirements in the project's pyproject.toml, without building the project to learn them."""
+        version = version_variables(self.repo)["PBR_VERSION"]
+        text = static_metadata(self.sources, version) if attempt.mode == "editable" else ""
+        if not text:
+            return None
+        self.runner.session.put(f"{_STATIC}/pyproject.toml", text.encode())
+        _, project, *others = self._requirements(attempt, recipe)
+        lines = [f"-e {project.replace(REPO, _STATIC, 1)}", *others]
+        return self.runner.resolve(lines, attempt.constraints, attempt.cutoff)
 
     # ------------------------------------------------------------------------------- finding a lock by trying
     def install(self, recipe: Recipe) -> Recipe:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import tomllib
 from collections.abc import Mapping
@@ -24,6 +25,37 @@ def _toml(path: Path) -> dict[str, object]:
         return tomllib.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError):
         return {}
+
+
+def static_metadata(root: Path, version: str) -> str:
+    """A pyproject.toml with the project's requirements, from which they are read without building the project.
+
+    Empty if its own pyproject.toml does not fix them: it has no ``[project]``, a tool computes them, or tools may read
+    them from somewhere else.
+    """
+    data = load_pyproject(root)
+    project, tools = table(data, "project"), table(data, "tool")
+    computed = {"dependencies", "optional-dependencies"} & {*words(project.get("dynamic"))}
+    if not _text(project.get("name")) or computed or tools.keys() & {"uv", "poetry"}:
+        return ""
+    lines = ["[project]", f"name = {_quoted(_text(project['name']))}", f"version = {_quoted(version)}"]
+    if requires_python := _text(project.get("requires-python")):
+        lines.append(f"requires-python = {_quoted(requires_python)}")
+    lines.append(f"dependencies = {_list(project.get('dependencies'))}")
+    lines.append("[project.optional-dependencies]")
+    lines += (
+        f"{_quoted(extra)} = {_list(wanted)}" for extra, wanted in table(project, "optional-dependencies").items()
+    )
+    return "".join(f"{line}\n" for line in lines)
+
+
+def _list(texts: object) -> str:
+    return f"[{', '.join(map(_quoted, words(texts)))}]"
+
+
+def _quoted(text: str) -> str:
+    """A string of TOML; all that JSON escapes is escaped in the same way."""
+    return json.dumps(text, ensure_ascii=False)
 
 
 def read_pyproject(root: Path) -> Manifest:
