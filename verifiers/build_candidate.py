@@ -7,10 +7,10 @@ from dataclasses import replace
 
 from excise.deleters.patches.git_patches import unified
 from excise.deleters.statement.problem_statement import Statement, write_statement
-from excise.types import Difficulty, GivenBy, NeedKind, Status, Task, Visibility, content_id
+from excise.types import Difficulty, GivenBy, NeedKind, Status, Task, Visibility, Watched, content_id
 from excise.verifiers.candidate import Candidate, PlannedDeletion, Rejected, SplitDeletion, not_passing
 from excise.verifiers.grading.examples import MIN_EXAMPLES, examples_of
-from excise.verifiers.grading.kit import RecordedBehaviour, record_behaviour
+from excise.verifiers.grading.kit import RecordedBehaviour, record_behaviour, with_replays
 from excise.verifiers.plan_deletion import require_gradable
 
 MIN_DESCRIBED = 0.5
@@ -67,17 +67,20 @@ def build_candidate(split: SplitDeletion) -> Candidate:
     Tests that need a detail which only the removed code could tell leave FAIL_TO_PASS. Code that nothing describes gets
     examples. Raises :class:`Rejected` if no test is left, or no examples can be made.
     """
-    statement = _statement(split)
+    behaviour = None
+    if split.hidden.intersection(split.fail_to_pass):
+        behaviour = record_behaviour(split.bench, split.deletion.removed, split.fail_to_pass)
+    watched = behaviour.recording.uses if behaviour is not None else None
+    statement = _statement(split, watched)
     if untold := statement.untold_tests:
         graded = tuple(test for test in split.fail_to_pass if test not in untold)
         if not graded:
             words = sorted(need.label for need in statement.needs if need.given is GivenBy.ANSWER)
             raise Rejected(f"Only the code itself could tell what every test needs: {words[0]}.", reason="untold_need")
         split = replace(split, fail_to_pass=graded, untold=tuple(sorted(untold)))
-        statement = _statement(split)
-    behaviour = None
-    if split.hidden and split.bench.settings.visibility in WITH_WORDS:
-        split, statement, behaviour = _described(split, statement)
+        statement = _statement(split, watched)
+    if behaviour is not None and split.bench.settings.visibility in WITH_WORDS:
+        split, statement, behaviour = _described(split, statement, behaviour)
     return Candidate(
         trees=split.trees,
         trusted=split.trusted,
@@ -91,7 +94,9 @@ def build_candidate(split: SplitDeletion) -> Candidate:
     )
 
 
-def _described(split: SplitDeletion, statement: Statement) -> tuple[SplitDeletion, Statement, RecordedBehaviour | None]:
+def _described(
+    split: SplitDeletion, statement: Statement, behaviour: RecordedBehaviour
+) -> tuple[SplitDeletion, Statement, RecordedBehaviour]:
     """Show examples of functions whose description has none; do not grade tests of those that nothing describes.
 
     Raises :class:`Rejected` if nothing is left to grade.
@@ -99,7 +104,7 @@ def _described(split: SplitDeletion, statement: Statement) -> tuple[SplitDeletio
     bench = split.bench
     few = statement.described_share < MIN_DESCRIBED
     tree = bench.edits_of(split.deletion.hide_patch)
-    behaviour = record_behaviour(bench, split.deletion.removed, split.fail_to_pass, tree)
+    behaviour = with_replays(bench, behaviour, split.deletion.removed, tree)
     raised = frozenset(n.exception or n.word for n in statement.needs if n.exception or n.kind is NeedKind.EXCEPTION)
     examples = examples_of(behaviour, bench.language.grading, raised)
     enough = {name for name, shown in examples.items() if shown.num_results >= MIN_EXAMPLES}
@@ -123,7 +128,7 @@ def _described(split: SplitDeletion, statement: Statement) -> tuple[SplitDeletio
         paths = min(MORE_EXAMPLES, shown.num_paths)
         most = None if name in undescribed else max(MORE_EXAMPLES, shown.num_paths) if name in plain else paths
         chosen[name] = [*shown.shown[:most], *shown.raising]
-    return split, _statement(split, _some_of_each(chosen)), behaviour
+    return split, _statement(split, behaviour.recording.uses, _some_of_each(chosen)), behaviour
 
 
 def _some_of_each(examples: Mapping[str, Sequence[str]]) -> list[str]:
@@ -133,7 +138,7 @@ def _some_of_each(examples: Mapping[str, Sequence[str]]) -> list[str]:
     return [examples[name][turn] for name, turn in sorted((name, turn) for turn, name in places[:MAX_LINES])]
 
 
-def _statement(split: SplitDeletion, examples: Sequence[str] = ()) -> Statement:
+def _statement(split: SplitDeletion, watched: Watched | None, examples: Sequence[str] = ()) -> Statement:
     bench, deletion = split.bench, split.deletion
     unseen = [test for test in split.fail_to_pass if test in split.hidden]
     return write_statement(
@@ -143,7 +148,7 @@ def _statement(split: SplitDeletion, examples: Sequence[str] = ()) -> Statement:
         split.fail_to_pass,
         bench.settings.visibility,
         documents=bench.documents,
-        needs=bench.language.find_needs(bench.codebase, deletion.removed, unseen),
+        needs=bench.language.find_needs(bench.codebase, deletion.removed, unseen, watched),
         examples=examples,
     )
 

@@ -48,18 +48,29 @@ _TITLES = {
 def locate(needs: Sequence[Need], statement: str, related: str, codebase: Codebase) -> list[Need]:
     """The needs with the place where a solver finds each; those found nowhere are to become details or are answers.
 
-    ``statement`` is the text without details, ``related`` the shipped code that belongs to the removed code.
+    ``statement`` is the text without details, ``related`` the shipped code that belongs to the removed code. Details of
+    other code stay as they are.
     """
     counts: dict[tuple[str, NeedKind], int] = defaultdict(int)
     found = []
     for need in sorted(needs, key=lambda need: (-len(need.tests), need.label)):
-        given = _found_in(need, statement, related, codebase)
+        given = need.given or _found_in(need, statement, related, codebase)
         if given is None:
             counts[need.owner, need.kind] += 1
             too_many = counts[need.owner, need.kind] > MAX_DETAILS
             given = GivenBy.ANSWER if need.is_answer or too_many else GivenBy.DETAILS
         found.append(need.given_by(given))
-    return sorted(found, key=lambda need: (need.owner, need.kind, need.word))
+    return sorted(found, key=lambda need: (need.owner, need.kind, _position(need, codebase), need.word))
+
+
+def _position(need: Need, codebase: Codebase) -> int:
+    """Where the code first has an attribute: tests may use fields by their position. 0 for other details."""
+    owner = codebase.symbols().get(need.owner)
+    if owner is None or need.kind is not NeedKind.ATTRIBUTE:
+        return 0
+    source = codebase.modules[owner.path].source
+    found = re.compile(rf"\b{re.escape(need.word)}\b".encode()).search(source, owner.start, owner.end)
+    return found.start() if found is not None else 0
 
 
 def _found_in(need: Need, statement: str, related: str, codebase: Codebase) -> GivenBy | None:
@@ -87,7 +98,13 @@ def is_named(need: Need, text: str, *, is_code: bool = False) -> bool:
 def _has_identifier(word: str, text: str, *, is_code: bool) -> bool:
     if is_code or not (word.isalpha() and word.islower()):
         return re.search(rf"\b{re.escape(word)}\b", text) is not None
-    forms = (rf"`[^`\n]*\b{word}\b[^`\n]*`", rf"[.:@*]{word}\b", rf"\b{word}\s*[=:(]", rf"[(,]\s*{word}\s*[,)=:]")
+    forms = (
+        rf"(?m)^class .*\b{word}\b",
+        rf"`[^`\n]*\b{word}\b[^`\n]*`",
+        rf"[.:@*]{word}\b",
+        rf"\b{word}\s*[=:(]",
+        rf"[(,]\s*{word}\s*[,)=:]",
+    )
     return any(re.search(form, text) for form in forms)
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from functools import lru_cache
 from pathlib import Path
 from typing import cast
 
@@ -13,9 +12,9 @@ from excise.extractors.python.analysis.suite_files import collected_from
 from excise.extractors.python.execution import coverage_map, pytest_runner
 from excise.extractors.python.execution.python_grading import PythonGrading
 from excise.extractors.python.needs import find_needs
-from excise.extractors.python.needs.test_uses import TestUses
+from excise.extractors.python.needs.test_uses import uses_in
 from excise.protocols import Codebase, CoveragePass, CoverageRequest, ForkServer, Session, Start, TestRunRequest
-from excise.types import ExecutedCode, Need, Recipe, TestRun
+from excise.types import ExecutedCode, Need, Recipe, TestRun, Watched
 
 
 class Python:
@@ -55,14 +54,10 @@ class Python:
         """See :meth:`excise.protocols.Language.map_executed`."""
         return coverage_map.map_executed(cast(coverage_map.LineLookup, codebase), env_id, executed, tests)
 
-    def find_needs(self, codebase: Codebase, removed: Sequence[str], tests: Sequence[str]) -> tuple[Need, ...]:
+    def find_needs(
+        self, codebase: Codebase, removed: Sequence[str], tests: Sequence[str], watched: Watched | None = None
+    ) -> tuple[Need, ...]:
         """See :meth:`excise.protocols.Language.find_needs`."""
         if not isinstance(codebase, PythonCodebase):
             return ()
-        return find_needs.find_needs(codebase, _uses(codebase), removed, tests)
-
-
-@lru_cache(maxsize=2)
-def _uses(codebase: PythonCodebase) -> TestUses:
-    """What the tests of a codebase use; kept for the next candidate of the same project."""
-    return TestUses(codebase)
+        return find_needs.find_needs(codebase, uses_in(codebase), removed, tests, watched)

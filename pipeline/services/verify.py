@@ -16,6 +16,7 @@ from excise.verifiers.candidate import Candidate
 from excise.verifiers.gates.all_gates import CALLS_RECORDED, GATES
 from excise.verifiers.gates.gold_passes import GoldPasses
 from excise.verifiers.gates.pass_to_pass_passes import PassToPassPasses
+from excise.verifiers.grading.kit import record_behaviour
 from excise.verifiers.stored_tasks import candidate_of
 from excise.verifiers.workbench import Workbench
 
@@ -80,6 +81,9 @@ def _verify(bench: Workbench, task: Task) -> VerifyResult:
     verdicts: list[Verdict] = []
     try:
         candidate = candidate_of(bench, task)
+        if task.hidden:
+            behaviour = record_behaviour(bench, task.removed, task.fail_to_pass)
+            candidate = replace(candidate, behaviour=behaviour)
         for report in _checked(candidate):
             verdicts += report
             failed = next((v for v in report if v.outcome is not GateOutcome.PASSED), None)

@@ -87,7 +87,7 @@ def gate_verdict(
         trusted=frozenset(tests),
         fail_to_pass=tests,
         pass_to_pass=(),
-        task=SimpleNamespace(instance_id="x", problem_statement=text),  # type: ignore[arg-type]
+        task=SimpleNamespace(instance_id="x", problem_statement=text, needs={}),  # type: ignore[arg-type]
     )
     (verdict,) = StatementComplete().check(candidate).verdicts
     return verdict

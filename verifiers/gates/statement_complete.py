@@ -7,7 +7,7 @@ from collections import Counter
 
 from excise.deleters.statement.details import locate, related_code
 from excise.protocols import GateReport
-from excise.types import GivenBy, Need, Symbol, SymbolKind
+from excise.types import GivenBy, Need, Symbol, SymbolKind, Watched
 from excise.verifiers.candidate import Candidate
 from excise.verifiers.gates.verdict_rows import CheckResult, verdict_row
 
@@ -40,6 +40,7 @@ class StatementComplete:
         missing = self._missing(candidate)
         needs = self._needs(candidate)
         missing += [need.label for need in needs if need.given in {GivenBy.DETAILS, GivenBy.ANSWER}]
+        missing = [label for label in missing if candidate.task.needs.get(label) != GivenBy.OTHER]
         given = self._code_lines(candidate)
         reason = "statement_incomplete" if missing else "statement_gives_code" if len(given) > MAX_LINES else ""
         problem = f"{len(given)} lines of the deleted code stand in the statement."
@@ -50,6 +51,11 @@ class StatementComplete:
             "names": str(len(candidate.deletion.removed)),
             **{f"needs_by_{place}": str(n) for place, n in sorted(Counter(need.given for need in needs).items())},
         }
+        watched = _watched(candidate)
+        if watched is not None:
+            evidence["needs_by_watching"] = str(sum(need.is_watched for need in needs))
+            if watched.problem:
+                evidence["not_watched"] = watched.problem
         if candidate.untold:
             evidence["not_graded"] = f"Only the code could tell what they need: {', '.join(candidate.untold)}"
         result = CheckResult(passed=not reason, reason=reason, problem=problem, evidence=evidence)
@@ -76,7 +82,7 @@ class StatementComplete:
         """The details that hidden tests need, found anew and located in the finished statement."""
         bench, deletion = candidate.bench, candidate.deletion
         unseen = [test for test in candidate.fail_to_pass if test in candidate.hidden]
-        needs = bench.language.find_needs(bench.codebase, deletion.removed, unseen)
+        needs = bench.language.find_needs(bench.codebase, deletion.removed, unseen, _watched(candidate))
         related = related_code(bench.codebase, deletion) if needs else ""
         return locate(needs, candidate.task.problem_statement, related, bench.codebase)
 
@@ -92,6 +98,11 @@ class StatementComplete:
             allowed |= set(normal_lines(symbol.docstring))
         stated = set(normal_lines(candidate.task.problem_statement))
         return sorted(line for line in lines & stated - allowed if len(line) >= MIN_LINE)
+
+
+def _watched(candidate: Candidate) -> Watched | None:
+    """What the hidden tests were seen to do."""
+    return candidate.behaviour.recording.uses if candidate.behaviour is not None else None
 
 
 def _removed(candidate: Candidate) -> list[Symbol]:

@@ -60,6 +60,8 @@ def examples_of(
 ) -> dict[str, Examples]:
     """Qualified name of a function to its examples; ``exceptions`` are the names of those that are shown."""
     replayed = behaviour.replayed
+    if replayed is None:
+        return {}
     wanted = frozenset[str]().union(*(replayed.reached.get(call, ()) for call, *_ in replayed.recorded))
     made: dict[str, list[Example]] = defaultdict(list)
     tested: dict[str, list[Example]] = defaultdict(list)

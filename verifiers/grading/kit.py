@@ -35,8 +35,9 @@ def make_kit(bench: Workbench, task: Task, empty: Edits, behaviour: RecordedBeha
     grading = bench.language.grading
     tree = without_hidden_tests(bench, task)
     if behaviour is None or behaviour.tests != task.fail_to_pass:
-        behaviour = record_behaviour(bench, task.removed, task.fail_to_pass, tree)
-    recording, replayed = behaviour.recording, behaviour.replayed
+        behaviour = RecordedBehaviour(task.fail_to_pass, record_calls(bench, task.removed, task.fail_to_pass))
+    recording = behaviour.recording
+    replayed = behaviour.replayed or replay_twice(bench, recording, task.removed, tree)
     shown = set(task.problem_statement.splitlines())
     calls: list[RecordedCall] = []
     refused = dict(recording.refused)
@@ -109,15 +110,30 @@ class RecordedBehaviour(NamedTuple):
     tests: tuple[str, ...]
     """The tests whose calls were recorded."""
     recording: CallRecording
-    """Their calls."""
-    replayed: Replayed
-    """The outcomes of these, and of new ones."""
+    """Their calls, and what they did with the results."""
+    replayed: Replayed | None = None
+    """The outcomes of these calls, and of new ones; ``None`` as long as they have not been replayed."""
 
 
-def record_behaviour(bench: Workbench, removed: Sequence[str], tests: Sequence[str], tree: Edits) -> RecordedBehaviour:
-    """Record the calls that tests make to the symbols ``removed``, and replay them on ``tree``."""
-    recording = record_calls(bench, removed, tests)
-    return RecordedBehaviour(tuple(tests), recording, replay_twice(bench, recording, removed, tree))
+def record_behaviour(bench: Workbench, removed: Sequence[str], tests: Sequence[str]) -> RecordedBehaviour:
+    """Record the calls that tests make to the symbols ``removed``, and watch what they do with the results.
+
+    If a test fails because it is watched, the calls are recorded again without.
+    """
+    recording = record_calls(bench, removed, tests, is_watched=True)
+    if recording.uses.problem:
+        again = record_calls(bench, removed, tests)
+        recording = replace(again, uses=recording.uses)
+    return RecordedBehaviour(tuple(tests), recording)
+
+
+def with_replays(
+    bench: Workbench, behaviour: RecordedBehaviour, removed: Sequence[str], tree: Edits
+) -> RecordedBehaviour:
+    """The recorded calls to the symbols ``removed``, replayed on ``tree``."""
+    if behaviour.replayed is not None:
+        return behaviour
+    return behaviour._replace(replayed=replay_twice(bench, behaviour.recording, removed, tree))
 
 
 def replay_twice(bench: Workbench, recording: CallRecording, removed: Sequence[str], tree: Edits) -> Replayed:
@@ -168,19 +184,30 @@ def call_recording(kit: GradingKit) -> CallRecording:
     )
 
 
-def record_calls(bench: Workbench, removed: Sequence[str], tests: Sequence[str]) -> CallRecording:
-    """The calls that tests make to the symbols ``removed``, recorded in the cheapest way that works."""
+def record_calls(
+    bench: Workbench, removed: Sequence[str], tests: Sequence[str], *, is_watched: bool = False
+) -> CallRecording:
+    """The calls that tests make to the symbols ``removed``, recorded in the cheapest way that works.
+
+    ``is_watched``: note what the tests do with the results, too.
+    """
     if bench.starts.is_checked and bench.starts.choose({}) is Start.COLLECTED:
         with bench.open({}, start=Start.COLLECTED) as session:
-            recording = _record(bench, removed, tests, session, Start.COLLECTED) if session.forks else None
-        if recording is not None and recording.watched:
+            forks = session.forks
+            recording = _record(bench, removed, tests, session, Start.COLLECTED, is_watched) if forks else None
+        if recording is not None and (recording.watched or (is_watched and not recording.uses.problem)):
             return recording
     with open_grading(bench, {}, trusted=True) as session:
-        return _record(bench, removed, tests, session, Start.FRESH)
+        return _record(bench, removed, tests, session, Start.FRESH, is_watched)
 
 
 def _record(
-    bench: Workbench, removed: Sequence[str], tests: Sequence[str], session: Session, start: Start
+    bench: Workbench,
+    removed: Sequence[str],
+    tests: Sequence[str],
+    session: Session,
+    start: Start,
+    is_watched: bool,
 ) -> CallRecording:
     ids = _drawn(tests)
     return bench.language.grading.record_calls(
@@ -191,7 +218,18 @@ def _record(
         ids=ids,
         timeout_s=bench.suite_timeout_s(ids),
         start=start,
+        executed=_executed(bench, ids) if is_watched else None,
     )
+
+
+def _executed(bench: Workbench, tests: Sequence[str]) -> frozenset[str]:
+    """The symbols that some of the tests execute, as far as coverage tells."""
+    coverage = bench.prepared.coverage
+    if coverage is None:
+        return frozenset()
+    wanted = set(tests)
+    numbers = {number for number, test in enumerate(coverage.tests) if test in wanted}
+    return frozenset(symbol for symbol, own in coverage.by_symbol.items() if not numbers.isdisjoint(own))
 
 
 def _drawn(tests: Sequence[str]) -> list[str]:

@@ -145,9 +145,11 @@ class PythonGrading:
         ids: Sequence[str],
         timeout_s: float,
         start: Start = Start.FRESH,
+        executed: Collection[str] | None = None,
     ) -> CallRecording:
         """See :meth:`excise.protocols.Grading.record_calls`."""
-        return recorded_calls.record(session, recipe, codebase, symbols, ids=ids, timeout_s=timeout_s, start=start)
+        asked = recorded_calls.AskedRun(tuple(ids), timeout_s, start, executed)
+        return recorded_calls.record(session, recipe, codebase, symbols, asked)
 
     def replay_calls(
         self,

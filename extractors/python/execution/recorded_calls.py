@@ -10,17 +10,20 @@ import struct
 import textwrap
 import uuid
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
 
 from excise.errors import SandboxError
+from excise.extractors.python.analysis.codebase import PythonCodebase
 from excise.extractors.python.execution.pytest_runner import read_bounded, request_run
+from excise.extractors.python.needs.find_needs import find_needs
+from excise.extractors.python.needs.test_uses import uses_in
+from excise.extractors.python.needs.watching import read_report, watch_request
 from excise.protocols import CallRecording, Codebase, Session, Start
-from excise.types import Recipe, RecordedCall, Symbol, SymbolKind, WorkerOutcome
+from excise.types import Recipe, RecordedCall, Symbol, SymbolKind, Watched, WorkerOutcome
 
 _PYTHON = "/opt/env/bin/python"
-_INSIDE = "/excise/inside"
-_ROOT = "/testbed"
+_INSIDE, _ROOT = "/excise/inside", "/testbed"
 MAX_CALLS = 200
 """Maximum number of calls in a recording, spread over the functions."""
 MAX_NAMES = 500
@@ -83,39 +86,31 @@ def module_of(path: str, roots: Sequence[str]) -> str | None:
     return ".".join(parts) if parts and all(part.isidentifier() for part in parts) else None
 
 
+class AskedRun(NamedTuple):
+    """How the tests are run while calls are recorded; see :meth:`excise.protocols.Grading.record_calls`."""
+
+    ids: tuple[str, ...]
+    """The tests."""
+    timeout_s: float
+    """Timeout in wall seconds."""
+    start: Start = Start.FRESH
+    """How the run begins."""
+    executed: Collection[str] | None = None
+    """Symbols that the tests execute; ``None`` if what they do is not watched."""
+
+
 def record(
-    session: Session,
-    recipe: Recipe,
-    codebase: Codebase,
-    symbols: Sequence[str],
-    *,
-    ids: Sequence[str],
-    timeout_s: float,
-    start: Start = Start.FRESH,
+    session: Session, recipe: Recipe, codebase: Codebase, symbols: Sequence[str], asked: AskedRun
 ) -> CallRecording:
     """See :meth:`excise.protocols.Grading.record_calls`."""
     names = public_names(codebase, symbols, recipe.roots)
     private = private_classes(codebase, symbols, recipe.roots)
     modules = tuple(dict.fromkeys(name.partition(":")[0] for name in names))
+    watch = _watch_request(codebase, recipe, symbols, asked)
     found: dict[str, Any] = {}
-    if names:
-        name = f"report-{uuid.uuid4().hex}.json"
-        request: dict[str, Any] = {
-            "report": f"/excise/out/{name}",
-            "root": _ROOT,
-            "names": names,
-            "modules": list(modules),
-            "spans": _spans(codebase, symbols),
-        }
-        if start is Start.COLLECTED:
-            asked: dict[str, Any] = {"ids": list(ids), "without": (), "test_timeout_s": timeout_s, "record": request}
-            request_run(session, recipe, timeout_s=timeout_s, start=start, **asked)
-        else:
-            command = [_PYTHON, f"{_INSIDE}/excise_record.py"]
-            variables = {"PYTHONPYCACHEPREFIX": "/excise/pyc", **dict(recipe.env)}
-            request |= {"args": list(recipe.test_args), "ids": list(ids)}
-            session.exec(command, timeout_s=timeout_s, stdin=json.dumps(request).encode(), env=variables)
-        found = parsed(read_bounded(session.out / name, MAX_RECORD_BYTES))
+    if names or watch:
+        request = {"names": names, "modules": list(modules), "spans": _spans(codebase, symbols), "watch": watch}
+        found = _run(session, recipe, request, asked)
     listed = found.get("calls")
     raw = [json.dumps(call) for call in listed if isinstance(call, dict)] if isinstance(listed, list) else []
     reported = found.get("refused")
@@ -131,7 +126,40 @@ def record(
         watched=watched if isinstance(watched, int) else 0,
         refused=refused,
         by_test=_by_test(found.get("tests"), raw),
+        uses=read_report(found.get("uses"), asked.ids) if watch else Watched(problem="The tests were not watched."),
     )
+
+
+def _run(session: Session, recipe: Recipe, request: Mapping[str, object], asked: AskedRun) -> dict[str, Any]:
+    """The report of a run that records calls, or watches, or both; empty if there is none."""
+    name = f"report-{uuid.uuid4().hex}.json"
+    body: dict[str, Any] = {"report": f"/excise/out/{name}", "root": _ROOT, **request}
+    if asked.start is Start.COLLECTED:
+        run: dict[str, Any] = {"ids": list(asked.ids), "without": (), "test_timeout_s": asked.timeout_s, "record": body}
+        request_run(session, recipe, timeout_s=asked.timeout_s, start=asked.start, **run)
+    else:
+        command = [_PYTHON, f"{_INSIDE}/excise_record.py"]
+        variables = {"PYTHONPYCACHEPREFIX": "/excise/pyc", **dict(recipe.env)}
+        body |= {"args": list(recipe.test_args), "ids": list(asked.ids)}
+        session.exec(command, timeout_s=asked.timeout_s, stdin=json.dumps(body).encode(), env=variables)
+    return parsed(read_bounded(session.out / name, MAX_RECORD_BYTES))
+
+
+def _watch_request(
+    codebase: Codebase, recipe: Recipe, symbols: Sequence[str], asked: AskedRun
+) -> dict[str, Any] | None:
+    """What is asked of ``excise_watch.py``; ``None`` if nothing is."""
+    if asked.executed is None or not isinstance(codebase, PythonCodebase):
+        return None
+    uses = uses_in(codebase)
+    known = find_needs(codebase, uses, symbols, asked.ids)
+    owners = ((module_of(path, recipe.roots), name) for path, _, name in (each.partition("::") for each in symbols))
+    return {
+        **watch_request(codebase, uses, symbols, asked.ids, asked.executed),
+        "root": _ROOT,
+        "words": sorted({need.word for need in known}),
+        "owners": [(module, name.partition("#")[0]) for module, name in owners if module is not None],
+    }
 
 
 def _spans(codebase: Codebase, symbols: Iterable[str]) -> list[tuple[str, int, int]]:

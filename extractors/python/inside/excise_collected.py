@@ -4,7 +4,7 @@ Started as ``python excise_collected.py SUITE`` in the checkout, where SUITE is 
 JSON. With ``--serve N``, it collects the suite and then serves runs (``excise_fork_server.py``); without, it makes the
 one run that is requested on stdin, like ``excise_run.py``. In a served run, the project is already imported: what
 differs in the checkout is adapted (``excise_swap.py``), or the run is refused with a line ``refused`` in its report.
-The run can also record calls (``excise_recorder.py``).
+The run can also record calls (``excise_recorder.py``), and watch what tests do (``excise_watch.py``).
 """
 
 import contextlib
@@ -21,6 +21,7 @@ INSIDE = sys.path[0]
 
 import excise_fork_server  # noqa: E402
 import excise_recorder  # noqa: E402
+import excise_watch  # noqa: E402
 from excise_swap import Executed, LoadedCode, NeedsImport, real  # noqa: E402
 
 # isort: split
@@ -199,17 +200,29 @@ def run_served(session, plugin, places, code, edited, capture):
         for path in edited:
             code.adapt(path)
         choose(session, plugin, places, request, report)
+        watch = start_watch(session, request, code)
         recorder = excise_recorder.start(request["record"]) if "record" in request else None
         programs = excise_run.trivial_programs(request, report)
         exit_code = programs[0].try_all(session) if programs else run_loop(session)
         if recorder is not None:
-            excise_recorder.finish(recorder, request["record"])
+            excise_recorder.finish(recorder, request["record"], watch.finish() if watch is not None else None)
     except BaseException as error:
         report.write("refused", reason=str(error) if isinstance(error, NeedsImport) else repr(error))
         return 1
     cpu = os.times()
     report.write("end", exit=exit_code, wall=time.time() - began, cpu=sum(cpu[:4]))
     return 0
+
+
+def start_watch(session, request, code):
+    """Watch what the tests do, if that is requested; return the watch or ``None``."""
+    asked = request.get("record", {}).get("watch")
+    if not asked:
+        return None
+    watch = excise_watch.Watch(asked)
+    session.config.pluginmanager.register(watch)
+    watch.start(code.functions)
+    return watch
 
 
 def choose(session, plugin, places, request, report):

@@ -15,20 +15,25 @@ import pytest  # noqa: E402
 
 sys.path.append(INSIDE)
 import excise_recorder  # noqa: E402
+import excise_watch  # noqa: E402
 from excise_run import profile_of  # noqa: E402
 
 sys.path.remove(INSIDE)
 
 
 class Plugin:
-    """Selects the requested tests."""
+    """Selects the requested tests, and lets them be watched when they are collected."""
 
-    def __init__(self, ids):
-        self.ids = set(ids)
+    def __init__(self, ids, watch):
+        self.ids, self.watch = set(ids), watch
 
     @pytest.hookimpl(trylast=True)
     def pytest_collection_modifyitems(self, config, items):
         items[:] = [item for item in items if item.nodeid in self.ids]
+
+    def pytest_collection_finish(self, session):
+        if self.watch is not None:
+            self.watch.start()
 
 
 def main():
@@ -38,8 +43,10 @@ def main():
     arguments = ["-p", "no:cacheprovider", "-p", "no:randomly", "--continue-on-collection-errors", "-qq", "--tb=no"]
     arguments += ["--rootdir", request["root"], "-o", "addopts=", *profile_of(request["args"])[1]]
     paths = sorted({test.partition("::")[0] for test in request["ids"]})
-    pytest.main(arguments + [path for path in paths if os.path.exists(path)], plugins=[Plugin(request["ids"])])
-    excise_recorder.finish(recorder, request)
+    watch = excise_watch.Watch(request["watch"]) if request.get("watch") else None
+    plugins = [Plugin(request["ids"], watch), *([watch] if watch is not None else [])]
+    pytest.main(arguments + [path for path in paths if os.path.exists(path)], plugins=plugins)
+    excise_recorder.finish(recorder, request, watch.finish() if watch is not None else None)
 
 
 if __name__ == "__main__":

@@ -362,13 +362,15 @@ def start(request):
     return recorder
 
 
-def finish(recorder, request):
-    """Stop recording, and write what was recorded to the report of the request."""
+def finish(recorder, request, watched=None):
+    """Stop recording, and write what was recorded to the report of the request, with that of a watch."""
     recorder.inside = True
     root = request["root"]
     folders = [os.path.relpath(path, root) for path in sys.path if is_inside(path, root)]
     found = {"watched": recorder.watched, "calls": recorder.calls, "refused": recorder.refused}
     found["tests"] = {test: list(calls) for test, calls in recorder.by_test.items() if test not in recorder.incomplete}
+    if watched is not None:
+        found["uses"] = watched
     with open(request["report"], "x") as file:
         json.dump({**found, "modules": sorted(recorder.modules), "folders": folders}, file)
 

@@ -5,13 +5,15 @@ from __future__ import annotations
 import builtins
 import re
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import astuple, replace
+from typing import NamedTuple
 
 from excise.extractors.python.analysis.codebase import PythonCodebase
 from excise.extractors.python.needs.removed_words import Piece, Role, Words, words_of
-from excise.extractors.python.needs.test_uses import TestUses, Uses
-from excise.types import Need, NeedKind
+from excise.extractors.python.needs.test_uses import Place, TestUses, Uses
+from excise.extractors.python.needs.watching import watched_uses
+from excise.types import GivenBy, Need, NeedKind, Watched
 
 MAX_ANSWER = 160
 """Length of a text above which it is no detail any more: to name it would be to give the code."""
@@ -24,46 +26,114 @@ MIN_PART = 4
 COMMON_NUMBERS = frozenset({"0", "1", "2", "0.0", "1.0"})
 """Numbers that any code has."""
 _NO_TEXT = Piece("", Role.TEXT)
+_WATCHED_PLACES = {
+    NeedKind.ATTRIBUTE: frozenset({"attribute", "item"}),
+    NeedKind.KEY: frozenset({"item"}),
+    NeedKind.KEYWORD: frozenset({"call"}),
+}
+"""Kind of a detail to the kinds of places at which a run shows whose detail it is."""
 _KINDS = {Role.TEXT: NeedKind.TEXT, Role.KEY: NeedKind.KEY, Role.MESSAGE: NeedKind.MESSAGE}
 _RANK = {Role.MESSAGE: 0, Role.KEY: 1, Role.TEXT: 2}
 
 
 def find_needs(
-    codebase: PythonCodebase, uses: TestUses, removed: Sequence[str], tests: Sequence[str]
+    codebase: PythonCodebase,
+    uses: TestUses,
+    removed: Sequence[str],
+    tests: Sequence[str],
+    watched: Watched | None = None,
 ) -> tuple[Need, ...]:
-    """The details that ``tests`` need from the symbols ``removed``, sorted by owner, kind and word."""
+    """The details that ``tests`` need from the symbols ``removed``, sorted by owner, kind and word.
+
+    ``watched`` adds what the tests were seen to use, and shows which details they use on values of other code only.
+    """
     supplied = words_of(codebase, removed)
     defined = {name for words in supplied for name in (words.symbol.name.partition("#")[0],) if name}
-    found: dict[tuple[NeedKind, str], tuple[str, Piece, bool]] = {}
-    needing: dict[tuple[NeedKind, str], list[str]] = defaultdict(list)
+    found = _Found()
     by_function: dict[str, list[str]] = defaultdict(list)
     for test in tests:
         by_function[test.partition("[")[0]].append(test)
     for function, cases in by_function.items():
         used = uses.of(function)
+        seen = _seen(cases, watched) if watched is not None else None
         for words in supplied:
-            for kind, word, piece, is_answer in _needed(words, used, defined):
-                found.setdefault((kind, word), (words.symbol.symbol_id, piece, is_answer))
-                needing[kind, word] += cases
+            syntactic = list(_needed(words, used, defined))
+            known = {(kind, word) for kind, word, _, _ in syntactic}
+            for kind, word, piece, is_answer in syntactic:
+                places = uses.places_of(function, word) if watched is not None and watched.foreign else ()
+                is_other = watched is not None and _is_foreign(kind, places, watched.foreign)
+                found.add((kind, word), _Detail(words.symbol.symbol_id, piece, is_answer, is_other), cases)
+            for kind, word, piece, is_answer in _needed(words, seen, defined) if seen is not None else ():
+                if (kind, word) not in known:
+                    detail = _Detail(words.symbol.symbol_id, piece, is_answer, is_watched=True)
+                    found.add((kind, word), detail, cases)
     for words in supplied:
         for word in _used_alone(codebase, words, removed):
-            found.setdefault((NeedKind.USED, word), (words.symbol.symbol_id, _NO_TEXT, False))
-            needing[NeedKind.USED, word] += tests
-    for kind, word in [key for key in found if key[0] is NeedKind.KEY and (NeedKind.TEXT, key[1]) in found]:
-        del found[kind, word]
-    needs = (
-        Need(
-            kind=kind,
-            word=word,
-            owner=owner,
-            tests=tuple(dict.fromkeys(needing[kind, word])),
-            exception=piece.exception,
-            template=piece.template,
-            is_answer=is_answer,
+            found.add((NeedKind.USED, word), _Detail(words.symbol.symbol_id), tests)
+    return found.needs()
+
+
+def _seen(cases: Sequence[str], watched: Watched) -> Uses | None:
+    """What the cases of a test were seen to use; ``None`` if nothing is known."""
+    seen = Uses()
+    for words in (watched.words[case] for case in cases if case in watched.words):
+        seen.add(watched_uses(words))
+    return seen if seen != Uses() else None
+
+
+class _Detail(NamedTuple):
+    """What is known of a detail besides its kind and word."""
+
+    owner: str
+    piece: Piece = _NO_TEXT
+    is_answer: bool = False
+    is_other: bool = False
+    is_watched: bool = False
+
+
+class _Found:
+    """Details that were found, each in the first definition that supplies it, with the tests that need it."""
+
+    def __init__(self) -> None:
+        self.details: dict[tuple[NeedKind, str], _Detail] = {}
+        self.tests: dict[tuple[NeedKind, str], dict[str, None]] = defaultdict(dict)
+
+    def add(self, key: tuple[NeedKind, str], detail: _Detail, tests: Iterable[str]) -> None:
+        """Add a detail; one that several tests need is of other code only if each of them uses it so."""
+        first = self.details.setdefault(key, detail)
+        is_other, is_watched = first.is_other and detail.is_other, first.is_watched and detail.is_watched
+        self.details[key] = first._replace(is_other=is_other, is_watched=is_watched)
+        self.tests[key].update(dict.fromkeys(tests))
+
+    def needs(self) -> tuple[Need, ...]:
+        """The details, sorted; a text that is a key, too, is listed once."""
+        found = {
+            (kind, word): detail
+            for (kind, word), detail in self.details.items()
+            if kind is not NeedKind.KEY or (NeedKind.TEXT, word) not in self.details
+        }
+        needs = (
+            Need(
+                kind=kind,
+                word=word,
+                owner=detail.owner,
+                tests=tuple(self.tests[kind, word]),
+                exception=detail.piece.exception,
+                template=detail.piece.template,
+                is_answer=detail.is_answer,
+                is_watched=detail.is_watched,
+                given=GivenBy.OTHER if detail.is_other else None,
+            )
+            for (kind, word), detail in found.items()
         )
-        for (kind, word), (owner, piece, is_answer) in found.items()
-    )
-    return tuple(sorted(needs, key=lambda need: (need.owner, need.kind, need.word)))
+        return tuple(sorted(needs, key=lambda need: (need.owner, need.kind, need.word)))
+
+
+def _is_foreign(kind: NeedKind, places: Iterable[Place], foreign: Collection[tuple[str, str, int, int]]) -> bool:
+    """Whether a run saw all places that may need a detail of this kind, and only values of other code there."""
+    wanted = _WATCHED_PLACES.get(kind, frozenset())
+    found = [place for place in places if place.kind in wanted or place.kind != "call"]
+    return bool(wanted and found) and all(place.kind in wanted and place in foreign for place in found)
 
 
 def _used_alone(codebase: PythonCodebase, words: Words, removed: Sequence[str]) -> Iterator[str]:
@@ -89,12 +159,12 @@ def _needed(words: Words, used: Uses, defined: set[str]) -> Iterator[tuple[NeedK
     yield from ((NeedKind.NAME, word, _NO_TEXT, False) for word in (words.names & mentioned) - defined)
     yield from (
         (NeedKind.ATTRIBUTE, word, _NO_TEXT, False)
-        for word in (words.attributes & (used.attributes | used.texts)) - defined
+        for word in _attributes(words, used) - defined
         if not _is_dunder(word)
     )
     called = {name, words.symbol.qualname.split(".")[-2]} if name == "__init__" else {name}
     keywords = {word for function, word in used.keywords if function in called}
-    known = words.parameters | words.identifiers | {piece.text for piece in words.pieces}
+    known = words.parameters | words.attributes | words.identifiers | {piece.text for piece in words.pieces}
     yield from ((NeedKind.KEYWORD, word, _NO_TEXT, False) for word in keywords & known)
     yield from ((NeedKind.EXCEPTION, word, _NO_TEXT, False) for word in words.exceptions & used.exceptions)
     yield from (
@@ -106,6 +176,12 @@ def _needed(words: Words, used: Uses, defined: set[str]) -> Iterator[tuple[NeedK
         if last in words.identifiers and last not in defined:
             yield NeedKind.REPLACED, target, _NO_TEXT, False
     yield from _needed_texts(words, used)
+
+
+def _attributes(words: Words, used: Uses) -> set[str]:
+    """Attributes that tests name and the definition sets, or were seen to read from what it makes or changes."""
+    named = words.attributes & (used.attributes | used.texts)
+    return named | (words.fields & used.own) | (words.elsewhere & used.settled)
 
 
 def _needed_texts(words: Words, used: Uses) -> Iterator[tuple[NeedKind, str, Piece, bool]]:

@@ -14,6 +14,7 @@ from excise.types import FILLED_IN, Symbol, SymbolKind
 
 _PLACEHOLDER = re.compile(r"%(?:\([^)]*\))?[-+ #0-9.*]*[a-zA-Z%]|\{[^{}]*\}")
 _EXCEPTION = re.compile(r"(?:Error|Exception|Warning|Exit|Interrupt)$")
+_RECEIVERS = frozenset({"self", "cls"})
 _LOOK_UP = frozenset({"get", "pop", "setdefault", "getlist"})
 """Methods whose first argument is a key."""
 
@@ -62,6 +63,15 @@ class Words:
     """Names and attributes that it reads."""
     parameters: frozenset[str] = frozenset()
     """Names of the parameters of a function."""
+    passed: set[str] = field(default_factory=set)
+    """Keyword arguments of the calls that it makes."""
+    elsewhere: set[str] = field(default_factory=set)
+    """Attributes that it sets on objects of classes that stay, as far as syntax can tell."""
+
+    @property
+    def fields(self) -> set[str]:
+        """Names that may be attributes of the objects which it makes."""
+        return self.passed | self.attributes | {piece.text for piece in self.pieces if piece.text.isidentifier()}
 
 
 def words_of(codebase: PythonCodebase, removed: Sequence[str]) -> list[Words]:
@@ -89,6 +99,7 @@ class _Reader:
     """Reads the definitions among ``symbols`` in a syntax tree."""
 
     def __init__(self, symbols: Sequence[Symbol]) -> None:
+        self.classes = {(s.path, s.qualname) for s in symbols if s.kind is SymbolKind.CLASS}
         self.by_line = {(s.start_line, s.end_line): Words(s) for s in symbols if s.kind is not SymbolKind.MODULE}
         self.module = next((Words(s) for s in symbols if s.kind is SymbolKind.MODULE), None)
 
@@ -110,7 +121,16 @@ class _Reader:
             else:
                 if words is not None:
                     _note(child, words, scope)
+                    if isinstance(child, ast.Attribute) and self._is_elsewhere(child, words.symbol):
+                        words.elsewhere.add(child.attr)
                 self._visit(child, words, scope)
+
+    def _is_elsewhere(self, node: ast.Attribute, symbol: Symbol) -> bool:
+        """Whether an attribute is set on something else than an object of a class that is removed with its method."""
+        if not isinstance(node.ctx, ast.Store):
+            return False
+        is_own = isinstance(node.value, ast.Name) and node.value.id in _RECEIVERS
+        return not (is_own and (symbol.path, symbol.qualname.rpartition(".")[0]) in self.classes)
 
     def _note_whole_code(self, function: Function, words: Words) -> None:
         """Note the constants of a function that does nothing but return them."""
@@ -182,6 +202,9 @@ def _note_raised(raised: ast.expr, words: Words) -> None:
 
 def _note_call(node: ast.Call, words: Words) -> None:
     name = last_name(node.func)
+    words.passed.update(keyword.arg for keyword in node.keywords if keyword.arg)
+    if name in {"dict", "update"}:
+        words.pieces.update(Piece(keyword.arg, Role.KEY) for keyword in node.keywords if keyword.arg)
     if _EXCEPTION.search(name) and name[:1].isupper():
         words.exceptions.add(name)
         _note_message(node, name, words)

@@ -10,6 +10,8 @@ import ast
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import NamedTuple
 
 from excise.extractors.python.analysis.codebase import PythonCodebase
 from excise.extractors.python.analysis.name_resolution import Entity
@@ -31,6 +33,19 @@ _KEY = re.compile(r"\w[\w.-]*")
 _REPLACING = frozenset({"setattr", "delattr", "object", "patch"})
 """Functions that replace a name for the duration of a test: of ``monkeypatch``, ``mock.patch`` and ``mocker``."""
 _METACHARACTERS = re.compile(r"\\[dDwWsSbBAZ]|\[[^\]]*\]|\(\?[^)]*\)|(?<!\\)[.*+?^$(){}|]+")
+
+
+class Place(NamedTuple):
+    """A place in a test file, known by the end of its expression."""
+
+    path: str
+    """The file."""
+    kind: str
+    """``attribute``, ``call``, ``item``, or ``text``, which has no position."""
+    line: int
+    """Last line."""
+    column: int
+    """Column after its last character, in bytes."""
 
 
 @dataclass(slots=True)
@@ -55,6 +70,10 @@ class Uses:
     """Numbers that results are compared with, as they are written by ``repr``."""
     replaced: set[str] = field(default_factory=set)
     """Dotted names that are replaced, as far as the test says."""
+    own: set[str] = field(default_factory=set)
+    """Attributes that were read from objects of removed classes and the like; only a run shows them."""
+    settled: set[str] = field(default_factory=set)
+    """Attributes that were read from objects of classes which stay, and which removed code got or gave."""
 
     def add(self, other: Uses) -> None:
         """Add what another piece mentions."""
@@ -71,17 +90,38 @@ class TestUses:
         self.codebase = codebase
         self._files: dict[str, _TestFile | None] = {}
         self._uses: dict[tuple[str, str], Uses] = {}
+        self._kept: dict[str, list[tuple[str, str]]] = {}
 
     def of(self, test_id: str) -> Uses:
         """What a test uses, together with its fixtures, set-up methods, helpers and constants."""
-        path, _, rest = test_id.partition("::")
-        names = rest.partition("[")[0].split("::") if rest else []
         found = Uses()
-        for piece in self._pieces(path, names):
+        for piece in self._pieces_of(test_id):
             found.add(self._own(piece))
         return found
 
+    def functions_of(self, test_id: str) -> Iterator[tuple[str, int, int]]:
+        """Path, first and last line of the functions that a test uses: its own, fixtures, set-up methods, helpers."""
+        for path, qualname in self._pieces_of(test_id):
+            file = self._file(path)
+            node = file.nodes.get(qualname) if file is not None else None
+            if isinstance(node, Function):
+                yield path, node.lineno, node.end_lineno or node.lineno
+
+    def places_of(self, test_id: str, word: str) -> Iterator[Place]:
+        """Where a test has a word: as an attribute, a keyword argument, a key, or in another way."""
+        for path, qualname in self._pieces_of(test_id):
+            file = self._file(path)
+            if file is not None:
+                yield from file.places(path, qualname, word)
+
     # -------------------------------------------------------------------------------------- pieces
+    def _pieces_of(self, test_id: str) -> list[tuple[str, str]]:
+        """(path, dotted name) of the test's function and of all that it uses of the tests; kept."""
+        if test_id not in self._kept:
+            path, _, rest = test_id.partition("::")
+            self._kept[test_id] = self._pieces(path, rest.partition("[")[0].split("::") if rest else [])
+        return self._kept[test_id]
+
     def _pieces(self, path: str, names: list[str]) -> list[tuple[str, str]]:
         """(path, dotted name) of the test's function and of all that it uses of the tests."""
         pending = list(self._first(path, names))
@@ -167,6 +207,12 @@ class TestUses:
         return self._files[path]
 
 
+@lru_cache(maxsize=2)
+def uses_in(codebase: PythonCodebase) -> TestUses:
+    """What the tests of a codebase use; kept for the next candidate of the same project."""
+    return TestUses(codebase)
+
+
 def parsed(source: bytes) -> ast.Module | None:
     """The syntax tree; ``None`` if this interpreter cannot parse the file."""
     try:
@@ -180,6 +226,7 @@ class _TestFile:
 
     def __init__(self, tree: ast.Module) -> None:
         self.nodes: dict[str, ast.AST] = {}
+        self._places: dict[str, list[tuple[str, Place]]] = {}
         self._add(tree.body, "")
 
     def _add(self, body: Iterable[ast.AST], prefix: str) -> None:
@@ -205,8 +252,33 @@ class _TestFile:
         arguments = node.args
         return {each.arg for each in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs)}
 
+    def places(self, path: str, qualname: str, word: str) -> Iterator[Place]:
+        """Where a definition has a word."""
+        if qualname not in self._places:
+            node = self.nodes.get(qualname)
+            self._places[qualname] = list(_places(node, path)) if node is not None else []
+        yield from (place for found, place in self._places[qualname] if found == word)
+
 
 # -------------------------------------------------------------------------------------------- syntax
+def _places(node: ast.AST, path: str) -> Iterator[tuple[str, Place]]:
+    """Each attribute, keyword argument and text of a definition, with its place."""
+    keys = set()
+    for part in _walk(node):
+        at = (getattr(part, "end_lineno", 0) or 0, getattr(part, "end_col_offset", 0) or 0)
+        match part:
+            case ast.Attribute(attr=name):
+                yield name, Place(path, "attribute", *at)
+            case ast.Call(keywords=keywords):
+                yield from ((keyword.arg, Place(path, "call", *at)) for keyword in keywords if keyword.arg)
+            case ast.Subscript(slice=key, ctx=ast.Load()) if texts_of(key):
+                keys.add(id(key))
+                yield from ((text, Place(path, "item", *at)) for text in texts_of(key))
+    yield from (
+        (text, Place(path, "text", 0, 0)) for part in _walk(node) if id(part) not in keys for text in texts_of(part)
+    )
+
+
 def uses_of(node: ast.AST) -> Uses:
     """What a definition mentions; of a class, only the code outside its methods."""
     found = Uses()

@@ -13,7 +13,7 @@ from typing import Protocol
 
 from excise.protocols.codebase_protocol import Codebase
 from excise.protocols.sandbox_protocol import Session, Start
-from excise.types import Recipe, RecordedCall, TestRun
+from excise.types import Recipe, RecordedCall, TestRun, Watched
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -132,6 +132,8 @@ class CallRecording:
     """Test to its calls, for tests all of whose calls could be recorded."""
     folders: tuple[str, ...] = ()
     """Folders of the tree from which tests import their helpers; last on the import path."""
+    uses: Watched = field(default_factory=Watched)
+    """What the tests did with values that came from the removed code."""
 
 
 class Grading(Protocol):
@@ -188,10 +190,13 @@ class Grading(Protocol):
         ids: Sequence[str],
         timeout_s: float,
         start: Start = Start.FRESH,
+        executed: Collection[str] | None = None,
     ) -> CallRecording:
         """Run the tests ``ids`` on the original code and record their calls to the public ``symbols``.
 
         ``start``: how the run begins; from a collected suite, no calls are found that a fresh import would make.
+        ``executed``: symbols that the tests execute. If given, what the tests do with values that come from the
+        symbols is watched, too.
         """
         ...
 

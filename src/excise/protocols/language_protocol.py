@@ -10,7 +10,7 @@ from typing import NamedTuple, Protocol
 from excise.protocols.codebase_protocol import Codebase
 from excise.protocols.grading_protocol import Grading
 from excise.protocols.sandbox_protocol import ForkServer, Session, Start
-from excise.types import CoverageMap, ExecutedCode, Need, Recipe, Status, TestRun
+from excise.types import CoverageMap, ExecutedCode, Need, Recipe, Status, TestRun, Watched
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -123,9 +123,12 @@ class Language(Protocol):
         """The pass over ``tests`` that an ordinary run was, in which all of them passed; it costs nothing."""
         ...
 
-    def find_needs(self, codebase: Codebase, removed: Sequence[str], tests: Sequence[str]) -> tuple[Need, ...]:
-        """The details that ``tests`` need from the symbols ``removed`` besides names and signatures; read by syntax.
+    def find_needs(
+        self, codebase: Codebase, removed: Sequence[str], tests: Sequence[str], watched: Watched | None = None
+    ) -> tuple[Need, ...]:
+        """The details that ``tests`` need from the symbols ``removed`` besides names and signatures.
 
-        Where a solver finds them is not filled in.
+        They are read by syntax; ``watched``, what a run of the tests showed, adds others and drops some. Where a solver
+        finds them is not filled in.
         """
         ...

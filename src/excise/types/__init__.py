@@ -21,7 +21,7 @@ from excise.types.deletions import Deletion, Feature, FeatureKind, Span, Symbol,
 from excise.types.environments import Environment, Recipe
 from excise.types.grades import Grade, GradingKit, LiftedTest, RecordedCall
 from excise.types.measurements import Baseline, CoverageMap, ExecutedCode, Status, TestResult, TestRun, WorkerOutcome
-from excise.types.needs import FILLED_IN, GivenBy, Need, NeedKind
+from excise.types.needs import FILLED_IN, GivenBy, Need, NeedKind, Watched
 from excise.types.repositories import Repo, SourceSpec
 from excise.types.serialization import content_id, from_dict, from_json, to_dict, to_json
 from excise.types.tasks import (
@@ -72,6 +72,7 @@ __all__ = [
     "TestRun",
     "Verdict",
     "Visibility",
+    "Watched",
     "WorkerOutcome",
     "content_id",
     "from_dict",

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
 FILLED_IN = "…"
@@ -45,6 +46,8 @@ class GivenBy(StrEnum):
     """In code of the shipped tree that belongs to the removed code: its class, base classes, callers."""
     CONVENTION = "convention"
     """Nowhere: Python or its standard library does so by itself."""
+    OTHER = "other"
+    """Nowhere: the code has it, but the tests were seen to use it on values of other code only."""
     ANSWER = "answer"
     """Nowhere: to name it would be to give the code. Tests that need it are not graded."""
 
@@ -67,6 +70,8 @@ class Need:
     """The text that the detail is a part of, with :data:`FILLED_IN` for values; empty if the detail is whole."""
     is_answer: bool = False
     """Whether the owner's code is no more than this, or it is too long for a detail."""
+    is_watched: bool = False
+    """Whether only a run of the tests shows that they need it, not their syntax."""
     given: GivenBy | None = None
     """Where a solver finds it; ``None`` as long as that is not known."""
 
@@ -78,3 +83,15 @@ class Need:
     def given_by(self, given: GivenBy) -> Need:
         """This need, found there."""
         return replace(self, given=given)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Watched:
+    """What tests did with values that came from removed code, seen in a run on the original code."""
+
+    words: Mapping[str, Mapping[str, tuple[str, ...]]] = field(default_factory=dict)
+    """Test to the words of each kind that it used on such values; kinds are those of the language adapter."""
+    foreign: frozenset[tuple[str, str, int, int]] = frozenset()
+    """Places in test files where nothing but values were used that have nothing to do with removed code."""
+    problem: str = ""
+    """Why nothing is known of all or some tests; empty if the run was as usual."""

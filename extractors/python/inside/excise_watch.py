@@ -1,0 +1,335 @@
+"""Watches what tests do with values that come from removed code (``excise_origins.py``). Standard library and pytest.
+
+The functions of the tests are rewritten (``excise_observed.py``) when the suite has been collected. What they do with
+such values is noted as words, by test: ``attributes``, ``settled`` (attributes of objects whose class stays), ``keys``,
+``keywords`` (after the name of the function and a blank), ``texts``, ``numbers``, ``exceptions`` and ``patterns``.
+Places where a word of interest was used on nothing but values that have nothing to do with removed code are reported,
+too.
+"""
+
+import builtins
+import functools
+import gc
+import operator
+import types
+
+import excise_observed
+import pytest
+from excise_origins import REMOVED, STAYING, Origins, items_of
+from excise_swap import key_of
+
+MAX_WORDS = 500
+"""Maximum number of words of one kind and test."""
+MAX_PARTS = 300
+"""Maximum number of parts of one value that are looked at."""
+MAX_LENGTH = 2000
+"""Length of a text above which it is left out."""
+RAISING = frozenset(["raises", "warns", "assertRaises", "assertRaisesRegex", "assertRaisesRegexp", "assertWarns",
+                     "assertWarnsRegex"])  # fmt: skip
+"""Functions that expect exceptions or warnings."""
+LOOK_UP = frozenset(["get", "pop", "setdefault", "getlist"])
+"""Methods whose first argument is a key."""
+ATTRIBUTE_READERS = (getattr, hasattr)
+BOUND = (types.MethodType, types.BuiltinMethodType, type({}.get), type("".join))
+FUNCTIONS = (*BOUND, types.FunctionType)
+WRAPPERS = (types.FunctionType, type(functools.lru_cache()(len)))
+"""Types of functions that may keep the one which they call as ``__wrapped__``."""
+NOTHING = object()
+"""Stands for a value that is not there."""
+
+
+class Watch:
+    """Hooks and notes of one run. ``request`` names the files, spans, classes and words of interest."""
+
+    def __init__(self, request):
+        self.request = request
+        self.sites = []
+        self.notes = {}
+        self.seen = {}
+        self.related, self.called, self.given, self.lefts = {}, {}, {}, {}
+        self.asked = frozenset(request["words"])
+        self.passed, self.failed = [], set()
+        self.problem, self.test = "", ""
+        self.is_running = False
+        spans, owners, tests = request["spans"], request["owners"], request["tests"]
+        self.origins = Origins(request["root"], spans, owners, tests, self.note)
+
+    # ---------------------------------------------------------------------------------- the run
+    def start(self, functions=None):
+        """Rewrite the tests' functions and begin to watch.
+
+        ``functions`` are those of the project by :func:`excise_swap.key_of`; without it, they are searched in memory.
+        """
+        try:
+            for hook in excise_observed.HOOKS:
+                setattr(builtins, excise_observed.builtin_name(hook), getattr(self, hook))
+            found = functions_in_memory() if functions is None else functions
+            for path, ranges in self.request["files"].items():
+                excise_observed.rewrite(self.origins.root, path, ranges, found, self.sites)
+            self.is_running = self.origins.start()
+            self.problem = "" if self.is_running else "the project watches what runs, too"
+        except Exception as error:
+            self.problem = "%s: %s" % (type(error).__name__, error)
+
+    def finish(self):
+        """Watch nothing more, and return the report."""
+        if self.is_running:
+            self.origins.stop()
+        foreign = [self.sites[site].place for site, only in self.seen.items() if only]
+        return {
+            "words": {test: {kind: sorted(found) for kind, found in own.items()} for test, own in self.notes.items()},
+            "foreign": sorted(foreign) if self.origins.is_complete else [],
+            "passed": [test for test in self.passed if test not in self.failed],
+            "problem": self.problem,
+        }
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtest_logstart(self, nodeid):
+        """A test begins."""
+        self.test = nodeid
+        for held in (self.given, self.lefts, self.called, self.origins.atoms):
+            held.clear()
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtest_logreport(self, report):
+        """A phase of a test has ended."""
+        if report.outcome != "passed" or hasattr(report, "wasxfail"):
+            self.failed.add(report.nodeid)
+        elif report.when == "call":
+            self.passed.append(report.nodeid)
+
+    # ----------------------------------------------------------------------------------- notes
+    def note(self, kind, word):
+        """Note a word of the test that runs."""
+        found = self.notes.setdefault(self.test, {}).setdefault(kind, set())
+        if len(found) < MAX_WORDS:
+            found.add(word)
+
+    def note_text(self, kind, text):
+        """Note a text, of bytes with one character for each."""
+        if isinstance(text, bytes):
+            text = bytes(text).decode("latin-1")
+        if isinstance(text, str) and len(text) <= MAX_LENGTH:
+            self.note(kind, str.__str__(text))
+
+    def note_attribute(self, value, word):
+        """Note that an attribute is read from a value of removed code, unless a class from elsewhere has it."""
+        cls = value if isinstance(value, type) else type(value)
+        owner = next((each for each in type.mro(cls) if word in vars(each)), cls)
+        kind = self.origins.own_kind_of(owner) if owner is not cls else self.origins.kind_of(cls)
+        if kind == STAYING:
+            self.note("settled", word)
+        elif kind == REMOVED or word not in vars(owner):
+            self.note("attributes", word)
+
+    def note_fields(self, value):
+        """Note the names of the fields of a value that is used by position, if they are those of a removed class."""
+        cls = type(value)
+        if issubclass(cls, tuple) and cls is not tuple and self.origins.kind_of(cls) == REMOVED:
+            for name in getattr(cls, "_fields", ()):
+                self.note_text("attributes", name)
+
+    def note_value(self, value):
+        """Note the texts, numbers and keys of a value with which one of removed code is compared."""
+        pending, count = [value], 0
+        while pending and count < MAX_PARTS:
+            each = pending.pop()
+            cls = type(each)
+            count += 1
+            if issubclass(cls, (str, bytes)):
+                self.note_text("texts", each)
+            elif cls in (int, float):
+                self.note("numbers", repr(each))
+            elif issubclass(cls, dict):
+                for key in list(dict.keys(each))[:MAX_PARTS]:
+                    self.note_text("keys", key)
+            elif cls.__name__.startswith("Approx"):
+                pending.append(getattr(each, "expected", None))
+            pending += items_of(each)
+
+    def look(self, site, value):
+        """Note whether a place with a word of interest is used on nothing but foreign values."""
+        self.seen[site] = self.seen.get(site, True) and self.origins.is_foreign(value)
+
+    # ----------------------------------------------------------------- hooks: attributes and items
+    def base(self, site, value):
+        """The object whose attribute or item is loaded."""
+        place = self.sites[site]
+        self.related[site] = self.origins.is_from_removed(value)
+        if self.related[site] and place.kind == "attribute":
+            self.note_attribute(value, place.word)
+        if place.word in self.asked:
+            self.look(site, value)
+        return value
+
+    def key(self, site, value):
+        """The key of an item that is loaded."""
+        if self.related.get(site):
+            self.note_text("keys", value)
+        return value
+
+    def got(self, site, value):
+        """What was loaded."""
+        if self.related.get(site):
+            self.origins.mark(value)
+        return value
+
+    # ------------------------------------------------------------------------------ hooks: calls
+    def callee(self, site, function):
+        """The function that is called."""
+        receiver = function.__self__ if type(function) in BOUND else None
+        inner = unwrapped(function)
+        is_removed = self.origins.is_removed_function(inner)
+        self.related[site] = is_removed or (receiver is not None and self.origins.is_from_removed(receiver))
+        name = inner.__name__ if isinstance(inner, (*FUNCTIONS, type)) else ""
+        if is_removed:
+            self.called[site] = name
+            for word in self.sites[site].keywords:
+                self.note("keywords", "%s %s" % (name, word))
+        if is_special(function, name):
+            self.given[site] = (function, name, [])
+        if not self.asked.isdisjoint(self.sites[site].keywords):
+            self.look(site, inner)
+        return function
+
+    def argument(self, site, value):
+        """An argument of a call."""
+        if self.origins.is_from_removed(value):
+            self.related[site] = True
+            self.note_fields(value)
+        if site in self.given:
+            self.given[site][2].append(value)
+        return value
+
+    def options(self, site, value):
+        """What stands after ``**`` in a call."""
+        if site in self.called and isinstance(value, dict):
+            for word in list(dict.keys(value)):
+                self.note("keywords", "%s %s" % (self.called[site], word))
+        return value
+
+    def result(self, site, value):
+        """The result of a call."""
+        self.called.pop(site, None)
+        function, name, arguments = self.given.pop(site, (None, "", ()))
+        if function is not None:
+            self.special(site, function, name, arguments)
+        if self.related.get(site):
+            self.origins.mark(value)
+        return value
+
+    def special(self, site, function, name, arguments):
+        """Note what a call of a function of the tests' tools says."""
+        keywords = self.sites[site].keywords
+        count = len(arguments) - len(keywords)
+        given, named = arguments[:count], dict(zip(keywords, arguments[count:]))  # noqa: B905  (Python 3.8)
+        if is_reader(function):
+            if self.origins.is_from_removed(given[0]) and isinstance(given[1], str):
+                self.note_attribute(given[0], given[1])
+        elif isinstance(function, operator.attrgetter):
+            for value in given:
+                if self.origins.is_from_removed(value):
+                    for words in function.__reduce__()[1]:
+                        self.note_attribute(value, words.partition(".")[0])
+        elif name in LOOK_UP:
+            if self.origins.is_from_removed(function.__self__):
+                self.note_text("keys", given[0] if given else None)
+        elif name in RAISING:
+            self.expected(name, given, named)
+        else:
+            self.asserted(name, given)
+
+    def expected(self, name, given, named):
+        """Note the exceptions or warnings that a test expects, and their messages."""
+        first = given[0] if given else named.get("expected_exception", named.get("expected_warning"))
+        for cls in first if isinstance(first, tuple) else (first,):
+            if isinstance(cls, type):
+                self.note("exceptions", cls.__name__)
+        pattern = named.get("match", named.get("expected_regex"))
+        if "Regex" in name and len(given) > 1:
+            pattern = given[1]
+        self.note_text("patterns", getattr(pattern, "pattern", pattern))
+
+    def asserted(self, name, given):
+        """Note with what an assertion compares a value of removed code."""
+        if len(given) < 2:
+            return
+        if name == "assertIn":
+            self.contained(given[0], given[1])
+        elif "Not" not in name:
+            self.compared(given[0], given[1])
+
+    # ------------------------------------------------------------------------ hooks: comparisons
+    def left(self, site, value):
+        """The left side of a comparison."""
+        self.lefts[site] = value
+        return value
+
+    def right(self, site, value):
+        """The right side of a comparison."""
+        left, sign = self.lefts.pop(site, NOTHING), self.sites[site].word
+        if left is NOTHING:
+            return value
+        if sign == "Eq":
+            self.compared(left, value)
+        elif sign == "In":
+            self.contained(left, value)
+        return value
+
+    def compared(self, left, right):
+        """Two values are compared."""
+        if self.origins.is_from_removed(left):
+            self.note_fields(left)
+            self.note_value(right)
+        elif self.origins.is_from_removed(right):
+            self.note_fields(right)
+            self.note_value(left)
+
+    def contained(self, item, container):
+        """A value is looked for in another."""
+        if self.origins.is_from_removed(container):
+            is_text = isinstance(container, (str, bytes, list, tuple))
+            self.note_text("texts" if is_text else "keys", item)
+        elif self.origins.is_from_removed(item):
+            self.note_value(container)
+
+    def parts(self, site, value):
+        """A value that is unpacked."""
+        self.note_fields(value)
+        return value
+
+
+def unwrapped(function):
+    """The function behind partial calls, bound methods and wrappers."""
+    for _ in range(10):
+        if isinstance(function, functools.partial):
+            function = function.func
+        elif type(function) is types.MethodType:
+            function = function.__func__
+        elif type(function) in WRAPPERS and "__wrapped__" in function.__dict__:
+            function = function.__wrapped__
+        else:
+            break
+    return function
+
+
+def is_reader(function):
+    """Whether a function is ``getattr`` or ``hasattr``."""
+    return any(function is each for each in ATTRIBUTE_READERS)
+
+
+def is_special(function, name):
+    """Whether the arguments of a function say what a test needs."""
+    if is_reader(function) or isinstance(function, operator.attrgetter):
+        return True
+    return name in RAISING or name.startswith("assert") or (name in LOOK_UP and type(function) in BOUND)
+
+
+def functions_in_memory():
+    """All functions by :func:`excise_swap.key_of`."""
+    gc.unfreeze()  # what is frozen is not found
+    found = {}
+    for function in gc.get_objects():
+        if type(function) is types.FunctionType:
+            found.setdefault(key_of(function.__code__), []).append(function)
+    return found

@@ -1,0 +1,111 @@
+"""Watching what tests do with values that come from removed code: what is asked of the sandbox, and its answer.
+
+The run itself is that of ``inside/excise_watch.py``.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any
+
+from excise.extractors.python.analysis.codebase import PythonCodebase
+from excise.extractors.python.needs.removed_words import Words, words_of
+from excise.extractors.python.needs.test_uses import TestUses, Uses, literal_parts
+from excise.types import Symbol, Watched
+
+MAX_FUNCTIONS = 100
+"""Maximum number of functions that stay whose use of removed objects is watched."""
+MAX_WORDS = 2000
+"""Maximum number of words of one kind and test that are read from a report."""
+KINDS = frozenset({"attributes", "settled", "keys", "keywords", "texts", "numbers", "exceptions", "patterns"})
+"""Kinds of words in a report; see ``excise_watch.py``."""
+_SET_UP_FILE = "conftest.py"
+
+
+def watch_request(
+    codebase: PythonCodebase, uses: TestUses, removed: Sequence[str], tests: Sequence[str], executed: Collection[str]
+) -> dict[str, Any]:
+    """What ``excise_watch.py`` has to know, but for the folder of the checkout and the import roots.
+
+    ``executed`` are the symbols that the tests execute: of those that stay, the ones that may use removed objects are
+    watched, too.
+    """
+    symbols = codebase.symbols()
+    gone = [symbols[s] for s in removed if s in symbols]
+    supplied = words_of(codebase, removed)
+    files: dict[str, list[tuple[int, int]]] = {}
+    for function in dict.fromkeys(test.partition("[")[0] for test in tests):
+        for path, first, last in uses.functions_of(function):
+            files.setdefault(path, []).append((first, last))
+    for path in [path for path in codebase.modules if path.rpartition("/")[2] == _SET_UP_FILE and path in files]:
+        files[path] = [(1, len(codebase.modules[path].source.splitlines()))]
+    for symbol in _using(codebase, supplied, gone, executed):
+        files.setdefault(symbol.path, []).append((symbol.start_line, symbol.end_line))
+    return {
+        "files": {path: sorted(set(ranges)) for path, ranges in files.items()},
+        "tests": [path for path in codebase.modules if codebase.is_test(path)],
+        "spans": [(symbol.path, symbol.start_line, symbol.end_line) for symbol in gone],
+    }
+
+
+def _using(
+    codebase: PythonCodebase, supplied: Sequence[Words], gone: Sequence[Symbol], executed: Collection[str]
+) -> list[Symbol]:
+    """Functions that stay and read attributes of names that removed code sets."""
+    defined = {words.symbol.name for words in supplied}
+    words = {word for each in supplied for word in each.attributes if word not in defined and not word.startswith("__")}
+    if not words:
+        return []
+    pattern = re.compile(rf"\.\s*(?:{'|'.join(map(re.escape, sorted(words)))})\b".encode())
+    found = []
+    symbols = codebase.symbols()
+    for symbol in (symbols[each] for each in sorted(executed) if each in symbols):
+        is_gone = any(s.path == symbol.path and s.start <= symbol.start and symbol.end <= s.end for s in gone)
+        if is_gone or not symbol.is_callable or codebase.is_test(symbol.path):
+            continue
+        if pattern.search(codebase.modules[symbol.path].source, symbol.start, symbol.end):
+            found.append(symbol)
+    return found[:MAX_FUNCTIONS]
+
+
+def read_report(report: object, tests: Collection[str]) -> Watched:
+    """The answer from a report, which is not trusted. Of tests that did not pass, nothing is known."""
+    if not isinstance(report, dict):
+        return Watched(problem="The run gave no report.")
+    if report.get("problem"):
+        return Watched(problem=str(report["problem"])[:200])
+    passed = set(_strings(report.get("passed")))
+    missing = sorted(set(tests) - passed)
+    listed, places = report.get("words"), report.get("foreign")
+    words = {
+        test: {kind: tuple(_strings(found)) for kind, found in by_kind.items() if kind in KINDS}
+        for test, by_kind in (listed.items() if isinstance(listed, dict) else ())
+        if test in passed and isinstance(by_kind, dict)
+    }
+    foreign = {tuple(place) for place in places if isinstance(place, list)} if isinstance(places, list) else set()
+    return Watched(
+        words=words,
+        foreign=frozenset(place for place in foreign if len(place) == 4 and not missing),
+        problem=f"{len(missing)} of {len(tests)} tests do not pass when they are watched." if missing else "",
+    )
+
+
+def _strings(value: object) -> list[str]:
+    return [item for item in value if isinstance(item, str)][:MAX_WORDS] if isinstance(value, list) else []
+
+
+def watched_uses(words: Mapping[str, Sequence[str]]) -> Uses:
+    """What one test was seen to use."""
+    keys = set(words.get("keys", ()))
+    pairs = (word.partition(" ") for word in words.get("keywords", ()))
+    return Uses(
+        own=set(words.get("attributes", ())),
+        settled=set(words.get("settled", ())),
+        keys=keys,
+        keywords={(function, word) for function, _, word in pairs},
+        texts=keys | set(words.get("texts", ())),
+        numbers=set(words.get("numbers", ())),
+        exceptions=set(words.get("exceptions", ())),
+        patterns={part for pattern in words.get("patterns", ()) for part in literal_parts(pattern)},
+    )
