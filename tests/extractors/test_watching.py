@@ -243,6 +243,17 @@ def test_what_stays_and_what_is_of_other_code(tmp_path: Path, test: str, expecte
     assert shapes(tmp_path, f"def test_a():\n    {test}\n") == expected
 
 
+def test_tests_that_a_function_makes_are_watched(tmp_path: Path) -> None:
+    test = (
+        "import unittest\nimport shapes\n\n\ndef make(name):\n    class TestA(unittest.TestCase):\n"
+        "        def test_a(self):\n            assert getattr(shapes.Box(2), name)\n    return TestA\n\n\n"
+        "TestB = make('hid' + 'den')\n"
+    )
+    files = {"shapes.py": SHAPES, "tests/test_shapes.py": test}
+    needs = watch(tmp_path, files, ["shapes.py::Box"], ("tests/test_shapes.py::TestB::test_a",))
+    assert {need.label: need.is_watched for need in needs} == {"attribute hidden": True}
+
+
 def test_the_words_of_failing_tests_do_not_count(tmp_path: Path) -> None:
     test = (
         "import sys\nimport shapes\n\n\ndef test_a():\n    shapes.Box(2)\n"

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from excise.deleters.patches.git_patches import touched
 from excise.protocols import CallRecording, Session, Start
-from excise.types import GradingKit, RecordedCall, Status, Task, content_id
+from excise.types import GradingKit, RecordedCall, Status, Task, Watched, content_id
 from excise.verifiers.grading.graded_runs import open_grading
 from excise.verifiers.grading.lifting import find_lifted
 from excise.verifiers.workbench import Edits, Workbench
@@ -118,13 +118,34 @@ class RecordedBehaviour(NamedTuple):
 def record_behaviour(bench: Workbench, removed: Sequence[str], tests: Sequence[str]) -> RecordedBehaviour:
     """Record the calls that tests make to the symbols ``removed``, and watch what they do with the results.
 
-    If a test fails because it is watched, the calls are recorded again without.
+    If a test fails in the run that does both, they are watched in a run of their own, and the calls recorded in
+    another.
     """
     recording = record_calls(bench, removed, tests, is_watched=True)
     if recording.uses.problem:
-        again = record_calls(bench, removed, tests)
-        recording = replace(again, uses=recording.uses)
+        uses = _watched_alone(bench, removed, tests)
+        recording = replace(record_calls(bench, removed, tests), uses=uses)
     return RecordedBehaviour(tuple(tests), recording)
+
+
+def _watched_alone(bench: Workbench, removed: Sequence[str], tests: Sequence[str]) -> Watched:
+    """What the tests do, seen in a run that records no calls."""
+    ids = _drawn(tests)
+    start = Start.COLLECTED if bench.starts.is_checked and bench.starts.choose({}) is Start.COLLECTED else Start.FRESH
+    opened = bench.open({}, start=start) if start is Start.COLLECTED else open_grading(bench, {}, trusted=True)
+    with opened as session:
+        if start is Start.COLLECTED and not session.forks:
+            return Watched(problem="The suite cannot be collected.")
+        return bench.language.grading.watch_tests(
+            session,
+            bench.recipe,
+            bench.codebase,
+            removed,
+            ids=ids,
+            timeout_s=bench.suite_timeout_s(ids),
+            start=start,
+            executed=_executed(bench, ids),
+        )
 
 
 def with_replays(

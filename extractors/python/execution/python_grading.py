@@ -35,7 +35,7 @@ from excise.protocols import (
     Session,
     Start,
 )
-from excise.types import Recipe, RecordedCall, Status, TestResult, TestRun
+from excise.types import Recipe, RecordedCall, Status, TestResult, TestRun, Watched
 
 _PYTHON = "/opt/env/bin/python"
 _SUPERVISOR = "/excise/inside/excise_grade_supervisor.py"
@@ -150,6 +150,22 @@ class PythonGrading:
         """See :meth:`excise.protocols.Grading.record_calls`."""
         asked = recorded_calls.AskedRun(tuple(ids), timeout_s, start, executed)
         return recorded_calls.record(session, recipe, codebase, symbols, asked)
+
+    def watch_tests(
+        self,
+        session: Session,
+        recipe: Recipe,
+        codebase: Codebase,
+        symbols: Sequence[str],
+        *,
+        ids: Sequence[str],
+        timeout_s: float,
+        start: Start = Start.FRESH,
+        executed: Collection[str],
+    ) -> Watched:
+        """See :meth:`excise.protocols.Grading.watch_tests`."""
+        asked = recorded_calls.AskedRun(tuple(ids), timeout_s, start, executed)
+        return recorded_calls.watch(session, recipe, codebase, symbols, asked)
 
     def replay_calls(
         self,

@@ -130,6 +130,17 @@ def record(
     )
 
 
+def watch(session: Session, recipe: Recipe, codebase: Codebase, symbols: Sequence[str], asked: AskedRun) -> Watched:
+    """See :meth:`excise.protocols.Grading.watch_tests`."""
+    request: dict[str, object] = {
+        "names": [],
+        "modules": [],
+        "spans": [],
+        "watch": _watch_request(codebase, recipe, symbols, asked),
+    }
+    return read_report(_run(session, recipe, request, asked).get("uses"), asked.ids)
+
+
 def _run(session: Session, recipe: Recipe, request: Mapping[str, object], asked: AskedRun) -> dict[str, Any]:
     """The report of a run that records calls, or watches, or both; empty if there is none."""
     name = f"report-{uuid.uuid4().hex}.json"

@@ -7,6 +7,7 @@ imported is not seen. Every place in the source has a number, its *site*.
 
 import ast
 import os
+import types
 from importlib.util import decode_source
 
 from excise_swap import GENERATOR_FLAGS, NeedsImport, Surroundings, functions_in, read, real
@@ -150,8 +151,7 @@ def rewrite(root, path, ranges, functions, sites):
     tree = ast.parse(decode_source(read(file)))
     surroundings = Surroundings(tree)
     for first, last, node, owners in functions_in(tree, ()):
-        found = functions.get((file, first, node.name), ())
-        if not found or not any(first <= end and start <= last for start, end in ranges):
+        if not any(first <= end and start <= last for start, end in ranges):
             continue
         rewriter, before = Rewriter(path, sites), len(sites)
         try:
@@ -160,9 +160,18 @@ def rewrite(root, path, ranges, functions, sites):
         except (NeedsImport, SyntaxError, ValueError, RecursionError):
             del sites[before:]
             continue
-        for function in found:
-            if fits(function.__code__, code):
-                function.__code__ = code
+        for each in with_inner(code):
+            for function in functions.get((file, each.co_firstlineno, each.co_name), ()):
+                if fits(function.__code__, each):
+                    function.__code__ = each
+
+
+def with_inner(code):
+    """The code of a function, and of the named ones in it, of which there may be functions already."""
+    yield code
+    for constant in code.co_consts:
+        if isinstance(constant, types.CodeType) and not constant.co_name.startswith("<"):
+            yield from with_inner(constant)
 
 
 def fits(old, new):

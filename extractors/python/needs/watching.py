@@ -35,11 +35,14 @@ def watch_request(
     gone = [symbols[s] for s in removed if s in symbols]
     supplied = words_of(codebase, removed)
     files: dict[str, list[tuple[int, int]]] = {}
+    whole = {path for path in codebase.modules if path.rpartition("/")[2] == _SET_UP_FILE}
     for function in dict.fromkeys(test.partition("[")[0] for test in tests):
-        for path, first, last in uses.functions_of(function):
+        found = list(uses.functions_of(function))
+        for path, first, last in found:
             files.setdefault(path, []).append((first, last))
-    for path in [path for path in codebase.modules if path.rpartition("/")[2] == _SET_UP_FILE and path in files]:
-        files[path] = [(1, len(codebase.modules[path].source.splitlines()))]
+        if not found:  # made by a function, or by a plugin
+            whole.add(function.partition("::")[0])
+    files |= {path: [(1, len(codebase.modules[path].source))] for path in whole if path in codebase.modules}
     for symbol in _using(codebase, supplied, gone, executed):
         files.setdefault(symbol.path, []).append((symbol.start_line, symbol.end_line))
     return {

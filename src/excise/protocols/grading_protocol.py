@@ -200,6 +200,24 @@ class Grading(Protocol):
         """
         ...
 
+    def watch_tests(
+        self,
+        session: Session,
+        recipe: Recipe,
+        codebase: Codebase,
+        symbols: Sequence[str],
+        *,
+        ids: Sequence[str],
+        timeout_s: float,
+        start: Start = Start.FRESH,
+        executed: Collection[str],
+    ) -> Watched:
+        """Watch what the tests ``ids`` do with values that come from the ``symbols``, and record no calls.
+
+        For tests that fail when calls are recorded; the arguments are those of :meth:`record_calls`.
+        """
+        ...
+
     def replay_calls(
         self,
         session: Session,
