@@ -74,6 +74,8 @@ def _position(need: Need, codebase: Codebase) -> int:
 
 
 def _found_in(need: Need, statement: str, related: str, codebase: Codebase) -> GivenBy | None:
+    if need.kind is NeedKind.RESULT:
+        return GivenBy.STATEMENT if _is_result_told(need, statement, codebase) else None
     if is_named(need, statement):
         return GivenBy.STATEMENT
     if _is_convention(need, codebase):
@@ -93,6 +95,28 @@ def is_named(need: Need, text: str, *, is_code: bool = False) -> bool:
     if need.kind is NeedKind.REPLACED:
         return ".".join(word.split(".")[-2:]) in text
     return repr(word) in text or _has_text(word, text, is_code=is_code)
+
+
+def _is_result_told(need: Need, statement: str, codebase: Codebase) -> bool:
+    """Whether an annotation, the docstring, an example or a line of details says what a function returns."""
+    name, kind = need.word.split(" ")
+    if _result_line(kind) in statement:
+        return True
+    owner = codebase.symbols().get(need.owner)
+    signature, docstring = (owner.signature, owner.docstring.strip()) if owner is not None else ("", "")
+    if " -> " in signature and signature in statement:
+        return True
+    words = r"tuple|pair" if kind != "list" else r"list"
+    shown = docstring.partition("\n")[0] in statement
+    if docstring and shown and re.search(rf"\b(?:{words})", docstring, re.IGNORECASE):
+        return True
+    opening = r"\[" if kind == "list" else r"\("
+    return re.search(rf"\b{name}\([^\n]*(?:\n[> ]*|# |== ?){opening}", statement) is not None
+
+
+def _result_line(kind: str) -> str:
+    """What a statement says of a result."""
+    return f"- Returns {kind} values." if kind.isdigit() else f"- Returns a `{kind}`."
 
 
 def _has_identifier(word: str, text: str, *, is_code: bool) -> bool:
@@ -201,6 +225,7 @@ def _lines(needs: Sequence[Need]) -> Iterator[str]:
             yield f"- Raises `{exception}`; {contain} {parts}."
         else:
             yield f"- Raises `{exception}`."
+    yield from dict.fromkeys(_result_line(need.word.split(" ")[1]) for need in needs if need.kind is NeedKind.RESULT)
     for kind, title in _TITLES.items():
         words = dict.fromkeys(_shown(need) for need in needs if need.kind is kind)
         if words:

@@ -243,6 +243,52 @@ def test_what_stays_and_what_is_of_other_code(tmp_path: Path, test: str, expecte
     assert shapes(tmp_path, f"def test_a():\n    {test}\n") == expected
 
 
+SPLIT = """
+def split(text):
+    return [part for part in text.split()]
+
+
+def ends(values):
+    values = sorted(values)
+    return values[0], values[-1]
+
+
+def same(value):
+    return [value][0]
+
+
+def either(value):
+    return [value] if value else ()
+
+
+def apply(function):
+    first = [function]
+    return first[0]()
+"""
+
+
+@pytest.mark.parametrize(
+    ("test", "expected"),
+    [
+        ("assert split('a b') == ['a', 'b']", {"result split list"}),
+        ("assert sorted(split('a b')) == ['a', 'b']", set()),
+        ("found = split('a b')\n    assert found == ['a', 'b']", {"result split list"}),
+        ("assert len(split('a b')) == 2", set()),
+        ("low, high = ends([1, 2])\n    assert low", {"result ends 2"}),
+        ("assert ends([1, 2]) == (1, 2)", {"result ends tuple"}),
+        ("assert same([1]) == [1]", set()),
+        ("assert either(1) == [1]", {"result either list"}),
+        ("assert either(1) == [1] and either(0) == ()", set()),
+        ("assert apply(lambda: [1]) == [1] and apply(int) == 0", set()),
+    ],
+)
+def test_types_of_results_on_which_tests_rely(tmp_path: Path, test: str, expected: set[str]) -> None:
+    files = {"parts.py": SPLIT, "tests/test_parts.py": f"from parts import *\n\ndef test_a():\n    {test}\n"}
+    removed = [f"parts.py::{name}" for name in ("split", "ends", "same", "either", "apply")]
+    needs = watch(tmp_path, files, removed, ("tests/test_parts.py::test_a",))
+    assert {need.label for need in needs if need.is_watched} == expected
+
+
 def test_tests_that_a_function_makes_are_watched(tmp_path: Path) -> None:
     test = (
         "import unittest\nimport shapes\n\n\ndef make(name):\n    class TestA(unittest.TestCase):\n"

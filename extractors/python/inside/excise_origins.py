@@ -34,8 +34,8 @@ REMOVED, STAYING, FOREIGN = "removed", "staying", "foreign"
 """Kinds of classes: of the removed code, of other code of the project, of the tests and of others."""
 RECORDED = "<recorded>"
 """File name in the code with which the recorder replaces that of functions."""
-OPTIMIZED, VARARGS, VARKEYWORDS = 0x1, 0x4, 0x8
-"""Flags of code: a function; it has ``*args``; it has ``**kwargs``."""
+OPTIMIZED, VARARGS, VARKEYWORDS, GENERATORS = 0x1, 0x4, 0x8, 0x20 | 0x80 | 0x100 | 0x200
+"""Flags of code: a function; it has ``*args``; it has ``**kwargs``; it is a generator or asynchronous."""
 
 
 class Origins:
@@ -53,6 +53,7 @@ class Origins:
         self.tests = frozenset(os.path.join(self.root, path) for path in tests)
         self.codes, self.kinds, self.counts = {}, {}, {}
         self.marked, self.atoms = {}, set()
+        self.returns, self.results, self.arguments = {}, {}, set()
         self.is_complete = True
         """Whether no call and no value was left out."""
 
@@ -90,7 +91,7 @@ class Origins:
             if self.count(code):
                 self.entered(frame)
         elif event == "return" and self.counts.get(code, MAX_CALLS) < MAX_CALLS:
-            self.mark(argument)
+            self.left(code, argument)
 
     def started(self, code, offset):
         if not self.is_removed_code(code):
@@ -106,8 +107,17 @@ class Origins:
     def returned(self, code, offset, value):
         if self.counts.get(code, MAX_CALLS) >= MAX_CALLS:
             return sys.monitoring.DISABLE
-        self.mark(value)
+        self.left(code, value)
         return None
+
+    def left(self, code, value):
+        """Mark what a call returns or yields, and note its type, unless it is an argument."""
+        if not code.co_flags & GENERATORS and value is not None:
+            kind = type(value).__name__ if type(value) in (list, tuple) and id(value) not in self.arguments else ""
+            self.returns.setdefault(code, set()).add(kind)
+            if kind:
+                self.results[id(value)] = value, code
+        self.mark(value)
 
     def count(self, code):
         """Count a call; return whether it is noted."""
@@ -169,10 +179,15 @@ class Origins:
             if not is_argument and value not in TRIVIAL and not (cls in (str, bytes) and len(value) > MAX_TEXT):
                 self.atoms.add((cls, value))
             return
-        if cls in NEVER or isinstance(value, type) or self.is_marked(value):
+        if cls in NEVER or isinstance(value, type):
+            return
+        if is_argument and cls in (list, tuple):  # which stay marked, so that no other object gets the number
+            self.arguments.add(id(value))
+        if self.is_marked(value):
             return
         if len(self.marked) >= MAX_MARKED:
             self.is_complete = False
+            self.results.clear()
             return
         try:
             self.marked[id(value)] = weakref.ref(value)
@@ -196,6 +211,11 @@ class Origins:
         if self.is_marked(value) or self.kind_of(cls) is REMOVED:
             return True
         return (isinstance(value, type) and self.kind_of(value) is REMOVED) or self.was_raised(value)
+
+    def maker_of(self, value):
+        """The removed function that has made and returned a list or tuple; ``None`` for other values."""
+        found, code = self.results.get(id(value), (None, None))
+        return code if found is value and value is not None else None
 
     def was_raised(self, value):
         """Whether a value is an exception that has passed through removed code."""

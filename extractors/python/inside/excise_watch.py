@@ -16,7 +16,7 @@ import types
 import excise_observed
 import pytest
 from excise_origins import REMOVED, STAYING, Origins, items_of
-from excise_swap import key_of
+from excise_swap import key_of, real
 
 MAX_WORDS = 500
 """Maximum number of words of one kind and test."""
@@ -45,7 +45,7 @@ class Watch:
         self.request = request
         self.sites = []
         self.notes = {}
-        self.seen = {}
+        self.seen, self.relied = {}, {}
         self.related, self.called, self.given, self.lefts = {}, {}, {}, {}
         self.asked = frozenset(request["words"])
         self.passed, self.failed = [], set()
@@ -78,6 +78,7 @@ class Watch:
         foreign = [self.sites[site].place for site, only in self.seen.items() if only]
         return {
             "words": {test: {kind: sorted(found) for kind, found in own.items()} for test, own in self.notes.items()},
+            "results": list(self.results()),
             "foreign": sorted(foreign) if self.origins.is_complete else [],
             "passed": [test for test in self.passed if test not in self.failed],
             "problem": self.problem,
@@ -87,7 +88,7 @@ class Watch:
     def pytest_runtest_logstart(self, nodeid):
         """A test begins."""
         self.test = nodeid
-        for held in (self.given, self.lefts, self.called, self.origins.atoms):
+        for held in (self.given, self.lefts, self.called, self.origins.atoms, self.origins.results):
             held.clear()
 
     @pytest.hookimpl(tryfirst=True)
@@ -146,6 +147,19 @@ class Watch:
             elif cls.__name__.startswith("Approx"):
                 pending.append(getattr(each, "expected", None))
             pending += items_of(each)
+
+    def note_result(self, value, parts=False):
+        """Note the type of a result of a removed function, on which a test relies, or the number of its parts."""
+        code = self.origins.maker_of(value)
+        if code is not None:
+            self.relied.setdefault(code, set()).add(str(len(value)) if parts else type(value).__name__)
+
+    def results(self):
+        """Path, line and name of each function on the types of whose results tests rely, if it always returns one."""
+        for code, kinds in self.relied.items():
+            if len(self.origins.returns.get(code, ())) == 1:
+                path = real(code.co_filename)[len(self.origins.root) + 1 :]
+                yield from ([path, code.co_firstlineno, code.co_name, kind] for kind in sorted(kinds))
 
     def look(self, site, value):
         """Note whether a place with a word of interest is used on nothing but foreign values."""
@@ -278,6 +292,9 @@ class Watch:
 
     def compared(self, left, right):
         """Two values are compared."""
+        if type(left) is type(right):
+            self.note_result(left)
+            self.note_result(right)
         if self.origins.is_from_removed(left):
             self.note_fields(left)
             self.note_value(right)
@@ -296,6 +313,7 @@ class Watch:
     def parts(self, site, value):
         """A value that is unpacked."""
         self.note_fields(value)
+        self.note_result(value, parts=True)
         return value
 
 

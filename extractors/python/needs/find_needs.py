@@ -70,7 +70,20 @@ def find_needs(
     for words in supplied:
         for word in _used_alone(codebase, words, removed):
             found.add((NeedKind.USED, word), _Detail(words.symbol.symbol_id), tests)
+    for words, word in _results(supplied, watched):
+        found.add((NeedKind.RESULT, word), _Detail(words.symbol.symbol_id, is_watched=True), tests)
     return found.needs()
+
+
+def _results(supplied: Sequence[Words], watched: Watched | None) -> Iterator[tuple[Words, str]]:
+    """Functions that make what they return, with their names and the type or number on which tests rely."""
+    for path, line, name, kind in sorted(watched.results) if watched is not None else ():
+        for words in supplied:
+            symbol = words.symbol
+            is_here = symbol.path == path and symbol.start_line <= line <= symbol.end_line
+            makes = kind in words.made or (kind.isdigit() and "tuple" in words.made)
+            if is_here and makes and symbol.name.partition("#")[0] == name and not _is_dunder(name):
+                yield words, f"{name} {kind}"
 
 
 def _seen(cases: Sequence[str], watched: Watched) -> Uses | None:

@@ -14,6 +14,8 @@ from excise.types import FILLED_IN, Symbol, SymbolKind
 
 _PLACEHOLDER = re.compile(r"%(?:\([^)]*\))?[-+ #0-9.*]*[a-zA-Z%]|\{[^{}]*\}")
 _EXCEPTION = re.compile(r"(?:Error|Exception|Warning|Exit|Interrupt)$")
+_MAKERS = {"list": ("list",), "sorted": ("list",), "tuple": ("tuple",)}
+"""Functions to the types of what they make."""
 _RECEIVERS = frozenset({"self", "cls"})
 _LOOK_UP = frozenset({"get", "pop", "setdefault", "getlist"})
 """Methods whose first argument is a key."""
@@ -67,6 +69,9 @@ class Words:
     """Keyword arguments of the calls that it makes."""
     elsewhere: set[str] = field(default_factory=set)
     """Attributes that it sets on objects of classes that stay, as far as syntax can tell."""
+
+    made: set[str] = field(default_factory=set)
+    """Those of the types ``list`` and ``tuple`` of which it makes objects."""
 
     @property
     def fields(self) -> set[str]:
@@ -157,6 +162,8 @@ def _without_docstring(node: ast.AST, of: Sequence[ast.AST] | None = None) -> It
 
 
 def _note(node: ast.AST, words: Words, scope: ast.AST | None) -> None:
+    if isinstance(node, ast.ListComp) or (isinstance(node, ast.List | ast.Tuple) and isinstance(node.ctx, ast.Load)):
+        words.made.add("tuple" if isinstance(node, ast.Tuple) else "list")
     match node:
         case ast.Attribute(attr=name, ctx=ast.Store()):
             words.attributes.add(name)
@@ -202,6 +209,7 @@ def _note_raised(raised: ast.expr, words: Words) -> None:
 
 def _note_call(node: ast.Call, words: Words) -> None:
     name = last_name(node.func)
+    words.made.update(_MAKERS.get(name, ()))
     words.passed.update(keyword.arg for keyword in node.keywords if keyword.arg)
     if name in {"dict", "update"}:
         words.pieces.update(Piece(keyword.arg, Role.KEY) for keyword in node.keywords if keyword.arg)

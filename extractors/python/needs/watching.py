@@ -6,7 +6,7 @@ The run itself is that of ``inside/excise_watch.py``.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 from excise.extractors.python.analysis.codebase import PythonCodebase
@@ -80,18 +80,25 @@ def read_report(report: object, tests: Collection[str]) -> Watched:
         return Watched(problem=str(report["problem"])[:200])
     passed = set(_strings(report.get("passed")))
     missing = sorted(set(tests) - passed)
-    listed, places = report.get("words"), report.get("foreign")
+    listed = report.get("words")
     words = {
         test: {kind: tuple(_strings(found)) for kind, found in by_kind.items() if kind in KINDS}
         for test, by_kind in (listed.items() if isinstance(listed, dict) else ())
         if test in passed and isinstance(by_kind, dict)
     }
-    foreign = {tuple(place) for place in places if isinstance(place, list)} if isinstance(places, list) else set()
     return Watched(
         words=words,
-        foreign=frozenset(place for place in foreign if len(place) == 4 and not missing),
+        results=frozenset(_rows(report.get("results"), (str, int, str, str)) if not missing else ()),
+        foreign=frozenset(_rows(report.get("foreign"), (str, str, int, int)) if not missing else ()),
         problem=f"{len(missing)} of {len(tests)} tests do not pass when they are watched." if missing else "",
     )
+
+
+def _rows(value: object, types: tuple[type, ...]) -> Iterator[tuple[Any, ...]]:
+    """The rows of a list that have values of these types."""
+    for row in value if isinstance(value, list) else ():
+        if isinstance(row, list) and tuple(map(type, row)) == types:
+            yield tuple(row)
 
 
 def _strings(value: object) -> list[str]:

@@ -29,6 +29,8 @@ class NeedKind(StrEnum):
     """Another text that removed code reads or writes."""
     NUMBER = "number"
     """A number that removed code returns or stores."""
+    RESULT = "result"
+    """The type of a function's result, or the number of its parts."""
     USED = "used"
     """A name in the same file that only the removed code used, such as a table."""
     REPLACED = "replaced"
@@ -91,6 +93,9 @@ class Watched:
 
     words: Mapping[str, Mapping[str, tuple[str, ...]]] = field(default_factory=dict)
     """Test to the words of each kind that it used on such values; kinds are those of the language adapter."""
+    results: frozenset[tuple[str, int, str, str]] = frozenset()
+    """Path, first line and name of a removed function, and the type of its results on which tests rely, or their
+    number of parts."""
     foreign: frozenset[tuple[str, str, int, int]] = frozenset()
     """Places in test files where nothing but values were used that have nothing to do with removed code."""
     problem: str = ""
