@@ -117,7 +117,7 @@ def one_after_the_other(grader: Grader, tasks: Mapping[str, GradingEnvironment],
             suites[task.env_id] = min(bench.run({}).cpu_s for _ in range(2))
         grader.grade(instance_id, "")  # makes what is made once for a task
         for answer in answers(bench, task, rounds, note):
-            grade, cpu_s = cost_of(bench, _grading(grader, answer))
+            grade, cpu_s = cost_of(answer.task.repo, _grading(grader, answer))
             costs[answer.kind].cpu_s.append(cpu_s)
             costs[answer.kind].suites.append(cpu_s / suites[task.env_id])
             unexpected += _is_unexpected(answer, grade)

@@ -85,7 +85,7 @@ def measure_excise(spec: SourceSpec, file: str, settings: Settings) -> tuple[Wor
     bench = open_workbench(settings, prepared)
     assert prepared.coverage is not None
     bench.starts.collect_now()
-    _, start_s = cost_of(bench, lambda: bench.run({}, ids=[], forked=True))
+    _, start_s = cost_of(spec.spec, lambda: bench.run({}, ids=[], forked=True))
     found = []
     features = [f for f in proposed.features if all(symbol.partition("::")[0] == file for symbol in f.symbols)]
     for deletion in deletions(bench, features):
@@ -94,21 +94,28 @@ def measure_excise(spec: SourceSpec, file: str, settings: Settings) -> tuple[Wor
     return bench, found, prepared.coverage.cpu_s + start_s
 
 
+def compare(spec: SourceSpec, file: str, settings: Settings) -> float:
+    """Measure both and print the table; return excise's candidates per CPU second as a multiple of mutmut's."""
+    with tempfile.TemporaryDirectory() as folder:
+        bench, candidates, prepared_s = measure_excise(spec, file, settings)
+        mutants, preparation_s, mutants_s = measure_mutmut(bench, file, Path(folder))
+    rows = (("excise", len(candidates), prepared_s, sum(candidates)), ("mutmut", mutants, preparation_s, mutants_s))
+    print(f"{'':8} {'number':>7} {'preparation s':>14} {'all s':>8} {'each per CPU s':>15}")
+    for name, number, before, spent in rows:
+        print(f"{name:8} {number:7} {before:14.1f} {spent:8.1f} {number / spent:15.1f}")
+    ratio = len(candidates) / sum(candidates) / (mutants / mutants_s)
+    print(f"excise ÷ mutmut: {ratio:.1f}", flush=True)
+    return ratio
+
+
 def main() -> None:
     """Measure both and print the table."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("source")
     parser.add_argument("file")
     options = parser.parse_args()
-    with tempfile.TemporaryDirectory() as folder:
-        settings = load(out=Path(folder) / "out")
-        bench, candidates, prepared_s = measure_excise(SourceSpec(spec=options.source), options.file, settings)
-        mutants, preparation_s, mutants_s = measure_mutmut(bench, options.file, Path(folder))
-    rows = (("excise", len(candidates), prepared_s, sum(candidates)), ("mutmut", mutants, preparation_s, mutants_s))
-    print(f"{'':8} {'number':>7} {'preparation s':>14} {'all s':>8} {'each per CPU s':>15}")
-    for name, number, before, spent in rows:
-        print(f"{name:8} {number:7} {before:14.1f} {spent:8.1f} {number / spent:15.1f}")
-    print(f"excise ÷ mutmut: {len(candidates) / sum(candidates) / (mutants / mutants_s):.1f}")
+    with tempfile.TemporaryDirectory() as out:
+        compare(SourceSpec(spec=options.source), options.file, load(out=Path(out)))
 
 
 if __name__ == "__main__":

@@ -132,19 +132,17 @@ def options() -> argparse.Namespace:
     return parser.parse_args()
 
 
-def main() -> None:
-    """Run and print."""
-    asked = options()
-    taskset = TaskSet.open(asked.set)
+def measure(taskset: TaskSet, candidates: int, sources: int, workers: int, *, refresh: bool = False) -> bool:
+    """Run, print, and return whether memory stayed flat."""
     task = taskset.task(taskset.ids()[0])
-    meter = Meter(asked.candidates)
+    meter = Meter(candidates)
     with tempfile.TemporaryDirectory() as out:
-        names = tuple(SourceSpec(spec=f"{out}/{number}") for number in range(asked.sources))
+        names = tuple(SourceSpec(spec=f"{out}/{number}") for number in range(sources))
         settings = load(out=Path(out, "set"), cache=Path(out, "cache")).model_copy(update={"sources": names})
-        with Store(settings.out).writer() as writer, open_worker_pool("", asked.workers) as pool:
-            run = IdleRun(settings, pool, writer, meter, atomic=asked.refresh)
+        with Store(settings.out).writer() as writer, open_worker_pool("", workers) as pool:
+            run = IdleRun(settings, pool, writer, meter, atomic=refresh)
             run.template = task, taskset.certificate(task.instance_id)
-            run.results = stage_results(taskset, task, asked.candidates // asked.sources)
+            run.results = stage_results(taskset, task, candidates // sources)
             run.run_to_end()
             published = Store(settings.out).current() is not None
             began = time.process_time()
@@ -152,8 +150,15 @@ def main() -> None:
         cpu_s = time.process_time() - began
         after = resident_mb()
         print(f"{len(TaskSet.open(settings.out).ids())} tasks in the set, published before the end: {published}")
-        print(f"publishing: {cpu_s:.1f} CPU s; afterwards {after:.0f} MB, at most {peak_mb():.0f} MB")
-    sys.exit(max(after, meter.memory[-1]) > GROWTH * meter.memory[1])
+        print(f"publishing: {cpu_s:.1f} CPU s; afterwards {after:.0f} MB, at most {peak_mb():.0f} MB", flush=True)
+    return max(after, meter.memory[-1]) <= GROWTH * meter.memory[1]
+
+
+def main() -> None:
+    """Run and print."""
+    asked = options()
+    flat = measure(TaskSet.open(asked.set), asked.candidates, asked.sources, asked.workers, refresh=asked.refresh)
+    sys.exit(not flat)
 
 
 if __name__ == "__main__":

@@ -11,10 +11,11 @@ limit      the duration of these tests themselves
 proof      from the feature to a certified task or a rejection, everything included
 start      starting the processes that runs are forked from, once
 
-One line a project: ratios naive ÷ search, naive twice ÷ both and both ÷ limit (geometric means over candidates),
-CPU seconds of the start, proof ÷ one run of the suite, CPU seconds of a proof beyond that run, coverage map ÷ run of
-the suite, compressed bytes of a task. At the end, the geometric mean over projects and the peak memory. Exits with 1 if
-the sets of failing tests differ between ``naive`` and ``search``.
+One line a project: CPU seconds of fetching and installing (0 from the cache) and of one run of the suite; ratios naive
+÷ search, naive twice ÷ both and both ÷ limit (geometric means over candidates); CPU seconds of the start, proof ÷ one
+run of the suite, CPU seconds of a proof beyond that run, coverage map ÷ run of the suite, compressed bytes of a task.
+At the end, the geometric mean over projects and the peak memory. Exits with 1 if the sets of failing tests differ
+between ``naive`` and ``search``. ``benchmarks/all.py`` prints this table and more.
 """
 
 from __future__ import annotations
@@ -62,11 +63,15 @@ def done(answer: T | Rejection) -> T:
 def prepare(spec: SourceSpec, settings: Settings) -> tuple[Prepared, ProposedFeatures]:
     """Run all stages up to the features."""
     name = spec.spec
-    sourced = done(fetch_stage(settings, name, spec))
-    prepared = done(environment_stage(settings, name, spec, sourced))
-    prepared = done(baseline_stage(settings, name, prepared))
+    prepared = done(baseline_stage(settings, name, installed(spec, settings)))
     prepared = done(coverage_stage(settings, name, prepared))
     return prepared, done(find_stage(settings, name, prepared))
+
+
+def installed(spec: SourceSpec, settings: Settings) -> Prepared:
+    """Fetch the sources and install the environment."""
+    sourced = done(fetch_stage(settings, spec.spec, spec))
+    return done(environment_stage(settings, spec.spec, spec, sourced))
 
 
 @dataclass
@@ -74,6 +79,7 @@ class Measured:
     """CPU seconds of one project's candidates."""
 
     name: str
+    setup_s: float
     suite_s: float
     map_s: float
     start_s: float
@@ -92,6 +98,7 @@ class Measured:
         beyond = mean(self.proof) - self.suite_s
         values = [
             f"{len(self.search):5}",
+            f"{self.setup_s:8.1f}",
             f"{self.suite_s:8.2f}",
             f"{geometric_mean([naive / search for naive, search, _ in compared]):8.1f}",
             f"{geometric_mean([2 * naive / both for naive, _, both in compared]):8.1f}",
@@ -107,8 +114,8 @@ class Measured:
 
 
 HEADER = (
-    f"{'project':32} {'cand.':>5} {'suite s':>8} {'n/search':>8} {'2n/both':>8} {'both/lim':>8} {'start s':>8} "
-    f"{'proof/s':>8} {'beyond s':>8} {'map/s':>6} {'bytes':>7} {'differ':>7}"
+    f"{'project':32} {'cand.':>5} {'set-up s':>8} {'suite s':>8} {'n/search':>8} {'2n/both':>8} {'both/lim':>8} "
+    f"{'start s':>8} {'proof/s':>8} {'beyond s':>8} {'map/s':>6} {'bytes':>7} {'differ':>7}"
 )
 
 
@@ -123,13 +130,13 @@ class JobCosts(logging.Handler):
             self.cpu_s = sum(row["cpu_s"] for row in vars(record)["costs"])
 
 
-def cost_of(bench: Workbench, call: Callable[[], T]) -> tuple[T, float]:
-    """The result of a call, and all CPU seconds that it took."""
+def cost_of(name: str, call: Callable[[], T]) -> tuple[T, float]:
+    """The result of a call, and all CPU seconds that it took; ``name`` is the project's."""
     costs, logger = JobCosts(), logging.getLogger("excise.system.job_costs")
     logger.addHandler(costs)
     logger.setLevel(logging.INFO)
     try:
-        with measure_job(bench.repo.repo, "prove"):
+        with measure_job(name, "prove"):
             result = call()
     finally:
         logger.removeHandler(costs)
@@ -147,13 +154,14 @@ def deletions(bench: Workbench, features: Sequence[Feature]) -> Iterator[Deletio
 
 def measure(spec: SourceSpec, candidates: int, naive: int, settings: Settings) -> Measured:
     """Measure one project."""
+    _, setup_s = cost_of(spec.spec, lambda: installed(spec, settings))
     prepared, proposed = prepare(spec, settings)
     bench = open_workbench(settings, prepared)
     assert prepared.coverage is not None
     suite_s = min(bench.run({}).cpu_s for _ in range(2))
     bench.starts.collect_now()
-    _, start_s = cost_of(bench, lambda: bench.run({}, ids=[], forked=True))
-    found = Measured(spec.spec, suite_s, prepared.coverage.cpu_s, start_s)
+    _, start_s = cost_of(spec.spec, lambda: bench.run({}, ids=[], forked=True))
+    found = Measured(spec.spec, setup_s, suite_s, prepared.coverage.cpu_s, start_s)
     features = random.Random(SEED).sample(proposed.features, len(proposed.features))
     for deletion in deletions(bench, features):
         if len(found.search) == candidates:
@@ -170,11 +178,24 @@ def measure(spec: SourceSpec, candidates: int, naive: int, settings: Settings) -
             whole = bench.run(edits)
             found.naive.append(whole.cpu_s)
             found.differing += set(not_passing(without, ids)) != set(not_passing(whole, sorted(bench.trusted)))
-        proof, cpu_s = cost_of(bench, functools.partial(prove, bench, deletion.feature, "remove"))
+        proof, cpu_s = cost_of(spec.spec, functools.partial(prove, bench, deletion.feature, "remove"))
         found.proof.append(cpu_s)
         if proof.task is not None:
             found.task_bytes.append(len(lzma.compress(to_json(proof.task))))
     return found
+
+
+def table(sources: Sequence[str], candidates: int, naive: int, settings: Settings) -> list[Measured]:
+    """Measure all projects and print their lines, with the geometric mean over them."""
+    rows = []
+    print(HEADER, flush=True)
+    for source in sources:
+        rows.append(measure(SourceSpec(spec=source), candidates, naive, settings))
+        print(rows[-1].row(), flush=True)
+    over_all = geometric_mean([geometric_mean([n / s for n, s in zip(r.naive, r.search, strict=False)]) for r in rows])
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    print(f"naive ÷ search over all projects {over_all:.1f}; peak memory of this process {peak:.0f} MB")
+    return rows
 
 
 def main() -> None:
@@ -185,15 +206,7 @@ def main() -> None:
     parser.add_argument("--naive", type=int, default=5)
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as out:
-        settings = load(out=Path(out))
-        rows = []
-        print(HEADER, flush=True)
-        for source in options.sources:
-            rows.append(measure(SourceSpec(spec=source), options.candidates, options.naive, settings))
-            print(rows[-1].row(), flush=True)
-    over_all = geometric_mean([geometric_mean([n / s for n, s in zip(r.naive, r.search, strict=False)]) for r in rows])
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-    print(f"naive ÷ search over all projects {over_all:.1f}; peak memory of this process {peak:.0f} MB")
+        rows = table(options.sources, options.candidates, options.naive, load(out=Path(out)))
     sys.exit(any(row.differing for row in rows))
 
 
