@@ -116,6 +116,11 @@ class RepeatedRuns:
     disagreeing: int = 0
     """Number of these that gave another result."""
 
+    def note(self, *, agree: bool) -> None:
+        """Count one run that was repeated."""
+        self.repeated += 1
+        self.disagreeing += not agree
+
 
 class Workbench:
     """Runs the tests of one repository with edits, each time in a fresh sandbox."""
@@ -280,9 +285,9 @@ class Workbench:
         """Run the tests forked and in a process of their own; return the latter run."""
         first = self._run_once(edits, request, forked=True)
         second = self._run_once(edits, request)
-        repeats.repeated += 1
-        if self._trusted_results(first) != self._trusted_results(second):
-            repeats.disagreeing += 1
+        agree = self._trusted_results(first) == self._trusted_results(second)
+        repeats.note(agree=agree)
+        if not agree:
             logger.warning("forked run disagrees", extra={"repo": self.repo.repo, "edited": sorted(edits)[:20]})
         return second
 

@@ -27,7 +27,7 @@ from excise.protocols import Completed, ForkServer, Policy
 from excise.system.job_costs import count_command
 
 logger = logging.getLogger(__name__)
-MAX_IDLE = 4
+MAX_IDLE = 6
 """Most sandboxes that wait for a session in one process; each takes some 40 MB of memory, more if it has imported a
 project."""
 MAX_UNFIT = 10_000

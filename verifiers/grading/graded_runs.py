@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from typing import TypeVar
 
 from excise.envs.sandbox.mount_points import PYC, REPO, base_env, project_mounts
-from excise.protocols import GradedRun, GradedRunRequest, GradingMode, LiftedRun, Mount, Session
+from excise.protocols import ForkServer, GradedRun, GradedRunRequest, GradingMode, LiftedRun, Mount, Session
 from excise.system.folders import make_folder_once
 from excise.verifiers.shipped_tree import scrubbed
 from excise.verifiers.workbench import Edits, Workbench
+
+T = TypeVar("T")
 
 
 def grading_mounts(bench: Workbench, *, trusted: bool = False) -> list[Mount]:
@@ -53,11 +56,18 @@ def _foreign_byte_code(bench: Workbench) -> Path:
     return make_folder_once(folder, link_foreign)
 
 
-def open_grading(bench: Workbench, edits: Edits, *, trusted: bool = False) -> Session:
-    """A fresh sandbox for a graded run of the base tree with ``edits``; ``trusted``: see :func:`grading_mounts`."""
+def open_grading(
+    bench: Workbench, edits: Edits, *, trusted: bool = False, fork_server: ForkServer | None = None
+) -> Session:
+    """A fresh sandbox for a graded run of the base tree with ``edits``; ``trusted``: see :func:`grading_mounts`.
+
+    ``fork_server``: the command that it is for, if it may be forked.
+    """
     inside = {f"{REPO}/{path}": data for path, data in {**_without_build_outputs(bench), **edits}.items()}
     mounts = grading_mounts(bench, trusted=trusted)
-    return bench.sandbox.open(mounts, bench.policy, env=base_env(), edits=inside, system=bench.system)
+    return bench.sandbox.open(
+        mounts, bench.policy, env=base_env(), edits=inside, system=bench.system, fork_server=fork_server
+    )
 
 
 def _without_build_outputs(bench: Workbench) -> Edits:
@@ -84,10 +94,13 @@ def graded_run(
     lifted: LiftedRun | None = None,
     timed: Sequence[str] | None = None,
     trusted: bool = False,
+    forked: bool = False,
 ) -> GradedRun:
     """Run exactly ``ids`` as graders do, on the base tree with ``edits``, ``trusted`` or not (``grading_mounts``).
 
-    ``timed``: the tests whose durations give the time limits, where ``ids`` are not those of the baseline.
+    ``timed``: the tests whose durations give the time limits, where ``ids`` are not those of the baseline. ``forked``:
+    everything that runs is trusted, so that supervisor and worker may be forked from one process
+    (:func:`run_forked`).
     """
     timed = ids if timed is None else timed
     request = GradedRunRequest(
@@ -99,5 +112,39 @@ def graded_run(
         timeout_s=bench.suite_timeout_s(timed),
         test_timeout_s=bench.test_timeout_s(timed),
     )
+    grading = bench.language.grading
+
+    def work(session: Session) -> GradedRun:
+        return grading.run_graded(session, bench.recipe, request)
+
+    if forked:
+        return run_forked(bench, edits, grading.run_server(bench.recipe), work, _results)
     with open_grading(bench, edits, trusted=trusted) as session:
-        return bench.language.grading.run_graded(session, bench.recipe, request)
+        return work(session)
+
+
+def run_forked(
+    bench: Workbench,
+    edits: Edits,
+    server: ForkServer,
+    work: Callable[[Session], T],
+    results: Callable[[T], object] = lambda found: found,
+) -> T:
+    """What ``work`` finds in a sandbox that forks ``server``, on the base tree with ``edits``, which are trusted.
+
+    Where :attr:`Workbench.repeats` is set, it is found once more without forks, and that is returned; ``results`` are
+    those parts of it that must be equal.
+    """
+    with open_grading(bench, edits, trusted=True, fork_server=server) as session:
+        found = work(session)
+    if bench.repeats is None:
+        return found
+    with open_grading(bench, edits, trusted=True) as session:
+        again = work(session)
+    bench.repeats.note(agree=results(found) == results(again))
+    return again
+
+
+def _results(graded: GradedRun) -> tuple[object, ...]:
+    """What two equal graded runs have in common."""
+    return graded.run.worker, graded.run.statuses(), dict(graded.seen), dict(graded.numbered)

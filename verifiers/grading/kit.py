@@ -11,7 +11,7 @@ from typing import NamedTuple
 from excise.deleters.patches.git_patches import touched
 from excise.protocols import CallRecording, Session, Start
 from excise.types import GradingKit, RecordedCall, Status, Task, Watched, content_id
-from excise.verifiers.grading.graded_runs import open_grading
+from excise.verifiers.grading.graded_runs import open_grading, run_forked
 from excise.verifiers.grading.lifting import find_lifted
 from excise.verifiers.workbench import Edits, Workbench
 
@@ -166,15 +166,15 @@ def replay_twice(bench: Workbench, recording: CallRecording, removed: Sequence[s
         return Replayed([], ())
     grading, calls = bench.language.grading, recording.calls
     varied = tuple(grading.vary_calls(calls))
-    with open_grading(bench, tree, trusted=True) as session:
-        traced = grading.trace_calls(
-            session,
-            bench.recipe,
-            replace(recording, calls=(*calls, *varied)),
-            bench.codebase,
-            removed,
-            timeout_s=CALLS_TIMEOUT_S,
-        )
+    once = replace(recording, calls=(*calls, *varied))
+    traced = run_forked(
+        bench,
+        tree,
+        grading.replay_server(bench.recipe, 0),
+        lambda session: grading.trace_calls(
+            session, bench.recipe, once, bench.codebase, removed, timeout_s=CALLS_TIMEOUT_S
+        ),
+    )
     first = [outcome for outcome, _ in traced]
     again = replace(recording, calls=(*calls, *varied, *varied))
     second = replay(bench, again, tree, *LATER, trusted=True)
@@ -276,12 +276,20 @@ def replay(
     """Replay the calls of a recording on the base tree with ``edits``, in a fresh sandbox without tests; return the
     outcomes.
 
-    The clock in the sandbox is ``later_s`` seconds ahead. ``trusted``: see :func:`grading_mounts`.
+    The clock in the sandbox is ``later_s`` seconds ahead. ``trusted``: the edits add no more than stubs to the original
+    code, so that its byte code may be there, and the replay be forked.
     """
-    with open_grading(bench, edits, trusted=trusted) as session:
-        return bench.language.grading.replay_calls(
+    grading = bench.language.grading
+
+    def work(session: Session) -> list[str]:
+        return grading.replay_calls(
             session, bench.recipe, recording, timeout_s=CALLS_TIMEOUT_S, hash_seed=hash_seed, later_s=later_s
         )
+
+    if trusted:
+        return run_forked(bench, edits, grading.replay_server(bench.recipe, hash_seed), work)
+    with open_grading(bench, edits) as session:
+        return work(session)
 
 
 def mirrored_files(bench: Workbench, ids: Sequence[str]) -> dict[str, bytes]:

@@ -92,10 +92,10 @@ def observe(
 ) -> GradedRun:
     """Run the observing forms of tests on the base tree with ``edits``; the answer has the reported values.
 
-    ``removed``: ids of the removed symbols.
+    ``removed``: ids of the removed symbols. ``trusted``: the edits add nothing to the original code.
     """
     asked = LiftedRun(functions=files.functions, removed=removed)
-    return _run(bench, edits, files.observing, ids, mode, asked, trusted=trusted)
+    return _run(bench, edits, files.observing, ids, mode, asked, trusted=trusted, forked=trusted)
 
 
 def judge(
@@ -104,13 +104,16 @@ def judge(
     mode: GradingMode,
     seen: Mapping[str, str],
     originals: Mapping[str, ReportedValues],
+    *,
+    trusted: bool = False,
 ) -> GradedRun:
     """Run the judging forms of the tests of ``seen``, their reported values, on the original code.
 
-    ``originals``: what to know of the values that the original code reported in each test.
+    ``originals``: what to know of the values that the original code reported in each test. ``trusted``: the values are
+    reported by the original code, too, or by a part of it.
     """
     asked = LiftedRun(functions=files.functions, seen=seen, originals=originals)
-    return _run(bench, {}, files.judging, sorted(seen), mode, asked, trusted=True)
+    return _run(bench, {}, files.judging, sorted(seen), mode, asked, trusted=True, forked=trusted)
 
 
 def _run(
@@ -122,12 +125,13 @@ def _run(
     asked: LiftedRun,
     *,
     trusted: bool,
+    forked: bool,
 ) -> GradedRun:
     """Run one form of test files. They are written as files, for neither form shows a solution what is expected."""
     lifted = set(asked.functions)
     timed = [test for test in bench.baseline.durations if without_parameters(test) in lifted]
     written = {path: text.encode() for path, text in files.items()}
-    return graded_run(bench, {**edits, **written}, ids, mode, lifted=asked, timed=timed, trusted=trusted)
+    return graded_run(bench, {**edits, **written}, ids, mode, lifted=asked, timed=timed, trusted=trusted, forked=forked)
 
 
 def find_lifted(bench: Workbench, task: Task, tree: Edits) -> Lifting:
@@ -182,7 +186,7 @@ def _known(bench: Workbench, task: Task, files: LiftedFiles, tree: Edits, mode: 
     if not seen:
         return []
     originals = {test: bench.language.grading.reported(values) for test, values in seen.items()}
-    judged = judge(bench, files, mode, seen, originals)
+    judged = judge(bench, files, mode, seen, originals, trusted=True)
     statuses = judged.run.statuses()
     found = [
         LiftedTest(
@@ -235,8 +239,9 @@ def judge_solution(
     *,
     trusted: bool = False,
 ) -> Judged:
-    """Run lifted tests of a task for a solution, which are edits of the base tree, ``trusted`` or not.
+    """Run lifted tests of a task for a solution, which are edits of the base tree.
 
+    ``trusted``: the solution is no more than a part of the original code, so that runs may be forked.
     ``depending``: see :attr:`GradingKit.depending`. Only values that differ from the original's need a judging run.
     """
     files = lifted_files(bench, [each.test for each in tests], depending)
@@ -248,7 +253,7 @@ def judge_solution(
     if not reported:
         return Judged((observed,), tuple(each.test for each in differing))
     originals = {each.numbered: ReportedValues(names=each.names, nested=each.nested) for each in tests}
-    judged = judge(bench, files, mode, reported, originals)
+    judged = judge(bench, files, mode, reported, originals, trusted=trusted)
     statuses = judged.run.statuses()
     failed = [each.test for each in differing if statuses.get(each.numbered) is not Status.PASSED]
     return Judged((observed, judged), tuple(failed))

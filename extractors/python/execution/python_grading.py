@@ -26,6 +26,7 @@ from excise.protocols import (
     CallRecording,
     Canaries,
     Codebase,
+    ForkServer,
     GradedRun,
     GradedRunRequest,
     GradingMode,
@@ -39,6 +40,7 @@ from excise.types import Recipe, RecordedCall, Status, TestResult, TestRun, Watc
 
 _PYTHON = "/opt/env/bin/python"
 _SUPERVISOR = "/excise/inside/excise_grade_supervisor.py"
+_FORKED_SUPERVISOR = "/excise/inside/excise_grade_forked.py"
 _CONFIGURATION = frozenset(
     {"conftest.py", "pytest.ini", ".pytest.ini", "pytest.toml", ".pytest.toml", "tox.ini", "setup.cfg",
      "pyproject.toml", "setup.py", "noxfile.py", ".coveragerc", "manifest.in"}
@@ -131,6 +133,10 @@ class PythonGrading:
             telling=not constant,
         )
 
+    def run_server(self, recipe: Recipe) -> ForkServer:
+        """See :meth:`excise.protocols.Grading.run_server`."""
+        return ForkServer(argv=(_PYTHON, _FORKED_SUPERVISOR), env=_variables(recipe))
+
     def run_graded(self, session: Session, recipe: Recipe, request: GradedRunRequest) -> GradedRun:
         """Run pytest as graders do; see :meth:`excise.protocols.Grading.run_graded`."""
         return _run_graded(session, recipe, request)
@@ -166,6 +172,10 @@ class PythonGrading:
         """See :meth:`excise.protocols.Grading.watch_tests`."""
         asked = recorded_calls.AskedRun(tuple(ids), timeout_s, start, executed)
         return recorded_calls.watch(session, recipe, codebase, symbols, asked)
+
+    def replay_server(self, recipe: Recipe, hash_seed: int) -> ForkServer:
+        """See :meth:`excise.protocols.Grading.replay_server`."""
+        return recorded_calls.replay_server(recipe, hash_seed)
 
     def replay_calls(
         self,
@@ -226,6 +236,11 @@ class PythonGrading:
         return recorded_calls.same_outcome(expected, found)
 
 
+def _variables(recipe: Recipe) -> dict[str, str]:
+    """Variables of a graded run: byte code is read where a sandbox has it, and never written."""
+    return {"PYTHONPYCACHEPREFIX": "/excise/pyc", "PYTHONDONTWRITEBYTECODE": "1", **dict(recipe.env)}
+
+
 def _run_graded(session: Session, recipe: Recipe, request: GradedRunRequest) -> GradedRun:
     """Start the supervisor in the sandbox and accept only its signed report."""
     key = secrets.token_hex(32)
@@ -244,9 +259,9 @@ def _run_graded(session: Session, recipe: Recipe, request: GradedRunRequest) -> 
         "timeout_s": request.timeout_s,
         "test_timeout_s": request.test_timeout_s,
     }
-    variables = {"PYTHONPYCACHEPREFIX": "/excise/pyc", "PYTHONDONTWRITEBYTECODE": "1", **dict(recipe.env)}
-    command = [_PYTHON, "-I", "-S", _SUPERVISOR]
-    done = session.exec(command, timeout_s=request.timeout_s + 60, stdin=json.dumps(body).encode(), env=variables)
+    command = [_PYTHON, _FORKED_SUPERVISOR] if session.forks else [_PYTHON, "-I", "-S", _SUPERVISOR]
+    stdin, variables = json.dumps(body).encode(), _variables(recipe)
+    done = session.exec(command, timeout_s=request.timeout_s + 60, stdin=stdin, env=variables)
     report = _signed_report(done.stdout, key)
     entries = report.get("results", ()) if report else ()
     results: dict[str, TestResult] = {}

@@ -19,7 +19,7 @@ from excise.extractors.python.execution.pytest_runner import read_bounded, reque
 from excise.extractors.python.needs.find_needs import find_needs
 from excise.extractors.python.needs.test_uses import uses_in
 from excise.extractors.python.needs.watching import read_report, watch_request
-from excise.protocols import CallRecording, Codebase, Session, Start
+from excise.protocols import CallRecording, Codebase, ForkServer, Session, Start
 from excise.types import Recipe, RecordedCall, Symbol, SymbolKind, Watched, WorkerOutcome
 
 _PYTHON = "/opt/env/bin/python"
@@ -212,6 +212,18 @@ def holds_opaque(node: object) -> bool:
     return isinstance(node, list) and (node[:1] in (["o"], ["fn"]) or any(map(holds_opaque, node)))
 
 
+def replay_server(recipe: Recipe, hash_seed: int) -> ForkServer:
+    """See :meth:`excise.protocols.Grading.replay_server`."""
+    variables = {"PYTHONPYCACHEPREFIX": "/excise/pyc", "PYTHONDONTWRITEBYTECODE": "1", **dict(recipe.env)}
+    command = (_PYTHON, f"{_INSIDE}/excise_replay.py", json.dumps(_import_path(recipe)))
+    return ForkServer(argv=command, env=variables | {"PYTHONHASHSEED": str(hash_seed)})
+
+
+def _import_path(recipe: Recipe) -> list[str]:
+    """The folders in a sandbox from which the project is imported."""
+    return [f"/testbed/{root}".rstrip("/.") for root in recipe.roots]
+
+
 def replay(
     session: Session, recipe: Recipe, recording: CallRecording, *, timeout_s: float, hash_seed: int, later_s: float
 ) -> list[str]:
@@ -284,16 +296,15 @@ def _replayed(
         "modules": list(recording.modules),
         "removed": list(recording.removed),
         "spans": spans,
-        "path": [f"{_ROOT}/{root}".rstrip("/.") for root in recipe.roots],
+        "path": _import_path(recipe),
         "folders": [f"{_ROOT}/{folder}".removesuffix("/.") for folder in recording.folders],
         "call_timeout_s": CALL_TIMEOUT_S,
         "timeout_s": timeout_s,
         "later_s": later_s,
     }
-    variables = {"PYTHONPYCACHEPREFIX": "/excise/pyc", "PYTHONDONTWRITEBYTECODE": "1", **dict(recipe.env)}
-    variables["PYTHONHASHSEED"] = str(hash_seed)
-    command = [_PYTHON, f"{_INSIDE}/excise_replay.py"]
-    done = session.exec(command, timeout_s=timeout_s + 60, stdin=json.dumps(request).encode(), env=variables)
+    command = replay_server(recipe, hash_seed)
+    stdin = json.dumps(request).encode()
+    done = session.exec(command.argv, timeout_s=timeout_s + 60, stdin=stdin, env=command.env)
     if done.worker in {WorkerOutcome.INFRA_ERROR, WorkerOutcome.KILLED}:
         raise SandboxError(f"Recorded calls cannot be replayed: {done.worker}.")
     answers: list[tuple[str, frozenset[str]]] = [("", frozenset())] * len(recording.calls)

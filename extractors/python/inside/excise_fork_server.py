@@ -84,14 +84,15 @@ def serve(number, why_not, why_not_run):
     os._exit(0)
 
 
-def serve_importers(number, root):
+def serve_importers(number, root, folders=()):
     """Serve runs that import the checkout ``root`` themselves; returns in every child, which has all of its request.
 
-    Nothing may have been imported from the checkout yet: its files differ from run to run.
+    Nothing may have been imported from the checkout yet: its files differ from run to run. ``folders``: places in it
+    that runs put on ``sys.path``.
     """
     loaded = loaded_from(root)
-    why_not = "%s is imported from the checkout" % loaded if loaded else shadowing_module(root)
-    request = serve(number, why_not, lambda request: shadowing_module(root))
+    why_not = "%s is imported from the checkout" % loaded if loaded else shadowing_module(root, folders)
+    request = serve(number, why_not, lambda request: shadowing_module(root, folders))
     os.environ.clear()
     os.environ.update(request["env"])
     os.chdir(request["cwd"])
@@ -198,13 +199,13 @@ def loaded_from(root):
     return ""
 
 
-def shadowing_module(root):
+def shadowing_module(root, folders=()):
     """Says which imported module a fresh process may find in the checkout instead; empty if there is none.
 
-    A folder or file of its name in the checkout's part of ``sys.path`` counts.
+    A folder or file of its name in the checkout's part of ``sys.path``, or in ``folders``, counts.
     """
     known = {name.partition(".")[0] for name in sys.modules}
-    for place in sys.path:
+    for place in [*sys.path, *folders]:
         if is_below(place, root):
             try:
                 found = os.listdir(place)

@@ -43,10 +43,29 @@ def forbid_inspection():
         ctypes.CDLL(None).prctl(PR_SET_DUMPABLE, 0, 0, 0, 0)
 
 
-class Worker:
-    """One worker process and the messages that it sends."""
+def start_worker(request, channel):
+    """Start a worker in an interpreter of its own; it reports to the descriptor ``channel``."""
+    os.set_inheritable(channel, True)
+    flags = ["-P"] if request["safe_path"] and sys.version_info >= (3, 11) else []
+    process = subprocess.Popen(
+        [request["python"], *flags, WORKER, str(channel)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        pass_fds=[channel],
+        start_new_session=True,
+    )
+    with suppress(BrokenPipeError):
+        process.stdin.write(json.dumps(request).encode())
+    with suppress(BrokenPipeError):
+        process.stdin.close()
+    return process
 
-    def __init__(self, request, done, results, lifted, deadline):
+
+class Worker:
+    """One worker process and the messages that it sends; ``start`` starts it as :func:`start_worker` does."""
+
+    def __init__(self, request, done, results, lifted, deadline, start):
         self.results = results
         self.lifted = lifted
         self.deadline = deadline
@@ -59,22 +78,8 @@ class Worker:
         self.pending = b""
         self.wanted = set(request["ids"]) | set(request["canaries"])
         self.pipe, worker_end = os.pipe()
-        os.set_inheritable(worker_end, True)
-        flags = ["-P"] if request["safe_path"] and sys.version_info >= (3, 11) else []
-        self.process = subprocess.Popen(
-            [request["python"], *flags, WORKER, str(worker_end)],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-            pass_fds=[worker_end],
-            start_new_session=True,
-        )
+        self.process = start(dict(request, done=sorted(done)), worker_end)
         os.close(worker_end)
-        body = dict(request, done=sorted(done))
-        with suppress(BrokenPipeError):
-            self.process.stdin.write(json.dumps(body).encode())
-        with suppress(BrokenPipeError):
-            self.process.stdin.close()
 
     def watch(self):
         """Wait for the worker's end; return why it failed, or an empty string if it ran all its tests."""
@@ -182,13 +187,13 @@ def is_deep(value):
     return bool(level)
 
 
-def run(request):
+def run(request, start):
     """Run the requested tests, with new workers after failures, and return the report."""
     results, changed, lifted = {}, [], Lifted()
     deadline = time.time() + request.pop("timeout_s")
     why, code, restarts = "", None, 0
     while True:
-        worker = Worker(request, set(results), results, lifted, deadline)
+        worker = Worker(request, set(results), results, lifted, deadline, start)
         why = worker.watch()
         changed += worker.changed
         code = worker.code
@@ -213,20 +218,25 @@ def run(request):
     }
 
 
-def main():
-    """Run the request on stdin and write the signed report to the original stdout."""
-    request = json.load(sys.stdin)
-    forbid_inspection()
+def supervise(request, start=start_worker):
+    """Run the request and write the signed report to the original stdout; never returns."""
     key = request.pop("key").encode()
     report = os.dup(1)
     null = os.open(os.devnull, os.O_RDWR)
     for fd in (0, 1, 2):
         os.dup2(null, fd)
-    body = base64.b64encode(zlib.compress(json.dumps(run(request)).encode()))
+    body = base64.b64encode(zlib.compress(json.dumps(run(request, start)).encode()))
     line = b"%s %s\n" % (hmac.new(key, body, hashlib.sha256).hexdigest().encode(), body)
     while line:
         line = line[os.write(report, line) :]
     os._exit(0)
+
+
+def main():
+    """Run the request on stdin."""
+    request = json.load(sys.stdin)
+    forbid_inspection()
+    supervise(request)
 
 
 if __name__ == "__main__":

@@ -191,6 +191,8 @@ class GradedRun(excise_run.Plugin):
         self.compare()
 
     def compare(self):
+        if self.before is None:
+            return
         names = differences(self.before)
         if sys.gettrace() is not None or sys.getprofile() is not None:
             names.append("sys.settrace")
@@ -198,9 +200,12 @@ class GradedRun(excise_run.Plugin):
             self.report.write("changed", names=names[:50])
 
 
-def main():
-    request = json.load(sys.stdin)
-    channel = Channel(int(sys.argv[1]))
+def run(request, channel_fd, is_watched=True):
+    """Run the request and report to the descriptor ``channel_fd``; never returns.
+
+    ``is_watched``: report changes to the test runner.
+    """
+    channel = Channel(channel_fd)
     sys.path[:] = [entry for entry in sys.path if entry not in (INSIDE, "")]
     root = request["root"]
     if not request["safe_path"]:
@@ -218,7 +223,8 @@ def main():
     arguments += excise_run.profile_of(request["args"])[1]
     wanted = dict(request, ids=[*request["ids"], *request["canaries"]])
     sys.argv = ["pytest"]
-    plugin.before, plugin.keep = snapshot()
+    if is_watched:
+        plugin.before, plugin.keep = snapshot()
     code = int(pytest.main(arguments + excise_run.paths_of(wanted), plugins=[plugin, limits]))
     if os.getpid() == channel.pid:
         channel.write("code", code=code)
@@ -226,4 +232,4 @@ def main():
 
 
 if __name__ == "__main__":
-    main()
+    run(json.load(sys.stdin), int(sys.argv[1]))

@@ -1,8 +1,9 @@
 """Makes recorded calls to the code under test and writes their outcomes. The expected outcomes stay with the host.
 
-Started as ``python excise_replay.py`` with the calls on stdin; writes one line for each call to stdout. Every call runs
-in a process of its own, forked after the modules were imported, so that no call affects another. With ``spans`` (file
-to first and last lines of functions), the lines of these that a call executes are written, too.
+Started as ``python excise_replay.py PATHS`` with the calls on stdin; writes one line for each call to stdout. Every
+call runs in a process of its own, forked after the modules were imported, so that no call affects another. With
+``spans`` (file to first and last lines of functions), the lines of these that a call executes are written, too. With
+``--serve N``, it serves many replays (``excise_fork_server.py``), which import the project from PATHS (JSON).
 """
 
 import contextlib
@@ -16,8 +17,9 @@ import signal
 import sys
 import time
 
-sys.path[:] = [entry for entry in sys.path if entry != os.path.dirname(os.path.abspath(__file__))]
-sys.path.append(os.path.dirname(os.path.abspath(__file__)))
+INSIDE = os.path.dirname(os.path.abspath(__file__))
+sys.path[:] = [entry for entry in sys.path if entry != INSIDE]
+sys.path.append(INSIDE)
 import excise_clock as clock  # noqa: E402
 import excise_decode as decoding  # noqa: E402
 import excise_outcomes as outcomes  # noqa: E402
@@ -161,5 +163,18 @@ def main():
     os._exit(0)
 
 
+def serve_replays(number, folders):
+    """Serve replays on the socket with this number; returns in every child."""
+    sys.path.append(INSIDE)
+    import excise_fork_server
+
+    sys.path.remove(INSIDE)
+    root = os.getcwd()
+    excise_fork_server.serve_importers(number, root, [root, *folders])
+
+
 if __name__ == "__main__":
+    if sys.argv[2:3] == ["--serve"]:
+        serve_replays(int(sys.argv[3]), json.loads(sys.argv[1]))
+    del sys.argv[1:]
     main()

@@ -367,17 +367,22 @@ def main():
     return 1 if code is None else 0
 
 
+def import_plugins():
+    """Import the plugins that pytest always loads."""
+    from _pytest.config import default_plugins
+
+    for name in set(default_plugins) - {"stepwise"}:  # which is left out together with cacheprovider
+        with contextlib.suppress(ImportError):
+            importlib.import_module("_pytest." + name)
+
+
 def serve_runs(number):
     """Import what all runs need, and serve them on the socket with this number; returns in every run."""
     sys.path.append(INSIDE)
     import excise_fork_server
 
     sys.path.remove(INSIDE)
-    from _pytest.config import default_plugins
-
-    for name in set(default_plugins) - {"stepwise"}:  # which is left out together with cacheprovider
-        with contextlib.suppress(ImportError):
-            importlib.import_module("_pytest." + name)
+    import_plugins()
     root = os.getcwd()
     del sys.argv[1:]
     excise_fork_server.serve_importers(number, root)

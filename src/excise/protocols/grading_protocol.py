@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Protocol
 
 from excise.protocols.codebase_protocol import Codebase
-from excise.protocols.sandbox_protocol import Session, Start
+from excise.protocols.sandbox_protocol import ForkServer, Session, Start
 from excise.types import Recipe, RecordedCall, TestRun, Watched
 
 
@@ -176,8 +176,15 @@ class Grading(Protocol):
         """What a judging run has to know of the values that a lifted test reported on the original code."""
         ...
 
+    def run_server(self, recipe: Recipe) -> ForkServer:
+        """The command of graded runs that may be forked: those of the original code, or of a part of it."""
+        ...
+
     def run_graded(self, session: Session, recipe: Recipe, request: GradedRunRequest) -> GradedRun:
-        """Run the tests in worker processes, whose reports are not trusted, and return what their supervisor saw."""
+        """Run the tests in worker processes, whose reports are not trusted, and return what their supervisor saw.
+
+        In a session that forks, the supervisor is no more than a fork, too: :meth:`run_server`.
+        """
         ...
 
     def record_calls(
@@ -216,6 +223,10 @@ class Grading(Protocol):
 
         For tests that fail when calls are recorded; the arguments are those of :meth:`record_calls`.
         """
+        ...
+
+    def replay_server(self, recipe: Recipe, hash_seed: int) -> ForkServer:
+        """The command of replays that may be forked: those of the original code, or of stubs in its place."""
         ...
 
     def replay_calls(
