@@ -118,7 +118,7 @@ def graded_run(
         return grading.run_graded(session, bench.recipe, request)
 
     if forked:
-        return run_forked(bench, edits, grading.run_server(bench.recipe), work, _results)
+        return run_forked(bench, edits, grading.run_server(bench.recipe, request), work, _results)
     with open_grading(bench, edits, trusted=trusted) as session:
         return work(session)
 

@@ -133,9 +133,9 @@ class PythonGrading:
             telling=not constant,
         )
 
-    def run_server(self, recipe: Recipe) -> ForkServer:
+    def run_server(self, recipe: Recipe, request: GradedRunRequest) -> ForkServer:
         """See :meth:`excise.protocols.Grading.run_server`."""
-        return ForkServer(argv=(_PYTHON, _FORKED_SUPERVISOR), env=_variables(recipe))
+        return _run_server(recipe, request)
 
     def run_graded(self, session: Session, recipe: Recipe, request: GradedRunRequest) -> GradedRun:
         """Run pytest as graders do; see :meth:`excise.protocols.Grading.run_graded`."""
@@ -236,9 +236,12 @@ class PythonGrading:
         return recorded_calls.same_outcome(expected, found)
 
 
-def _variables(recipe: Recipe) -> dict[str, str]:
-    """Variables of a graded run: byte code is read where a sandbox has it, and never written."""
-    return {"PYTHONPYCACHEPREFIX": "/excise/pyc", "PYTHONDONTWRITEBYTECODE": "1", **dict(recipe.env)}
+def _run_server(recipe: Recipe, request: GradedRunRequest) -> ForkServer:
+    """The command of forked graded runs: byte code is read where a sandbox has it, and never written."""
+    judges = request.lifted is not None and request.lifted.seen is not None
+    command = (_PYTHON, _FORKED_SUPERVISOR, "judge" if judges else "observe")
+    variables = {"PYTHONPYCACHEPREFIX": "/excise/pyc", "PYTHONDONTWRITEBYTECODE": "1", **dict(recipe.env)}
+    return ForkServer(argv=command, env=variables)
 
 
 def _run_graded(session: Session, recipe: Recipe, request: GradedRunRequest) -> GradedRun:
@@ -259,9 +262,10 @@ def _run_graded(session: Session, recipe: Recipe, request: GradedRunRequest) -> 
         "timeout_s": request.timeout_s,
         "test_timeout_s": request.test_timeout_s,
     }
-    command = [_PYTHON, _FORKED_SUPERVISOR] if session.forks else [_PYTHON, "-I", "-S", _SUPERVISOR]
-    stdin, variables = json.dumps(body).encode(), _variables(recipe)
-    done = session.exec(command, timeout_s=request.timeout_s + 60, stdin=stdin, env=variables)
+    server = _run_server(recipe, request)
+    command = server.argv if session.forks else [_PYTHON, "-I", "-S", _SUPERVISOR]
+    stdin = json.dumps(body).encode()
+    done = session.exec(command, timeout_s=request.timeout_s + 60, stdin=stdin, env=server.env)
     report = _signed_report(done.stdout, key)
     entries = report.get("results", ()) if report else ()
     results: dict[str, TestResult] = {}

@@ -3,7 +3,7 @@
 With ``--serve N``, each run costs two forks in place of two interpreters, one of which imports pytest: one fork for the
 supervisor (``excise_grade_supervisor.py``) and one for its worker (``excise_grade_worker.py``). A supervisor of what is
 not trusted may share no memory with it: such runs never begin here. Nor are changes to the test runner reported here.
-Without ``--serve``, the run is made as graders make it.
+Without ``--serve``, the run is made as graders make it. The first argument tells servers apart.
 """
 
 import json
@@ -14,7 +14,7 @@ import time
 
 INSIDE = os.path.dirname(os.path.abspath(__file__))
 
-if __name__ == "__main__" and sys.argv[1:2] != ["--serve"]:
+if __name__ == "__main__" and sys.argv[2:3] != ["--serve"]:
     supervisor = os.path.join(INSIDE, "excise_grade_supervisor.py")
     os.execv(sys.executable, [sys.executable, "-I", "-S", supervisor])
 
@@ -74,7 +74,7 @@ def take_place(channel):
 
 if __name__ == "__main__":
     excise_run.import_plugins()
-    where, served = os.getcwd(), int(sys.argv[2])
+    where, served = os.getcwd(), int(sys.argv[3])
     del sys.argv[1:]
     excise_fork_server.serve_importers(served, where, [where])
     excise_grade_supervisor.supervise(json.load(sys.stdin), ForkedWorker)

@@ -176,8 +176,12 @@ class Grading(Protocol):
         """What a judging run has to know of the values that a lifted test reported on the original code."""
         ...
 
-    def run_server(self, recipe: Recipe) -> ForkServer:
-        """The command of graded runs that may be forked: those of the original code, or of a part of it."""
+    def run_server(self, recipe: Recipe, request: GradedRunRequest) -> ForkServer:
+        """The command of graded runs that may be forked: those of the original code, or of a part of it.
+
+        Observing and judging runs have different ones, since all forks of a process share the addresses of objects:
+        values that depend on these must not be equal by that.
+        """
         ...
 
     def run_graded(self, session: Session, recipe: Recipe, request: GradedRunRequest) -> GradedRun:

@@ -68,7 +68,7 @@ def graded(bench: Workbench, mode: GradingMode, *, forked: bool) -> GradedRun:
     grading = bench.language.grading
     asked = LiftedRun(functions=(), removed=())
     request = GradedRunRequest(mode=mode, ids=IDS, lifted=asked, timeout_s=60.0, test_timeout_s=2.0)
-    server = grading.run_server(bench.recipe) if forked else None
+    server = grading.run_server(bench.recipe, request) if forked else None
     with open_grading(bench, {}, trusted=True, fork_server=server) as session:
         assert session.forks is forked
         return grading.run_graded(session, bench.recipe, request)
@@ -146,7 +146,7 @@ def test_what_was_forked_is_repeated_where_that_is_wanted(bench: Workbench) -> N
         return next(answers) if session.forks or bench.repeats else ""
 
     try:
-        server: ForkServer = bench.language.grading.run_server(bench.recipe)
+        server: ForkServer = bench.language.grading.replay_server(bench.recipe, 0)
         assert run_forked(bench, {}, server, work) == "fresh"
         assert bench.repeats == RepeatedRuns(repeated=1, disagreeing=1)
     finally:

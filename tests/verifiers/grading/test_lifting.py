@@ -95,10 +95,22 @@ IDS = [
 MODULE = "src/shapes/walk.py"
 
 
+ADDRESS = """
+import sys
+from shapes import spiral
+
+
+def test_address():
+    name = "at%x" % id(spiral)
+    sys.modules[name] = sys
+    assert name in sys.modules
+"""
+
+
 @pytest.fixture
 def bench(vary: Any) -> Workbench:
     """``shapes`` with tests of more kinds, which its baseline knows."""
-    made: Workbench = vary({"tests/test_more.py": TESTS}, baseline=True)
+    made: Workbench = vary({"tests/test_more.py": TESTS, "tests/test_address.py": ADDRESS}, baseline=True)
     statuses = {**made.baseline.statuses, **dict.fromkeys(IDS, made.baseline.statuses[made.baseline.passing()[0]])}
     durations = {**made.baseline.durations, **dict.fromkeys(IDS, 0.01)}
     baseline = replace(made.baseline, statuses=statuses, durations=durations)
@@ -125,6 +137,13 @@ def test_tests_of_all_kinds_are_lifted(bench: Workbench) -> None:
     names = {each.test: each.names for each in found.tests}
     assert names.pop("tests/test_more.py::test_references") == ("test_more:Place",)
     assert not any(names.values())
+
+
+def test_values_that_hold_an_address_cannot_be_compared(bench: Workbench) -> None:
+    """Though observing and judging runs are forked, from two processes."""
+    found = lifting.find_lifted(bench, task_of(bench, [IDS[0], "tests/test_address.py::test_address"]), {})
+    assert [each.test for each in found.tests] == IDS[:1]
+    assert found.refused == {"values that cannot be compared": 1}
 
 
 def test_tests_that_the_code_without_the_feature_passes_are_not_lifted(bench: Workbench) -> None:
