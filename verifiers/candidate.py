@@ -15,12 +15,14 @@ The first three extend each other, and all fields of a record are set when it is
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 
 from excise.deleters.edits.empty_bodies import EMPTY, TRIVIAL
 from excise.errors import ExciseError
 from excise.types import Deletion, Status, Task, TestRun
+from excise.verifiers.agent_workspace import Workspace, workspace
 from excise.verifiers.grading.intake import why_kept
 from excise.verifiers.grading.kit import RecordedBehaviour
 from excise.verifiers.workbench import Edits, Workbench
@@ -50,6 +52,8 @@ class DeletionTrees:
     runs: dict[tuple[object, ...], TestRun] = field(default_factory=dict)
     """Runs made so far, by tree, test ids, shuffle seed and number."""
     _edits: dict[str, Edits] = field(default_factory=dict)
+    _kept: ExitStack | None = None
+    _workspace: Workspace | None = None
 
     def edits(self, tree: str) -> Edits:
         """The edits that make one of :data:`TREES` from the base tree. Raises :class:`PatchError`."""
@@ -78,6 +82,32 @@ class DeletionTrees:
             forked = ids is not None if tree == "shipped" else tree != "base" or number > 0
             self.runs[key] = self.bench.run(self.edits(tree), ids=ids, shuffle_seed=shuffle_seed, forked=forked)
         return self.runs[key]
+
+    @contextmanager
+    def workspace(self) -> Iterator[Workspace]:
+        """The agents' workspace of the shipped tree, for those who only read it or mount it as a layer.
+
+        In a block of :meth:`one_workspace` it is made once; else it is removed afterwards. Raises
+        :class:`SandboxError` if git fails.
+        """
+        if self._workspace is not None:
+            yield self._workspace
+        elif self._kept is not None:
+            self._workspace = self._kept.enter_context(workspace(self.bench, self.edits("shipped")))
+            yield self._workspace
+        else:
+            with workspace(self.bench, self.edits("shipped")) as made:
+                yield made
+
+    @contextmanager
+    def one_workspace(self) -> Iterator[None]:
+        """Let :meth:`workspace` be the same in this block, and remove it afterwards."""
+        with ExitStack() as kept:
+            self._kept = kept
+            try:
+                yield
+            finally:
+                self._kept = self._workspace = None
 
     def try_programs(self, ids: Sequence[str]) -> TestRun:
         """Try trivial programs in place of the code, with the tests ``ids`` in order; the results are the programs'."""

@@ -116,7 +116,8 @@ def _prove_once(bench: Workbench, feature: Feature, deleter_name: str, solver: S
             split = split_tests(plan)
         with step("build"):
             candidate = build_candidate(split)
-        _pass_gates(candidate, verdicts)
+        with candidate.trees.one_workspace():
+            _pass_gates(candidate, verdicts)
         kit = _make_kit(candidate, verdicts)
         if solver is not None:
             _require_solved(candidate, kit, solver, verdicts)

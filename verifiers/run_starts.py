@@ -26,17 +26,24 @@ class RunStarts:
         """Whether runs may be forked from a collected suite."""
         self.is_checked = False
         """Whether all trusted tests have passed in such a run."""
+        self.refused: set[int] = set()
+        """Hashes of edits that such a run refused: a second run with them would be refused, too."""
 
     def choose(self, edits: Mapping[str, bytes | None]) -> Start:
         """How a run with these edits begins, if it may be forked."""
         due = self.collecting_s is not None and self.paid_s >= self.collecting_s
-        return Start.COLLECTED if due and self.might_be_served(edits) else Start.FORKED
+        served = due and self.might_be_served(edits) and _hash_of(edits) not in self.refused
+        return Start.COLLECTED if served else Start.FORKED
 
     def might_be_served(self, edits: Mapping[str, bytes | None]) -> bool:
         """Whether edits may change nothing but bodies of functions, as far as can be seen without reading them."""
         return self.can_collect and all(
             data is not None and path in self.paths and path.endswith(self.suffixes) for path, data in edits.items()
         )
+
+    def note_refusal(self, edits: Mapping[str, bytes | None]) -> None:
+        """Note that a run with these edits was refused, or lost, after it was to be forked from the collected suite."""
+        self.refused.add(_hash_of(edits))
 
     def note(self, run: TestRun, start: Start, edits: Mapping[str, bytes | None], *, whole: bool) -> None:
         """Note what a finished run cost; ``whole``: it ran all tests."""
@@ -48,3 +55,8 @@ class RunStarts:
     def collect_now(self) -> None:
         """Collect the suite for the next run that may be served, whatever that costs."""
         self.collecting_s = 0.0
+
+
+def _hash_of(edits: Mapping[str, bytes | None]) -> int:
+    """A hash of edits; equal hashes of others cost a slower run."""
+    return hash(frozenset(edits.items()))

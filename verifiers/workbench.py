@@ -302,6 +302,8 @@ class Workbench:
             run = self._run_collected(edits, request) if request.explained else None  # the suite explains
             if run is not None:
                 return run
+            if request.explained:
+                self.starts.note_refusal(edits)
             start = Start.FORKED
         with self.open(edits, start=start) as session:
             run = self.language.run_tests(session, self.recipe, replace(request, start=start))

@@ -104,7 +104,8 @@ def _verify(bench: Workbench, task: Task) -> VerifyResult:
 
 
 def _checked(candidate: Candidate) -> Iterator[list[Verdict]]:
-    for gate in GATES:
-        yield gate.check(candidate).verdicts
+    with candidate.trees.one_workspace():
+        for gate in GATES:
+            yield gate.check(candidate).verdicts
     _, row = CALLS_RECORDED.make(candidate)
     yield [row]

@@ -51,6 +51,25 @@ class Derived(Base):
         # a comment
         return len([i for i in range(3)])
 
+    @property
+    def place(self):
+        """A place."""
+        return 1
+
+    @place.setter
+    def place(self, value):
+        """Set the place."""
+
+    @classmethod
+    def make(cls):
+        """Make one."""
+        return cls()
+
+    @staticmethod
+    def plain(y):
+        """Nothing."""
+        return y
+
     @noted
     def noted(self, x=1):
         """Noted."""
@@ -141,16 +160,32 @@ def test_docstrings_go_with_the_bodies(adapt: Adapt) -> None:
     assert module.Derived().name() == "basea/b"
 
 
+def test_plain_decorators_do_not_keep_an_old_docstring(adapt: Adapt) -> None:
+    module = adapt(
+        ('"""A place."""\n        return 1', '"""Another place."""\n        return 2'),
+        ('        """Make one."""\n        return cls()', "        return cls"),
+        ('        """Nothing."""\n        return y', '        """All."""\n        return -y'),
+    )
+    kind = module.Derived
+    changed = {name: (vars(kind)[name].__doc__, getattr(kind, name).__doc__) for name in ("place", "make", "plain")}
+    sys.path_importer_cache.clear()
+    del sys.modules[module.__name__]
+    again = importlib.import_module(module.__name__).Derived
+    assert changed == {name: (vars(again)[name].__doc__, getattr(again, name).__doc__) for name in changed}
+    assert (kind().place, kind.make(), kind.plain(3)) == (2, kind, -3)
+
+
 @pytest.mark.parametrize(
     ("old", "new", "reason"),
     [
         ("def outer(a, b=2)", "def outer(a, b=3)", "header"),
         ("def outer(a, b=2)", "def other(a, b=2)", "header"),
         ("def last(x): return x\n", "", "no function|more than"),
-        ("    @property\n", "", "header"),
+        ("    @property\n    def size", "    def size", "header"),
         ("VALUE = ran()", "VALUE = 2", "no function"),
         ("    return 1\n\n\nVALUE", "    return 2\n\n\nVALUE", "has run"),
         ("        yield number", "        yield number + 1", "has run"),
+        ('        """Set the place."""', '        """Set it."""', "docstring"),
         ('        """Noted."""\n        return x', "        return x", "docstring"),
         ("        return x\n", "        return x\n\n    def more(self):\n        return 1\n", "no function|more than"),
         ("        return function(*args)", "        return None", "has run"),

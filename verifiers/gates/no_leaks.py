@@ -8,7 +8,6 @@ from collections.abc import Sequence
 from excise.envs.sandbox.mount_points import REPO
 from excise.protocols import GateReport
 from excise.types import Visibility
-from excise.verifiers.agent_workspace import workspace
 from excise.verifiers.candidate import Candidate, PlannedDeletion
 from excise.verifiers.gates.verdict_rows import CheckResult, verdict_row
 from excise.verifiers.leaks.deletion_scan import decoders_of, leaks_in_sources, leaks_in_tree, leaks_outside, subject_of
@@ -39,7 +38,7 @@ class NoLeaks:
         subject = subject_of(candidate)
         surface = surface_of(bench)
         outside = leaks_outside(candidate, subject)
-        with workspace(bench, candidate.edits("shipped")) as space:
+        with candidate.trees.workspace() as space:
             inside, files = leaks_in_tree(candidate, subject, space.tree)
         leaks = outside + inside
         bad = not_allowed(leaks, bench.settings.visibility)

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from functools import cache
 
 from excise.types import Status
-from excise.verifiers.agent_workspace import workspace
 from excise.verifiers.candidate import Candidate, PlannedDeletion
 from excise.verifiers.recovery.reconstruction import reconstruction
 from excise.verifiers.recovery.recovery_attempt import RecoveryAttempt, StrategyOptions, run_strategies
@@ -54,7 +53,7 @@ def recover(candidate: Candidate, *, thorough: bool = False) -> Recovery:
     options = StrategyOptions(
         distribution=bench.repo.repo.rpartition("/")[2], packages=bench.recipe.packages, thorough=thorough
     )
-    with workspace(bench, candidate.edits("shipped")) as place, place.open() as session:
+    with candidate.trees.workspace() as place, place.open() as session:
         attempt = run_strategies(session, candidate.deletion.removed, options)
     bench.spent = bench.spent.plus(attempt.completed.cpu_s, attempt.completed.wall_s)
     return scored(candidate, attempt)

@@ -29,6 +29,8 @@ COMPILERS = frozenset(["numba", "torch", "triton", "jax", "cython"])
 GENERATOR_FLAGS = 0x20 | 0x80 | 0x100 | 0x200
 """Flags of code: generator, coroutine, iterable coroutine, asynchronous generator."""
 
+WRAPPED = {classmethod: "__func__", staticmethod: "__func__", property: "fget"}
+"""What the plain decorators make, and the names of their attributes for the function."""
 NOT_STARTED = {types.GeneratorType: "gi_code", types.CoroutineType: "cr_code", types.AsyncGeneratorType: "ag_code"}
 """Types of objects that hold code which has perhaps not started, and the names of their attributes for it."""
 HAS_DOCSTRING = 0x4000000
@@ -109,10 +111,12 @@ class LoadedCode:
         self.executed = executed
         self.loaded = {file for file, _, _ in executed if file.startswith(root + "/")}
         self.sources = {path: read(path) for path in self.loaded if os.path.isfile(path)}
-        self.functions = {}
-        for function in gc.get_objects():
-            if type(function) is types.FunctionType and real(function.__code__.co_filename) in self.sources:
-                self.functions.setdefault(key_of(function.__code__), []).append(function)
+        self.functions, self.wrappers = {}, {}
+        for made in gc.get_objects():
+            if type(made) is types.FunctionType and real(made.__code__.co_filename) in self.sources:
+                self.functions.setdefault(key_of(made.__code__), []).append(made)
+            elif type(made) in WRAPPED:
+                self.wrappers.setdefault(id(getattr(made, WRAPPED[type(made)])), []).append(made)
         self.definitions = {}
         self.with_doctests = set()
         """Files with examples in docstrings that are tests."""
@@ -151,7 +155,7 @@ class LoadedCode:
         functions = self.functions.get((path, change.first, change.name), ())
         if not functions:
             raise NeedsImport("nothing is known of %s" % change.name)
-        if docstring_of(old) != docstring_of(new) and (change.old.decorator_list or path in self.with_doctests):
+        if docstring_of(old) != docstring_of(new) and self.may_show_docstring(path, change, functions):
             raise NeedsImport("the docstring of %s may have been read" % change.name)
         if not change.is_plain() and COMPILERS & set(sys.modules):
             raise NeedsImport("a decorator may have compiled %s" % change.name)
@@ -159,9 +163,18 @@ class LoadedCode:
             if function.__code__ != old:
                 raise NeedsImport("%s is not what its source says" % change.name)
         for function in functions:
-            if function.__doc__ == docstring_of(old):
-                function.__doc__ = docstring_of(new)
+            for holder in [function, *self.wrappers.get(id(function), ())]:  # a property has a copy of the docstring
+                if holder.__doc__ == docstring_of(old) != docstring_of(new):
+                    holder.__doc__ = docstring_of(new)
             function.__code__ = new
+
+    def may_show_docstring(self, path, change, functions):
+        """Whether something else than the functions and their :data:`WRAPPED` kinds may have their docstring."""
+        if path in self.with_doctests:
+            return True
+        names = {name_of(decorator) for decorator in change.old.decorator_list}
+        wrapped = all(id(function) in self.wrappers for function in functions)
+        return bool(names) and not (wrapped and names <= {kind.__name__ for kind in WRAPPED})
 
 
 class Definitions:

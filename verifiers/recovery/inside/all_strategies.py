@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import time
-from typing import Any, Callable
 
 from excise.verifiers.recovery.inside import bytecode, git_stores, hidden_texts, installed_copies, tool_leftovers
 from excise.verifiers.recovery.inside.code_search import CodeSearch
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:  # to import typing takes longer than most strategies
+    from typing import Any, Callable
 
 STRATEGIES: tuple[Any, ...] = (
     git_stores.History(),

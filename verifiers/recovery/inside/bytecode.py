@@ -6,9 +6,12 @@ import marshal
 import os
 import resource
 from types import CodeType
-from typing import Any, Iterator
 
 from excise.verifiers.recovery.inside.code_search import MAX_COMPILED_BYTES, CodeSearch, magic, printable_strings
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:  # to import typing takes longer than most strategies
+    from typing import Any, Iterator
 
 ANONYMOUS = ("<listcomp>", "<dictcomp>", "<setcomp>", "<genexpr>", "<lambda>")
 

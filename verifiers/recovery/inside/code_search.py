@@ -11,7 +11,10 @@ import os
 import re
 import sys
 import time
-from typing import Any, Callable, Iterator
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:  # to import typing takes longer than most strategies
+    from typing import Any, Callable, Iterator
 
 MAX_FILE_BYTES = 8 << 20
 """Maximum bytes read of one file, unless a strategy asks for more."""
@@ -110,12 +113,15 @@ class CodeSearch:
         if self.bytes_read > MAX_READ_BYTES:
             return b""
         try:
-            with open(path, "rb", buffering=0) as file:
-                size = min(os.fstat(file.fileno()).st_size, limit)
-                data = file.read(size)  # as much as is asked for is allocated
+            file = os.open(path, os.O_RDONLY | os.O_CLOEXEC)  # thousands of files: `open` takes twice as long
+            try:
+                size = min(os.fstat(file).st_size, limit)
+                data = os.read(file, size)  # as much as is asked for is allocated
                 size = size or limit  # files of /proc have no size
-                while len(data) < size and (more := file.read(min(size - len(data), 1 << 16))):
+                while len(data) < size and (more := os.read(file, min(size - len(data), 1 << 16))):
                     data += more
+            finally:
+                os.close(file)
         except (OSError, ValueError):
             return b""
         self.num_read += 1

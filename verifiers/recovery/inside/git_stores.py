@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import os
 import zlib
-from typing import Iterator
 
 from excise.verifiers.recovery.inside.code_search import CodeSearch, command_output, printable_strings
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:  # to import typing takes longer than most strategies
+    from typing import Iterator
 
 MAX_OBJECTS = 3000
 MAX_STREAMS = 4000

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import binascii
-import html
 import os
 import re
 
@@ -45,6 +44,8 @@ class Documents:
             if path.endswith(SHOWN):
                 text = decoded(search.read(path))
                 if "<" in text:
+                    import html
+
                     text = html.unescape(re.sub(r"<[^>]*>", "", re.sub(r"(?i)<br\s*/?>|</p>|</div>|</tr>", "\n", text)))
                 if "\\n" in text:
                     text = re.sub(r'",?\s*\n\s*"', "", text).replace("\\n", "\n").replace('\\"', '"')

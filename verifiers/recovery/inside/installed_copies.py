@@ -5,11 +5,12 @@ from __future__ import annotations
 import io
 import os
 import re
-import tarfile
-import zipfile
-from typing import Iterator
 
 from excise.verifiers.recovery.inside.code_search import CodeSearch, command_output
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:  # to import typing takes longer than most strategies
+    from typing import Iterator
 
 MAX_MEMBER = 8 << 20
 MAX_MEMBERS = 20_000
@@ -119,6 +120,8 @@ def members(data: bytes, depth: int = 0) -> Iterator[tuple[str, bytes]]:
     import bz2
     import gzip
     import lzma
+    import tarfile
+    import zipfile
 
     try:
         if data[:2] == b"PK" or b"PK\x05\x06" in data[-65536:]:

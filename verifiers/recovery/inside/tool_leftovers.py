@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import os
-import pickletools
 import re
-import sqlite3
 import zlib
 
 from excise.verifiers.recovery.inside.code_search import CodeSearch, printable_strings
@@ -61,6 +59,8 @@ class Databases:
 
 def rows(path: str) -> list[bytes]:
     """All text and bytes values in a database."""
+    import sqlite3  # only now, since it takes longer than most strategies; so do the other imports in functions
+
     found: list[bytes] = []
     try:
         with sqlite3.connect(f"file:{path}?mode=ro&immutable=1", uri=True) as base:
@@ -96,6 +96,8 @@ class Pickles:
                 data[:2] in (b"\x80\x02", b"\x80\x03", b"\x80\x04", b"\x80\x05") or path.endswith((".pkl", ".pickle"))
             ):
                 continue
+            import pickletools
+
             strings = []
             try:
                 for _, argument, _ in pickletools.genops(data):
