@@ -11,12 +11,13 @@ import shutil
 from dataclasses import dataclass
 from pathlib import Path
 
+from excise.envs.install.byte_code_store import ByteCodeStore
 from excise.envs.install.install_job import InstallJob, LockedRecipe
 from excise.envs.install.install_sandbox import uv_version
 from excise.envs.install.layer_contents import compose, missing_files, prune_built_layer, remove_vendored_copies
 from excise.envs.install.uv_runner import BYTE_CODE, PYTHON
 from excise.envs.sandbox.host_identity import system_identity
-from excise.envs.sandbox.mount_points import ENV, PYC, REPO
+from excise.envs.sandbox.mount_points import ENV, PYC, REPO, open_to_all
 from excise.errors import EnvironmentFailure
 from excise.system.folders import make_folder_once
 from excise.types import content_id
@@ -25,6 +26,7 @@ VERSION = 3
 """Part of the cache key. Raise it when the same lock would give different third-party packages."""
 IMPORT_TIMEOUT_S = 120.0
 """Wall seconds for importing all third-party packages once."""
+_ENTRY_POINTS = "lib/python*/site-packages/*.dist-info/entry_points.txt"
 _IMPORT_ALL = """
 import importlib, importlib.metadata as metadata
 for name in sorted(getattr(metadata, "packages_distributions", dict)()):
@@ -91,14 +93,48 @@ def _third_party(job: InstallJob, locked_recipe: LockedRecipe) -> Path:
             installer.install_lock(locked_recipe.recipe, locked_recipe.lock, locked_recipe.hashes)
             _require_lock(job, locked_recipe, installer.freeze())
             session.snapshot(ENV, folder / "env")
-            installer.check_runner()  # compiles it; it cannot start yet if the project is one of its requirements
-            session.exec([PYTHON, "-c", _IMPORT_ALL], timeout_s=IMPORT_TIMEOUT_S, cwd="/tmp", env=BYTE_CODE)
-            session.snapshot(PYC, folder / "pyc")
+        _compile(job, locked_recipe, folder)
         for part in ("env", "pyc"):
             remove_vendored_copies(folder / part, locked_recipe.recipe.packages)
 
     folder = _shared_folder(job.envs, shared_id(job, locked_recipe))
     return make_folder_once(folder, make, is_complete=lambda found: (found / "env").is_dir()) / "env"
+
+
+def _compile(job: InstallJob, locked_recipe: LockedRecipe, folder: Path) -> None:
+    """Fill ``pyc`` of a folder of third-party packages, with byte code of other environments as far as there is any.
+
+    pytest's plugins are imported in any case: it compiles them in its own way.
+    """
+    store = ByteCodeStore(job.envs.with_name("byte-code"), job.interpreter)
+    env, known, more = folder / "env", folder / "known", folder / "more"
+    known.mkdir()
+    sources = store.sources(env)
+    if wanted := store.link_known(sources, known):
+        with job.open(locked_recipe.recipe, [env], with_sources=False) as (session, _):
+            text = "\0".join(wanted).encode()
+            session.exec(store.compiler, timeout_s=IMPORT_TIMEOUT_S, cwd="/tmp", stdin=text)
+            session.snapshot(PYC, folder / "compiled")
+        store.keep({source: sources[source] for source in wanted}, folder / "compiled")
+        store.link_known({source: sources[source] for source in wanted}, known)
+        shutil.rmtree(folder / "compiled")
+    open_to_all(known)
+    if store.has_all_packages(sources, known) and not _has_plugins(env):
+        known.rename(folder / "pyc")
+        return
+    with job.open(locked_recipe.recipe, [env], with_sources=False, byte_code=known) as (session, installer):
+        installer.check_runner()  # compiles it; it cannot start yet if the project is one of its requirements
+        session.exec([PYTHON, "-c", _IMPORT_ALL], timeout_s=IMPORT_TIMEOUT_S, cwd="/tmp", env=BYTE_CODE)
+        session.snapshot(PYC, more)
+    store.note_imported(more)
+    compose(known, more, folder / "pyc")
+    for part in (known, more):
+        shutil.rmtree(part)
+
+
+def _has_plugins(env: Path) -> bool:
+    """Whether an environment has plugins of pytest."""
+    return any("[pytest11]" in path.read_text(errors="replace") for path in env.glob(_ENTRY_POINTS))
 
 
 def third_party_byte_code(envs: Path, identity: str) -> Path:

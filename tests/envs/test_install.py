@@ -232,6 +232,25 @@ def test_a_plain_project_is_resolved_and_installed_once(tmp_path: Path, monkeypa
     assert not any("kit" in path.split("/") for path in compiled), "no project has run"
 
 
+@pytest.mark.slow
+@needs_sandbox
+def test_byte_code_of_a_wheel_is_compiled_once_for_all_locks(tmp_path: Path) -> None:
+    """What the first environment imports is compiled without it for the second one, and linked into the third."""
+    inodes: list[dict[str, int]] = []
+    for number, more in enumerate(((), ("inflection",), ("sortedcontainers",))):
+        root, repo = make(tmp_path / f"src{number}", PLAIN)
+        spec = SourceSpec(spec="dir:kit", requirements=("pytest", *more))
+        recipe = plan_recipe(root, repo, spec, find_interpreters(), "")
+        environment = install_or_skip(recipe, root, repo, tmp_path, 300.0).environment
+        layer = third_party_byte_code(tmp_path / "cache/envs", environment.shared_id)
+        found = {path.relative_to(layer).as_posix(): path.stat().st_ino for path in layer.rglob("*.pyc")}
+        inodes.append({path: inode for path, inode in found.items() if "/_pytest/" in path or "/json/" in path})
+    first, second, third = inodes
+    assert second == third
+    assert len(second) > 50
+    assert not set(first.values()) & set(second.values()), "that of a process in which packages ran is not shared"
+
+
 @needs_sandbox
 def test_requirements_that_do_not_exist_are_dropped_and_missing_modules_added(tmp_path: Path) -> None:
     files = {"kit/__init__.py": "import sortedcontainers\nx = 1\n"}

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import textwrap
+import tomllib
 from pathlib import Path
 
 import pytest
 
 from excise.envs.manifests.manifest import Manifest
-from excise.envs.manifests.pyproject import poetry_specifier
+from excise.envs.manifests.pyproject import poetry_specifier, static_metadata
 from excise.envs.manifests.read_manifest import read_manifest
 
 
@@ -240,3 +241,41 @@ def test_requirement_files_about_tests(tmp_path: Path) -> None:
 def test_broken_files_declare_nothing(tmp_path: Path, name: str) -> None:
     (tmp_path / name).write_bytes(b"\xff[[[ = not : anything\n\t(((\x00")
     assert read_manifest(tmp_path).dependencies == ()
+
+
+STATIC = """
+[project]
+name = "kit"
+dynamic = ["version"]
+requires-python = ">=3.9"
+dependencies = ["attrs>=20; python_version < '4'", "tom\\"li"]
+[project.optional-dependencies]
+test = ["pytest", "kit[fast]"]
+fast = []
+"""
+
+
+def test_requirements_that_pyproject_fixes_are_known_without_building(tmp_path: Path) -> None:
+    (tmp_path / "pyproject.toml").write_text(STATIC)
+    project = tomllib.loads(static_metadata(tmp_path, "1.5"))["project"]
+    assert project == {
+        "name": "kit", "version": "1.5", "requires-python": ">=3.9",
+        "dependencies": ["attrs>=20; python_version < '4'", 'tom"li'],
+        "optional-dependencies": {"test": ["pytest", "kit[fast]"], "fast": []},
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "[build-system]\nrequires = []\n",
+        '[project]\nname = "kit"\ndynamic = ["dependencies"]\n',
+        '[project]\nname = "kit"\ndynamic = ["optional-dependencies"]\n',
+        '[project]\nname = "kit"\n[tool.uv.sources]\na = { path = "a" }\n',
+        '[project]\nname = "kit"\n[tool.poetry.dependencies]\na = "^1"\n',
+    ],
+)
+def test_requirements_that_may_come_from_elsewhere_are_not_fixed(tmp_path: Path, text: str) -> None:
+    (tmp_path / "pyproject.toml").write_text(text)
+    assert static_metadata(tmp_path, "1.5") == ""
