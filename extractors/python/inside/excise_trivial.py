@@ -186,11 +186,17 @@ class TrivialPrograms:
         return "FAILED" if ended else "PASSED"
 
 
+def unexplained(excinfo, style=None):
+    """What stands in place of a failure's traceback, which nobody reads here."""
+    return ""
+
+
 def all_pass(session):
     """Run the tests until one does not pass; return whether all did."""
     from _pytest.runner import runtestprotocol
 
     for place, item in enumerate(session.items):
+        item.repr_failure = item._repr_failure_py = unexplained
         following = session.items[place + 1] if place + 1 < len(session.items) else None
         if {report.outcome for report in runtestprotocol(item, nextitem=following, log=False)} != {"passed"}:
             return False
