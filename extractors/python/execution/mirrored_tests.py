@@ -13,6 +13,8 @@ import secrets
 from collections.abc import Iterator, Sequence
 from typing import TypeGuard
 
+from excise.extractors.python.analysis.ast_walk import child_nodes, walk
+
 _HELPER_NAME = "_excise_stands_for_a_name_"
 """Placeholder for the name of the helper, which is random in every file; no other code contains it."""
 _HELPER = f"""
@@ -80,7 +82,7 @@ def mirrored(source: bytes, functions: Sequence[str]) -> bytes | None:
 
 
 def _functions(node: ast.AST, prefix: str) -> Iterator[tuple[str, Function]]:
-    for child in ast.iter_child_nodes(node):
+    for child in child_nodes(node):
         if isinstance(child, Function):
             yield prefix + child.name, child
         elif isinstance(child, ast.ClassDef):
@@ -93,7 +95,7 @@ def _invert(function: Function) -> None:
     """Invert the expectations of one test."""
     columns = _parameters(function)
     inverted = False
-    for node in ast.walk(function):
+    for node in walk(function):
         if isinstance(node, ast.Compare) and len(node.ops) == 1 and isinstance(node.ops[0], ast.Eq):
             if _in_assert(function, node):
                 if _is_expected(node.left, node.comparators[0]):
@@ -105,7 +107,7 @@ def _invert(function: Function) -> None:
             side = 0 if _is_expected(node.args[0], node.args[1]) else 1
             node.args[side] = _wrong(node.args[side], columns)
             inverted = True
-    blocks = [] if inverted else [node for node in ast.walk(function) if _expects_exception(node)]
+    blocks = [] if inverted else [node for node in walk(function) if _expects_exception(node)]
     for block in blocks:
         block.body = [ast.Pass()]
     if not inverted and not blocks:
@@ -129,7 +131,7 @@ def _is_expected(first: ast.expr, second: ast.expr) -> bool:
 
 
 def _calls(node: ast.expr) -> bool:
-    return any(isinstance(part, ast.Call | ast.Await) for part in ast.walk(node))
+    return any(isinstance(part, ast.Call | ast.Await) for part in walk(node))
 
 
 def _is_equality(call: ast.Call) -> bool:
@@ -137,7 +139,7 @@ def _is_equality(call: ast.Call) -> bool:
 
 
 def _in_assert(function: Function, compare: ast.Compare) -> bool:
-    return any(isinstance(node, ast.Assert) and node.test is compare for node in ast.walk(function))
+    return any(isinstance(node, ast.Assert) and node.test is compare for node in walk(function))
 
 
 def _literal(node: ast.expr) -> bool:

@@ -6,6 +6,7 @@ import ast
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 
+from excise.extractors.python.analysis.ast_walk import walk
 from excise.extractors.python.lifting.expected_values import (
     ExpectedNames,
     called,
@@ -46,7 +47,7 @@ class TestFile:
         checking = set()
         for name, function in functions_of(tree):
             short = name.rpartition("::")[2]
-            if not short.startswith("test") and has_checks(ast.walk(function), depending):
+            if not short.startswith("test") and has_checks(walk(function), depending):
                 checking.add(short)
         inlined = find_helpers(tree, checking)
         names = module_names(tree, depending)

@@ -7,6 +7,7 @@ import itertools
 from collections.abc import Collection, Mapping, Sequence
 from typing import NamedTuple
 
+from excise.extractors.python.analysis.ast_walk import child_nodes, walk
 from excise.extractors.python.lifting.checked_file import TestFile, has_checks, is_check
 from excise.extractors.python.lifting.expected_values import (
     Function,
@@ -93,7 +94,7 @@ class DividedFunction:
             raise NotLifted(self.left_out)
         if not self.has_checks:
             self._refuse_hidden_checks(observing)
-        for node in ast.walk(observing):
+        for node in walk(observing):
             why = self._expectation_left(node)
             if why:
                 raise NotLifted(why)
@@ -109,7 +110,7 @@ class DividedFunction:
         """Parameters with tables of expected values, and local names with expected values that nothing can change."""
         outside = _loaded_outside_checks(function)
         stores: dict[str, int] = {}
-        for part in ast.walk(function):
+        for part in walk(function):
             if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Store):
                 stores[part.id] = stores.get(part.id, 0) + 1
             elif isinstance(part, ast.arg):
@@ -217,7 +218,7 @@ class DividedFunction:
     # ------------------------------------------------------------------------------ tests without checks
     def _refuse_hidden_checks(self, function: Function) -> None:
         """Raise :class:`NotLifted` for a test without checks of its own, if what it calls may check something."""
-        arguments = {part.arg for part in ast.walk(function.args) if isinstance(part, ast.arg)} - {_BENCHMARK}
+        arguments = {part.arg for part in walk(function.args) if isinstance(part, ast.arg)} - {_BENCHMARK}
         for part in parts_of(function.body):
             calls = [part.value] if isinstance(part, ast.Expr) else []
             calls = [item.context_expr for item in part.items] if isinstance(part, ast.With) else calls
@@ -322,7 +323,7 @@ class DividedFunction:
         if self.names.is_expected(node) and is_literal(node):
             return []
         compares = (ast.Compare, ast.BoolOp, ast.IfExp, ast.comprehension)
-        if any(isinstance(part, compares) for part in ast.walk(node)):
+        if any(isinstance(part, compares) for part in walk(node)):
             raise NotLifted("comparison within an operand")
         self.num_checks += 1
         return [self._see(ast.UnaryOp(ast.Not(), ast.UnaryOp(ast.Not(), node)), theirs)]
@@ -334,7 +335,7 @@ class DividedFunction:
 
     def _see(self, value: ast.expr, theirs: Operand, *, by_identity: bool = False) -> ast.stmt:
         """Observe a value; in the judging form it stands in place of an operand."""
-        if isinstance(value, ast.Starred) or any(isinstance(part, ast.Yield) for part in ast.walk(value)):
+        if isinstance(value, ast.Starred) or any(isinstance(part, ast.Yield) for part in walk(value)):
             raise NotLifted("operand that is no value")
         place = ast.Constant(self._next_place())
         how = [ast.Constant(True)] if by_identity else []
@@ -448,7 +449,7 @@ def _loaded_outside_checks(function: Function) -> set[str]:
             return
         if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
             found.add(node.id)
-        for child in ast.iter_child_nodes(node):
+        for child in child_nodes(node):
             if isinstance(node, ast.For) and child is node.iter and isinstance(iterated(node.iter), ast.Name):
                 continue
             visit(child)

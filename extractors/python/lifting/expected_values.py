@@ -11,6 +11,8 @@ import sys
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
+from excise.extractors.python.analysis.ast_walk import child_nodes, walk
+
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 _PURE = frozenset(
@@ -36,7 +38,7 @@ class NotLifted(Exception):
 
 def functions_of(node: ast.AST, prefix: str = "") -> Iterator[tuple[str, Function]]:
     """Functions and methods with their names as in test ids."""
-    for child in ast.iter_child_nodes(node):
+    for child in child_nodes(node):
         if isinstance(child, Function):
             yield prefix + child.name, child
         elif isinstance(child, ast.ClassDef):
@@ -103,7 +105,7 @@ class ExpectedNames:
             (isinstance(part, ast.Name) and part.id in self.depending)
             or (isinstance(part, ast.Attribute) and part.attr in self.depending)
             or (isinstance(part, ast.arg) and part.arg in self.depending)
-            for part in ast.walk(node)
+            for part in walk(node)
         )
 
     def unknown_in(self, node: ast.AST) -> Iterator[str]:
@@ -112,7 +114,7 @@ class ExpectedNames:
             return
         if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
             yield node.id
-        for child in ast.iter_child_nodes(node):
+        for child in child_nodes(node):
             yield from self.unknown_in(child)
 
     def is_of_project(self, node: ast.AST) -> bool:
@@ -130,7 +132,7 @@ class ExpectedNames:
             return self._is_expected_comprehension(node)
         plain = (ast.Attribute, ast.BinOp, ast.UnaryOp, ast.BoolOp, ast.Compare, ast.IfExp, ast.Subscript, ast.Slice,
                  ast.Starred, ast.List, ast.Tuple, ast.Set, ast.Dict, ast.JoinedStr, ast.FormattedValue)  # fmt: skip
-        parts = (child for child in ast.iter_child_nodes(node) if isinstance(child, ast.expr))
+        parts = (child for child in child_nodes(node) if isinstance(child, ast.expr))
         return isinstance(node, plain) and all(self.is_expected(part) for part in parts)
 
     def _is_plain(self, node: ast.expr) -> bool | None:
@@ -174,7 +176,7 @@ def module_names(tree: ast.Module, depending: Iterable[str] = ()) -> ExpectedNam
     """
     names = ExpectedNames(depending=set(depending))
     names.add_depending(_made_in(tree))
-    for node in ast.walk(tree):
+    for node in walk(tree):
         if isinstance(node, ast.Import | ast.ImportFrom):
             module = node.module or "" if isinstance(node, ast.ImportFrom) else ""
             local = isinstance(node, ast.ImportFrom) and node.level > 0
@@ -188,7 +190,7 @@ def module_names(tree: ast.Module, depending: Iterable[str] = ()) -> ExpectedNam
                 if standard or (top == "pytest" and alias.name == "approx"):
                     names.pure.add(name)
     counts: dict[str, int] = {}
-    for node in ast.walk(tree):
+    for node in walk(tree):
         if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
             counts[node.id] = counts.get(node.id, 0) + 1
     for statement in tree.body:
@@ -202,7 +204,7 @@ def module_names(tree: ast.Module, depending: Iterable[str] = ()) -> ExpectedNam
 
 def _made_in(tree: ast.Module) -> list[tuple[list[str], ast.AST]]:
     """Names that a test file gives to imported things, values and functions, with what they mention."""
-    aliases = [alias for node in ast.walk(tree) if isinstance(node, ast.ImportFrom) for alias in node.names]
+    aliases = [alias for node in walk(tree) if isinstance(node, ast.ImportFrom) for alias in node.names]
     made: list[tuple[list[str], ast.AST]] = [
         ([alias.asname], ast.Name(alias.name, ast.Load())) for alias in aliases if alias.asname
     ]
@@ -217,7 +219,7 @@ def _class_constants(tree: ast.Module, names: ExpectedNames) -> set[str]:
     """Names of the attributes of classes that are only assigned expected values, in the bodies of the classes."""
     found: set[str] = set()
     others: set[str] = set()
-    for node in ast.walk(tree):
+    for node in walk(tree):
         if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store):
             others.add(node.attr)
         for statement in node.body if isinstance(node, ast.ClassDef) else ():
@@ -233,13 +235,13 @@ def _bound_by(statement: ast.stmt) -> Iterator[str]:
     if isinstance(statement, Function | ast.ClassDef):
         yield statement.name
     else:
-        yield from (part.id for part in ast.walk(statement) if isinstance(part, ast.Name))
+        yield from (part.id for part in walk(statement) if isinstance(part, ast.Name))
 
 
 def test_helpers(tree: ast.Module) -> set[str]:
     """Names that a file imports from modules of tests: they may be functions that check something."""
     found: set[str] = set()
-    for node in ast.walk(tree):
+    for node in walk(tree):
         if isinstance(node, ast.ImportFrom):
             parts = (node.module or "").split(".")
             if node.level or any(part.startswith(_TEST_MODULES) for part in parts):
@@ -273,7 +275,7 @@ def root_of(node: ast.AST) -> str:
 
 def calls_in(node: ast.AST) -> list[ast.Call]:
     """The calls within an expression."""
-    return [part for part in ast.walk(node) if isinstance(part, ast.Call)]
+    return [part for part in walk(node) if isinstance(part, ast.Call)]
 
 
 def in_order(function: Function) -> Iterator[ast.AST]:
@@ -283,7 +285,7 @@ def in_order(function: Function) -> Iterator[ast.AST]:
 
 def statements_of(node: ast.AST) -> Iterator[ast.stmt]:
     """The statements within a function, those in bodies of classes excepted: they assign attributes."""
-    for child in ast.iter_child_nodes(node):
+    for child in child_nodes(node):
         if isinstance(child, ast.stmt):
             yield child
         if not isinstance(child, ast.ClassDef):
@@ -299,23 +301,23 @@ def iterated(node: ast.expr) -> ast.expr:
 
 def targets_of(node: ast.AST) -> Iterator[str]:
     """Names that an expression mentions, such as those of a loop's target."""
-    return (part.id for part in ast.walk(node) if isinstance(part, ast.Name))
+    return (part.id for part in walk(node) if isinstance(part, ast.Name))
 
 
 def loads_of(node: ast.AST) -> Iterator[str]:
     """Names that are read within a node."""
-    return (part.id for part in ast.walk(node) if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Load))
+    return (part.id for part in walk(node) if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Load))
 
 
 def is_mutable(node: ast.AST) -> bool:
     """Whether a value holds a list, a dict or a set, or is made by a call."""
     kinds = (ast.List, ast.Dict, ast.Set, ast.Call, ast.ListComp, ast.SetComp, ast.DictComp, ast.Name, ast.Attribute)
-    return any(isinstance(part, kinds) for part in ast.walk(node))
+    return any(isinstance(part, kinds) for part in walk(node))
 
 
 def parts_of(statements: Iterable[ast.AST]) -> Iterator[ast.AST]:
     """All nodes of some statements."""
-    return (part for statement in statements for part in ast.walk(statement))
+    return (part for statement in statements for part in walk(statement))
 
 
 def called(call: ast.Call) -> str:
@@ -333,7 +335,7 @@ def loads_in(statements: Iterable[ast.AST]) -> Iterator[str]:
 
 def is_literal(node: ast.AST) -> bool:
     """Whether an expression is written without names and calls."""
-    return not any(isinstance(part, ast.Name | ast.Call | ast.Attribute) for part in ast.walk(node))
+    return not any(isinstance(part, ast.Name | ast.Call | ast.Attribute) for part in walk(node))
 
 
 def has_mutable_rows(rows: ast.AST) -> bool:

@@ -7,6 +7,7 @@ import copy
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from excise.extractors.python.analysis.ast_walk import walk
 from excise.extractors.python.lifting.expected_values import Function, called, is_literal, parts_of
 
 MAX_INLINED = 40
@@ -71,7 +72,7 @@ class Helper:
 def _can_stand_in_place(body: Sequence[ast.stmt], name: str) -> bool:
     """Whether the statements of the function ``name`` mean the same outside it: it returns at its end, if at all."""
     elsewhere = (ast.Yield, ast.YieldFrom, ast.Await, ast.Global, ast.Nonlocal, ast.NamedExpr)
-    nested = {id(part) for each in parts_of(body) if isinstance(each, Function | ast.Lambda) for part in ast.walk(each)}
+    nested = {id(part) for each in parts_of(body) if isinstance(each, Function | ast.Lambda) for part in walk(each)}
     return not any(
         isinstance(part, elsewhere)
         or (isinstance(part, ast.Return) and part is not body[-1] and id(part) not in nested)

@@ -34,10 +34,10 @@ def lifted(source: bytes, functions: Collection[str], depending: Collection[str]
 def _lifted(source: bytes, functions: frozenset[str], depending: frozenset[str]) -> LiftedTests | None:
     """The forms of a file; kept, since a kit divides the same files twice."""
     try:
-        tree, observing, judging = (ast.parse(source) for _ in range(3))  # a fifth of the time of copies
+        observing, judging = ast.parse(source), ast.parse(source)  # a fifth of the time of a copy
     except (SyntaxError, ValueError, RecursionError):
         return None
-    file = TestFile.of(tree, depending)
+    file = _test_file(source, depending)
     mine, theirs = definitions_of(observing), definitions_of(judging)
     names: dict[str, list[str]] = {}
     refused: dict[str, str] = {}
@@ -65,6 +65,12 @@ def _lifted(source: bytes, functions: frozenset[str], depending: frozenset[str])
         functions=tuple(sorted(done)),
         refused=refused,
     )
+
+
+@lru_cache(maxsize=8)
+def _test_file(source: bytes, depending: frozenset[str]) -> TestFile:
+    """What the functions of a file that can be parsed are divided by."""
+    return TestFile.of(ast.parse(source), depending)
 
 
 def _divide(mine: Function, theirs: Function, file: TestFile) -> None:

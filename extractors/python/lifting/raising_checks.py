@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from typing import TypeGuard
 
+from excise.extractors.python.analysis.ast_walk import walk
 from excise.extractors.python.lifting.expected_values import NotLifted, called
 
 _METHODS = frozenset({"assertRaises", "assertRaisesRegex"})
@@ -54,7 +55,7 @@ def nested_blocks(block: ast.With) -> ast.With:
 
 def accepts_failed_assertions(block: ast.With) -> bool:
     """Whether an assertion's own error is among what the block must raise."""
-    return any(isinstance(part, ast.Name) and part.id in _ANY_ERROR for part in ast.walk(block.items[0].context_expr))
+    return any(isinstance(part, ast.Name) and part.id in _ANY_ERROR for part in walk(block.items[0].context_expr))
 
 
 def without_assertions(block: ast.With) -> None:

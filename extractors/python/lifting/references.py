@@ -8,6 +8,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Collection, Iterator, Sequence
 
+from excise.extractors.python.analysis.ast_walk import child_nodes, walk
 from excise.extractors.python.lifting.expected_values import (
     ExpectedNames,
     Function,
@@ -40,7 +41,7 @@ def refuse_visible_references(observing: Function, dropped: Sequence[ast.expr], 
 
 
 def _arguments(function: Function | ast.Lambda) -> Iterator[str]:
-    return (part.arg for part in ast.walk(function.args) if isinstance(part, ast.arg))
+    return (part.arg for part in walk(function.args) if isinstance(part, ast.arg))
 
 
 def _nested_functions(function: Function) -> Iterator[Function | ast.Lambda]:
@@ -49,7 +50,7 @@ def _nested_functions(function: Function) -> Iterator[Function | ast.Lambda]:
 
 def _words(decorator: ast.expr) -> Iterator[str]:
     """Names among the strings of a decorator, such as those of the columns of a table."""
-    for part in ast.walk(decorator):
+    for part in walk(decorator):
         if isinstance(part, ast.Constant) and isinstance(part.value, str):
             yield from (word.strip() for word in part.value.split(","))
 
@@ -104,6 +105,6 @@ def _whole(node: ast.expr) -> Iterator[ast.Name]:
     if isinstance(node, ast.Name):
         yield node
     elif isinstance(node, ast.Starred | ast.BinOp | ast.List | ast.Tuple | ast.Set):
-        for child in ast.iter_child_nodes(node):
+        for child in child_nodes(node):
             if isinstance(child, ast.expr):
                 yield from _whole(child)

@@ -7,6 +7,7 @@ import copy
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from excise.extractors.python.analysis.ast_walk import walk
 from excise.extractors.python.lifting.expected_values import (
     Function,
     NotLifted,
@@ -90,7 +91,7 @@ def drop_unused(
     ``constants``: the values of names of the file; ``references``: operands that only the judging form has.
     """
     _drop_docstring(mine)
-    for call in [part for part in ast.walk(mine) if isinstance(part, ast.Call) and called(part) == "subTest"]:
+    for call in [part for part in walk(mine) if isinstance(part, ast.Call) and called(part) == "subTest"]:
         call.args, call.keywords = [], []
     expected = set(loads_in(references))
     judged = set(loads_in(theirs.body))
@@ -99,14 +100,14 @@ def drop_unused(
     used = set(loads_in(mine.body))
     literals = {
         part.targets[0].id: part
-        for part in ast.walk(mine)
+        for part in walk(mine)
         if isinstance(part, ast.Assign) and len(part.targets) == 1 and isinstance(part.targets[0], ast.Name)
     }
-    for loop in [part for part in ast.walk(mine) if isinstance(part, ast.For)]:
+    for loop in [part for part in walk(mine) if isinstance(part, ast.For)]:
         _forget_in_loop(loop, used, mine, literals)
     while _drop_assignments(mine, expected, judged):
         pass
-    arguments = [argument.arg for argument in ast.walk(mine.args) if isinstance(argument, ast.arg)]
+    arguments = [argument.arg for argument in walk(mine.args) if isinstance(argument, ast.arg)]
     for one in mine.decorator_list:
         if not (isinstance(one, ast.Call) and called(one) == "parametrize"):
             continue
@@ -126,7 +127,7 @@ def _forget_ids(call: ast.Call, count: int) -> None:
     numbers = ast.List([ast.Constant(str(n)) for n in range(count)], ast.Load())
     call.keywords = [keyword for keyword in call.keywords if keyword.arg != "ids"]
     call.keywords.append(ast.keyword("ids", numbers))
-    for row in ast.walk(call.args[1]):
+    for row in walk(call.args[1]):
         if isinstance(row, ast.Call) and called(row) == "param":
             row.keywords = [keyword for keyword in row.keywords if keyword.arg != "id"]
 
@@ -155,7 +156,7 @@ def _forget_in_loop(
 ) -> None:
     """Take the values of unused targets out of the rows of a loop. Raises :class:`NotLifted` if that cannot be."""
     names = [name for name in targets_of(loop.target) if name not in used]
-    if not names or any(isinstance(part, ast.Call) and called(part) == "range" for part in ast.walk(loop.iter)):
+    if not names or any(isinstance(part, ast.Call) and called(part) == "range" for part in walk(loop.iter)):
         return
     rows, viewed = iterated(loop.iter), iterated(loop.iter) is not loop.iter
     if isinstance(rows, ast.Name) and rows.id in literals:
@@ -214,7 +215,7 @@ def _is_unused(statement: ast.AST, used: Collection[str], expected: Collection[s
     names = _names(statement)
     if not names or not names.isdisjoint(used):
         return False
-    calls = any(isinstance(part, ast.Call | ast.Await | ast.Yield) for part in ast.walk(statement.value))
+    calls = any(isinstance(part, ast.Call | ast.Await | ast.Yield) for part in walk(statement.value))
     return not calls or names <= set(expected)
 
 
@@ -262,7 +263,7 @@ def _drop_tests(node: ast.AST, prefix: str, lifted: Collection[str]) -> None:
 
 def _drop_class_constants(tree: ast.Module) -> None:
     """Drop plain values that classes with tests assign, and that nothing mentions."""
-    parts = list(ast.walk(tree))
+    parts = list(walk(tree))
     used = {part.attr for part in parts if isinstance(part, ast.Attribute)}
     used |= {part.id for part in parts if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Load)}
     used |= {part.value for part in parts if isinstance(part, ast.Constant) and isinstance(part.value, str)}
@@ -278,13 +279,13 @@ def _is_special(statement: ast.stmt) -> bool:
 
 
 def _has_tests(node: ast.ClassDef) -> bool:
-    return any(isinstance(part, Function) and part.name.startswith("test") for part in ast.walk(node))
+    return any(isinstance(part, Function) and part.name.startswith("test") for part in walk(node))
 
 
 def _mentioned(node: ast.AST) -> Iterator[str]:
     """Names that a top-level statement uses, its own excepted; arguments may be fixtures."""
     own = node.name if isinstance(node, Function | ast.ClassDef) else ""
-    for part in ast.walk(node):
+    for part in walk(node):
         if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Load):
             yield part.id
         elif isinstance(part, ast.arg):
@@ -301,13 +302,13 @@ def _mentioned(node: ast.AST) -> Iterator[str]:
 def _is_left_over(node: ast.AST, used: Collection[str]) -> bool:
     if isinstance(node, Function):
         autouse = any("autouse" in ast.dump(each) for each in node.decorator_list)
-        parts = [part for each in node.decorator_list for part in ast.walk(each)]
+        parts = [part for each in node.decorator_list for part in walk(each)]
         aliases = {part.value for part in parts if isinstance(part, ast.Constant) and isinstance(part.value, str)}
         return not (node.name.startswith(_CALLED_BY_PYTEST) or autouse or {node.name, *aliases} & set(used))
     if isinstance(node, ast.ClassDef):
         return not _has_tests(node) and node.name not in used
     if isinstance(node, ast.Assign) and all(isinstance(target, ast.Name) for target in node.targets):
-        calls = any(isinstance(part, ast.Call | ast.Await) for part in ast.walk(node.value))
+        calls = any(isinstance(part, ast.Call | ast.Await) for part in walk(node.value))
         names = {target.id for target in node.targets if isinstance(target, ast.Name)}
         return not calls and not names & set(used) and not any(name.startswith("pytest") for name in names)
     return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)

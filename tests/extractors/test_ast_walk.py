@@ -1,0 +1,29 @@
+"""Trees are walked like by :mod:`ast`."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+from excise.extractors.python.analysis.ast_walk import child_nodes, walk
+
+
+def test_the_same_nodes_in_the_same_order() -> None:
+    tree = ast.parse(Path(__file__).read_text())
+    del tree.body[0].value  # type: ignore[attr-defined]
+    assert list(walk(tree)) == list(ast.walk(tree))
+    for node in ast.walk(tree):
+        assert child_nodes(node) == list(ast.iter_child_nodes(node))
+
+
+def test_children_are_those_at_the_time_of_the_parent() -> None:
+    def walked(function: object) -> list[str]:
+        tree = ast.parse("def f():\n    return 1\n\n\ndef g():\n    pass\n")
+        found = []
+        for node in function(tree):  # type: ignore[operator]
+            found.append(type(node).__name__)
+            if isinstance(node, ast.FunctionDef):
+                node.body = [ast.Pass()]
+        return found
+
+    assert walked(walk) == walked(ast.walk)
