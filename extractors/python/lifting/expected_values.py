@@ -174,9 +174,9 @@ def module_names(tree: ast.Module, depending: Iterable[str] = ()) -> ExpectedNam
 
     ``depending``: names of the code under test and of what calls it.
     """
-    names = ExpectedNames(depending=set(depending))
-    names.add_depending(_made_in(tree))
-    for node in walk(tree):
+    names, nodes = ExpectedNames(depending=set(depending)), list(walk(tree))
+    names.add_depending(_made_in(tree, nodes))
+    for node in nodes:
         if isinstance(node, ast.Import | ast.ImportFrom):
             module = node.module or "" if isinstance(node, ast.ImportFrom) else ""
             local = isinstance(node, ast.ImportFrom) and node.level > 0
@@ -190,7 +190,7 @@ def module_names(tree: ast.Module, depending: Iterable[str] = ()) -> ExpectedNam
                 if standard or (top == "pytest" and alias.name == "approx"):
                     names.pure.add(name)
     counts: dict[str, int] = {}
-    for node in walk(tree):
+    for node in nodes:
         if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
             counts[node.id] = counts.get(node.id, 0) + 1
     for statement in tree.body:
@@ -198,13 +198,13 @@ def module_names(tree: ast.Module, depending: Iterable[str] = ()) -> ExpectedNam
             for target in statement.targets:
                 if isinstance(target, ast.Name) and counts[target.id] == 1:
                     names.values.add(target.id)
-    names.values |= {f"self.{name}" for name in _class_constants(tree, names)}
+    names.values |= {f"self.{name}" for name in _class_constants(nodes, names)}
     return names
 
 
-def _made_in(tree: ast.Module) -> list[tuple[list[str], ast.AST]]:
+def _made_in(tree: ast.Module, nodes: Iterable[ast.AST]) -> list[tuple[list[str], ast.AST]]:
     """Names that a test file gives to imported things, values and functions, with what they mention."""
-    aliases = [alias for node in walk(tree) if isinstance(node, ast.ImportFrom) for alias in node.names]
+    aliases = [alias for node in nodes if isinstance(node, ast.ImportFrom) for alias in node.names]
     made: list[tuple[list[str], ast.AST]] = [
         ([alias.asname], ast.Name(alias.name, ast.Load())) for alias in aliases if alias.asname
     ]
@@ -215,11 +215,11 @@ def _made_in(tree: ast.Module) -> list[tuple[list[str], ast.AST]]:
     return [*made, *(([function.name], function) for function in functions)]
 
 
-def _class_constants(tree: ast.Module, names: ExpectedNames) -> set[str]:
+def _class_constants(nodes: Iterable[ast.AST], names: ExpectedNames) -> set[str]:
     """Names of the attributes of classes that are only assigned expected values, in the bodies of the classes."""
     found: set[str] = set()
     others: set[str] = set()
-    for node in walk(tree):
+    for node in nodes:
         if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store):
             others.add(node.attr)
         for statement in node.body if isinstance(node, ast.ClassDef) else ():
