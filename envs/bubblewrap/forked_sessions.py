@@ -28,8 +28,8 @@ from excise.system.job_costs import count_command
 
 logger = logging.getLogger(__name__)
 MAX_IDLE = 6
-"""Most sandboxes that wait for a session in one process; each takes some 40 MB of memory, more if it has imported a
-project."""
+"""Most sandboxes that wait for a session in one process: as many as the proofs of one project use in turn. Each takes
+some 40 MB of memory, more if it has imported a project."""
 MAX_UNFIT = 10_000
 """Most configurations without a fork server that are remembered."""
 MAX_LOST = 3

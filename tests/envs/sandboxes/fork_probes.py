@@ -255,7 +255,7 @@ def other_commands() -> dict[str, object]:
 
 def waiting() -> dict[str, object]:
     """Sandboxes that wait for a session: few, and none after they are closed."""
-    for number in range(6):
+    for number in range(forked_sessions.MAX_IDLE + 2):
         alone(ASK, Policy(pids=50 + number))
     count = len(forked_sessions._idle.waiting)
     pids = [sandbox.supervisor_pid for _, sandbox in forked_sessions._idle.waiting]

@@ -88,7 +88,7 @@ def test_other_commands_see_the_same_files(probe: Probe) -> None:
 
 
 def test_few_sandboxes_wait_and_none_is_left(probe: Probe) -> None:
-    assert probe("fork_waiting") == {"count": 4, "alive": []}
+    assert probe("fork_waiting") == {"count": 6, "alive": []}
 
 
 def test_a_layer_that_was_made_anew_is_another_one(probe: Probe) -> None:
