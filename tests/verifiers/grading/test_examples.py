@@ -10,7 +10,7 @@ from excise.extractors.python.execution.python_grading import PythonGrading
 from excise.protocols import CallRecording
 from excise.types import RecordedCall
 from excise.verifiers.grading.examples import MAX_CHARS, MAX_EXAMPLES, Examples, examples_of
-from excise.verifiers.grading.kit import RecordedBehaviour, Replayed, record_behaviour
+from excise.verifiers.grading.kit import RecordedBehaviour, Replayed, record_behaviour, replay_twice
 from excise.verifiers.workbench import Workbench
 
 
@@ -71,7 +71,8 @@ def test_each_path_that_the_tests_take_is_shown_first() -> None:
 def test_the_first_replay_tells_which_lines_a_call_executes(bench: Workbench) -> None:
     symbol = bench.codebase.symbols()["src/shapes/text.py::parse"]
     tests = sorted(test for test in bench.trusted if test.startswith("tests/test_text.py::"))
-    replayed = record_behaviour(bench, (symbol.symbol_id,), tests, {}).replayed
+    recording = record_behaviour(bench, (symbol.symbol_id,), tests).recording
+    replayed = replay_twice(bench, recording, (symbol.symbol_id,), {})
     first = bench.codebase.modules[symbol.path].source.count(b"\n", 0, symbol.start) + 1
     inside = {f"/testbed/{symbol.path}:{line}" for line in range(first + 1, first + symbol.loc + 20)}
     paths = {lines for call, lines in replayed.reached.items() if '"shapes.text:parse"' in call}

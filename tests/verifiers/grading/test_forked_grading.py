@@ -10,7 +10,7 @@ import pytest
 from excise.protocols import CallRecording, ForkServer, GradedRun, GradedRunRequest, GradingMode, LiftedRun, Session
 from excise.types import Status
 from excise.verifiers.grading.graded_runs import graded_run, mode_of, open_grading, run_forked
-from excise.verifiers.grading.kit import REPLAY_CONDITIONS, record_calls, replay
+from excise.verifiers.grading.kit import LATER, record_calls, replay
 from excise.verifiers.workbench import RepeatedRuns, Workbench
 
 from ...conftest import Vary
@@ -104,7 +104,7 @@ def test_forked_replays_have_equal_outcomes(bench: Workbench) -> None:
     tests = ["tests/test_walk.py::test_start", "tests/test_walk.py::test_first_turn"]
     recording = record_calls(bench, ["src/shapes/walk.py::spiral"], tests)
     assert recording.calls
-    for condition in REPLAY_CONDITIONS:
+    for condition in ((0, 0.0), LATER):
         fresh = replay(bench, recording, {}, *condition)
         assert all(fresh)
         assert replay(bench, recording, {}, *condition, trusted=True) == fresh
@@ -132,7 +132,7 @@ def test_a_replay_cannot_tell_that_it_is_forked(vary: Vary, files: dict[str, str
     call = {"name": "shapes.walk:spiral", "kind": "function", "args": [["i", "3"]], "kwargs": []}
     modules = ("shapes.walk",)
     recording = CallRecording(calls=(json.dumps(call),), modules=modules, removed=(), watched=1, refused={})
-    for condition in REPLAY_CONDITIONS:
+    for condition in ((0, 0.0), LATER):
         (fresh,) = replay(bench, recording, {}, *condition)
         assert "result" in json.loads(fresh)
         assert replay(bench, recording, {}, *condition, trusted=True) == [fresh]
