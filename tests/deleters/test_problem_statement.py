@@ -9,11 +9,11 @@ from types import MappingProxyType, SimpleNamespace
 import pytest
 
 from excise.deleters.all_deleters import get
-from excise.deleters.statement.details import is_named
+from excise.deleters.statement.details import is_named, lines_by_symbol, locate
 from excise.deleters.statement.problem_statement import Statement, write_statement
 from excise.extractors.python.analysis.codebase import PythonCodebase
 from excise.extractors.python.language import Python
-from excise.types import Deletion, Feature, FeatureKind, GateOutcome, Need, NeedKind, Repo, Verdict, Visibility
+from excise.types import Deletion, Feature, FeatureKind, GateOutcome, GivenBy, Need, NeedKind, Repo, Verdict, Visibility
 from excise.verifiers.candidate import Candidate, DeletionTrees
 from excise.verifiers.gates.statement_complete import StatementComplete
 
@@ -517,3 +517,37 @@ def test_long_docstrings_end_with_a_whole_line() -> None:
     lines = write_statement(codebase, deletion, REPO, ("tests/test_core.py::test_f",)).text.splitlines()
     quoted = [line for line in lines if line.startswith("> ")]
     assert (quoted[-1], {line.strip("> ") for line in quoted[:-1]}) == ("> […]", {"A line of words."})
+
+
+@pytest.mark.parametrize(
+    ("signature", "docstring", "text", "given"),
+    [
+        ("def f(x)", "", "", GivenBy.DETAILS),
+        ("def f(x)", "Split.", "Split.", GivenBy.DETAILS),
+        ("def f(x)", "Make a list.", "Make a list.", GivenBy.STATEMENT),
+        ("def f(x)", "Make a list.", "", GivenBy.DETAILS),
+        ("def f(x) -> Names", "", "def f(x) -> Names", GivenBy.STATEMENT),
+        ("def f(x)", "", ">>> f(1)\n[1]", GivenBy.STATEMENT),
+        ("def f(x)", "", "f(1)  # [1]", GivenBy.STATEMENT),
+        ("def f(x)", "", "f(1)  # (1,)", GivenBy.DETAILS),
+        ("def f(x)", "", "- Returns a `list`.", GivenBy.STATEMENT),
+    ],
+)
+def test_the_type_of_a_result_is_told_once(signature: str, docstring: str, text: str, given: GivenBy) -> None:
+    body = f'    """{docstring}"""\n    return [x]\n' if docstring else "    return [x]\n"
+    codebase = PythonCodebase.from_texts({"m.py": f"{signature}:\n{body}"})
+    need = Need(kind=NeedKind.RESULT, word="f list", owner="m.py::f", tests=("t",))
+    found = locate([need], text, "", codebase)
+    assert [each.given for each in found] == [given]
+    expected = {"m.py::f": ["- Returns a `list`."]} if given is GivenBy.DETAILS else {}
+    assert lines_by_symbol(found, list(codebase.symbols().values())) == expected
+
+
+def test_attributes_stand_in_the_order_of_the_code() -> None:
+    codebase = PythonCodebase.from_texts({"m.py": "class C:\n    west = 1\n    east = 2\n"})
+    needs = [Need(kind=NeedKind.ATTRIBUTE, word=word, owner="m.py::C", tests=("t",)) for word in ("east", "west")]
+    found = locate(needs, "", "", codebase)
+    assert lines_by_symbol(found, list(codebase.symbols().values())) == {"m.py::C": ["- Attributes: `west`, `east`."]}
+    assert [each.given for each in locate(needs, "class C(namedtuple('C', 'west east'))", "", codebase)] == [
+        GivenBy.STATEMENT, GivenBy.STATEMENT,
+    ]  # fmt: skip

@@ -64,7 +64,7 @@ def find_needs(
                 is_other = watched is not None and _is_foreign(kind, places, watched.foreign)
                 found.add((kind, word), _Detail(words.symbol.symbol_id, piece, is_answer, is_other), cases)
             for kind, word, piece, is_answer in _needed(words, seen, defined) if seen is not None else ():
-                if (kind, word) not in known:
+                if not _is_known(kind, word, known):
                     detail = _Detail(words.symbol.symbol_id, piece, is_answer, is_watched=True)
                     found.add((kind, word), detail, cases)
     for words in supplied:
@@ -73,6 +73,12 @@ def find_needs(
     for words, word in _results(supplied, watched):
         found.add((NeedKind.RESULT, word), _Detail(words.symbol.symbol_id, is_watched=True), tests)
     return found.needs()
+
+
+def _is_known(kind: NeedKind, word: str, known: Collection[tuple[NeedKind, str]]) -> bool:
+    """Whether a detail, or a text that has it, is among the known ones."""
+    is_text = kind in {NeedKind.MESSAGE, NeedKind.TEXT}
+    return (kind, word) in known or (is_text and any(kind is other and word in text for other, text in known))
 
 
 def _results(supplied: Sequence[Words], watched: Watched | None) -> Iterator[tuple[Words, str]]:
