@@ -38,6 +38,8 @@ GUESSED_LINES = 2
 """Lines of a function up to which its name and its neighbours may say what it does."""
 MAX_ASSIGNMENT = 2000
 """Maximum number of characters of an assignment that a statement shows."""
+_EXPORTS = re.compile(r"""^\s*from\s[^\n(]*import\s+(?:\([^)]*\)|[^\n(]*)|["']\w+["']""", re.MULTILINE)
+"""What of a package's own file names what it offers: imports, and names in quotes."""
 _IMPORT = re.compile(r"(?:from|import)\s")
 _WITH_IMPORTS = ", and so are the imports that nothing else in its file used"
 _STRING = re.compile(r""""(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*'""")
@@ -406,12 +408,19 @@ def _imports(codebase: Codebase, shown: Sequence[Symbol], assigned: Iterable[str
     for path, module in sorted(codebase.modules.items()):
         if codebase.is_test(path) or path in own:
             continue
-        is_package = path.endswith("__init__.py")
-        text = module.source.decode(errors="replace") if is_package else "\n".join(removed.get(path, ()))
-        offered = sorted(n for n in names if re.search(rf"\b{re.escape(n)}\b", text))
+        text = "\n".join(removed.get(path, ()))
+        if path.endswith("__init__.py"):
+            text += "".join(_EXPORTS.findall(module.source.decode(errors="replace")))
+        offered = [_offered(name, text) for name in sorted(names) if re.search(rf"\b{re.escape(name)}\b", text)]
         if offered:
-            lines.append(f"- `{path}` offered {', '.join(f'`{n}`' for n in offered)} as well.")
+            lines.append(f"- `{path}` offered {', '.join(offered)} as well.")
     return "## Also importable from\n\n" + "\n".join(lines) if lines else ""
+
+
+def _offered(name: str, text: str) -> str:
+    """A name as a file that imports it offers it: under another name if all of its imports say so."""
+    found = re.findall(rf"\b{re.escape(name)}\b(?:\s+as\s+(\w+))?", text)
+    return f"`{name}`" if "" in found else f"`{name}` as `{found[0]}`"
 
 
 def _removed_lines(patch: str) -> dict[str, list[str]]:

@@ -430,6 +430,9 @@ OFFERED = {
         "from pkg.core import (\n    run,\n    stay,\n)\n\n\ndef use(base):\n    # run may be slow\n"
         "    running = base.run\n    return run(stay())\n"
     ),
+    "pkg/other.py": "from pkg.core import run as _run\n\n\ndef more():\n    run = 1\n    return run\n",
+    "pkg/sub/__init__.py": "def fast():\n    run = 1\n    return run\n",
+    "pkg/lazy/__init__.py": "_NAMES = {'run': 'pkg.core'}\n\n\ndef __getattr__(name):\n    return _NAMES[name]\n",
     "test_m.py": "from pkg.tags import run\n\n\ndef test_m():\n    assert run(1)\n",
 }
 
@@ -439,7 +442,10 @@ def test_everything_that_went_with_the_code_is_said() -> None:
     tests = ("test_m.py::test_m",)
     text = write_statement(codebase, delete_symbol(codebase, "pkg/core.py::run", tests), REPO, tests).text
     assert "and so are the imports that nothing else in its file used" in text
+    assert "- `pkg/lazy/__init__.py` offered `run` as well." in text
+    assert "- `pkg/other.py` offered `run` as `_run` as well." in text
     assert "- `pkg/tags.py` offered `run` as well." in text
+    assert "pkg/sub" not in text, "a local variable of the same name"
     assert "`pyproject.toml`:\n\n```\nrun = 'pkg.core:run'\n```" in text
     assert "- `pkg/tags.py::use`: `return run(stay())`" in text
     assert "TODO" not in text
