@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import array
-import builtins
 import collections
 import contextlib
 import functools
@@ -25,7 +24,7 @@ from excise.extractors.python.execution import recorded_calls
 from excise.extractors.python.execution.pytest_runner import INSIDE
 from excise.types import RecordedCall
 
-from .inside_programs import Plain, decoding, load, outcomes, values
+from .inside_programs import Plain, load, outcomes, values
 
 
 class AlwaysEqual(int):
@@ -437,68 +436,3 @@ def test_a_class_whose_init_is_removed_is_opaque(monkeypatch: pytest.MonkeyPatch
     module.Box.__module__ = module.__name__
     assert recorder.watch("recorded_init:Box.__init__") == 1
     assert module.Box in recorder.removed
-
-
-SHELF = """
-class Shelf:
-    def __init__(self, size, items=()):
-        self.size = size
-        self.items = list(items)
-    def add(self, item):
-        self.add_all(iter([item]))
-    def add_all(self, items):
-        self.items.extend(items)
-    def free(self):
-        return self.size - len(self.items)
-    def has(self, other):
-        return other.size
-"""
-WITH_COUNTER = SHELF.replace("list(items)", "list(items); self.count = len(self.items)").replace(
-    "extend(items)", "extend(items); self.count = len(self.items)"
-).replace("len(self.items)\n    def has", "self.count\n    def has")  # fmt: skip
-
-
-@pytest.fixture
-def shelves(monkeypatch: pytest.MonkeyPatch) -> tuple[Any, Any]:
-    """A module with a class, of which calls of the method ``free`` are recorded, and the recorder."""
-    monkeypatch.setattr(sys, "path", [str(INSIDE), *sys.path])
-    monkeypatch.setitem(sys.modules, "excise_values", values)
-    module = ModuleType("recorded_shelves")
-    monkeypatch.setitem(sys.modules, module.__name__, module)
-    exec(SHELF, module.__dict__)
-    inside = load("excise_recorder")
-    recorder = inside.Recorder()
-    monkeypatch.setattr(builtins, inside.NAME, recorder.called, raising=False)
-    recorder.watch("recorded_shelves:Shelf.free")
-    recorder.watch("recorded_shelves:Shelf.has")
-    recorder.follow()
-    return module, recorder
-
-
-def test_objects_of_classes_that_stay_are_made_by_their_history(shelves: tuple[Any, Any]) -> None:
-    module, recorder = shelves
-    shelf = module.Shelf(5, items=["a"])
-    shelf.add("b")
-    shelf.add_all(iter("cd"))
-    assert shelf.free() == 1
-    made = ["made", "recorded_shelves:Shelf", [["i", "5"]], [["items", ["l", [["s", "a"]]]]]]
-    history = [["add", [["s", "b"]], []], ["add_all", [["it", [["s", "c"], ["s", "d"]]]], []]]
-    assert recorder.calls[0]["args"] == [[*made, history]]
-    exec(WITH_COUNTER, module.__dict__)  # a solution with an attribute of its own
-    assert decoding.decode(recorder.calls[0]["args"][0]).free() == 1
-
-
-def test_objects_are_made_from_their_state_where_their_history_does_not_tell(shelves: tuple[Any, Any]) -> None:
-    module, recorder = shelves
-    shelf = module.Shelf(5)
-    shelf.size = 7  # by no call
-    other = module.Shelf(2)
-    with contextlib.suppress(TypeError):
-        other.add_all(3)
-    unknown = module.Shelf(3)
-    unknown.add(threading.Lock())  # cannot be repeated
-    assert (shelf.free(), other.has(shelf)) == (7, 7)
-    with contextlib.suppress(TypeError):
-        unknown.free()
-    assert [call["args"][0][0] for call in recorder.calls] == ["obj", "made"]
-    assert recorder.calls[1]["args"][1][0] == "obj"

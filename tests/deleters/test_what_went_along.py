@@ -1,0 +1,150 @@
+"""Problem statements: what they say of code that went with the removed code, and of how both were named."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from excise.deleters.statement.problem_statement import write_statement
+from excise.extractors.python.analysis.codebase import PythonCodebase
+from excise.extractors.python.language import Python
+
+from .planned_deletions import REPO, delete_symbol
+
+ZONES = {
+    "pkg/__init__.py": "from pkg.zones import LOCAL, Local\n\n__all__ = ['LOCAL', 'Local']\n",
+    "pkg/registry.py": "KNOWN = []\n\n\ndef known(*names):\n    return KNOWN.append\n",
+    "pkg/zones.py": (
+        "from pkg.registry import known\n\nOFFSET = 5\n\n\nclass Local:\n"
+        "    def offset(self):\n        return OFFSET + 2 * OFFSET\n\n\n"
+        "LOCAL = Local()\nZONE = Local(\n    'for near',\n)\nMAKE = Local.offset or (lambda: 1)\n\n\n"
+        "class Zones:\n    first = Local()\n    by_name = {\n        'local': Local,\n        'none': None,\n    }\n"
+        "known('local', 'here')(Local)\nTABLES = [('local', Local, 1), ('none', None, 2)]\n"
+        "if __name__ == '__main__':\n    print(Local())\n"
+    ),
+    "tests/test_zones.py": (
+        "import pkg\nfrom pkg import zones\n\n\ndef test_local(monkeypatch):\n"
+        "    monkeypatch.setattr(zones, 'OFFSET', 7)\n    assert pkg.LOCAL.offset() == 21\n"
+        "    assert zones.ZONE and zones.MAKE\n"
+    ),
+}
+
+
+def test_names_that_only_removed_code_binds_are_shown() -> None:
+    codebase = PythonCodebase.from_texts(ZONES)
+    deletion = delete_symbol(codebase, "pkg/zones.py::Local", ("tests/test_zones.py::test_local",))
+    needs = Python().find_needs(codebase, deletion.removed, ["tests/test_zones.py::test_local"])
+    text = write_statement(codebase, deletion, REPO, ("tests/test_zones.py::test_local",), needs=needs).text
+    assert "```python\nLOCAL = Local()\nZONE = Local(\n    'for near',\n)\n```" in text
+    assert "```python\nfirst = Local()\n```\n(in `Zones`)" in text
+    assert "the name `MAKE`" in text  # its content would be code
+    assert "lambda" not in text
+    assert "- `pkg/__init__.py` offered `LOCAL`, `Local` as well." in text
+    assert "so that it must use them: `pkg.zones.OFFSET`." in text
+    assert "together with the imports" in text
+
+
+def test_calls_and_entries_of_tables_that_go_with_the_code_are_shown() -> None:
+    codebase = PythonCodebase.from_texts(ZONES)
+    deletion = delete_symbol(codebase, "pkg/zones.py::Local", ("tests/test_zones.py::test_local",))
+    lines = ["known('local', 'here')(Local)", "by_name: 'local': Local", "TABLES: ('local', Local, 1)"]
+    assert deletion.registrations == tuple(("pkg/zones.py", line) for line in lines)
+    text = write_statement(codebase, deletion, REPO, ("tests/test_zones.py::test_local",)).text
+    assert "\n".join(["`pkg/zones.py`:\n", "```", *lines, "```"]) in text
+    assert "## Where it is used" not in text, "all lines that name it are gone"
+
+
+OFFERED = {
+    "pyproject.toml": "[project]\nname = 'pkg'\n\n[project.scripts]\nrun = 'pkg.core:run'\nstay = 'pkg.core:stay'\n",
+    "pkg/__init__.py": "",
+    "pkg/core.py": (
+        "import os\nimport re\n\n\nclass Base:\n    def run(self):\n        return 1\n\n\n"
+        "# TODO: what run should do one day\ndef run(x):\n    return re.escape(os.fspath(x))\n\n\n"
+        "def stay():\n    return re.escape('a')\n"
+    ),
+    "pkg/tags.py": (
+        "from pkg.core import (\n    run,\n    stay,\n)\n\n\ndef use(base):\n    # run may be slow\n"
+        "    running = base.run\n    return run(stay())\n"
+    ),
+    "pkg/other.py": "from pkg.core import run as _run\n\n\ndef more():\n    run = 1\n    return run\n",
+    "pkg/sub/__init__.py": "def fast():\n    run = 1\n    return run\n",
+    "pkg/lazy/__init__.py": "_NAMES = {'run': 'pkg.core'}\n\n\ndef __getattr__(name):\n    return _NAMES[name]\n",
+    "test_m.py": "from pkg.tags import run\n\n\ndef test_m():\n    assert run(1)\n",
+}
+
+
+def test_everything_that_went_with_the_code_is_said() -> None:
+    codebase = PythonCodebase.from_texts(OFFERED)
+    tests = ("test_m.py::test_m",)
+    text = write_statement(codebase, delete_symbol(codebase, "pkg/core.py::run", tests), REPO, tests).text
+    assert "and so are the imports that nothing else in its file used" in text
+    assert "- `pkg/lazy/__init__.py` offered `run` as well." in text
+    assert "- `pkg/other.py` offered `run` as `_run` as well." in text
+    assert "- `pkg/tags.py` offered `run` as well." in text
+    assert "pkg/sub" not in text, "a local variable of the same name"
+    assert "`pyproject.toml`:\n\n```\nrun = 'pkg.core:run'\n```" in text
+    assert "- `pkg/tags.py::use`: `return run(stay())`" in text
+    assert "TODO" not in text
+
+
+def test_the_line_that_uses_a_method_is_the_one_with_its_class() -> None:
+    files = {
+        "m.py": (
+            "class Part:\n    def load(self):\n        return 1\n\n\n"
+            "def use(part):\n    load = part.loaded\n    print('load', load)\n    return Part.load(part)\n"
+        ),
+        "test_m.py": "from m import use, Part\n\n\ndef test_m():\n    assert use(Part())\n",
+    }
+    codebase = PythonCodebase.from_texts(files)
+    tests = ("test_m.py::test_m",)
+    text = write_statement(codebase, delete_symbol(codebase, "m.py::Part.load", tests, "stub"), REPO, tests).text
+    assert "- `m.py::use`: `return Part.load(part)`" in text
+
+
+TWICE = {
+    "m.py": (
+        "import sys\n\n\nif sys.version_info > (3,):\n    def text(x):\n        return str(x)\n"
+        "else:\n    def text(x):\n        return repr(x)\n\n\n"
+        "if sys.version_info > (3,):\n    def told(x):\n        return x\n"
+        "else:\n    def told(x):\n        return text(x)\n"
+    ),
+    "test_m.py": "from m import text\n\n\ndef test_m():\n    assert text(1)\n",
+}
+
+
+def test_definitions_of_one_name_are_named_once_and_without_numbers() -> None:
+    codebase = PythonCodebase.from_texts(TWICE)
+    tests = ("test_m.py::test_m",)
+    text = write_statement(codebase, delete_symbol(codebase, "m.py::text", tests), REPO, tests).text
+    assert text.startswith("# Bring back `text`\n")
+    assert "- `m.py::told`: `return text(x)`" in text
+    assert "#2" not in text
+
+
+HOOKS = {
+    "pkg/__init__.py": "",
+    "pkg/toc.py": (
+        "def _ids(x):\n    return [x] * 2\n\n\ndef _own(x):\n    return x\n\n\ndef toc(x):\n    return _own(x)\n"
+    ),
+    "pkg/core.py": "from pkg import toc\n\n\ndef used(x):\n    return toc._ids(x)\n",
+    "tests/test_toc.py": "from pkg.toc import toc\n\n\ndef test_toc():\n    assert toc(1)\n",
+}
+
+
+def test_private_names_that_code_that_stays_needs_are_shown() -> None:
+    codebase = PythonCodebase.from_texts(HOOKS)
+    deletion = delete_symbol(codebase, "pkg/toc.py", ("tests/test_toc.py::test_toc",))
+    text = write_statement(codebase, deletion, REPO, ("tests/test_toc.py::test_toc",)).text
+    assert "def _ids(x)" in text
+    assert "def _own(x)" not in text
+
+
+def test_tests_in_sight_whose_files_lost_parts_are_told_apart() -> None:
+    codebase = PythonCodebase.from_texts(ZONES)
+    test = "tests/test_zones.py::test_local"
+    deletion = delete_symbol(codebase, "pkg/zones.py::Local", (test,))
+    other = replace(deletion, hidden=())
+    assert deletion.hide_patch
+    text = write_statement(codebase, other, REPO, (test,)).text
+    assert "One test that is in files of which this checkout has parts only (`tests/test_zones.py`) must pass" in text
+    text = write_statement(codebase, replace(other, hide_patch=""), REPO, (test,)).text
+    assert "One test that is in this checkout (in `tests/test_zones.py`), failing now, must pass" in text
