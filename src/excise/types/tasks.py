@@ -114,7 +114,8 @@ class Task:
     needs: dict[str, str] = field(default_factory=dict)
     """Details that the hidden tests need besides names and signatures (such as ``attribute total``), to where a solver
     finds each: ``statement`` (the project's own words), ``details`` (a line written for it), ``tree`` (code that stayed
-    and belongs to the removed code) or ``convention`` (Python's own)."""
+    and belongs to the removed code) or ``convention`` (Python's own); ``other``: tests were seen to use it on values of
+    other code only."""
     created_at: str
     """ISO date of the sources, not of the run, so that equal inputs give equal rows."""
 
