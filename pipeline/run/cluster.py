@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 import os
-import queue
 import socket
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -15,9 +14,6 @@ from excise.pipeline.run.worker_pool import InProcessPool, JobResult, WorkerPool
 
 SLOT = "slot"
 """Dask resource of which every job uses one; workers of a shared cluster may offer it (`--resources slot=4`)."""
-
-MAX_SPARE = 4
-"""Maximum number of local workers beside those that may compute at once; they run jobs while tests of others sleep."""
 
 WORKER_MODULES = ["distributed", "excise.pipeline.run.graph"]
 """Modules that import everything that workers run."""
@@ -72,7 +68,7 @@ def open_worker_pool(scheduler: str, workers: int) -> Iterator[WorkerPool]:
         yield InProcessPool()
         return
     with cluster_client(scheduler, workers) as client:
-        yield DaskPool(client, local_workers=None if scheduler else workers)
+        yield DaskPool(client)
 
 
 @contextmanager
@@ -155,48 +151,33 @@ def _fork_workers_from_a_server() -> None:
 class DaskPool:
     """Runs jobs on the workers of a Dask cluster."""
 
-    def __init__(self, client: Any, local_workers: int | None = None) -> None:
-        """``local_workers``: number of workers that may compute at once, if they are processes of this machine."""
-        self.client, self.local_workers = client, local_workers
+    def __init__(self, client: Any) -> None:
+        from distributed import as_completed
+
+        self.client = client
         workers = self._workers()
         self._resources = {SLOT: 1} if workers and all(map(_slots, workers)) else None
         self._futures: dict[str, Any] = {}
-        self._ended: queue.SimpleQueue[Any] = queue.SimpleQueue()
+        self._ended = as_completed(loop=client.loop)
 
     def _workers(self) -> list[dict[str, Any]]:
         return list(self.client.scheduler_info(n_workers=-1)["workers"].values())
 
     def num_slots(self) -> int:
         """Return how many jobs the workers can run at once: their slots, or their threads if they offer no slots."""
-        slots = self._all_slots()
-        return max(1, slots if self.local_workers is None else min(slots, self.local_workers))
-
-    def num_spare(self) -> int:
-        """Return how many local workers there are beside those that may compute at once."""
-        return 0 if self.local_workers is None else max(0, self._all_slots() - self.local_workers)
-
-    def add_spare(self) -> None:
-        """Start one more local worker, up to :data:`MAX_SPARE`."""
-        if self.local_workers is not None:
-            self.client.cluster.scale(self.local_workers + min(self.num_spare() + 1, MAX_SPARE))
-
-    def _all_slots(self) -> int:
-        return sum(_slots(worker) or worker.get("nthreads", 1) for worker in self._workers())
+        return max(1, sum(_slots(worker) or worker.get("nthreads", 1) for worker in self._workers()))
 
     def submit(self, function: Callable[..., Any], args: tuple[Any, ...]) -> str:
         """Give a job to Dask, which tries it once more if its worker dies; a user's scheduler has its own limit."""
         options = {"pure": False, "retries": 0, "resources": self._resources}
         future = self.client.submit(function, *args, **options)
         self._futures[future.key] = future
-        future.add_done_callback(self._ended.put)
+        self._ended.add(future)
         return str(future.key)
 
-    def wait(self, timeout_s: float | None = None) -> tuple[str, JobResult] | None:
-        """Wait until one of the jobs ends, ``timeout_s`` seconds at most."""
-        try:
-            future = self._ended.get(timeout=timeout_s)
-        except queue.Empty:
-            return None
+    def wait(self) -> tuple[str, JobResult]:
+        """Wait until one of the jobs ends."""
+        future = next(self._ended)
         del self._futures[future.key]
         try:
             if future.status == "finished":

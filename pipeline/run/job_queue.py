@@ -2,21 +2,11 @@
 
 from __future__ import annotations
 
-import os
-import time
 from collections.abc import Callable, Hashable, Iterator
 from dataclasses import dataclass
 from typing import Any, Generic, NamedTuple, TypeVar
 
 from excise.pipeline.run.worker_pool import JobResult, WorkerPool
-from excise.system.busy_cores import BusyCores
-
-LOOK_EVERY_S = 10.0
-"""Seconds between two looks at how much of the machine computes."""
-IDLE_CORES = 0.75
-"""A job beyond the slots is started where that much of the slots' cores is idle, and ..."""
-BUSY_MARGIN = 0.25
-"""... none is started again where less than this is."""
 
 T = TypeVar("T")
 
@@ -45,25 +35,14 @@ class JobQueue(Generic[T]):
 
     Workers get no more jobs than they can start: Dask does not take back a job that waits behind a long one in a
     worker's own queue. ``on_start`` is called with the tag of each job that is given to a worker. ``cheapest_only``: no
-    worker is kept for the longest chains. Where the machine idles although all slots are taken (tests that sleep),
-    jobs are given to spare workers, one every :data:`LOOK_EVERY_S` seconds.
+    worker is kept for the longest chains.
     """
 
     def __init__(
-        self,
-        pool: WorkerPool,
-        on_start: Callable[[T], None] = lambda _: None,
-        *,
-        cheapest_only: bool = False,
-        busy_cores: Callable[[], float | None] | None = None,
+        self, pool: WorkerPool, on_start: Callable[[T], None] = lambda _: None, *, cheapest_only: bool = False
     ) -> None:
-        """``busy_cores`` returns the mean number of cores that computed since its last call, if that is known."""
         self.pool, self.on_start, self.cheapest_only = pool, on_start, cheapest_only
         self.slots = pool.num_slots()
-        self.extra = 0
-        """Number of jobs that may run beyond the slots now."""
-        self._busy_cores = busy_cores or BusyCores()
-        self._looked = time.monotonic()
         self.running: dict[Hashable, T] = {}
         self._chains: set[Hashable] = set()
         """Running jobs that were chosen for their chain."""
@@ -79,7 +58,7 @@ class JobQueue(Generic[T]):
         """Give free slots the jobs that should go first."""
         if self._queued and len(self.running) >= self.slots:
             self.slots = self.pool.num_slots()
-        while self._queued and len(self.running) < self.slots + self.extra:
+        while self._queued and len(self.running) < self.slots:
             for_chain = not self.cheapest_only and len(self._chains) < self.slots // 2
             job = min(self._queued, key=_by_chain if for_chain else _by_task)
             self._queued.remove(job)
@@ -92,28 +71,10 @@ class JobQueue(Generic[T]):
     def __iter__(self) -> Iterator[tuple[T, JobResult]]:
         self.dispatch()
         while self.running:
-            ended = self.pool.wait(max(0.0, self._looked + LOOK_EVERY_S - time.monotonic()))
-            if ended is not None:
-                number, result = ended
-                self._chains.discard(number)
-                yield self.running.pop(number), result
-            if time.monotonic() - self._looked >= LOOK_EVERY_S:
-                self.heed_idle_cores()
+            number, result = self.pool.wait()
+            self._chains.discard(number)
+            yield self.running.pop(number), result
             self.dispatch()
-
-    def heed_idle_cores(self) -> None:
-        """Allow one more job beyond the slots if the running ones leave cores idle; one less if they do not."""
-        self._looked = time.monotonic()
-        busy, usable = self._busy_cores(), min(self.slots, os.cpu_count() or 1)
-        if busy is None or not self._queued:
-            return
-        if busy > usable - BUSY_MARGIN:
-            self.extra = max(0, self.extra - 1)
-        elif busy < usable - IDLE_CORES and len(self.running) >= self.slots + self.extra:
-            if self.pool.num_spare() > self.extra:
-                self.extra += 1
-            else:
-                self.pool.add_spare()
 
     def drop_queued(self) -> None:
         """Forget the jobs that no worker has begun."""

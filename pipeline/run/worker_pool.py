@@ -43,20 +43,12 @@ class WorkerPool(Protocol):
         """Return how many jobs can run at once."""
         ...
 
-    def num_spare(self) -> int:
-        """Return how many jobs can run beside these while some of them wait instead of computing."""
-        ...
-
-    def add_spare(self) -> None:
-        """Start one more worker for such jobs, up to a limit; it counts as soon as it is there."""
-        ...
-
     def submit(self, function: Callable[..., Any], args: tuple[Any, ...]) -> Hashable:
         """Start a job, or let it wait for a slot; return an id of the job."""
         ...
 
-    def wait(self, timeout_s: float | None = None) -> tuple[Hashable, JobResult] | None:
-        """Wait until one of the jobs ends; return its id and how it ended, or ``None`` after ``timeout_s`` seconds."""
+    def wait(self) -> tuple[Hashable, JobResult]:
+        """Wait until one of the jobs ends; return its id and how it ended."""
         ...
 
     def cancel(self) -> None:
@@ -75,21 +67,14 @@ class InProcessPool:
         """Return 1."""
         return 1
 
-    def num_spare(self) -> int:
-        """Return 0."""
-        return 0
-
-    def add_spare(self) -> None:
-        """Do nothing."""
-
     def submit(self, function: Callable[..., Any], args: tuple[Any, ...]) -> int:
         """Keep a job for :meth:`wait`."""
         number = next(self._ids)
         self._jobs.append((number, function, args))
         return number
 
-    def wait(self, timeout_s: float | None = None) -> tuple[int, JobResult]:  # noqa: ARG002 - nothing is waited for
-        """Run the oldest job, however long it takes. Its exceptions are returned, but Ctrl-C is raised."""
+    def wait(self) -> tuple[int, JobResult]:
+        """Run the oldest job. Its exceptions are returned, but Ctrl-C is raised."""
         number, function, args = self._jobs.popleft()
         try:
             return number, JobResult(value=function(*args))

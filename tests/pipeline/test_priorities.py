@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import gc
 import io
-import os
-import time
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -14,15 +12,13 @@ import pytest
 from rich.console import Console
 
 from excise.config import Settings
-from excise.pipeline.run import job_queue, progress
-from excise.pipeline.run.cluster import open_worker_pool
+from excise.pipeline.run import progress
 from excise.pipeline.run.graph import Run, StageJob
 from excise.pipeline.run.job_queue import JobQueue, Rank
 from excise.pipeline.run.priorities import max_active_sources, rank
 from excise.pipeline.run.source_state import SourceState
 from excise.pipeline.run.worker_pool import InProcessPool
 from excise.pipeline.stages.find_stage import ProposedFeatures
-from excise.system.busy_cores import BusyCores
 from excise.types import Feature, FeatureKind, Rejection, SourceSpec, WorkerOutcome
 from excise.verifiers.prove import Proof
 
@@ -62,16 +58,10 @@ class IdlePool(InProcessPool):
 
     def __init__(self, workers: int) -> None:
         super().__init__()
-        self.workers, self.spare = workers, 0
+        self.workers = workers
 
     def num_slots(self) -> int:
         return self.workers
-
-    def num_spare(self) -> int:
-        return self.spare
-
-    def add_spare(self) -> None:
-        self.spare += 1
 
 
 def run_of(num_sources: int, workers: int) -> Run:
@@ -112,60 +102,6 @@ def test_no_worker_begins_a_long_chain_where_only_the_number_of_tasks_counts() -
         jobs.put(length, Rank(float(length), float(length)), pow, length, 2)
     jobs.dispatch()
     assert sorted(jobs.running.values()) == [1, 2, 3, 4, 5]
-
-
-def test_jobs_go_to_spare_workers_while_the_running_ones_leave_cores_idle(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(os, "cpu_count", lambda: 2)
-    pool, busy = IdlePool(2), 0.3
-    jobs: JobQueue[int] = JobQueue(pool, cheapest_only=True, busy_cores=lambda: busy)
-    for length in range(6):
-        jobs.put(length, Rank(float(length), 0.0), print)
-
-    def look(times: int) -> int:
-        for _ in range(times):
-            jobs.heed_idle_cores()
-            jobs.dispatch()
-        return len(jobs.running)
-
-    jobs.dispatch()
-    assert look(1) == 2, "a worker has to be started first"
-    assert look(1) == 3
-    assert look(2) == 4
-    busy = 1.5
-    assert look(4) == 4, "enough computes; what has begun goes on"
-    busy = 2.0
-    look(1)
-    assert jobs.extra == 1, "when a job ends, no other one takes its place"
-
-
-def test_sleeping_jobs_are_not_waited_for(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """Four jobs on two workers that end when all four have begun, which is so only with spare workers."""
-    monkeypatch.setattr(job_queue, "LOOK_EVERY_S", 0.1)
-    with open_worker_pool("", 2) as pool:
-        jobs: JobQueue[int] = JobQueue(pool, busy_cores=lambda: 0.0)
-        for number in range(4):
-            jobs.put(number, Rank(0.0, 0.0), wait_for_files, tmp_path, number, 4)
-        assert {number: result.value for number, result in jobs} == dict.fromkeys(range(4), True)
-
-
-def wait_for_files(folder: Path, number: int, wanted: int) -> bool:
-    (folder / str(number)).touch()
-    for _ in range(1200):
-        if len(list(folder.iterdir())) == wanted:
-            return True
-        time.sleep(0.1)
-    return False
-
-
-def test_busy_cores_are_those_that_were_not_idle(tmp_path: Path) -> None:
-    statistics = tmp_path / "stat"
-    statistics.write_text("cpu  100 0 50 800 50 0 0 0 0 0\ncpu0 1\n")
-    busy_cores = BusyCores(statistics)
-    assert busy_cores() is None, "not a tick has passed"
-    statistics.write_text("cpu  140 10 60 830 60 0 0 0 0 0\ncpu0 1\n")
-    assert busy_cores() == pytest.approx((os.cpu_count() or 1) * 0.7)
-    statistics.unlink()
-    assert busy_cores() is None
 
 
 def test_a_measured_suite_decides_which_source_goes_first() -> None:
