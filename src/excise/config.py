@@ -215,8 +215,7 @@ class Settings(_Strict):
     total: int | None = Field(default=None, ge=1)
     """Number of tasks of all sources after which `generate` ends; cheap sources then come first. Unset for no limit."""
     workers: int = Field(default_factory=lambda: max(1, os.cpu_count() or 1), ge=1)
-    """Number of local worker processes that compute at once; 1 runs everything in the main process. Up to four more run
-    jobs while tests of others sleep. Unused with a scheduler."""
+    """Number of local worker processes; 1 runs everything in the main process. Unused with a scheduler."""
     scheduler: str = ""
     """Address of a Dask scheduler; empty for worker processes on this machine."""
     sandbox: str = "bubblewrap"
