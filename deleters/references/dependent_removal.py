@@ -7,7 +7,6 @@ are not removed: the test runs show whether they matter.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
@@ -15,7 +14,7 @@ from tree_sitter import Node
 
 from excise.deleters.edits.byte_edits import Edit
 from excise.deleters.edits.file_plan import FilePlan
-from excise.deleters.references.name_positions import Use, UseKind, use_at
+from excise.deleters.references.name_positions import Use, UseKind, is_main_block, use_at
 from excise.deleters.references.name_uses import LostBinding, use_index
 from excise.errors import DeletionRefused
 from excise.extractors.python.analysis.codebase import PythonCodebase
@@ -277,7 +276,7 @@ class DependentRemover:
     def _main_statement(self, plan: FilePlan, ref: Reference) -> None:
         """Remove the statement of a use under ``if __name__ == "__main__":``, and the names that it binds."""
         node = plan.root.descendant_for_byte_range(ref.start, ref.end) or plan.root
-        while node.parent is not None and not _is_main_block(node.parent, plan.source):
+        while node.parent is not None and not is_main_block(node.parent):
             node = node.parent
         plan.remove_statement(node)
         for binding in plan.module.bindings:
@@ -310,17 +309,6 @@ def _enclosing_decorated(node: Node) -> Node | None:
             return parent.parent
         parent = parent.parent
     return None
-
-
-_MAIN = re.compile(rb"__name__")
-
-
-def _is_main_block(block: Node, source: bytes) -> bool:
-    owner = block.parent
-    if block.type != "block" or owner is None or owner.type != "if_statement":
-        return False
-    condition = owner.child_by_field_name("condition")
-    return condition is not None and bool(_MAIN.search(source[condition.start_byte : condition.end_byte]))
 
 
 def _without_numbers(qualname: str) -> str:

@@ -133,3 +133,12 @@ def _outermost(container: Node, element: Node) -> Use:
             break
         current, child = outer, inner
     return Use(UseKind.ELEMENT, child, current)
+
+
+def is_main_block(block: Node) -> bool:
+    """Whether a block runs only where its file is run as a program: ``if __name__ == "__main__":``."""
+    owner = block.parent
+    if block.type != "block" or owner is None or owner.type != "if_statement":
+        return False
+    condition = owner.child_by_field_name("condition")
+    return condition is not None and b"__name__" in (condition.text or b"")

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator
 from tree_sitter import Node
 
 from excise.deleters.edits.file_plan import FilePlan
+from excise.deleters.references.name_positions import is_main_block
 
 _EXPORTS = "__all__"
 """List of exported names; statements name these elsewhere."""
@@ -60,9 +61,6 @@ def _target(statement: Node) -> str:
 def _in_main(node: Node) -> bool:
     """Whether a statement runs only where its file is run as a program."""
     around = node.parent
-    while around is not None:
-        condition = around.child_by_field_name("condition") if around.type == "if_statement" else None
-        if condition is not None and b"__name__" in (condition.text or b""):
-            return True
+    while around is not None and not is_main_block(around):
         around = around.parent
-    return False
+    return around is not None

@@ -243,12 +243,12 @@ def trace(
 ) -> list[tuple[str, frozenset[str]]]:
     """See :meth:`excise.protocols.Grading.trace_calls`."""
     spans: dict[str, list[tuple[int, int]]] = defaultdict(list)
+    for path, first, last in _spans(codebase, symbols):
+        spans[f"{_ROOT}/{path}"].append((first, last))
     literals: set[str] = set()
     for symbol in (found for s in symbols if (found := codebase.symbols().get(s)) is not None):
-        source = codebase.modules[symbol.path].source
-        first = source.count(b"\n", 0, symbol.start) + 1
-        spans[f"{_ROOT}/{symbol.path}"].append((first, first + source.count(b"\n", symbol.start, symbol.end)))
-        literals.update(_literals(source[symbol.code_start : symbol.end].decode(errors="replace")))
+        code = codebase.modules[symbol.path].source[symbol.code_start : symbol.end]
+        literals.update(_literals(code.decode(errors="replace")))
     answers = []
     for call, (outcome, executed) in zip(
         recording.calls, _replayed(session, recipe, recording, spans, timeout_s), strict=True
