@@ -14,12 +14,14 @@ from excise.types import (
     Certificate,
     Difficulty,
     Environment,
+    Feature,
     Quarantine,
     Recipe,
     Rejection,
     Repo,
     RepoReport,
     SourceSpec,
+    SymbolReport,
     Task,
     Verdict,
     from_dict,
@@ -55,6 +57,10 @@ class RepoRows:
     """Rejections of the source, its features and candidates."""
     quarantines: tuple[Quarantine, ...] = ()
     """Quarantines of tasks; earlier ones are kept, see :meth:`excise.datasets.store.Writer`."""
+    features: tuple[Feature, ...] = ()
+    """All features that were found."""
+    symbols: tuple[SymbolReport, ...] = ()
+    """What became of each definition."""
 
 
 def table_rows(name: str, rows: RepoRows) -> dict[str, list[Row]]:
@@ -67,6 +73,8 @@ def table_rows(name: str, rows: RepoRows) -> dict[str, list[Row]]:
         "repos": [_fields(rows.report) | _fields(rows.repo)] if rows.repo or rows.report else [],
         "environments": [_environment_row(rows.environment, rows.baseline)] if rows.environment else [],
         "quarantines": [quarantine_row(name, quarantine) for quarantine in rows.quarantines],
+        "features": [_feature_row(name, feature) for feature in rows.features],
+        "symbols": [{"repo": name, **_fields(symbol)} for symbol in rows.symbols],
     }
     return {table: _sorted(TABLES[table], found) for table, found in tables.items()}
 
@@ -152,6 +160,12 @@ def _task_row(task: Task, certificate: Certificate | None) -> Row:
     if certificate:
         row |= {name: getattr(certificate, name) for name in ("flake_rate", "cpu_s", "wall_s", "certificate_id")}
         row["certificate"] = to_json(certificate).decode()
+    return row
+
+
+def _feature_row(name: str, feature: Feature) -> Row:
+    row = {"repo": name, **_fields(feature), "num_tests": len(feature.tests)}
+    del row["tests"]
     return row
 
 

@@ -23,11 +23,13 @@ from excise.types import (
     Certificate,
     Difficulty,
     Environment,
+    Feature,
     Quarantine,
     Recipe,
     Rejection,
     Repo,
     RepoReport,
+    SymbolReport,
     Task,
     Verdict,
 )
@@ -45,6 +47,7 @@ HISTORY = (
     (4, "`environments`: `starved`, load-stress runs of the original project."),
     (5, "`repos`: `num_repeated` and `num_disagreeing`, candidates whose forked test runs were repeated."),
     (6, "`tasks`: `needs`, details that the hidden tests need, and where a solver finds them."),
+    (7, "`features` and `symbols`: what could be deleted, and why the rest cannot."),
 )
 """(version, what changed), oldest first. Raise ``SCHEMA_VERSION`` in ``excise.types.tasks`` and add a line."""
 
@@ -188,7 +191,25 @@ QUARANTINES = Table(
     columns=(_REPO, *columns_of(Quarantine)),
     sort_by=("instance_id", "leak_id"),
 )
-TABLES: Mapping[str, Table] = {t.name: t for t in (TASKS, VERDICTS, REJECTIONS, REPOS, ENVIRONMENTS, QUARANTINES)}
+FEATURES = Table(
+    name="features",
+    comment="One feature that was found, whether or not it was tried. `tasks.feature_id` says which became tasks.",
+    columns=(
+        _REPO,
+        *columns_of(Feature, skip=("tests",)),
+        Column(name="num_tests", kind="int", comment="Number of trusted tests that execute the feature."),
+    ),
+    sort_by=("repo", "feature_id"),
+)
+SYMBOLS = Table(
+    name="symbols",
+    comment="One definition outside tests: the features that hold it, or the reason why none does.",
+    columns=(_REPO, *columns_of(SymbolReport)),
+    sort_by=("repo", "symbol"),
+)
+TABLES: Mapping[str, Table] = {
+    t.name: t for t in (TASKS, VERDICTS, REJECTIONS, REPOS, ENVIRONMENTS, QUARANTINES, FEATURES, SYMBOLS)
+}
 """All tables by name."""
 
 

@@ -22,20 +22,6 @@ from excise.errors import DeletionRefused, PatchError
 from excise.extractors.python.analysis.codebase import PythonCodebase
 from excise.types import Deletion, Feature, Symbol, SymbolKind, content_id
 
-_SAFE_DUNDERS = frozenset(
-    f"__{name}__"
-    for line in (
-        "repr str bytes format len contains iter next reversed getitem setitem delitem missing call enter exit",
-        "aenter aexit aiter anext await copy deepcopy bool int float complex index round trunc floor ceil abs neg pos",
-        "invert lt le gt ge add sub mul matmul truediv floordiv mod divmod pow lshift rshift and or xor",
-        "radd rsub rmul rmatmul rtruediv rfloordiv rmod rdivmod rpow rlshift rrshift rand ror rxor",
-        "iadd isub imul imatmul itruediv ifloordiv imod ipow ilshift irshift iand ior ixor",
-        "dir sizeof length_hint fspath reduce reduce_ex getstate setstate",
-    )
-    for name in line.split()
-)
-"""Special methods that can be deleted: without them, only the operation that they implement is missing."""
-
 
 def require_python(codebase: object) -> PythonCodebase:
     """The codebase as a Python codebase. Raises :class:`DeletionRefused` for other languages."""
@@ -69,8 +55,7 @@ def _check(codebase: PythonCodebase, symbol: Symbol) -> None:
         raise DeletionRefused(f"{symbol.symbol_id} belongs to the tests", reason="symbol_in_tests")
     if codebase.modules[symbol.path].has_error:
         raise DeletionRefused(f"{symbol.path}: has syntax errors, nothing is deleted there", reason="syntax_error")
-    name = symbol.name.partition("#")[0]
-    if name.startswith("__") and name.endswith("__") and symbol.qualname and name not in _SAFE_DUNDERS:
+    if not codebase.is_removable(symbol.symbol_id):
         raise DeletionRefused(f"{symbol.symbol_id}: Python itself calls this method", reason="dunder_method")
     if is_abstract(symbol):
         raise DeletionRefused(f"{symbol.symbol_id}: an abstract method has nothing to delete", reason="abstract_method")

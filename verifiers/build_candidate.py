@@ -7,7 +7,8 @@ from dataclasses import replace
 
 from excise.deleters.patches.git_patches import unified
 from excise.deleters.statement.problem_statement import Statement, write_statement
-from excise.types import Difficulty, GivenBy, NeedKind, Status, Task, Visibility, Watched, content_id
+from excise.extractors.features.tiers import tier_of
+from excise.types import Difficulty, GivenBy, NeedKind, Status, Symbol, Task, Visibility, Watched, content_id
 from excise.verifiers.candidate import Candidate, PlannedDeletion, Rejected, SplitDeletion, not_passing
 from excise.verifiers.grading.examples import MIN_EXAMPLES, examples_of
 from excise.verifiers.grading.kit import RecordedBehaviour, record_behaviour, with_replays
@@ -189,7 +190,7 @@ def _difficulty(split: SplitDeletion) -> Difficulty:
     removed = [symbols[s] for s in deletion.removed if s in symbols]
     return Difficulty(
         kind=deletion.feature.kind,
-        tier=deletion.feature.tier if deletion.deleter == "remove" else 0,
+        tier=_tier(deletion.deleter, removed),
         loc=sum(s.loc for s in removed),
         num_files=len(split.edits("deleted")),
         num_symbols=len(deletion.removed),
@@ -198,6 +199,13 @@ def _difficulty(split: SplitDeletion) -> Difficulty:
         num_f2p=len(split.fail_to_pass),
         num_p2p=len(split.pass_to_pass),
     )
+
+
+def _tier(deleter: str, removed: Sequence[Symbol]) -> int:
+    """The tier of a task: a stub is one below the removal of the same code, a part of a body is 0."""
+    if deleter == "remove":
+        return tier_of(removed)
+    return tier_of(removed) - 1 if deleter == "stub" and removed else 0
 
 
 def _reversed_patch(split: SplitDeletion, patch: str) -> str:

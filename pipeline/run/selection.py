@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from excise.extractors.finder import MIN_LOC
+from excise.extractors.features.search_index import MIN_LOC
 from excise.types import Feature, SourceSpec
 
 STUB_EVERY = 4
@@ -21,7 +21,9 @@ class CandidateSelection:
     """The selection of an ordinary run: every feature removed, and some of the functions as stubs too."""
 
     min_loc: int = MIN_LOC
-    """Minimum lines of code of the definitions that features are made of."""
+    """Minimum lines of code of a feature of one definition."""
+    publishes_features: bool = True
+    """Whether the features that were found are rows of the set: they are the same for all requests."""
 
     def entry_name(self, spec: SourceSpec) -> str:
         """Name under which the rows of a source are published."""

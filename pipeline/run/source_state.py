@@ -10,9 +10,9 @@ from math import ceil, inf
 from pathlib import Path
 
 from excise.datasets.rows import RepoRows
+from excise.extractors.features.find_features import FoundFeatures
 from excise.pipeline.run.selection import CandidateSelection, CandidateSpec
 from excise.pipeline.stages.fetch_stage import FetchedSources
-from excise.pipeline.stages.find_stage import ProposedFeatures
 from excise.types import Certificate, Rejection, Repo, RepoReport, SourceSpec, Status, Task, Verdict, WorkerOutcome
 from excise.verifiers.prove import Proof
 from excise.verifiers.workbench import Prepared
@@ -47,7 +47,7 @@ class SourceState:
     """Result of the latest stage from environment to coverage."""
     prepared_path: Path | None = None
     """Path of the file with ``prepared`` for the workers of the prove stage."""
-    proposed: ProposedFeatures | None = None
+    proposed: FoundFeatures | None = None
     """Result of the find stage."""
     pending: list[CandidateSpec] = field(default_factory=list)
     """Candidates that are not in a shard yet."""
@@ -110,7 +110,7 @@ class SourceState:
         if self.running_stage != stage:
             self.running_stage, self.running_since = stage, time.monotonic()
 
-    def add_features(self, proposed: ProposedFeatures) -> None:
+    def add_features(self, proposed: FoundFeatures) -> None:
         """Store the result of the find stage, and add the selected candidates to the pending ones."""
         self.proposed = proposed
         self.pending += self.selection.candidates(proposed.features)
@@ -198,6 +198,7 @@ class SourceState:
     def rows(self) -> RepoRows:
         """Return the source's data as rows of the task set."""
         name = self.repo.repo if self.repo else self.name
+        found = self.proposed if self.selection.publishes_features else None
         return RepoRows(
             repo=self.repo,
             spec=replace(self.spec, limit=None),
@@ -208,6 +209,8 @@ class SourceState:
             certificates=tuple(self.certificates.values()),
             verdicts=tuple(self.verdicts),
             rejections=tuple(replace(r, repo=name) for r in self.rejections),
+            features=found.features if found else (),
+            symbols=found.symbols if found else (),
         )
 
     def report(self) -> RepoReport:

@@ -21,7 +21,7 @@ from excise.datasets.snapshot import Snapshot
 from excise.datasets.taskset import TaskSet
 from excise.deleters.all_deleters import DELETERS
 from excise.errors import ConfigError
-from excise.extractors.finder import MIN_LOC
+from excise.extractors.features.search_index import MIN_LOC
 from excise.extractors.languages import get_language
 from excise.pipeline.run.selection import REQUEST_MARK, CandidateSelection, CandidateSpec
 from excise.trainer.curriculum.rungs import Level, level_of
@@ -58,6 +58,8 @@ def read_request(path: Path) -> TaskRequest:
 
 class RequestSelection(CandidateSelection):
     """Selects candidates that fit a request: one deleter for each feature, and nothing that the set already has."""
+
+    publishes_features = False
 
     def __init__(self, request: TaskRequest, taskset: TaskSet | None, names: dict[str, str] | None = None) -> None:
         """``names``: pinned spec to the source's name in the set."""

@@ -8,10 +8,10 @@ import pytest
 from rich.console import Console
 
 from excise.config import load
+from excise.extractors.features.find_features import FoundFeatures
 from excise.pipeline.run.progress import Progress, funnel, limits_text, literal
 from excise.pipeline.run.source_state import SourceState
-from excise.pipeline.stages.find_stage import ProposedFeatures
-from excise.types import Rejection, SourceSpec
+from excise.types import Rejection, SourceSpec, SymbolKind, SymbolReport
 
 NAMES = ["pypi:uvicorn[standard]", "[/testbed]", "/srv/[red]x[/red]", "pypi:x:smile:"]
 
@@ -101,7 +101,8 @@ def test_caps_name_sources_as_they_are() -> None:
 
 def test_a_source_without_features_shows_the_reason() -> None:
     state = state_of("pypi:x")
-    state.add_features(ProposedFeatures(features=(), num_symbols=1, num_covered=1, not_proposed={"too_central": 1}))
+    central = SymbolReport(symbol="m.py::f", kind=SymbolKind.FUNCTION, loc=9, num_tests=9, reason="too_central")
+    state.add_features(FoundFeatures(features=(), symbols=(central,)))
     shown = console(terminal=False)
     shown.print(funnel([state]))
     assert "1 too_central" in text_of(shown)

@@ -16,6 +16,7 @@ from excise.extractors.python.analysis.module_names import ModuleNames
 from excise.extractors.python.analysis.name_resolution import Entity, Resolver
 from excise.extractors.python.analysis.parsed_file import PythonModule, Reference
 from excise.extractors.python.analysis.parser import parse_module
+from excise.extractors.python.analysis.special_methods import is_removable
 from excise.extractors.python.analysis.suite_files import SuiteFiles
 from excise.system.deadline import check_deadline
 from excise.types import Symbol, SymbolKind
@@ -110,6 +111,11 @@ class PythonCodebase:
     def is_vendored(self, path: str) -> bool:
         """Whether the file belongs to a copy of another project."""
         return not VENDOR_FOLDERS.isdisjoint(path.split("/")[:-1])
+
+    def is_removable(self, symbol_id: str) -> bool:
+        """Whether a definition can be deleted alone: Python itself calls some special methods."""
+        symbol = self._symbols[symbol_id]
+        return not symbol.qualname or is_removable(symbol.name)
 
     def is_one_liner(self, symbol_id: str) -> bool:
         """Whether the function's body begins on the line of its ``def``, which importing the module executes."""

@@ -43,6 +43,10 @@ class Codebase(Protocol):
         """Whether the file belongs to a copy of another project."""
         ...
 
+    def is_removable(self, symbol_id: str) -> bool:
+        """Whether a definition can be deleted alone: the language itself needs some others, such as constructors."""
+        ...
+
     def callees(self, symbol_id: str) -> frozenset[str]:
         """Symbols that the body of this one refers to, as far as names can be resolved."""
         ...

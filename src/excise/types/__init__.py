@@ -17,7 +17,7 @@ serialization     JSON and content hashes
 ================  ==================================================================
 """
 
-from excise.types.deletions import Deletion, Feature, FeatureKind, Span, Symbol, SymbolKind
+from excise.types.deletions import Deletion, Feature, FeatureKind, Span, Symbol, SymbolKind, SymbolReport
 from excise.types.environments import Environment, Recipe
 from excise.types.grades import Grade, GradingKit, LiftedTest, RecordedCall
 from excise.types.measurements import Baseline, CoverageMap, ExecutedCode, Status, TestResult, TestRun, WorkerOutcome
@@ -67,6 +67,7 @@ __all__ = [
     "Status",
     "Symbol",
     "SymbolKind",
+    "SymbolReport",
     "Task",
     "TestResult",
     "TestRun",

@@ -105,7 +105,7 @@ class Feature:
     kind: FeatureKind
     """Kind of the feature."""
     tier: int
-    """Tier: 0 (a body) to 5 (several files)."""
+    """How much the feature spans, 1 (a function) to 5 (several files)."""
     entry: tuple[str, ...]
     """Ids of the public symbols that the feature is proposed for."""
     symbols: tuple[str, ...]
@@ -118,6 +118,30 @@ class Feature:
     """Lines of code of the symbols."""
     complexity: int = 0
     """Sum of cyclomatic complexities."""
+    name: str = ""
+    """The qualified name of a single symbol, else the place and the words that most symbols share."""
+    summary: str = ""
+    """First line of the docstring of its longest public symbol; empty if none has one."""
+    parent_feature_id: str = ""
+    """The smallest other feature that contains this one; empty if there is none."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SymbolReport:
+    """One definition outside tests, and the features that hold it, or the reason why none does."""
+
+    symbol: str
+    """Symbol id: ``path::qualname``."""
+    kind: SymbolKind
+    """function, method or class."""
+    loc: int
+    """Lines of code."""
+    num_tests: int
+    """Number of trusted tests that execute it."""
+    features: tuple[str, ...] = ()
+    """Ids of the features that hold it."""
+    reason: str = ""
+    """Reason why it is in no feature; empty if it is in one."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -9,7 +9,7 @@ from excise.types.deletions import FeatureKind
 from excise.types.measurements import Status, WorkerOutcome
 from excise.types.serialization import content_id, to_json
 
-SCHEMA_VERSION = 6
+SCHEMA_VERSION = 7
 """Version of the records and of the Parquet schema made from them. History in docs/schema.md."""
 
 
@@ -42,7 +42,7 @@ class Difficulty:
     kind: FeatureKind
     """Kind of the feature."""
     tier: int
-    """Tier: how much a task spans, 0 (one body) to 5 (several files)."""
+    """How much is gone: 0 (a part of a body, or one body) to 5 (definitions of several files)."""
     loc: int
     """Lines of code deleted."""
     num_files: int

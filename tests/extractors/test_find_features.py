@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from excise.extractors.finder import MIN_LOC, FeatureLimits, FoundFeatures, find_features
+from excise.extractors.features.find_features import FoundFeatures, find_features
+from excise.extractors.features.search_index import MIN_LOC, FeatureLimits
 from excise.extractors.python.analysis.codebase import PythonCodebase
 from excise.types import CoverageMap, Feature, FeatureKind
 
@@ -93,7 +94,7 @@ def test_helpers_in_other_files_make_it_cross_file() -> None:
     hits = {"m.py::entry": "0", "n.py::_helper": "0"}
     feature = named(find(texts, hits))["cross_file entry"]
     assert feature.symbols == ("m.py::entry", "n.py::_helper")
-    assert feature.tier == 5
+    assert feature.tier == 4
 
 
 def test_symbols_of_one_group_of_tests_are_one_feature() -> None:
@@ -123,11 +124,22 @@ def test_reasons_for_passing_over() -> None:
     hits |= {"broken.py::inside": "0", "tests/test_a.py::test_0": "0"}
     found = find(texts, hits, at_import=("m.py::early",))
     assert found.not_proposed == {
-        "not_covered": 1, "private": 1, "runs_at_import": 1, "special_name": 1, "syntax_error": 1, "too_central": 1,
-        "too_large": 1, "too_small": 1, "vendored": 1,
+        "not_covered": 1, "runs_at_import": 1, "syntax_error": 1, "too_central": 1, "too_large": 1, "vendored": 1,
     }  # fmt: skip
-    entries = {entry for feature in found.features for entry in feature.entry}
-    assert entries <= {"m.py::fine", "m.py::C"}
+    alone = {feature.entry for feature in found.features if len(feature.symbols) == 1}
+    assert alone == {("m.py::fine",), ("m.py::C",)}, "small, private and special definitions are parts of features only"
+
+
+def test_each_symbol_is_in_a_feature_or_has_a_reason() -> None:
+    texts = {"m.py": function("_lonely") + function("fine") + "class Box:\n" + method("open")}
+    hits = {"m.py::_lonely": "0", "m.py::fine": "3", "m.py::Box": "5", "m.py::Box.open": "5"}
+    found = find(texts, hits)
+    reports = {report.symbol: report for report in found.symbols}
+    ids = {feature.feature_id for feature in found.features}
+    assert reports["m.py::_lonely"].reason == "private"
+    assert all(set(report.features) <= ids and bool(report.features) != bool(report.reason) for report in found.symbols)
+    assert {len(named(found)[name].symbols) for name in ("class Box", "function fine")} == {1}
+    assert set(reports["m.py::Box.open"].features) >= {named(found)["class Box"].feature_id}
 
 
 def test_untrusted_tests_are_ignored() -> None:
@@ -162,16 +174,18 @@ def test_the_order_mixes_kinds_and_depends_on_the_seed_alone() -> None:
     assert all(feature.kind in FeatureKind for feature in first)
 
 
-def test_code_with_a_copy_in_the_repository_is_no_feature() -> None:
+def test_copies_are_a_feature_only_together() -> None:
     body = "".join(f"    total_{number} = sum(range({number}, {number} + 10))\n" for number in range(4))
     texts = {
         "m.py": f"def one():\n{body}\n\ndef fine():\n{body.replace('sum', 'max')}",
         "n.py": f"class C:\n    def other(self):\n{body.replace('    ', '        ')}",
     }
-    found = find(texts, {"m.py::one": "0", "m.py::fine": "2", "n.py::C.other": "4"})
-    assert found.not_proposed["has_twin"] == 2
-    assert "function fine" in named(found)
-    assert "function one" not in named(found)
+    hits = {"m.py": "0 2", "m.py::one": "0", "m.py::fine": "2", "n.py": "3", "n.py::C": "3", "n.py::C.other": "3"}
+    found = find(texts, hits)
+    assert found.not_proposed == {"has_twin": 3}
+    assert list(named(found)) == ["function fine"]
+    together = named(find(texts, hits | dict.fromkeys(("n.py", "n.py::C", "n.py::C.other"), "4")))
+    assert together["cross_file fine one C"].symbols == ("m.py::fine", "m.py::one", "n.py::C")
 
 
 def test_small_functions_are_features_if_requested() -> None:

@@ -1,0 +1,294 @@
+"""Finds features: symbols that are deleted together, from one function to a subsystem of several files.
+
+A feature consists of entries (the symbols that it is proposed for) and of the private helpers that only the entries
+use: no other test executes them, and neither does importing the modules or collecting the tests. Proposed are single
+definitions, what one test class or one test file alone executes, and the concepts of
+:mod:`excise.extractors.features.concepts`. Coverage only proposes features; the gates decide by running the tests
+without them.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from itertools import zip_longest
+
+from excise.extractors.features.concepts import ConceptFinder, ConceptLimits
+from excise.extractors.features.feature_names import name_of, summary_of
+from excise.extractors.features.search_index import MAX_LOC, FeatureLimits, SearchIndex, build_index
+from excise.extractors.features.tiers import tier_of
+from excise.protocols import Codebase
+from excise.system.deadline import check_deadline
+from excise.types import CoverageMap, Feature, FeatureKind, Symbol, SymbolKind, SymbolReport, content_id
+
+MAX_SYMBOLS = 60
+"""Maximum number of functions and methods in a feature of several definitions."""
+MIN_GROUP_LOC = 8
+"""Minimum lines of code of a feature of several definitions."""
+SAME = 0.8
+"""Two features that have this share of their symbols in common are one; the first stays."""
+
+_KINDS = {
+    SymbolKind.FUNCTION: FeatureKind.FUNCTION,
+    SymbolKind.METHOD: FeatureKind.METHOD,
+    SymbolKind.CLASS: FeatureKind.CLASS,
+    SymbolKind.MODULE: FeatureKind.MODULE,
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FoundFeatures:
+    """The features of one repository, and what became of each symbol."""
+
+    features: tuple[Feature, ...]
+    """Features in the order in which they should be tried."""
+    symbols: tuple[SymbolReport, ...]
+    """All definitions outside tests, without modules: the features that hold it, or the reason why none does."""
+
+    @property
+    def num_symbols(self) -> int:
+        """Number of definitions outside tests, without modules."""
+        return len(self.symbols)
+
+    @property
+    def num_covered(self) -> int:
+        """Number of those that a trusted test executes."""
+        return sum(1 for symbol in self.symbols if symbol.num_tests)
+
+    @property
+    def not_proposed(self) -> dict[str, int]:
+        """Reason why symbols are in no feature, to the number of such symbols."""
+        return dict(sorted(Counter(symbol.reason for symbol in self.symbols if symbol.reason).items()))
+
+
+def find_features(
+    codebase: Codebase,
+    coverage: CoverageMap,
+    trusted: frozenset[str],
+    *,
+    tree: str,
+    limits: FeatureLimits,
+    seed: int = 0,
+) -> FoundFeatures:
+    """Find all features of a codebase; their kinds are interleaved.
+
+    ``trusted`` are the tests that pass in every baseline run, alone and in order; ``tree`` is the git tree hash that
+    becomes part of the feature ids. Equal arguments give equal results.
+    """
+    index = build_index(codebase, coverage, trusted, limits)
+    singles: list[Symbol] = []
+    reasons: dict[str, str] = {}
+    for symbol in index.symbols.values():
+        check_deadline()
+        if reason := index.single_reason(symbol):
+            reasons[symbol.symbol_id] = reason
+        else:
+            singles.append(symbol)
+    made: dict[frozenset[str], Feature] = {}
+    for entry in _proposals(index, singles):
+        check_deadline()
+        feature = _feature(index, tree, entry)
+        if feature is not None and not (len(entry) > 1 and _is_known(feature, made)):
+            made.setdefault(frozenset(feature.symbols), feature)
+    features = _with_parents(index, list(made.values()))
+    return FoundFeatures(
+        features=tuple(_interleaved(features, seed)), symbols=tuple(_reports(index, features, reasons))
+    )
+
+
+def _proposals(index: SearchIndex, singles: list[Symbol]) -> Iterator[tuple[str, ...]]:
+    """The entries of each proposed feature."""
+    for symbol in singles:
+        if symbol.kind is not SymbolKind.MODULE or _whole_module(index, symbol):
+            yield (symbol.symbol_id,)
+    parts = [symbol for symbol in index.symbols.values() if _is_part(index, symbol)]
+    if parts:
+        limits = ConceptLimits(max_symbols=MAX_SYMBOLS, max_loc=MAX_LOC, max_tests=index.max_tests)
+        for concept in ConceptFinder(index.codebase, parts, index.tests, limits).concepts():
+            yield from _group(index, concept)
+    for group in _groups_of_tests(index, parts):
+        yield from _group(index, group)
+
+
+def _whole_module(index: SearchIndex, module: Symbol) -> bool:
+    """Whether a module is a feature: it defines functions, and is no ``__init__``, ``__main__`` or ``setup``."""
+    name = module.path.rpartition("/")[2]
+    return bool(index.callables(module.symbol_id)) and name not in {"__init__.py", "__main__.py", "setup.py"}
+
+
+def _is_part(index: SearchIndex, symbol: Symbol) -> bool:
+    """Whether a function or method can be one of several that are deleted together."""
+    return symbol.is_callable and index.codebase.is_removable(symbol.symbol_id) and not index.part_reason(symbol)
+
+
+def _groups_of_tests(index: SearchIndex, parts: list[Symbol]) -> Iterator[tuple[str, ...]]:
+    """Functions and methods that one test class or one test file alone executes."""
+    own: dict[str, list[str]] = defaultdict(list)
+    for symbol in parts:
+        tests = index.tests[symbol.symbol_id]
+        for group in frozenset.intersection(*(frozenset(_groups_of(test)) for test in tests)):
+            own[group].append(symbol.symbol_id)
+    for group in sorted(own):
+        if len(own[group]) <= MAX_SYMBOLS:
+            yield tuple(sorted(own[group]))
+
+
+def _groups_of(test: str) -> Iterator[str]:
+    """The test file and the test class that a test belongs to."""
+    path, _, name = test.partition("::")
+    yield path
+    if "::" in name:
+        yield f"{path}::{name.rpartition('::')[0]}"
+
+
+def _group(index: SearchIndex, symbols: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
+    """The entries of a feature of several functions: classes in place of all their methods, and what goes with them."""
+    chosen = _without_copies(index, set(symbols))
+    chosen = _with_classes(index, chosen)
+    if len(chosen) > 1 and any(index.symbols[s].is_public for s in chosen):
+        yield tuple(sorted(chosen | _types_of(index, chosen)))
+
+
+def _without_copies(index: SearchIndex, symbols: set[str]) -> set[str]:
+    """The symbols without those whose copies would stay."""
+    while copied := {s for s in symbols if not symbols.issuperset(index.twins(index.symbols[s]))}:
+        symbols = symbols - copied
+    return symbols
+
+
+def _with_classes(index: SearchIndex, symbols: set[str]) -> set[str]:
+    """Put a class in place of its methods, if all that tests execute are chosen and little else is in it."""
+    heads = {f"{s.path}::{s.qualname.rpartition('.')[0]}" for i in symbols if "." in (s := index.symbols[i]).qualname}
+    for head in sorted(heads, key=len):
+        cls = index.symbols.get(head)
+        if cls is None or index.part_reason(cls):
+            continue
+        inside = index.callables(head)
+        covered = {s for s in inside if index.tests.get(s)}
+        missing = {s for s in covered - symbols if index.codebase.is_removable(s)}
+        if not missing and 2 * len(covered) >= len(inside):
+            symbols = (symbols - inside) | {head}
+    return symbols
+
+
+def _types_of(index: SearchIndex, symbols: set[str]) -> set[str]:
+    """Classes without code of their own (exceptions, enums, records) that only these symbols and their tests name."""
+    nested = {inner for symbol in symbols for inner in index.with_nested(symbol)}
+    tests = {_symbol_of(test) for test in index.tests_of(symbols)}
+    found: set[str] = set()
+    for callee in sorted({c for s in symbols for c in index.codebase.callees(s)} - nested):
+        symbol = index.symbols.get(callee)
+        if symbol is not None and symbol.kind is SymbolKind.CLASS and not index.callables(callee):
+            callers = index.codebase.callers(callee)
+            if callers <= nested | tests and not index.codebase.is_vendored(symbol.path):
+                found.add(callee)
+    return found
+
+
+def _symbol_of(test: str) -> str:
+    """The symbol id of a test function."""
+    path, _, name = test.partition("[")[0].partition("::")
+    return f"{path}::{name.replace('::', '.')}"
+
+
+def _is_known(feature: Feature, made: dict[frozenset[str], Feature]) -> bool:
+    """Whether a feature of several definitions is too small, or nearly the same as one that was found."""
+    if feature.loc < MIN_GROUP_LOC:
+        return True
+    mine = frozenset(feature.symbols)
+    return any(len(mine & other) >= SAME * len(mine | other) for other in made)
+
+
+def _feature(index: SearchIndex, tree: str, entry: tuple[str, ...]) -> Feature | None:
+    tests = index.tests_of(entry)
+    symbols = tuple(sorted(index.closure(entry, tests)))
+    if len(tests) > index.max_tests or len(tests) >= index.num_tests:
+        return None
+    records = [index.symbols[s] for s in symbols]
+    loc = sum(s.loc for s in records)
+    if loc > MAX_LOC:
+        return None
+    kind = _kind(index, entry, symbols)
+    nested = frozenset().union(*(index.with_nested(s) for s in symbols))
+    outside = {
+        caller
+        for symbol in symbols
+        for caller in index.codebase.callers(symbol)
+        if caller not in nested and not index.codebase.is_test(caller.partition("::")[0])
+    }
+    return Feature(
+        feature_id=content_id("feature", tree, kind, list(symbols)),
+        kind=kind,
+        tier=tier_of(records),
+        entry=tuple(s for s in entry if index.symbols[s].is_public) or entry,
+        symbols=symbols,
+        tests=tuple(sorted(tests)),
+        fan_in=len(outside),
+        loc=loc,
+        complexity=sum(s.complexity for s in records),
+        name=name_of(records),
+        summary=summary_of(records),
+    )
+
+
+def _kind(index: SearchIndex, entry: tuple[str, ...], symbols: tuple[str, ...]) -> FeatureKind:
+    if len({index.symbols[s].path for s in symbols}) > 1:
+        return FeatureKind.CROSS_FILE
+    return FeatureKind.MULTI if len(entry) > 1 else _KINDS[index.symbols[entry[0]].kind]
+
+
+def _with_parents(index: SearchIndex, features: list[Feature]) -> list[Feature]:
+    """The features, each with the smallest one that contains it."""
+    contents = {f.feature_id: frozenset(i for s in f.symbols for i in index.with_nested(s)) for f in features}
+    holders = _holders(contents)
+    order = {f.feature_id: (len(contents[f.feature_id]), f.loc, f.feature_id) for f in features}
+    found = []
+    for feature in features:
+        mine = contents[feature.feature_id]
+        around = [other for other in holders[next(iter(sorted(mine)))] if contents[other] > mine]
+        found.append(replace(feature, parent_feature_id=min(around, key=order.__getitem__, default="")))
+    return found
+
+
+def _holders(contents: dict[str, frozenset[str]]) -> dict[str, list[str]]:
+    """Symbol id to the ids of the features that hold it."""
+    holders: dict[str, list[str]] = defaultdict(list)
+    for feature_id, symbols in contents.items():
+        for symbol in symbols:
+            holders[symbol].append(feature_id)
+    return holders
+
+
+def _reports(index: SearchIndex, features: list[Feature], reasons: dict[str, str]) -> Iterator[SymbolReport]:
+    holders = _holders({f.feature_id: frozenset(i for s in f.symbols for i in index.with_nested(s)) for f in features})
+    for symbol_id, symbol in index.symbols.items():
+        if symbol.kind is not SymbolKind.MODULE:
+            features_of = tuple(sorted(holders.get(symbol_id, ())))
+            yield SymbolReport(
+                symbol=symbol_id,
+                kind=symbol.kind,
+                loc=symbol.loc,
+                num_tests=len(index.tests.get(symbol_id, ())),
+                features=features_of,
+                reason="" if features_of else reasons.get(symbol_id, "too_many_tests"),
+            )
+
+
+def _interleaved(features: Iterable[Feature], seed: int) -> Iterable[Feature]:
+    """One feature of each kind in turn; within a kind by :func:`_rank`."""
+    by_kind: dict[FeatureKind, list[Feature]] = defaultdict(list)
+    for feature in features:
+        by_kind[feature.kind].append(feature)
+    by_rank = [sorted(by_kind[kind], key=lambda f: _rank(f, seed)) for kind in FeatureKind if by_kind[kind]]
+    for row in zip_longest(*by_rank):
+        yield from (feature for feature in row if feature is not None)
+
+
+def _rank(feature: Feature, seed: int) -> tuple[int, str]:
+    """Sort key: features of few lines or many tests come last, all others in a seeded random order."""
+    is_small = feature.loc < 6
+    has_many_tests = len(feature.tests) > 60
+    random_order = hashlib.sha256(f"{seed}:{feature.feature_id}".encode()).hexdigest()
+    return (int(is_small) + int(has_many_tests), random_order)

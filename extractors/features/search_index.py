@@ -1,0 +1,173 @@
+"""What the search for features knows of a codebase: which tests execute each symbol, and which can be deleted."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+
+from excise.protocols import Codebase
+from excise.system.deadline import check_deadline
+from excise.types import CoverageMap, Symbol, SymbolKind
+
+MIN_LOC = 3
+"""Minimum lines of code of a single definition, unless the caller sets another: shorter ones make trivial tasks."""
+MAX_LOC = 800
+"""Maximum lines of code of a feature: more is too much for one task."""
+MIN_TWIN_CHARS = 80
+"""Minimum length of a function body, with white space folded, for the search for copies: short bodies may be equal by
+chance."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FeatureLimits:
+    """Sizes of the features that are proposed."""
+
+    max_f2p_share: float
+    """Largest share of the trusted tests that may execute one feature."""
+    min_loc: int = MIN_LOC
+    """Minimum lines of code of a single definition."""
+
+
+@dataclass(slots=True, kw_only=True)
+class SearchIndex:
+    """Lookup tables of one search."""
+
+    codebase: Codebase
+    tests: dict[str, frozenset[str]]
+    """Symbol id to the trusted tests that execute it."""
+    at_import: frozenset[str]
+    """Ids of the symbols that run while modules are imported or tests collected."""
+    num_tests: int
+    """Number of trusted tests."""
+    max_tests: int
+    """Maximum number of tests that may execute one feature."""
+    min_loc: int
+    """Minimum lines of code of a single definition."""
+    symbols: dict[str, Symbol] = field(default_factory=dict)
+    """Ids to symbols, without those of tests."""
+    by_body: dict[bytes, list[str]] = field(default_factory=lambda: defaultdict(list))
+    """Body of a function to the ids of the functions with this body, tests included; short bodies are left out."""
+
+    def single_reason(self, symbol: Symbol) -> str:
+        """The reason why this symbol alone is no feature; empty if it is one."""
+        checks: tuple[tuple[str, Callable[[], bool]], ...] = (
+            ("has_twin", lambda: self.has_copy_outside(symbol)),
+            ("special_name", lambda: is_dunder(symbol.name)),
+            ("private", lambda: not symbol.is_public),
+            ("too_small", lambda: symbol.loc < self.min_loc),
+        )
+        return self.part_reason(symbol) or next((reason for reason, applies in checks if applies()), "")
+
+    def part_reason(self, symbol: Symbol) -> str:
+        """The reason why this symbol cannot even be deleted together with others; empty if it can."""
+        tests = self.tests.get(symbol.symbol_id, frozenset())
+        checks: tuple[tuple[str, Callable[[], bool]], ...] = (
+            ("syntax_error", lambda: self.codebase.modules[symbol.path].has_error),
+            ("vendored", lambda: self.codebase.is_vendored(symbol.path)),
+            ("not_covered", lambda: not tests),
+            ("runs_at_import", lambda: bool(self.callables(symbol.symbol_id) & self.at_import)),
+            ("too_central", lambda: len(tests) > self.max_tests),
+            ("used_by_others", lambda: self.is_used_by_others(symbol, tests)),
+            ("too_large", lambda: symbol.loc > MAX_LOC),
+        )
+        return next((reason for reason, applies in checks if applies()), "")
+
+    def is_used_by_others(self, symbol: Symbol, tests: frozenset[str]) -> bool:
+        """Whether a class is used by the callers of many other tests.
+
+        Coverage does not show this: naming a class (``isinstance``, an enum) executes none of its lines.
+        """
+        if symbol.kind is not SymbolKind.CLASS:
+            return False
+        tests_of_callers: set[str] = set()
+        for caller in self.codebase.callers(symbol.symbol_id):
+            if caller in self.symbols and self.symbols[caller].is_callable:
+                tests_of_callers |= self.tests.get(caller, frozenset())
+        return len(tests_of_callers - tests) > 2 * len(tests) + 10
+
+    def has_copy_outside(self, symbol: Symbol) -> bool:
+        """Whether the body of this function, or of one inside this class or module, is that of another outside it."""
+        inside = self.callables(symbol.symbol_id)
+        return any(not inside.issuperset(self.twins(self.symbols[s])) for s in inside)
+
+    def twins(self, symbol: Symbol) -> list[str]:
+        """Ids of all functions with the body of this one, itself included; empty if it is short."""
+        return self.by_body.get(_body_text(self.codebase, symbol), [])
+
+    def closure(self, entries: Iterable[str], tests: frozenset[str]) -> frozenset[str]:
+        """Return the entries and all private helpers that nothing else uses."""
+        chosen = set(entries)
+        nested = {inner for symbol in chosen for inner in self.with_nested(symbol)}
+        queue = list(chosen)
+        while queue:
+            check_deadline()
+            for callee in sorted(self.codebase.callees(queue.pop())):
+                if callee not in chosen and callee not in nested and self._is_helper(callee, chosen | nested, tests):
+                    chosen.add(callee)
+                    nested |= self.with_nested(callee)
+                    queue.append(callee)
+        return frozenset(chosen)
+
+    def _is_helper(self, symbol_id: str, chosen: set[str], tests: frozenset[str]) -> bool:
+        symbol = self.symbols.get(symbol_id)
+        if symbol is None or symbol.kind is SymbolKind.MODULE or is_dunder(symbol.name) or symbol.is_public:
+            return False
+        own_tests = self.tests.get(symbol_id, frozenset())
+        if not own_tests or not own_tests <= tests or self.callables(symbol_id) & self.at_import:
+            return False
+        return all(caller in chosen for caller in self.codebase.callers(symbol_id))
+
+    def tests_of(self, symbols: Iterable[str]) -> frozenset[str]:
+        """The trusted tests that execute at least one of the symbols."""
+        return frozenset().union(*(self.tests.get(symbol, frozenset()) for symbol in symbols))
+
+    def with_nested(self, symbol_id: str) -> frozenset[str]:
+        """Ids of the symbol and of everything defined in it."""
+        symbol = self.symbols[symbol_id]
+        if symbol.is_callable:
+            return frozenset({symbol_id})
+        inner = self.codebase.modules[symbol.path].symbols
+        return frozenset(s.symbol_id for s in inner if s.start >= symbol.start and s.end <= symbol.end)
+
+    def callables(self, symbol_id: str) -> frozenset[str]:
+        """Ids of the functions and methods in a symbol; the bodies of classes and modules always run at import."""
+        return frozenset(s for s in self.with_nested(symbol_id) if self.symbols[s].is_callable)
+
+
+def build_index(
+    codebase: Codebase, coverage: CoverageMap, trusted: frozenset[str], limits: FeatureLimits
+) -> SearchIndex:
+    """The index of a codebase; ``trusted`` are the tests that count."""
+    symbols = {i: s for i, s in codebase.symbols().items() if not codebase.is_test(s.path)}
+    tests = {
+        symbol: frozenset(coverage.tests[n] for n in numbers if coverage.tests[n] in trusted)
+        for symbol, numbers in coverage.by_symbol.items()
+        if symbol in symbols
+    }
+    index = SearchIndex(
+        codebase=codebase,
+        tests=tests,
+        at_import=frozenset(coverage.at_import),
+        num_tests=len(trusted),
+        max_tests=max(1, int(len(trusted) * limits.max_f2p_share)),
+        min_loc=limits.min_loc,
+        symbols=symbols,
+    )
+    for symbol in codebase.symbols().values():
+        if body := _body_text(codebase, symbol):
+            index.by_body[body].append(symbol.symbol_id)
+    return index
+
+
+def is_dunder(name: str) -> bool:
+    """Whether a name begins and ends with two underscores."""
+    return name.startswith("__") and name.endswith("__")
+
+
+def _body_text(codebase: Codebase, symbol: Symbol) -> bytes:
+    """The body of a function without its docstring, white space folded; empty if it is too short to compare."""
+    if not symbol.is_callable:
+        return b""
+    code = b" ".join(codebase.modules[symbol.path].source[symbol.code_start : symbol.end].split())
+    return code if len(code) >= MIN_TWIN_CHARS else b""
