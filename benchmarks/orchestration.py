@@ -22,11 +22,11 @@ from typing import Any
 from excise.config import load
 from excise.datasets.store import Store
 from excise.datasets.taskset import TaskSet
+from excise.extractors.features.find_features import FoundFeatures
 from excise.pipeline.run.cluster import open_worker_pool
 from excise.pipeline.run.graph import Run, StageJob
 from excise.pipeline.run.source_state import SourceState
 from excise.pipeline.stages.fetch_stage import FetchedSources
-from excise.pipeline.stages.find_stage import ProposedFeatures
 from excise.types import Certificate, Feature, FeatureKind, SourceSpec, Task, content_id
 from excise.verifiers.prove import Proof
 from excise.verifiers.workbench import Layers, Prepared
@@ -85,7 +85,7 @@ def stage_results(taskset: TaskSet, task: Task, features: int) -> dict[str, Any]
         Feature(feature_id=f"{number}", kind=FeatureKind.CLASS, tier=1, entry=(), symbols=(), tests=())
         for number in range(features)
     ]
-    proposed = ProposedFeatures(features=tuple(found), num_symbols=0, num_covered=0, not_proposed={})
+    proposed = FoundFeatures(features=tuple(found), symbols=())
     stages = dict.fromkeys(("environment", "baseline", "coverage"), prepared)
     return {"fetch": FetchedSources(repo=repo, layer=""), **stages, "find": proposed}
 

@@ -37,11 +37,12 @@ from typing import TypeVar
 from excise.config import Settings, load
 from excise.deleters.all_deleters import get
 from excise.errors import DeletionRefused
+from excise.extractors.features.find_features import FoundFeatures
 from excise.pipeline.stages.baseline_stage import baseline_stage
 from excise.pipeline.stages.coverage_stage import coverage_stage
 from excise.pipeline.stages.environment_stage import environment_stage, open_workbench
 from excise.pipeline.stages.fetch_stage import fetch_stage
-from excise.pipeline.stages.find_stage import ProposedFeatures, find_stage
+from excise.pipeline.stages.find_stage import find_stage
 from excise.system.job_costs import measure_job
 from excise.types import Deletion, Feature, Rejection, SourceSpec, to_json
 from excise.verifiers.candidate import DeletionTrees, not_passing
@@ -60,7 +61,7 @@ def done(answer: T | Rejection) -> T:
     return answer
 
 
-def prepare(spec: SourceSpec, settings: Settings) -> tuple[Prepared, ProposedFeatures]:
+def prepare(spec: SourceSpec, settings: Settings) -> tuple[Prepared, FoundFeatures]:
     """Run all stages up to the features."""
     name = spec.spec
     prepared = done(baseline_stage(settings, name, installed(spec, settings)))

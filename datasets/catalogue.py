@@ -1,4 +1,4 @@
-"""Read-only DuckDB queries over a task set: views of the six tables, three summaries, rollouts and costs."""
+"""Read-only DuckDB queries over a task set: views of the tables, three summaries, rollouts and costs."""
 
 from __future__ import annotations
 

@@ -21,6 +21,10 @@ from excise.verifiers.workbench import QUICK_SUITE_S, Workbench
 
 MAX_WIDENINGS = 3
 """How often failing tests are added to the hidden ones before the deletion is shrunk instead."""
+MAX_REFUSALS = 12
+"""How many parts of a feature that cannot be deleted as a whole are planned, without running a test."""
+MAX_LEAVINGS = 3
+"""How often code of which there is a copy elsewhere is left out of a deletion."""
 MAX_SHRINK_RUNS = 8
 """How many parts of a feature delta debugging may try."""
 
@@ -31,9 +35,7 @@ def plan_deletion(bench: Workbench, feature: Feature, deleter_name: str) -> Plan
     Raises :class:`Rejected` or :class:`DeletionRefused` if no part of the feature can be deleted like that.
     """
     deleter = get_deleter(deleter_name)
-    plan = _plan(bench, deleter, feature, _whole_functions(bench, feature.tests))
-    if copies := leaks_before_tests(plan):
-        raise Rejected(problem_of(copies), reason=reason_of(copies))
+    feature, plan = _plan_without_copies(bench, deleter, feature)
     max_hidden = int(len(bench.trusted) * bench.settings.max_f2p_share)
     for _ in range(MAX_WIDENINGS):
         run, failing = _run_shipped(plan)
@@ -46,6 +48,66 @@ def plan_deletion(bench: Workbench, feature: Feature, deleter_name: str) -> Plan
         plan = _plan(bench, deleter, feature, wider, only=only)
     run, failing = _run_shipped(plan)
     return _shrink(plan, feature, failing, run) if failing else plan
+
+
+def _plan_without_copies(bench: Workbench, deleter: Deleter, feature: Feature) -> tuple[Feature, PlannedDeletion]:
+    """A first plan, and the part of the feature that it deletes: code that stands elsewhere, too, stays.
+
+    Raises :class:`Rejected` if that is all of it, and :class:`DeletionRefused` if no part can be deleted.
+    """
+    feature, plan = _deletable_part(bench, deleter, feature)
+    for _ in range(MAX_LEAVINGS):
+        copies = leaks_before_tests(plan)
+        if not copies:
+            return feature, plan
+        kept = _without(bench, feature, {leak.symbol for leak in copies})
+        part = _part_of(feature, bench, kept)
+        if not kept or kept == set(feature.symbols) or not part.tests:
+            break
+        feature = part
+        plan = _plan(bench, deleter, feature, _whole_functions(bench, feature.tests), only=kept)
+    raise Rejected(problem_of(copies), reason=reason_of(copies))
+
+
+def _deletable_part(bench: Workbench, deleter: Deleter, feature: Feature) -> tuple[Feature, PlannedDeletion]:
+    """A plan for the largest part of the feature that the deleter takes. Raises :class:`DeletionRefused`."""
+    try:
+        return feature, _plan(bench, deleter, feature, _whole_functions(bench, feature.tests))
+    except DeletionRefused:
+        if len(feature.symbols) < 2:
+            raise
+        found: dict[frozenset[str], tuple[Feature, PlannedDeletion]] = {}
+
+        def can_be_deleted(symbols: frozenset[str]) -> bool:
+            part = _part_of(feature, bench, symbols)
+            if not part.tests:
+                return False
+            try:
+                plan = _plan(bench, deleter, part, _whole_functions(bench, part.tests), only=symbols)
+            except DeletionRefused:
+                return False
+            found[symbols] = part, plan
+            return True
+
+        best = largest_clean(feature.symbols, can_be_deleted, MAX_REFUSALS)
+        if best not in found:
+            raise
+        return found[best]
+
+
+def _without(bench: Workbench, feature: Feature, copied: set[str]) -> frozenset[str]:
+    """The symbols of a feature without those in ``copied``, what holds them, and what they call in the feature."""
+    symbols = bench.codebase.symbols()
+    if len(feature.symbols) < 2 or not copied <= symbols.keys():
+        return frozenset()
+    left = {s for s in feature.symbols if any(c == s or c.startswith((f"{s}.", f"{s}::")) for c in copied)}
+    queue = list(left | copied)
+    while queue:
+        for callee in bench.codebase.callees(queue.pop()):
+            if callee in feature.symbols and callee not in left:
+                left.add(callee)
+                queue.append(callee)
+    return frozenset(feature.symbols) - left
 
 
 def require_gradable(plan: PlannedDeletion) -> list[str]:

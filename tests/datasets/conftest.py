@@ -15,6 +15,7 @@ from excise.types import (
     Certificate,
     Difficulty,
     Environment,
+    Feature,
     FeatureKind,
     GateOutcome,
     Recipe,
@@ -22,6 +23,8 @@ from excise.types import (
     Repo,
     RepoReport,
     Status,
+    SymbolKind,
+    SymbolReport,
     Task,
     Verdict,
     Visibility,
@@ -161,6 +164,18 @@ def make_rows(repo: str, names: tuple[str, ...] | None = None, blob: str = "") -
         rejections=(
             Rejection(repo=repo, stage="gate", subject=refused, reason="p2p_breaks", detail="2 other tests fail.",
                       kind="function", symbols=(f"{repo}/core.py::tail",), evidence={"test": "tests/test_a.py::b"}),
+        ),
+        features=tuple(
+            Feature(
+                feature_id=content_id("feature", repo, name), kind=FeatureKind.FUNCTION, tier=1, loc=5,
+                entry=(f"{repo}/core.py::{name}",), symbols=(f"{repo}/core.py::{name}",), name=name,
+                tests=(f"tests/test_{repo}.py::test_{name}",), summary="Does what its name says.",
+            )
+            for name in SOURCES[repo]
+        ),
+        symbols=(
+            SymbolReport(symbol=f"{repo}/core.py::main", kind=SymbolKind.FUNCTION, loc=9, num_tests=48,
+                         reason="too_central"),
         ),
     )  # fmt: skip
 

@@ -14,7 +14,7 @@ from pyarrow import parquet
 
 from excise.datasets import snapshot as snapshot_module
 from excise.datasets.rows import RepoRows
-from excise.datasets.schema import VERSION_KEY
+from excise.datasets.schema import TABLES, VERSION_KEY
 from excise.datasets.store import KEEP_SNAPSHOTS, Store, slug
 from excise.datasets.taskset import TaskSet
 from excise.errors import StoreError
@@ -72,13 +72,13 @@ def test_equal_rows_give_equal_bytes(tmp_path: Path) -> None:
     shuffled = RepoRows(
         repo=rows.repo, report=rows.report, environment=rows.environment, baseline=rows.baseline,
         tasks=rows.tasks[::-1], certificates=rows.certificates[::-1], verdicts=rows.verdicts[::-1],
-        rejections=rows.rejections[::-1],
+        rejections=rows.rejections[::-1], features=rows.features[::-1], symbols=rows.symbols[::-1],
     )  # fmt: skip
     publish(tmp_path / "a", toolz=rows)
     publish(tmp_path / "b", toolz=shuffled)
     first, second = (TaskSet.open(tmp_path / n).manifest.files for n in "ab")
     assert first == second
-    assert {path.split("/")[0] for path in first} == {"tasks", "verdicts", "rejections", "repos", "environments"}
+    assert {path.split("/")[0] for path in first} == TABLES.keys() - {"quarantines"}
 
 
 def test_the_manifest_describes_every_file(tmp_path: Path) -> None:

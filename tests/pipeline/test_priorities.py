@@ -12,13 +12,13 @@ import pytest
 from rich.console import Console
 
 from excise.config import Settings
+from excise.extractors.features.find_features import FoundFeatures
 from excise.pipeline.run import progress
 from excise.pipeline.run.graph import Run, StageJob
 from excise.pipeline.run.job_queue import JobQueue, Rank
 from excise.pipeline.run.priorities import max_active_sources, rank
 from excise.pipeline.run.source_state import SourceState
 from excise.pipeline.run.worker_pool import InProcessPool
-from excise.pipeline.stages.find_stage import ProposedFeatures
 from excise.types import Feature, FeatureKind, Rejection, SourceSpec, WorkerOutcome
 from excise.verifiers.prove import Proof
 
@@ -190,7 +190,7 @@ def test_a_source_that_has_ended_keeps_only_its_counts() -> None:
         for number in range(2)
     )
     state = SourceState(SourceSpec(spec="pypi:p"), limit=None)
-    state.add_features(ProposedFeatures(features=features, num_symbols=9, num_covered=5, not_proposed={"small": 4}))
+    state.add_features(FoundFeatures(features=features, symbols=()))
     shards = list(state.next_shards(2))
     refused = Rejection(repo="p", stage="gate", subject="f", reason="leak", detail="x")
     for first, _ in shards:

@@ -9,7 +9,8 @@ import pytest
 from excise.deleters.all_deleters import get
 from excise.deleters.edits.empty_bodies import EMPTY
 from excise.errors import DeletionRefused
-from excise.pipeline.stages.find_stage import ProposedFeatures, find_stage
+from excise.extractors.features.find_features import FoundFeatures
+from excise.pipeline.stages.find_stage import find_stage
 from excise.protocols import Start, TestRunRequest
 from excise.types import Status, TestRun, WorkerOutcome
 from excise.verifiers.candidate import DeletionTrees
@@ -55,7 +56,7 @@ def test_chosen_tests_and_orders_are_equal(bench: Workbench) -> None:
 
 def test_every_function_without_its_body_gives_the_same_results(shapes_run: Run, bench: Workbench) -> None:
     proposed = find_stage(shapes_run.settings, "shapes", bench.prepared)
-    assert isinstance(proposed, ProposedFeatures)
+    assert isinstance(proposed, FoundFeatures)
     served = 0
     for feature in proposed.features:
         try:

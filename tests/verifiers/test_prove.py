@@ -67,22 +67,12 @@ def test_tests_that_pass_only_beside_others_are_left_out(vary) -> None:
 
 
 PINNED = [
+    ("shapes__1151649dff3b", "remove", ["src/shapes/base.py::lookup", "src/shapes/text.py::parse"], 6),
     ("shapes__3b38568d31d0", "remove", ["src/shapes/walk.py"], 3),
     ("shapes__69f908d47141", "remove", ["src/shapes/text.py::parse"], 4),
-    ("shapes__77b43faa2bd5", "stub", ["src/shapes/text.py::parse"], 4),
     ("shapes__a916867e2119", "remove", ["src/shapes/base.py::lookup"], 5),
     ("shapes__b7793527c179", "remove", ["src/shapes/tables.py::Ruler.marks"], 1),
     ("shapes__deee02c5167c", "stub", ["src/shapes/tables.py::Ruler.marks"], 1),
-    (
-        "shapes__e818c92ccd67",
-        "remove",
-        [
-            "src/shapes/squares.py::Rectangle.fits_into",
-            "src/shapes/squares.py::Square.grow",
-            "src/shapes/squares.py::diagonal",
-        ],
-        7,
-    ),
     (
         "shapes__ec87de4254aa",
         "stub",
@@ -92,6 +82,17 @@ PINNED = [
             "src/shapes/base.py::Shape.scaled_area",
         ],
         5,
+    ),
+    (
+        "shapes__f15778e44529",
+        "remove",
+        [
+            "src/shapes/squares.py::Rectangle.corner_distance",
+            "src/shapes/squares.py::Rectangle.fits_into",
+            "src/shapes/squares.py::Square",
+            "src/shapes/squares.py::diagonal",
+        ],
+        12,
     ),
 ]
 
@@ -125,7 +126,7 @@ def test_a_task_is_complete(shapes, bench: Workbench) -> None:
         assert task.instance_id.startswith("shapes__")
         assert task.visibility is Visibility.DOCSTRING
         assert task.difficulty.num_f2p == len(task.fail_to_pass)
-        assert (task.difficulty.tier == 0) is (task.deleter == "stub")
+        assert (task.difficulty.tier == 0) is (task.deleter == "stub" and len(task.removed) == 1)
         assert "## " in task.problem_statement
         for symbol in task.removed:
             name = symbol.rpartition("::")[2].rpartition(".")[2]
@@ -285,6 +286,18 @@ def test_a_copy_in_the_repository_is_refused(vary) -> None:
     proof = prove(bench, feature(bench, WALK), "remove")
     assert "examples/swirl.py" in refused(proof, "twin_in_repository")
     assert not proof.verdicts, "it was found before any test was run"
+
+
+def test_of_several_definitions_a_copy_stays(vary) -> None:
+    bench = vary({"examples/swirl.py": WALK_SOURCE.replace("def spiral", "def swirl")}, baseline=True)
+    marks, test = "src/shapes/tables.py::Ruler.marks", "tests/test_tables.py::test_marks"
+    proof = prove(bench, feature(bench, WALK, marks, tests=(*WALK_TESTS, test)), "remove")
+    assert accepted(proof).removed == (marks,)
+
+
+def test_of_several_definitions_one_that_cannot_be_deleted_stays(bench: Workbench) -> None:
+    both = feature(bench, WALK, "src/shapes/base.py::Shape", tests=WALK_TESTS)
+    assert accepted(prove(bench, both, "remove")).removed == (WALK,)
 
 
 # ------------------------------------------------------------------------------------------ shards
