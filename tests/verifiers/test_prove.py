@@ -121,7 +121,8 @@ def test_every_task_carries_the_verdicts_of_all_gates(shapes) -> None:
 def test_a_task_is_complete(shapes, bench: Workbench) -> None:
     for task in shapes.taskset.tasks():
         assert set(task.fail_to_pass) <= set(task.hidden) <= bench.trusted
-        assert set(task.fail_to_pass) | set(task.pass_to_pass) == bench.trusted - {DOCTEST}, "a solution may change it"
+        left_out = bench.trusted - set(task.fail_to_pass) - set(task.pass_to_pass)
+        assert left_out <= set(task.hidden) | {DOCTEST}, "a solution may change examples; stubs pass some hidden tests"
         assert not set(task.fail_to_pass) & set(task.pass_to_pass)
         assert task.instance_id.startswith("shapes__")
         assert task.visibility is Visibility.DOCSTRING
