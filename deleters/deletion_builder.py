@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from excise.deleters.edits.byte_edits import apply_edits
+from excise.deleters.edits.byte_edits import Edit, apply_edits
 from excise.deleters.edits.empty_bodies import (
     EMPTY,
     TRIVIAL,
@@ -143,17 +143,24 @@ def with_empty_bodies(
     codebase: PythonCodebase, symbols: Iterable[Symbol], kind: str, *, keep_docstring: bool
 ) -> dict[str, tuple[bytes, bytes | None]]:
     """Path to (content before, content after) for emptying the bodies of functions and of classes without methods."""
-    by_path: dict[str, list[Symbol]] = {}
-    for symbol in symbols:
-        by_path.setdefault(symbol.path, []).append(symbol)
     changed: dict[str, tuple[bytes, bytes | None]] = {}
-    for path, inside in by_path.items():
-        module = codebase.modules[path]
-        edits = [stub_edit(module, s, empty_body(s, kind), keep_docstring=keep_docstring) for s in inside]
-        after = apply_edits(module.source, edits)
-        check_parses(path, module.source, after)
-        changed[path] = (module.source, after)
+    for path, edits in empty_body_edits(codebase, symbols, kind, keep_docstring=keep_docstring).items():
+        source = codebase.modules[path].source
+        after = apply_edits(source, edits)
+        check_parses(path, source, after)
+        changed[path] = (source, after)
     return changed
+
+
+def empty_body_edits(
+    codebase: PythonCodebase, symbols: Iterable[Symbol], kind: str, *, keep_docstring: bool
+) -> dict[str, list[Edit]]:
+    """Path to the edits that empty the bodies of functions and of classes without methods."""
+    edits: dict[str, list[Edit]] = {}
+    for symbol in symbols:
+        edit = stub_edit(codebase.modules[symbol.path], symbol, empty_body(symbol, kind), keep_docstring=keep_docstring)
+        edits.setdefault(symbol.path, []).append(edit)
+    return edits
 
 
 def source_text(codebase: PythonCodebase, symbol: Symbol) -> str:

@@ -6,13 +6,14 @@ from excise.deleters.deletion_builder import (
     EditedFiles,
     build_deletion,
     changed_files,
+    empty_body_edits,
     require_python,
     symbols_to_delete,
-    with_empty_bodies,
 )
 from excise.deleters.edits.empty_bodies import functions_of, is_abstract, is_overload
 from excise.deleters.references.dependent_removal import DependentRemover
 from excise.deleters.references.hide_tests import TestHider
+from excise.deleters.references.unused_code import drop_unused_imports
 from excise.errors import DeletionRefused
 from excise.extractors.python.analysis.codebase import PythonCodebase
 from excise.protocols import Codebase
@@ -39,11 +40,15 @@ class Stub:
         functions = [f for f in functions_of(python, wanted) if not is_overload(f) and not is_abstract(f)]
         if not functions:
             raise DeletionRefused("no function with a body to empty", reason="nothing_to_stub")
-        tests, hidden = without_tests(python, feature, hide)
+        remover, hider = hide_tests(python, feature, hide)
+        for path, edits in empty_body_edits(python, functions, "raise", keep_docstring=True).items():
+            plan = remover.plan(path)
+            plan.replacements += edits
+            drop_unused_imports(plan, remover.uses)
         files = EditedFiles(
-            changed={**with_empty_bodies(python, functions, "raise", keep_docstring=True), **tests},
+            changed=changed_files(remover.plans.values()),
             removed=[f.symbol_id for f in functions],
-            hidden=hidden,
+            hidden=hider.hidden,
             text=[(f.symbol_id, body_of(python, f)) for f in functions],
             stubs_of=wanted,
         )
@@ -54,12 +59,18 @@ def without_tests(
     codebase: PythonCodebase, feature: Feature, hide: frozenset[str]
 ) -> tuple[dict[str, tuple[bytes, bytes | None]], set[str]]:
     """Hide tests for deleters that remove no names: (test file contents before and after, ids of hidden tests)."""
+    remover, hider = hide_tests(codebase, feature, hide)
+    return {p: v for p, v in changed_files(remover.plans.values()).items() if codebase.is_test(p)}, hider.hidden
+
+
+def hide_tests(codebase: PythonCodebase, feature: Feature, hide: frozenset[str]) -> tuple[DependentRemover, TestHider]:
+    """Plan to hide the tests ``hide``, or those of the feature if it is empty."""
     remover = DependentRemover(codebase, on_test=lambda _: None)
     hider = TestHider(codebase, remover)
     hider.hide(hide or frozenset(feature.tests))
     remover.run()
     hider.clean_up()
-    return {p: v for p, v in changed_files(remover.plans.values()).items() if codebase.is_test(p)}, hider.hidden
+    return remover, hider
 
 
 def body_of(codebase: PythonCodebase, symbol: Symbol) -> str:

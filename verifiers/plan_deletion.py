@@ -62,10 +62,10 @@ def _plan_without_copies(bench: Workbench, deleter: Deleter, feature: Feature) -
             return feature, plan
         kept = _without(bench, feature, {leak.symbol for leak in copies})
         part = _part_of(feature, bench, kept)
-        if not kept or kept == set(feature.symbols) or not part.tests:
+        if kept == set(feature.symbols) or not part.tests:
             break
         feature = part
-        plan = _plan(bench, deleter, feature, _whole_functions(bench, feature.tests), only=kept)
+        plan = _plan(bench, deleter, feature, _whole_functions(bench, feature.tests), only=frozenset(part.symbols))
     raise Rejected(problem_of(copies), reason=reason_of(copies))
 
 
@@ -83,7 +83,7 @@ def _deletable_part(bench: Workbench, deleter: Deleter, feature: Feature) -> tup
             if not part.tests:
                 return False
             try:
-                plan = _plan(bench, deleter, part, _whole_functions(bench, part.tests), only=symbols)
+                plan = _plan(bench, deleter, part, _whole_functions(bench, part.tests), only=frozenset(part.symbols))
             except DeletionRefused:
                 return False
             found[symbols] = part, plan
@@ -96,18 +96,23 @@ def _deletable_part(bench: Workbench, deleter: Deleter, feature: Feature) -> tup
 
 
 def _without(bench: Workbench, feature: Feature, copied: set[str]) -> frozenset[str]:
-    """The symbols of a feature without those in ``copied``, what holds them, and what they call in the feature."""
-    symbols = bench.codebase.symbols()
-    if len(feature.symbols) < 2 or not copied <= symbols.keys():
+    """The symbols of a feature without those in ``copied``, what holds them, and what they need."""
+    if not copied <= bench.codebase.symbols().keys():
         return frozenset()
     left = {s for s in feature.symbols if any(c == s or c.startswith((f"{s}.", f"{s}::")) for c in copied)}
-    queue = list(left | copied)
+    return _deletable_beside(bench, feature, left | copied)
+
+
+def _deletable_beside(bench: Workbench, feature: Feature, left: set[str]) -> frozenset[str]:
+    """The symbols of a feature that can go if those in ``left`` stay: none that these need, directly or not."""
+    staying = set(left)
+    queue = sorted(left)
     while queue:
         for callee in bench.codebase.callees(queue.pop()):
-            if callee in feature.symbols and callee not in left:
-                left.add(callee)
+            if callee in feature.symbols and callee not in staying:
+                staying.add(callee)
                 queue.append(callee)
-    return frozenset(feature.symbols) - left
+    return frozenset(feature.symbols) - staying
 
 
 def require_gradable(plan: PlannedDeletion) -> list[str]:
@@ -212,11 +217,11 @@ def _shrink(plan: PlannedDeletion, feature: Feature, failing: list[str], run: Te
     def is_clean(symbols: frozenset[str]) -> bool:
         """Whether no visible test fails if only ``symbols`` are deleted."""
         part = _part_of(feature, bench, symbols)
-        if not symbols or not part.tests:
+        if not part.tests:
             return False
         try:
             hide = _whole_functions(bench, part.tests)
-            tried[symbols] = _plan(bench, deleter, part, hide, only=symbols)
+            tried[symbols] = _plan(bench, deleter, part, hide, only=frozenset(part.symbols))
             return not _run_shipped(tried[symbols])[1]
         except (DeletionRefused, Rejected):
             return False
@@ -228,7 +233,8 @@ def _shrink(plan: PlannedDeletion, feature: Feature, failing: list[str], run: Te
 
 
 def _part_of(feature: Feature, bench: Workbench, symbols: frozenset[str]) -> Feature:
-    """The feature reduced to ``symbols`` and the trusted tests that execute them."""
+    """The feature reduced to those of ``symbols`` that can go alone, and the trusted tests that execute them."""
+    symbols = _deletable_beside(bench, feature, set(feature.symbols) - symbols)
     coverage = bench.prepared.coverage
     assert coverage is not None, "features are found in a coverage map"
     numbers = {n for s in symbols for n in coverage.by_symbol.get(s, ())}

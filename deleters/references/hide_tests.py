@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from excise.deleters.edits.byte_edits import Edit
 from excise.deleters.references.dependent_removal import DependentRemover
-from excise.deleters.references.unused_code import drop_unused_helpers
+from excise.deleters.references.unused_code import drop_unused_helpers, drop_unused_imports
 from excise.extractors.python.analysis.codebase import PythonCodebase, base_id
 from excise.extractors.python.analysis.name_resolution import Entity
 from excise.types import Symbol, SymbolKind
@@ -143,6 +143,7 @@ class TestHider:
             for path in sorted(self._paths):
                 self._empty_classes(path)
                 drop_unused_helpers(self.remover.plan(path), self.uses)
+                drop_unused_imports(self.remover.plan(path), self.uses)
                 self._empty_file(path)
             self.remover.run()
             if before == sum(len(p.statements) + p.deleted for p in self.remover.plans.values()):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from excise.deleters.edits.byte_edits import apply_edits, merged
+from excise.deleters.edits.byte_edits import Edit, apply_edits, merged
 from excise.deleters.edits.file_plan import FilePlan
 from excise.deleters.references.name_uses import UseIndex
 from excise.extractors.python.analysis.grammar import comments, parse_tree
@@ -20,14 +20,19 @@ class WordCounts:
 
     def __init__(self, plan: FilePlan) -> None:
         edits = merged(plan.edits())
-        after = apply_edits(plan.source, edits)
+        imports = {Edit(record.stmt_start, record.stmt_end) for record in plan.module.imports}
         removed = b"\n".join(plan.source[e.start : e.end] for e in edits)
-        self.kept = _count(_without_comments(after))
+        self.kept = _count(_without_comments(apply_edits(plan.source, edits)))
+        self.kept_outside_imports = _count(_without_comments(apply_edits(plan.source, merged([*edits, *imports]))))
         self.removed = frozenset(_WORD.findall(removed.decode("utf-8", "replace")))
 
-    def only_removed(self, name: str, own_uses: int = 1) -> bool:
-        """Whether a name occurs in the removed code, and elsewhere only ``own_uses`` times (in its own definition)."""
-        return name in self.removed and self.kept.get(name, 0) <= own_uses
+    def only_removed(self, name: str) -> bool:
+        """Whether a name occurs in the removed code, and elsewhere only once, in its own definition."""
+        return name in self.removed and self.kept.get(name, 0) <= 1
+
+    def is_unused_import(self, name: str) -> bool:
+        """Whether an imported name occurs in the removed code, and elsewhere only in imports."""
+        return name in self.removed and not self.kept_outside_imports.get(name, 0)
 
 
 def _without_comments(source: bytes) -> bytes:
@@ -48,12 +53,12 @@ def _count(source: bytes) -> dict[str, int]:
 
 # ------------------------------------------------------------------------------------------- imports
 def drop_unused_imports(plan: FilePlan, uses: UseIndex) -> None:
-    """Remove the imports of a source file that only the removed code used.
+    """Remove the imports of a file that only the removed code used.
 
-    Not removed are imports in ``__init__.py``, names in ``__all__`` or imported from here by other files, imports in
-    ``try`` or ``if`` statements, star and ``__future__`` imports, lines with ``noqa``, and plain imports of submodules.
+    Not removed are names in ``__all__`` or imported from here by other files, imports in ``try`` or ``if`` statements,
+    star and ``__future__`` imports, lines with ``noqa``, and plain imports of submodules.
     """
-    if plan.deleted or not plan.is_changed or plan.path.endswith("__init__.py"):
+    if plan.deleted or not plan.is_changed:
         return
     words = WordCounts(plan)
     exported = {e.name for e in plan.module.exports}
@@ -63,10 +68,7 @@ def drop_unused_imports(plan: FilePlan, uses: UseIndex) -> None:
             continue
         if not name or name in exported or record.module == "__future__" or _is_special_import(plan, record):
             continue
-        own = 1 if record.alias or record.name else record.module.split(".").count(name)
-        own += record.name == record.alias and bool(record.alias)
-        own += record.module.split(".").count(name) if record.name else 0
-        if words.only_removed(name, own) and not _reached_from_elsewhere(plan.path, name, uses):
+        if words.is_unused_import(name) and not _reached_from_elsewhere(plan.path, name, uses):
             plan.remove_clause(record)
 
 

@@ -169,16 +169,16 @@ def _title(repo: Repo, shown: Sequence[Symbol], deletion: Deletion) -> str:
             "`raise NotImplementedError` stands in its place. Return an expression with which the code does what is "
             "described here. Everything else in the project works and must keep working."
         )
-    if deletion.deleter in {"stub", "line"}:
-        return (
-            f"# Implement {listed}\n\nIn this checkout of {repo.repo}{version} the code below is only a stand-in: "
-            "names and signatures are there, what they do is gone. Write it again so that it does what is "
-            "described here. Everything else in the project works and must keep working."
-        )
-    also = ", together with the imports and exports that named it" if len(touched(deletion.source_patch)) > 1 else ""
     removed = _removed_lines(deletion.source_patch)
     defining = {s.path for s in outer if s.kind is not SymbolKind.MODULE}
     unused = any(_IMPORT.match(line) for path in defining for line in removed.get(path, ()))
+    if deletion.deleter in {"stub", "line"}:
+        return (
+            f"# Implement {listed}\n\nIn this checkout of {repo.repo}{version} the code below is only a stand-in: "
+            f"names and signatures are there, what they do is gone{_WITH_IMPORTS if unused else ''}. Write it again so "
+            "that it does what is described here. Everything else in the project works and must keep working."
+        )
+    also = ", together with the imports and exports that named it" if len(touched(deletion.source_patch)) > 1 else ""
     return (
         f"# Bring back {listed}\n\n{repo.repo}{version} used to offer what is described below; in this checkout it is "
         f"missing{also}{_WITH_IMPORTS if unused else ''}. Write it again, under the same names and in the same places. "

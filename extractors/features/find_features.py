@@ -13,7 +13,7 @@ import hashlib
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
-from itertools import zip_longest
+from itertools import chain, zip_longest
 
 from excise.extractors.features.concepts import ConceptFinder, ConceptLimits
 from excise.extractors.features.feature_names import name_of, summary_of
@@ -87,9 +87,9 @@ def find_features(
         else:
             singles.append(symbol)
     made: dict[frozenset[str], Feature] = {}
-    for entry in _proposals(index, singles):
+    for entry, needed_by in _proposals(index, singles):
         check_deadline()
-        feature = _feature(index, tree, entry)
+        feature = _feature(index, tree, entry, needed_by)
         if feature is not None and not (len(entry) > 1 and _is_known(feature, made)):
             made.setdefault(frozenset(feature.symbols), feature)
     features = _with_parents(index, list(made.values()))
@@ -98,18 +98,40 @@ def find_features(
     )
 
 
-def _proposals(index: SearchIndex, singles: list[Symbol]) -> Iterator[tuple[str, ...]]:
-    """The entries of each proposed feature."""
+def _proposals(index: SearchIndex, singles: list[Symbol]) -> Iterator[tuple[tuple[str, ...], tuple[str, ...]]]:
+    """The entries of each proposed feature, and the symbols outside it that cannot work without it."""
     for symbol in singles:
         if symbol.kind is not SymbolKind.MODULE or _whole_module(index, symbol):
-            yield (symbol.symbol_id,)
+            alone = frozenset({symbol.symbol_id})
+            whole = _complete(index, alone)
+            yield tuple(alone), tuple(sorted(whole - alone))
+            if len(whole) > 1:
+                yield tuple(sorted(whole)), ()
     parts = [symbol for symbol in index.symbols.values() if _is_part(index, symbol)]
+    groups = _groups_of_tests(index, parts)
     if parts:
         limits = ConceptLimits(max_symbols=MAX_SYMBOLS, max_loc=MAX_LOC, max_tests=index.max_tests)
-        for concept in ConceptFinder(index.codebase, parts, index.tests, limits).concepts():
-            yield from _group(index, concept)
-    for group in _groups_of_tests(index, parts):
-        yield from _group(index, group)
+        groups = chain(ConceptFinder(index.codebase, parts, index.tests, limits).concepts(), groups)
+    for group in groups:
+        chosen = _without_copies(index, frozenset(group))
+        if len(chosen) > 1:
+            whole = _complete(index, chosen)
+            if len(whole) > 1 and any(index.symbols[s].is_public for s in whole):
+                yield tuple(sorted(whole)), ()
+
+
+def _complete(index: SearchIndex, symbols: frozenset[str]) -> frozenset[str]:
+    """The symbols with their dependents, classes in place of all their methods, and the types that only they use.
+
+    The symbols alone, if that is too much for one task.
+    """
+    whole = _with_classes(index, index.with_callers(symbols))
+    if whole == symbols and len(symbols) == 1:
+        return symbols
+    whole |= _types_of(index, whole)
+    functions = {s for symbol in whole for s in index.callables(symbol)}
+    loc = sum(index.symbols[s].loc for s in whole)
+    return whole if len(functions) <= MAX_SYMBOLS and loc <= MAX_LOC else symbols
 
 
 def _whole_module(index: SearchIndex, module: Symbol) -> bool:
@@ -143,22 +165,14 @@ def _groups_of(test: str) -> Iterator[str]:
         yield f"{path}::{name.rpartition('::')[0]}"
 
 
-def _group(index: SearchIndex, symbols: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
-    """The entries of a feature of several functions: classes in place of all their methods, and what goes with them."""
-    chosen = _without_copies(index, set(symbols))
-    chosen = _with_classes(index, chosen)
-    if len(chosen) > 1 and any(index.symbols[s].is_public for s in chosen):
-        yield tuple(sorted(chosen | _types_of(index, chosen)))
-
-
-def _without_copies(index: SearchIndex, symbols: set[str]) -> set[str]:
+def _without_copies(index: SearchIndex, symbols: frozenset[str]) -> frozenset[str]:
     """The symbols without those whose copies would stay."""
     while copied := {s for s in symbols if not symbols.issuperset(index.twins(index.symbols[s]))}:
         symbols = symbols - copied
     return symbols
 
 
-def _with_classes(index: SearchIndex, symbols: set[str]) -> set[str]:
+def _with_classes(index: SearchIndex, symbols: frozenset[str]) -> frozenset[str]:
     """Put a class in place of its methods, if all that tests execute are chosen and little else is in it."""
     heads = {f"{s.path}::{s.qualname.rpartition('.')[0]}" for i in symbols if "." in (s := index.symbols[i]).qualname}
     for head in sorted(heads, key=len):
@@ -173,7 +187,7 @@ def _with_classes(index: SearchIndex, symbols: set[str]) -> set[str]:
     return symbols
 
 
-def _types_of(index: SearchIndex, symbols: set[str]) -> set[str]:
+def _types_of(index: SearchIndex, symbols: frozenset[str]) -> frozenset[str]:
     """Classes without code of their own (exceptions, enums, records) that only these symbols and their tests name."""
     nested = {inner for symbol in symbols for inner in index.with_nested(symbol)}
     tests = {_symbol_of(test) for test in index.tests_of(symbols)}
@@ -184,7 +198,7 @@ def _types_of(index: SearchIndex, symbols: set[str]) -> set[str]:
             callers = index.codebase.callers(callee)
             if callers <= nested | tests and not index.codebase.is_vendored(symbol.path):
                 found.add(callee)
-    return found
+    return frozenset(found)
 
 
 def _symbol_of(test: str) -> str:
@@ -201,7 +215,7 @@ def _is_known(feature: Feature, made: dict[frozenset[str], Feature]) -> bool:
     return any(len(mine & other) >= SAME * len(mine | other) for other in made)
 
 
-def _feature(index: SearchIndex, tree: str, entry: tuple[str, ...]) -> Feature | None:
+def _feature(index: SearchIndex, tree: str, entry: tuple[str, ...], needed_by: tuple[str, ...] = ()) -> Feature | None:
     tests = index.tests_of(entry)
     symbols = tuple(sorted(index.closure(entry, tests)))
     if len(tests) > index.max_tests or len(tests) >= index.num_tests:
@@ -230,6 +244,7 @@ def _feature(index: SearchIndex, tree: str, entry: tuple[str, ...]) -> Feature |
         complexity=sum(s.complexity for s in records),
         name=name_of(records),
         summary=summary_of(records),
+        needed_by=needed_by,
     )
 
 

@@ -118,6 +118,40 @@ class SearchIndex:
             return False
         return all(caller in chosen for caller in self.codebase.callers(symbol_id))
 
+    def with_callers(self, symbols: Iterable[str]) -> frozenset[str]:
+        """Return the symbols and what cannot work without them: functions that only their tests execute, and such that
+        no test executes and that call nothing else of the project."""
+        chosen = set(symbols)
+        tests = self.tests_of(chosen)
+        nested = {inner for symbol in chosen for inner in self.with_nested(symbol)}
+        queue = sorted(chosen)
+        while queue:
+            check_deadline()
+            for caller in sorted(self.codebase.callers(queue.pop()) - nested):
+                found = self._dependent(caller, nested, tests)
+                if found and found not in nested:
+                    chosen.add(found)
+                    nested |= self.with_nested(found)
+                    queue.append(found)
+        return frozenset(s for s in chosen if not any(s != o and s in self.with_nested(o) for o in chosen))
+
+    def _dependent(self, caller: str, nested: set[str], tests: frozenset[str]) -> str:
+        """The caller, or its class if it is a constructor, if it has to go with what it calls; else an empty id."""
+        symbol = self.symbols.get(caller)
+        if symbol is None or not symbol.is_callable or self.codebase.is_vendored(symbol.path):
+            return ""
+        if not self.codebase.is_removable(caller):
+            caller = f"{symbol.path}::{symbol.qualname.rpartition('.')[0]}"
+            symbol = self.symbols.get(caller)
+            if symbol is None or symbol.kind is not SymbolKind.CLASS or self.is_used_by_others(symbol, tests):
+                return ""
+        inside = self.callables(caller)
+        own = self.tests_of(inside)
+        if inside & self.at_import or not own <= tests:
+            return ""
+        callees = {s for s in self.codebase.callees(caller) if s in self.symbols and self.symbols[s].is_callable}
+        return caller if own or callees <= nested | inside else ""
+
     def tests_of(self, symbols: Iterable[str]) -> frozenset[str]:
         """The trusted tests that execute at least one of the symbols."""
         return frozenset().union(*(self.tests.get(symbol, frozenset()) for symbol in symbols))

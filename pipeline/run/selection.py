@@ -8,7 +8,8 @@ from excise.extractors.features.search_index import MIN_LOC
 from excise.types import Feature, SourceSpec
 
 STUB_EVERY = 4
-"""Every fourth feature, if it is a function or a method, is also tried as a stub."""
+"""Every fourth feature, if it is a function or a method, is also tried as a stub; those that other code needs always,
+and only as stubs."""
 
 REQUEST_MARK = "#request="
 """Separates a source's name and the id of a request in the names of a task set's entries."""
@@ -33,8 +34,10 @@ class CandidateSelection:
         """Return the candidates in the order in which they are tried."""
         chosen: list[CandidateSpec] = []
         for number, feature in enumerate(features):
-            chosen.append((feature, "remove"))
-            if number % STUB_EVERY == 1 and feature.kind in {"function", "method"}:
+            is_function = feature.kind in {"function", "method"}
+            if not feature.needed_by:
+                chosen.append((feature, "remove"))
+            if is_function and (feature.needed_by or number % STUB_EVERY == 1):
                 chosen.append((feature, "stub"))
         return chosen
 

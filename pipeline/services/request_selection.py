@@ -97,7 +97,7 @@ class RequestSelection(CandidateSelection):
 
     def _fits(self, feature: Feature, deleter: str) -> bool:
         # all but ``remove`` take single functions only
-        possible = deleter == "remove" or feature.kind in _ONE_FUNCTION
+        possible = not feature.needed_by if deleter == "remove" else feature.kind in _ONE_FUNCTION
         right_size = feature.loc <= MIN_LOC if deleter == "line" else feature.loc >= MIN_LOC
         if not (possible and right_size) or (feature.feature_id, deleter) in self._tried:
             return False

@@ -110,6 +110,29 @@ def test_a_function_and_its_callees_are_one_feature() -> None:
     assert named(find(texts, hits))["multi inner outer"].symbols == ("m.py::inner", "m.py::outer")
 
 
+def test_what_cannot_work_without_a_definition_goes_with_it() -> None:
+    texts = {
+        "m.py": function("inner")
+        + function("outer", "inner")
+        + function("wide", "inner")
+        + function("wrapper", "inner"),
+        "n.py": "from m import inner\n\n\nclass Box:\n    def __init__(self):\n        inner()\n",
+    }
+    hits = {
+        "m.py::inner": "0 1 2",
+        "m.py::outer": "1",
+        "m.py::wide": "2 3",
+        "n.py::Box": "0",
+        "n.py::Box.__init__": "0",
+    }
+    found = named(find(texts, hits))
+    outside = ("m.py::outer", "m.py::wrapper", "n.py::Box")
+    assert found["function inner"].needed_by == outside, "a part of wide works without it"
+    assert found["cross_file inner outer wrapper Box"].symbols == ("m.py::inner", *outside)
+    assert found["cross_file inner outer wrapper Box"].needed_by == ()
+    assert found["function outer"].needed_by == ()
+
+
 def test_reasons_for_passing_over() -> None:
     texts = {
         "m.py": function("fine") + function("never") + function("early") + function("central") + function("_private")

@@ -122,6 +122,8 @@ class Feature:
     """The qualified name of a single symbol, else the place and the words that most symbols share."""
     summary: str = ""
     """First line of the docstring of its longest public symbol; empty if none has one."""
+    needed_by: tuple[str, ...] = ()
+    """Symbols outside it that cannot work without it: its bodies can be emptied, but not its definitions removed."""
     parent_feature_id: str = ""
     """The smallest other feature that contains this one; empty if there is none."""
 

@@ -14,7 +14,7 @@ LINES: tuple[Example, ...] = (
         delete=("m.py::f",),
         after={
             "m.py": 'def f(x):\n    """Twice."""\n    raise NotImplementedError\n\n\ny = 1\n',
-            "test_m.py": "from m import f, y\n\n\ndef test_y():\n    assert y\n",
+            "test_m.py": "from m import y\n\n\ndef test_y():\n    assert y\n",
         },
         hide=("test_m.py::test_f",),
     ),

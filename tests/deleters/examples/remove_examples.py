@@ -199,7 +199,7 @@ _TESTS = Example(
     after={
         "m.py": "def g(x):\n    return -x\n",
         "tests/test_m.py": (
-            "import pytest\nimport m\nfrom m import g\n\n\n"
+            "import pytest\nfrom m import g\n\n\n"
             '@pytest.mark.parametrize("func", [g])\ndef test_call(func):\n    func(1)\n'
         ),
         "tests/test_f.py": None,

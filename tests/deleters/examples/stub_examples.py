@@ -21,6 +21,23 @@ _FUNCTION = Example(
     },
 )
 
+_IMPORTS = Example(
+    name="imports that only emptied bodies and hidden tests used go, also in __init__",
+    before={
+        "pkg/__init__.py": "import math\nimport os\n\n\ndef f(x):\n    return math.sqrt(x)\n\n\nHERE = os.getcwd()\n",
+        "test_m.py": (
+            "import pkg\nfrom pkg import f\n\n\n"
+            "def test_f():\n    assert f(4) == pkg.f(4)\n\n\ndef test_x():\n    pass\n"
+        ),
+    },
+    delete=("pkg/__init__.py::f",),
+    after={
+        "pkg/__init__.py": "import os\n\n\ndef f(x):\n    raise NotImplementedError\n\n\nHERE = os.getcwd()\n",
+        "test_m.py": "def test_x():\n    pass\n",
+    },
+    hide=("test_m.py::test_f",),
+)
+
 _ONE_LINER = Example(
     name="one-liners stay one line",
     before={"m.py": "def f(x): return x\ndef g(x): y = x; return y\n"},
@@ -110,5 +127,5 @@ _CONSTANTS = Example(
 )
 
 EXAMPLES: tuple[Example, ...] = (
-    _FUNCTION, _ONE_LINER, _DOCSTRING_ONLY, _GENERATORS, _PROPERTY, _CLASS, _MODULE, _NESTED, _CONSTANTS,
+    _FUNCTION, _IMPORTS, _ONE_LINER, _DOCSTRING_ONLY, _GENERATORS, _PROPERTY, _CLASS, _MODULE, _NESTED, _CONSTANTS,
 )  # fmt: skip
