@@ -100,7 +100,7 @@ def build_deletion(
     sources = {p: v for p, v in files.changed.items() if not codebase.is_test(p)}
     tests = {p: v for p, v in files.changed.items() if codebase.is_test(p)}
     try:
-        source_patch, hide_patch = _patch(codebase, sources), _patch(codebase, tests)
+        source_patch, hide_patch = patch_of(codebase, sources), patch_of(codebase, tests)
         stubs = stub_patches(codebase, files.stubs_of)
     except PatchError as error:
         raise DeletionRefused(str(error), reason=error.reason) from error
@@ -121,7 +121,8 @@ def build_deletion(
     )
 
 
-def _patch(codebase: PythonCodebase, changed: Mapping[str, tuple[bytes, bytes | None]]) -> str:
+def patch_of(codebase: PythonCodebase, changed: Mapping[str, tuple[bytes, bytes | None]]) -> str:
+    """The patch of changed files. Raises :class:`PatchError` for contents that no text patch can represent."""
     modes = {p: 0o100755 for p in changed if p in codebase.executable}
     return unified({p: a for p, (a, _) in changed.items()}, {p: b for p, (_, b) in changed.items()}, modes)
 
@@ -134,7 +135,7 @@ def stub_patches(codebase: PythonCodebase, symbol_ids: Iterable[str]) -> tuple[t
     ids = list(symbol_ids)
     symbols = [f for f in functions_of(codebase, ids) if not is_overload(f)] + bare_classes(codebase, ids)
     return tuple(
-        (kind, _patch(codebase, with_empty_bodies(codebase, symbols, kind, keep_docstring=False)))
+        (kind, patch_of(codebase, with_empty_bodies(codebase, symbols, kind, keep_docstring=False)))
         for kind in (*EMPTY, TRIVIAL)
     )
 

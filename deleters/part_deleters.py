@@ -15,7 +15,8 @@ from excise.deleters.deletion_builder import EditedFiles, build_deletion, requir
 from excise.deleters.edits.byte_edits import Edit, apply_edits
 from excise.deleters.edits.empty_bodies import functions_of, is_abstract, is_overload
 from excise.deleters.edits.file_plan import check_parses
-from excise.deleters.stub import Stub, without_tests
+from excise.deleters.hidden_tests import without_tests
+from excise.deleters.stub import Stub
 from excise.errors import DeletionRefused
 from excise.extractors.python.analysis.codebase import PythonCodebase
 from excise.extractors.python.analysis.grammar import DEFINITIONS, docstring_node, parse_tree, statements, text

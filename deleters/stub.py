@@ -11,8 +11,7 @@ from excise.deleters.deletion_builder import (
     symbols_to_delete,
 )
 from excise.deleters.edits.empty_bodies import functions_of, is_abstract, is_overload
-from excise.deleters.references.dependent_removal import DependentRemover
-from excise.deleters.references.hide_tests import TestHider
+from excise.deleters.hidden_tests import hide_tests
 from excise.deleters.references.unused_code import drop_unused_imports
 from excise.errors import DeletionRefused
 from excise.extractors.python.analysis.codebase import PythonCodebase
@@ -53,24 +52,6 @@ class Stub:
             stubs_of=wanted,
         )
         return build_deletion(python, feature, files, name=self.name, version=self.version)
-
-
-def without_tests(
-    codebase: PythonCodebase, feature: Feature, hide: frozenset[str]
-) -> tuple[dict[str, tuple[bytes, bytes | None]], set[str]]:
-    """Hide tests for deleters that remove no names: (test file contents before and after, ids of hidden tests)."""
-    remover, hider = hide_tests(codebase, feature, hide)
-    return {p: v for p, v in changed_files(remover.plans.values()).items() if codebase.is_test(p)}, hider.hidden
-
-
-def hide_tests(codebase: PythonCodebase, feature: Feature, hide: frozenset[str]) -> tuple[DependentRemover, TestHider]:
-    """Plan to hide the tests ``hide``, or those of the feature if it is empty."""
-    remover = DependentRemover(codebase, on_test=lambda _: None)
-    hider = TestHider(codebase, remover)
-    hider.hide(hide or frozenset(feature.tests))
-    remover.run()
-    hider.clean_up()
-    return remover, hider
 
 
 def body_of(codebase: PythonCodebase, symbol: Symbol) -> str:

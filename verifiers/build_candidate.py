@@ -21,7 +21,7 @@ MAX_LINES = 24
 MORE_EXAMPLES = 3
 """Number of examples of a function that words describe; more where the tests take more paths through it. One that the
 project's words show an example of gets at most as many."""
-WITH_WORDS = frozenset({Visibility.DOCSTRING, Visibility.BEHAVIOUR})
+WITH_WORDS = frozenset({Visibility.SAMPLE_TESTS, Visibility.DOCSTRING, Visibility.BEHAVIOUR})
 """Visibilities of tasks that words describe. With ``signature``, users want none; with ``tests``, tests are seen."""
 
 

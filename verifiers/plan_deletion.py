@@ -9,9 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import replace
+from math import ceil
 
 from excise.deleters.all_deleters import get as get_deleter
 from excise.deleters.delta_debugging import largest_clean
+from excise.deleters.hidden_tests import hiding_only
 from excise.errors import DeletionRefused
 from excise.protocols import Deleter
 from excise.types import Deletion, Feature, TestRun, Visibility, WorkerOutcome, content_id
@@ -19,6 +21,8 @@ from excise.verifiers.candidate import DeletionTrees, PlannedDeletion, Rejected,
 from excise.verifiers.gates.no_leaks import leaks_before_tests, problem_of, reason_of
 from excise.verifiers.workbench import QUICK_SUITE_S, Workbench
 
+SHARE_IN_SIGHT = 0.5
+"""Share of the tests that need the code that a task with a sample of its tests shows."""
 MAX_WIDENINGS = 3
 """How often failing tests are added to the hidden ones before the deletion is shrunk instead."""
 MAX_REFUSALS = 12
@@ -139,7 +143,9 @@ def _plan(
     """A first plan: delete the feature (of its symbols, ``only`` these) and hide the tests with the ids ``hide``."""
     deletion = deleter.delete(bench.codebase, feature, only=only, hide=hide)
     if bench.settings.visibility is Visibility.TESTS:
-        deletion = _with_tests_visible(deletion)
+        deletion = hiding_only(bench.codebase, deletion, frozenset())
+    elif bench.settings.visibility is Visibility.SAMPLE_TESTS:
+        deletion = hiding_only(bench.codebase, deletion, _kept_hidden(deletion))
     hidden = _whole_functions(bench, deletion.hidden)
     deletion = replace(deletion, hidden=tuple(sorted(hidden)))
     return PlannedDeletion(
@@ -149,10 +155,17 @@ def _plan(
     )
 
 
-def _with_tests_visible(deletion: Deletion) -> Deletion:
-    """A copy of the deletion that hides no tests: those that need the feature fail in the shipped tree."""
-    parts = deletion.deleter, deletion.deleter_version, deletion.source_patch
-    return replace(deletion, deletion_id=content_id("deletion", *parts, ""), hide_patch="", hidden=())
+def _kept_hidden(deletion: Deletion) -> frozenset[str]:
+    """A part of the hidden tests that depends on their names alone, as whole functions.
+
+    Raises :class:`Rejected` if there is only one.
+    """
+    functions = {test.partition("[")[0] for test in deletion.hidden}
+    if len(functions) < 2:
+        raise Rejected("One test alone needs this code: it cannot be in sight and hidden.", reason="too_few_tests")
+    ordered = sorted(functions, key=lambda test: content_id("sample", test))
+    chosen = set(ordered[: ceil(len(ordered) * (1 - SHARE_IN_SIGHT))])
+    return frozenset(test for test in deletion.hidden if test.partition("[")[0] in chosen)
 
 
 def _whole_functions(bench: Workbench, tests: Iterable[str]) -> frozenset[str]:

@@ -103,7 +103,7 @@ def write_statement(
         _registered(deletion),
         _examples(examples),
         _imports(codebase, shown, assigned, deletion),
-        _checked(fail_to_pass, deletion),
+        _checked(fail_to_pass, deletion, visibility),
     )
 
     def written(details: Mapping[str, Sequence[str]]) -> str:
@@ -435,10 +435,12 @@ def _removed_lines(patch: str) -> dict[str, list[str]]:
     return found
 
 
-def _checked(fail_to_pass: Sequence[str], deletion: Deletion) -> str:
+def _checked(fail_to_pass: Sequence[str], deletion: Deletion, visibility: Visibility) -> str:
     changed = set(touched(deletion.hide_patch))
     unseen = [test for test in fail_to_pass if test in set(deletion.hidden)]
     partly = [t for t in fail_to_pass if t not in set(deletion.hidden) and t.partition("::")[0] in changed]
+    if visibility is Visibility.SAMPLE_TESTS:
+        partly = []
     seen = [test for test in fail_to_pass if test not in {*unseen, *partly}]
     parts = []
     if unseen:

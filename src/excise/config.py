@@ -123,7 +123,8 @@ class VerdictSettings(_Strict):
     max_f2p_share: float = Field(default=0.5, gt=0, le=1)
     """Maximum share of the tests that may execute a feature; above it, the code counts as core and is not deleted."""
     visibility: Visibility = Visibility.DOCSTRING
-    """How much information the agent gets: from the statement only, or with ``tests`` also from tests in the tree."""
+    """How much information the agent gets: from the statement only, or with ``tests`` also from tests in the tree, with
+    ``sample_tests`` from a half of them."""
     cutoff: Annotated[str, BeforeValidator(_cutoff_text)] = "auto"
     """Install only releases before this date; ``auto`` for the date of the sources, empty for no limit."""
 

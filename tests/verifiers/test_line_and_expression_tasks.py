@@ -98,6 +98,31 @@ def test_line_and_expression_tasks_with_hidden_tests(bench: Workbench) -> None:
     assert all(report.passed for report in (gate.check(candidate_of(bench, task)) for gate in GATES))
 
 
+def test_half_of_the_tests_in_sight(vary: Vary) -> None:
+    bench = vary({}, baseline=True, visibility=Visibility.SAMPLE_TESTS)
+    task, kit = accepted(prove(bench, feature(bench, "src/shapes/squares.py::diagonal"), "stub"))
+    shown = set(task.fail_to_pass) - set(task.hidden)
+    assert shown, "the solver sees some fail"
+    assert set(task.hidden) & set(task.fail_to_pass), "others are hidden"
+    assert f"+def {min(shown).rpartition('::')[2]}(" not in task.test_patch
+    assert "not in this checkout" in task.problem_statement
+    assert "failing now, must pass" in task.problem_statement
+    conditions = find_conditions(bench, [*task.fail_to_pass, *task.pass_to_pass])
+    rewards = [
+        grade(bench, GradeRequest(task=task, kit=kit, diff=diff, conditions=conditions)).reward
+        for diff in (task.patch, "")
+    ]
+    assert rewards == [1, 0]
+    assert all(report.passed for report in (gate.check(candidate_of(bench, task)) for gate in GATES))
+
+
+def test_one_test_cannot_be_hidden_and_in_sight(vary: Vary) -> None:
+    bench = vary({}, baseline=True, visibility=Visibility.SAMPLE_TESTS)
+    rejection = prove(bench, feature(bench, "src/shapes/tables.py::Ruler.marks"), "stub").rejection
+    assert rejection is not None
+    assert rejection.reason == "too_few_tests"
+
+
 def test_a_removal_with_visible_tests_becomes_a_stub(vary: Vary) -> None:
     """A test file that imports a removed name fails as a whole, so the name stays where tests are visible."""
     bench = vary({}, baseline=True, visibility=Visibility.TESTS)

@@ -49,8 +49,10 @@ _LEVEL_OF_KIND = {
 }
 _LEVEL_OF_DELETER = {level.value: level for level in (Level.LINE, Level.EXPRESSION, Level.STUB)}
 """Deleters that keep a definition and remove part of it, to their levels."""
-_VISIBILITY_RANKS = {Visibility.TESTS: 0, Visibility.DOCSTRING: 2, Visibility.SIGNATURE: 3, Visibility.BEHAVIOUR: 4}
-"""Visibility to its rank, from easy to hard. Stored difficulties depend on these numbers, so 1 stays unused."""
+_VISIBILITY_RANKS = {visibility: rank for rank, visibility in enumerate(Visibility)}
+"""Visibility to its rank, from easy to hard. Stored difficulties depend on these numbers."""
+_IN_SIGHT = frozenset({Visibility.TESTS, Visibility.SAMPLE_TESTS})
+"""Visibilities with tests in sight."""
 _NUM_VISIBILITY_RANKS = 5
 """Ranks per level: one rank adds a fifth to a rung's height."""
 
@@ -110,7 +112,7 @@ def rung_from(key: str) -> Rung:
 
 
 def all_rungs() -> tuple[Rung, ...]:
-    """All rungs, from easy to hard. Visibility ``tests`` occurs only at levels that keep the names tests import."""
+    """All rungs, from easy to hard. Tests are in sight only at levels that keep the names that tests import."""
     rungs = (Rung(level, shown) for level in Level for shown in Visibility)
-    possible = (r for r in rungs if r.visibility is not Visibility.TESTS or r.level.order <= Level.STUB.order)
+    possible = (r for r in rungs if r.visibility not in _IN_SIGHT or r.level.order <= Level.STUB.order)
     return tuple(sorted(possible, key=lambda rung: rung.order))

@@ -18,6 +18,8 @@ class Visibility(StrEnum):
 
     TESTS = "tests"
     """Signatures, docstrings, and the tests, which stay in the agent's tree."""
+    SAMPLE_TESTS = "sample_tests"
+    """Signatures, docstrings, and a half of the tests; the others are hidden."""
     DOCSTRING = "docstring"
     """Signatures, docstrings and documentation."""
     SIGNATURE = "signature"
