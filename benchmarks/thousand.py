@@ -17,6 +17,8 @@ import sys
 import time
 from pathlib import Path
 
+from excise.datasets.snapshot import Snapshot
+
 NAMES = Path(__file__).resolve().parent / "projects.txt"
 EXCISE = str(Path(sys.executable).with_name("excise"))
 WANTED = 1000
@@ -40,10 +42,8 @@ def drawn(number: int) -> list[str]:
 
 def num_tasks(out: Path) -> int:
     """Number of published tasks of a set."""
-    if not (out / "current").exists():
-        return 0
-    asked = [EXCISE, "query", "--out", str(out), "--format", "csv", "SELECT count(*) FROM tasks"]
-    return int(subprocess.run(asked, check=True, capture_output=True, text=True).stdout.split()[-1])
+    snapshot = Snapshot.current(out)
+    return sum(len(entry.tasks) for entry in snapshot.manifest.repos.values()) if snapshot else 0
 
 
 def run_and_kill(command: list[str], out: Path, kill_at: int | None) -> bool:
@@ -66,6 +66,7 @@ def main() -> None:
     kills = int(sys.argv[3]) if len(sys.argv) > 3 else 3
     limit = -(-2 * WANTED // len(projects))
     command = [EXCISE, "generate", "--out", str(out), "--limit", str(limit), "--total", str(WANTED)]
+    command += ["--workers", str((os.cpu_count() or 1) + 1)]  # some suites sleep most of the time
     command += [f"pypi:{name}" for name in projects]
     print(f"{len(projects)} projects, at most {limit} tasks each: {' '.join(projects)}", flush=True)
     began = time.monotonic()
