@@ -98,18 +98,18 @@ def _missing_columns(folder: Path, table: Table) -> list[str]:
     return [empty_column(column) for column in table.columns if column.name not in known]
 
 
-def connect(store: Path | str) -> duckdb.DuckDBPyConnection:
-    """An in-memory DuckDB connection with the views of the task set in the folder ``store``.
+def connect(store: Path | str, as_of: str = "") -> duckdb.DuckDBPyConnection:
+    """An in-memory DuckDB connection with the views of the task set in the folder ``store``, or of an earlier state.
 
     Raises :class:`StoreError` if there is no task set, or with the name of a damaged file.
     """
-    return _open(store)[1]
+    return _open(store, as_of)[1]
 
 
-def _open(store: Path | str) -> tuple[Snapshot, duckdb.DuckDBPyConnection]:
+def _open(store: Path | str, as_of: str = "") -> tuple[Snapshot, duckdb.DuckDBPyConnection]:
     import duckdb
 
-    snapshot = Snapshot.current(Path(store))
+    snapshot = Snapshot.at(Path(store), as_of)
     if snapshot is None:
         raise StoreError(f"{store} holds no task set yet. Make one with `excise generate`.", reason="no_task_set")
     _check_files(snapshot, check_hashes=False)
@@ -139,17 +139,18 @@ def _check_files(snapshot: Snapshot, *, check_hashes: bool) -> None:
                 raise StoreError(f"{path} is damaged: it is not what was published. {_REMEDY}", reason="damaged")
 
 
-def query(store: Path | str, sql: str, format: str = "table", width: int | None = None) -> str:
+def query(store: Path | str, sql: str, format: str = "table", width: int | None = None, as_of: str = "") -> str:
     """The result of one read-only statement as ``table``, ``json``, ``csv`` or ``jsonl`` text.
 
-    A table wider than ``width`` characters is printed record by record (``None`` for no limit). Raises
+    A table wider than ``width`` characters is printed record by record (``None`` for no limit). ``as_of``: see
+    :meth:`Snapshot.at`. Raises
     :class:`StoreError` with DuckDB's message, for statements that write, and for a damaged set with the file's name.
     """
     import duckdb
 
     if format not in _FORMATS:
         raise StoreError(f"Unknown format {format!r}: choose from {', '.join(_FORMATS)}.", reason="bad_query")
-    snapshot, opened = _open(store)
+    snapshot, opened = _open(store, as_of)
     with opened as connection:
         try:
             _check_read_only(connection.extract_statements(sql))

@@ -47,7 +47,11 @@ HISTORY = (
     (4, "`environments`: `starved`, load-stress runs of the original project."),
     (5, "`repos`: `num_repeated` and `num_disagreeing`, candidates whose forked test runs were repeated."),
     (6, "`tasks`: `needs`, details that the hidden tests need, and where a solver finds them."),
-    (7, "`features` and `symbols`: what could be deleted, and why the rest cannot."),
+    (
+        7,
+        "`features` and `symbols`: what could be deleted, and why the rest cannot. `index/` in a snapshot lists the "
+        "projects, no longer the manifest; a file may hold rows of several projects.",
+    ),
 )
 """(version, what changed), oldest first. Raise ``SCHEMA_VERSION`` in ``excise.types.tasks`` and add a line."""
 

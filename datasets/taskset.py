@@ -8,8 +8,10 @@ from pathlib import Path
 
 from excise.datasets import rows as row_conversion
 from excise.datasets.blobs import Blobs
+from excise.datasets.manifest import Manifest
 from excise.datasets.rows import Row
-from excise.datasets.snapshot import Manifest, Snapshot
+from excise.datasets.set_index import Entry
+from excise.datasets.snapshot import Snapshot
 from excise.errors import StoreError
 from excise.types import (
     Baseline,
@@ -39,9 +41,12 @@ class TaskSet:
         self._blobs = Blobs(store)
 
     @classmethod
-    def open(cls, store: Path | str) -> TaskSet:
-        """The task set in the folder ``store``. Raises :class:`StoreError` if there is none."""
-        snapshot = Snapshot.current(Path(store))
+    def open(cls, store: Path | str, as_of: str = "") -> TaskSet:
+        """The task set in the folder ``store``, or an earlier state of it (see :meth:`Snapshot.at`).
+
+        Raises :class:`StoreError` if there is none.
+        """
+        snapshot = Snapshot.at(Path(store), as_of)
         if snapshot is None:
             raise StoreError(f"{store} holds no task set yet. Make one with `excise generate`.", reason="no_task_set")
         return cls(Path(store), snapshot)
@@ -53,7 +58,15 @@ class TaskSet:
 
     def ids(self) -> tuple[str, ...]:
         """All instance ids, sorted, quarantined ones included."""
-        return tuple(sorted(i for entry in self.manifest.repos.values() for i in entry.tasks))
+        return tuple(sorted(self._snapshot.index.ids()))
+
+    def entries(self) -> Mapping[str, Entry]:
+        """The projects of the set by the name that the writer gave them, with the sources as the user named them."""
+        return self._snapshot.index.entries
+
+    def ids_of(self, entry: str) -> tuple[str, ...]:
+        """Instance ids of one of :meth:`entries`, quarantined tasks included."""
+        return tuple(self._snapshot.index.tasks(entry))
 
     def tasks(self, repo: str | None = None, *, quarantined: bool = False) -> tuple[Task, ...]:
         """All tasks, or those of one repository, sorted by instance id; ``quarantined`` includes quarantined tasks."""
@@ -78,9 +91,10 @@ class TaskSet:
         return row_conversion.task_from(self._task_row(instance_id))
 
     def is_intact(self, instance_id: str) -> bool:
-        """Whether the hash of a task's row equals the one in the manifest."""
-        entry = self.manifest.repos[self._owner(instance_id) or ""]
-        return content_id("row", row_conversion.canonical_json(self._task_row(instance_id))) == entry.tasks[instance_id]
+        """Whether the hash of a task's row equals the one in the snapshot's index."""
+        row = self._task_row(instance_id)
+        known = self._snapshot.index.tasks(self._owner(instance_id) or "")
+        return content_id("row", row_conversion.canonical_json(row)) == known[instance_id]
 
     def certificate(self, instance_id: str) -> Certificate:
         """The certificate of a task."""
@@ -106,7 +120,7 @@ class TaskSet:
         return repo
 
     def repo_of(self, entry: str) -> Repo | None:
-        """The sources under a name of the manifest; ``None`` if they could not be fetched."""
+        """The sources under a name of :meth:`entries`; ``None`` if they could not be fetched."""
         return next((row_conversion.repo_from(row) for row in self._snapshot.rows("repos", entry)), None)
 
     def repos(self) -> tuple[Repo, ...]:
@@ -169,8 +183,8 @@ class TaskSet:
         return next(row for row in self._snapshot.rows("tasks", owner) if row["instance_id"] == instance_id)
 
     def _owner(self, instance_id: str) -> str | None:
-        """The manifest name of a task's repository; ``None`` for an unknown task."""
-        return next((name for name, entry in self.manifest.repos.items() if instance_id in entry.tasks), None)
+        """The entry of a task's repository; ``None`` for an unknown task."""
+        return self._snapshot.index.owner(instance_id)
 
     def _repo_row(self, name: str) -> Row:
         rows = self._snapshot.rows("repos")

@@ -18,8 +18,9 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from excise.config import Settings
-from excise.datasets.snapshot import SnapshotReport
-from excise.datasets.store import Store, Writer
+from excise.datasets.manifest import SnapshotReport
+from excise.datasets.store import Store
+from excise.datasets.writer import Writer
 from excise.errors import StoreError
 from excise.pipeline.run.cluster import open_worker_pool
 from excise.pipeline.run.job_queue import JobQueue

@@ -19,7 +19,7 @@ from rich.table import Table
 from rich.text import Text
 
 from excise.config import Settings
-from excise.datasets.snapshot import SnapshotReport
+from excise.datasets.manifest import SnapshotReport
 from excise.pipeline.run.source_state import SourceState
 from excise.types import Task
 

@@ -91,13 +91,8 @@ class RequestRunner:
             return None
         if Snapshot.current(self.out) is None:
             return ()
-        entries = TaskSet.open(self.out).manifest.repos.items()
-        return [
-            task
-            for name, entry in entries
-            if name.endswith(f"{REQUEST_MARK}{request.request_id}")
-            for task in entry.tasks
-        ]
+        taskset, mark = TaskSet.open(self.out), f"{REQUEST_MARK}{request.request_id}"
+        return [task for name in taskset.entries() if name.endswith(mark) for task in taskset.ids_of(name)]
 
     def asked(self, after: int) -> list[TaskRequest]:
         """Return the requests of this folder with a number above ``after``, in order."""

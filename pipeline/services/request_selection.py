@@ -69,9 +69,9 @@ class RequestSelection(CandidateSelection):
         self._tried: set[tuple[str, str]] = set()
         self._published: set[str] = set()
         mine = f"{REQUEST_MARK}{request.request_id}"
-        for name, entry in taskset.manifest.repos.items() if taskset else ():
-            if not name.endswith(mine):
-                self._published |= entry.tasks.keys()
+        for name in taskset.entries() if taskset else ():
+            if taskset and not name.endswith(mine):
+                self._published.update(taskset.ids_of(name))
         for task in taskset.tasks(quarantined=True) if taskset else ():
             if task.visibility is request.visibility and task.instance_id in self._published:
                 self._tried.add((task.feature_id, task.deleter))
@@ -135,9 +135,9 @@ def prepare_request(settings: Settings, request: TaskRequest) -> tuple[Settings,
 def _pinned_sources(taskset: TaskSet) -> dict[str, SourceSpec]:
     """Name of each fetched source of the set, to its pinned spec with the options of its last ordinary run."""
     found: dict[str, SourceSpec] = {}
-    for entry in sorted(taskset.manifest.repos, key=lambda entry: REQUEST_MARK not in entry):
+    for entry in sorted(taskset.entries(), key=lambda entry: REQUEST_MARK not in entry):
         if (repo := taskset.repo_of(entry)) is not None:
             name = entry.partition(REQUEST_MARK)[0]
-            asked = taskset.manifest.repos[entry].spec or SourceSpec(spec=repo.source)
+            asked = taskset.entries()[entry].spec or SourceSpec(spec=repo.source)
             found[name] = replace(asked, spec=repo.source, subdir="")  # the pin has the subfolder
     return found

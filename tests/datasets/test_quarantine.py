@@ -98,8 +98,7 @@ def test_unknown_tasks_are_refused_and_no_change_publishes_nothing(store: Store)
 
 def test_sets_without_the_quarantines_table_can_be_queried(store: Store) -> None:
     snapshot = (store.root / "current").resolve()
-    manifest = json.loads((snapshot / "manifest.json").read_text())
-    assert not any("quarantines" in entry["files"] for entry in manifest["repos"].values())
+    assert not any("quarantines" in entry.tables for entry in TaskSet.open(store.root).entries().values())
     (snapshot / "quarantines" / "_schema.parquet").unlink()
     (snapshot / "quarantines").rmdir()
     assert query(store.root, "SELECT count(*) AS n FROM quarantines", "csv").split() == ["n", "0"]

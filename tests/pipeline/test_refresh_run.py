@@ -9,8 +9,9 @@ from pathlib import Path
 import pytest
 
 from excise.config import Settings
-from excise.datasets.store import Store, Writer
+from excise.datasets.store import Store
 from excise.datasets.taskset import TaskSet
+from excise.datasets.writer import Writer
 from excise.pipeline.run.graph import Run
 from excise.pipeline.run.worker_pool import InProcessPool
 from excise.pipeline.stages.fetch_stage import FetchedSources
@@ -69,7 +70,7 @@ def refreshed(root: Path, known: TaskSet, a: Sequence[int], b: Sequence[int], fi
         refresh.publish()
     current = Store(root).current()
     assert current is not None
-    return [set(current.manifest.repos[state.entry].tasks) for state in refresh.run.states]
+    return [set(current.index.tasks(state.entry)) for state in refresh.run.states]
 
 
 def test_rows_of_an_ended_source_are_on_disk_and_invisible(known: TaskSet, tmp_path: Path) -> None:

@@ -6,11 +6,14 @@ lock                  protects                                   when another pr
 :func:`exclusive`     a file or folder with one writer           raises, and names the process
 :func:`folder_lock`   a folder of the cache while it is made     waits
 :func:`host_lock`     a resource of this machine, by its name    waits
+:func:`lease`         a file that readers use, from removal      shares it
+:func:`unleased`      a file that is to be removed               says so
 ===================== ========================================== =============================
 """
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import hashlib
 import json
@@ -48,6 +51,55 @@ def exclusive(path: Path) -> Iterator[None]:
             os.ftruncate(descriptor, 0)
             os.pwrite(descriptor, json.dumps(owner).encode(), 0)
         yield
+    finally:
+        os.close(descriptor)
+
+
+class Lease:
+    """A shared lock that is held as long as this object exists; the file is not removed meanwhile."""
+
+    def __init__(self, descriptor: int) -> None:
+        self._descriptor = descriptor
+
+    def __del__(self) -> None:
+        os.close(self._descriptor)
+
+
+def lease(path: Path) -> Lease | None:
+    """Share the lock of ``path`` with all of its readers; ``None`` where the file system has no locks.
+
+    Raises :class:`FileNotFoundError` if the file is being removed.
+    """
+    held = Lease(os.open(path, os.O_RDONLY | os.O_CLOEXEC))
+    try:
+        fcntl.flock(held._descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        raise FileNotFoundError(errno.ENOENT, "is being removed", str(path)) from None
+    except OSError:
+        return None
+    if os.fstat(held._descriptor).st_nlink == 0:
+        raise FileNotFoundError(errno.ENOENT, "was removed", str(path))
+    return held
+
+
+@contextmanager
+def unleased(path: Path) -> Iterator[bool]:
+    """Whether nobody holds a lease on ``path``; then nobody gets one in the block, either."""
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    except FileNotFoundError:
+        yield True
+        return
+    try:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            is_free = False
+        except OSError:  # the file system has no locks
+            is_free = True
+        else:
+            is_free = True
+        yield is_free
     finally:
         os.close(descriptor)
 
