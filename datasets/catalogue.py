@@ -1,4 +1,4 @@
-"""Read-only DuckDB queries over a task set: views of the tables, three summaries, rollouts and costs."""
+"""Read-only DuckDB queries over a task set: views of its tables, summaries, and of what is beside its snapshots."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 from rich.cells import cell_len
 
 from excise.datasets.costs import costs_view
+from excise.datasets.near_duplicates import near_duplicates_view
 from excise.datasets.rollouts import rollouts_view
 from excise.datasets.schema import TABLES, Table, empty_column, empty_view
 from excise.datasets.snapshot import EMPTY_FILE, Snapshot
@@ -116,7 +117,8 @@ def _open(store: Path | str, as_of: str = "") -> tuple[Snapshot, duckdb.DuckDBPy
     connection = duckdb.connect()
     try:
         folder = Path(store).absolute()
-        connection.execute(views_sql(snapshot.root) + rollouts_view(folder) + costs_view(folder))
+        beside = rollouts_view(folder) + costs_view(folder) + near_duplicates_view(folder)
+        connection.execute(views_sql(snapshot.root) + beside)
     except duckdb.Error as error:
         connection.close()
         _check_files(snapshot, check_hashes=True)

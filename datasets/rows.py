@@ -193,8 +193,10 @@ def _record_values(record: type, row: Mapping[str, Any]) -> Row:
     return {name: value for name, value in values.items() if value is not None}
 
 
-def _sorted(table: Table, rows: list[Row]) -> list[Row]:
-    def key(row: Row) -> tuple[object, ...]:
-        return *(row[name] or 0 if name == "run" else str(row[name]) for name in table.sort_by), canonical_json(row)
+def sort_key(table: Table, row: Row) -> tuple[object, ...]:
+    """The place of a row among those of its table."""
+    return *(row[name] or 0 if name == "run" else str(row[name]) for name in table.sort_by), canonical_json(row)
 
-    return sorted((with_all_columns(table, row) for row in rows), key=key)
+
+def _sorted(table: Table, rows: list[Row]) -> list[Row]:
+    return sorted((with_all_columns(table, row) for row in rows), key=lambda row: sort_key(table, row))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 
 from excise.datasets.costs import COSTS
+from excise.datasets.near_duplicates import NEAR_DUPLICATES
 from excise.datasets.rollouts import ROLLOUTS
 from excise.datasets.schema import HISTORY, TABLES, VERSION_KEY
 from excise.types import SCHEMA_VERSION
@@ -22,7 +23,7 @@ def render_docs() -> str:
         "",
         *(f"- **{version}**: {text}" for version, text in HISTORY),
     ]
-    for table in (*TABLES.values(), ROLLOUTS, COSTS):
+    for table in (*TABLES.values(), ROLLOUTS, COSTS, NEAR_DUPLICATES):
         lines += ["", f"## {table.name}", "", table.comment, "", "| column | type | meaning |", "|---|---|---|"]
         lines += [f"| `{c.name}` | {c.kind.replace('<', '&lt;')} | {_cell(c.comment)} |" for c in table.columns]
     return "\n".join(lines) + "\n"

@@ -130,6 +130,21 @@ class Writer:
         """Ids of the tasks of one repository in the next snapshot."""
         return self._tasks(name).keys()
 
+    def entry(self, name: str) -> Entry | None:
+        """A repository of the next snapshot; ``None`` for an unknown one."""
+        return self._entries.get(name)
+
+    def rows(self, name: str, table: str) -> list[Row]:
+        """Rows of one repository in the next snapshot; none of an unknown one."""
+        place = self._entries[name].tables.get(table) if name in self._entries else None
+        return read_table(self._path(table, place.file), table, place=place) if place else []
+
+    def task_row(self, instance_id: str) -> Row | None:
+        """The row of a task in the next snapshot; ``None`` for an unknown task."""
+        owner = self._find_owner(instance_id)
+        rows = self.rows(owner, "tasks") if owner else []
+        return next((row for row in rows if row["instance_id"] == instance_id), None)
+
     def compact(self) -> None:
         """Join all small files of the next snapshot, however few they are."""
         self._rewrite_files(max_small=1)
@@ -203,9 +218,12 @@ class Writer:
         if self._num_put % PUT_BEFORE_JOINING == 0:
             self._rewrite_files(compaction.MAX_SMALL, is_publishing=False)
 
-    def _owner(self, instance_id: str) -> str:
+    def _find_owner(self, instance_id: str) -> str | None:
         name = self._owners.get(instance_id)
-        name = name or next((n for n in self._possible_owners(instance_id) if instance_id in self._tasks(n)), None)
+        return name or next((n for n in self._possible_owners(instance_id) if instance_id in self._tasks(n)), None)
+
+    def _owner(self, instance_id: str) -> str:
+        name = self._find_owner(instance_id)
         if name is None:
             raise StoreError(f"No task {instance_id!r} in this task set.", reason="unknown_id")
         return name
@@ -230,11 +248,8 @@ class Writer:
 
     def _quarantines(self, name: str, tasks: Set[str]) -> list[Quarantine]:
         """The quarantines of the repository ``name``, limited to ``tasks``."""
-        place = self._entries[name].tables.get("quarantines") if name in self._entries else None
-        if place is None:
-            return []
-        rows = read_table(self._path("quarantines", place.file), "quarantines", place=place)
-        return [quarantine for quarantine in map(quarantine_from, rows) if quarantine.instance_id in tasks]
+        found = map(quarantine_from, self.rows(name, "quarantines"))
+        return [quarantine for quarantine in found if quarantine.instance_id in tasks]
 
     def _write_quarantines(self, name: str, quarantines: list[Quarantine]) -> None:
         entry = self._entries[name]

@@ -123,7 +123,7 @@ class _Output:
 
 def _run(settings: Settings, output: _Output, *, refresh: bool, selection: CandidateSelection | None = None) -> int:
     from excise.pipeline.run.graph import run
-    from excise.pipeline.run.progress import Progress, funnel, limits_text, result_text
+    from excise.pipeline.run.progress import Progress, funnel, limits_text, near_duplicates_text, result_text
     from excise.system.run_log import run_log
 
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # a service that is stopped publishes what is done, too
@@ -138,12 +138,15 @@ def _run(settings: Settings, output: _Output, *, refresh: bool, selection: Candi
             "tasks": sum(state.num_tasks for state in result.states),
             "interrupted": result.interrupted,
             "report": to_dict(result.report),
+            "near_duplicates": [to_dict(found) for found in result.near_duplicates],
             "sources": [to_dict(state.report()) | {"spec": state.name} for state in result.states],
         }
         print(json.dumps(body, indent=2))
     elif not output.silent:
         stderr.print(funnel(result.states))
         print(result_text(result.states, settings.out, result.report if refresh else None))
+        if result.near_duplicates:
+            print(near_duplicates_text(result.near_duplicates))
     if result.interrupted and not output.silent:
         print_message("Interrupted. The same command goes on from here.")
     return INTERRUPTED if result.interrupted else run_exit_code(result.states)

@@ -12,6 +12,7 @@ import typer
 
 from excise.errors import ConfigError
 from excise.pipeline.cli.options import (
+    AsOf,
     Cache,
     Config,
     Json,
@@ -40,6 +41,7 @@ def grade(
     diff: Annotated[Path | None, typer.Option(help="The solution, as `git diff` writes it; - for stdin.")] = None,
     solution: Annotated[Solution | None, typer.Option(help="A known solution instead of a diff.")] = None,
     out: Out = None,
+    as_of: AsOf = "",
     cache: Cache = None,
     config: Config = None,
     set_: Set = None,
@@ -53,7 +55,7 @@ def grade(
         settings = settings_of(config, set_, out=out, cache=cache)
         if (diff is None) == (solution is None):
             raise ConfigError("Give --diff FILE (- for stdin), or --solution gold or noop.")
-        grader = Grader(TaskSet.open(settings.out), settings)
+        grader = Grader(TaskSet.open(settings.out, as_of), settings)
         grader.taskset.task(instance_id)
         if diff is None:
             text = grader.solution(instance_id, str(solution))

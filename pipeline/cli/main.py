@@ -7,7 +7,7 @@ Exit codes: 0 done; 1 failed (no source gave a task, a task did not verify, a fi
 
 from __future__ import annotations
 
-import gc
+import gc as garbage_collector
 from collections.abc import Callable
 from typing import Annotated
 
@@ -16,11 +16,15 @@ import typer
 import excise
 from excise.pipeline.cli.attack_command import ATTACK_CODES, attack
 from excise.pipeline.cli.audit_command import audit
+from excise.pipeline.cli.compact_command import compact
+from excise.pipeline.cli.diff_command import diff
 from excise.pipeline.cli.env_command import env
 from excise.pipeline.cli.eval_command import EVAL_CODES, evaluate
+from excise.pipeline.cli.gc_command import gc
 from excise.pipeline.cli.generate_command import GENERATE_CODES, generate, refresh
 from excise.pipeline.cli.grade_command import GRADE_CODES, grade
 from excise.pipeline.cli.machine_commands import doctor, schedule
+from excise.pipeline.cli.merge_command import merge
 from excise.pipeline.cli.profile_command import profile
 from excise.pipeline.cli.recover_command import recover
 from excise.pipeline.cli.set_commands import checkout, export, query, show
@@ -41,6 +45,10 @@ app.command()(query)
 app.command()(show)
 app.command()(checkout)
 app.command()(export)
+app.command()(diff)
+app.command()(merge)
+app.command()(compact)
+app.command()(gc)
 app.command()(profile)
 app.command()(doctor)
 app.command()(schedule)
@@ -74,6 +82,6 @@ GC_THRESHOLD = 50_000
 
 def main() -> None:
     """Entry point."""
-    gc.set_threshold(GC_THRESHOLD)
+    garbage_collector.set_threshold(GC_THRESHOLD)
     run: Callable[[], None] = app
     run()

@@ -26,6 +26,9 @@ Set = Annotated[
     list[str] | None, typer.Option("--set", help="A setting as key=value, for example verdict.gold_runs=5.")
 ]
 Out = Annotated[Path | None, typer.Option("--out", "-o", help="Folder of the task set.")]
+AsOf = Annotated[
+    str, typer.Option("--as-of", help="An earlier state: number of a snapshot, or a date or time. [default: current]")
+]
 Cache = Annotated[Path | None, typer.Option("--cache", help="Folder for mirrors, environments and finished stages.")]
 Json = Annotated[bool, typer.Option("--json", help="Print the result as JSON on stdout.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress.")]

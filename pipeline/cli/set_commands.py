@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from excise.pipeline.cli.options import Config, Json, Out, exit_codes_for_errors, settings_of
+from excise.pipeline.cli.options import AsOf, Config, Json, Out, exit_codes_for_errors, settings_of
 
 
 class Format(StrEnum):
@@ -27,10 +27,11 @@ def query(
         str,
         typer.Argument(
             help="SQL over tasks, verdicts, rejections, repos, environments, quarantines, funnel, gates, needs, "
-            "lifting, rollouts and costs."
+            "lifting, rollouts, costs and near_duplicates."
         ),
     ],
     out: Out = None,
+    as_of: AsOf = "",
     format_: Annotated[Format, typer.Option("--format", "-f", help="How to print.")] = Format.TABLE,
     as_json: Json = False,
     config: Config = None,
@@ -41,12 +42,13 @@ def query(
     with exit_codes_for_errors():
         settings = settings_of(config, None, out=out)
         width = Console().width if sys.stdout.isatty() else None
-        print(ask(settings.out, sql, Format.JSON if as_json else format_, width=width).rstrip("\n"))
+        print(ask(settings.out, sql, Format.JSON if as_json else format_, width, as_of).rstrip("\n"))
 
 
 def show(
     instance_id: Annotated[str, typer.Argument(help="Task.")],
     out: Out = None,
+    as_of: AsOf = "",
     all_tests: Annotated[bool, typer.Option("--all-tests", help="List every test.")] = False,
     as_markdown: Annotated[bool, typer.Option("--markdown", help="As Markdown, for reports.")] = False,
     as_json: Json = False,
@@ -60,13 +62,14 @@ def show(
     with exit_codes_for_errors():
         settings = settings_of(config, None, out=out)
         options = ShowOptions(as_json=as_json, as_markdown=as_markdown, claims=ALL_CLAIMS, all_tests=all_tests)
-        render(TaskSet.open(settings.out), instance_id, Console(), options)
+        render(TaskSet.open(settings.out, as_of), instance_id, Console(), options)
 
 
 def checkout(
     instance_id: Annotated[str, typer.Argument(help="Task.")],
     into: Annotated[Path, typer.Argument(help="New folder for the tree.")],
     out: Out = None,
+    as_of: AsOf = "",
     solved: Annotated[bool, typer.Option("--solved", help="With the gold patch and the hidden tests.")] = False,
     config: Config = None,
 ) -> None:
@@ -79,13 +82,14 @@ def checkout(
 
     with exit_codes_for_errors():
         settings = settings_of(config, None, out=out)
-        write_tree(TaskSet.open(settings.out), instance_id, into, solved=solved)
+        write_tree(TaskSet.open(settings.out, as_of), instance_id, into, solved=solved)
 
 
 def export(
     name: Annotated[str, typer.Argument(help="Format: jsonl.")],
     into: Annotated[Path, typer.Argument(help="Folder to write.")],
     out: Out = None,
+    as_of: AsOf = "",
     repo: Annotated[str | None, typer.Option(help="Only this project.")] = None,
     config: Config = None,
 ) -> None:
@@ -95,5 +99,5 @@ def export(
 
     with exit_codes_for_errors():
         settings = settings_of(config, None, out=out)
-        count = write(TaskSet.open(settings.out), name, into, repo)
+        count = write(TaskSet.open(settings.out, as_of), name, into, repo)
         print(f"{count} tasks written to {into}.")

@@ -18,7 +18,9 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from excise.config import Settings
+from excise.datasets import near_duplicates
 from excise.datasets.manifest import SnapshotReport
+from excise.datasets.near_duplicates import NearDuplicate
 from excise.datasets.store import Store
 from excise.datasets.writer import Writer
 from excise.errors import StoreError
@@ -62,6 +64,8 @@ class RunResult:
     """The tasks that were added, changed and removed in the task set."""
     interrupted: bool
     """Whether Ctrl-C ended the run; finished work is published, the rest is missing."""
+    near_duplicates: tuple[NearDuplicate, ...] = ()
+    """New tasks that are almost the same as a task of this or an earlier run."""
 
 
 @dataclass(slots=True)
@@ -381,4 +385,9 @@ def run(
         if refresh and not finished:
             return RunResult(states=tuple(graph.states), report=SnapshotReport(), interrupted=True)
         graph.publish()
-        return RunResult(states=tuple(graph.states), report=writer.changes(), interrupted=not finished)
+        return RunResult(
+            states=tuple(graph.states),
+            report=writer.changes(),
+            interrupted=not finished,
+            near_duplicates=near_duplicates.update(settings.out),
+        )

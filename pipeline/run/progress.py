@@ -20,6 +20,7 @@ from rich.text import Text
 
 from excise.config import Settings
 from excise.datasets.manifest import SnapshotReport
+from excise.datasets.near_duplicates import NearDuplicate
 from excise.pipeline.run.source_state import SourceState
 from excise.types import Task
 
@@ -29,6 +30,8 @@ SHOWN_SYMBOLS = 3
 """Removed symbols of a task that are printed."""
 SHOWN_LINES = 12
 """Lines of the first task's statement that are printed."""
+MAX_NEAR_DUPLICATES = 10
+"""Near-duplicates that are printed after a run."""
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 _STAGES = ("waiting", "fetch", "environment", "model", "baseline", "coverage", "find", "prove", "done")
 
@@ -216,6 +219,16 @@ def result_text(states: Sequence[SourceState], out: Path, report: SnapshotReport
         changes = f"{came}, {report.unchanged} unchanged.\n"
     tasks, giving = sum(state.num_tasks for state in states), sum(state.num_tasks > 0 for state in states)
     return f"{changes}{tasks} tasks in {out} from {giving} of {len(states)} sources."
+
+
+def near_duplicates_text(found: Sequence[NearDuplicate]) -> str:
+    """Name new tasks that are almost the same as earlier ones, up to :data:`MAX_NEAR_DUPLICATES`."""
+    lines = [f"{len(found)} new tasks are near-duplicates of earlier ones (view near_duplicates):"]
+    lines += [
+        f"  {entry.instance_id} of {entry.near_duplicate_of} ({entry.similarity:.2f})"
+        for entry in found[:MAX_NEAR_DUPLICATES]
+    ]
+    return "\n".join([*lines, *(["  …"] if len(found) > MAX_NEAR_DUPLICATES else [])])
 
 
 def limits_text(settings: Settings) -> str:
