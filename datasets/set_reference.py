@@ -14,6 +14,8 @@ def open_reference(text: str, store: Path) -> Snapshot:
     Raises :class:`StoreError` if there is none.
     """
     folder, _, as_of = text.rpartition("@")
+    if not text or text.isdigit():
+        return _present(store, text)
     if Path(text).is_dir():
         return _present(Path(text), "")
     if folder and Path(folder).is_dir():

@@ -16,7 +16,15 @@ from excise.datasets import compaction
 from excise.datasets.catalogue import views_sql
 from excise.datasets.manifest import MAX_LISTED, FileEntry, Manifest, SnapshotReport, manifest_bytes
 from excise.datasets.retention import remove_expired
-from excise.datasets.rows import RepoRows, Row, canonical_json, quarantine_from, quarantine_row, table_rows
+from excise.datasets.rows import (
+    RepoRows,
+    Row,
+    canonical_json,
+    quarantine_from,
+    quarantine_row,
+    table_rows,
+    with_all_columns,
+)
 from excise.datasets.schema import TABLES
 from excise.datasets.set_index import INDEX, Entry, RowRange, SetIndex, write_index
 from excise.datasets.snapshot import EMPTY_FILE, STAGING, Snapshot, read_table, write_table
@@ -83,7 +91,8 @@ class Writer:
     def put_rows(self, name: str, tables: Mapping[str, list[Row]], spec: SourceSpec | None) -> None:
         """Replace all records of ``name`` by rows of the tables, quarantines included; see :meth:`put_repo`."""
         self._refuse_duplicates(name, [str(row["instance_id"]) for row in tables.get("tasks", ())])
-        self._put_tables(name, tables, spec)
+        whole = {table: [with_all_columns(TABLES[table], row) for row in rows] for table, rows in tables.items()}
+        self._put_tables(name, whole, spec)
 
     def put_entry(self, name: str, snapshot: Snapshot, entry: str) -> None:
         """Replace all records of ``name`` by those that the project ``entry`` has in a snapshot of another set.
