@@ -43,7 +43,7 @@ def drawn(number: int) -> list[str]:
 def num_tasks(out: Path) -> int:
     """Number of published tasks of a set."""
     snapshot = Snapshot.current(out)
-    return sum(len(entry.tasks) for entry in snapshot.manifest.repos.values()) if snapshot else 0
+    return snapshot.manifest.num_tasks if snapshot else 0
 
 
 def run_and_kill(command: list[str], out: Path, kill_at: int | None) -> bool:
