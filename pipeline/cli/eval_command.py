@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
-import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -23,10 +21,11 @@ from excise.pipeline.cli.options import (
     print_message,
     require_sandbox,
 )
+from excise.pipeline.cli.scores_output import read_evaluation, show_evaluations
 from excise.pipeline.exit_codes import FAILED, OK
 
 if TYPE_CHECKING:
-    from excise.trainer.rollouts.evaluation import Evaluation, TaskScore
+    from excise.datasets.scores import Evaluation, TaskScore
     from excise.trainer.setup.evaluation_config import EvaluationConfig
 
 EVAL_CODES = "Exit code: 0 evaluated; 1 no attempt says anything; 2 usage."
@@ -59,11 +58,11 @@ def evaluate(
         evaluation = load_evaluation(config, set_ or [])
         settings = _settings(evaluation.excise, out, cache)
         require_sandbox(settings)
-        earlier = [_read_results(path) for path in compare or ()]
+        earlier = [read_evaluation(path) for path in compare or ()]
         require_model(model)
         options = _Options(tasks, held_out, samples or evaluation.eval.samples, name or model.name)
         found = asyncio.run(_evaluate(options, evaluation, settings, model, quiet=quiet or as_json))
-        _show([*earlier, found], into, as_json)
+        show_evaluations([*earlier, found], into, "eval", as_json=as_json)
         raise typer.Exit(OK if found.num_attempts else FAILED)
 
 
@@ -122,35 +121,3 @@ async def _evaluate(
 def _print_score(done: TaskScore) -> None:
     lost = f", {done.num_lost} lost" if done.num_lost else ""
     print_message(f"{done.instance_id}: {done.num_solved} of {done.num_attempts} solved{lost}")
-
-
-def _read_results(path: Path) -> Evaluation:
-    from excise.trainer.rollouts.evaluation import Evaluation
-    from excise.types import from_json
-
-    try:
-        return from_json(Evaluation, path.read_bytes())
-    except ValueError as error:
-        raise ConfigError(f"{path}: not the result of an evaluation: {error}") from error
-
-
-def _show(found: list[Evaluation], into: Path | None, as_json: bool) -> None:
-    from rich.console import Console
-    from rich.table import Table
-
-    from excise.trainer.rollouts.evaluation import draw, table
-    from excise.types import to_dict, to_json
-
-    if as_json:
-        print(json.dumps(to_dict(found[-1]), indent=2))
-    else:
-        head, *rows = table(found)
-        shown = Table(*head)
-        for row in rows:
-            shown.add_row(*row)
-        Console(width=None if sys.stdout.isatty() else 160).print(shown)
-    if into is not None:
-        into.mkdir(parents=True, exist_ok=True)
-        (into / "eval.json").write_bytes(to_json(found[-1], indent=2))
-        if not draw(found, into / "eval.svg"):
-            print_message("No picture was drawn, there is no matplotlib: pip install matplotlib")

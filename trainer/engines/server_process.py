@@ -15,10 +15,11 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from excise.errors import EngineError
+from excise.system import supervisor
 from excise.system.process_identity import owned_temporary_folder, remove_orphaned_folders
 from excise.trainer.engines.http_calls import HTTPFailure, call
 
-SUPERVISOR = Path(__file__).with_name("supervisor.py")
+SUPERVISOR = Path(supervisor.__file__)
 WORKER = Path(__file__).with_name("vllm_worker.py")
 WORKER_MODULE = "excise_vllm_worker"
 """Module name of the copy of the worker file in the server's folder (the server's interpreter may lack excise)."""

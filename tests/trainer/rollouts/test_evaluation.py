@@ -10,17 +10,9 @@ from typing import Any
 
 import pytest
 
+from excise.datasets.scores import TaskScore, draw, effort_curve, pass_at_k, summarise, table
 from excise.trainer.rollout_types import Ending, Group, Rollout, Usage
-from excise.trainer.rollouts.evaluation import (
-    TaskScore,
-    draw,
-    effort_curve,
-    evaluate,
-    pass_at_k,
-    score,
-    summarise,
-    table,
-)
+from excise.trainer.rollouts.evaluation import evaluate, score
 
 from ..byte_model import byte_model, byte_tokenizer
 
