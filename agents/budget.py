@@ -64,15 +64,24 @@ class Meter:
             return float("inf")
         return max(0.0, self.started + self.budget.max_wall_s - self.clock())
 
-    def check(self) -> None:
-        """Raise :class:`AgentError` (``budget``) if any limit is reached."""
+    def exhausted(self) -> tuple[str, str]:
+        """The setting whose limit is reached, and a sentence about it; two empty strings if none is."""
         budget, cost = self.budget, self.budget.cost(self.spent)
         if budget.max_tokens and self.spent.total >= budget.max_tokens:
-            raise _exhausted(f"{self.spent.total} of {budget.max_tokens} tokens are used", "max_tokens")
+            return "max_tokens", f"{self.spent.total} of {budget.max_tokens} tokens are used"
         if budget.max_cost and cost >= budget.max_cost:
-            raise _exhausted(f"{cost:.4f} of {budget.max_cost:g} is spent", "max_cost")
+            return "max_cost", f"{cost:.4f} of {budget.max_cost:g} is spent"
         if self.left_s() <= 0:
-            raise _exhausted(f"the job has run for {budget.max_wall_s:.0f} s", "max_wall_s")
+            return "max_wall_s", f"the job has run for {budget.max_wall_s:.0f} s"
+        return "", ""
+
+    def check(self) -> None:
+        """Raise :class:`AgentError` (``budget``) if any limit is reached."""
+        setting, what = self.exhausted()
+        if setting:
+            raise AgentError(
+                f"The job's budget is used up: {what}. Raise model.{setting} to go further.", reason="budget"
+            )
 
     def reply_tokens(self, max_tokens: int, prompt_tokens: int) -> int:
         """Maximum number of tokens of the next reply, between 1 and ``max_tokens``; ``prompt_tokens`` is an estimate.
@@ -86,7 +95,3 @@ class Meter:
             remaining = budget.max_cost - budget.cost(self.spent + Usage(prompt_tokens=prompt_tokens))
             left = min(left, int(remaining / budget.completion_price * 1e6))
         return max(1, left)
-
-
-def _exhausted(what: str, setting: str) -> AgentError:
-    return AgentError(f"The job's budget is used up: {what}. Raise model.{setting} to go further.", reason="budget")

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from rich.cells import cell_len
 
+from excise.datasets.attempts import attempts_views
 from excise.datasets.costs import costs_view
 from excise.datasets.near_duplicates import near_duplicates_view
 from excise.datasets.rollouts import rollouts_view
@@ -117,7 +118,7 @@ def _open(store: Path | str, as_of: str = "") -> tuple[Snapshot, duckdb.DuckDBPy
     connection = duckdb.connect()
     try:
         folder = Path(store).absolute()
-        beside = rollouts_view(folder) + costs_view(folder) + near_duplicates_view(folder)
+        beside = rollouts_view(folder) + attempts_views(folder) + costs_view(folder) + near_duplicates_view(folder)
         connection.execute(views_sql(snapshot.root) + beside)
     except duckdb.Error as error:
         connection.close()

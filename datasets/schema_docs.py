@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 
+from excise.datasets.attempts import ATTEMPTS
 from excise.datasets.costs import COSTS
 from excise.datasets.near_duplicates import NEAR_DUPLICATES
 from excise.datasets.rollouts import ROLLOUTS
@@ -23,7 +24,7 @@ def render_docs() -> str:
         "",
         *(f"- **{version}**: {text}" for version, text in HISTORY),
     ]
-    for table in (*TABLES.values(), ROLLOUTS, COSTS, NEAR_DUPLICATES):
+    for table in (*TABLES.values(), ROLLOUTS, ATTEMPTS, COSTS, NEAR_DUPLICATES):
         lines += ["", f"## {table.name}", "", table.comment, "", "| column | type | meaning |", "|---|---|---|"]
         lines += [f"| `{c.name}` | {c.kind.replace('<', '&lt;')} | {_cell(c.comment)} |" for c in table.columns]
     return "\n".join(lines) + "\n"

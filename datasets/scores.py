@@ -124,9 +124,9 @@ def _curve(
 ) -> Iterator[tuple[Amount, float]]:
     """Points of a curve; of each task the number of attempts, what each used, and what each used that solved it."""
     tried = [task for task in tasks if task[0]]
-    amounts = sorted({amount for _, used, _ in tried for amount in used})
+    amounts: list[Amount] = sorted({amount for _, used, _ in tried for amount in used})
     step = max(1, math.ceil(len(amounts) / CURVE_POINTS))
-    for limit in sorted({*amounts[::step], *amounts[-1:]}):
+    for limit in sorted(set(amounts[::step]) | set(amounts[-1:])):
         yield limit, sum(sum(used <= limit for used in solved) / count for count, _, solved in tried) / len(tried)
 
 

@@ -22,7 +22,7 @@ def read_evaluation(path: Path) -> Evaluation:
 
 
 def show_evaluations(found: Sequence[Evaluation], into: Path | None, name: str, *, as_json: bool) -> None:
-    """Print a table, or the last evaluation as JSON; with a folder ``into``, also write NAME.json and NAME.svg there."""
+    """Print a table, or the last evaluation as JSON; with ``into``, also write NAME.json and NAME.svg there."""
     from rich.console import Console
     from rich.table import Table
 

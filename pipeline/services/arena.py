@@ -21,17 +21,16 @@ from typing import Any, Generic, TypeVar
 
 from excise.config import Settings
 from excise.datasets.taskset import TaskSet
-from excise.envs.sandbox.mount_points import REPO
 from excise.errors import ExciseError, SandboxError, StoreError
 from excise.pipeline.services.map_tasks import EnvironmentProblem
 from excise.pipeline.services.task_grader import Grader, GradingEnvironment
+from excise.pipeline.stages.model_attempt import changes
 from excise.protocols import Session
 from excise.trainer.concurrency import DaemonThreadPool
 from excise.trainer.interfaces import TaskSandbox
 from excise.types import Grade, Task
 from excise.verifiers.agent_workspace import Workspace, workspace
 from excise.verifiers.grading.grader import ungraded
-from excise.verifiers.grading.intake import MAX_DIFF_BYTES
 from excise.verifiers.monitor.monitored_task import MonitoredTask, monitored_task_of
 from excise.verifiers.monitor.recording_session import RecordingSession
 from excise.verifiers.monitor.review import review
@@ -96,14 +95,21 @@ class LazyValues(Generic[T]):
 class RecordedSandbox:
     """See :class:`excise.trainer.interfaces.TaskSandbox`; safe for one thread at a time."""
 
-    def __init__(self, task: Task, session: Session, known: Callable[[], MonitoredTask], keep: Path | None) -> None:
-        self.task = task
+    def __init__(
+        self,
+        task: Task,
+        session: Session,
+        workspace_: Workspace,
+        known: Callable[[], MonitoredTask],
+        keep: Path | None,
+    ) -> None:
+        self.task, self.workspace = task, workspace_
         self.session: Session = RecordingSession(session, task.instance_id)
         self._known, self._keep = known, keep
 
     def diff(self) -> str:
         """Return the changes so far; cut off just above the grader's limit, so that it refuses larger ones."""
-        return self.session.diff(REPO)[: MAX_DIFF_BYTES + 1].decode("utf-8", "surrogateescape")
+        return changes(self.session)
 
     def flags(self) -> tuple[str, ...]:
         """Return the monitor's label if it flags the trajectory, which is then stored for ``excise audit``."""
@@ -113,6 +119,11 @@ class RecordedSandbox:
         if verdict.flagged and self._keep is not None:
             self._keep.mkdir(parents=True, exist_ok=True)
             write_events(self._keep / f"{self.task.instance_id}-{trajectory.trajectory_id}.jsonl", [trajectory])
+        return (str(verdict.label),) if verdict.flagged else ()
+
+    def labels(self, trajectory: Trajectory) -> tuple[str, ...]:
+        """Return the monitor's label if it flags a trajectory of an attempt at this task."""
+        verdict = review(trajectory, self._known())
         return (str(verdict.label),) if verdict.flagged else ()
 
     def trajectory(self) -> Trajectory:
@@ -263,7 +274,7 @@ class TaskArena:
     def _open(self, task: Task, tree: Workspace) -> RecordedSandbox:
         session = tree.open()
         try:
-            return RecordedSandbox(task, session, lambda: self._monitored(task, tree), self._flagged)
+            return RecordedSandbox(task, session, tree, lambda: self._monitored(task, tree), self._flagged)
         except BaseException:
             session.close()
             raise

@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-from excise.agents.messages import Message
 from excise.agents.tool_loop import LoopResult
 from excise.config import Settings
 from excise.envs.model_driven.model_access import ModelAccess
-from excise.envs.sandbox.mount_points import REPO
 from excise.errors import AgentError, SandboxError
+from excise.pipeline.stages.model_attempt import attempt_task, changes
 from excise.pipeline.stages.model_conversation import model_conversation
 from excise.pipeline.stages.stage_cache import StageCache, stage_key
-from excise.trainer.rollouts.coding_tools import SYSTEM, Toolbox
 from excise.types import GradingKit, Verdict
 from excise.verifiers.agent_workspace import workspace
 from excise.verifiers.candidate import Candidate
 from excise.verifiers.gates.all_gates import SOLVED_BY_MODEL
 from excise.verifiers.gates.solved_by_model import Solver, SolvingAttempt
 from excise.verifiers.grading.grader import GradeRequest, GradingConditions, find_conditions, grade
-from excise.verifiers.grading.intake import MAX_DIFF_BYTES
 from excise.verifiers.workbench import Workbench
 
 VERSION = 1
@@ -47,16 +44,16 @@ class _ModelSolver:
             access = ModelAccess.of(model, client, transcript)
             for number in range(1, model.solve_attempts + 1):
                 with tree.open() as session:
-                    tools = Toolbox(session).tools()
+                    statement = candidate.task.problem_statement
                     try:
-                        done = access.run_agent(
-                            f"attempt {number}", _opening(candidate), tools, max_steps=model.solve_steps
+                        done = attempt_task(
+                            access, f"attempt {number}", statement, session, max_steps=model.solve_steps
                         )
                     except AgentError as error:
                         if error.reason != "budget" or not attempts:
                             raise
                         break  # what was tried counts
-                    diff = session.diff(REPO)[: MAX_DIFF_BYTES + 1].decode("utf-8", "surrogateescape")
+                    diff = changes(session)
                 attempts.append(self._graded(candidate, kit, diff, done))
         return SOLVED_BY_MODEL.row(candidate, model.model, attempts)
 
@@ -76,8 +73,3 @@ class _ModelSolver:
         return StageCache(self.settings.cache).get_or_make(
             GradingConditions, "conditions", key, lambda: find_conditions(bench, bench.baseline.passing())
         )
-
-
-def _opening(candidate: Candidate) -> tuple[Message, ...]:
-    statement = candidate.task.problem_statement
-    return Message(role="system", content=SYSTEM), Message(role="user", content=statement)

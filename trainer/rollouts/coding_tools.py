@@ -6,6 +6,7 @@ They act only through the session, so the sandbox's limits apply to them and all
 from __future__ import annotations
 
 import posixpath
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Annotated, Any
 
@@ -81,6 +82,8 @@ class Toolbox:
     """Maximum timeout in seconds of one command, whatever timeout the model requests."""
     output_chars: int = 8000
     """Maximum number of characters of a result; a longer one is shortened in the middle."""
+    left_s: Callable[[], float] = lambda: float("inf")
+    """Seconds that the attempt may still take; no command may take longer."""
     exit_code: int = 0
     """Exit code of the last command."""
     written: list[str] = field(default_factory=list)
@@ -164,9 +167,8 @@ class Toolbox:
         return f"{wanted.path} was written."
 
     def _run(self, wanted: Run) -> str:
-        limit = min(wanted.timeout_s, self.command_s)
-        script = 'command -v bash >/dev/null && exec bash -c "$0"; exec sh -c "$0"'
-        done = self.session.exec(["/bin/sh", "-c", script, wanted.command], timeout_s=limit, cwd=REPO)
+        limit = max(1.0, min(wanted.timeout_s, self.command_s, self.left_s()))
+        done = self.session.exec(shell_line(wanted.command), timeout_s=limit, cwd=REPO)
         self.exit_code = done.rc if done.worker is WorkerOutcome.OK else done.rc or -1
         output = clip((done.stdout + done.stderr).decode(errors="replace"), self.output_chars)
         ending = {
@@ -175,6 +177,11 @@ class Toolbox:
             WorkerOutcome.OOM: "killed, it used too much memory",
         }.get(done.worker, "killed")
         return f"{output.rstrip()}\n[{ending}]".lstrip()
+
+
+def shell_line(command: str) -> list[str]:
+    """The arguments that run a shell command in a sandbox, by bash where there is one."""
+    return ["/bin/sh", "-c", 'command -v bash >/dev/null && exec bash -c "$0"; exec sh -c "$0"', command]
 
 
 def _inside(path: str) -> str:

@@ -1,0 +1,106 @@
+"""Styles of problem statements, derived from a stored task.
+
+A set stores the detailed specification. The other styles say less, in the words of a user who asks for the feature; what
+they say comes from the task's own fields and statement, so nothing of the deleted code is in them.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from enum import StrEnum
+
+from excise.types import Task
+
+MAX_NAMES = 8
+"""Maximum number of names in one sentence."""
+MAX_SUMMARY = 200
+"""Maximum number of characters of the summary of an unnamed feature."""
+PARTLY_LEFT = frozenset({"stub", "line", "expression"})
+"""Deleters that leave the definitions in place."""
+
+
+class StatementStyle(StrEnum):
+    """How a statement asks for the feature."""
+
+    SPECIFICATION = "specification"
+    """The stored statement: signatures, documentation, examples, details."""
+    TERSE = "terse"
+    """One or two sentences of a user, with every name and nothing else."""
+    AMBIGUOUS = "ambiguous"
+    """A complaint that names at most half of what is missing, and tells one thing that it did."""
+
+
+def in_style(task: Task, style: StatementStyle) -> str:
+    """The statement of a task in a style."""
+    if style is StatementStyle.TERSE:
+        return _terse(task)
+    if style is StatementStyle.AMBIGUOUS:
+        return _ambiguous(task)
+    return task.problem_statement
+
+
+def _terse(task: Task) -> str:
+    """Every removed name by file, as a request."""
+    wanted = "; ".join(
+        f"{_listed(names)} in `{path}`" if names else f"the whole file `{path}`"
+        for path, names in _by_path(task).items()
+    )
+    if task.deleter in PARTLY_LEFT:
+        return f"Please implement {wanted}. {_project(task)} has only stand-ins there.\n"
+    return f"Please bring back {wanted}. {_project(task)} used to have it.\n"
+
+
+def _ambiguous(task: Task) -> str:
+    """The files, the first half of the names, and the first sentence of the documentation."""
+    by_path = _by_path(task)
+    names = [name for found in by_path.values() for name in found]
+    named = names[: len(names) // 2]
+    rest = len(names) - len(named)
+    files = _listed(list(by_path))
+    if named:
+        lack = "do not work" if task.deleter in PARTLY_LEFT else "are gone"
+        text = f"In {_project(task)}, {', '.join(f'`{name}`' for name in named)} and {rest} more in {files} {lack}."
+    else:
+        lack = "does not work" if task.deleter in PARTLY_LEFT else "is gone"
+        text = f"In {_project(task)}, something in {files} {lack}."
+    summary = _summary(task.problem_statement, names)
+    if summary:
+        text += f" It was about this: “{summary}”"
+    tests = sorted({test.partition("::")[0] for test in task.fail_to_pass})
+    return f"{text} Make it work again; its tests were in {_listed(tests)}.\n"
+
+
+def _project(task: Task) -> str:
+    return f"{task.repo.rpartition('/')[2]} {task.version}".strip()
+
+
+def _by_path(task: Task) -> dict[str, list[str]]:
+    """Path to the names that are missing there; an empty list for a file that is missing as a whole."""
+    found: dict[str, list[str]] = {}
+    for symbol in task.removed:
+        path, _, name = symbol.partition("::")
+        names = found.setdefault(path, [])
+        plain = re.sub(r"#\d+", "", name)
+        if plain and plain not in names:
+            names.append(plain)
+    return found
+
+
+def _listed(words: Sequence[str]) -> str:
+    shown = [f"`{word}`" for word in words[:MAX_NAMES]]
+    if len(words) > MAX_NAMES:
+        shown.append(f"{len(words) - MAX_NAMES} more")
+    return " and ".join([", ".join(shown[:-1]), shown[-1]] if len(shown) > 1 else shown)
+
+
+def _summary(statement: str, names: Iterable[str]) -> str:
+    """The first sentence of the first quoted docstring, with `…` for the names; empty if there is none."""
+    quoted = re.search(r"(?m)^> (\S.*(?:\n> \S.*)*)", statement)
+    if quoted is None:
+        return ""
+    text = " ".join(line.removeprefix("> ") for line in quoted[1].split("\n"))
+    sentence = re.split(r"(?<=[.!?])\s", text)[0][:MAX_SUMMARY].strip()
+    for name in names:
+        sentence = re.sub(rf"\b{re.escape(name.rpartition('.')[2])}\b(?:\(\))?", "…", sentence)
+    return sentence
