@@ -1,8 +1,8 @@
 """A local proxy for an OpenAI-compatible endpoint, which counts what an agent uses and ends it at its budget.
 
-Agents that are programs of their own get its address in place of the endpoint's. It adds the key, which they never see,
-sets the model's name, and refuses requests when a limit is reached; so tokens, steps and cost of every agent are counted
-in the same way, outside of it. Streamed replies are passed on as they come.
+Agents that are programs of their own get its address in place of the endpoint's. It adds the key, which they never
+see, sets the model's name, and refuses requests when a limit is reached; so tokens, steps and cost of every agent are
+counted in the same way, outside of it. Streamed replies are passed on as they come.
 """
 
 from __future__ import annotations

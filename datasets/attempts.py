@@ -6,14 +6,15 @@
     DIR/attempts/<run>/<attempt>.jsonl           the trajectory: what `excise audit` reads
     DIR/attempts/<run>/<attempt>.parquet         one row; with it the attempt is complete
 
-They are not part of a snapshot. A row is written after its trajectory and replaces nothing, so a killed run loses at most
-the attempts in progress.
+They are not part of a snapshot. A row is written after its trajectory and replaces nothing, so a killed run loses at
+most the attempts in progress.
 """
 
 from __future__ import annotations
 
 import glob
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -57,8 +58,8 @@ class AttemptRow:
     flags: tuple[str, ...]
     """Labels assigned by the monitor."""
     ending: str
-    """`finished`, `step_limit`, `token_limit`, `cost_limit`, `time_limit`, `context_full`, `malformed_calls` or `failed`
-    (the command's exit code is not 0)."""
+    """`finished`, `step_limit`, `token_limit`, `cost_limit`, `time_limit`, `context_full`, `malformed_calls`, or
+    `failed`: the agent's program ended with an error."""
     detail: str
     """Explanation of the ending."""
     steps: int | None
@@ -80,7 +81,8 @@ class AttemptRow:
     diff: str
     """The graded diff; only the beginning of one that is too large to be graded."""
     transcript: str
-    """The agent's own record: requests and replies as JSON lines, mini-swe-agent's trajectory, or a command's output."""
+    """The agent's own record: requests and replies as JSON lines, mini-swe-agent's trajectory, or the command's
+    output."""
     excise_version: str
     """Version of excise."""
 
@@ -112,8 +114,9 @@ FROM estimates GROUP BY run, k ORDER BY run, k;
 EFFORT = """\
 CREATE OR REPLACE VIEW effort AS
 WITH amounts AS (
-    UNPIVOT (SELECT run, instance_id, solved, completion_tokens::DOUBLE AS tokens, cost, wall_s AS seconds FROM attempts)
-    ON tokens, cost, seconds INTO NAME kind VALUE amount
+    UNPIVOT (
+        SELECT run, instance_id, solved, completion_tokens::DOUBLE AS tokens, cost, wall_s AS seconds FROM attempts
+    ) ON tokens, cost, seconds INTO NAME kind VALUE amount
 ), shares AS (
     SELECT *, solved::INT / count(*) OVER (PARTITION BY run, kind, instance_id) AS share FROM amounts
 ), counted AS (
@@ -172,8 +175,15 @@ def attempts_views(store: Path) -> str:
     return attempts + PASS_AT_K + EFFORT
 
 
-def score_run(store: Path, run: str, ids: Sequence[str] | None = None, *, name: str = "", **more: object) -> Evaluation:
-    """The scores of a run, or of its attempts at some tasks; ``more`` are further fields of the evaluation.
+def score_run(
+    store: Path,
+    run: str,
+    ids: Sequence[str] | None = None,
+    *,
+    lost: Mapping[str, int] | None = None,
+    wall_s: float = 0.0,
+) -> Evaluation:
+    """The scores of a run, or of its attempts at some tasks; ``lost`` maps tasks to numbers of lost attempts.
 
     Raises :class:`StoreError` if the run has no attempts.
     """
@@ -191,22 +201,25 @@ def score_run(store: Path, run: str, ids: Sequence[str] | None = None, *, name: 
     if not rows and ids is None:
         known = sorted(path.name for path in (store / FOLDER).glob("*") if path.is_dir())
         raise StoreError(f"The set has no attempts of a run {run!r}. Runs: {', '.join(known) or 'none'}.")
-    by_task: dict[str, list[tuple[bool, bool, int | None, float | None]]] = {}
+    by_task: dict[str, list[_Attempted]] = {name: [] for name in lost or ()}
     for instance_id, solved, flagged, tokens, cost, _ in rows:
         by_task.setdefault(instance_id, []).append((solved, flagged, tokens, cost))
-    endings: dict[str, int] = {}
-    for row in rows:
-        endings[row[5]] = endings.get(row[5], 0) + 1
-    scores = [_score(instance_id, found) for instance_id, found in by_task.items()]
+    scores = [_score(name, by_task[name], (lost or {}).get(name, 0)) for name in sorted(by_task)]
     samples = max((score.num_attempts for score in scores), default=0)
-    return summarise(name or run, samples, scores, endings=endings, **more)
+    endings = Counter(str(row[5]) for row in rows)
+    return summarise(run, samples, scores, endings=dict(endings.most_common()), wall_s=wall_s)
 
 
-def _score(instance_id: str, found: Sequence[tuple[bool, bool, int | None, float | None]]) -> TaskScore:
+_Attempted = tuple[bool, bool, int | None, float | None]
+"""Whether an attempt solved its task, whether it was flagged, its completion tokens and its cost."""
+
+
+def _score(instance_id: str, found: Sequence[_Attempted], num_lost: int) -> TaskScore:
     return TaskScore(
         instance_id=instance_id,
         num_attempts=len(found),
         num_solved=sum(solved for solved, *_ in found),
+        num_lost=num_lost,
         num_flagged=sum(flagged for _, flagged, *_ in found),
         tokens=tuple(tokens for *_, tokens, _ in found if tokens is not None),
         solved_tokens=tuple(tokens for solved, _, tokens, _ in found if solved and tokens is not None),

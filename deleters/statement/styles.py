@@ -1,7 +1,7 @@
 """Styles of problem statements, derived from a stored task.
 
-A set stores the detailed specification. The other styles say less, in the words of a user who asks for the feature; what
-they say comes from the task's own fields and statement, so nothing of the deleted code is in them.
+A set stores the detailed specification. The other styles say less, in the words of a user who asks for the feature.
+What they say comes from the task's own fields and statement, so nothing of the deleted code is in them.
 """
 
 from __future__ import annotations

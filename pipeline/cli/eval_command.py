@@ -62,7 +62,7 @@ def evaluate(
         require_model(model)
         options = _Options(tasks, held_out, samples or evaluation.eval.samples, name or model.name)
         found = asyncio.run(_evaluate(options, evaluation, settings, model, quiet=quiet or as_json))
-        show_evaluations([*earlier, found], into, "eval", as_json=as_json)
+        show_evaluations([*earlier, found], into, "eval", found if as_json else None)
         raise typer.Exit(OK if found.num_attempts else FAILED)
 
 

@@ -1,8 +1,8 @@
 """The command line. Data goes to stdout, everything else to stderr.
 
 Exit codes: 0 done; 1 failed (no source gave a task, a task did not verify, a file cannot be read or written);
-2 usage or configuration; 3 partly done (some sources gave no task); 4 not graded (the infrastructure failed);
-130 interrupted.
+2 usage or configuration; 3 partly done (some sources gave no task, some attempts were lost); 4 not graded (the
+infrastructure failed); 130 interrupted.
 """
 
 from __future__ import annotations
@@ -28,6 +28,7 @@ from excise.pipeline.cli.merge_command import merge
 from excise.pipeline.cli.profile_command import profile
 from excise.pipeline.cli.recover_command import recover
 from excise.pipeline.cli.set_commands import checkout, export, query, show
+from excise.pipeline.cli.solve_command import SOLVE_CODES, solve
 from excise.pipeline.cli.train_command import TRAIN_CODES, train
 from excise.pipeline.cli.verify_command import verify
 
@@ -57,6 +58,7 @@ app.command()(recover)
 app.command()(audit)
 app.command(epilog=GRADE_CODES)(grade)
 app.command(epilog=ATTACK_CODES)(attack)
+app.command(epilog=SOLVE_CODES)(solve)
 app.command(epilog=TRAIN_CODES)(train)
 app.command("eval", epilog=EVAL_CODES)(evaluate)
 

@@ -21,13 +21,13 @@ def read_evaluation(path: Path) -> Evaluation:
         raise ConfigError(f"{path}: not the result of an evaluation: {error}") from error
 
 
-def show_evaluations(found: Sequence[Evaluation], into: Path | None, name: str, *, as_json: bool) -> None:
-    """Print a table, or the last evaluation as JSON; with ``into``, also write NAME.json and NAME.svg there."""
+def show_evaluations(found: Sequence[Evaluation], into: Path | None, name: str, as_json: object = None) -> None:
+    """Print a table, or the record ``as_json``; with a folder ``into``, also write NAME.json and NAME.svg there."""
     from rich.console import Console
     from rich.table import Table
 
-    if as_json:
-        print(json.dumps(to_dict(found[-1]), indent=2))
+    if as_json is not None:
+        print(json.dumps(to_dict(as_json), indent=2))
     else:
         head, *rows = table(found)
         shown = Table(*head)

@@ -27,7 +27,6 @@ from excise.pipeline.services.task_grader import Grader, GradingEnvironment
 from excise.pipeline.stages.model_attempt import changes
 from excise.protocols import Session
 from excise.trainer.concurrency import DaemonThreadPool
-from excise.trainer.interfaces import TaskSandbox
 from excise.types import Grade, Task
 from excise.verifiers.agent_workspace import Workspace, workspace
 from excise.verifiers.grading.grader import ungraded
@@ -187,7 +186,7 @@ class TaskArena:
         return self._update_tasks(taskset)
 
     @asynccontextmanager
-    async def open(self, instance_id: str) -> AsyncIterator[TaskSandbox]:
+    async def open(self, instance_id: str) -> AsyncIterator[RecordedSandbox]:
         """Open a fresh sandbox, which is closed when the block ends. Raises :class:`SandboxError`."""
         if instance_id not in self._tasks:
             raise SandboxError(f"There is no task {instance_id!r} to open.", reason="unknown_id")

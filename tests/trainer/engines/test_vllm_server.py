@@ -17,9 +17,9 @@ import pytest
 from transformers import PreTrainedModel
 
 from excise.errors import EngineError
+from excise.system.supervisor import descendants
 from excise.trainer.engines.http_calls import call
 from excise.trainer.engines.server_process import SUPERVISOR, ServerProcess
-from excise.system.supervisor import descendants
 from excise.trainer.engines.vllm_engine import VLLMOptions
 from excise.trainer.engines.vllm_server import VLLMServer
 from excise.trainer.rollout_types import Sampling, Stop
