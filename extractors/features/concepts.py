@@ -24,6 +24,8 @@ CALL, SAME_CLASS, SAME_FILE, SAME_TESTS, SAME_WORDS = 3.0, 1.0, 0.3, 2.0, 1.5
 and tests count for symbols that one of the other three relates, or that exactly the same tests execute."""
 MIN_AFFINITY = 0.06
 """Minimum relative affinity of two groups that are joined."""
+MAX_MEMBERS = 300
+"""Number of functions above which being in the same class or file relates nothing: pairs grow with its square."""
 MIN_GROWTH = 1.6
 """A group that is less than this many times as long as one inside it is no concept of its own."""
 
@@ -106,7 +108,7 @@ class ConceptFinder:
                     pairs[_pair(number[symbol.symbol_id], number[callee])] += CALL
         for key_of, amount in ((_class_of, SAME_CLASS), (_file_of, SAME_FILE)):
             for members in _grouped((key_of(s), number[s.symbol_id]) for s in symbols):
-                for one, other in combinations(members, 2):
+                for one, other in combinations(members, 2) if len(members) <= MAX_MEMBERS else ():
                     pairs[one, other] += amount
         for members in _grouped((str(sorted(tests[s.symbol_id])), number[s.symbol_id]) for s in symbols):
             for one, other in pairwise(members):
