@@ -26,6 +26,8 @@ MIN_AFFINITY = 0.06
 """Minimum relative affinity of two groups that are joined."""
 MAX_MEMBERS = 300
 """Number of functions above which being in the same class or file relates nothing: pairs grow with its square."""
+NEAREST = 12
+"""Number of the nearest neighbours of a symbol that count; others count if it is among their nearest."""
 MIN_GROWTH = 1.6
 """A group that is less than this many times as long as one inside it is no concept of its own."""
 
@@ -79,6 +81,7 @@ class ConceptFinder:
             for n, s in enumerate(symbols)
         }
         self._relate(codebase, symbols, tests)
+        self._keep_nearest()
         self._queue: list[tuple[float, int, int, int]] = []
         for n, group in self._groups.items():
             for other in group.affinity:
@@ -121,6 +124,16 @@ class ConceptFinder:
             affinity = related + SAME_TESTS * share + SAME_WORDS * alike
             if affinity > SAME_FILE:  # the file alone is no reason
                 a.affinity[other] = b.affinity[one] = affinity
+
+    def _keep_nearest(self) -> None:
+        """Forget all but the nearest neighbours of each symbol: many weak relations would outweigh the strong ones."""
+        nearest = {
+            (n, other)
+            for n, group in self._groups.items()
+            for other in heapq.nsmallest(NEAREST, group.affinity, key=lambda o: (-group.affinity[o], o))
+        }
+        for n, group in self._groups.items():
+            group.affinity = {o: a for o, a in group.affinity.items() if (n, o) in nearest or (o, n) in nearest}
 
     def _push(self, one: int, other: int) -> None:
         a, b = self._groups[one], self._groups[other]

@@ -86,13 +86,13 @@ def find_features(
             reasons[symbol.symbol_id] = reason
         else:
             singles.append(symbol)
-    made: dict[frozenset[str], Feature] = {}
+    made = _FeatureSet()
     for entry, needed_by in _proposals(index, singles):
         check_deadline()
         feature = _feature(index, tree, entry, needed_by)
-        if feature is not None and not (len(entry) > 1 and _is_known(feature, made)):
-            made.setdefault(frozenset(feature.symbols), feature)
-    features = _with_parents(index, list(made.values()))
+        if feature is not None and (len(entry) == 1 or feature.loc >= MIN_GROUP_LOC):
+            made.add(feature)
+    features = _with_parents(index, made.features)
     return FoundFeatures(
         features=tuple(_interleaved(features, seed)), symbols=tuple(_reports(index, features, reasons))
     )
@@ -207,12 +207,26 @@ def _symbol_of(test: str) -> str:
     return f"{path}::{name.replace('::', '.')}"
 
 
-def _is_known(feature: Feature, made: dict[frozenset[str], Feature]) -> bool:
-    """Whether a feature of several definitions is too small, or nearly the same as one that was found."""
-    if feature.loc < MIN_GROUP_LOC:
-        return True
-    mine = frozenset(feature.symbols)
-    return any(len(mine & other) >= SAME * len(mine | other) for other in made)
+class _FeatureSet:
+    """Features that were found, without repetitions."""
+
+    def __init__(self) -> None:
+        self.features: list[Feature] = []
+        self._holders: dict[str, list[frozenset[str]]] = defaultdict(list)
+
+    def add(self, feature: Feature) -> None:
+        """Add a feature, unless it is nearly the same as one that was found."""
+        mine = frozenset(feature.symbols)
+        if any(self._is_same(mine, other) for symbol in mine for other in self._holders[symbol]):
+            return
+        self.features.append(feature)
+        for symbol in mine:
+            self._holders[symbol].append(mine)
+
+    @staticmethod
+    def _is_same(mine: frozenset[str], other: frozenset[str]) -> bool:
+        smaller, larger = sorted((len(mine), len(other)))
+        return smaller >= SAME * larger and len(mine & other) >= SAME * len(mine | other)
 
 
 def _feature(index: SearchIndex, tree: str, entry: tuple[str, ...], needed_by: tuple[str, ...] = ()) -> Feature | None:
