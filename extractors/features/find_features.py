@@ -254,6 +254,7 @@ def _feature(index: SearchIndex, tree: str, entry: tuple[str, ...], needed_by: t
         symbols=symbols,
         tests=tuple(sorted(tests)),
         fan_in=len(outside),
+        num_mentions=sum(1 for s in outside if s in index.symbols and index.symbols[s].is_callable),
         loc=loc,
         complexity=sum(s.complexity for s in records),
         name=name_of(records),
@@ -316,8 +317,8 @@ def _interleaved(features: Iterable[Feature], seed: int) -> Iterable[Feature]:
 
 
 def _rank(feature: Feature, seed: int) -> tuple[int, str]:
-    """Sort key: features of few lines or many tests come last, all others in a seeded random order."""
-    is_small = feature.loc < 6
-    has_many_tests = len(feature.tests) > 60
+    """Sort key: features of few lines, of many tests, or that code which stays mentions come last, all others in a
+    seeded random order."""
+    drawbacks = (feature.loc < 6, len(feature.tests) > 60, feature.num_mentions > 0)
     random_order = hashlib.sha256(f"{seed}:{feature.feature_id}".encode()).hexdigest()
-    return (int(is_small) + int(has_many_tests), random_order)
+    return (sum(drawbacks), random_order)

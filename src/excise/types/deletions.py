@@ -114,6 +114,8 @@ class Feature:
     """Ids of the tests that coverage predicts to fail."""
     fan_in: int = 0
     """Number of references from outside the feature."""
+    num_mentions: int = 0
+    """Number of functions outside it that refer to it: they stay, since they can do something without it."""
     loc: int = 0
     """Lines of code of the symbols."""
     complexity: int = 0
