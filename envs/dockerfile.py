@@ -43,18 +43,22 @@ def write_dockerfile(path: Path, repo: Repo, environment: Environment, sources: 
     ``sources`` is the folder with the pristine files. Raises ``OSError``.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
-    tag = f"excise-{re.sub(r'[^a-z0-9]+', '-', repo.repo.lower()).strip('-')}"
     written = WrittenImage(
         dockerfile=path,
         lock=path.with_name(f"{path.name}.requirements.txt"),
         project=path.with_name(f"{path.name}.project.tar.gz"),
-        tag=f"{tag}:{environment.env_id[:12]}",
+        tag=f"{image_name(repo)}:{environment.env_id[:12]}",
     )
     written.lock.write_text(lock_text(environment.lock, environment.hashes), encoding="utf-8")
     _pack(sources, written.project)
     text = dockerfile_text(repo, environment, lock=written.lock.name, project=written.project.name)
     path.write_text(text, encoding="utf-8")
     return written
+
+
+def image_name(repo: Repo) -> str:
+    """A name for images of a project."""
+    return f"excise-{re.sub(r'[^a-z0-9]+', '-', repo.repo.lower()).strip('-')}"
 
 
 def dockerfile_text(repo: Repo, environment: Environment, *, lock: str, project: str) -> str:
@@ -67,15 +71,15 @@ def dockerfile_text(repo: Repo, environment: Environment, *, lock: str, project:
         _system(recipe),
         f"RUN pip install --no-cache-dir ${{UV_DEFAULT_INDEX:+--index-url $UV_DEFAULT_INDEX}} uv=={uv_version()} \\\n"
         f" && uv venv {ENV} && useradd --non-unique --uid 1000 --create-home --home-dir {HOME} agent",
-        _variables(repo, recipe),
-        *_installed(repo, environment, lock=lock, project=project),
+        variable_lines(repo, recipe),
+        *installation_lines(repo, environment, lock=lock, project=project),
         f"RUN chown -R agent {REPO} {ENV}\nUSER agent",
         f"CMD {json.dumps(run_command(recipe))}",
     ]
     return "\n".join(parts) + "\n"
 
 
-def _installed(repo: Repo, environment: Environment, *, lock: str, project: str) -> list[str]:
+def installation_lines(repo: Repo, environment: Environment, *, lock: str, project: str) -> list[str]:
     """Return the instructions that install the lock and the project, or that run the recipe's commands."""
     recipe = environment.recipe
     added = f"ADD {project} {REPO}/\nWORKDIR {REPO}"
@@ -95,9 +99,14 @@ def run_command(recipe: Recipe) -> list[str]:
     return ["python", "-m", "pytest", *fixed, *recipe.test_args, *recipe.test_paths]
 
 
+def project_packages(recipe: Recipe) -> list[str]:
+    """The system packages that the project names, without :data:`TOOLS`."""
+    return [n for n in recipe.system_packages if n not in TOOLS and re.fullmatch(r"[a-z0-9][a-z0-9+.-]+", n)]
+
+
 def _system(recipe: Recipe) -> str:
     """The instruction that installs system packages; it skips those that the distribution lacks, since names differ."""
-    names = [n for n in recipe.system_packages if n not in TOOLS and re.fullmatch(r"[a-z0-9][a-z0-9+.-]+", n)]
+    names = project_packages(recipe)
     lines = [f"RUN apt-get update && apt-get install -y --no-install-recommends {' '.join(TOOLS)}"]
     if names:
         lines.append(
@@ -106,7 +115,8 @@ def _system(recipe: Recipe) -> str:
     return " \\\n".join([*lines, " && rm -rf /var/lib/apt/lists/*"])
 
 
-def _variables(repo: Repo, recipe: Recipe) -> str:
+def variable_lines(repo: Repo, recipe: Recipe) -> str:
+    """The instruction that sets the variables of build and test runs."""
     inherited = {name: value for name, value in base_env().items() if name not in _OURS}
     settings = inherited | version_variables(repo) | dict(recipe.env)
     lines = [f"PATH={ENV}/bin:$PATH", *(f"{name}={json.dumps(value)}" for name, value in settings.items())]

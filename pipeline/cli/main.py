@@ -25,9 +25,10 @@ from excise.pipeline.cli.generate_command import GENERATE_CODES, generate, refre
 from excise.pipeline.cli.grade_command import GRADE_CODES, grade
 from excise.pipeline.cli.machine_commands import doctor, schedule
 from excise.pipeline.cli.merge_command import merge
+from excise.pipeline.cli.peer_commands import export, sandbox
 from excise.pipeline.cli.profile_command import profile
 from excise.pipeline.cli.recover_command import recover
-from excise.pipeline.cli.set_commands import checkout, export, query, show
+from excise.pipeline.cli.set_commands import checkout, query, show
 from excise.pipeline.cli.solve_command import SOLVE_CODES, solve
 from excise.pipeline.cli.train_command import TRAIN_CODES, train
 from excise.pipeline.cli.verify_command import verify
@@ -50,6 +51,7 @@ app.command()(diff)
 app.command()(merge)
 app.command()(compact)
 app.command()(gc)
+app.command()(sandbox)
 app.command()(profile)
 app.command()(doctor)
 app.command()(schedule)

@@ -1,4 +1,4 @@
-"""The commands that read a finished set: ``excise query``, ``show``, ``checkout`` and ``export``."""
+"""The commands that read a finished set: ``excise query``, ``show`` and ``checkout``."""
 
 from __future__ import annotations
 
@@ -83,21 +83,3 @@ def checkout(
     with exit_codes_for_errors():
         settings = settings_of(config, None, out=out)
         write_tree(TaskSet.open(settings.out, as_of), instance_id, into, solved=solved)
-
-
-def export(
-    name: Annotated[str, typer.Argument(help="Format: jsonl.")],
-    into: Annotated[Path, typer.Argument(help="Folder to write.")],
-    out: Out = None,
-    as_of: AsOf = "",
-    repo: Annotated[str | None, typer.Option(help="Only this project.")] = None,
-    config: Config = None,
-) -> None:
-    """Write the tasks in another tool's format."""
-    from excise.datasets.exports import export as write
-    from excise.datasets.taskset import TaskSet
-
-    with exit_codes_for_errors():
-        settings = settings_of(config, None, out=out)
-        count = write(TaskSet.open(settings.out, as_of), name, into, repo)
-        print(f"{count} tasks written to {into}.")

@@ -13,11 +13,21 @@ grading_protocol     ``Grading``, a language's part for graders
 sandbox_protocol     ``Sandbox`` and its ``Session``               ``envs/sandboxes.py``
 task_protocols       ``Deleter``                                   ``deleters/all_deleters.py``
 ..                   ``Gate``                                      ``verifiers/gates/all_gates.py``
-..                   ``Exporter``                                  ``datasets/exports.py``
+export_protocol      ``Exporter``, ``ExportedSet``                 ``datasets/exports/registry.py``
 ===================  ============================================  ==================================
 """
 
 from excise.protocols.codebase_protocol import Codebase, Module
+from excise.protocols.export_protocol import (
+    Checkout,
+    ExportedSet,
+    ExportedTask,
+    Exporter,
+    ExportMaterials,
+    ExportReport,
+    GradingFiles,
+    TaskImage,
+)
 from excise.protocols.grading_protocol import (
     CallRecording,
     Canaries,
@@ -42,17 +52,22 @@ from excise.protocols.sandbox_protocol import (
     SystemRequest,
 )
 from excise.protocols.source_protocol import Fetched, Source
-from excise.protocols.task_protocols import Deleter, Exporter, Gate, GateReport, NamedClaim
+from excise.protocols.task_protocols import Deleter, Gate, GateReport, NamedClaim
 
 __all__ = [
     "CallRecording",
     "Canaries",
     "Capabilities",
+    "Checkout",
     "Codebase",
     "Completed",
     "CoveragePass",
     "CoverageRequest",
     "Deleter",
+    "ExportMaterials",
+    "ExportReport",
+    "ExportedSet",
+    "ExportedTask",
     "Exporter",
     "Fetched",
     "ForkServer",
@@ -61,6 +76,7 @@ __all__ = [
     "GradedRun",
     "GradedRunRequest",
     "Grading",
+    "GradingFiles",
     "GradingMode",
     "Language",
     "LiftedRun",
@@ -75,5 +91,6 @@ __all__ = [
     "Source",
     "Start",
     "SystemRequest",
+    "TaskImage",
     "TestRunRequest",
 ]

@@ -1,10 +1,8 @@
-"""Deleters, gates and exporters of tasks."""
+"""Deleters and gates."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Protocol, TypeVar
 
 from excise.protocols.codebase_protocol import Codebase
@@ -66,14 +64,4 @@ class Gate(NamedClaim, Protocol[Candidate_contra]):
 
         Raises :class:`SandboxError` if the infrastructure fails, so that nothing is decided.
         """
-        ...
-
-
-class Exporter(Protocol):
-    """Writes a task set in another tool's format."""
-
-    name: str
-
-    def export(self, rows: Iterator[Mapping[str, object]], into: Path) -> None:
-        """Write ``rows`` (task rows with all columns) into the folder ``into``."""
         ...

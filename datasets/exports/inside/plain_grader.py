@@ -1,0 +1,96 @@
+"""Plain grader of an exported task. Standard library only; runs in the environment of the project.
+
+Usage: ``python plain_grader.py FILES SOLUTION WORK SECONDS``. ``FILES`` is the folder with ``request.json``,
+``kept.tar.gz`` and ``excise_run.py``, ``SOLUTION`` the diff to grade, ``WORK`` a folder for temporary files. In the
+checkout, which is the current folder, the solution is applied, tests and their settings are put back, and FAIL_TO_PASS
+and PASS_TO_PASS tests are run. Prints a report as JSON; exit code 0 if every test passed, 1 if not, 2 if the solution
+does not apply.
+
+The tests run in the solution's process, so a solution can forge their report. excise's own grader is not deceived so.
+"""
+
+import contextlib
+import json
+import os
+import subprocess
+import sys
+import tarfile
+
+SETTINGS = ("conftest.py", "pytest.ini", ".pytest.ini", "tox.ini", "setup.cfg")
+"""Names of files that pytest reads; those that a solution adds are removed."""
+
+
+def apply_solution(path):
+    """Apply the diff with git; return an error message, empty if it was applied."""
+    if not os.path.exists(path) or os.path.getsize(path) == 0:
+        return ""
+    done = subprocess.run(
+        ["git", "apply", "--whitespace=nowarn", path], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False
+    )
+    return done.stdout.decode(errors="replace") if done.returncode else ""
+
+
+def put_back(archive, before):
+    """Write the kept files over those of the solution, and remove settings of tests that it added."""
+    with tarfile.open(archive) as kept:
+        names = set(kept.getnames())
+        for path in all_files() - before - names:
+            if os.path.basename(path) in SETTINGS:
+                os.unlink(path)
+        for member in kept:
+            if os.path.lexists(member.name):
+                os.unlink(member.name)
+            kept.extract(member)
+
+
+def all_files():
+    found = set()
+    for folder, folders, names in os.walk("."):
+        folders[:] = [name for name in folders if name != ".git"]
+        found.update(os.path.relpath(os.path.join(folder, name), ".") for name in names)
+    return found
+
+
+def run_tests(files, work, timeout_s):
+    """Run the tests; return the status of each that was reported."""
+    report = os.path.join(work, "report.jsonl")
+    if os.path.exists(report):
+        os.unlink(report)
+    with open(os.path.join(files, "request.json")) as file:
+        request = json.load(file)
+    environment = dict(os.environ, PYTHONPYCACHEPREFIX=os.path.join(work, "pyc"))
+    with contextlib.suppress(subprocess.TimeoutExpired):
+        subprocess.run(
+            [sys.executable, os.path.join(files, "excise_run.py")],
+            input=json.dumps(dict(request, report=report, root=os.getcwd())).encode(),
+            env=environment,
+            timeout=timeout_s,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            check=False,
+        )
+    statuses = {}
+    if os.path.exists(report):
+        with open(report) as lines:
+            for line in lines:
+                entry = json.loads(line)
+                if entry.get("t") == "test":
+                    statuses[entry["id"]] = entry["status"]
+    return {test: statuses.get(test, "MISSING") for test in request["ids"]}
+
+
+def main(files, solution, work, timeout_s=None):
+    before = all_files()
+    error = apply_solution(os.path.abspath(solution))
+    if error:
+        print(json.dumps({"reward": 0, "error": error}))
+        return 2
+    put_back(os.path.join(files, "kept.tar.gz"), before)
+    statuses = run_tests(files, work, timeout_s and float(timeout_s))
+    failed = {test: status for test, status in statuses.items() if status != "PASSED"}
+    print(json.dumps({"reward": int(not failed), "num_tests": len(statuses), "not_passed": failed}))
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(*sys.argv[1:]))

@@ -1,0 +1,100 @@
+"""Registry of export formats, and the export of a task set."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from importlib import import_module
+from pathlib import Path
+
+from excise.datasets.rows import certificate_from, task_from
+from excise.datasets.taskset import TaskSet
+from excise.errors import ConfigError, StoreError
+from excise.protocols import ExportedTask, Exporter, ExportMaterials, ExportReport
+from excise.system.files import replace_lines, store_errors
+from excise.types import Environment
+
+EXPORTERS = {
+    "harbor": "excise.datasets.exports.harbor:HarborExporter",
+    "jsonl": "excise.datasets.exports.jsonl:JsonlExporter",
+}
+"""Format name to ``module:class``."""
+REPORT = "EXPORT.md"
+"""File of an export that says what was written, how to use it, and what the format could not carry."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TaskSelection:
+    """The tasks of a set, or of one of its projects, as exporters are given them; see ``ExportedSet``."""
+
+    taskset: TaskSet
+    """The set."""
+    materials: ExportMaterials
+    """Files beside the tables."""
+    name: str
+    """Short name of the set."""
+    repo: str | None = None
+    """The project; ``None`` for all."""
+
+    def tasks(self) -> Iterator[ExportedTask]:
+        """The tasks, sorted by instance id, without quarantined ones."""
+        repos = {repo.tree: repo for repo in self.taskset.repos()}
+        environments: dict[str, Environment] = {}
+        for row in self.taskset.task_rows(self.repo):
+            task, certificate = task_from(row), certificate_from(row)
+            if certificate is None or task.tree not in repos:
+                raise StoreError(f"The set has no sources or no certificate of {task.instance_id}.")
+            if task.env_id not in environments:
+                environments[task.env_id] = self.taskset.environment(task.env_id)[0]
+            yield ExportedTask(
+                row=row,
+                task=task,
+                certificate=certificate,
+                repo=repos[task.tree],
+                environment=environments[task.env_id],
+            )
+
+
+def exporter(name: str) -> Exporter:
+    """The exporter called ``name``. Raises :class:`ConfigError` if there is none."""
+    if name not in EXPORTERS:
+        raise ConfigError(f"Unknown export format {name!r}: choose from {', '.join(sorted(EXPORTERS))}.")
+    module, _, cls = EXPORTERS[name].partition(":")
+    instance: Exporter = getattr(import_module(module), cls)()
+    return instance
+
+
+def export(
+    taskset: TaskSet, name: str, into: Path, materials: ExportMaterials, *, repo: str | None = None
+) -> ExportReport:
+    """Export all tasks, or those of one repository, into the folder ``into``, and write ``EXPORT.md``.
+
+    Raises :class:`ConfigError` for an unknown format or a folder that holds something else, :class:`StoreError` for a
+    set that lacks something.
+    """
+    chosen = exporter(name)
+    if into.is_dir() and any(into.iterdir()) and not (into / REPORT).exists():
+        raise ConfigError(f"{into} holds something that is no export of excise; name a new folder.")
+    selection = TaskSelection(taskset=taskset, materials=materials, name=set_name(into), repo=repo)
+    with store_errors(f"export to {into}"):
+        into.mkdir(parents=True, exist_ok=True)
+        replace_lines(into / REPORT, [f"# Export ({name})", "", "Not finished."])
+        report = chosen.export(selection, into)
+        replace_lines(into / REPORT, _report_lines(name, report))
+    return report
+
+
+def set_name(into: Path) -> str:
+    """A short name for an exported set, from the name of its folder: letters, digits, ``-``, ``_`` and ``.``."""
+    name = re.sub(r"[^A-Za-z0-9_.-]+", "-", into.absolute().name).strip("-_.")
+    return re.sub(r"\.{2,}", ".", name) or "tasks"
+
+
+def _report_lines(name: str, report: ExportReport) -> list[str]:
+    lines = [f"# Export ({name})", "", f"{report.num_tasks} tasks made by excise. See `docs/formats.md` of excise."]
+    if report.run:
+        lines += ["", "## Use, in this folder", "", "```sh", *report.run, "```"]
+    if report.not_carried:
+        lines += ["", "## What this format could not carry", "", *(f"- {text}" for text in report.not_carried)]
+    return lines

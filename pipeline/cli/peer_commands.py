@@ -1,0 +1,64 @@
+"""The commands that work with other tools: ``excise export`` and ``excise sandbox``."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from excise.pipeline.cli.options import (
+    AsOf,
+    Cache,
+    Config,
+    Out,
+    Set,
+    exit_codes_for_errors,
+    require_sandbox,
+    settings_of,
+)
+
+
+def export(
+    name: Annotated[str, typer.Argument(help="Format: harbor, jsonl; see docs/formats.md.")],
+    into: Annotated[Path, typer.Argument(help="Folder to write.")],
+    out: Out = None,
+    as_of: AsOf = "",
+    repo: Annotated[str | None, typer.Option(help="Only this project.")] = None,
+    config: Config = None,
+) -> None:
+    """Write the tasks in another tool's format; EXPORT.md in the folder says how to use it."""
+    from excise.datasets.exports.registry import REPORT
+    from excise.datasets.exports.registry import export as write
+    from excise.datasets.taskset import TaskSet
+    from excise.pipeline.services.export_materials import SetMaterials
+
+    with exit_codes_for_errors():
+        settings = settings_of(config, None, out=out)
+        taskset = TaskSet.open(settings.out, as_of)
+        with SetMaterials(taskset) as materials:
+            report = write(taskset, name, into, materials, repo=repo)
+        print(f"{report.num_tasks} tasks written to {into}; {into / REPORT} says how to use them.")
+        if report.not_carried:
+            print("Not carried:", *(f"- {text}" for text in report.not_carried), sep="\n")
+
+
+def sandbox(
+    image: Annotated[Path, typer.Argument(help="Folder of an image in an export.")],
+    memory_mb: Annotated[int | None, typer.Option(help="Memory limit in MiB.")] = None,
+    cache: Cache = None,
+    config: Config = None,
+    set_: Set = None,
+) -> None:
+    """Open the sandbox of an exported environment and run the commands on stdin, one JSON object per line.
+
+    Other tools' environment classes call this; see docs/formats.md.
+    """
+    from excise.pipeline.peers.sandbox_server import opened, serve
+
+    with exit_codes_for_errors():
+        settings = settings_of(config, set_, cache=cache)
+        require_sandbox(settings)
+        with opened(settings, image, memory_mb) as session:
+            serve(session, sys.stdin.buffer, sys.stdout.buffer)

@@ -1,0 +1,97 @@
+"""A sandbox of an exported environment, served to another tool's process: ``excise sandbox``.
+
+One JSON object per line. The first line of stdout is ``{"ready": true}``; each request ``{"argv", "cwd", "env",
+"timeout_s", "stdin"}`` is answered by ``{"worker", "rc", "stdout", "stderr"}``. Bytes are base64. The sandbox ends with
+stdin. A failure of the sandbox is ``{"error"}``.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from excise.config import Settings
+from excise.envs.interpreters import interpreter_of
+from excise.envs.sandbox.mount_points import base_env, project_mounts, system_request
+from excise.envs.task_image import PROJECT, ImageRecord, read_record
+from excise.errors import ConfigError, SandboxError, StoreError
+from excise.extractors.fetch.trees import git_tree_hash, unpack
+from excise.pipeline.stages.environment_stage import install_recipe, sandbox_of
+from excise.pipeline.stages.fetch_stage import store_sources, trees_folder
+from excise.protocols import Mount, Policy, Session
+from excise.system.folders import temporary_folder_beside
+from excise.verifiers.workbench import Prepared
+
+FOLDERS = ("/logs", "/tests", "/solution", "/installed-agent")
+"""Folders that other tools write, besides the checkout, the home folder and the temporary folder."""
+OUTPUT_BYTES = 256 << 20
+"""Most bytes of a command's output: a folder that is copied out is one."""
+
+
+def prepared_image(settings: Settings, folder: Path) -> Prepared:
+    """The environment in the folder of an exported image, built from its lock unless the cache has it.
+
+    Raises :class:`ConfigError` for a folder without an image, :class:`StoreError` for a damaged one, and
+    :class:`EnvironmentFailure`.
+    """
+    try:
+        record = read_record(folder)
+    except (OSError, ValueError) as error:
+        raise ConfigError(f"{folder} holds no environment of an export ({error}).") from error
+    with temporary_folder_beside(trees_folder(settings) / "unpacked") as work:
+        unpack(folder / PROJECT, work / "files")
+        if git_tree_hash(work / "files") != record.repo.tree:
+            raise StoreError(f"{folder / PROJECT} does not hold the sources of {record.repo.repo}.")
+        sources = store_sources(settings, record.repo, work / "files", keep_archive=False)
+    return install_recipe(settings, record.environment.recipe, sources, previous=record.environment)
+
+
+@contextmanager
+def opened(settings: Settings, folder: Path, memory_mb: int | None) -> Iterator[Session]:
+    """The sandbox of an exported environment: its checkout has only the files that the installation made."""
+    prepared = prepared_image(settings, folder)
+    record: ImageRecord = read_record(folder)
+    recipe, layers = record.environment.recipe, prepared.layers
+    interpreter = interpreter_of(recipe.python)
+    mounts = project_mounts(interpreter, [Path(layers.built)], [Path(layers.env)])
+    mounts += [Mount(target=target, layers=(), writable=True) for target in FOLDERS]
+    verdict = settings.verdict
+    policy = Policy(
+        memory_bytes=(memory_mb or verdict.memory_mb) << 20,
+        pids=verdict.pids,
+        disk_bytes=verdict.disk_mb << 20,
+        cpus=verdict.cpus,
+        output_bytes=OUTPUT_BYTES,
+    )
+    system = system_request(interpreter, recipe.system_packages)
+    with sandbox_of(settings).open(mounts, policy, env=base_env() | dict(recipe.env), system=system) as session:
+        yield session
+
+
+def serve(session: Session, requests: BinaryIO, answers: BinaryIO) -> None:
+    """Run the commands that arrive, until ``requests`` ends."""
+    _write(answers, {"ready": True})
+    for line in requests:
+        request = json.loads(line)
+        try:
+            done = session.exec(
+                request["argv"],
+                timeout_s=float(request["timeout_s"]),
+                stdin=base64.b64decode(request.get("stdin", "")),
+                cwd=request.get("cwd"),
+                env=request.get("env") or {},
+            )
+        except SandboxError as error:
+            _write(answers, {"error": str(error)})
+            continue
+        output = {name: base64.b64encode(getattr(done, name)).decode() for name in ("stdout", "stderr")}
+        _write(answers, {"worker": str(done.worker), "rc": done.rc, **output})
+
+
+def _write(answers: BinaryIO, answer: dict[str, Any]) -> None:
+    answers.write(json.dumps(answer).encode() + b"\n")
+    answers.flush()

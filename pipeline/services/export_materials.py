@@ -1,0 +1,150 @@
+"""Files of exports that are made from a set's archives: checkouts, images of environments, plain graders."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import tarfile
+import tempfile
+from collections.abc import Iterable, Mapping
+from functools import lru_cache
+from pathlib import Path, PurePosixPath
+from types import TracebackType
+from typing import Any
+
+from excise.config import VerdictSettings
+from excise.datasets.taskset import TaskSet
+from excise.deleters.patches.git_patches import apply_patch, touched
+from excise.envs.task_image import image_tag, task_image_files
+from excise.errors import StoreError
+from excise.extractors.fetch.trees import git_tree_hash, import_commit, list_files, unpack
+from excise.extractors.python.execution.pytest_runner import INSIDE
+from excise.protocols import Checkout, GradingFiles, TaskImage
+from excise.types import Task
+from excise.verifiers.shipped_tree import scrubbed
+
+RUNNER = ("excise_run.py", "excise_guard.py")
+"""The programs that run a project's tests and report them."""
+PEERS = Path(__file__).resolve().parents[1] / "peers"
+"""Folder of programs that run in the processes of other tools."""
+COMMIT_MESSAGE = "Import"
+"""Message of the one commit of a checkout; see :func:`excise.verifiers.shipped_tree.commit`."""
+SETTINGS_FILES = frozenset(
+    {"conftest.py", "pytest.ini", ".pytest.ini", "tox.ini", "setup.cfg", "pyproject.toml", ".coveragerc"}
+)
+"""Names of files that say how tests run."""
+TEST_FOLDERS = frozenset({"test", "tests", "testing"})
+
+
+class SetMaterials:
+    """See :class:`excise.protocols.ExportMaterials`; a context manager, which keeps unpacked sources until its end."""
+
+    def __init__(self, taskset: TaskSet) -> None:
+        self.taskset = taskset
+        self._folder = tempfile.TemporaryDirectory(prefix="excise-export-")
+        self._runner = {name: (INSIDE / name).read_bytes() for name in RUNNER}
+        self._task = lru_cache(maxsize=4)(taskset.task)
+
+    def __enter__(self) -> SetMaterials:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._folder.cleanup()
+
+    def image(self, env_id: str) -> TaskImage:
+        """The image of an environment."""
+        environment, _ = self.taskset.environment(env_id)
+        repo = next((r for r in self.taskset.repos() if r.tree == environment.tree), None)
+        if repo is None:
+            raise StoreError(f"The set has no sources of the environment {env_id}.")
+        files = task_image_files(repo, environment, self.taskset.blob(repo.blob))
+        return TaskImage(tag=image_tag(repo, environment), files=files)
+
+    def checkout(self, instance_id: str) -> Checkout:
+        """The tree that an agent gets."""
+        task = self._task(instance_id)
+        base = self._sources(task)
+        edits = self._edits(base, task)
+        paths = set(list_files(base)) | edits.keys()
+        kept = [path for path in sorted(paths - scrubbed(paths)) if edits.get(path, b"") is not None]
+        return Checkout(
+            archive=_packed(base, kept, edits), commit=import_commit(git_tree_hash(base, edits=edits), COMMIT_MESSAGE)
+        )
+
+    def grading(self, instance_id: str) -> GradingFiles:
+        """What a plain grader of the task needs."""
+        task = self._task(instance_id)
+        base = self._sources(task)
+        settings = VerdictSettings().merged_with(self.taskset.certificate(instance_id).settings)
+        environment, _ = self.taskset.environment(task.env_id)
+        tests = [*task.fail_to_pass, *task.pass_to_pass]
+        own = touched(task.patch)
+        named = {test.partition("::")[0] for test in tests} | set(touched(task.test_patch))
+        kept = [path for path in list_files(base) if path not in own and (path in named or _is_for_tests(path))]
+        request: dict[str, Any] = {
+            "root": "/testbed",
+            "args": list(environment.recipe.test_args),
+            "paths": list(environment.recipe.test_paths),
+            "packages": [],
+            "ids": tests,
+            "test_timeout_s": settings.test_timeout_s,
+        }
+        return GradingFiles(
+            kept=_packed(base, kept, {}),
+            request=request,
+            programs=self._runner,
+            solution_paths=own,
+            timeout_s=settings.suite_timeout_s,
+        )
+
+    def program(self, name: str) -> bytes:
+        """A program of excise that runs in another tool's process."""
+        return (PEERS / name).read_bytes()
+
+    def _sources(self, task: Task) -> Path:
+        """The folder with the untouched sources. Raises :class:`StoreError` if the set holds others."""
+        folder = Path(self._folder.name) / task.tree
+        if not folder.exists():
+            repo = next((r for r in self.taskset.repos() if r.tree == task.tree), None)
+            if repo is None:
+                raise StoreError(f"The set has no sources for {task.instance_id}.")
+            unpack(self.taskset.blob(repo.blob), folder)
+            if git_tree_hash(folder) != task.tree:
+                raise StoreError(f"The source archive of {task.repo} does not hold the tree of {task.instance_id}.")
+        return folder
+
+    @staticmethod
+    def _edits(base: Path, task: Task) -> Mapping[str, bytes | None]:
+        """The changes from the untouched sources to the shipped tree."""
+        paths = touched(task.deletion_patch)
+        present = {path: (base / path).read_bytes() for path in paths if (base / path).exists()}
+        return apply_patch(present, task.deletion_patch)
+
+
+def _is_for_tests(path: str) -> bool:
+    """Whether a file lies in a folder of tests, or says how tests run."""
+    *folders, name = PurePosixPath(path).parts
+    return name in SETTINGS_FILES or bool(TEST_FOLDERS & set(folders))
+
+
+def _packed(root: Path, paths: Iterable[str], edits: Mapping[str, bytes | None]) -> bytes:
+    """The files as a reproducible tar.gz."""
+    out = io.BytesIO()
+    with (
+        gzip.GzipFile(fileobj=out, mode="wb", mtime=0) as compressed,
+        tarfile.open(fileobj=compressed, mode="w") as tar,
+    ):
+        for path in paths:
+            file, member = root / path, tarfile.TarInfo(path)
+            member.mode = 0o755 if file.exists() and not file.is_symlink() and file.stat().st_mode & 0o100 else 0o644
+            if path not in edits and file.is_symlink():
+                member.type, member.linkname, member.mode = tarfile.SYMTYPE, str(file.readlink()), 0o777
+                tar.addfile(member)
+                continue
+            data = edits[path] if path in edits else file.read_bytes()
+            assert data is not None
+            member.size = len(data)
+            tar.addfile(member, io.BytesIO(data))
+    return out.getvalue()

@@ -1,0 +1,123 @@
+"""Harbor's own runner on exported tasks: in excise's sandboxes, in containers, with excise's grader."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import tomllib
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from excise.datasets.exports.harbor import content_digest
+from excise.envs.docker.base_image import base_image
+from excise.envs.docker.docker_engine import connect
+from excise.envs.interpreters import interpreter_of
+from excise.envs.sandbox.mount_points import library_of, system_request
+from excise.envs.sandbox.system_root import system_root
+
+from .conftest import Run
+
+pytestmark = pytest.mark.peers
+BUBBLEWRAP, DOCKER = "excise_harbor:BubblewrapEnvironment", "excise_harbor:PlainDockerEnvironment"
+
+
+@pytest.fixture(scope="module")
+def folder(exported: Callable[[str], Path], prepared: Any) -> Path:
+    """The export; the environment of its tasks is in the cache already."""
+    return exported("harbor")
+
+
+def rewards(run_peer: Run, folder: Path, jobs: Path, *arguments: str, **variables: str) -> dict[str, Any]:
+    """Task to what Harbor's verifier said, after ``harbor run``."""
+    done = run_peer("harbor", "harbor", "run", *arguments, "--jobs-dir", jobs, "-y", cwd=folder, **variables)
+    assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
+    trials = [json.loads(path.read_text()) for path in jobs.glob("*/*/result.json")]
+    assert [t["exception_info"] for t in trials if t["exception_info"]] == []
+    return {trial["task_name"].rpartition("/")[2]: trial["verifier_result"]["rewards"] for trial in trials}
+
+
+@pytest.mark.parametrize(("agent", "reward"), [("oracle", 1), ("nop", 0)])
+def test_every_task_in_sandboxes(
+    run_peer: Run, folder: Path, stored: Any, tmp_path: Path, agent: str, reward: int
+) -> None:
+    found = rewards(run_peer, folder, tmp_path, "-p", "tasks", "-a", agent, "-e", BUBBLEWRAP, "-n", "3")
+    assert found == {instance_id: {"reward": reward} for instance_id in stored.taskset.ids()}
+
+
+def test_by_name_graded_by_excise(run_peer: Run, folder: Path, stored: Any, tmp_path: Path) -> None:
+    first = stored.taskset.ids()[0]
+    name = json.loads((folder / "registry.json").read_text())[0]["name"]
+    arguments = ["--registry-path", "registry.json", "-d", f"{name}@1.0", "-i", f"*{first[-6:]}", "-a", "oracle"]
+    arguments += ["-e", BUBBLEWRAP, "--verifier", "excise_harbor:ExciseVerifier"]
+    found = rewards(run_peer, folder, tmp_path, *arguments, EXCISE_SET=str(stored.out))
+    assert found == {first: {"reward": 1, "reward_tests": 1}}
+    patch = next(tmp_path.glob("*/*/artifacts/logs/artifacts/solution.patch")).read_text()
+    assert patch == stored.taskset.task(first).patch, "the hook writes what the agent changed and nothing else"
+
+
+def test_digests_are_those_that_harbor_computes(run_peer: Run, folder: Path) -> None:
+    code = (
+        "import sys, pathlib; from harbor.publisher.packager import Packager\n"
+        "from harbor.models.dataset.manifest import DatasetManifest\n"
+        "from harbor.models.task.task import Task\n"
+        "manifest = DatasetManifest.from_toml_file('dataset.toml')\n"
+        "for ref in manifest.tasks:\n"
+        "    task = Task(pathlib.Path('tasks') / ref.short_name)\n"
+        "    assert task.name == ref.name\n"
+        "    print(ref.short_name, ref.digest, Packager.compute_content_hash(task.paths.task_dir)[0])\n"
+    )
+    done = run_peer("harbor", "python", "-c", code, cwd=folder)
+    assert done.returncode == 0, done.stderr
+    rows = [line.split() for line in done.stdout.splitlines()]
+    assert len(rows) == 8
+    for name, ours, theirs in rows:
+        assert ours == f"sha256:{theirs}" == f"sha256:{content_digest(folder / 'tasks' / name)}"
+
+
+def slim_base(tmp_path: Path, version: str) -> str:
+    """An image like python:slim: this machine's Debian system, with its interpreter below ``/usr/local``."""
+    interpreter = interpreter_of(version)
+    base = base_image(connect(), "host", system_root(system_request(interpreter)))
+    library = library_of(interpreter)
+    left_out = [f"--exclude=lib/{library.name}/{name}" for name in ("test", "site-packages", "config-*")]
+    shared = [f"lib/{path.name}" for path in (interpreter.prefix / "lib").glob("libpython3*.so*")]
+    parts = ["bin/python3", f"bin/{library.name}", f"lib/{library.name}", *shared]
+    archive = ["tar", "-cf", str(tmp_path / "python.tar"), "--exclude=__pycache__", *left_out]
+    subprocess.run([*archive, "-C", str(interpreter.prefix), *parts], check=True)
+    variables = "LD_LIBRARY_PATH=/usr/local/lib PATH=/usr/local/bin:/usr/bin:/bin"
+    (tmp_path / "Dockerfile").write_text(f"FROM {base}\nADD python.tar /usr/local/\nENV {variables}\n")
+    subprocess.run(["docker", "build", "--quiet", "--tag", "excise-test-slim", str(tmp_path)], check=True)
+    return "excise-test-slim"
+
+
+@pytest.mark.docker
+@pytest.mark.usefixtures("docker_host")
+def test_in_containers_of_one_image(run_peer: Run, folder: Path, stored: Any, tmp_path: Path) -> None:
+    task = stored.taskset.tasks()[0]
+    (tmp_path / "base").mkdir()
+    base = slim_base(tmp_path / "base", stored.taskset.environment(task.env_id)[0].recipe.python)
+    options = [f"BASE={base}", "SYSTEM_PACKAGES="]
+    certificates = os.environ.get("SSL_CERT_FILE", "")
+    options += [f"SSL_CERT_FILE={certificates}", f"PIP_CERT={certificates}"] if certificates else []
+    index = os.environ.get("UV_DEFAULT_INDEX", "")
+    options += [f"UV_DEFAULT_INDEX={index}"] if index else []
+    built = subprocess.run(
+        ["sh", str(folder / "images/build.sh"), "--network", "host", *(f"--build-arg={o}" for o in options)],
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert built.returncode == 0, built.stdout[-3000:] + built.stderr[-3000:]
+    config = tomllib.loads((folder / "tasks" / task.instance_id / "task.toml").read_text())
+    image = config["environment"]["docker_image"]
+    listed = subprocess.run(
+        ["docker", "run", "--rm", "--network", "none", image, "find", "/testbed"],
+        capture_output=True, text=True, check=True,
+    ).stdout  # fmt: skip
+    assert ".py" not in listed, "the image holds no sources"
+    for agent, reward in (("oracle", 1), ("nop", 0)):
+        path = f"tasks/{task.instance_id}"
+        found = rewards(run_peer, folder, tmp_path / agent, "-p", path, "-a", agent, "-e", DOCKER)
+        assert found == {task.instance_id: {"reward": reward}}
