@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 from excise.datasets import rows as row_conversion
@@ -80,6 +80,19 @@ class TaskSet:
         excluded = set() if quarantined else {entry.instance_id for entry in self.quarantines()}
         rows = [row for row in self._snapshot.rows("tasks") if repo in (None, row["repo"])]
         return sorted((r for r in rows if r["instance_id"] not in excluded), key=lambda row: str(row["instance_id"]))
+
+    def rows(self, table: str, repo: str | None = None) -> list[Row]:
+        """Rows of a table, or those that name one repository."""
+        return [row for row in self._snapshot.rows(table) if repo in (None, row["repo"])]
+
+    def files(self) -> Iterator[tuple[str, Path]]:
+        """(path in the set, file) of everything that this snapshot needs: its folder, archives and grading kits."""
+        for path in sorted(self._snapshot.root.rglob("*")):
+            if path.is_file():
+                yield f"snapshots/{self.manifest.number}/{path.relative_to(self._snapshot.root).as_posix()}", path
+        for path in sorted(self._blobs.root.rglob("*")):
+            if path.is_file():
+                yield f"{self._blobs.root.name}/{path.relative_to(self._blobs.root).as_posix()}", path
 
     def quarantines(self, instance_id: str | None = None) -> tuple[Quarantine, ...]:
         """Quarantines of the whole set, or of one task."""

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
+from typing import Any
 
 from excise.datasets.rows import certificate_from, task_from
 from excise.datasets.taskset import TaskSet
@@ -17,6 +18,7 @@ from excise.types import Environment
 
 EXPORTERS = {
     "harbor": "excise.datasets.exports.harbor:HarborExporter",
+    "huggingface": "excise.datasets.exports.huggingface:HuggingFaceExporter",
     "jsonl": "excise.datasets.exports.jsonl:JsonlExporter",
 }
 """Format name to ``module:class``."""
@@ -54,6 +56,15 @@ class TaskSelection:
                 repo=repos[task.tree],
                 environment=environments[task.env_id],
             )
+
+    def rows(self, table: str) -> Iterator[Mapping[str, Any]]:
+        """Rows of a table."""
+        yield from self.taskset.task_rows(self.repo) if table == "tasks" else self.taskset.rows(table, self.repo)
+
+    def files(self) -> Iterator[tuple[str, Path]]:
+        """The whole set's files."""
+        if self.repo is None:
+            yield from self.taskset.files()
 
 
 def exporter(name: str) -> Exporter:

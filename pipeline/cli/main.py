@@ -25,7 +25,7 @@ from excise.pipeline.cli.generate_command import GENERATE_CODES, generate, refre
 from excise.pipeline.cli.grade_command import GRADE_CODES, grade
 from excise.pipeline.cli.machine_commands import doctor, schedule
 from excise.pipeline.cli.merge_command import merge
-from excise.pipeline.cli.peer_commands import export, sandbox
+from excise.pipeline.cli.peer_commands import export, pull, push, sandbox
 from excise.pipeline.cli.profile_command import profile
 from excise.pipeline.cli.recover_command import recover
 from excise.pipeline.cli.set_commands import checkout, query, show
@@ -47,6 +47,8 @@ app.command()(query)
 app.command()(show)
 app.command()(checkout)
 app.command()(export)
+app.command()(push)
+app.command()(pull)
 app.command()(diff)
 app.command()(merge)
 app.command()(compact)

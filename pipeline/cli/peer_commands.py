@@ -1,4 +1,4 @@
-"""The commands that work with other tools: ``excise export`` and ``excise sandbox``."""
+"""The commands that work with other tools: ``excise export``, ``push``, ``pull`` and ``sandbox``."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from excise.pipeline.cli.options import (
 
 
 def export(
-    name: Annotated[str, typer.Argument(help="Format: harbor, jsonl; see docs/formats.md.")],
+    name: Annotated[str, typer.Argument(help="Format: harbor, huggingface, jsonl; see docs/formats.md.")],
     into: Annotated[Path, typer.Argument(help="Folder to write.")],
     out: Out = None,
     as_of: AsOf = "",
@@ -62,3 +62,34 @@ def sandbox(
         require_sandbox(settings)
         with opened(settings, image, memory_mb) as session:
             serve(session, sys.stdin.buffer, sys.stdout.buffer)
+
+
+def push(
+    repo_id: Annotated[str, typer.Argument(help="Dataset on the hub, OWNER/NAME.")],
+    out: Out = None,
+    private: Annotated[bool, typer.Option("--private", help="Make a new dataset private.")] = False,
+    message: Annotated[str, typer.Option(help="Message of the commit.")] = "Task set by excise",
+    config: Config = None,
+) -> None:
+    """Upload the task set to HuggingFace's hub, with a card. HF_TOKEN is the token, HF_ENDPOINT another hub."""
+    from excise.datasets.taskset import TaskSet
+    from excise.pipeline.services.hub import push as upload
+
+    with exit_codes_for_errors():
+        settings = settings_of(config, None, out=out)
+        print(upload(TaskSet.open(settings.out), repo_id, private=private, message=message))
+
+
+def pull(
+    repo_id: Annotated[str, typer.Argument(help="Dataset on the hub, OWNER/NAME.")],
+    out: Out = None,
+    revision: Annotated[str | None, typer.Option(help="Commit, branch or tag; default: the newest commit.")] = None,
+    config: Config = None,
+) -> None:
+    """Download a task set that was pushed to HuggingFace's hub into a new folder."""
+    from excise.pipeline.services.hub import pull as download
+
+    with exit_codes_for_errors():
+        settings = settings_of(config, None, out=out)
+        taskset = download(repo_id, settings.out, revision)
+        print(f"{len(taskset.ids())} tasks in {settings.out}.")

@@ -43,6 +43,8 @@ def run_peer(peers: Path, stored: Any, tmp_path_factory: pytest.TempPathFactory)
         program, *rest = map(str, command)
         line = [str(folder / program), *rest]
         settings = {
+            **os.environ,
+            "PYENV_ROOT": os.environ.get("PYENV_ROOT", str(Path.home() / ".pyenv")),
             "PATH": f"{folder}:{os.environ['PATH']}",
             "HOME": str(home),
             "PYTHONPATH": f"{cwd}:{ROOT / 'src'}",
@@ -53,7 +55,6 @@ def run_peer(peers: Path, stored: Any, tmp_path_factory: pytest.TempPathFactory)
             "HF_HUB_OFFLINE": "1",
             "NO_COLOR": "1",
             "COLUMNS": "200",
-            "DOCKER_HOST": os.environ.get("DOCKER_HOST", ""),
             **variables,
         }
         return subprocess.run(

@@ -99,6 +99,14 @@ class ExportedSet(Protocol):
         """The tasks to export, sorted by instance id; quarantined ones are left out."""
         ...
 
+    def rows(self, table: str) -> Iterator[Mapping[str, Any]]:
+        """Rows of a table about what is exported; of ``tasks``, quarantined ones are left out."""
+        ...
+
+    def files(self) -> Iterator[tuple[str, Path]]:
+        """(path, file) of the whole set's files; none if only a part of the set is exported."""
+        ...
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExportReport:
