@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from excise.datasets.exports.checkout_script import ARCHIVE, CHECKOUT_SCRIPT, SCRIPT, UNPACK, WORKDIR, diff_command
+from excise.datasets.exports.grader_files import grader_files
 from excise.datasets.exports.image_folders import ImageFolders
 from excise.datasets.exports.toml_text import toml_text
 from excise.protocols import ExportedSet, ExportedTask, ExportMaterials, ExportReport, GradingFiles
@@ -117,11 +118,8 @@ def task_files(task: ExportedTask, tag: str, materials: ExportMaterials) -> Iter
     yield "solution/solve.sh", SOLVE.encode()
     yield "tests/test.sh", TEST.encode()
     yield "tests/timeout", str(grading.timeout_s).encode()
-    yield "tests/request.json", _json(grading.request)
-    yield "tests/kept.tar.gz", grading.kept
-    yield "tests/plain_grader.py", (Path(__file__).parent / "inside" / "plain_grader.py").read_bytes()
-    for name, program in grading.programs.items():
-        yield f"tests/{name}", program
+    for name, content in grader_files(grading).items():
+        yield f"tests/{name}", content
     yield "tests/test.patch", task.task.test_patch.encode()
     yield "tests/deletion.patch", task.task.deletion_patch.encode()
     yield "tests/tests.json", _json({name: row[name] for name in ("FAIL_TO_PASS", "PASS_TO_PASS")})

@@ -20,6 +20,8 @@ EXPORTERS = {
     "harbor": "excise.datasets.exports.harbor:HarborExporter",
     "huggingface": "excise.datasets.exports.huggingface:HuggingFaceExporter",
     "jsonl": "excise.datasets.exports.jsonl:JsonlExporter",
+    "mini-swe-agent": "excise.datasets.exports.mini_swe_agent:MiniSweAgentExporter",
+    "swebench": "excise.datasets.exports.swebench:SweBenchExporter",
 }
 """Format name to ``module:class``."""
 REPORT = "EXPORT.md"

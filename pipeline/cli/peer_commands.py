@@ -21,7 +21,7 @@ from excise.pipeline.cli.options import (
 
 
 def export(
-    name: Annotated[str, typer.Argument(help="Format: harbor, huggingface, jsonl; see docs/formats.md.")],
+    name: Annotated[str, typer.Argument(help="Format; docs/formats.md lists all.")],
     into: Annotated[Path, typer.Argument(help="Folder to write.")],
     out: Out = None,
     as_of: AsOf = "",

@@ -4,7 +4,8 @@ Usage: ``python plain_grader.py FILES SOLUTION WORK SECONDS``. ``FILES`` is the 
 ``kept.tar.gz`` and ``excise_run.py``, ``SOLUTION`` the diff to grade, ``WORK`` a folder for temporary files. In the
 checkout, which is the current folder, the solution is applied, tests and their settings are put back, and FAIL_TO_PASS
 and PASS_TO_PASS tests are run. Prints a report as JSON; exit code 0 if every test passed, 1 if not, 2 if the solution
-does not apply.
+does not apply. With ``-`` as ``SOLUTION`` the checkout has the solution already, and a line with status and id of each
+test is printed instead, with white space in ids as ``%20``.
 
 The tests run in the solution's process, so a solution can forge their report. excise's own grader is not deceived so.
 """
@@ -51,6 +52,16 @@ def all_files():
     return found
 
 
+def committed_files():
+    """The files of the checkout's first commit, which is what the agent got."""
+    first = ["git", "rev-list", "--max-parents=0", "HEAD"]
+    commit = subprocess.run(first, stdout=subprocess.PIPE, check=True).stdout.split()[-1]
+    names = subprocess.run(
+        ["git", "ls-tree", "-r", "-z", "--name-only", commit.decode()], stdout=subprocess.PIPE, check=True
+    ).stdout
+    return set(os.fsdecode(names).split("\0"))
+
+
 def run_tests(files, work, timeout_s):
     """Run the tests; return the status of each that was reported."""
     report = os.path.join(work, "report.jsonl")
@@ -80,14 +91,19 @@ def run_tests(files, work, timeout_s):
 
 
 def main(files, solution, work, timeout_s=None):
-    before = all_files()
-    error = apply_solution(os.path.abspath(solution))
+    applied = solution == "-"
+    before = committed_files() if applied else all_files()
+    error = "" if applied else apply_solution(os.path.abspath(solution))
     if error:
         print(json.dumps({"reward": 0, "error": error}))
         return 2
     put_back(os.path.join(files, "kept.tar.gz"), before)
     statuses = run_tests(files, work, timeout_s and float(timeout_s))
     failed = {test: status for test, status in statuses.items() if status != "PASSED"}
+    if applied:
+        for test, status in statuses.items():
+            print({"MISSING": "FAILED", "SKIPPED": "FAILED"}.get(status, status), "%20".join(test.split()))
+        return 1 if failed else 0
     print(json.dumps({"reward": int(not failed), "num_tests": len(statuses), "not_passed": failed}))
     return 1 if failed else 0
 
