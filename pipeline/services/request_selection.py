@@ -89,19 +89,26 @@ class RequestSelection(CandidateSelection):
         by_level: dict[Level, list[CandidateSpec]] = {}
         for feature in features:
             deleters = [deleter for deleter in DELETERS if self._fits(feature, deleter)]
-            if deleters:
-                deleter = deleters[self._draw(feature) % len(deleters)]
+            if deleters and not self.request.features:
+                deleters = [deleters[self._draw(feature) % len(deleters)]]
+            for deleter in deleters:
                 by_level.setdefault(level_of(deleter, feature.kind), []).append((feature, deleter))
         ordered = [by_level[level] for level in Level if level in by_level]
         return [candidate for row in zip_longest(*ordered) for candidate in row if candidate is not None]
 
     def _fits(self, feature: Feature, deleter: str) -> bool:
+        if self.request.features and not self._is_named(feature):
+            return False
         # all but ``remove`` take single functions only
         possible = not feature.needed_by if deleter == "remove" else feature.kind in _ONE_FUNCTION
         right_size = feature.loc <= MIN_LOC if deleter == "line" else feature.loc >= MIN_LOC
         if not (possible and right_size) or (feature.feature_id, deleter) in self._tried:
             return False
         return self.request.fits(level_of(deleter, feature.kind), feature.loc)
+
+    def _is_named(self, feature: Feature) -> bool:
+        is_whole = len(feature.entry) == 1 and feature.entry[0] in self.request.features
+        return feature.feature_id in self.request.features or is_whole
 
     def _draw(self, feature: Feature) -> int:
         """A pseudo-random number that depends on request and feature alone."""

@@ -66,6 +66,15 @@ def test_every_feature_is_on_one_requested_rung() -> None:
     assert attempts != RequestSelection(other, None).candidates(features)
 
 
+def test_one_feature_is_taken_at_every_rung_that_fits() -> None:
+    features = [feature(n) for n in range(4)]
+    by_id = features[1].feature_id
+    wanted = TaskRequest(lowest=Level.LINE, highest=Level.CROSS_FILE, features=(by_id, "m.py::f3"))
+    found = RequestSelection(wanted, None).candidates([*features, feature(9, FeatureKind.CLASS)])
+    assert {f.entry for f, _ in found} == {("m.py::f1",), ("m.py::f3",)}
+    assert {deleter for _, deleter in found} == {"remove", "stub", "expression"}
+
+
 def test_the_predicted_pass_rate_decides_about_size() -> None:
     predictor = Predictor(bias=0.0, level=0.0, visibility=0.0, size=-1.0)
     wanted = TaskRequest(lowest=Level.CLASS, highest=Level.CLASS, pass_rate=(0.2, 0.6), predictor=predictor)
@@ -86,7 +95,7 @@ def test_the_predicted_pass_rate_decides_about_size() -> None:
         ('{"lowest": "line", "highest": "stub", "many": 3}', "has no many"),
         ('{"lowest": "line", "highest": "stub", "count": 0}', "count"),
         ('{"lowest": "line", "highest": "stub", "pass_rate": [0.9, 0.1]}', "pass_rate"),
-        ('{"lowest": "line", "highest": "stub", "visibility": "sample_tests"}', "visibility"),
+        ('{"lowest": "line", "highest": "stub", "visibility": "half"}', "visibility"),
         ('{"lowest": "line", "highest": "stub", "language": "cobol"}', "cobol"),
     ],
 )

@@ -29,6 +29,9 @@ class TaskRequest:
     """Lowest and highest predicted pass rate of the tasks."""
     predictor: Predictor = field(default_factory=Predictor)
     """Predicts the pass rate of candidates."""
+    features: tuple[str, ...] = ()
+    """Ids of features, or of symbols that are the whole entry of one; only these are taken, each at every level that
+    fits. Empty for all features, each at one level."""
     number: int = 0
     """Number of the request in its run. Otherwise equal requests with different numbers give different tasks."""
 
