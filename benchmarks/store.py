@@ -59,14 +59,15 @@ def project_tables(template: dict[str, list[Row]], name: str, version: int) -> d
     return {"tasks": tasks, "verdicts": proofs, "repos": repos, "environments": environments}
 
 
-def read_template(source: Path) -> dict[str, list[Row]]:
-    """Rows of one task of a real set."""
+def read_template(source: Path, num_verdicts: int) -> dict[str, list[Row]]:
+    """Rows of one task of a real set, with some of its verdicts."""
     taskset = TaskSet.open(source)
     task = taskset.tasks()[0]
     snapshot = open_reference(str(source), source)
     tables = {name: snapshot.rows(name) for name in ("tasks", "verdicts", "repos", "environments")}
     tables["tasks"] = [row for row in tables["tasks"] if row["instance_id"] == task.instance_id]
-    tables["verdicts"] = [row for row in tables["verdicts"] if row["instance_id"] == task.instance_id]
+    verdicts = [row for row in tables["verdicts"] if row["instance_id"] == task.instance_id]
+    tables["verdicts"] = verdicts[:num_verdicts]
     return tables
 
 
@@ -122,10 +123,11 @@ def main() -> None:
     parser.add_argument("--tasks", type=int, default=200_000)
     parser.add_argument("--work", type=Path, help="Folder for the set; a temporary one by default.")
     parser.add_argument("--template", type=Path, default=Path(__file__).parents[1] / "tests" / "sets" / "shapes")
+    parser.add_argument("--verdicts", type=int, default=16, help="Verdicts per task.")
     parser.add_argument("--json", type=Path, help="File for the numbers.")
     options = parser.parse_args()
     folder = Path(tempfile.mkdtemp(dir=options.work))
-    timer, template = Timer(), read_template(options.template)
+    timer, template = Timer(), read_template(options.template, options.verdicts)
     projects = options.tasks // PER_PROJECT
     try:
         root = folder / "set"

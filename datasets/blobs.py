@@ -7,6 +7,7 @@ import os
 import re
 from pathlib import Path
 
+from excise.datasets.remote_set import RemoteSet
 from excise.errors import StoreError
 from excise.system.files import file_sha256, replace_file, store_errors
 
@@ -37,6 +38,8 @@ class Blobs:
             raise StoreError(f"{sha!r} is not the sha256 of a source archive.", reason="unknown_blob")
         path = self._path(sha, suffix)
         with store_errors("read a source archive"):
+            if not path.exists() and (remote := RemoteSet.of(self.root.parent)):
+                remote.fetch_blob(path)
             if not path.exists():
                 raise StoreError(f"No source archive {sha} in {os.fspath(self.root)}.", reason="unknown_blob")
             if file_sha256(path) != sha:

@@ -20,9 +20,9 @@ from excise.datasets.costs import costs_view
 from excise.datasets.near_duplicates import near_duplicates_view
 from excise.datasets.rollouts import rollouts_view
 from excise.datasets.schema import TABLES, Table, empty_column, empty_view
-from excise.datasets.snapshot import EMPTY_FILE, Snapshot
+from excise.datasets.snapshot import EMPTY_FILE, Snapshot, write_table
 from excise.errors import StoreError
-from excise.system.files import file_sha256, store_errors
+from excise.system.files import file_sha256, store_errors, sync, write_file
 
 if TYPE_CHECKING:
     import duckdb
@@ -87,6 +87,15 @@ def views_sql(root: Path | None = None) -> str:
         )
         parts += [f"COMMENT ON COLUMN {table.name}.{c.name} IS {_sql_string(c.comment)};\n" for c in table.columns]
     return "".join([*parts, FUNNEL, GATES, NEEDS, LIFTING])
+
+
+def write_views(folder: Path) -> None:
+    """Write what a snapshot has besides rows: ``views.sql``, and in each table's folder a file with its columns."""
+    for table in TABLES:
+        (folder / table).mkdir()
+        write_table(folder / table / EMPTY_FILE, table, [], comments=True)
+        sync(folder / table / EMPTY_FILE)
+    write_file(folder / "views.sql", [views_sql().encode()])
 
 
 def _missing_columns(folder: Path, table: Table) -> list[str]:

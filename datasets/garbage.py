@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from excise.datasets.remote_set import RemoteSet
 from excise.datasets.retention import kept_numbers, remove_snapshot
 from excise.datasets.snapshot import Snapshot, numbers, published
 from excise.datasets.store import Store
@@ -66,6 +67,10 @@ def collect(store: Path, retention: Retention, *, dry_run: bool = False) -> Garb
                 in_use.append(number)
         kept = [number for number in sorted({*numbers(store)}) if number not in removed]
         num_blobs, blob_bytes = _sweep(store, kept, retention.grace_hours, dry_run=dry_run)
+        if (remote := RemoteSet.of(store)) and not dry_run:
+            remote.pull()
+            objects, size = remote.collect(retention.snapshots, retention.runs, retention.grace_hours)
+            num_blobs, blob_bytes = num_blobs + objects, blob_bytes + size
         return GarbageReport(
             kept=tuple(kept),
             in_use=tuple(in_use),

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import secrets
 import shutil
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Protocol
 
-from excise.datasets.manifest import Manifest
 from excise.datasets.snapshot import STAGING, numbers, published
 from excise.system.locks import unleased
 
@@ -28,7 +29,19 @@ def remove_expired(root: Path, snapshots: int = KEEP_SNAPSHOTS, runs: int = KEEP
     return [number for number in found if number not in kept and remove_snapshot(root, number)]
 
 
-def kept_numbers(manifests: list[Manifest], snapshots: int, runs: int) -> set[int]:
+class Publication(Protocol):
+    """What is known of a published snapshot."""
+
+    @property
+    def number(self) -> int:
+        """Its number."""
+
+    @property
+    def run(self) -> str:
+        """The run that published it."""
+
+
+def kept_numbers(manifests: Sequence[Publication], snapshots: int, runs: int) -> set[int]:
     """Numbers of the newest snapshots and of the last snapshot of each of the newest runs; manifests in order."""
     last_of_run = {manifest.run or str(manifest.number): manifest.number for manifest in manifests}
     newest = [manifest.number for manifest in manifests][-max(1, snapshots) :]

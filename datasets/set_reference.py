@@ -4,16 +4,21 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from excise.datasets.s3_objects import is_url
 from excise.datasets.snapshot import Snapshot
+from excise.datasets.working_copy import local_folder
 from excise.errors import StoreError
 
 
-def open_reference(text: str, store: Path) -> Snapshot:
-    """The snapshot that ``text`` names: one of ``store`` by number or time, or of another folder.
+def open_reference(text: str, store: Path, cache: Path | None = None) -> Snapshot:
+    """The snapshot that ``text`` names: one of ``store`` by number or time, or of another folder or URL.
 
-    Raises :class:`StoreError` if there is none.
+    ``cache`` is needed for URLs. Raises :class:`StoreError` if there is none.
     """
     folder, _, as_of = text.rpartition("@")
+    if cache is not None and is_url(text):
+        url, _, as_of = text.partition("@")
+        return _present(local_folder(url, cache, as_of), as_of)
     if not text or text.isdigit():
         return _present(store, text)
     if Path(text).is_dir():

@@ -5,6 +5,7 @@ A reader holds a shared lock on the snapshot's manifest, so that nobody removes 
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -49,8 +50,10 @@ class Snapshot:
             try:
                 return cls.open(target)
             except StoreError as error:
-                if error.reason != "snapshot_gone" or link.resolve() == target:
+                if error.reason != "snapshot_gone":
                     raise
+                if link.resolve() == target:
+                    time.sleep(RETRY_S)
         raise gone_error(link)
 
     @classmethod
@@ -116,6 +119,8 @@ class Snapshot:
                 yield read_rows(TABLES[table], batch)
 
 
+RETRY_S = 0.01
+"""Seconds to wait if the current snapshot is not there."""
 MAX_TRIES = 100
 """How often a reader looks for the current snapshot again when it is removed before it could be locked."""
 

@@ -10,6 +10,7 @@
     DIR/blobs/ab/ab12….tar.xz              original sources
     DIR/blobs/ab/ab12….json                grading kit of a task
     DIR/.lock                              held by the one writer
+    DIR/remote.json                        only in the working copy of a set in an object store
 
 A writer starts from the current snapshot, so that the results of partial runs accumulate. File names contain content
 hashes; unchanged files are hard links to those of the previous snapshot.
@@ -24,6 +25,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from excise.datasets.blobs import Blobs
+from excise.datasets.remote_set import RemoteSet
 from excise.datasets.retention import remove_unfinished
 from excise.datasets.snapshot import STAGING, Snapshot
 from excise.datasets.writer import Writer
@@ -45,10 +47,15 @@ class Store:
         Raises :class:`StoreError` if another process is writing, or the folder cannot be written.
         """
         with self.locked():
+            remote = RemoteSet.of(self.root)
+            if remote:
+                remote.pull()
             with store_errors("write the task set"):
                 staging = Path(tempfile.mkdtemp(prefix=STAGING, dir=self.root / "snapshots"))
             try:
-                yield Writer(self.root, staging)
+                yield Writer(self.root, staging, remote.push if remote else None)
+                if remote:
+                    remote.push_index()
             finally:
                 shutil.rmtree(staging, ignore_errors=True)
 

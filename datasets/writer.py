@@ -7,13 +7,13 @@ import re
 import secrets
 import shutil
 import tempfile
-from collections.abc import Iterable, Mapping, Set
+from collections.abc import Callable, Iterable, Mapping, Set
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
 from excise.datasets import compaction
-from excise.datasets.catalogue import views_sql
+from excise.datasets.catalogue import write_views
 from excise.datasets.manifest import MAX_LISTED, FileEntry, Manifest, SnapshotReport, manifest_bytes
 from excise.datasets.retention import remove_expired
 from excise.datasets.rows import (
@@ -27,7 +27,7 @@ from excise.datasets.rows import (
 )
 from excise.datasets.schema import TABLES
 from excise.datasets.set_index import INDEX, Entry, RowRange, SetIndex, write_index
-from excise.datasets.snapshot import EMPTY_FILE, STAGING, Snapshot, read_table, write_table
+from excise.datasets.snapshot import STAGING, Snapshot, read_table, write_table
 from excise.errors import StoreError
 from excise.system.files import file_sha256, link_or_copy, replace_link, store_errors, sync, write_file
 from excise.types import SCHEMA_VERSION, Quarantine, SourceSpec, content_id
@@ -49,8 +49,10 @@ class Writer:
     per task, and ids and hashes of the tasks that were put since the last publication.
     """
 
-    def __init__(self, root: Path, staging: Path) -> None:
+    def __init__(self, root: Path, staging: Path, on_publish: Callable[[int], None] | None = None) -> None:
+        """``on_publish`` is called with the number of a snapshot before it becomes the current one."""
         self._root = root
+        self._on_publish = on_publish
         self._staging = staging
         self._run = f"{datetime.now(UTC).isoformat('T', 'seconds')}-{secrets.token_hex(4)}"
         self._previous: Snapshot | None = None
@@ -170,6 +172,8 @@ class Writer:
             target = self._root / "snapshots" / str(number)
             folder.rename(target)
             sync(target.parent)
+            if self._on_publish:
+                self._on_publish(number)
             replace_link(self._root / "current", f"snapshots/{number}")
         self._open_current()
         self._is_rewritten = False
@@ -344,14 +348,12 @@ class Writer:
 
     def _write_files(self, folder: Path, number: int, report: SnapshotReport) -> None:
         folder.chmod(0o755)
+        write_views(folder)
         files: dict[str, FileEntry] = {}
         for table in TABLES:
-            (folder / table).mkdir()
-            write_table(folder / table / EMPTY_FILE, table, [], comments=True)
             live = {entry.tables[table].file for entry in self._entries.values() if table in entry.tables}
             for name in sorted(live):
                 files[f"{table}/{name}"] = self._add_file(folder, table, name)
-            sync(folder / table / EMPTY_FILE)
             sync(folder / table)
         (folder / INDEX).mkdir()
         for name in self._index_files():
@@ -367,7 +369,6 @@ class Writer:
             num_tasks=self._num_tasks(),
             files=files,
         )
-        write_file(folder / "views.sql", [views_sql().encode()])
         write_file(folder / "manifest.json", [manifest_bytes(manifest)])
         sync(folder)
 

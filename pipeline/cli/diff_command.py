@@ -34,7 +34,7 @@ def diff(
 
     with exit_codes_for_errors():
         settings = settings_of(config, None, out=out)
-        old, new = (open_reference(text, settings.out) for text in (first, second))
+        old, new = (open_reference(text, settings.out, settings.cache) for text in (first, second))
         found = compare(old, new)
         if as_json:
             print(json.dumps({"first": _name(old), "second": _name(new)} | to_dict(found), indent=2))

@@ -6,7 +6,7 @@ import json
 import signal
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -66,7 +66,7 @@ def generate(
 ) -> None:
     """Make tasks from repositories. An interrupted run continues when the command is run again."""
     with exit_codes_for_errors():
-        direct = {
+        direct: dict[str, Any] = {
             "out": out,
             "limit": limit,
             "total": total,

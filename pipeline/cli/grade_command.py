@@ -52,7 +52,7 @@ def grade(
     from excise.pipeline.services.task_grader import Grader, grade_text
 
     with exit_codes_for_errors():
-        settings = settings_of(config, set_, out=out, cache=cache)
+        settings = settings_of(config, set_, as_of, out=out, cache=cache)
         if (diff is None) == (solution is None):
             raise ConfigError("Give --diff FILE (- for stdin), or --solution gold or noop.")
         grader = Grader(TaskSet.open(settings.out, as_of), settings)

@@ -32,7 +32,7 @@ def merge(
 
     with exit_codes_for_errors():
         settings = settings_of(config, None, out=out)
-        found = join([open_reference(text, settings.out) for text in sets], settings.out)
+        found = join([open_reference(text, settings.out, settings.cache) for text in sets], settings.out)
         print(json.dumps(_as_dict(found), indent=2) if as_json else _text(found))
 
 

@@ -25,7 +25,7 @@ Config = Annotated[list[Path] | None, typer.Option("--config", "-c", help="TOML 
 Set = Annotated[
     list[str] | None, typer.Option("--set", help="A setting as key=value, for example verdict.gold_runs=5.")
 ]
-Out = Annotated[Path | None, typer.Option("--out", "-o", help="Folder of the task set.")]
+Out = Annotated[Path | None, typer.Option("--out", "-o", help="Folder of the task set, or s3://bucket/folder.")]
 AsOf = Annotated[
     str, typer.Option("--as-of", help="An earlier state: number of a snapshot, or a date or time. [default: current]")
 ]
@@ -65,9 +65,16 @@ def exit_codes_for_errors() -> Iterator[None]:
         raise typer.Exit(FAILED) from None
 
 
-def settings_of(config: list[Path] | None, set_: list[str] | None, **direct: Any) -> Settings:
-    """Settings from files, environment and options; ``limit`` as an option applies to every source."""
+def settings_of(config: list[Path] | None, set_: list[str] | None, as_of: str = "", **direct: Any) -> Settings:
+    """Settings from files, environment and options; ``limit`` as an option applies to every source.
+
+    ``out`` is a folder: of a set in an object store, the working copy, with the state ``as_of`` in it.
+    """
     settings = load(config or [], set_ or [], **direct)
+    if str(settings.out).startswith("s3:/"):
+        from excise.datasets.working_copy import local_folder
+
+        settings = settings.model_copy(update={"out": local_folder(settings.out, settings.cache, as_of)})
     if direct.get("limit") is None:
         return settings
     return settings.model_copy(update={"sources": tuple(replace(source, limit=None) for source in settings.sources)})

@@ -35,7 +35,7 @@ def export(
     from excise.pipeline.services.export_materials import SetMaterials
 
     with exit_codes_for_errors():
-        settings = settings_of(config, None, out=out)
+        settings = settings_of(config, None, as_of, out=out)
         taskset = TaskSet.open(settings.out, as_of)
         with SetMaterials(taskset) as materials:
             report = write(taskset, name, into, materials, repo=repo)

@@ -40,7 +40,7 @@ def query(
     from excise.datasets.catalogue import query as ask
 
     with exit_codes_for_errors():
-        settings = settings_of(config, None, out=out)
+        settings = settings_of(config, None, as_of, out=out)
         width = Console().width if sys.stdout.isatty() else None
         print(ask(settings.out, sql, Format.JSON if as_json else format_, width, as_of).rstrip("\n"))
 
@@ -60,7 +60,7 @@ def show(
     from excise.verifiers.gates.all_gates import ALL_CLAIMS
 
     with exit_codes_for_errors():
-        settings = settings_of(config, None, out=out)
+        settings = settings_of(config, None, as_of, out=out)
         options = ShowOptions(as_json=as_json, as_markdown=as_markdown, claims=ALL_CLAIMS, all_tests=all_tests)
         render(TaskSet.open(settings.out, as_of), instance_id, Console(), options)
 
@@ -81,5 +81,5 @@ def checkout(
     from excise.pipeline.services.checkout import write_tree
 
     with exit_codes_for_errors():
-        settings = settings_of(config, None, out=out)
+        settings = settings_of(config, None, as_of, out=out)
         write_tree(TaskSet.open(settings.out, as_of), instance_id, into, solved=solved)

@@ -85,7 +85,12 @@ def with_absolute_paths(values: Mapping[str, Any], folder: Path, path_keys: Coll
 
 
 def absolute_path(folder: Path, path: str | Path) -> Path:
-    """Return the absolute path of ``path``, which is relative to ``folder``; ``~`` and leading ``..`` are resolved."""
+    """Return the absolute path of ``path``, which is relative to ``folder``; ``~`` and leading ``..`` are resolved.
+
+    A URL of an object store stays as it is.
+    """
+    if str(path).startswith("s3:/"):
+        return Path(path)
     parts = Path(os.path.expanduser(path)).parts
     while parts and parts[0] == "..":
         folder, parts = folder.parent, parts[1:]

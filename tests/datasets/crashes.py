@@ -8,12 +8,15 @@ operation published must be there; and the same operation, run again, must finis
 from __future__ import annotations
 
 import argparse
+import logging
 import multiprocessing
+import os
 import random
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
@@ -24,6 +27,7 @@ from excise.datasets.merge import merge
 from excise.datasets.rows import canonical_json, table_rows
 from excise.datasets.snapshot import Snapshot
 from excise.datasets.store import Store
+from excise.datasets.working_copy import local_folder
 from excise.system.files import file_sha256
 from excise.types import content_id
 
@@ -109,14 +113,17 @@ def seen(root: Path) -> dict[str, str]:
     return rows
 
 
+Reader = Callable[[], dict[str, str]]
 KINDS = ("publish", "refresh", "merge", "compact", "gc")
 
 
 class Trials:
     """A set that survives one trial after the other."""
 
-    def __init__(self, root: Path, folder: Path, seed: int, read: Callable[[Path], dict[str, str]] = seen) -> None:
-        self.root, self.folder, self.read = root, folder, read
+    def __init__(self, root: Path, folder: Path, seed: int, readers: Sequence[Reader] = ()) -> None:
+        """``readers`` look at the set in another way than in the folder ``root``."""
+        self.root, self.folder = root, folder
+        self.readers = (lambda: seen(root), *readers)
         self.draw = random.Random(seed)
         self.contents: Contents = {}
         self.outcomes: Counter[tuple[str, str]] = Counter()
@@ -141,11 +148,12 @@ class Trials:
         process.start()
         moment = self.draw.uniform(0, 2) * self.seconds.get(kind, 0.5)
         while process.is_alive() and time.monotonic() < began + moment:
-            assert self.read(self.root) in allowed, f"{kind}: a reader saw a part of it"
+            for read in self.readers:
+                assert read() in allowed, f"{kind}: a reader saw a part of it"
             time.sleep(0.005)
         process.kill()
         process.join()
-        found = self.read(self.root)
+        *_, found = [read() for read in self.readers]
         assert found in allowed, f"{kind}: something was lost"
         outcome = "finished" if process.exitcode == 0 else "after" if found == after != before else "before"
         assert outcome != "finished" or found == after
@@ -157,8 +165,36 @@ class Trials:
         took = time.monotonic() - began
         self.seconds[kind] = min(self.seconds.get(kind, took), took)
         assert again.exitcode == 0, f"{kind}: it does not finish after a crash"
-        assert self.read(self.root) == after
+        assert [read() for read in self.readers] == [after] * len(self.readers)
         self.contents = operation.after(self.contents)
+
+
+@contextmanager
+def s3_server() -> Iterator[str]:
+    """A real S3 server on this machine with an empty bucket; the environment leads to it. Yields a set's URL."""
+    import s3fs
+    from moto.server import ThreadedMotoServer
+
+    server = ThreadedMotoServer("127.0.0.1", port=0)
+    logging.getLogger("werkzeug").setLevel(logging.ERROR)
+    server.start()
+    host, port = server.get_host_and_port()
+    values = {"AWS_ENDPOINT_URL": f"http://{host}:{port}", "AWS_ACCESS_KEY_ID": "x", "AWS_SECRET_ACCESS_KEY": "x"}
+    before = {name: os.environ.get(name) for name in (*values, "AWS_DEFAULT_REGION")}
+    os.environ.update(values, AWS_DEFAULT_REGION="us-east-1")
+    try:
+        s3fs.S3FileSystem(skip_instance_cache=True).call_s3("create_bucket", Bucket="bucket")
+        yield "s3://bucket/a set"
+    finally:
+        server.stop()
+        for name, value in before.items():
+            os.environ.pop(name, None) if value is None else os.environ.update({name: value})
+
+
+def s3_trials(url: str, folder: Path, seed: int) -> Trials:
+    """Trials in an object store: one machine writes, another one reads."""
+    writing, reading = folder / "writing", folder / "reading"
+    return Trials(local_folder(url, writing), folder, seed, [lambda: seen(local_folder(url, reading))])
 
 
 def main() -> None:
@@ -166,9 +202,11 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--moments", type=int, default=200)
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--s3", action="store_true", help="In an object store, not in a folder.")
     options = parser.parse_args()
-    with tempfile.TemporaryDirectory() as folder:
-        trials = Trials(Path(folder) / "set", Path(folder), options.seed)
+    with tempfile.TemporaryDirectory() as name, s3_server() if options.s3 else nullcontext("") as url:
+        folder = Path(name)
+        trials = s3_trials(url, folder, options.seed) if url else Trials(folder / "set", folder, options.seed)
         for number in range(options.moments):
             trials.run(KINDS[number % len(KINDS)])
     for (kind, outcome), count in sorted(trials.outcomes.items()):
