@@ -1,8 +1,9 @@
 """What a large task set costs: ``python benchmarks/store.py --tasks 200000 --work DIR``.
 
-Writes made-up projects of 100 tasks as a run would, publishes them in a few snapshots, changes one percent as a night
-would, and asks. Prints seconds and the peak memory of the writing process. Patches are random words: near-duplicates of
-nothing, and hardly compressible, so that files are larger than those of real tasks of this length.
+Writes made-up projects of 100 tasks as a run would, publishes them in ten snapshots, changes one percent as a night
+would, and asks. Prints seconds and the peak memory of the process. Patches are random words. With ``--copies N`` only
+every Nth task is written in this way; the others are copies of their rows under other names, which are taken over as a
+merge does it.
 """
 
 from __future__ import annotations
@@ -16,13 +17,20 @@ import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
+
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
 
 from excise.datasets import near_duplicates
 from excise.datasets.catalogue import connect
+from excise.datasets.manifest import FileEntry
 from excise.datasets.rows import Row
 from excise.datasets.set_diff import compare
+from excise.datasets.set_index import INDEX, write_index
 from excise.datasets.set_reference import open_reference
+from excise.datasets.snapshot import Snapshot
 from excise.datasets.store import Store
 from excise.datasets.taskset import TaskSet
 from excise.datasets.writer import Writer
@@ -107,6 +115,42 @@ def put(writer: Writer, template: dict[str, list[Row]], number: int, version: in
     writer.put_rows(name, project_tables(template, name, version), None)
 
 
+def add_copies(root: Path, copies: int, folder: Path, timer: Timer) -> None:
+    """Add the projects of the set again and again, under other names."""
+    donor = open_reference("", root)
+    with timer(f"take over {copies - 1} copies"), Store(root).writer() as writer:
+        for number in range(1, copies):
+            copy = renamed(donor, f"-copy-{number:04}", folder / f"copy-{number}")
+            for name in copy.index.entries:
+                writer.put_entry(name, copy, name)
+            shutil.rmtree(copy.root)
+        writer.publish()
+
+
+def renamed(donor: Snapshot, suffix: str, target: Path) -> Snapshot:
+    """The rows of a snapshot, with a suffix at the names of projects and tasks."""
+    files = {}
+    for path, facts in donor.manifest.files.items():
+        if not path.startswith(INDEX):
+            (target / path).parent.mkdir(parents=True, exist_ok=True)
+            rows = pq.read_table(donor.root / path)
+            for column in {"repo", "instance_id"} & set(rows.column_names):
+                values = pc.binary_join_element_wise(rows.column(column), suffix, "")
+                rows = rows.set_column(rows.column_names.index(column), rows.schema.field(column), values)
+            name = path.replace(".parquet", f"{suffix}.parquet")
+            pq.write_table(rows, target / name, compression="zstd", row_group_size=1024)
+            files[name] = facts
+    entries, tasks = {}, {}
+    for name, entry in donor.index.entries.items():
+        places = {t: replace(p, file=p.file.replace(".parquet", f"{suffix}.parquet")) for t, p in entry.tables.items()}
+        entries[name + suffix] = replace(entry, tables=places)
+        tasks[name + suffix] = {i + suffix: digest for i, digest in donor.index.tasks(name).items()}
+    (target / INDEX).mkdir()
+    index = f"{INDEX}/{write_index(target / INDEX, entries, tasks)}"
+    files[index] = FileEntry(sha256="", rows=len(entries), bytes=0)
+    return Snapshot(root=target, manifest=replace(donor.manifest, files=files))
+
+
 def ask(root: Path, timer: Timer) -> None:
     """Ask the queries, each on a connection of its own, as ``excise query`` does."""
     some_id = next(iter(connect(root).execute("SELECT instance_id FROM tasks LIMIT 1 OFFSET 777").fetchall()))[0]
@@ -124,6 +168,7 @@ def main() -> None:
     parser.add_argument("--work", type=Path, help="Folder for the set; a temporary one by default.")
     parser.add_argument("--template", type=Path, default=Path(__file__).parents[1] / "tests" / "sets" / "shapes")
     parser.add_argument("--verdicts", type=int, default=16, help="Verdicts per task.")
+    parser.add_argument("--copies", type=int, default=1, help="How often each written task is in the set.")
     parser.add_argument("--json", type=Path, help="File for the numbers.")
     options = parser.parse_args()
     folder = Path(tempfile.mkdtemp(dir=options.work))
@@ -131,11 +176,13 @@ def main() -> None:
     projects = options.tasks // PER_PROJECT
     try:
         root = folder / "set"
-        write(root, template, projects, timer)
+        write(root, template, projects // options.copies, timer)
+        if options.copies > 1:
+            add_copies(root, options.copies, folder, timer)
         with timer("index near-duplicates of all tasks"):
             near_duplicates.update(root)
         with timer("a night that changes one percent"), Store(root).writer() as writer:
-            for number in range(0, projects, 100):
+            for number in range(0, projects // options.copies, max(1, 100 // options.copies)):
                 put(writer, template, number, version=1)
             writer.publish()
             near_duplicates.update(root)
