@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from excise.config import Settings, default_cache, environment_settings, load, with_sources
+from excise.config import Settings, default_cache, environment_settings, load, specs_in, with_sources
 from excise.errors import ConfigError
 
 
@@ -195,3 +195,14 @@ def test_the_default_cache_is_absolute(folder: Path, monkeypatch: pytest.MonkeyP
 def test_environment_settings_are_valid_in_any_folder(folder: Path) -> None:
     environ = {"EXCISE_OUT": "o", "EXCISE_CACHE": "", "EXCISE_SEED": "7", "EXCISE_PYTHON": "python3", "HOME": "/h"}
     assert environment_settings(environ) == {"EXCISE_OUT": str(Path.cwd() / "o"), "EXCISE_SEED": "7"}
+
+
+def test_a_file_of_sources_has_one_a_line(tmp_path: Path) -> None:
+    path = tmp_path / "specs.txt"
+    path.write_text("# projects\npypi:toolz==1.1.0  # pinned\n\n./local/x\nhttps://host/owner/name@v1#subdirectory=a\n")
+    assert specs_in(path) == ["pypi:toolz==1.1.0", f"{tmp_path}/local/x", "https://host/owner/name@v1#subdirectory=a"]
+    path.write_text("# nothing\n")
+    with pytest.raises(ConfigError, match=r"specs\.txt names no source"):
+        specs_in(path)
+    with pytest.raises(ConfigError, match="cannot be read"):
+        specs_in(tmp_path / "missing")

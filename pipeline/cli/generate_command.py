@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from excise.config import Settings, with_sources
+from excise.config import Settings, specs_in, with_sources
 from excise.errors import ConfigError, ExciseError
 from excise.pipeline.cli.options import (
     Cache,
@@ -42,6 +42,9 @@ GENERATE_CODES = "Exit code: 0 every source gave tasks; 3 some gave none; 1 none
 def generate(
     sources: Annotated[
         list[str] | None, typer.Argument(help="pypi:name, a git URL or path, a folder, an archive.")
+    ] = None,
+    from_: Annotated[
+        list[Path] | None, typer.Option("--from", help="File with sources, one a line, # for comments; repeatable.")
     ] = None,
     out: Out = None,
     config: Config = None,
@@ -76,7 +79,8 @@ def generate(
         }
         settings = settings_of(config, set_, **direct)
         require_model(settings)
-        settings, selection = with_sources(settings, sources or []), None
+        specs = [*(sources or ()), *(spec for path in from_ or () for spec in specs_in(path))]
+        settings, selection = with_sources(settings, specs), None
         if request is not None:
             from excise.pipeline.services.request_selection import prepare_request, read_request
 

@@ -20,6 +20,7 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, field_validator
 from pydantic_core import PydanticCustomError
 
+from excise.errors import ConfigError
 from excise.toml_settings import (
     PHRASES,
     absolute_path,
@@ -267,6 +268,22 @@ def with_sources(settings: Settings, specs: Sequence[str]) -> Settings:
     """Return the settings with further sources appended. Raises :class:`ConfigError` for an empty spec."""
     added = Settings.model_validate(_validate({"sources": list(specs)}, "sources")).sources
     return settings.model_copy(update={"sources": (*settings.sources, *added)})
+
+
+def specs_in(path: Path) -> list[str]:
+    """Return the sources in a file, one a line; ``#`` begins a comment, and relative paths belong to the file's folder.
+
+    Raises :class:`ConfigError` if the file cannot be read or names no source.
+    """
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError(f"{path} cannot be read: {error}") from None
+    lines = (re.sub(r"(^|\s)#.*", "", line).strip() for line in text.splitlines())
+    specs = [str(_resolve_source(line, path.parent.resolve())) for line in lines if line]
+    if not specs:
+        raise ConfigError(f"{path} names no source. Write one a line, such as pypi:toolz.")
+    return specs
 
 
 def setting_key(variable: str) -> str:
