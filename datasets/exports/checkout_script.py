@@ -10,9 +10,9 @@ WORKDIR = "/testbed"
 """The checkout."""
 
 CHECKOUT_SCRIPT = f"""#!/bin/sh
-# Lays a task's tree into {WORKDIR}, as a repository with one commit. Both files are deleted afterwards.
+# Lays a task's tree into {WORKDIR} (or $EXCISE_CHECKOUT), as a repository with one commit; deletes both files.
 set -eu
-cd {WORKDIR}
+cd "${{EXCISE_CHECKOUT:-{WORKDIR}}}"
 work=$(mktemp -d)
 tar -xzmf {ARCHIVE} -C "$work"
 mkdir -p "$work/.git/info"

@@ -28,8 +28,8 @@ def grader_files(grading: GradingFiles) -> dict[str, bytes]:
     }
 
 
-def packed_text(files: Mapping[str, bytes]) -> str:
-    """The files as tar.gz in base64, for a here-document."""
+def packed(files: Mapping[str, bytes]) -> bytes:
+    """The files as a reproducible tar.gz."""
     out = io.BytesIO()
     with (
         gzip.GzipFile(fileobj=out, mode="wb", mtime=0) as compressed,
@@ -39,5 +39,10 @@ def packed_text(files: Mapping[str, bytes]) -> str:
             member = tarfile.TarInfo(name)
             member.size = len(data)
             archive.addfile(member, io.BytesIO(data))
-    text = base64.b64encode(out.getvalue()).decode()
+    return out.getvalue()
+
+
+def packed_text(files: Mapping[str, bytes]) -> str:
+    """The files as tar.gz in base64, for a here-document."""
+    text = base64.b64encode(packed(files)).decode()
     return "\n".join(text[start : start + LINE] for start in range(0, len(text), LINE))

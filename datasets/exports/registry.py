@@ -22,6 +22,7 @@ EXPORTERS = {
     "jsonl": "excise.datasets.exports.jsonl:JsonlExporter",
     "mini-swe-agent": "excise.datasets.exports.mini_swe_agent:MiniSweAgentExporter",
     "swebench": "excise.datasets.exports.swebench:SweBenchExporter",
+    "verifiers": "excise.datasets.exports.verifiers_taskset:VerifiersExporter",
 }
 """Format name to ``module:class``."""
 REPORT = "EXPORT.md"

@@ -17,7 +17,7 @@ from typing import Any, BinaryIO
 from excise.config import Settings
 from excise.envs.interpreters import interpreter_of
 from excise.envs.sandbox.mount_points import base_env, project_mounts, system_request
-from excise.envs.task_image import PROJECT, ImageRecord, read_record
+from excise.envs.task_image import PROJECT, read_record
 from excise.errors import ConfigError, SandboxError, StoreError
 from excise.extractors.fetch.trees import git_tree_hash, unpack
 from excise.pipeline.stages.environment_stage import install_recipe, sandbox_of
@@ -53,13 +53,16 @@ def prepared_image(settings: Settings, folder: Path) -> Prepared:
 @contextmanager
 def opened(settings: Settings, folder: Path, memory_mb: int | None) -> Iterator[Session]:
     """The sandbox of an exported environment: its checkout has only the files that the installation made."""
-    prepared = prepared_image(settings, folder)
-    record: ImageRecord = read_record(folder)
-    recipe, layers = record.environment.recipe, prepared.layers
+    with open_prepared(settings, prepared_image(settings, folder), memory_mb) as session:
+        yield session
+
+
+def open_prepared(settings: Settings, prepared: Prepared, memory_mb: int | None = None) -> Session:
+    """The same for a built environment. Raises :class:`SandboxError`."""
+    recipe, layers, verdict = prepared.environment.recipe, prepared.layers, settings.verdict
     interpreter = interpreter_of(recipe.python)
     mounts = project_mounts(interpreter, [Path(layers.built)], [Path(layers.env)])
     mounts += [Mount(target=target, layers=(), writable=True) for target in FOLDERS]
-    verdict = settings.verdict
     policy = Policy(
         memory_bytes=(memory_mb or verdict.memory_mb) << 20,
         pids=verdict.pids,
@@ -68,8 +71,7 @@ def opened(settings: Settings, folder: Path, memory_mb: int | None) -> Iterator[
         output_bytes=OUTPUT_BYTES,
     )
     system = system_request(interpreter, recipe.system_packages)
-    with sandbox_of(settings).open(mounts, policy, env=base_env() | dict(recipe.env), system=system) as session:
-        yield session
+    return sandbox_of(settings).open(mounts, policy, env=base_env() | dict(recipe.env), system=system)
 
 
 def serve(session: Session, requests: BinaryIO, answers: BinaryIO) -> None:
