@@ -124,14 +124,43 @@ def test_nothing_of_a_row_is_lost(harbor: Path, stored: Any) -> None:
         assert {name: read.get(name) for name in row} == row
 
 
-def test_equal_sets_give_equal_files(harbor: Path, stored: Any, tmp_path: Path) -> None:
-    again = tmp_path / harbor.name
-    written(stored.taskset, "harbor", again)
-    assert files_of(again) == files_of(harbor)
-    (again / "tasks" / "stale").mkdir()
-    written(stored.taskset, "harbor", again)
-    assert files_of(again) == files_of(harbor)
-    assert not (again / "tasks" / "stale").exists()
+@pytest.mark.parametrize("name", EXPORTERS)
+def test_equal_sets_give_equal_files(stored: Any, tmp_path: Path, name: str) -> None:
+    first, again = tmp_path / "first" / "tasks", tmp_path / "again" / "tasks"
+    report = written(stored.taskset, name, first)
+    written(stored.taskset, name, again)
+    assert report.num_tasks == 8
+    assert files_of(again) == files_of(first)
+    folders = [path for path in again.rglob("*") if path.is_dir()]
+    for number, folder in enumerate(folders):
+        (folder / f"stale{number}").write_text("of an earlier export")
+    written(stored.taskset, name, again)
+    assert files_of(again) == files_of(first)
+
+
+@pytest.mark.parametrize("name", EXPORTERS)
+def test_every_export_says_how_to_use_it_and_what_is_missing(stored: Any, tmp_path: Path, name: str) -> None:
+    report = written(stored.taskset, name, tmp_path / "tasks")
+    text = (tmp_path / "tasks" / REPORT).read_text()
+    assert report.not_carried
+    assert all(line in text for line in (*report.not_carried, *report.run))
+    written(stored.taskset, name, tmp_path / "tasks", repo="shapes")
+
+
+@pytest.mark.parametrize("name", ["harbor", "mini-swe-agent", "verifiers"])
+def test_where_the_agent_is_there_are_no_hidden_tests(stored: Any, tmp_path: Path, name: str) -> None:
+    """Of what an agent's container gets: the image's files that are copied from its first stage, and the checkout."""
+    written(stored.taskset, name, tmp_path / "tasks")
+    task = stored.taskset.tasks()[0]
+    archives = [*(tmp_path / "tasks").rglob(f"*{task.instance_id}*/environment/*.tar.gz")]
+    archives += (tmp_path / "tasks").rglob(f"checkouts/{task.instance_id}.tar.gz")
+    assert len(archives) == 1
+    with tarfile.open(archives[0]) as archive:
+        names = archive.getnames()
+        texts = [archive.extractfile(name).read().decode() for name in names]  # type: ignore[union-attr]
+    assert not set(task.removed) & set(names)
+    hidden = {test.rpartition("::")[2] for test in task.fail_to_pass}
+    assert not any(f"def {test}(" in text for test in hidden for text in texts)
 
 
 def test_one_image_for_all_tasks_without_what_they_lack(harbor: Path) -> None:
