@@ -32,6 +32,7 @@ from excise.pipeline.cli.set_commands import checkout, query, show
 from excise.pipeline.cli.solve_command import SOLVE_CODES, solve
 from excise.pipeline.cli.train_command import TRAIN_CODES, train
 from excise.pipeline.cli.verify_command import verify
+from excise.pipeline.cli.view_command import view
 
 app = typer.Typer(
     help="Turn well-tested repositories into verified coding tasks by deleting features.",
@@ -45,6 +46,7 @@ app.command(epilog=GENERATE_CODES)(refresh)
 app.command()(verify)
 app.command()(query)
 app.command()(show)
+app.command()(view)
 app.command()(checkout)
 app.command()(export)
 app.command()(push)

@@ -1,0 +1,80 @@
+"""What was refused, and why."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from excise.datasets.viewer.queries.filters import Page, Where, page_of
+from excise.datasets.viewer.queries.tasks import GateRuns, gates_of
+from excise.datasets.viewer.set_index import Row, SetIndex
+
+FILTERS = {"repo": "repo", "stage": "stage", "reason": "reason", "kind": "kind"}
+"""Names of filters to columns."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RejectionList:
+    """One page of rejections."""
+
+    page: Page
+    """Which page."""
+    rows: list[Row]
+    """The rejections; ``file`` and ``row`` name them."""
+
+
+def rejection_list(index: SetIndex, wanted: Mapping[str, str], size: int = 50) -> RejectionList:
+    """The rejections that search and filters of an address ask for."""
+    where = Where()
+    where.search(wanted.get("q", ""))
+    where.equals(wanted, FILTERS)
+    counted = index.row(f"SELECT count(*) AS n FROM rejection_rows{where.sql}", where.values) or {"n": 0}
+    page = page_of(wanted.get("page", ""), int(counted["n"]), size)
+    sql = f"""SELECT * EXCLUDE (haystack, file), parse_filename(file) AS file FROM rejection_rows{where.sql}
+              ORDER BY repo, stage, reason, subject, row LIMIT ? OFFSET ?"""
+    return RejectionList(page=page, rows=index.rows(sql, [*where.values, page.size, page.offset]))
+
+
+def choices(index: SetIndex) -> dict[str, list[str]]:
+    """The values that filters offer, the most frequent first."""
+    found = {}
+    for name, column in FILTERS.items():
+        sql = f"SELECT {column} AS v FROM rejection_rows GROUP BY 1 ORDER BY count(*) DESC, 1 LIMIT 400"
+        found[name] = [str(row["v"]) for row in index.rows(sql) if row["v"]]
+    return found
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WholeRejection:
+    """Everything about one rejection."""
+
+    row: Row
+    """All columns."""
+    gates: list[GateRuns]
+    """Verdicts on the candidate, gate by gate; empty if it was refused before any gate."""
+
+
+def whole_rejection(index: SetIndex, file: str, row: int) -> WholeRejection | None:
+    """The rejection in a row of a file of the snapshot; ``None`` if there is none."""
+    place = index.row("SELECT file, row FROM rejection_rows WHERE parse_filename(file) = ? AND row = ?", [file, row])
+    found = index.whole_row(place) if place else None
+    if found is None or index.snapshot is None:
+        return None
+    return WholeRejection(row=found, gates=gates_of(_verdicts(index, index.snapshot, file, str(found["subject"]))))
+
+
+def _verdicts(index: SetIndex, snapshot: Path, file: str, subject: str) -> list[Row]:
+    name = index.cached("verdict files", lambda: _verdict_files(snapshot)).get(file)
+    if name is None or not (snapshot / "verdicts" / name).exists():
+        return []
+    sql = "SELECT * FROM read_parquet(?) WHERE instance_id = ? ORDER BY gate, run"
+    return index.rows(sql, [str(snapshot / "verdicts" / name), subject])
+
+
+def _verdict_files(snapshot: Path) -> dict[str, str]:
+    """File of rejections to the file of verdicts of the same project, from the manifest."""
+    repos = json.loads((snapshot / "manifest.json").read_bytes())["repos"].values()
+    files = [entry["files"] for entry in repos]
+    return {entry["rejections"]: entry["verdicts"] for entry in files if {"rejections", "verdicts"} <= entry.keys()}

@@ -1,0 +1,198 @@
+"""Lists of tasks, and everything about one task."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from itertools import groupby
+from typing import Any
+
+from excise.datasets.viewer.queries.filters import Page, Where, page_of
+from excise.datasets.viewer.set_index import Row, SetIndex
+
+SORTS = {
+    "id": "instance_id",
+    "repo": "repo, instance_id",
+    "tier": "tier DESC, loc DESC, instance_id",
+    "loc": "loc DESC, instance_id",
+    "tests": "num_f2p DESC, instance_id",
+    "complexity": "complexity DESC, instance_id",
+    "cost": "cpu_s DESC, instance_id",
+    "easy": "tier, loc, instance_id",
+}
+"""Names of orders to SQL."""
+FILTERS = {"repo": "repo", "kind": "kind", "tier": "tier", "deleter": "deleter", "visibility": "visibility"}
+"""Names of filters to columns."""
+_COLUMNS = """instance_id, repo, version, kind, tier, loc, num_files, num_symbols, complexity, num_f2p, num_p2p,
+       deleter, removed, cpu_s"""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TaskList:
+    """One page of tasks."""
+
+    page: Page
+    """Which page."""
+    rows: list[Row]
+    """The tasks."""
+
+
+def task_list(index: SetIndex, wanted: Mapping[str, str], size: int = 50) -> TaskList:
+    """The tasks that search and filters of an address ask for."""
+    where = Where()
+    where.search(wanted.get("q", ""))
+    where.equals(wanted, FILTERS)
+    if wanted.get("quarantined"):
+        where.add("instance_id IN (SELECT instance_id FROM quarantine_rows)")
+    if wanted.get("text") and wanted.get("q"):
+        where = _in_statements(index, wanted)
+    counted = index.cached(
+        ("count", where.sql, *where.values),
+        lambda: index.row(f"SELECT count(*) AS n FROM task_rows{where.sql}", where.values),
+    )
+    page = page_of(wanted.get("page", ""), int((counted or {"n": 0})["n"]), size)
+    order = SORTS.get(wanted.get("sort", ""), SORTS["id"])
+    sql = f"""SELECT {_COLUMNS}, instance_id IN (SELECT instance_id FROM quarantine_rows) AS quarantined
+              FROM (SELECT * FROM task_rows{where.sql} ORDER BY {order} LIMIT ? OFFSET ?) ORDER BY {order}"""
+    return TaskList(page=page, rows=index.rows(sql, [*where.values, page.size, page.offset]))
+
+
+def _in_statements(index: SetIndex, wanted: Mapping[str, str]) -> Where:
+    """Conditions for a search in the statements, which are read from the files."""
+    where = Where()
+    where.equals(wanted, FILTERS)
+    words = wanted["q"].split()[:8]
+    files = [str(row["file"]) for row in index.rows(f"SELECT DISTINCT file FROM task_rows{where.sql}", where.values)]
+    test = " AND ".join(["contains(lower(problem_statement), ?)"] * len(words))
+    where.add(
+        f"instance_id IN (SELECT instance_id FROM read_parquet(?, union_by_name = true) WHERE {test or 'true'})",
+        files or [""],
+        *[word.lower() for word in words],
+    )
+    if not files:
+        return Where(parts=["false"])
+    return where
+
+
+def choices(index: SetIndex) -> dict[str, list[str]]:
+    """The values that filters offer, the most frequent first."""
+    found = {}
+    for name, column in FILTERS.items():
+        sql = f"SELECT {column}::VARCHAR AS v FROM task_rows GROUP BY 1 ORDER BY count(*) DESC, 1 LIMIT 400"
+        found[name] = [str(row["v"]) for row in index.rows(sql) if row["v"]]
+    return found
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GateRuns:
+    """All runs of one gate in a certificate."""
+
+    gate: str
+    """Name of the gate."""
+    outcome: str
+    """Outcome of the run that decides: the first that did not pass."""
+    reason: str
+    """Its reason code."""
+    detail: str
+    """Its explanation."""
+    runs: list[Row]
+    """The verdicts."""
+    cpu_s: float
+    """CPU seconds of all runs."""
+    num_tests: int
+    """Tests of the deciding run."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WholeTask:
+    """Everything about one task."""
+
+    row: Row
+    """All columns of the task."""
+    repo: Row
+    """The project's row; empty if there is none."""
+    certificate: Row
+    """The certificate without its verdicts."""
+    gates: list[GateRuns]
+    """The certificate gate by gate."""
+    siblings: list[Row]
+    """Other tasks of the same feature."""
+    quarantines: list[Row]
+    """Why it is excluded, if it is."""
+    tries: list[Row]
+    """Newest attempts and rollouts."""
+    num_tries: int
+    """Number of attempts and rollouts."""
+    neighbours: tuple[str, str]
+    """Ids of the tasks before and after it; empty at the ends."""
+
+
+def find_task(index: SetIndex, instance_id: str) -> Row | None:
+    """All columns of a task."""
+    place = index.row("SELECT file, row FROM task_rows WHERE instance_id = ?", [instance_id])
+    return index.whole_row(place) if place else None
+
+
+def whole_task(index: SetIndex, instance_id: str) -> WholeTask | None:
+    """Everything about a task; ``None`` if the set has none of this id."""
+    row = find_task(index, instance_id)
+    if row is None:
+        return None
+    siblings = f"""SELECT {_COLUMNS} FROM task_rows
+                   WHERE feature_id = ? AND repo = ? AND instance_id <> ? ORDER BY loc LIMIT 50"""
+    tries = "SELECT * FROM tries WHERE instance_id = ? ORDER BY run, step DESC, try_id LIMIT 30"
+    certificate, gates = _certificate(row.get("certificate"))
+    return WholeTask(
+        row=row,
+        repo=index.row("SELECT * FROM repo_rows WHERE repo = ? LIMIT 1", [row["repo"]]) or {},
+        certificate=certificate,
+        gates=gates,
+        siblings=index.rows(siblings, [row["feature_id"], row["repo"], instance_id]),
+        quarantines=index.rows("SELECT * FROM quarantine_rows WHERE instance_id = ?", [instance_id]),
+        tries=index.rows(tries, [instance_id]),
+        num_tries=_count(index.row("SELECT count(*) AS n FROM tries WHERE instance_id = ?", [instance_id])),
+        neighbours=(_next(index, instance_id, "<", "max"), _next(index, instance_id, ">", "min")),
+    )
+
+
+def _next(index: SetIndex, instance_id: str, sign: str, first: str) -> str:
+    row = index.row(f"SELECT {first}(instance_id) AS id FROM task_rows WHERE instance_id {sign} ?", [instance_id])
+    return str(row["id"]) if row and row["id"] else ""
+
+
+def _count(row: Row | None) -> int:
+    return int(row["n"]) if row else 0
+
+
+def _certificate(text: object) -> tuple[Row, list[GateRuns]]:
+    try:
+        record: Any = json.loads(str(text)) if text else {}
+    except ValueError:
+        record = {}
+    if not isinstance(record, dict):
+        record = {}
+    verdicts = [verdict for verdict in record.pop("verdicts", None) or () if isinstance(verdict, dict)]
+    return record, gates_of(verdicts)
+
+
+def gates_of(verdicts: list[Row]) -> list[GateRuns]:
+    """Verdicts gathered by gate, in the order of the first."""
+    ordered = list(dict.fromkeys(str(verdict.get("gate")) for verdict in verdicts))
+    by_rank = sorted(verdicts, key=lambda verdict: ordered.index(str(verdict.get("gate"))))
+    found = []
+    for gate, group in groupby(by_rank, key=lambda verdict: str(verdict.get("gate"))):
+        runs = list(group)
+        deciding = next((run for run in runs if run.get("outcome") != "PASSED"), runs[0])
+        found.append(
+            GateRuns(
+                gate=gate,
+                outcome=str(deciding.get("outcome", "")),
+                reason=str(deciding.get("reason") or ""),
+                detail=str(deciding.get("detail") or ""),
+                runs=runs,
+                cpu_s=sum(float(run.get("cpu_s") or 0) for run in runs),
+                num_tests=int(deciding.get("num_tests") or 0),
+            )
+        )
+    return found
