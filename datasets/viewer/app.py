@@ -19,8 +19,8 @@ from starlette.types import ASGIApp
 
 import excise
 from excise.datasets.viewer.links import Links, ServerLinks
-from excise.datasets.viewer.pages import DETAILS, LISTS, Found, Site, raw_text
-from excise.datasets.viewer.rendering.templates import render
+from excise.datasets.viewer.pages import DETAILS, LISTS, Found, Site, keep_ready, raw_text
+from excise.datasets.viewer.rendering.templates import render, warm_up
 from excise.datasets.viewer.security import Guard
 from excise.datasets.viewer.text import visible
 
@@ -40,6 +40,8 @@ def build_app(site: Site, *, token: str = "") -> ASGIApp:
         await run_in_threadpool(site.index.refresh)
         return JSONResponse({"version": _version(site)}, headers={"Cache-Control": "no-store"})
 
+    warm_up()
+    keep_ready(site)
     routes = [
         Mount("/static", StaticFiles(directory=STATIC)),
         Route("/version", version),

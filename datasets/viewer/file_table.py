@@ -44,23 +44,29 @@ class FileTable:
     def __init__(self, connection: duckdb.DuckDBPyConnection, shape: Shape) -> None:
         self._connection, self.shape = connection, shape
         self._loaded: dict[str, tuple[int, int]] = {}
+        self._wanted: dict[str, tuple[int, int]] = {}
         self._create()
 
-    def sync(self, files: Iterable[Path]) -> bool:
-        """Make the table hold exactly the rows of ``files``. Returns whether anything changed."""
-        wanted = dict(_marks(files))
+    def sync(self, files: Iterable[Path], *, tolerant: bool = False) -> bool:
+        """Make the table hold exactly the rows of ``files``. Returns whether anything changes.
+
+        Where a file cannot be read, raises ``duckdb.Error``, or leaves it out if ``tolerant``. Call :meth:`confirm`
+        when the transaction has succeeded.
+        """
+        self._wanted = wanted = dict(_marks(files))
         gone = [name for name, mark in self._loaded.items() if wanted.get(name) != mark]
         new = [name for name, mark in wanted.items() if self._loaded.get(name) != mark]
         for start in range(0, len(gone), _AT_ONCE):
             self._connection.execute(
                 f"DELETE FROM {self.shape.name} WHERE list_contains(?, file)", [gone[start : start + _AT_ONCE]]
             )
-        for name in gone:
-            del self._loaded[name]
         for start in range(0, len(new), _AT_ONCE):
-            self._load(new[start : start + _AT_ONCE])
-        self._loaded |= {name: wanted[name] for name in new}
+            (self._load if tolerant else self._insert)(new[start : start + _AT_ONCE])
         return bool(gone or new)
+
+    def confirm(self) -> None:
+        """The last :meth:`sync` is in the database."""
+        self._loaded = self._wanted
 
     def _load(self, files: list[str]) -> None:
         import duckdb

@@ -203,6 +203,17 @@ def raw_text(site: Site, instance_id: str, column: str) -> str | None:
     return None if row is None else str(row.get(column) or "")
 
 
+def keep_ready(site: Site) -> None:
+    """Have the sums and the choices of filters ready before anyone asks for a page."""
+    index = site.index
+    index.keep_ready("overview", lambda: overview.overview(index))
+    index.keep_ready("first projects", lambda: overview.projects(index, limit=15))
+    index.keep_ready("count projects", lambda: overview.count_projects(index))
+    index.keep_ready("task choices", lambda: tasks.choices(index))
+    index.keep_ready("rejection choices", lambda: rejections.choices(index))
+    index.keep_ready("try choices", lambda: tries.choices(index))
+
+
 LISTS: dict[str, Callable[[Site, Query], Found]] = {
     "": overview_page,
     "projects": projects_page,

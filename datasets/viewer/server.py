@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ipaddress
+import logging
 import secrets
 import socket
 from collections.abc import Callable
@@ -40,6 +41,7 @@ def serve(site: Site, address: Address, announce: Callable[[str], object]) -> No
     """
     import uvicorn
 
+    logging.getLogger("excise.datasets.viewer").addHandler(logging.StreamHandler())
     token = "" if address.is_local else secrets.token_urlsafe(24)
     listener = _listener(address)
     host, port = listener.getsockname()[:2]

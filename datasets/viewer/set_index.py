@@ -22,7 +22,9 @@ from excise.datasets.viewer.shapes import (
 )
 
 CHECK_EVERY_S = 1.0
-"""Seconds after which a request looks for new files again."""
+"""Seconds after which a request looks for new files again; longer where looking takes long."""
+PATIENCE_S = 0.1
+"""Seconds that a request waits for the files to be read; then it is answered from what is known."""
 _OF_SNAPSHOT = {
     "tasks": (TASKS,),
     "rejections": (REJECTIONS,),
@@ -53,36 +55,59 @@ class SetIndex:
         self.snapshot: Path | None = None
         """Folder of the snapshot that is shown; ``None`` before the first."""
         self._connection = duckdb.connect()
+        self._writer = self._connection.cursor()
         self._check_every_s = check_every_s
         self._lock = threading.Lock()
         self._checked_at = -1e9
+        self._cost_s = 0.0
         self._cache: dict[Hashable, tuple[int, Any]] = {}
-        self._tables = {s.name: FileTable(self._connection, s) for shapes in _OF_SNAPSHOT.values() for s in shapes}
-        self._tables |= {shape.name: FileTable(self._connection, shape) for shape, _ in _OUTSIDE}
-        self._connection.execute(TRIES)
+        self._kept_ready: dict[Hashable, Callable[[], Any]] = {}
+        self._tables = {s.name: FileTable(self._writer, s) for shapes in _OF_SNAPSHOT.values() for s in shapes}
+        self._tables |= {shape.name: FileTable(self._writer, shape) for shape, _ in _OUTSIDE}
+        self._writer.execute(TRIES)
         self._sync()
 
     def refresh(self) -> None:
-        """Look for new files, unless that was done a moment ago.
+        """Look for new files, unless that was done a moment ago. Gives up waiting after :data:`PATIENCE_S`."""
+        wait = max(self._check_every_s, 20 * self._cost_s)
+        if time.monotonic() - self._checked_at > wait and self._lock.acquire(blocking=False):
+            done = threading.Event()
+            threading.Thread(target=self._sync_in_background, args=(done,), daemon=True).start()
+            done.wait(PATIENCE_S)
 
-        Where another request is looking already, this one is answered from what is known.
-        """
-        if time.monotonic() - self._checked_at > self._check_every_s and self._lock.acquire(blocking=False):
-            try:
-                self._sync()
-            finally:
-                self._lock.release()
+    def _sync_in_background(self, done: threading.Event) -> None:
+        try:
+            self._sync()
+        finally:
+            self._lock.release()
+            done.set()
 
     def _sync(self) -> None:
-        self.snapshot = current_snapshot(self.root)
-        changed = []
-        for folder, shapes in _OF_SNAPSHOT.items():
-            files = list(_parquet_files(self.snapshot / folder)) if self.snapshot else []
-            changed += [self._tables[shape.name].sync(files) for shape in shapes]
-        for shape, pattern in _OUTSIDE:
-            changed.append(self._tables[shape.name].sync(self.root.glob(pattern)))
-        self.version += any(changed)
+        """Bring all tables up to date in one step, or file by file where a file cannot be read."""
+        import duckdb
+
+        begun = time.monotonic()
+        snapshot = current_snapshot(self.root)
+        files: dict[str, list[Path]] = {shape.name: list(self.root.glob(pattern)) for shape, pattern in _OUTSIDE}
+        if snapshot != self.snapshot:  # what a snapshot holds never changes
+            for folder, shapes in _OF_SNAPSHOT.items():
+                files |= {shape.name: list(_parquet_files(snapshot / folder)) if snapshot else [] for shape in shapes}
+        try:
+            self._writer.begin()
+            changed = [self._tables[name].sync(found) for name, found in files.items()]
+            self._writer.commit()
+        except duckdb.Error:
+            self._writer.rollback()
+            changed = [self._tables[name].sync(found, tolerant=True) for name, found in files.items()]
+        for name in files:
+            self._tables[name].confirm()
+        self.snapshot = snapshot
+        if any(changed):
+            ready = {key: compute() for key, compute in self._kept_ready.items()}
+            self.version += 1
+            self._cache |= {key: (self.version, value) for key, value in ready.items()}
         self._checked_at = time.monotonic()
+        self._cost_s = self._checked_at - begun
 
     def rows(self, sql: str, parameters: Sequence[object] = ()) -> list[Row]:
         """All rows of a query."""
@@ -99,6 +124,11 @@ class SetIndex:
         """All columns of the row of a file that a row of a table in memory names with ``file`` and ``row``."""
         sql = "SELECT * FROM read_parquet(?, file_row_number = true) WHERE file_row_number = ?"
         return self.row(sql, [place["file"], place["row"]])
+
+    def keep_ready(self, key: Hashable, compute: Callable[[], Any]) -> None:
+        """Compute a value of :meth:`cached` now, and again after each change, before anyone asks."""
+        self._kept_ready[key] = compute
+        self.cached(key, compute)
 
     def cached(self, key: Hashable, compute: Callable[[], T]) -> T:
         """The value of ``compute``, computed once for each state of the set."""

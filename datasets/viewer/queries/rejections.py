@@ -32,8 +32,10 @@ def rejection_list(index: SetIndex, wanted: Mapping[str, str], size: int = 50) -
     where.equals(wanted, FILTERS)
     counted = index.row(f"SELECT count(*) AS n FROM rejection_rows{where.sql}", where.values) or {"n": 0}
     page = page_of(wanted.get("page", ""), int(counted["n"]), size)
-    sql = f"""SELECT * EXCLUDE (haystack, file), parse_filename(file) AS file FROM rejection_rows{where.sql}
-              ORDER BY repo, stage, reason, subject, row LIMIT ? OFFSET ?"""
+    order = "repo, stage, reason, subject, row"
+    sql = f"""SELECT * EXCLUDE (haystack, file), parse_filename(file) AS file FROM rejection_rows
+              WHERE rowid IN (SELECT rowid FROM rejection_rows{where.sql} ORDER BY {order} LIMIT ? OFFSET ?)
+              ORDER BY {order}"""
     return RejectionList(page=page, rows=index.rows(sql, [*where.values, page.size, page.offset]))
 
 

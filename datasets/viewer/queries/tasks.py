@@ -48,13 +48,14 @@ def task_list(index: SetIndex, wanted: Mapping[str, str], size: int = 50) -> Tas
     if wanted.get("text") and wanted.get("q"):
         where = _in_statements(index, wanted)
     counted = index.cached(
-        ("count", where.sql, *where.values),
+        ("count", *sorted((name, value) for name, value in wanted.items() if name not in {"page", "sort"})),
         lambda: index.row(f"SELECT count(*) AS n FROM task_rows{where.sql}", where.values),
     )
     page = page_of(wanted.get("page", ""), int((counted or {"n": 0})["n"]), size)
     order = SORTS.get(wanted.get("sort", ""), SORTS["id"])
     sql = f"""SELECT {_COLUMNS}, instance_id IN (SELECT instance_id FROM quarantine_rows) AS quarantined
-              FROM (SELECT * FROM task_rows{where.sql} ORDER BY {order} LIMIT ? OFFSET ?) ORDER BY {order}"""
+              FROM task_rows WHERE rowid IN (SELECT rowid FROM task_rows{where.sql} ORDER BY {order} LIMIT ? OFFSET ?)
+              ORDER BY {order}"""
     return TaskList(page=page, rows=index.rows(sql, [*where.values, page.size, page.offset]))
 
 
@@ -139,7 +140,7 @@ def whole_task(index: SetIndex, instance_id: str) -> WholeTask | None:
     row = find_task(index, instance_id)
     if row is None:
         return None
-    siblings = f"""SELECT {_COLUMNS} FROM task_rows
+    siblings = f"""SELECT {_COLUMNS}, false AS quarantined FROM task_rows
                    WHERE feature_id = ? AND repo = ? AND instance_id <> ? ORDER BY loc LIMIT 50"""
     tries = "SELECT * FROM tries WHERE instance_id = ? ORDER BY run, step DESC, try_id LIMIT 30"
     certificate, gates = _certificate(row.get("certificate"))

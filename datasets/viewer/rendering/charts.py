@@ -6,13 +6,13 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from markupsafe import Markup
+from markupsafe import Markup, escape
 
 from excise.datasets.viewer.text import visible
 
 WIDTH, HEIGHT = 480, 150
 _LEFT, _RIGHT, _TOP, _BOTTOM = 44, 10, 10, 20
-_MAX_POINTS = 400
+_MAX_POINTS = 150
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,7 +25,7 @@ class Series:
     """(x, y), in order of x."""
 
 
-def line_chart(series: Sequence[Series], *, label: str, unit: str = "") -> Markup:
+def line_chart(series: Sequence[Series], *, label: str) -> Markup:
     """A chart of curves over steps, with an axis for each direction. Empty without finite points."""
     curves = [
         (s.name, _thinned([(x, y) for x, y in s.points if math.isfinite(x) and math.isfinite(y)])) for s in series
@@ -45,7 +45,7 @@ def line_chart(series: Sequence[Series], *, label: str, unit: str = "") -> Marku
 
     parts = [_grid(at, ticks, x_low, x_high)]
     for number, (name, curve) in enumerate(curves):
-        parts.append(_curve(name, [(x, y, *at(x, y)) for x, y in curve], number, unit))
+        parts.append(_curve(name, [(x, y, *at(x, y)) for x, y in curve], number))
     return Markup('<svg class="chart" viewBox="0 0 {} {}" role="img" aria-label="{}">{}</svg>').format(
         WIDTH, HEIGHT, visible(label), Markup("").join(parts)
     )
@@ -72,18 +72,16 @@ def _grid(at: object, ticks: Sequence[float], x_low: float, x_high: float) -> Ma
     return Markup("").join(parts)
 
 
-def _curve(name: str, placed: Sequence[tuple[float, float, float, float]], number: int, unit: str) -> Markup:
+def _curve(name: str, placed: Sequence[tuple[float, float, float, float]], number: int) -> Markup:
     path = " ".join(f"{'L' if n else 'M'}{x:.1f} {y:.1f}" for n, (_, _, x, y) in enumerate(placed))
-    parts = [Markup('<path class="line s{}" d="{}"/>').format(number % 6, path)]
+    color, label = f"s{number % 6}", escape(visible(name))
     radius = 2.2 if len(placed) <= 60 else 1.1
-    for step, value, x, y in placed:
-        title = f"{visible(name)}, step {number_text(step)}: {number_text(value)}{unit}"
-        parts.append(
-            Markup('<circle class="dot s{}" cx="{:.1f}" cy="{:.1f}" r="{}"><title>{}</title></circle>').format(
-                number % 6, x, y, radius, title
-            )
-        )
-    return Markup("").join(parts)
+    dots = (
+        f'<circle class="dot {color}" cx="{x:.1f}" cy="{y:.1f}" r="{radius}">'
+        f"<title>{label}, step {number_text(step)}: {number_text(value)}</title></circle>"
+        for step, value, x, y in placed
+    )
+    return Markup(f'<path class="line {color}" d="{path}"/>') + Markup("".join(dots))
 
 
 def bar(share: float | None, *, kind: str = "") -> Markup:

@@ -28,16 +28,35 @@ def highlighted_lines(lines: Sequence[str], file_name: str) -> list[Markup]:
     text = "\n".join(shown)
     if lexer is None or len(text) > MAX_HIGHLIGHTED:
         return [escape(line) for line in shown]
-    made: list[list[Markup]] = [[]]
-    for kind, value in lexer.get_tokens(text):
+    tokens = list(lexer.get_tokens(text))
+    for quotes in ('"""', "'''"):
+        if text.count(quotes) % 2:  # a part of a file, which may begin inside of a string
+            begun = list(lexer.get_tokens(f"{quotes}\n{text}"))
+            if _string_length(begun) < _string_length(tokens):
+                return _lines_of(begun)[1 : len(shown) + 1]
+    return (_lines_of(tokens) + [Markup("")] * len(shown))[: len(shown)]
+
+
+def _string_length(tokens: Sequence[tuple[object, str]]) -> int:
+    return sum(len(value) for kind, value in tokens if _css_class(kind) == "s")
+
+
+def _lines_of(tokens: Sequence[tuple[object, str]]) -> list[Markup]:
+    """Tokens as lines of HTML."""
+    made: list[list[str]] = [[]]
+    for kind, value in tokens:
         name = _css_class(kind)
         for number, part in enumerate(value.split("\n")):
             if number:
                 made.append([])
             if part:
-                made[-1].append(Markup('<span class="{}">{}</span>').format(name, part) if name else escape(part))
-    joined = [Markup("").join(parts) for parts in made]
-    return (joined + [Markup("")] * len(shown))[: len(shown)]
+                text = str(escape(part))
+                made[-1].append(f'<span class="{name}">{text}</span>' if name else text)
+    return [Markup("".join(parts)) for parts in made]
+
+
+def _cut(line: str) -> str:
+    return f"{line[:MAX_LINE]}… ({len(line):,} characters)"
 
 
 def code_block(text: str, language: str) -> Markup:

@@ -27,6 +27,14 @@ def render(name: str, context: Mapping[str, Any]) -> str:
     return _environment().get_template(name).render(context)
 
 
+def warm_up() -> None:
+    """Load templates and libraries, so that the first page is as fast as the others."""
+    environment = _environment()
+    for name in environment.list_templates(extensions=["html"]):
+        environment.get_template(name)
+    markdown_html("# a\n\n```python\na = 1\n```\n")
+
+
 @cache
 def _environment() -> Environment:
     environment = Environment(
