@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from excise.config import load
-from excise.datasets.store import Store
+from excise.datasets.storage.store import Store
 from excise.datasets.taskset import TaskSet
 from excise.extractors.features.find_features import FoundFeatures
 from excise.pipeline.run.cluster import open_worker_pool

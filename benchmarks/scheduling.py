@@ -18,7 +18,7 @@ from typing import Any
 
 import duckdb
 
-from excise.datasets.catalogue import connect
+from excise.datasets.queries.catalogue import connect
 from excise.pipeline.run.job_queue import JobQueue, Rank
 from excise.pipeline.run.priorities import StageName, rank
 from excise.pipeline.run.worker_pool import JobResult

@@ -23,17 +23,17 @@ from pathlib import Path
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from excise.datasets import near_duplicates
-from excise.datasets.catalogue import connect
-from excise.datasets.manifest import FileEntry
+from excise.datasets.comparison import near_duplicates
+from excise.datasets.comparison.set_diff import compare
+from excise.datasets.queries.catalogue import connect
 from excise.datasets.rows import Row
-from excise.datasets.set_diff import compare
-from excise.datasets.set_index import INDEX, write_index
-from excise.datasets.set_reference import open_reference
-from excise.datasets.snapshot import Snapshot
-from excise.datasets.store import Store
+from excise.datasets.storage.manifest import FileEntry
+from excise.datasets.storage.set_index import INDEX, write_index
+from excise.datasets.storage.set_reference import open_reference
+from excise.datasets.storage.snapshot import Snapshot
+from excise.datasets.storage.store import Store
+from excise.datasets.storage.writer import Writer
 from excise.datasets.taskset import TaskSet
-from excise.datasets.writer import Writer
 
 PER_PROJECT = 100
 QUERIES = {

@@ -17,7 +17,7 @@ import sys
 import time
 from pathlib import Path
 
-from excise.datasets.snapshot import Snapshot
+from excise.datasets.storage.snapshot import Snapshot
 
 NAMES = Path(__file__).resolve().parent / "projects.txt"
 EXCISE = str(Path(sys.executable).with_name("excise"))

@@ -17,9 +17,9 @@ from pathlib import Path
 import duckdb
 from starlette.testclient import TestClient
 
-from excise.datasets.rollouts import ROLLOUTS
+from excise.datasets.queries.rollouts import ROLLOUTS
 from excise.datasets.schema import TABLES, Table, empty_column
-from excise.datasets.snapshot import EMPTY_FILE, write_table
+from excise.datasets.storage.snapshot import EMPTY_FILE, write_table
 from excise.datasets.viewer.app import build_app
 from excise.datasets.viewer.pages import Site
 from excise.datasets.viewer.set_index import SetIndex

@@ -56,7 +56,7 @@ class RepoRows:
     rejections: tuple[Rejection, ...] = ()
     """Rejections of the source, its features and candidates."""
     quarantines: tuple[Quarantine, ...] = ()
-    """Quarantines of tasks; earlier ones are kept, see :meth:`excise.datasets.store.Writer`."""
+    """Quarantines of tasks; earlier ones are kept, see :meth:`excise.datasets.storage.store.Writer`."""
     features: tuple[Feature, ...] = ()
     """All features that were found."""
     symbols: tuple[SymbolReport, ...] = ()

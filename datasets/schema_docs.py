@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import sys
 
-from excise.datasets.attempts import ATTEMPTS
-from excise.datasets.costs import COSTS
-from excise.datasets.near_duplicates import NEAR_DUPLICATES
-from excise.datasets.rollouts import ROLLOUTS
+from excise.datasets.comparison.near_duplicates import NEAR_DUPLICATES
+from excise.datasets.queries.attempts import ATTEMPTS
+from excise.datasets.queries.costs import COSTS
+from excise.datasets.queries.rollouts import ROLLOUTS
 from excise.datasets.schema import HISTORY, TABLES, VERSION_KEY
 from excise.types import SCHEMA_VERSION
 

@@ -7,11 +7,11 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 from excise.datasets import rows as row_conversion
-from excise.datasets.blobs import Blobs
-from excise.datasets.manifest import Manifest
 from excise.datasets.rows import Row
-from excise.datasets.set_index import Entry
-from excise.datasets.snapshot import Snapshot
+from excise.datasets.storage.blobs import Blobs
+from excise.datasets.storage.manifest import Manifest
+from excise.datasets.storage.set_index import Entry
+from excise.datasets.storage.snapshot import Snapshot
 from excise.errors import StoreError
 from excise.types import (
     Baseline,

@@ -8,7 +8,7 @@ from collections.abc import Callable, Hashable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
-from excise.datasets.snapshot import EMPTY_FILE
+from excise.datasets.storage.snapshot import EMPTY_FILE
 from excise.datasets.viewer.file_table import FileTable, Shape
 from excise.datasets.viewer.shapes import (
     ATTEMPTS,

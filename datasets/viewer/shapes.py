@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from excise.datasets.rollouts import ROLLOUTS
+from excise.datasets.queries.rollouts import ROLLOUTS
 from excise.datasets.schema import TABLES, Column, Table
 from excise.datasets.viewer.file_table import Shape
 

@@ -37,7 +37,7 @@ def audit(
     """Review trajectories; quarantine the tasks whose code leaked, and related tasks with the same leak."""
     from dataclasses import replace
 
-    from excise.datasets.store import Store
+    from excise.datasets.storage.store import Store
     from excise.datasets.taskset import TaskSet
     from excise.pipeline.services.audit import audit as review_all
     from excise.verifiers.monitor.findings import Review

@@ -9,8 +9,8 @@ from excise.pipeline.cli.options import Config, Json, Out, exit_codes_for_errors
 
 def compact(out: Out = None, as_json: Json = False, config: Config = None) -> None:
     """Join the Parquet files of projects into few; rows stay the same. Sets of many projects do it by themselves."""
-    from excise.datasets.snapshot import Snapshot
-    from excise.datasets.store import Store
+    from excise.datasets.storage.snapshot import Snapshot
+    from excise.datasets.storage.store import Store
     from excise.errors import StoreError
 
     with exit_codes_for_errors():

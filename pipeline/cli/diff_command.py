@@ -12,8 +12,8 @@ from excise.pipeline.cli.options import Config, Json, Out, exit_codes_for_errors
 from excise.types import to_dict
 
 if TYPE_CHECKING:
-    from excise.datasets.set_diff import Difference, SetDiff
-    from excise.datasets.snapshot import Snapshot
+    from excise.datasets.comparison.set_diff import Difference, SetDiff
+    from excise.datasets.storage.snapshot import Snapshot
 
 MAX_NAMES = 50
 """Tasks of one kind that are printed; ``--json`` has all."""
@@ -29,8 +29,8 @@ def diff(
     config: Config = None,
 ) -> None:
     """Print which tasks and projects were added, removed or changed between two snapshots, and in which columns."""
-    from excise.datasets.set_diff import compare
-    from excise.datasets.set_reference import open_reference
+    from excise.datasets.comparison.set_diff import compare
+    from excise.datasets.storage.set_reference import open_reference
 
     with exit_codes_for_errors():
         settings = settings_of(config, None, out=out)

@@ -25,7 +25,7 @@ from excise.pipeline.cli.scores_output import read_evaluation, show_evaluations
 from excise.pipeline.exit_codes import FAILED, OK
 
 if TYPE_CHECKING:
-    from excise.datasets.scores import Evaluation, TaskScore
+    from excise.datasets.queries.scores import Evaluation, TaskScore
     from excise.trainer.setup.evaluation_config import EvaluationConfig
 
 EVAL_CODES = "Exit code: 0 evaluated; 1 no attempt says anything; 2 usage."

@@ -26,7 +26,7 @@ def gc(
 
     Snapshots that somebody reads at the moment stay.
     """
-    from excise.datasets.garbage import Retention, collect
+    from excise.datasets.storage.garbage import Retention, collect
 
     with exit_codes_for_errors():
         settings = settings_of(config, None, out=out)

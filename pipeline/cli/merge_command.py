@@ -11,7 +11,7 @@ from excise.pipeline.cli.options import Config, Json, Out, exit_codes_for_errors
 from excise.types import to_dict
 
 if TYPE_CHECKING:
-    from excise.datasets.merge import MergeReport
+    from excise.datasets.comparison.merge import MergeReport
 
 MAX_CONFLICTS = 20
 """Conflicts that are printed; ``--json`` has all."""
@@ -27,8 +27,8 @@ def merge(
 
     Of a task that several sets have, the first stays. The joined set is published once, at the end.
     """
-    from excise.datasets.merge import merge as join
-    from excise.datasets.set_reference import open_reference
+    from excise.datasets.comparison.merge import merge as join
+    from excise.datasets.storage.set_reference import open_reference
 
     with exit_codes_for_errors():
         settings = settings_of(config, None, out=out)

@@ -72,7 +72,7 @@ def settings_of(config: list[Path] | None, set_: list[str] | None, as_of: str = 
     """
     settings = load(config or [], set_ or [], **direct)
     if str(settings.out).startswith("s3:/"):
-        from excise.datasets.working_copy import local_folder
+        from excise.datasets.storage.working_copy import local_folder
 
         settings = settings.model_copy(update={"out": local_folder(settings.out, settings.cache, as_of)})
     if direct.get("limit") is None:

@@ -23,7 +23,7 @@ def profile(
     config: Config = None,
 ) -> None:
     """Print where the CPU time, the wall time and the bytes of a run went: by stage, step, program and process."""
-    from excise.datasets.costs import profile as measure
+    from excise.datasets.queries.costs import profile as measure
 
     with exit_codes_for_errors():
         settings = settings_of(config, None, out=out)

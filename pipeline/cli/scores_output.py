@@ -7,7 +7,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from excise.datasets.scores import Evaluation, draw, table
+from excise.datasets.queries.scores import Evaluation, draw, table
 from excise.errors import ConfigError
 from excise.pipeline.cli.options import print_message
 from excise.types import from_json, to_dict, to_json

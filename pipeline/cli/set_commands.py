@@ -37,7 +37,7 @@ def query(
     config: Config = None,
 ) -> None:
     """Query the task set in DuckDB's SQL."""
-    from excise.datasets.catalogue import query as ask
+    from excise.datasets.queries.catalogue import query as ask
 
     with exit_codes_for_errors():
         settings = settings_of(config, None, as_of, out=out)

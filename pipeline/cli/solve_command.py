@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from excise.config import Settings
-from excise.datasets.attempts import AttemptRow, score_run
+from excise.datasets.queries.attempts import AttemptRow, score_run
 from excise.deleters.statement.styles import StatementStyle
 from excise.errors import ConfigError
 from excise.pipeline.cli.options import (
@@ -30,7 +30,7 @@ from excise.pipeline.cli.scores_output import read_evaluation, show_evaluations
 from excise.pipeline.exit_codes import INFRA, OK, PARTIAL
 
 if TYPE_CHECKING:
-    from excise.datasets.scores import Evaluation
+    from excise.datasets.queries.scores import Evaluation
     from excise.pipeline.solve.attempt import Agent
     from excise.pipeline.solve.solve_run import LostAttempt, SolvePlan, SolveResult
 

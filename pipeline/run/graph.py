@@ -18,11 +18,11 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from excise.config import Settings
-from excise.datasets import near_duplicates
-from excise.datasets.manifest import SnapshotReport
-from excise.datasets.near_duplicates import NearDuplicate
-from excise.datasets.store import Store
-from excise.datasets.writer import Writer
+from excise.datasets.comparison import near_duplicates
+from excise.datasets.comparison.near_duplicates import NearDuplicate
+from excise.datasets.storage.manifest import SnapshotReport
+from excise.datasets.storage.store import Store
+from excise.datasets.storage.writer import Writer
 from excise.errors import StoreError
 from excise.pipeline.run.cluster import open_worker_pool
 from excise.pipeline.run.job_queue import JobQueue

@@ -13,8 +13,8 @@ from pathlib import Path
 from excise.agents.budget import Meter, budget_of
 from excise.agents.transcript import Transcript
 from excise.config import Settings
-from excise.datasets.manifest import SnapshotReport
-from excise.datasets.store import Store
+from excise.datasets.storage.manifest import SnapshotReport
+from excise.datasets.storage.store import Store
 from excise.datasets.taskset import TaskSet
 from excise.deleters.patches.git_patches import apply_patch, touched
 from excise.errors import AgentError, ExciseError

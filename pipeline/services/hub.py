@@ -10,7 +10,7 @@ from pathlib import Path
 
 from excise.datasets.exports.huggingface import SET
 from excise.datasets.exports.registry import export
-from excise.datasets.snapshot import Snapshot
+from excise.datasets.storage.snapshot import Snapshot
 from excise.datasets.taskset import TaskSet
 from excise.errors import ConfigError, StoreError
 from excise.pipeline.services.export_materials import SetMaterials

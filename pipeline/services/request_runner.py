@@ -17,7 +17,7 @@ import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 
-from excise.datasets.snapshot import Snapshot
+from excise.datasets.storage.snapshot import Snapshot
 from excise.datasets.taskset import TaskSet
 from excise.pipeline.exit_codes import FAILED, OK, PARTIAL, USAGE
 from excise.pipeline.run.selection import REQUEST_MARK

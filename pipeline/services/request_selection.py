@@ -17,7 +17,7 @@ from pathlib import Path
 from pydantic import ValidationError
 
 from excise.config import Settings
-from excise.datasets.snapshot import Snapshot
+from excise.datasets.storage.snapshot import Snapshot
 from excise.datasets.taskset import TaskSet
 from excise.deleters.all_deleters import DELETERS
 from excise.errors import ConfigError

@@ -17,7 +17,7 @@ from typing import Any
 import excise
 from excise.agents.budget import budget_of
 from excise.config import Settings
-from excise.datasets.attempts import (
+from excise.datasets.queries.attempts import (
     AttemptRow,
     finished_attempts,
     run_folder,
@@ -25,7 +25,7 @@ from excise.datasets.attempts import (
     trajectory_path,
     write_attempt,
 )
-from excise.datasets.scores import Evaluation
+from excise.datasets.queries.scores import Evaluation
 from excise.deleters.statement.styles import StatementStyle, in_style
 from excise.errors import ConfigError, ExciseError
 from excise.pipeline.services.arena import TaskArena

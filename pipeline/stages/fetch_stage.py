@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from excise.config import Settings
-from excise.datasets.store import Store
+from excise.datasets.storage.store import Store
 from excise.envs.sandbox.mount_points import open_to_all
 from excise.extractors.fetch.trees import git_tree_hash, list_files, pack
 from excise.extractors.sources import resolve_source, source_of

@@ -12,7 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from excise.config import Settings
-from excise.datasets.store import Store
+from excise.datasets.storage.store import Store
 from excise.pipeline.stages.environment_stage import open_workbench
 from excise.pipeline.stages.error_boundary import STAGE_GRACE_S, is_conclusive, rejection_of
 from excise.pipeline.stages.model_conversation import answering_model

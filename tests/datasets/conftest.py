@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from excise.datasets.rows import RepoRows
-from excise.datasets.store import Store
+from excise.datasets.storage.store import Store
 from excise.types import (
     Baseline,
     Certificate,

@@ -21,13 +21,13 @@ from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 
-from excise.datasets import compaction, near_duplicates, writer
-from excise.datasets.garbage import Retention, collect
-from excise.datasets.merge import merge
+from excise.datasets.comparison.merge import merge
 from excise.datasets.rows import canonical_json, table_rows
-from excise.datasets.snapshot import Snapshot
-from excise.datasets.store import Store
-from excise.datasets.working_copy import local_folder
+from excise.datasets.storage import compaction, near_duplicates, writer
+from excise.datasets.storage.garbage import Retention, collect
+from excise.datasets.storage.snapshot import Snapshot
+from excise.datasets.storage.store import Store
+from excise.datasets.storage.working_copy import local_folder
 from excise.system.files import file_sha256
 from excise.types import content_id
 

@@ -14,9 +14,9 @@ import duckdb
 import pyarrow.parquet as pq
 import pytest
 
-from excise.datasets.catalogue import connect, query
+from excise.datasets.queries.catalogue import connect, query
 from excise.datasets.schema import TABLES
-from excise.datasets.store import Store
+from excise.datasets.storage.store import Store
 from excise.errors import StoreError
 
 

@@ -9,14 +9,14 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
-from excise.datasets import compaction, writer
-from excise.datasets.catalogue import query
-from excise.datasets.manifest import SnapshotReport
-from excise.datasets.retention import KEEP_RUNS, KEEP_SNAPSHOTS, kept_numbers, remove_expired
+from excise.datasets.queries.catalogue import query
 from excise.datasets.rows import RepoRows, canonical_json
 from excise.datasets.schema import TABLES
-from excise.datasets.snapshot import Snapshot, numbers
-from excise.datasets.store import Store
+from excise.datasets.storage import compaction, writer
+from excise.datasets.storage.manifest import SnapshotReport
+from excise.datasets.storage.retention import KEEP_RUNS, KEEP_SNAPSHOTS, kept_numbers, remove_expired
+from excise.datasets.storage.snapshot import Snapshot, numbers
+from excise.datasets.storage.store import Store
 from excise.datasets.taskset import TaskSet
 from excise.errors import StoreError
 from excise.types import Quarantine

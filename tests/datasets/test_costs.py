@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from excise.datasets.catalogue import query
-from excise.datasets.costs import profile
+from excise.datasets.queries.catalogue import query
+from excise.datasets.queries.costs import profile
 
 from ..conftest import Run
 

@@ -8,13 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from excise.datasets.garbage import Retention, collect
-from excise.datasets.merge import merge
+from excise.datasets.comparison.merge import merge
+from excise.datasets.comparison.set_diff import compare
 from excise.datasets.rows import RepoRows
-from excise.datasets.set_diff import compare
-from excise.datasets.set_reference import open_reference
-from excise.datasets.snapshot import Snapshot, numbers
-from excise.datasets.store import Store
+from excise.datasets.storage.garbage import Retention, collect
+from excise.datasets.storage.set_reference import open_reference
+from excise.datasets.storage.snapshot import Snapshot, numbers
+from excise.datasets.storage.store import Store
 from excise.datasets.taskset import TaskSet
 from excise.errors import StoreError
 

@@ -10,10 +10,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from excise.datasets import near_duplicates
-from excise.datasets.catalogue import query
-from excise.datasets.near_duplicates import FOLDER, signature, update
-from excise.datasets.store import Store
+from excise.datasets.comparison import near_duplicates
+from excise.datasets.comparison.near_duplicates import FOLDER, signature, update
+from excise.datasets.queries.catalogue import query
+from excise.datasets.storage.store import Store
 from excise.errors import StoreError
 
 from .made_sets import many_rows

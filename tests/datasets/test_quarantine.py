@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from excise.datasets.catalogue import query
 from excise.datasets.exports import export
+from excise.datasets.queries.catalogue import query
 from excise.datasets.show import render
-from excise.datasets.store import Store
+from excise.datasets.storage.store import Store
 from excise.datasets.taskset import TaskSet
 from excise.errors import StoreError
 from excise.types import Quarantine

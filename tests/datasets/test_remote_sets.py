@@ -8,15 +8,15 @@ from pathlib import Path
 
 import pytest
 
-from excise.datasets import near_duplicates
-from excise.datasets.catalogue import query
-from excise.datasets.garbage import Retention, collect
-from excise.datasets.s3_objects import S3Objects, data_key, is_url
-from excise.datasets.set_diff import compare
-from excise.datasets.set_reference import open_reference
-from excise.datasets.store import Store
+from excise.datasets.comparison import near_duplicates
+from excise.datasets.comparison.set_diff import compare
+from excise.datasets.queries.catalogue import query
+from excise.datasets.storage.garbage import Retention, collect
+from excise.datasets.storage.s3_objects import S3Objects, data_key, is_url
+from excise.datasets.storage.set_reference import open_reference
+from excise.datasets.storage.store import Store
+from excise.datasets.storage.working_copy import local_folder
 from excise.datasets.taskset import TaskSet
-from excise.datasets.working_copy import local_folder
 from excise.errors import ConfigError, StoreError
 
 from .conftest import make_rows

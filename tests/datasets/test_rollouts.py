@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from excise.datasets.catalogue import query
-from excise.datasets.rollouts import ROLLOUTS, RolloutRow, write_rollouts
+from excise.datasets.queries.catalogue import query
+from excise.datasets.queries.rollouts import ROLLOUTS, RolloutRow, write_rollouts
 from excise.errors import StoreError
 
 

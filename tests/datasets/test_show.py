@@ -73,7 +73,7 @@ def test_markdown_has_every_gate_with_its_evidence(store_dir: Path) -> None:
 
 
 def test_long_lists_are_truncated_and_counted(tmp_path: Path) -> None:
-    from excise.datasets.store import Store
+    from excise.datasets.storage.store import Store
 
     from .conftest import make_rows
 

@@ -12,12 +12,12 @@ from pathlib import Path
 import pytest
 from pyarrow import parquet
 
-from excise.datasets import manifest as manifest_module
 from excise.datasets.rows import RepoRows
 from excise.datasets.schema import TABLES, VERSION_KEY
-from excise.datasets.store import Store
+from excise.datasets.storage import manifest as manifest_module
+from excise.datasets.storage.store import Store
+from excise.datasets.storage.writer import slug
 from excise.datasets.taskset import TaskSet
-from excise.datasets.writer import slug
 from excise.errors import StoreError
 from excise.system.files import file_sha256, store_errors
 from excise.types import SCHEMA_VERSION
@@ -134,7 +134,7 @@ WRITER_PROGRAM = """
 import os, sys, time
 sys.path.insert(0, sys.argv[2])
 from conftest import make_rows
-from excise.datasets import store as module, writer as switching
+from excise.datasets.storage import store as module, writer as switching
 if sys.argv[3] == "switch":
     switching.replace_link = lambda *a: os.kill(os.getpid(), 9)
 with module.Store(sys.argv[1]).writer() as writer:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import excise
-from excise.datasets.store import Store
+from excise.datasets.storage.store import Store
 from excise.datasets.taskset import TaskSet
 from excise.errors import StoreError
 

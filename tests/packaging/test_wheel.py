@@ -53,7 +53,13 @@ def test_the_wheel_holds_everything_and_nothing_else(built: Path) -> None:
 def test_the_sdist_holds_the_tests_and_the_licence(built: Path) -> None:
     with tarfile.open(next(built.glob("*.tar.gz"))) as sdist:
         names = {name.partition("/")[2] for name in sdist.getnames()}
-    assert {"LICENSE", "pyproject.toml", "README.md", "tests/packaging/test_wheel.py", "datasets/store.py"} <= names
+    assert {
+        "LICENSE",
+        "pyproject.toml",
+        "README.md",
+        "tests/packaging/test_wheel.py",
+        "datasets/storage/store.py",
+    } <= names
 
 
 def test_the_wheel_works_where_it_is_installed(built: Path, tmp_path: Path) -> None:
@@ -68,7 +74,8 @@ def test_the_wheel_works_where_it_is_installed(built: Path, tmp_path: Path) -> N
     )  # fmt: skip
     here = [path for path in sys.path if path.endswith("site-packages")]
     (site / "borrowed.pth").write_text("".join(f"{path}\n" for path in here))
-    code = "import excise, excise.datasets.store as s; print(excise.__version__, excise.TaskSet.__name__, s.__file__)"
+    code = "import excise, excise.datasets.storage.store as s\n"
+    code += "print(excise.__version__, excise.TaskSet.__name__, s.__file__)"
     version, name, file = run(python, "-P", "-c", code, cwd=tmp_path).split()
     assert (version[0].isdigit(), name) == (True, "TaskSet")
     assert Path(file).is_relative_to(home)

@@ -12,7 +12,7 @@ from typing import cast
 import pytest
 import typer
 
-from excise.datasets.store import Store
+from excise.datasets.storage.store import Store
 from excise.errors import ConfigError, ExciseError, StoreError
 from excise.pipeline.cli.generate_command import run_exit_code
 from excise.pipeline.cli.options import exit_codes_for_errors

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from excise.config import Settings
-from excise.datasets.store import Store
+from excise.datasets.storage.store import Store
+from excise.datasets.storage.writer import Writer
 from excise.datasets.taskset import TaskSet
-from excise.datasets.writer import Writer
 from excise.pipeline.run.graph import Run
 from excise.pipeline.run.worker_pool import InProcessPool
 from excise.pipeline.stages.fetch_stage import FetchedSources

@@ -18,7 +18,7 @@ import pytest
 
 from excise.config import load
 from excise.datasets.rows import RepoRows
-from excise.datasets.store import Store
+from excise.datasets.storage.store import Store
 from excise.datasets.taskset import TaskSet
 from excise.errors import ConfigError
 from excise.pipeline.cli.train_command import options_of

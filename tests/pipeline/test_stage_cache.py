@@ -129,7 +129,7 @@ FULL = """
 import os, sys
 from pathlib import Path
 from excise.datasets.rows import RepoRows
-from excise.datasets.store import Store
+from excise.datasets.storage.store import Store
 from excise.datasets.taskset import TaskSet
 from excise.errors import StoreError
 from excise.pipeline.stages.stage_cache import StageCache

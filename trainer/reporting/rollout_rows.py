@@ -1,11 +1,11 @@
-"""Rollouts as rows of the table ``rollouts`` of a task set; see :class:`excise.datasets.rollouts.RolloutRow`."""
+"""Rollouts as rows of the table ``rollouts`` of a set: :class:`excise.datasets.queries.rollouts.RolloutRow`."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
-from excise.datasets.rollouts import RolloutRow, claim_run
+from excise.datasets.queries.rollouts import RolloutRow, claim_run
 from excise.system.files import replace_lines
 from excise.trainer.objective.rewards import group_advantages
 from excise.trainer.rollout_types import Group, Rollout

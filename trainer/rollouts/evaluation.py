@@ -1,4 +1,4 @@
-"""Evaluation of a policy: attempts at each task, and their scores (:mod:`excise.datasets.scores`)."""
+"""Evaluation of a policy: attempts at each task, and their scores (:mod:`excise.datasets.queries.scores`)."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Protocol
 
-from excise.datasets.scores import Evaluation, TaskScore, summarise
+from excise.datasets.queries.scores import Evaluation, TaskScore, summarise
 from excise.trainer.concurrency import gather_or_cancel
 from excise.trainer.rollout_types import Ending, Group, Rollout
 

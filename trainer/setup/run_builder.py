@@ -10,7 +10,7 @@ from typing import Any
 
 import torch
 
-from excise.datasets.rollouts import write_rollouts
+from excise.datasets.queries.rollouts import write_rollouts
 from excise.errors import ConfigError, TrainingError
 from excise.trainer.collectives import RankGroup
 from excise.trainer.curriculum.rungs import rung_of

@@ -6,7 +6,7 @@ import json
 from dataclasses import dataclass
 from pathlib import Path
 
-from excise.datasets.snapshot import EMPTY_FILE
+from excise.datasets.storage.snapshot import EMPTY_FILE
 from excise.datasets.viewer.set_index import Row, SetIndex, snapshots
 
 MAX_ROWS = 500

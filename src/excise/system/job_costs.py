@@ -3,7 +3,7 @@
 :func:`measure_job` measures a block. In it, :func:`step` names what is being done, and whatever runs commands in
 sandboxes reports them with :func:`count_command`. The current job is part of the context (:mod:`contextvars`), like a
 deadline.
-``datasets/costs.py`` reads the events of a run's log.
+``datasets/queries/costs.py`` reads the events of a run's log.
 """
 
 from __future__ import annotations

@@ -6,9 +6,9 @@ import json
 from dataclasses import replace
 from pathlib import Path
 
-from excise.datasets.catalogue import connect
-from excise.datasets.rollouts import write_rollouts
-from excise.datasets.store import Store
+from excise.datasets.queries.catalogue import connect
+from excise.datasets.queries.rollouts import write_rollouts
+from excise.datasets.storage.store import Store
 from excise.trainer.reporting.rollout_rows import rollout_rows
 
 from ..tiny_policy import random_group

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from excise.datasets.scores import TaskScore, draw, effort_curve, pass_at_k, summarise, table
+from excise.datasets.queries.scores import TaskScore, draw, effort_curve, pass_at_k, summarise, table
 from excise.trainer.rollout_types import Ending, Group, Rollout, Usage
 from excise.trainer.rollouts.evaluation import evaluate, score
 

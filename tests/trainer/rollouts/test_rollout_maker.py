@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from excise.datasets.rollouts import write_rollouts
-from excise.datasets.store import Store
+from excise.datasets.queries.rollouts import write_rollouts
+from excise.datasets.storage.store import Store
 from excise.trainer.loop.run_journal import Finished, Journal
 from excise.trainer.reporting.rollout_rows import rollout_rows
 from excise.trainer.rollout_types import Ending, Generation, Group, Rollout, Sampling, Stop

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from excise.datasets.catalogue import connect
+from excise.datasets.queries.catalogue import connect
 from excise.datasets.taskset import TaskSet
 from excise.deleters.patches.git_patches import unified
 from excise.errors import PatchError, SandboxError

@@ -13,10 +13,10 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from excise.datasets.manifest import Manifest, check_version, gone_error, read_manifest
 from excise.datasets.rows import Row, read_rows
 from excise.datasets.schema import TABLES, VERSION_KEY, arrow_schema
-from excise.datasets.set_index import RowRange, SetIndex
+from excise.datasets.storage.manifest import Manifest, check_version, gone_error, read_manifest
+from excise.datasets.storage.set_index import RowRange, SetIndex
 from excise.errors import StoreError
 from excise.system.files import store_errors
 from excise.system.locks import Lease, lease

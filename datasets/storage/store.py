@@ -24,11 +24,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from excise.datasets.blobs import Blobs
-from excise.datasets.remote_set import RemoteSet
-from excise.datasets.retention import remove_unfinished
-from excise.datasets.snapshot import STAGING, Snapshot
-from excise.datasets.writer import Writer
+from excise.datasets.storage.blobs import Blobs
+from excise.datasets.storage.remote_set import RemoteSet
+from excise.datasets.storage.retention import remove_unfinished
+from excise.datasets.storage.snapshot import STAGING, Snapshot
+from excise.datasets.storage.writer import Writer
 from excise.system.files import store_errors
 from excise.system.locks import exclusive
 

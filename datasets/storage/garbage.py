@@ -8,10 +8,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from excise.datasets.remote_set import RemoteSet
-from excise.datasets.retention import kept_numbers, remove_snapshot
-from excise.datasets.snapshot import Snapshot, numbers, published
-from excise.datasets.store import Store
+from excise.datasets.storage.remote_set import RemoteSet
+from excise.datasets.storage.retention import kept_numbers, remove_snapshot
+from excise.datasets.storage.snapshot import Snapshot, numbers, published
+from excise.datasets.storage.store import Store
 from excise.system.files import store_errors
 from excise.system.locks import unleased
 

@@ -12,10 +12,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
-from excise.datasets import compaction
-from excise.datasets.catalogue import write_views
-from excise.datasets.manifest import MAX_LISTED, FileEntry, Manifest, SnapshotReport, manifest_bytes
-from excise.datasets.retention import remove_expired
+from excise.datasets.queries.catalogue import write_views
 from excise.datasets.rows import (
     RepoRows,
     Row,
@@ -26,8 +23,11 @@ from excise.datasets.rows import (
     with_all_columns,
 )
 from excise.datasets.schema import TABLES
-from excise.datasets.set_index import INDEX, Entry, RowRange, SetIndex, write_index
-from excise.datasets.snapshot import STAGING, Snapshot, read_table, write_table
+from excise.datasets.storage import compaction
+from excise.datasets.storage.manifest import MAX_LISTED, FileEntry, Manifest, SnapshotReport, manifest_bytes
+from excise.datasets.storage.retention import remove_expired
+from excise.datasets.storage.set_index import INDEX, Entry, RowRange, SetIndex, write_index
+from excise.datasets.storage.snapshot import STAGING, Snapshot, read_table, write_table
 from excise.errors import StoreError
 from excise.system.files import file_sha256, link_or_copy, replace_link, store_errors, sync, write_file
 from excise.types import SCHEMA_VERSION, Quarantine, SourceSpec, content_id

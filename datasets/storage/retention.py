@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Protocol
 
-from excise.datasets.snapshot import STAGING, numbers, published
+from excise.datasets.storage.snapshot import STAGING, numbers, published
 from excise.system.locks import unleased
 
 KEEP_SNAPSHOTS = 3

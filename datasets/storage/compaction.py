@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from excise.datasets.set_index import RowRange
-from excise.datasets.snapshot import arrow_batches
+from excise.datasets.storage.set_index import RowRange
+from excise.datasets.storage.snapshot import arrow_batches
 from excise.types import content_id
 
 MAX_SMALL = 64

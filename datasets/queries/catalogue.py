@@ -15,12 +15,12 @@ from typing import TYPE_CHECKING, Any
 
 from rich.cells import cell_len
 
-from excise.datasets.attempts import attempts_views
-from excise.datasets.costs import costs_view
-from excise.datasets.near_duplicates import near_duplicates_view
-from excise.datasets.rollouts import rollouts_view
+from excise.datasets.comparison.near_duplicates import near_duplicates_view
+from excise.datasets.queries.attempts import attempts_views
+from excise.datasets.queries.costs import costs_view
+from excise.datasets.queries.rollouts import rollouts_view
 from excise.datasets.schema import TABLES, Table, empty_column, empty_view
-from excise.datasets.snapshot import EMPTY_FILE, Snapshot, write_table
+from excise.datasets.storage.snapshot import EMPTY_FILE, Snapshot, write_table
 from excise.errors import StoreError
 from excise.system.files import file_sha256, store_errors, sync, write_file
 

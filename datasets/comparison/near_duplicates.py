@@ -22,7 +22,7 @@ from typing import Any
 
 from excise.datasets.rows import Row
 from excise.datasets.schema import Table, columns_of, empty_view
-from excise.datasets.snapshot import Snapshot
+from excise.datasets.storage.snapshot import Snapshot
 from excise.errors import StoreError
 from excise.system.files import replacement, store_errors
 from excise.types import content_id

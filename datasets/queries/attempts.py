@@ -18,8 +18,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+from excise.datasets.queries.scores import KS, Evaluation, TaskScore, summarise
 from excise.datasets.schema import Table, arrow_schema, columns_of, empty_view
-from excise.datasets.scores import KS, Evaluation, TaskScore, summarise
 from excise.errors import StoreError
 from excise.system.files import replacement, store_errors
 
@@ -109,7 +109,7 @@ SELECT run, any_value(agent) AS agent, any_value(model) AS model, any_value(styl
        sum(n)::BIGINT AS num_attempts
 FROM estimates GROUP BY run, k ORDER BY run, k;
 """
-"""Unbiased pass@k of each run (:func:`excise.datasets.scores.pass_at_k`)."""
+"""Unbiased pass@k of each run (:func:`excise.datasets.queries.scores.pass_at_k`)."""
 
 EFFORT = """\
 CREATE OR REPLACE VIEW effort AS

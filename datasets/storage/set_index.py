@@ -19,8 +19,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from excise.datasets.manifest import Manifest, gone_error
 from excise.datasets.schema import VERSION_KEY
+from excise.datasets.storage.manifest import Manifest, gone_error
 from excise.errors import StoreError
 from excise.system.files import store_errors
 from excise.types import SCHEMA_VERSION, SourceSpec, content_id, from_json, to_json

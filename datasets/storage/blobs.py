@@ -7,7 +7,7 @@ import os
 import re
 from pathlib import Path
 
-from excise.datasets.remote_set import RemoteSet
+from excise.datasets.storage.remote_set import RemoteSet
 from excise.errors import StoreError
 from excise.system.files import file_sha256, replace_file, store_errors
 

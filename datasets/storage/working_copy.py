@@ -5,9 +5,9 @@ from __future__ import annotations
 import hashlib
 from pathlib import Path
 
-from excise.datasets.remote_set import MARK, Mark, RemoteSet
-from excise.datasets.s3_objects import S3Objects, is_url, url_of
-from excise.datasets.store import Store
+from excise.datasets.storage.remote_set import MARK, Mark, RemoteSet
+from excise.datasets.storage.s3_objects import S3Objects, is_url, url_of
+from excise.datasets.storage.store import Store
 from excise.errors import ConfigError, StoreError
 from excise.system.files import replace_file
 from excise.types import to_json

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from excise.datasets.s3_objects import is_url
-from excise.datasets.snapshot import Snapshot
-from excise.datasets.working_copy import local_folder
+from excise.datasets.storage.s3_objects import is_url
+from excise.datasets.storage.snapshot import Snapshot
+from excise.datasets.storage.working_copy import local_folder
 from excise.errors import StoreError
 
 
