@@ -23,10 +23,10 @@ from pathlib import Path
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from excise.datasets.comparison import near_duplicates
 from excise.datasets.comparison.set_diff import compare
 from excise.datasets.queries.catalogue import connect
 from excise.datasets.rows import Row
+from excise.datasets.storage import near_duplicates
 from excise.datasets.storage.manifest import FileEntry
 from excise.datasets.storage.set_index import INDEX, write_index
 from excise.datasets.storage.set_reference import open_reference

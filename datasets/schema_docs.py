@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import sys
 
-from excise.datasets.comparison.near_duplicates import NEAR_DUPLICATES
 from excise.datasets.queries.attempts import ATTEMPTS
 from excise.datasets.queries.costs import COSTS
 from excise.datasets.queries.rollouts import ROLLOUTS
 from excise.datasets.schema import HISTORY, TABLES, VERSION_KEY
+from excise.datasets.storage.near_duplicates import NEAR_DUPLICATES
 from excise.types import SCHEMA_VERSION
 
 

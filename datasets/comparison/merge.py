@@ -12,14 +12,14 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from excise.datasets.comparison import near_duplicates
-from excise.datasets.comparison.near_duplicates import NearDuplicate
 from excise.datasets.comparison.set_diff import COSTS
 from excise.datasets.rows import Row, canonical_json, sort_key, with_all_columns
 from excise.datasets.schema import TABLES
+from excise.datasets.storage import near_duplicates
 from excise.datasets.storage.blobs import Blobs
 from excise.datasets.storage.garbage import referenced_blobs
 from excise.datasets.storage.manifest import SnapshotReport
+from excise.datasets.storage.near_duplicates import NearDuplicate
 from excise.datasets.storage.set_index import Entry
 from excise.datasets.storage.set_reference import folder_of
 from excise.datasets.storage.snapshot import Snapshot

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from excise.datasets.queries.catalogue import views_sql
 from excise.datasets.schema import TABLES
 from excise.datasets.storage.snapshot import Snapshot
+from excise.datasets.storage.views import views_sql
 
 if TYPE_CHECKING:
     import duckdb

@@ -36,7 +36,7 @@ class SnapshotReport:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RepoFiles:
-    """One project in the manifest of a set of schema version 6 or older; now :mod:`excise.datasets.storage.set_index`."""
+    """One project in the manifest of a set of schema version 6 or older; newer sets have a ``set_index``."""
 
     files: dict[str, str]
     """Table name to file name; tables without rows have no file."""

@@ -26,12 +26,12 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from excise.datasets.comparison import near_duplicates
-from excise.datasets.queries.catalogue import write_views
+from excise.datasets.storage import near_duplicates
 from excise.datasets.storage.manifest import Manifest, read_manifest
 from excise.datasets.storage.retention import KEEP_RUNS, KEEP_SNAPSHOTS, kept_numbers
 from excise.datasets.storage.s3_objects import S3Objects, data_key
 from excise.datasets.storage.snapshot import STAGING
+from excise.datasets.storage.views import write_views
 from excise.errors import StoreError
 from excise.system.files import file_sha256, link_or_copy, replace_file, replace_link, store_errors, sync
 from excise.types import from_json, to_json

@@ -12,7 +12,6 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
-from excise.datasets.queries.catalogue import write_views
 from excise.datasets.rows import (
     RepoRows,
     Row,
@@ -28,6 +27,7 @@ from excise.datasets.storage.manifest import MAX_LISTED, FileEntry, Manifest, Sn
 from excise.datasets.storage.retention import remove_expired
 from excise.datasets.storage.set_index import INDEX, Entry, RowRange, SetIndex, write_index
 from excise.datasets.storage.snapshot import STAGING, Snapshot, read_table, write_table
+from excise.datasets.storage.views import write_views
 from excise.errors import StoreError
 from excise.system.files import file_sha256, link_or_copy, replace_link, store_errors, sync, write_file
 from excise.types import SCHEMA_VERSION, Quarantine, SourceSpec, content_id

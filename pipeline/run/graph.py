@@ -18,9 +18,9 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from excise.config import Settings
-from excise.datasets.comparison import near_duplicates
-from excise.datasets.comparison.near_duplicates import NearDuplicate
+from excise.datasets.storage import near_duplicates
 from excise.datasets.storage.manifest import SnapshotReport
+from excise.datasets.storage.near_duplicates import NearDuplicate
 from excise.datasets.storage.store import Store
 from excise.datasets.storage.writer import Writer
 from excise.errors import StoreError

@@ -19,8 +19,8 @@ from rich.table import Table
 from rich.text import Text
 
 from excise.config import Settings
-from excise.datasets.comparison.near_duplicates import NearDuplicate
 from excise.datasets.storage.manifest import SnapshotReport
+from excise.datasets.storage.near_duplicates import NearDuplicate
 from excise.pipeline.run.source_state import SourceState
 from excise.types import Task
 

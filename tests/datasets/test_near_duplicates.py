@@ -10,9 +10,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from excise.datasets.comparison import near_duplicates
-from excise.datasets.comparison.near_duplicates import FOLDER, signature, update
 from excise.datasets.queries.catalogue import query
+from excise.datasets.storage import near_duplicates
+from excise.datasets.storage.near_duplicates import FOLDER, signature, update
 from excise.datasets.storage.store import Store
 from excise.errors import StoreError
 

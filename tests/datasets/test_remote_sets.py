@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from excise.datasets.comparison import near_duplicates
 from excise.datasets.comparison.set_diff import compare
 from excise.datasets.queries.catalogue import query
+from excise.datasets.storage import near_duplicates
 from excise.datasets.storage.garbage import Retention, collect
 from excise.datasets.storage.s3_objects import S3Objects, data_key, is_url
 from excise.datasets.storage.set_reference import open_reference
