@@ -9,12 +9,13 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from excise.datasets.exports import export
+from excise.datasets.exports.registry import export
 from excise.datasets.queries.catalogue import query
 from excise.datasets.show import render
 from excise.datasets.storage.store import Store
 from excise.datasets.taskset import TaskSet
 from excise.errors import StoreError
+from excise.pipeline.services.export_materials import SetMaterials
 from excise.types import Quarantine
 
 from .conftest import make_rows, make_task
@@ -50,7 +51,8 @@ def test_a_quarantined_task_is_excluded_with_a_reason(store: Store, tmp_path: Pa
     assert remaining == set(tasks.ids()) - {FIRST, SECOND}
     assert {task.instance_id for task in tasks.tasks(quarantined=True)} == set(tasks.ids())
     assert tasks.is_intact(FIRST), "the row itself is what was published"
-    export(tasks, "jsonl", tmp_path / "out", None)
+    with SetMaterials(tasks) as materials:
+        export(tasks, "jsonl", tmp_path / "out", materials)
     assert FIRST not in "".join(path.read_text() for path in (tmp_path / "out").rglob("*.jsonl"))
     rows = json.loads(query(store.root, "SELECT instance_id, leak_id, steps FROM quarantines ORDER BY ALL", "json"))
     assert {row["instance_id"] for row in rows} == {FIRST, SECOND}
