@@ -88,15 +88,27 @@ def export(
     set that lacks something.
     """
     chosen = exporter(name)
-    if into.is_dir() and any(into.iterdir()) and not (into / REPORT).exists():
-        raise ConfigError(f"{into} holds something that is no export of excise; name a new folder.")
+    _refuse_other_folders(name, into)
     selection = TaskSelection(taskset=taskset, materials=materials, name=set_name(into), repo=repo)
     with store_errors(f"export to {into}"):
         into.mkdir(parents=True, exist_ok=True)
-        replace_lines(into / REPORT, [f"# Export ({name})", "", "Not finished."])
+        replace_lines(into / REPORT, [_title(name), "", "Not finished."])
         report = chosen.export(selection, into)
         replace_lines(into / REPORT, _report_lines(name, report))
     return report
+
+
+def _refuse_other_folders(name: str, into: Path) -> None:
+    """Raise :class:`ConfigError` for a folder that holds anything but an earlier export in the same format."""
+    if not into.exists() or (into.is_dir() and not any(into.iterdir())):
+        return
+    report = into / REPORT
+    if not report.is_file() or report.read_text(errors="replace").partition("\n")[0] != _title(name):
+        raise ConfigError(f"{into} holds something that is no export in the format {name}; name a new folder.")
+
+
+def _title(name: str) -> str:
+    return f"# Export ({name})"
 
 
 def set_name(into: Path) -> str:
@@ -106,7 +118,7 @@ def set_name(into: Path) -> str:
 
 
 def _report_lines(name: str, report: ExportReport) -> list[str]:
-    lines = [f"# Export ({name})", "", f"{report.num_tasks} tasks made by excise. See `docs/formats.md` of excise."]
+    lines = [_title(name), "", f"{report.num_tasks} tasks made by excise. See `docs/formats.md` of excise."]
     if report.run:
         lines += ["", "## Use, in this folder", "", "```sh", *report.run, "```"]
     if report.not_carried:

@@ -41,6 +41,9 @@ def test_a_folder_with_other_files_is_left_alone(store_dir: Path, tmp_path: Path
     with pytest.raises(ConfigError, match="name a new folder"):
         written(TaskSet.open(store_dir), "jsonl", tmp_path)
     assert [path.name for path in tmp_path.iterdir()] == ["mine.txt"]
+    written(TaskSet.open(store_dir), "jsonl", tmp_path / "new")
+    with pytest.raises(ConfigError, match="no export in the format harbor"):
+        written(TaskSet.open(store_dir), "harbor", tmp_path / "new")
 
 
 def test_names_of_sets() -> None:
