@@ -61,11 +61,16 @@ def image_name(repo: Repo) -> str:
     return f"excise-{re.sub(r'[^a-z0-9]+', '-', repo.repo.lower()).strip('-')}"
 
 
+def heading(repo: Repo) -> str:
+    """The comment, on one line, that says what an image is for."""
+    return f"# {' '.join(f'{repo.repo} {repo.version}: {repo.source}'.split())}"
+
+
 def dockerfile_text(repo: Repo, environment: Environment, *, lock: str, project: str) -> str:
     """The text of the Dockerfile; ``lock`` and ``project`` are file names in the build context."""
     recipe = environment.recipe
     parts = [
-        f"# {repo.repo} {repo.version}: {repo.source}\n# Build it in the folder of this file.",
+        f"{heading(repo)}\n# Build it in the folder of this file.",
         f"FROM python:{'.'.join(recipe.python.split('.')[:2])}-slim",
         "# Package index to use instead of uv's own: --build-arg UV_DEFAULT_INDEX=URL\nARG UV_DEFAULT_INDEX",
         _system(recipe),
@@ -141,7 +146,8 @@ def _project(repo: Repo, recipe: Recipe, python: str, cutoff: str) -> str:
 def _on_the_path(repo: Repo, recipe: Recipe, python: str) -> str:
     """Write a ``.pth`` file with the import roots, and metadata from which the version can be read."""
     roots = " ".join(REPO if root == "." else f"{REPO}/{root}" for root in recipe.roots)
-    name, version = repo.repo.rpartition("/")[2], repo.version or "0.0.0"
+    name = re.sub(r"[^A-Za-z0-9._-]+", "-", repo.repo.rpartition("/")[2])
+    version = re.sub(r"[^A-Za-z0-9.+!_-]+", "", repo.version) or "0.0.0"  # of a manifest, which nobody has checked
     info = f"$site/{re.sub(r'[-_.]+', '_', name)}-{version}.dist-info"
     return " \\\n".join(
         [

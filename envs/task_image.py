@@ -14,6 +14,7 @@ from pathlib import Path
 
 from excise.envs.dockerfile import (
     TOOLS,
+    heading,
     image_name,
     installation_lines,
     project_packages,
@@ -73,7 +74,7 @@ def task_image_text(repo: Repo, environment: Environment) -> str:
     python = ".".join(recipe.python.split(".")[:2])
     packages = " ".join([*TOOLS, *project_packages(recipe)])
     parts = [
-        f"# {repo.repo} {repo.version}: {repo.source}",
+        heading(repo),
         "# The environment of the project's tasks. It holds no sources: each task brings its own checkout.",
         f"ARG BASE=python:{python}-slim",
         "FROM ${BASE} AS base",

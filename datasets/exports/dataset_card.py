@@ -97,8 +97,13 @@ def _projects_text(projects: Sequence[tuple[Repo, Counter[str]]]) -> str:
         source = "a local folder" if repo.source.startswith("dir:") else f"`{repo.source}`"
         cells = [repo.repo, repo.version, repo.license or "unknown", source, str(counts["tasks"])]
         cells += [str(counts[tier]) for tier in tiers]
-        lines.append(f"| {' | '.join(cell.replace('|', '/') for cell in cells)} |")
+        lines.append(f"| {' | '.join(_cell(cell) for cell in cells)} |")
     return "\n".join([*lines, "", "Tiers go from 0 (one body) to 5 (several files)."])
+
+
+def _cell(text: str) -> str:
+    """A text from a project's manifest on one line, without the characters that end cells or begin tags."""
+    return " ".join(text.split()).translate({ord("|"): "/", ord("<"): "&lt;"})[:200]
 
 
 def _use_text(whole_set: bool) -> str:

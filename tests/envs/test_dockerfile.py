@@ -5,11 +5,13 @@ from __future__ import annotations
 import json
 import re
 import tarfile
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from excise.envs.dockerfile import dockerfile_text, run_command, write_dockerfile
+from excise.envs.task_image import task_image_text
 from excise.types import Environment, Recipe, Repo
 
 REPO = Repo(repo="me/Kit_X", base_commit="0" * 40, tree="1" * 40, source="git+https://x.invalid/kit@0", version="1.5")
@@ -79,6 +81,18 @@ def test_the_project_is_placed_as_in_the_sandbox(mode: str, words: str) -> None:
 
 
 def test_without_hashes_none_are_required() -> None:
-    from dataclasses import replace
-
     assert "--require-hashes" not in dockerfile_text(REPO, replace(environment(), hashes={}), lock="l", project="p")
+
+
+@pytest.mark.parametrize("mode", ["editable", "legacy", "wheel", "path"])
+def test_the_image_of_tasks_ends_without_sources(mode: str) -> None:
+    hostile = replace(REPO, version="1.5\nRUN evil")
+    text = task_image_text(hostile, environment(editable=mode, system_packages=("libpq-dev",)))
+    lines = instructions(text)
+    assert [line.split()[0] for line in lines if line.startswith("RUN evil")] == []
+    first, second, last = (number for number, line in enumerate(lines) if line.startswith("FROM "))
+    assert 'ARG SYSTEM_PACKAGES="build-essential git pkg-config libpq-dev"' in lines[first:second]
+    assert any(line.startswith("ADD project.tar.xz") for line in lines[second:last])
+    copied = [line.split()[:2] for line in lines[last:] if line.startswith(("COPY", "ADD"))]
+    assert copied == [["COPY", "--from=build"], ["COPY", "--from=build"]]
+    assert lines[-2] == "USER 1000:1000"
