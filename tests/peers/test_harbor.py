@@ -55,6 +55,28 @@ def test_by_name_graded_by_excise(run_peer: Run, folder: Path, stored: Any, tmp_
     assert added(patch) == added(gold), "the hook writes what the agent changed and nothing else"
 
 
+KNOWN_KEYS = """
+import sys, tomllib
+from harbor.models.task import config as c
+parts = {"task": c.PackageInfo, "agent": c.AgentConfig, "verifier": c.VerifierConfig}
+parts["environment"] = c.EnvironmentConfig
+data = tomllib.load(open(sys.argv[1], "rb"))
+unknown = set(data) - set(c.TaskConfig.model_fields)
+for name, model in parts.items():
+    unknown |= {f"{name}.{key}" for key in set(data[name]) - set(model.model_fields)}
+unknown |= set(data["environment"]["healthcheck"]) - set(c.HealthcheckConfig.model_fields)
+unknown |= set(data["verifier"]["collect"][0]) - set(c.VerifierCollectConfig.model_fields)
+print(sorted(unknown))
+"""
+
+
+def test_harbor_knows_every_key(run_peer: Run, folder: Path, stored: Any) -> None:
+    """It ignores unknown ones, so that a wrong name would leave a limit out."""
+    path = folder / "tasks" / stored.taskset.ids()[0] / "task.toml"
+    done = run_peer("harbor", "python", "-c", KNOWN_KEYS, path, cwd=folder)
+    assert (done.returncode, done.stdout.strip()) == (0, "[]"), done.stdout + done.stderr
+
+
 def added(patch: str) -> list[str]:
     """Changed files and lines of a patch, without hashes and positions."""
     return [line for line in patch.splitlines() if line.startswith(("diff ", "+", "-"))]
