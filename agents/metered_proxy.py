@@ -12,6 +12,7 @@ import json
 import os
 import secrets
 import threading
+import time
 from collections.abc import Mapping
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
@@ -27,7 +28,7 @@ from excise.errors import AgentError
 MAX_REQUEST = 64 << 20
 """Maximum size of a request in bytes."""
 BUDGET_STATUS = 403
-"""Status of refused requests: clients do not try again after it."""
+"""Status of refused requests: most clients do not try again after it."""
 _FORWARDED = ("content-type", "retry-after")
 
 
@@ -42,8 +43,8 @@ class MeteredProxy:
         """What the agent has to send as its API key."""
         self.steps = 0
         """Number of replies."""
-        self.refused = 0
-        """Number of requests that were refused because a limit is reached."""
+        self.refused_at: float | None = None
+        """When the first request was refused because a limit is reached, in seconds of the monotonic clock."""
         self.failure = ""
         """Why the last request got no reply from the endpoint; empty if it got one."""
         self._lock = threading.Lock()
@@ -106,7 +107,7 @@ class MeteredProxy:
     def refuse(self) -> None:
         """Note that a request was refused."""
         with self._lock:
-            self.refused += 1
+            self.refused_at = time.monotonic() if self.refused_at is None else self.refused_at
 
 
 def _reported_usage(reply: bytes) -> Usage | None:

@@ -180,6 +180,18 @@ def vllm_environment() -> Path:
 
 
 @pytest.fixture(scope="session")
+def mini_swe_agent() -> Path:
+    """The virtual environment with mini-swe-agent; waits while ``./check`` is installing it."""
+    venv = (ROOT / os.environ.get("EXCISE_MINI_VENV", ".venv-mini")).absolute()
+    lock = venv.with_name(f"{venv.name}.lock")
+    if lock.exists():
+        with waiting_lock(lock):
+            pass
+    assert (venv / ".excise-mini").exists(), "mini-swe-agent is missing: run scripts/mini_swe_agent.sh (./check does)"
+    return venv
+
+
+@pytest.fixture(scope="session")
 def docker_host(shared: Path) -> Iterator[None]:
     """A Docker engine; ``DOCKER_HOST`` leads to it while the tests run."""
     try:

@@ -2,7 +2,7 @@
 
 ::
 
-    DIR/attempts/<run>/run.json                  what identifies the run; a resumed run must be the same
+    DIR/attempts/<run>/run                       what identifies the run; a resumed run must be the same
     DIR/attempts/<run>/<attempt>.jsonl           the trajectory: what `excise audit` reads
     DIR/attempts/<run>/<attempt>.parquet         one row; with it the attempt is complete
 

@@ -21,6 +21,7 @@ import re
 import shlex
 import shutil
 import tempfile
+import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
@@ -48,8 +49,8 @@ PLACEHOLDERS = frozenset(
 )
 """Names that the words of a command may contain in braces."""
 MODEL_PLACEHOLDERS = frozenset({"base_url", "api_key", "model"})
-REFUSED_REQUESTS = 20
-"""Number of requests beyond the budget after which a program is ended that does not end by itself."""
+REFUSED_S = 3.0
+"""Seconds after the first request beyond the budget in which a program has to end by itself."""
 MAX_ARGUMENT = 120_000
 """Maximum number of bytes of one argument; Linux allows 128 KiB."""
 _NAME = re.compile(r"\{(\w+)\}")
@@ -196,15 +197,16 @@ def _environment(tools: AttemptTools) -> Mapping[str, str]:
 
 def _stop_condition(tools: AttemptTools, job: AttemptJob) -> Callable[[], bool]:
     def should_stop() -> bool:
-        persistent = tools.proxy is not None and tools.proxy.refused >= REFUSED_REQUESTS
-        return job.is_stopped() or tools.meter.left_s() <= 0 or persistent
+        refused_at = tools.proxy.refused_at if tools.proxy is not None else None
+        persists = refused_at is not None and time.monotonic() - refused_at >= REFUSED_S
+        return job.is_stopped() or tools.meter.left_s() <= 0 or persists
 
     return should_stop
 
 
 def _ending(end: ProgramEnd, tools: AttemptTools) -> tuple[AttemptEnding, str]:
     proxy = tools.proxy
-    if proxy is not None and proxy.refused:
+    if proxy is not None and proxy.refused_at is not None:
         setting, what = proxy.exhausted()
         return ENDING_OF_LIMIT[setting], what
     if end.stopped:

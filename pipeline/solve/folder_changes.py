@@ -33,8 +33,8 @@ def folder_diff(before: Path, after: Path) -> str:
     :class:`TooManyChanges`, and :class:`SandboxError` if the folders cannot be compared.
     """
     old, new = _files(before), _files(after)
-    changed = sorted(path for path in old.keys() | new.keys() if _differs(old.get(path), new.get(path)))
-    changed = [path for path in changed if path not in scrubbed(changed)]
+    changed = [path for path in old.keys() | new.keys() if _differs(old.get(path), new.get(path))]
+    changed = sorted(frozenset(changed) - scrubbed(changed))
     sizes = (found.lstat().st_size for path in changed for found in (old.get(path), new.get(path)) if found)
     if len(changed) > MAX_CHANGED_FILES or sum(sizes) > MAX_CHANGED_BYTES:
         raise TooManyChanges

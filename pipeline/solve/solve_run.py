@@ -105,7 +105,7 @@ def open_run(settings: Settings, plan: SolvePlan, agent: Agent) -> Iterator[None
         folder.mkdir(parents=True, exist_ok=True)
     with exclusive(folder / ".lock"):
         wanted = _identity(settings, plan, agent)
-        known = folder / "run.json"
+        known = folder / "run"
         if known.exists():
             before = json.loads(known.read_bytes())
             if changed := sorted(name for name in wanted if wanted[name] != before.get(name)):

@@ -1,0 +1,82 @@
+"""Runs of ``excise solve`` in this process: real sandboxes and grades of the stored set, rows in the test's folder."""
+
+from __future__ import annotations
+
+import asyncio
+import shlex
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+
+from excise.config import ModelSettings, Settings
+from excise.deleters.statement.styles import StatementStyle
+from excise.pipeline.cli.solve_command import agent_of
+from excise.pipeline.services.arena import TaskArena
+from excise.pipeline.solve.attempt import Agent
+from excise.pipeline.solve.solve_run import SolvePlan, SolveResult, SolveRun, default_run_name, open_run
+from excise.types import Task
+
+from ...agents.scripted_server import Answer, calls
+
+
+@dataclass
+class Bench:
+    """An arena, and the folder that attempts are written to."""
+
+    arena: TaskArena
+    settings: Settings
+    out: Path
+    heard: list[Any] = field(default_factory=list)
+
+    @property
+    def task(self) -> Task:
+        """A task whose feature is one function."""
+        return next(t for t in self.arena.tasks().values() if t.removed == ("src/shapes/text.py::parse",))
+
+    def with_model(self, url: str, **options: Any) -> Settings:
+        """Settings with a scripted model."""
+        model = ModelSettings(base_url=url, model="scripted", **options)
+        return self.settings.model_copy(update={"model": model, "out": self.out, "cache": self.out / "cache"})
+
+    def solve(
+        self,
+        agent: str | Agent,
+        *,
+        settings: Settings | None = None,
+        ids: Sequence[str] | None = None,
+        attempts: int = 1,
+        style: StatementStyle = StatementStyle.SPECIFICATION,
+        at_once: int = 2,
+    ) -> SolveResult:
+        """Make attempts, at one task by default."""
+        settings = settings or self.settings.model_copy(update={"out": self.out})
+        solver = agent_of(settings, agent) if isinstance(agent, str) else agent
+        plan = SolvePlan(
+            run=default_run_name(solver, style), ids=ids or [self.task.instance_id], attempts=attempts, style=style,
+            at_once=at_once,
+        )  # fmt: skip
+        with open_run(settings, plan, solver):
+            return asyncio.run(SolveRun(settings, self.arena, solver, plan, self.heard.append).run())
+
+    def rows(self) -> list[dict[str, Any]]:
+        """All rows, in order."""
+        found = [pq.read_table(path).to_pylist()[0] for path in sorted((self.out / "attempts").glob("*/*.parquet"))]
+        return sorted(found, key=lambda row: (row["run"], row["instance_id"], row["number"]))
+
+    def row(self) -> dict[str, Any]:
+        """The only row."""
+        (row,) = self.rows()
+        return row
+
+
+def applying(patch: str, **more: Any) -> Answer:
+    """An answer of the model that applies a patch with the tool ``run``."""
+    return calls(("run", {"command": git_apply(patch)}), **more)
+
+
+def git_apply(patch: str) -> str:
+    """A shell command that applies a patch."""
+    return f"printf %s {shlex.quote(patch)} | git apply --whitespace=nowarn -"
