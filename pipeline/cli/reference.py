@@ -24,8 +24,8 @@ EXIT_CODES = """| exit code | meaning |
 | 0 | done; of `generate` and `refresh`: every source gave tasks |
 | 1 | failed: no source gave a task, a task did not verify, a solution has reward 0, an attack succeeded, a set is missing or damaged, a file cannot be read or written, `doctor` misses something |
 | 2 | wrong usage or configuration, a task that is not in the set, or no sandbox on this machine |
-| 3 | partial: some sources gave no task, each with its reasons; the tasks of the others are published |
-| 4 | not graded: the infrastructure failed, which says nothing about the solution |
+| 3 | partial: some sources gave no task, each with its reasons; the tasks of the others are published; of `solve`: some attempts were lost |
+| 4 | not graded: the infrastructure failed, which says nothing about the solution; of `solve`: all attempts were lost |
 | 130 | interrupted; what was finished is kept, and the same command continues from there |
 
 A source counts as giving tasks if the run has at least one task of it, new or from the cache. It does not if it could not be

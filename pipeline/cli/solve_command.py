@@ -182,7 +182,10 @@ def _print_attempt(done: AttemptRow | LostAttempt) -> None:
 
 def _read_scores(store: Path, entry: str, ids: list[str]) -> Evaluation:
     """Scores of a run of the set at the chosen tasks, or those of a file."""
-    return read_evaluation(Path(entry)) if entry.endswith(".json") else score_run(store, entry, ids)
+    if entry.endswith(".json"):
+        return read_evaluation(Path(entry))
+    score_run(store, entry)  # without any attempt, this says which runs there are
+    return score_run(store, entry, ids)
 
 
 def _exit_code(result: SolveResult) -> int:

@@ -16,6 +16,8 @@ from typing import Any
 
 import pytest
 
+from excise.datasets.catalogue import query
+
 from ...agents.scripted_server import ScriptedServer, calls
 from ...conftest import SETS
 from .solving import git_apply
@@ -77,8 +79,8 @@ if len(list(begun.parent.iterdir())) > 3 and not (begun.parent.parent / "go").ex
     assert (result["num_new"], result["num_kept"], result["lost"]) == (5, 3, [])
     counts = [sum(p.name.startswith(name.rpartition("-")[0]) for p in begun.iterdir()) for name in done]
     assert counts == [1, 1, 1]
-    rows = json.loads(command("query", "SELECT count(*) AS n, count(DISTINCT attempt_id) AS d FROM attempts").stdout)
-    assert rows == [{"n": 8, "d": 8}]
+    sql = "SELECT count(*) AS n, count(DISTINCT attempt_id) AS d FROM attempts"
+    assert json.loads(query(set_, sql, "json")) == [{"n": 8, "d": 8}]
 
 
 def test_attempts_are_queried_compared_and_audited(command: Command, set_: Path, stored: Any, tmp_path: Path) -> None:
@@ -106,7 +108,7 @@ def test_attempts_are_queried_compared_and_audited(command: Command, set_: Path,
     assert "pass@k" in picture
     assert "cost" in picture
     sql = "SELECT run, k, round(pass_at_k, 2) AS p FROM pass_at_k ORDER BY ALL"
-    assert json.loads(command("query", sql, "--format", "json").stdout) == [
+    assert json.loads(query(set_, sql, "json")) == [
         {"run": "gold-specification", "k": 1, "p": 1.0}, {"run": "gold-specification", "k": 2, "p": 1.0},
         {"run": "model-scripted-terse", "k": 1, "p": 0.5}, {"run": "model-scripted-terse", "k": 2, "p": 1.0},
     ]  # fmt: skip
