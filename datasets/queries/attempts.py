@@ -5,6 +5,7 @@
     DIR/attempts/<run>/run                       what identifies the run; a resumed run must be the same
     DIR/attempts/<run>/<attempt>.jsonl           the trajectory: what `excise audit` reads
     DIR/attempts/<run>/<attempt>.parquet         one row; with it the attempt is complete
+    DIR/attempts/<run>/parts/000001.parquet      rows of many attempts, merged when a run begins or ends
 
 They are not part of a snapshot. A row is written after its trajectory and replaces nothing, so a killed run loses at
 most the attempts in progress.
@@ -25,6 +26,10 @@ from excise.system.files import replacement, store_errors
 
 FOLDER = "attempts"
 """Name of the folder in the folder of a task set."""
+
+
+PARTS = "parts"
+"""Name of the folder of merged rows in the folder of a run."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -160,19 +165,61 @@ def write_attempt(store: Path, row: AttemptRow) -> Path:
 
 def finished_attempts(store: Path, run: str) -> frozenset[str]:
     """Ids of the attempts of a run that are complete."""
-    return frozenset(path.stem for path in run_folder(store, run).glob("*.parquet") if not path.name.startswith("."))
+    return frozenset(path.stem for path in _single_rows(store, run)) | _merged_ids(store, run)
+
+
+def merge_rows(store: Path, run: str) -> None:
+    """Merge the files of single rows of a run into one file, since thousands of files are slow to query.
+
+    Only for the process that holds the run's lock. After a crash, the views show each row once, and the next call
+    removes the files of rows that were merged. Raises :class:`StoreError`.
+    """
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    merged = _merged_ids(store, run)
+    singles = _single_rows(store, run)
+    new = [path for path in singles if path.stem not in merged]
+    with store_errors("store attempts"):
+        if len(new) > 1:
+            number = 1 + max((int(path.stem) for path in _parts(store, run)), default=0)
+            table = pa.concat_tables([pq.read_table(path) for path in new], promote_options="default")
+            with replacement(run_folder(store, run) / PARTS / f"{number:06d}.parquet") as file:
+                pq.write_table(table, file, compression="zstd", compression_level=3)
+        for path in singles:
+            if path.stem in merged or len(new) > 1:
+                path.unlink()
+
+
+def _single_rows(store: Path, run: str) -> list[Path]:
+    return sorted(path for path in run_folder(store, run).glob("*.parquet") if not path.name.startswith("."))
+
+
+def _parts(store: Path, run: str) -> list[Path]:
+    return sorted(p for p in (run_folder(store, run) / PARTS).glob("*.parquet") if not p.name.startswith("."))
+
+
+def _merged_ids(store: Path, run: str) -> frozenset[str]:
+    import pyarrow.parquet as pq
+
+    tables = (pq.read_table(path, columns=["attempt_id"]) for path in _parts(store, run))
+    return frozenset(name for table in tables for name in table["attempt_id"].to_pylist())
 
 
 def attempts_views(store: Path) -> str:
     """``CREATE VIEW attempts`` over all runs of a task set (without rows if there are none), and views of scores."""
-    if any((store / FOLDER).glob("*/*.parquet")):
-        pattern = f"{glob.escape(str(store))}/{FOLDER}/*/*.parquet".replace("'", "''")
-        attempts = (
-            f"CREATE OR REPLACE VIEW attempts AS SELECT * FROM read_parquet('{pattern}', union_by_name = true);\n"
-        )
-    else:
-        attempts = empty_view(ATTEMPTS)
-    return attempts + PASS_AT_K + EFFORT
+    sources = []
+    for pattern in (f"*/{PARTS}/*.parquet", "*/*.parquet"):
+        if any((store / FOLDER).glob(pattern)):
+            path = f"{glob.escape(str(store))}/{FOLDER}/{pattern}".replace("'", "''")
+            sources.append(f"read_parquet('{path}', union_by_name = true)")
+    if not sources:
+        return empty_view(ATTEMPTS) + PASS_AT_K + EFFORT
+    rows = f"SELECT * FROM {sources[0]}"
+    if len(sources) > 1:  # rows that were merged by a process that was killed then are in both
+        merged = f"SELECT run || '/' || attempt_id FROM {sources[0]}"
+        rows += f" UNION ALL BY NAME SELECT * FROM {sources[1]} WHERE run || '/' || attempt_id NOT IN ({merged})"
+    return f"CREATE OR REPLACE VIEW attempts AS {rows};\n" + PASS_AT_K + EFFORT
 
 
 def score_run(

@@ -20,6 +20,7 @@ from excise.config import Settings
 from excise.datasets.queries.attempts import (
     AttemptRow,
     finished_attempts,
+    merge_rows,
     run_folder,
     score_run,
     trajectory_path,
@@ -40,7 +41,7 @@ from excise.verifiers.monitor.trajectory import Step, Trajectory, clipped, write
 
 MAX_LOST_IN_A_ROW = 5
 """Number of infrastructure failures without an attempt between them after which a run begins no more attempts."""
-STOP_S = 30.0
+STOP_S = 10.0
 """Seconds to wait for agents to end when a run is stopped."""
 _LOG = logging.getLogger(__name__)
 
@@ -114,7 +115,9 @@ def open_run(settings: Settings, plan: SolvePlan, agent: Agent) -> Iterator[None
         else:
             with store_errors("store attempts"):
                 replace_file(known, json.dumps(wanted, indent=1).encode())
+        merge_rows(settings.out, plan.run)
         yield
+        merge_rows(settings.out, plan.run)
 
 
 def _identity(settings: Settings, plan: SolvePlan, agent: Agent) -> dict[str, Any]:

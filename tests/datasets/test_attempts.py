@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from excise.datasets.attempts import ATTEMPTS, AttemptRow, finished_attempts, score_run, write_attempt
+from excise.datasets.attempts import ATTEMPTS, AttemptRow, finished_attempts, merge_rows, score_run, write_attempt
 from excise.datasets.catalogue import query
 from excise.errors import StoreError
 
@@ -76,6 +76,34 @@ def test_the_manuals_query_has_scores_and_curves(own_set: Path) -> None:
     assert [(entry["run"], sorted(entry["curves"])) for entry in found] == [
         ("priced", ["cost", "seconds", "tokens"]), ("unpriced", ["seconds", "tokens"]),
     ]  # fmt: skip
+
+
+def test_rows_are_merged_once(own_set: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = own_set / "attempts/one"
+
+    def ids() -> list[str]:
+        shown = query(own_set, "SELECT attempt_id AS id FROM attempts ORDER BY 1", "json")
+        return [entry["id"] for entry in json.loads(shown)]
+
+    def killed(_: Path) -> None:
+        raise KeyboardInterrupt
+
+    for number in (1, 2, 3):
+        write_attempt(own_set, row("one", "a", number, solved=True))
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "unlink", lambda path, **_: killed(path) if path.suffix == ".parquet" else None)
+        with pytest.raises(KeyboardInterrupt):
+            merge_rows(own_set, "one")
+    write_attempt(own_set, row("one", "a", 4))
+    for _ in range(2):  # with the files that the killed merge left, and without
+        assert ids() == ["a-1", "a-2", "a-3", "a-4"]
+        assert finished_attempts(own_set, "one") == {"a-1", "a-2", "a-3", "a-4"}
+        merge_rows(own_set, "one")
+    assert sorted(path.name for path in folder.glob("**/*.parquet")) == ["000001.parquet", "a-4.parquet"]
+    write_attempt(own_set, row("one", "a", 5))
+    merge_rows(own_set, "one")
+    assert sorted(path.name for path in folder.glob("**/*.parquet")) == ["000001.parquet", "000002.parquet"]
+    assert ids() == ["a-1", "a-2", "a-3", "a-4", "a-5"]
 
 
 def test_attempts_without_tokens_have_no_curves(own_set: Path) -> None:

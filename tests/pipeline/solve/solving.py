@@ -9,9 +9,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import pyarrow.parquet as pq
+import duckdb
 
 from excise.config import ModelSettings, Settings
+from excise.datasets.attempts import attempts_views
 from excise.deleters.statement.styles import StatementStyle
 from excise.pipeline.cli.solve_command import agent_of
 from excise.pipeline.services.arena import TaskArena
@@ -63,8 +64,11 @@ class Bench:
 
     def rows(self) -> list[dict[str, Any]]:
         """All rows, in order."""
-        found = [pq.read_table(path).to_pylist()[0] for path in sorted((self.out / "attempts").glob("*/*.parquet"))]
-        return sorted(found, key=lambda row: (row["run"], row["instance_id"], row["number"]))
+        with duckdb.connect() as connection:
+            connection.execute(attempts_views(self.out))
+            result = connection.execute("FROM attempts ORDER BY run, instance_id, number")
+            names = [column[0] for column in result.description or []]
+            return [dict(zip(names, row, strict=True)) for row in result.fetchall()]
 
     def row(self) -> dict[str, Any]:
         """The only row."""
