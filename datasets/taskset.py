@@ -78,7 +78,7 @@ class TaskSet:
     def task_rows(self, repo: str | None = None, *, quarantined: bool = False) -> list[Row]:
         """Rows of the ``tasks`` table, sorted by instance id; ``quarantined`` as in :meth:`tasks`."""
         excluded = set() if quarantined else {entry.instance_id for entry in self.quarantines()}
-        rows = [row for row in self._snapshot.rows("tasks") if repo in (None, row["repo"])]
+        rows = self._snapshot.rows("tasks") if repo is None else self._snapshot.select("tasks", "repo", repo)
         return sorted((r for r in rows if r["instance_id"] not in excluded), key=lambda row: str(row["instance_id"]))
 
     def rows(self, table: str, repo: str | None = None) -> list[Row]:
@@ -96,8 +96,9 @@ class TaskSet:
 
     def quarantines(self, instance_id: str | None = None) -> tuple[Quarantine, ...]:
         """Quarantines of the whole set, or of one task."""
-        rows = self._snapshot.rows("quarantines")
-        return tuple(row_conversion.quarantine_from(row) for row in rows if instance_id in (None, row["instance_id"]))
+        every = instance_id is None
+        rows = self._snapshot.rows("quarantines", None if every else self._owner(instance_id or "") or "")
+        return tuple(row_conversion.quarantine_from(row) for row in rows if every or row["instance_id"] == instance_id)
 
     def task(self, instance_id: str) -> Task:
         """A task. Raises :class:`StoreError` for an unknown id."""
@@ -118,10 +119,17 @@ class TaskSet:
 
     def verdicts(self, instance_id: str) -> tuple[Verdict, ...]:
         """All verdicts on a task or a rejected candidate, by gate and run."""
-        rows = self._snapshot.rows("verdicts", self._owner(instance_id))
+        owner = self._owner(instance_id)
+        if owner is None:
+            rows = self._snapshot.select("verdicts", "instance_id", instance_id)
+        else:
+            rows = self._snapshot.rows("verdicts", owner)
         found = tuple(row_conversion.verdict_from(row) for row in rows if row["instance_id"] == instance_id)
-        if not found and self._owner(instance_id) is None:
-            raise _unknown_id_error("task or candidate", instance_id, (str(row["instance_id"]) for row in rows))
+        if not found and owner is None:
+            known = (
+                str(row["instance_id"]) for rows in self._snapshot.batches("verdicts", ["instance_id"]) for row in rows
+            )
+            raise _unknown_id_error("task or candidate", instance_id, known)
         return found
 
     def repo(self, name: str) -> Repo:
@@ -146,18 +154,20 @@ class TaskSet:
 
     def environment(self, env_id: str) -> tuple[Environment, Baseline]:
         """An environment and its baseline. Raises :class:`StoreError` if either is missing."""
-        rows = {str(row["env_id"]): row for row in self._snapshot.rows("environments")}
-        if env_id not in rows:
-            raise _unknown_id_error("environment", env_id, rows)
-        environment, baseline = row_conversion.environment_from(rows[env_id])
+        rows = self._snapshot.select("environments", "env_id", env_id)
+        if not rows:
+            known = (str(row["env_id"]) for row in self._snapshot.rows("environments", columns=["env_id"]))
+            raise _unknown_id_error("environment", env_id, known)
+        environment, baseline = row_conversion.environment_from(rows[-1])
         if baseline is None:
             raise StoreError(f"Environment {env_id} of {environment.repo} has no baseline.", reason="no_baseline")
         return environment, baseline
 
     def rejections(self, repo: str | None = None) -> tuple[Rejection, ...]:
         """All rejections, or those of one repository."""
-        rows = self._snapshot.rows("rejections")
-        return tuple(row_conversion.rejection_from(row) for row in rows if repo in (None, row["repo"]))
+        snapshot = self._snapshot
+        rows = snapshot.rows("rejections") if repo is None else snapshot.select("rejections", "repo", repo)
+        return tuple(row_conversion.rejection_from(row) for row in rows)
 
     def blob(self, sha: str) -> Path:
         """Path of a source archive with a verified hash."""
@@ -200,11 +210,10 @@ class TaskSet:
         return self._snapshot.index.owner(instance_id)
 
     def _repo_row(self, name: str) -> Row:
-        rows = self._snapshot.rows("repos")
-        for row in rows:
-            if row["repo"] == name:
-                return row
-        raise _unknown_id_error("repository", name, (str(row["repo"]) for row in rows))
+        for row in self._snapshot.select("repos", "repo", name):
+            return row
+        names = (str(row["repo"]) for row in self._snapshot.rows("repos", columns=["repo"]))
+        raise _unknown_id_error("repository", name, names)
 
 
 def _call_evidence(certificate: Certificate | None) -> Mapping[str, str]:

@@ -107,6 +107,11 @@ class Snapshot:
         place = entry.tables[table]
         return read_table(self.root / table / place.file, table, columns, place)
 
+    def select(self, table: str, column: str, value: str) -> list[Row]:
+        """Rows of a table with this value in a column of texts; row groups that cannot have it are not read."""
+        paths = [self.root / table / name for name in self.files_of(table)]
+        return [row for path in paths for row in select_rows(path, table, column, value)]
+
     def files_of(self, table: str) -> list[str]:
         """Names of the files of a table, sorted."""
         prefix = f"{table}/"
@@ -158,6 +163,22 @@ def _utc(text: str) -> str:
     if len(text) <= len("2026-01-31"):
         moment = moment.replace(hour=23, minute=59, second=59)
     return moment.replace(tzinfo=moment.tzinfo or UTC).astimezone(UTC).isoformat("T", "seconds")
+
+
+def select_rows(path: Path, table: str, column: str, value: str) -> list[Row]:
+    """Rows of one file with this value in a column. Raises :class:`StoreError` as :func:`read_table`."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    with store_errors("read the task set"):
+        try:
+            found = pq.read_table(path, filters=[(column, "=", value)], partitioning=None)
+            check_version(int((found.schema.metadata or {}).get(VERSION_KEY.encode(), b"0")), path)
+            return read_rows(TABLES[table], found)
+        except FileNotFoundError:
+            raise gone_error(path) from None
+        except (pa.ArrowInvalid, pa.ArrowException) as error:
+            raise StoreError(f"{path} is damaged: {error}", reason="damaged") from error
 
 
 def read_table(path: Path, table: str, columns: list[str] | None = None, place: RowRange | None = None) -> list[Row]:

@@ -70,8 +70,11 @@ class DebianSource:
         with staging(pinned, into) as root:
             newest = unpack_archive(archive, root)
             clean_export(root)
-        found = read_project_info(into).name or name
-        return record_snapshot(into, SourceFacts(source=pinned, sha256=digest, created_at=newest, name=found))
+        upstream = re.sub(r"^\d+:|-[^-]*$|[+~](dfsg|ds|repack)[\d.+]*", "", version)
+        facts = SourceFacts(
+            source=pinned, sha256=digest, created_at=newest, name=read_project_info(into).name or name, tag=upstream
+        )
+        return record_snapshot(into, facts)
 
     def _newest(self, name: str, cache: Path) -> str:
         shown = self._ask(cache, ["--only-source", "showsrc", name], program="apt-cache")

@@ -209,6 +209,8 @@ def main() -> None:
         trials = s3_trials(url, folder, options.seed) if url else Trials(folder / "set", folder, options.seed)
         for number in range(options.moments):
             trials.run(KINDS[number % len(KINDS)])
+            if (number + 1) % 20 == 0:
+                print(f"{number + 1} moments", dict(trials.outcomes), flush=True)
     for (kind, outcome), count in sorted(trials.outcomes.items()):
         print(f"{kind}: {count} {outcome}")
     print(f"{options.moments} moments: no reader saw a part of a change, nothing was lost")
