@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 import random
 from collections.abc import Iterator
 from pathlib import Path
@@ -160,6 +161,20 @@ def test_a_snapshot_that_is_read_is_not_removed(tmp_path: Path) -> None:
     del reader
     assert remove_expired(tmp_path, snapshots=1, runs=0) == [2]
     assert numbers(tmp_path) == [5]
+
+
+def test_a_copied_snapshot_reads_and_holds_nothing(tmp_path: Path) -> None:
+    """Its end closes no file of another object."""
+    publish(tmp_path, "take")
+    publish(tmp_path, "take", "pluck")
+    snapshot = Snapshot.at(tmp_path, "1")
+    assert snapshot is not None
+    copy = pickle.loads(pickle.dumps(snapshot))
+    assert (copy.lease, len(copy.rows("tasks"))) == (None, 1)
+    del copy
+    assert remove_expired(tmp_path, snapshots=1, runs=0) == []
+    del snapshot
+    assert remove_expired(tmp_path, snapshots=1, runs=0) == [1]
 
 
 def test_the_last_snapshot_of_each_run_is_kept_longer(tmp_path: Path) -> None:

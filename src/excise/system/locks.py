@@ -20,7 +20,7 @@ import json
 import os
 import socket
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
@@ -63,6 +63,14 @@ class Lease:
 
     def __del__(self) -> None:
         os.close(self._descriptor)
+
+    def __reduce__(self) -> tuple[Callable[[], None], tuple[()]]:
+        """A copy, or this object in another process, holds nothing."""
+        return _no_lease, ()
+
+
+def _no_lease() -> None:
+    return None
 
 
 def lease(path: Path) -> Lease | None:
