@@ -11,8 +11,15 @@ from pathlib import Path
 
 import pytest
 
-from excise.datasets.attempts import ATTEMPTS, AttemptRow, finished_attempts, merge_rows, score_run, write_attempt
-from excise.datasets.catalogue import query
+from excise.datasets.queries.attempts import (
+    ATTEMPTS,
+    AttemptRow,
+    finished_attempts,
+    merge_rows,
+    score_run,
+    write_attempt,
+)
+from excise.datasets.queries.catalogue import query
 from excise.errors import StoreError
 
 from ..conftest import ROOT

@@ -12,7 +12,7 @@ from typing import Any
 import duckdb
 
 from excise.config import ModelSettings, Settings
-from excise.datasets.attempts import attempts_views
+from excise.datasets.queries.attempts import attempts_views
 from excise.deleters.statement.styles import StatementStyle
 from excise.pipeline.cli.solve_command import agent_of
 from excise.pipeline.services.arena import TaskArena

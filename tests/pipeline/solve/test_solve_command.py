@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from excise.datasets.catalogue import query
+from excise.datasets.queries.catalogue import query
 
 from ...agents.scripted_server import ScriptedServer, calls
 from ...conftest import SETS

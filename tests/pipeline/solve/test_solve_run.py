@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from excise.datasets.attempts import trajectory_path
+from excise.datasets.queries.attempts import trajectory_path
 from excise.deleters.statement.styles import StatementStyle
 from excise.errors import ConfigError, SandboxError, StoreError
 from excise.pipeline.solve.attempt import AttemptJob, AttemptOutcome
