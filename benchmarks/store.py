@@ -45,7 +45,6 @@ QUERIES = {
     "funnel": "SELECT sum(num_candidates), sum(num_valid), sum(num_tasks) FROM funnel",
     "licences": "SELECT license, count(*) FROM tasks JOIN repos USING (repo, tree) GROUP BY ALL ORDER BY ALL",
     "gates": "FROM gates",
-    "near-duplicates": "SELECT count(*) FROM near_duplicates",
 }
 _WORDS = [f"word_{n:04}" for n in range(4000)]
 
@@ -179,16 +178,17 @@ def main() -> None:
         write(root, template, projects // options.copies, timer)
         if options.copies > 1:
             add_copies(root, options.copies, folder, timer)
-        with timer("index near-duplicates of all tasks"):
-            near_duplicates.update(root)
+        ask(root, timer)
         with timer("a night that changes one percent"), Store(root).writer() as writer:
             for number in range(0, projects // options.copies, max(1, 100 // options.copies)):
                 put(writer, template, number, version=1)
             writer.publish()
-            near_duplicates.update(root)
-        ask(root, timer)
         with timer("diff of two snapshots"):
             compare(open_reference(str(open_reference("", root).manifest.parent), root), open_reference("", root))
+        with timer("index near-duplicates of all tasks"):
+            near_duplicates.update(root)
+        with timer("and again, with nothing new"):
+            near_duplicates.update(root)
         files = open_reference("", root).manifest.files
         facts = {"files": len(files), "gigabytes": round(sum(f.bytes for f in files.values()) / 1e9, 3)}
         facts["manifest_kb"] = round((root / "current" / "manifest.json").stat().st_size / 1000)
