@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from excise.datasets.store import Store
+from excise.datasets.storage.store import Store
 from excise.datasets.taskset import TaskSet
 
 
