@@ -180,15 +180,21 @@ def vllm_environment() -> Path:
 
 
 @pytest.fixture(scope="session")
-def mini_swe_agent() -> Path:
-    """The virtual environment with mini-swe-agent; waits while ``./check`` is installing it."""
-    venv = (ROOT / os.environ.get("EXCISE_MINI_VENV", ".venv-mini")).absolute()
-    lock = venv.with_name(f"{venv.name}.lock")
+def peers() -> Path:
+    """The folder with the virtual environments of other tools; waits while ``./check`` is installing them."""
+    folder = (ROOT / os.environ.get("EXCISE_PEERS_VENV", ".venv-peers")).absolute()
+    lock = folder.with_name(f"{folder.name}.lock")
     if lock.exists():
         with waiting_lock(lock):
             pass
-    assert (venv / ".excise-mini").exists(), "mini-swe-agent is missing: run scripts/mini_swe_agent.sh (./check does)"
-    return venv
+    assert (folder / ".excise-peers").exists(), "Other tools are not installed: run scripts/peers.sh (./check does)"
+    return folder
+
+
+@pytest.fixture(scope="session")
+def mini_swe_agent(peers: Path) -> Path:
+    """The virtual environment with mini-swe-agent."""
+    return peers / "data"
 
 
 @pytest.fixture(scope="session")

@@ -18,18 +18,6 @@ from excise.system.locks import waiting_lock
 ROOT = Path(__file__).resolve().parents[2]
 
 
-@pytest.fixture(scope="session")
-def peers() -> Path:
-    """The folder of virtual environments; waits while ``./check`` is installing them."""
-    folder = ROOT / os.environ.get("EXCISE_PEERS_VENV", ".venv-peers")
-    lock = folder.with_name(f"{folder.name}.lock")
-    if lock.exists():
-        with waiting_lock(lock):
-            pass
-    assert (folder / ".excise-peers").exists(), "Other tools are not installed: run scripts/peers.sh (./check does)"
-    return folder
-
-
 Run = Callable[..., subprocess.CompletedProcess[str]]
 
 
