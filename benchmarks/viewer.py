@@ -115,11 +115,10 @@ def make_set(root: Path, num_tasks: int) -> None:
         rejection = {"repo": "repo", "stage": "'gate'", "subject": "md5(i::VARCHAR)", "reason": "'reason_' || i % 10",
                      "detail": "repeat('why ', 30)", "worker_outcome": "'ok'"}  # fmt: skip
         _copy(connection, TABLES["rejections"], rejection, rows, folder / "rejections" / f"p{number}.parquet")
-        report = {
-            "repo": "repo", "source": "'pypi:' || repo", "status": "'ok'", "num_tests": "500", "num_symbols": "900",
-            "num_covered": "700", "num_features": "600", "num_candidates": "600", "num_valid": "500",
-            "cpu_s": "hash(p) % 9000", "not_proposed": "MAP {'private': 30}",
-        }  # fmt: skip
+        report = {"repo": "repo", "source": "'pypi:' || repo", "status": "'ok'", "num_tests": "500",
+                  "num_symbols": "900", "num_covered": "700", "num_features": "600",
+                  "num_candidates": "600", "num_valid": "500",
+                  "cpu_s": "hash(p) % 9000", "not_proposed": "MAP {'private': 30}"}  # fmt: skip
         one = f"(SELECT {number} AS p, 'project-' || {number} AS repo)"
         _copy(connection, TABLES["repos"], report, one, folder / "repos" / f"p{number}.parquet")
     for step in range(min(500, num_tasks // 200)):

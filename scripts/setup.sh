@@ -102,6 +102,16 @@ install_engine() {
     say "There is no Docker engine for the tests. To have one, run this once, as root: apt-get install -y docker.io"
 }
 
+# Called by ./check only: the viewer is tested in a real browser.
+install_browser() {
+    ! have chromium && ! have chromium-browser && ! have google-chrome || return 0
+    if have apt-get && may_be_root; then
+        say "Installing a browser for the viewer's tests: chromium"
+        apt_install chromium && return 0
+    fi
+    say "There is no browser for the viewer's tests. To have one, run this once, as root: apt-get install -y chromium"
+}
+
 # Called by ./check only: on a full disk tests fail without saying why.
 warn_if_disk_is_full() {
     for folder in . "${TMPDIR:-/tmp}"; do

@@ -18,7 +18,7 @@ from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp
 
 import excise
-from excise.datasets.viewer.links import Links, ServerLinks
+from excise.datasets.viewer.links import Links, ServerLinks, unprotected
 from excise.datasets.viewer.pages import DETAILS, LISTS, Found, Site, keep_ready, raw_text
 from excise.datasets.viewer.rendering.templates import render, warm_up
 from excise.datasets.viewer.security import Guard
@@ -53,7 +53,10 @@ def build_app(site: Site, *, token: str = "") -> ASGIApp:
 def _parts(request: Request) -> list[str]:
     """The parts of the address, where ``%2F`` is no separator."""
     raw = request.scope.get("raw_path") or request.url.path.encode()
-    return [unquote(part, errors="replace") for part in raw.decode("latin-1").partition("?")[0].strip("/").split("/")]
+    return [
+        unprotected(unquote(part, errors="replace"))
+        for part in raw.decode("latin-1").partition("?")[0].strip("/").split("/")
+    ]
 
 
 def _answer(site: Site, parts: list[str], query: Mapping[str, str]) -> Response:

@@ -23,8 +23,18 @@ class ServerLinks:
     def __call__(self, *path: object, **query: object) -> str:
         """See :class:`Links`."""
         asked = urlencode({name: value for name, value in query.items() if value not in ("", None)})
-        place = "/" + "/".join(quote(str(part), safe="") for part in path)
+        place = "/" + "/".join(quote(_protected(str(part)), safe="") for part in path)
         return f"{place}?{asked}" if asked else place
+
+
+def _protected(part: str) -> str:
+    """A part with a tilde before it where browsers would take it for a step to another folder."""
+    return f"~{part}" if part.startswith("~") or part in {"", ".", ".."} else part
+
+
+def unprotected(part: str) -> str:
+    """The part of an address as it was given to :class:`ServerLinks`."""
+    return part.removeprefix("~")
 
 
 class StaticLinks:

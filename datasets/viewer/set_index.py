@@ -8,6 +8,7 @@ from collections.abc import Callable, Hashable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
+from excise.datasets.schema import TABLES
 from excise.datasets.storage.snapshot import EMPTY_FILE
 from excise.datasets.viewer.file_table import FileTable, Shape
 from excise.datasets.viewer.shapes import (
@@ -116,14 +117,24 @@ class SetIndex:
             names = [str(column[0]) for column in result.description or ()]
             return [dict(zip(names, row, strict=True)) for row in result.fetchall()]
 
+    def column(self, sql: str, parameters: Sequence[object] = ()) -> Any:
+        """The only column of a query as a NumPy array."""
+        with self._connection.cursor() as cursor:
+            return next(iter(cursor.execute(sql, list(parameters)).fetchnumpy().values()))
+
     def row(self, sql: str, parameters: Sequence[object] = ()) -> Row | None:
         """The first row of a query, if it has one."""
         return next(iter(self.rows(sql, parameters)), None)
 
     def whole_row(self, place: Row) -> Row | None:
-        """All columns of the row of a file that a row of a table in memory names with ``file`` and ``row``."""
+        """All columns of the row of a file that a row of a table in memory names with ``file`` and ``row``.
+
+        Columns that the file lacks, since it is older, are ``None``.
+        """
         sql = "SELECT * FROM read_parquet(?, file_row_number = true) WHERE file_row_number = ?"
-        return self.row(sql, [place["file"], place["row"]])
+        found = self.row(sql, [place["file"], place["row"]])
+        table = TABLES.get(Path(str(place["file"])).parent.name)
+        return dict.fromkeys((column.name for column in table.columns), None) | found if table and found else found
 
     def keep_ready(self, key: Hashable, compute: Callable[[], Any]) -> None:
         """Compute a value of :meth:`cached` now, and again after each change, before anyone asks."""
@@ -135,7 +146,7 @@ class SetIndex:
         version, value = self._cache.get(key, (-1, None))
         if version != self.version:
             version, value = self.version, compute()
-            if len(self._cache) > 500:
+            if len(self._cache) > 100:
                 self._cache.clear()
             self._cache[key] = version, value
         return value  # type: ignore[no-any-return]

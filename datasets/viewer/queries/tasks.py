@@ -22,6 +22,8 @@ SORTS = {
     "easy": "tier, loc, instance_id",
 }
 """Names of orders to SQL."""
+DEEP = 5000
+"""Rows before a page from which on all rows are sorted once and remembered."""
 FILTERS = {"repo": "repo", "kind": "kind", "tier": "tier", "deleter": "deleter", "visibility": "visibility"}
 """Names of filters to columns."""
 _COLUMNS = """instance_id, repo, version, kind, tier, loc, num_files, num_symbols, complexity, num_f2p, num_p2p,
@@ -47,16 +49,27 @@ def task_list(index: SetIndex, wanted: Mapping[str, str], size: int = 50) -> Tas
         where.add("instance_id IN (SELECT instance_id FROM quarantine_rows)")
     if wanted.get("text") and wanted.get("q"):
         where = _in_statements(index, wanted)
+    key = sorted((name, value) for name, value in wanted.items() if name not in {"page", "sort"})
     counted = index.cached(
-        ("count", *sorted((name, value) for name, value in wanted.items() if name not in {"page", "sort"})),
+        ("count", *key),
         lambda: index.row(f"SELECT count(*) AS n FROM task_rows{where.sql}", where.values),
     )
     page = page_of(wanted.get("page", ""), int((counted or {"n": 0})["n"]), size)
     order = SORTS.get(wanted.get("sort", ""), SORTS["id"])
+    if page.offset > DEEP:
+        ids = index.cached(("order", order, *key), lambda: _all_in_order(index, where, order))
+        chosen, values = "SELECT unnest(?::BIGINT[])", [ids[page.offset : page.offset + page.size].tolist()]
+    else:
+        chosen = f"SELECT rowid FROM task_rows{where.sql} ORDER BY {order} LIMIT ? OFFSET ?"
+        values = [*where.values, page.size, page.offset]
     sql = f"""SELECT {_COLUMNS}, instance_id IN (SELECT instance_id FROM quarantine_rows) AS quarantined
-              FROM task_rows WHERE rowid IN (SELECT rowid FROM task_rows{where.sql} ORDER BY {order} LIMIT ? OFFSET ?)
-              ORDER BY {order}"""
-    return TaskList(page=page, rows=index.rows(sql, [*where.values, page.size, page.offset]))
+              FROM task_rows WHERE rowid IN ({chosen}) ORDER BY {order}"""
+    return TaskList(page=page, rows=index.rows(sql, values))
+
+
+def _all_in_order(index: SetIndex, where: Where, order: str) -> Any:
+    """Row numbers of all tasks as a NumPy array: later pages of a long list need no sorting."""
+    return index.column(f"SELECT rowid FROM task_rows{where.sql} ORDER BY {order}", where.values)
 
 
 def _in_statements(index: SetIndex, wanted: Mapping[str, str]) -> Where:
@@ -126,7 +139,7 @@ class WholeTask:
     num_tries: int
     """Number of attempts and rollouts."""
     neighbours: tuple[str, str]
-    """Ids of the tasks before and after it; empty at the ends."""
+    """Ids of the project's tasks before and after it; empty at the ends."""
 
 
 def find_task(index: SetIndex, instance_id: str) -> Row | None:
@@ -137,8 +150,9 @@ def find_task(index: SetIndex, instance_id: str) -> Row | None:
 
 def whole_task(index: SetIndex, instance_id: str) -> WholeTask | None:
     """Everything about a task; ``None`` if the set has none of this id."""
-    row = find_task(index, instance_id)
-    if row is None:
+    place = index.row("SELECT file, row FROM task_rows WHERE instance_id = ?", [instance_id])
+    row = index.whole_row(place) if place else None
+    if place is None or row is None:
         return None
     siblings = f"""SELECT {_COLUMNS}, false AS quarantined FROM task_rows
                    WHERE feature_id = ? AND repo = ? AND instance_id <> ? ORDER BY loc LIMIT 50"""
@@ -153,13 +167,15 @@ def whole_task(index: SetIndex, instance_id: str) -> WholeTask | None:
         quarantines=index.rows("SELECT * FROM quarantine_rows WHERE instance_id = ?", [instance_id]),
         tries=index.rows(tries, [instance_id]),
         num_tries=_count(index.row("SELECT count(*) AS n FROM tries WHERE instance_id = ?", [instance_id])),
-        neighbours=(_next(index, instance_id, "<", "max"), _next(index, instance_id, ">", "min")),
+        neighbours=(_beside(index, place, -1), _beside(index, place, 1)),
     )
 
 
-def _next(index: SetIndex, instance_id: str, sign: str, first: str) -> str:
-    row = index.row(f"SELECT {first}(instance_id) AS id FROM task_rows WHERE instance_id {sign} ?", [instance_id])
-    return str(row["id"]) if row and row["id"] else ""
+def _beside(index: SetIndex, place: Row, step: int) -> str:
+    """Id of the next or previous task of the same project; empty at the ends."""
+    sql = "SELECT instance_id AS id FROM task_rows WHERE file = ? AND row = ?"
+    row = index.row(sql, [place["file"], place["row"] + step])
+    return str(row["id"]) if row else ""
 
 
 def _count(row: Row | None) -> int:

@@ -109,7 +109,8 @@ def transcript_messages(text: str) -> list[Message]:
     records: list[Any] = []
     try:
         whole = json.loads(text)
-        records = whole.get("messages", []) if isinstance(whole, dict) else whole if isinstance(whole, list) else []
+        inner = whole.get("messages", [whole]) if isinstance(whole, dict) else whole
+        records = inner if isinstance(inner, list) else []
     except ValueError:
         records = list(_json_lines(text.splitlines()))
     messages = [Message(role=str(r["role"]), text=_content(r)) for r in records if isinstance(r, dict) and "role" in r]

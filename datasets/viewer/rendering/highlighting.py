@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
 
 MAX_HIGHLIGHTED = 200_000
 """Characters of one text that are highlighted; longer ones are shown plain."""
+_VALUE_FOLLOWS = re.compile(r"([=(\[{,:+%]|\breturn|\bin|\b[rRbBuUfF]{1,2})\s*$")
 MAX_LINE = 2_000
 """Characters of one line that are shown."""
 
@@ -28,17 +30,24 @@ def highlighted_lines(lines: Sequence[str], file_name: str) -> list[Markup]:
     text = "\n".join(shown)
     if lexer is None or len(text) > MAX_HIGHLIGHTED:
         return [escape(line) for line in shown]
-    tokens = list(lexer.get_tokens(text))
-    for quotes in ('"""', "'''"):
-        if text.count(quotes) % 2:  # a part of a file, which may begin inside of a string
-            begun = list(lexer.get_tokens(f"{quotes}\n{text}"))
-            if _string_length(begun) < _string_length(tokens):
-                return _lines_of(begun)[1 : len(shown) + 1]
-    return (_lines_of(tokens) + [Markup("")] * len(shown))[: len(shown)]
+    inside = next((quotes for quotes in ('"""', "'''") if begins_inside(text, quotes)), "")
+    lines = _lines_of(list(lexer.get_tokens(f"{inside}\n{text}" if inside else text)))[bool(inside) :]
+    return (lines + [Markup("")] * len(shown))[: len(shown)]
 
 
-def _string_length(tokens: Sequence[tuple[object, str]]) -> int:
-    return sum(len(value) for kind, value in tokens if _css_class(kind) == "s")
+def begins_inside(text: str, quotes: str) -> bool:
+    """Whether a part of a file seems to begin inside a string that such quotes end.
+
+    They end one where they stand after text on their line, or alone on it and not after a line that calls for a value.
+    """
+    if text.count(quotes) % 2 == 0:
+        return False
+    before, _, after = text.partition(quotes)
+    above, _, same_line = before.rpartition("\n")
+    if same_line.strip():
+        return _VALUE_FOLLOWS.search(same_line) is None
+    last = above.rstrip()[-1:]
+    return bool(last) and last not in ":=([{," and not after.partition("\n")[0].strip()
 
 
 def _lines_of(tokens: Sequence[tuple[object, str]]) -> list[Markup]:

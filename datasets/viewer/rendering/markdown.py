@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from markupsafe import Markup, escape
 
 from excise.datasets.viewer.rendering.highlighting import code_block
-from excise.datasets.viewer.text import visible
+from excise.datasets.viewer.text import shortened, visible
 
 if TYPE_CHECKING:
     from markdown_it import MarkdownIt
@@ -16,11 +17,14 @@ if TYPE_CHECKING:
 MAX_MARKDOWN = 200_000
 """Characters of a text that are rendered; of longer ones the beginning is shown plain."""
 
+_DEEP = re.compile(r"^[ \t]*(?:[>*+-][ \t]*){20}|^[ \t]{150}", re.MULTILINE)
+"""Lines that would nest deeper than the renderer goes, which drops what is below: such texts are shown as they are."""
+
 
 def markdown_html(text: str) -> Markup:
     """``text`` as HTML. Links and images stay as they are written; headings begin at level 3."""
-    if len(text) > MAX_MARKDOWN:
-        return Markup("<pre>{}</pre>").format(visible(text[:MAX_MARKDOWN]) + "…")
+    if len(text) > MAX_MARKDOWN or _DEEP.search(text):
+        return Markup("<pre>{}</pre>").format(shortened(visible(text), MAX_MARKDOWN))
     try:
         return Markup(_renderer().render(visible(text)))
     except (RecursionError, ValueError):  # nested too deeply
@@ -31,7 +35,7 @@ def markdown_html(text: str) -> Markup:
 def _renderer() -> MarkdownIt:
     from markdown_it import MarkdownIt
 
-    renderer = MarkdownIt("commonmark", {"html": False}).enable("table")
+    renderer = MarkdownIt("commonmark", {"html": False, "maxNesting": 100}).enable("table")
     renderer.disable(["link", "image", "autolink", "reference", "html_inline", "html_block"])
     renderer.add_render_rule("fence", _fence)
     renderer.add_render_rule("heading_open", _heading)

@@ -1,0 +1,105 @@
+"""A set whose names, statements, diffs, explanations and conversations try to run code or to deceive the reader."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+from excise.datasets.queries.rollouts import ROLLOUTS, RolloutRow, write_rollouts
+from excise.datasets.rows import RepoRows
+from excise.types import Certificate, Rejection, Task
+
+from ..conftest import make_rows, make_task
+
+SCRIPTS = (
+    "<script>window.pwned=1</script><img src=x onerror='window.pwned=1'><svg onload=window.pwned=1>"
+    "\"><iframe srcdoc='<script>parent.pwned=1</script>'></iframe>'--></title></textarea></style>"
+)
+BIDI = "admin\u202e txet desrever \u2066hidden\u2069 zero\u200bwidth bell\x07 esc\x1b[31m nul\x00"
+STATEMENT = f"""# Bring back {SCRIPTS}
+
+{SCRIPTS}
+
+[click](javascript:window.pwned=1) ![image](http://evil.example/x.png) <http://evil.example/> [data](data:text/html,x)
+
+{BIDI} Z{"̴" * 60}algo
+
+```python"onload=window.pwned=1
+{SCRIPTS}
+```
+
+{"> " * 300}deep
+
+| a | b |
+|:--|--:|
+| {SCRIPTS.replace("|", "")} | 2 |
+"""
+RUN = "run <b onclick=window.pwned=1>&\"'"
+INSTANCE_IDS = ("a/../../b?x=1#<script>window.pwned=1</script>", "..", "toolz__%2e%2e%2fetc", f"x{'y' * 300}")
+
+
+def _hostile_diff(path: str) -> str:
+    lines = [f"+{SCRIPTS}", f"+{BIDI}", "+" + "x" * 100_000, *(f"+line {n}" for n in range(3000))]
+    return f"diff --git a/{path} b/{path}\n--- a/{path}\n+++ b/{path}\n@@ -1 +1,3004 @@ {SCRIPTS}\n old\n" + "\n".join(
+        lines
+    )
+
+
+def hostile_task(instance_id: str, repo: str) -> tuple[Task, Certificate]:
+    """A task full of attacks, and its certificate."""
+    task, certificate = make_task("toolz", "take")
+    path = "src/<img src=x onerror=window.pwned=1>.py"
+    verdicts = tuple(
+        replace(v, instance_id=instance_id, detail=SCRIPTS, evidence={SCRIPTS: SCRIPTS}) for v in certificate.verdicts
+    )
+    task = replace(
+        task, instance_id=instance_id, repo=repo, problem_statement=STATEMENT, patch=_hostile_diff(path), version=BIDI,
+        deletion_patch=_hostile_diff(path), test_patch="no diff at all " + SCRIPTS, interface=SCRIPTS,
+        fail_to_pass=(f"tests/test_x.py::test[{SCRIPTS}]", BIDI), removed=(f"{path}::{SCRIPTS}",),
+        needs={SCRIPTS: SCRIPTS},
+    )  # fmt: skip
+    return task, replace(certificate, instance_id=instance_id, verdicts=verdicts)
+
+
+def hostile_rows() -> dict[str, RepoRows]:
+    """Rows of one project with a hostile name."""
+    rows = make_rows("toolz", ("take",))
+    repo = f"owner/{SCRIPTS}"
+    made = [hostile_task(instance_id, repo) for instance_id in INSTANCE_IDS]
+    assert rows.repo is not None
+    assert rows.report is not None
+    rejection = Rejection(
+        repo=repo, stage="gate", subject=SCRIPTS, reason=SCRIPTS, detail=BIDI + SCRIPTS, symbols=(SCRIPTS,),
+        evidence={SCRIPTS: SCRIPTS},
+    )  # fmt: skip
+    return {
+        repo: replace(
+            rows,
+            repo=replace(rows.repo, repo=repo, version=BIDI, license=SCRIPTS),
+            report=replace(rows.report, repo=repo, source=SCRIPTS, not_proposed={SCRIPTS: 3}),
+            tasks=tuple(task for task, _ in made),
+            certificates=tuple(certificate for _, certificate in made),
+            verdicts=(),
+            rejections=(rejection,),
+        )
+    }
+
+
+def rollout(**changes: object) -> RolloutRow:
+    """A rollout with plain values but for ``changes``."""
+    plain = {"string": "", "int": 0, "float": 0.0, "bool": True, "list<string>": ()}
+    return RolloutRow(**{**{c.name: plain[c.kind] for c in ROLLOUTS.columns}, **changes})  # type: ignore[arg-type]
+
+
+def hostile_rollouts(folder: Path) -> None:
+    """Rollouts whose model and tools wrote attacks."""
+    turns = [{"start": 3, "end": 40, "stop": "end", "hint": SCRIPTS, "detector": SCRIPTS}]
+    answer = f"<think>{SCRIPTS}</think>{BIDI}{SCRIPTS}"
+    text = f"<|im_start|>user\n{SCRIPTS}<|im_end|>\n<|im_start|>assistant\n{answer}<|im_end|>"
+    row = rollout(
+        run=RUN, step=1, rollout_id=SCRIPTS, group_id="g", instance_id=INSTANCE_IDS[0], flags=(SCRIPTS,),
+        hints=(SCRIPTS,), ending=SCRIPTS, detail=SCRIPTS, text=text, segments=json.dumps([{"turns": turns}]),
+        diff=_hostile_diff("a.py"),
+    )  # fmt: skip
+    write_rollouts(folder, "hostile", 1, [row, replace(row, rollout_id="broken", segments="{", text="", diff=SCRIPTS)])

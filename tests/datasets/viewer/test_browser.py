@@ -1,0 +1,182 @@
+"""The viewer in a real browser: reading, keys, dark mode, a phone, no JavaScript, hostile sets, live updates."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import expect
+
+from excise.datasets.queries.rollouts import write_rollouts
+from excise.datasets.viewer.pages import LISTS, Site
+from excise.datasets.viewer.set_index import SetIndex
+from excise.datasets.viewer.static_copy import write_static
+
+from .conftest import Visitor, running
+from .hostile import rollout
+
+pytestmark = pytest.mark.xdist_group("browser")
+
+PHONE = {"viewport": {"width": 360, "height": 740}, "is_mobile": True, "has_touch": True}
+
+
+def test_every_page_of_a_real_set_loads_without_errors(shapes_server: str, visit: Visitor) -> None:
+    visited = visit(f"{shapes_server}/")
+    page = visited.page
+    expect(page.locator("h1")).to_have_text("shapes")
+    expect(page.locator(".tile b").first).to_have_text("8")
+    for name in filter(None, LISTS):
+        page.click(f'.top nav a[href="/{name}"]')
+        expect(page.locator('.top nav a[aria-current="page"]')).to_have_attribute("href", f"/{name}")
+    page.goto(f"{shapes_server}/tasks")
+    expect(page.locator("[data-testid=tasks] tbody tr")).to_have_count(8)
+    page.locator("[data-testid=tasks] a.id").first.click()
+    expect(page.locator("#deletion .sides")).not_to_have_count(0)
+    expect(page.locator("#deletion .sides .k")).not_to_have_count(0)  # highlighted
+    expect(page.locator("[data-testid=gates] > details")).not_to_have_count(0)
+    assert visited.problems == []
+
+
+def test_searching_and_filtering(shapes_server: str, visit: Visitor) -> None:
+    page = visit(f"{shapes_server}/tasks").page
+    name = page.locator("[data-testid=tasks] a.id").first.inner_text()
+    page.fill("input[name=q]", name[-6:])
+    page.press("input[name=q]", "Enter")
+    expect(page.locator("[data-testid=tasks] tbody tr")).to_have_count(1)
+    page.goto(f"{shapes_server}/tasks?q=nothing-has-this-name")
+    expect(page.locator(".empty")).to_contain_text("No task matches")
+
+
+def test_the_keyboard_reaches_everything(shapes_server: str, visit: Visitor) -> None:
+    visited = visit(f"{shapes_server}/")
+    page = visited.page
+    page.keyboard.press("Tab")
+    expect(page.locator(".skip")).to_be_focused()
+    page.keyboard.press("g")
+    page.keyboard.press("t")
+    page.wait_for_url("**/tasks")
+    page.keyboard.press("/")
+    expect(page.locator("input[name=q]")).to_be_focused()
+    page.keyboard.type("jt")
+    expect(page.locator("input[name=q]")).to_have_value("jt")
+    page.fill("input[name=q]", "")
+    page.keyboard.press("Escape")
+    page.keyboard.press("j")
+    page.keyboard.press("j")
+    expect(page.locator("tr.here")).to_have_count(1)
+    second = page.locator("[data-testid=tasks] a.id").nth(1)
+    expect(second).to_be_focused()
+    address = second.get_attribute("href")
+    page.keyboard.press("Enter")
+    page.wait_for_url(f"**{address}")
+    page.keyboard.press("]")
+    page.wait_for_function("old => location.pathname !== old", arg=address)
+    page.keyboard.press("?")
+    expect(page.locator("#keys")).to_be_visible()
+    page.keyboard.press("Escape")
+    expect(page.locator("#keys")).not_to_be_visible()
+    assert visited.problems == []
+
+
+def test_a_phone_needs_no_sideways_scrolling(shapes_server: str, hostile_server: str, visit: Visitor) -> None:
+    page = visit(f"{shapes_server}/", **PHONE).page
+    page.goto(f"{shapes_server}/tasks")
+    task = f"{shapes_server}{page.locator('[data-testid=tasks] a.id').first.get_attribute('href')}"
+    lists = [f"{server}/{name}" for server in (shapes_server, hostile_server) for name in LISTS]
+    for address in [task, *lists]:
+        page.goto(address)
+        width = page.evaluate("document.documentElement.scrollWidth")
+        assert width <= 360, address
+
+
+def test_dark_and_light(shapes_server: str, visit: Visitor) -> None:
+    script = "[getComputedStyle(document.body).backgroundColor, getComputedStyle(document.body).color]"
+    schemes = ("dark", "light")
+    colors = {name: visit(f"{shapes_server}/", color_scheme=name).page.evaluate(script) for name in schemes}
+    brightness = {
+        scheme: [sum(map(int, color[4:-1].split(","))) / 765 for color in found] for scheme, found in colors.items()
+    }
+    assert brightness["dark"][0] < 0.2 < 0.8 < brightness["dark"][1]
+    assert brightness["light"][1] < 0.2 < 0.8 < brightness["light"][0]
+
+
+def test_reading_needs_no_javascript(shapes_server: str, visit: Visitor) -> None:
+    visited = visit(f"{shapes_server}/tasks?sort=loc", java_script_enabled=False)
+    page = visited.page
+    page.select_option("select[name=kind]", index=1)
+    page.click("form.filters button")
+    assert "kind=" in page.url
+    page.locator("[data-testid=tasks] a.id").first.click()
+    expect(page.locator("h1")).to_contain_text("shapes__")
+    page.locator("[data-testid=gates] summary").first.click()
+    expect(page.locator("[data-testid=gates] .run").first).to_be_visible()
+    page.click("text=raw >> nth=0")
+    expect(page.locator("pre")).to_contain_text("diff --git")
+    assert visited.problems == []
+
+
+def test_a_hostile_set_runs_and_loads_nothing(hostile_server: str, visit: Visitor) -> None:
+    visited = visit(f"{hostile_server}/")
+    page = visited.page
+    addresses = {f"{hostile_server}/{name}" for name in LISTS}
+    done = set()
+    while todo := sorted(addresses - done):
+        done.add(todo[0])
+        page.goto(todo[0])
+        assert page.evaluate("window.pwned") is None, todo[0]
+        assert page.locator("iframe, img, script:not([src]), [style], [onclick], [onerror], [onload]").count() == 0
+        assert page.locator('a[href^="javascript"], a[href*="evil.example"], a[href^="data"]').count() == 0
+        hrefs = page.eval_on_selector_all("main a.id[href]", "links => links.map((a) => a.href)")
+        addresses |= {href for href in hrefs if "/task/" in href or "/try/" in href or "/rejection/" in href}
+    assert len([address for address in done if "/task/" in address]) == 4
+    assert len([address for address in done if "/try/" in address]) == 2
+    assert any("/rejection/" in address for address in done)
+    assert visited.problems == []
+
+
+def test_hidden_characters_are_shown_and_huge_diffs_are_cut(hostile_server: str, visit: Visitor) -> None:
+    page = visit(f"{hostile_server}/tasks").page
+    page.locator("[data-testid=tasks] a.id", has_text="etc").click()
+    expect(page.locator("#deletion")).to_be_visible()
+    text = page.inner_text("main")
+    assert not set("\u202e\u2066\u200b\x07\x1b\x00") & set(text)
+    assert "⟨U+202E⟩" in text
+    assert "more lines of this file left out" in text
+    assert page.evaluate("document.documentElement.outerHTML.length") < 2_000_000
+
+
+def test_pages_follow_a_set_that_grows(shapes_set: Path, tmp_path: Path, visit: Visitor) -> None:
+    root = tmp_path / "growing"
+    root.mkdir()
+    with running(Site(index=SetIndex(root, check_every_s=0.05))) as address:
+        visited = visit(f"{address}/")
+        expect(visited.page.locator(".empty")).to_contain_text("no snapshot yet")
+        shutil.copytree(shapes_set / "snapshots", root / "snapshots")
+        (root / "current").symlink_to("snapshots/1")
+        expect(visited.page.locator(".tile b").first).to_have_text("8", timeout=20_000)
+        visited.page.goto(f"{address}/training")
+        expect(visited.page.locator(".empty")).to_contain_text("No training run")
+        write_rollouts(root, "first", 1, [rollout(run="first", step=1, rollout_id="r1", instance_id="x")])
+        expect(visited.page.locator("a", has_text="first")).to_be_visible(timeout=20_000)
+        assert visited.problems == []
+
+
+def test_a_static_copy_works_from_files(hostile_set: Path, tmp_path: Path, visit: Visitor) -> None:
+    folder = tmp_path / "copy"
+    assert write_static(Site(index=SetIndex(hostile_set), is_static=True), folder) > 10
+    visited = visit((folder / "index.html").as_uri())
+    page = visited.page
+    done: set[str] = set()
+    todo = {page.url}
+    while todo - done:
+        address = sorted(todo - done)[0]
+        done.add(address)
+        page.goto(address)
+        assert page.evaluate("window.pwned") is None, address
+        assert "Not found" not in page.title()
+        links = page.eval_on_selector_all("a[href]", "links => links.map((a) => a.href.split('#')[0])")
+        todo |= {link for link in links if link.endswith(".html")}
+    assert len(done) > 10
+    assert all(Path(address.removeprefix("file://")).is_relative_to(folder) for address in done)
+    assert [problem for problem in visited.problems if not problem.startswith("asked file:")] == []
