@@ -53,10 +53,8 @@ def build_app(site: Site, *, token: str = "") -> ASGIApp:
 def _parts(request: Request) -> list[str]:
     """The parts of the address, where ``%2F`` is no separator."""
     raw = request.scope.get("raw_path") or request.url.path.encode()
-    return [
-        unprotected(unquote(part, errors="replace"))
-        for part in raw.decode("latin-1").partition("?")[0].strip("/").split("/")
-    ]
+    path = raw.decode("latin-1").partition("?")[0].strip("/")
+    return [unprotected(unquote(part, errors="replace")) for part in path.split("/")]
 
 
 def _answer(site: Site, parts: list[str], query: Mapping[str, str]) -> Response:

@@ -123,6 +123,14 @@ def test_an_engine_is_installed_where_there_is_none(machine: Machine) -> None:
     assert machine.logged("apt-get") == ["apt-get install -y --no-install-recommends docker.io"]
 
 
+def test_a_browser_is_installed_where_there_is_none(machine: Machine) -> None:
+    user(machine, 0)
+    machine.program("apt-get", MAKE_PROGRAM.format("chromium"))
+    for _ in range(2):
+        assert machine.run("install_browser").returncode == 0
+    assert machine.logged("apt-get") == ["apt-get install -y --no-install-recommends chromium"]
+
+
 def test_an_engine_that_answers_is_used(machine: Machine) -> None:
     user(machine, 0)
     machine.program("apt-get", "exit 1")
