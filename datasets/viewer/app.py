@@ -12,7 +12,7 @@ from urllib.parse import unquote
 from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
-from starlette.responses import JSONResponse, PlainTextResponse, Response
+from starlette.responses import FileResponse, JSONResponse, PlainTextResponse, Response
 from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp
@@ -40,11 +40,15 @@ def build_app(site: Site, *, token: str = "") -> ASGIApp:
         await run_in_threadpool(site.index.refresh)
         return JSONResponse({"version": _version(site)}, headers={"Cache-Control": "no-store"})
 
+    async def icon(_request: Request) -> Response:
+        return FileResponse(STATIC / "icon.svg")
+
     warm_up()
     keep_ready(site)
     routes = [
         Mount("/static", StaticFiles(directory=STATIC)),
         Route("/version", version),
+        Route("/favicon.ico", icon),  # what browsers ask for beside plain text
         Route("/{path:path}", page),
     ]
     return Guard(Starlette(routes=routes), token=token)

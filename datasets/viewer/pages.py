@@ -210,6 +210,7 @@ def keep_ready(site: Site) -> None:
     index.keep_ready("first projects", lambda: overview.projects(index, limit=15))
     index.keep_ready("count projects", lambda: overview.count_projects(index))
     index.keep_ready("task choices", lambda: tasks.choices(index))
+    tasks.keep_order_ready(index)
     index.keep_ready("rejection choices", lambda: rejections.choices(index))
     index.keep_ready("try choices", lambda: tries.choices(index))
 

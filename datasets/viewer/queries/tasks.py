@@ -49,7 +49,7 @@ def task_list(index: SetIndex, wanted: Mapping[str, str], size: int = 50) -> Tas
         where.add("instance_id IN (SELECT instance_id FROM quarantine_rows)")
     if wanted.get("text") and wanted.get("q"):
         where = _in_statements(index, wanted)
-    key = sorted((name, value) for name, value in wanted.items() if name not in {"page", "sort"})
+    key = sorted((name, value) for name, value in wanted.items() if value and name not in {"page", "sort"})
     counted = index.cached(
         ("count", *key),
         lambda: index.row(f"SELECT count(*) AS n FROM task_rows{where.sql}", where.values),
@@ -65,6 +65,11 @@ def task_list(index: SetIndex, wanted: Mapping[str, str], size: int = 50) -> Tas
     sql = f"""SELECT {_COLUMNS}, instance_id IN (SELECT instance_id FROM quarantine_rows) AS quarantined
               FROM task_rows WHERE rowid IN ({chosen}) ORDER BY {order}"""
     return TaskList(page=page, rows=index.rows(sql, values))
+
+
+def keep_order_ready(index: SetIndex) -> None:
+    """Have the order of all tasks ready, which deep pages of the whole list need."""
+    index.keep_ready(("order", SORTS["id"]), lambda: _all_in_order(index, Where(), SORTS["id"]))
 
 
 def _all_in_order(index: SetIndex, where: Where, order: str) -> Any:
@@ -189,8 +194,28 @@ def _certificate(text: object) -> tuple[Row, list[GateRuns]]:
         record = {}
     if not isinstance(record, dict):
         record = {}
-    verdicts = [verdict for verdict in record.pop("verdicts", None) or () if isinstance(verdict, dict)]
-    return record, gates_of(verdicts)
+    listed = record.get("verdicts")
+    verdicts = [_checked(v, _VERDICT) for v in listed if isinstance(v, dict)] if isinstance(listed, list) else []
+    return _checked(record, _CERTIFICATE), gates_of(verdicts)
+
+
+_NUMBER = (int, float)
+_CERTIFICATE = {
+    "flake_rate": _NUMBER,
+    "num_runs": _NUMBER,
+    "cpu_s": _NUMBER,
+    "excise_version": (str,),
+    "digest": (str,),
+}
+_VERDICT = {
+    "gate": (str,), "run": _NUMBER, "worker_outcome": (str,), "outcome": (str,), "reason": (str,), "detail": (str,),
+    "num_tests": _NUMBER, "statuses": (dict,), "evidence": (dict,), "cpu_s": _NUMBER, "wall_s": _NUMBER,
+}  # fmt: skip
+
+
+def _checked(record: Row, kinds: Mapping[str, tuple[type, ...]]) -> Row:
+    """The fields of a record of JSON that are of the right kind: a set may come from anyone."""
+    return {name: record[name] for name, kind in kinds.items() if isinstance(record.get(name), kind)}
 
 
 def gates_of(verdicts: list[Row]) -> list[GateRuns]:

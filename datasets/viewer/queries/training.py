@@ -101,7 +101,9 @@ def chart_series(rows: Sequence[Row]) -> Iterator[tuple[str, list[Series]]]:
         curves = []
         for name in names:
             points = tuple(
-                (float(row["step"]), float(row[name])) for row in rows if isinstance(row.get(name), int | float)
+                (float(row["step"]), float(row[name]))
+                for row in rows
+                if isinstance(row.get(name), int | float) and abs(row[name]) < 1e300
             )
             if points:
                 curves.append(Series(name=name, points=points))
@@ -138,5 +140,5 @@ def _json_lines(path: Path) -> Iterator[dict[str, Any]]:
             row = json.loads(line)
         except ValueError:
             continue
-        if isinstance(row, dict) and isinstance(row.get("step"), int):
+        if isinstance(row, dict) and isinstance(row.get("step"), int) and abs(row["step"]) < 2**53:
             yield row

@@ -115,6 +115,8 @@ def nice_ticks(low: float, high: float, count: int = 3) -> list[float]:
 
 def number_text(value: float) -> str:
     """A number for people: at most four digits, thousands as k and millions as M."""
+    if not math.isfinite(value):
+        return str(value)
     for limit, unit in ((1e9, "G"), (1e6, "M"), (1e4, "k")):
         if abs(value) >= limit:
             return f"{value / (1e3 if unit == 'k' else limit):.3g}{unit}"

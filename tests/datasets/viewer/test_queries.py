@@ -15,6 +15,8 @@ from excise.datasets.rollouts import write_rollouts
 from excise.datasets.rows import RepoRows
 from excise.datasets.store import Store
 from excise.datasets.taskset import TaskSet
+from excise.datasets.viewer.app import page_html
+from excise.datasets.viewer.links import ServerLinks
 from excise.datasets.viewer.pages import LISTS, Site
 from excise.datasets.viewer.queries import comparison, generation, overview, rejections, tasks, training, tries
 from excise.datasets.viewer.queries.filters import page_of
@@ -93,6 +95,20 @@ def test_a_task_has_its_certificate_and_siblings(small: Path) -> None:
     assert [gate.gate for gate in task.gates][:2] == ["g3_apply", "g4_collect"]
     assert {gate.gate: len(gate.runs) for gate in task.gates}["g7_gold"] == 2
     assert tasks.whole_task(index, "none") is None
+
+
+@pytest.mark.parametrize(
+    "certificate",
+    ["{", "[]", '{"verdicts": 3}', '{"verdicts": [3, {"gate": [], "evidence": "x", "cpu_s": "y"}], "num_runs": "z"}'],
+)
+def test_a_certificate_that_is_nonsense_is_no_error(small: Path, certificate: str) -> None:
+    file = next(path for path in (small / "current" / "tasks").glob("toolz*"))
+    table = pq.read_table(file)
+    column = pa.array([certificate] * table.num_rows)
+    pq.write_table(table.set_column(table.column_names.index("certificate"), "certificate", column), file)
+    site = Site(index=SetIndex(small))
+    ids = [str(row["instance_id"]) for row in tasks.task_list(site.index, {"repo": "toolz"}).rows]
+    assert page_html(site, ["task", ids[0]], {}, ServerLinks())
 
 
 def test_a_rejection_has_the_verdicts_on_its_candidate(small: Path) -> None:

@@ -144,7 +144,15 @@ def test_ticks_are_round(low: float, high: float, ticks: list[float]) -> None:
 
 @pytest.mark.parametrize(
     ("value", "text"),
-    [(0, "0"), (0.12345, "0.123"), (1234, "1,234"), (12345, "12.3k"), (2.5e6, "2.5M"), (-3e10, "-30G")],
+    [
+        (0, "0"),
+        (0.12345, "0.123"),
+        (1234, "1,234"),
+        (12345, "12.3k"),
+        (2.5e6, "2.5M"),
+        (-3e10, "-30G"),
+        (float("nan"), "nan"),
+    ],
 )
 def test_numbers_are_short(value: float, text: str) -> None:
     assert number_text(value) == text
