@@ -167,6 +167,7 @@ def test_a_static_copy_works_from_files(hostile_set: Path, tmp_path: Path, visit
     assert write_static(Site(index=SetIndex(hostile_set), is_static=True), folder) > 10
     visited = visit((folder / "index.html").as_uri())
     page = visited.page
+    expect(page.locator(".tile").first).to_have_css("border-top-style", "solid")  # the style sheet is there
     done: set[str] = set()
     todo = {page.url}
     while todo - done:

@@ -11,9 +11,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from excise.datasets.rollouts import write_rollouts
+from excise.datasets.queries.rollouts import write_rollouts
 from excise.datasets.rows import RepoRows
-from excise.datasets.store import Store
+from excise.datasets.storage.store import Store
 from excise.datasets.taskset import TaskSet
 from excise.datasets.viewer.app import page_html
 from excise.datasets.viewer.links import ServerLinks
