@@ -8,7 +8,7 @@ from pathlib import Path
 
 from excise.datasets.viewer.app import STATIC, page_html
 from excise.datasets.viewer.links import StaticLinks, static_path
-from excise.datasets.viewer.pages import RAW_COLUMNS, Site, raw_text
+from excise.datasets.viewer.pages import RAW_COLUMNS, Site
 from excise.datasets.viewer.queries import overview, rejections, tasks, training, tries
 from excise.errors import StoreError
 from excise.system.files import store_errors
@@ -35,8 +35,9 @@ def write_static(site: Site, folder: Path, report: Callable[[int], object] = lam
                 number += 1
                 report(number)
             if parts[0] == "task":
+                row = tasks.find_task(site.index, parts[1]) or {}
                 for column in RAW_COLUMNS:
-                    _write(folder / static_path("raw", parts[1], column), raw_text(site, parts[1], column) or "")
+                    _write(folder / static_path("raw", parts[1], column), str(row.get(column) or ""))
     return number
 
 
