@@ -23,10 +23,12 @@ TARGET_BYTES = 64_000_000
 """Size that joined files have at most, unless a single one is larger."""
 TARGET_ROWS = 200_000
 """Rows that joined files have at most, unless a single one has more."""
-ROW_GROUP_ROWS = 1024
-"""Rows of a row group, the unit of reading."""
-ROW_GROUP_BYTES = 32_000_000
-"""Uncompressed size at which a row group ends earlier."""
+ROW_GROUP_BYTES = 16_000_000
+"""Uncompressed size from which a row group ends. It is the unit of reading: what one task costs to read."""
+ROW_GROUP_ROWS = 65_536
+"""Rows from which a row group ends."""
+READ_ROWS = 1024
+"""Rows that are read at once."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -100,25 +102,22 @@ def _write(target: Path, group: Sequence[TableFile]) -> None:
 
     schema = pq.read_schema(group[0].path)
     waiting: list[Any] = []
+    rows = size = 0
     with pq.ParquetWriter(target, schema, compression="zstd", compression_level=3) as writer:
-
-        def flush() -> None:
-            if waiting:
-                writer.write_table(pa.Table.from_batches(waiting, schema=schema), row_group_size=ROW_GROUP_ROWS)
-                waiting.clear()
-
         for batch in (batch for file in group for batch in _live_batches(file)):
             waiting.append(batch)
-            rows, size = sum(b.num_rows for b in waiting), sum(b.nbytes for b in waiting)
+            rows, size = rows + batch.num_rows, size + batch.nbytes
             if rows >= ROW_GROUP_ROWS or size >= ROW_GROUP_BYTES:
-                flush()
-        flush()
+                writer.write_table(pa.Table.from_batches(waiting, schema=schema), row_group_size=rows)
+                waiting, rows, size = [], 0, 0
+        if waiting:
+            writer.write_table(pa.Table.from_batches(waiting, schema=schema), row_group_size=rows)
 
 
 def _live_batches(file: TableFile) -> Iterator[Any]:
     """The live rows in order, in batches that end with those of the file."""
     begin = 0
-    for batch in arrow_batches(file.path, None, ROW_GROUP_ROWS):
+    for batch in arrow_batches(file.path, None, READ_ROWS):
         end = begin + batch.num_rows
         if not file.has_dead_rows:
             yield batch
