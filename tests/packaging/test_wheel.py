@@ -47,7 +47,7 @@ def test_the_wheel_holds_everything_and_nothing_else(built: Path) -> None:
         names = {name for name in wheel.namelist() if ".dist-info/" not in name}
     assert names == expected()
     assert "excise/py.typed" in names
-    assert "excise/datasets/store.py" in names
+    assert "excise/datasets/storage/store.py" in names
 
 
 def test_the_sdist_holds_the_tests_and_the_licence(built: Path) -> None:
