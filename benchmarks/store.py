@@ -116,6 +116,9 @@ def put(writer: Writer, template: dict[str, list[Row]], number: int, version: in
 
 def add_copies(root: Path, copies: int, folder: Path, timer: Timer) -> None:
     """Add the projects of the set again and again, under other names."""
+    with timer("join all small files"), Store(root).writer() as writer:
+        writer.compact()
+        writer.publish()
     donor = open_reference("", root)
     with timer(f"take over {copies - 1} copies"), Store(root).writer() as writer:
         for number in range(1, copies):
