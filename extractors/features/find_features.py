@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain, zip_longest
 
@@ -46,6 +46,19 @@ class FoundFeatures:
     """Features in the order in which they should be tried."""
     symbols: tuple[SymbolReport, ...]
     """All definitions outside tests, without modules: the features that hold it, or the reason why none does."""
+
+    def with_proposals(self, features: Sequence[Feature]) -> FoundFeatures:
+        """The same with further features in front, which are also in the reports of their symbols."""
+        holders = defaultdict(list)
+        for feature in features:
+            for symbol in feature.symbols:
+                holders[symbol].append(feature.feature_id)
+        symbols = tuple(
+            replace(report, features=tuple(sorted({*report.features, *added})), reason="") if added else report
+            for report in self.symbols
+            for added in [[f for around in _around(report.symbol) for f in holders.get(around, ())]]
+        )
+        return FoundFeatures(features=(*features, *self.features), symbols=symbols)
 
     @property
     def num_symbols(self) -> int:
@@ -89,7 +102,7 @@ def find_features(
     made = _FeatureSet()
     for entry, needed_by in _proposals(index, singles):
         check_deadline()
-        feature = _feature(index, tree, entry, needed_by)
+        feature = feature_of(index, tree, entry, needed_by)
         if feature is not None and (len(entry) == 1 or feature.loc >= MIN_GROUP_LOC):
             made.add(feature)
     features = _with_parents(index, made.features)
@@ -103,7 +116,7 @@ def _proposals(index: SearchIndex, singles: list[Symbol]) -> Iterator[tuple[tupl
     for symbol in singles:
         if symbol.kind is not SymbolKind.MODULE or _whole_module(index, symbol):
             alone = frozenset({symbol.symbol_id})
-            whole = _complete(index, alone)
+            whole = with_dependents(index, alone)
             yield tuple(alone), tuple(sorted(whole - alone))
             if len(whole) > 1:
                 yield tuple(sorted(whole)), ()
@@ -115,12 +128,12 @@ def _proposals(index: SearchIndex, singles: list[Symbol]) -> Iterator[tuple[tupl
     for group in groups:
         chosen = _without_copies(index, frozenset(group))
         if len(chosen) > 1:
-            whole = _complete(index, chosen)
+            whole = with_dependents(index, chosen)
             if len(whole) > 1 and any(index.symbols[s].is_public for s in whole):
                 yield tuple(sorted(whole)), ()
 
 
-def _complete(index: SearchIndex, symbols: frozenset[str]) -> frozenset[str]:
+def with_dependents(index: SearchIndex, symbols: frozenset[str]) -> frozenset[str]:
     """The symbols with their dependents, classes in place of all their methods, and the types that only they use.
 
     The symbols alone, if that is too much for one task.
@@ -217,19 +230,23 @@ class _FeatureSet:
     def add(self, feature: Feature) -> None:
         """Add a feature, unless it is nearly the same as one that was found."""
         mine = frozenset(feature.symbols)
-        if any(self._is_same(mine, other) for symbol in mine for other in self._holders[symbol]):
+        if any(is_same(mine, other) for symbol in mine for other in self._holders[symbol]):
             return
         self.features.append(feature)
         for symbol in mine:
             self._holders[symbol].append(mine)
 
-    @staticmethod
-    def _is_same(mine: frozenset[str], other: frozenset[str]) -> bool:
-        smaller, larger = sorted((len(mine), len(other)))
-        return smaller >= SAME * larger and len(mine & other) >= SAME * len(mine | other)
+
+def is_same(mine: frozenset[str], other: frozenset[str]) -> bool:
+    """Whether the symbols of two features are nearly the same."""
+    smaller, larger = sorted((len(mine), len(other)))
+    return smaller >= SAME * larger and len(mine & other) >= SAME * len(mine | other)
 
 
-def _feature(index: SearchIndex, tree: str, entry: tuple[str, ...], needed_by: tuple[str, ...] = ()) -> Feature | None:
+def feature_of(
+    index: SearchIndex, tree: str, entry: tuple[str, ...], needed_by: tuple[str, ...] = ()
+) -> Feature | None:
+    """The feature of these entries and their helpers; ``None`` if it is too large or too many tests execute it."""
     tests = index.tests_of(entry)
     symbols = tuple(sorted(index.closure(entry, tests)))
     if len(tests) > index.max_tests or len(tests) >= index.num_tests:
@@ -261,6 +278,14 @@ def _feature(index: SearchIndex, tree: str, entry: tuple[str, ...], needed_by: t
         summary=summary_of(records),
         needed_by=needed_by,
     )
+
+
+def _around(symbol_id: str) -> Iterator[str]:
+    """The ids of a symbol, of those around it, and of its module."""
+    path, _, qualname = symbol_id.partition("::")
+    parts = qualname.split(".")
+    yield path
+    yield from (f"{path}::{'.'.join(parts[:end])}" for end in range(1, len(parts) + 1))
 
 
 def _kind(index: SearchIndex, entry: tuple[str, ...], symbols: tuple[str, ...]) -> FeatureKind:

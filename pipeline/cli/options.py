@@ -89,9 +89,10 @@ def chosen_ids(taskset: TaskSet, named: list[str] | None, every: bool, if_none: 
 
 
 def require_model(settings: Settings) -> None:
-    """Raise :class:`ConfigError` if the settings want a model's attempts and name no model."""
-    if settings.model.solve_attempts and not settings.model.is_configured:
-        raise ConfigError("model.solve_attempts needs a model: set model.base_url and model.model, too.")
+    """Raise :class:`ConfigError` if the settings want a model's attempts or proposals and name no model."""
+    for name in ("solve_attempts", "propose_features"):
+        if getattr(settings.model, name) and not settings.model.is_configured:
+            raise ConfigError(f"model.{name} needs a model: set model.base_url and model.model, too.")
 
 
 def require_sandbox(settings: Settings) -> None:

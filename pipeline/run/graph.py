@@ -3,7 +3,8 @@
     fetch -> environment -> baseline -> coverage -> find -> prove (shards of a repository) -> publish
 
 If the environment or baseline stage rejects a repository for a reason that a model may fix, and a model is configured,
-the model stage builds the environment, and the baseline stage follows. :mod:`excise.pipeline.run.priorities` orders the
+the model stage builds the environment, and the baseline stage follows. If the settings ask for it, the propose stage
+comes between find and prove. :mod:`excise.pipeline.run.priorities` orders the
 jobs. Workers cache the results of stages before they return them, so that a worker that dies loses only the jobs that
 it was running; these become rejections.
 """
@@ -38,6 +39,7 @@ from excise.pipeline.stages.error_boundary import rejection_of
 from excise.pipeline.stages.fetch_stage import fetch_stage
 from excise.pipeline.stages.find_stage import find_stage
 from excise.pipeline.stages.model_stage import may_mend, model_stage
+from excise.pipeline.stages.propose_stage import ProposedFeatures, propose_stage
 from excise.pipeline.stages.prove_stage import prove_shard, save_prepared
 from excise.pipeline.stages.surface_stage import surface_stage
 from excise.types import Rejection, SourceSpec, WorkerOutcome
@@ -250,6 +252,11 @@ class Run:
             state.record_proofs(job.first, _lost(answer, job.shard) if isinstance(answer, Rejection) else answer)
             self.submit_shards(state)
             return
+        if job.stage == "propose":
+            lost = isinstance(answer, Rejection)  # what was found is tried all the same
+            state.add_proposals(ProposedFeatures(rejections=(answer,)) if lost else answer)
+            self.submit_shards(state)
+            return
         if isinstance(answer, Rejection):
             if may_mend(self.settings, job.stage, answer):
                 logger.info("stage retried with a model", extra={"source": state.name, "stage": job.stage})
@@ -273,7 +280,10 @@ class Run:
                 self.submit(StageJob(state, "find"), find_stage, answer, self.selection.min_loc)
             case "find":
                 state.add_features(answer)
-                self.submit_shards(state)
+                if self.settings.model.propose_features and self.selection.publishes_features:
+                    self.submit(StageJob(state, "propose"), propose_stage, state.prepared, answer)
+                else:
+                    self.submit_shards(state)
 
     def index_surface(self, state: SourceState, prepared: Prepared) -> None:
         """Have another worker index what agents can read, once for all environments with the same system."""

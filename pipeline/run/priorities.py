@@ -12,7 +12,7 @@ from typing import Literal, NamedTuple
 
 from excise.pipeline.run.job_queue import Rank
 
-StageName = Literal["fetch", "environment", "model", "baseline", "surface", "coverage", "find", "prove"]
+StageName = Literal["fetch", "environment", "model", "baseline", "surface", "coverage", "find", "propose", "prove"]
 
 MIN_ACTIVE_SOURCES = 16
 """Lower bound of :func:`max_active_sources`. The number is limited because each environment takes disk space."""
@@ -42,6 +42,7 @@ _COSTS: dict[StageName, _Cost] = {
     "baseline": _Cost(2.0, 6.0),
     "coverage": _Cost(2.0, 3.0),
     "find": _Cost(1.0, 0.1),
+    "propose": _Cost(300.0, 3.0),
     "prove": _Cost(6.0, 1.5),
 }
 """What stages cost, from a run of `demo.toml`; ``prove``: one candidate. Only their proportions matter."""
@@ -66,7 +67,7 @@ def rank(stage: StageName, *, num_bytes: int = 0, suite_s: float | None = None, 
         suite_s = (num_bytes or UNKNOWN_BYTES) / BYTES_PER_SUITE_S
     tasks = EXPECTED_TASKS if tasks is None else max(1, tasks)
     after = "environment" if stage == "model" else stage
-    to_come = () if stage == "prove" else _CHAIN[_CHAIN.index(after) + 1 :]
+    to_come = _CHAIN[_CHAIN.index(after) + 1 :] if after in _CHAIN else ()
     preparation_s = 0.0 if stage == "prove" else sum(_seconds(each, suite_s) for each in (stage, *to_come))
     candidate_s = _seconds("prove", suite_s)
     chain_s = float("inf") if stage == "fetch" else preparation_s + candidate_s

@@ -33,7 +33,7 @@ SHOWN_LINES = 12
 MAX_NEAR_DUPLICATES = 10
 """Near-duplicates that are printed after a run."""
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
-_STAGES = ("waiting", "fetch", "environment", "model", "baseline", "coverage", "find", "prove", "done")
+_STAGES = ("waiting", "fetch", "environment", "model", "baseline", "coverage", "find", "propose", "prove", "done")
 
 
 def literal(text: str, style: str = "") -> Text:

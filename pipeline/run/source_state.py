@@ -13,6 +13,7 @@ from excise.datasets.rows import RepoRows
 from excise.extractors.features.find_features import FoundFeatures
 from excise.pipeline.run.selection import CandidateSelection, CandidateSpec
 from excise.pipeline.stages.fetch_stage import FetchedSources
+from excise.pipeline.stages.propose_stage import ProposedFeatures
 from excise.types import Certificate, Rejection, Repo, RepoReport, SourceSpec, Status, Task, Verdict, WorkerOutcome
 from excise.verifiers.prove import Proof
 from excise.verifiers.workbench import Prepared
@@ -48,7 +49,9 @@ class SourceState:
     prepared_path: Path | None = None
     """Path of the file with ``prepared`` for the workers of the prove stage."""
     proposed: FoundFeatures | None = None
-    """Result of the find stage."""
+    """Result of the find stage, and what a model proposed."""
+    refused_proposals: tuple[Rejection, ...] = ()
+    """Proposals of a model that came to nothing."""
     pending: list[CandidateSpec] = field(default_factory=list)
     """Candidates that are not in a shard yet."""
     num_submitted: int = 0
@@ -115,6 +118,14 @@ class SourceState:
         self.proposed = proposed
         self.pending += self.selection.candidates(proposed.features)
 
+    def add_proposals(self, proposals: ProposedFeatures) -> None:
+        """Add what a model proposed to the features; it is tried first."""
+        assert self.proposed is not None
+        self.proposed = self.proposed.with_proposals(proposals.features)
+        self.pending = [*((feature, "remove") for feature in proposals.features), *self.pending]
+        self.refused_proposals = proposals.rejections
+        self.rejections += proposals.rejections
+
     def next_shards(self, workers: int) -> Iterator[tuple[int, list[CandidateSpec]]]:
         """Yield the next shards to try, each with the number of its first candidate.
 
@@ -158,7 +169,7 @@ class SourceState:
         must not depend on either.
         """
         self.tasks, self.certificates, self.verdicts, self.tried = {}, {}, [], 0
-        self.rejections = []
+        self.rejections = list(self.refused_proposals)
         patches: set[str] = set()
         for number in sorted(self.proofs):
             if self.limit is not None and len(self.tasks) >= self.limit:
@@ -194,6 +205,7 @@ class SourceState:
         self.sources = self.prepared = self.proposed = None
         self.tasks, self.certificates, self.proofs = {}, {}, {}
         self.pending, self.verdicts, self.rejections = [], [], []
+        self.refused_proposals = ()
 
     def rows(self) -> RepoRows:
         """Return the source's data as rows of the task set."""

@@ -5,8 +5,8 @@ Failures of the infrastructure become rejections too, which are never cached. Th
 (``internal_error``); their detail names the line that raised.
 
 The stages, in their order: :mod:`.fetch_stage`, :mod:`.environment_stage` (and :mod:`.model_stage` where it fails),
-:mod:`.baseline_stage`, :mod:`.coverage_stage`, :mod:`.find_stage`, :mod:`.prove_stage`; beside them
-:mod:`.surface_stage`.
+:mod:`.baseline_stage`, :mod:`.coverage_stage`, :mod:`.find_stage`, :mod:`.propose_stage`, :mod:`.prove_stage`;
+beside them :mod:`.surface_stage`.
 """
 
 from __future__ import annotations

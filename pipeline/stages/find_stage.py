@@ -1,6 +1,7 @@
 """The find stage: finds features that could be deleted, in the order in which they are tried.
 
-Comes after :mod:`excise.pipeline.stages.coverage_stage`; :mod:`excise.pipeline.stages.prove_stage` is next.
+Comes after :mod:`excise.pipeline.stages.coverage_stage`; :mod:`excise.pipeline.stages.prove_stage` is next, or
+:mod:`excise.pipeline.stages.propose_stage` where a model proposes further features.
 The search itself is in :mod:`excise.extractors.features.find_features`.
 """
 

@@ -171,6 +171,10 @@ class ModelSettings(_Strict):
     """Attempts of the model at each task, which is refused if none of them solves it; 0 for no attempts."""
     solve_steps: int = Field(default=40, ge=1)
     """Maximum number of replies in one attempt."""
+    propose_features: int = Field(default=0, ge=0, le=100)
+    """Features of each project that the model proposes beside those that are found; 0 for none."""
+    propose_steps: int = Field(default=40, ge=1)
+    """Maximum number of replies for one proposal."""
 
     @field_validator("base_url")
     @classmethod

@@ -128,6 +128,8 @@ class Feature:
     """Symbols outside it that cannot work without it: its bodies can be emptied, but not its definitions removed."""
     parent_feature_id: str = ""
     """The smallest other feature that contains this one; empty if there is none."""
+    proposed_by: str = ""
+    """Name of the model that proposed it; empty for features that were found in the coverage map."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

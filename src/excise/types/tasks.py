@@ -159,7 +159,8 @@ class Rejection:
     repo: str
     """Name of the project, or the source."""
     stage: str
-    """Stage that rejected it: fetch, environment, model, baseline, coverage, find, prove, delete, gate or publish."""
+    """Stage that rejected it: fetch, environment, model, baseline, coverage, find, propose, prove, delete, gate or
+    publish."""
     subject: str
     """What was rejected: a source, a feature id or a candidate id."""
     reason: str
