@@ -85,6 +85,12 @@ class OpenAIClient:
 
     def _wait(self, failure: openai.OpenAIError | None, attempt: int) -> None:
         """Wait before the next attempt. Raises :class:`AgentError` if that exceeds the job's time limit."""
+        if not self.meter.left_s():
+            raise AgentError(
+                f"{self.settings.base_url} did not answer within the job's {self.meter.budget.max_wall_s:.0f} s. "
+                "Run again when the endpoint is faster, or raise model.max_wall_s.",
+                reason="model_unavailable",
+            )
         seconds = retry_delay_s(failure, attempt)
         if seconds >= self.meter.left_s():
             raise AgentError(

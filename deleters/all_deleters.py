@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from excise.deleters.part_deleters import Expression, Line
+from excise.deleters.proposed import Proposed
 from excise.deleters.remove import Remove
 from excise.deleters.stub import Stub
 from excise.errors import ConfigError
@@ -12,6 +13,7 @@ DELETERS: dict[str, type[Deleter]] = {
     Line.name: Line,
     Expression.name: Expression,
     Stub.name: Stub,
+    Proposed.name: Proposed,
     Remove.name: Remove,
 }
 """Name to class; those that make the easiest tasks come first."""

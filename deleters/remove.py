@@ -17,6 +17,8 @@ from excise.deleters.deletion_builder import (
     source_text,
     symbols_to_delete,
 )
+from excise.deleters.edits.byte_edits import Edit
+from excise.deleters.edits.removed_parts import texts_of_parts
 from excise.deleters.references.dependent_removal import DependentRemover
 from excise.deleters.references.hide_tests import TestHider
 from excise.deleters.references.registrations import registrations
@@ -48,26 +50,36 @@ class Remove:
         hide: frozenset[str] = frozenset(),
     ) -> Deletion:
         """See :class:`excise.protocols.Deleter`."""
-        return _Removal(require_python(codebase), feature, only, hide or frozenset(feature.tests)).run()
+        removal = Removal(require_python(codebase), feature, only, hide or frozenset(feature.tests))
+        return build_deletion(removal.codebase, feature, removal.run(), name=Remove.name, version=Remove.version)
 
 
-class _Removal:
+class Removal:
+    """One removal of whole definitions, and of parts of functions that stay (``Feature.changed``)."""
+
     def __init__(
         self, codebase: PythonCodebase, feature: Feature, only: frozenset[str] | None, hide: frozenset[str]
     ) -> None:
         self.codebase = codebase
         self.feature = feature
         self.hide = hide
-        self.wanted = symbols_to_delete(codebase, feature, only)
+        chosen = [s for s in feature.symbols if only is None or s in only]
+        self.parts = {symbol: text for symbol, text in feature.changed if symbol in chosen}
+        whole = frozenset(chosen) - self.parts.keys()
+        self.wanted = symbols_to_delete(codebase, feature, whole) if whole or not self.parts else []
         self.remover = DependentRemover(codebase, on_test=lambda symbol: self.hider.record_removed(symbol, hide))
         self.hider = TestHider(codebase, self.remover)
 
-    def run(self) -> Deletion:
+    def run(self) -> EditedFiles:
+        """Plan all edits. Raises :class:`DeletionRefused`."""
         self._check_packages()
         self.hider.hide(self.hide)
         for symbol in self.wanted:
             self.remover.remove_symbol(symbol)
         self.remover.run()
+        for symbol_id, text in self.parts.items():
+            symbol = self.codebase.symbols()[symbol_id]
+            self.remover.plan(symbol.path).replacements.append(Edit(symbol.start, symbol.end, text.encode()))
         self.hider.clean_up()
         for path in sorted(self.remover.plans):
             if not self.codebase.is_test(path):
@@ -82,12 +94,13 @@ class _Removal:
             changed[path] = (before, after)
             left = Counter(before.splitlines()) - Counter(after.splitlines())
             entry_points += [(path, line.strip().decode(errors="replace")) for line in left]
-        files = EditedFiles(
+        parts = [i for i in self.parts if i not in removed]
+        return EditedFiles(
             changed=changed,
-            removed=[*removed, *(a for a, _ in aliases)],
+            removed=[*removed, *parts, *(a for a, _ in aliases)],
             hidden=[*self.hider.hidden, *self._hidden_doctests(gone)],
-            text=[*self._texts(gone), *aliases],
-            stubs_of=[s.symbol_id for s in gone],
+            text=[*self._texts(gone), *self._part_texts(parts), *aliases],
+            stubs_of=[*(s.symbol_id for s in gone), *parts],
             registrations=[
                 *registrations(
                     plan for path, plan in sorted(self.remover.plans.items()) if not self.codebase.is_test(path)
@@ -95,7 +108,6 @@ class _Removal:
                 *entry_points,
             ],
         )
-        return build_deletion(self.codebase, self.feature, files, name=Remove.name, version=Remove.version)
 
     def _check_packages(self) -> None:
         """Refuse to delete the ``__init__`` of a package some of whose modules stay."""
@@ -110,6 +122,15 @@ class _Removal:
     def _texts(self, gone: list[Symbol]) -> list[tuple[str, str]]:
         ids = [i for s in gone for i in self.codebase.group(s.symbol_id)]
         return [(i, source_text(self.codebase, self.codebase.symbols()[i])) for i in dict.fromkeys(ids)]
+
+    def _part_texts(self, parts: list[str]) -> list[tuple[str, str]]:
+        return [
+            text
+            for symbol_id in parts
+            for text in texts_of_parts(
+                symbol_id, source_text(self.codebase, self.codebase.symbols()[symbol_id]), self.parts[symbol_id]
+            )
+        ]
 
     def _lost_names(self, gone: list[Symbol]) -> tuple[set[str], set[tuple[str, str]]]:
         name_of = self.codebase.names.name_of

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
+from excise.deleters.edits.removed_parts import lines_of_parts
 from excise.deleters.patches.git_patches import unified
 from excise.deleters.statement.problem_statement import Statement, write_statement
 from excise.extractors.features.tiers import tier_of
@@ -188,10 +189,11 @@ def _task(split: SplitDeletion, statement: Statement) -> Task:
 def _difficulty(split: SplitDeletion) -> Difficulty:
     deletion, symbols = split.deletion, split.bench.codebase.symbols()
     removed = [symbols[s] for s in deletion.removed if s in symbols]
+    partly = lines_of_parts(deletion.text)
     return Difficulty(
         kind=deletion.feature.kind,
-        tier=_tier(deletion.deleter, removed),
-        loc=sum(s.loc for s in removed),
+        tier=_tier(deletion.deleter, [s for s in removed if s.symbol_id not in partly]),
+        loc=sum(partly.get(s.symbol_id, s.loc) for s in removed),
         num_files=len(split.edits("deleted")),
         num_symbols=len(deletion.removed),
         fan_in=deletion.feature.fan_in,
@@ -203,8 +205,8 @@ def _difficulty(split: SplitDeletion) -> Difficulty:
 
 def _tier(deleter: str, removed: Sequence[Symbol]) -> int:
     """The tier of a task: a stub is one below the removal of the same code, a part of a body is 0."""
-    if deleter == "remove":
-        return tier_of(removed)
+    if deleter in {"remove", "proposed"}:
+        return tier_of(removed) if removed else 0
     return tier_of(removed) - 1 if deleter == "stub" and removed else 0
 
 

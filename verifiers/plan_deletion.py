@@ -251,13 +251,15 @@ def _part_of(feature: Feature, bench: Workbench, symbols: frozenset[str]) -> Fea
     coverage = bench.prepared.coverage
     assert coverage is not None, "features are found in a coverage map"
     numbers = {n for s in symbols for n in coverage.by_symbol.get(s, ())}
-    tests = tuple(sorted(t for n in numbers if (t := coverage.tests[n]) in bench.trusted))
+    trusted = bench.trusted.intersection(feature.tests) if feature.changed else bench.trusted
+    tests = tuple(sorted(t for n in numbers if (t := coverage.tests[n]) in trusted))
     records = [bench.codebase.symbols()[s] for s in symbols]
     return replace(
         feature,
         symbols=tuple(sorted(symbols)),
         entry=tuple(s for s in feature.entry if s in symbols) or tuple(sorted(symbols)),
         tests=tests,
+        changed=tuple(pair for pair in feature.changed if pair[0] in symbols),
         loc=sum(s.loc for s in records),
         complexity=sum(s.complexity for s in records),
     )

@@ -7,6 +7,7 @@ from typing import cast
 
 from excise.deleters.deletion_builder import stub_patches
 from excise.deleters.part_deleters import EXPRESSION_SUFFIX, returned_expression
+from excise.deleters.proposed import Proposed, deleted_texts
 from excise.extractors.python.analysis.codebase import PythonCodebase
 from excise.types import Deletion, Feature, Symbol, Task
 from excise.verifiers.candidate import Candidate, DeletionTrees
@@ -27,7 +28,9 @@ def candidate_of(bench: Workbench, task: Task) -> Candidate:
     source_patch, hide_patch = _split_patch(bench, task.deletion_patch)
     symbols = bench.codebase.symbols()
     text = [(symbol_id, _text_of(bench, task, symbols[symbol_id])) for symbol_id in removed if symbol_id in symbols]
-    if task.deleter == "expression":
+    if task.deleter == Proposed.name:
+        text = deleted_texts(cast(PythonCodebase, bench.codebase), removed, bench.edits_of(source_patch))
+    elif task.deleter == "expression":
         text = [(f"{symbol_id}{EXPRESSION_SUFFIX}", expression) for symbol_id, expression in text]
     deletion = Deletion(
         deletion_id=task.instance_id,

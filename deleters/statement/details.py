@@ -6,6 +6,7 @@ import re
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
+from excise.deleters.edits.removed_parts import lines_of_parts
 from excise.deleters.statement.base_classes import base_classes, class_of
 from excise.protocols import Codebase
 from excise.types import Deletion, GivenBy, Need, NeedKind, Symbol
@@ -159,9 +160,10 @@ def related_code(codebase: Codebase, deletion: Deletion) -> str:
     symbols = codebase.symbols()
     removed = [symbols[s] for s in deletion.removed if s in symbols]
     gone = {text for _, text in deletion.text}
+    partly = lines_of_parts(deletion.text)
     around: dict[str, Symbol] = {}
     for symbol in removed:
-        if deletion.deleter in {"line", "expression"}:
+        if deletion.deleter in {"line", "expression"} or symbol.symbol_id in partly:
             around[symbol.symbol_id] = symbol
         owner = class_of(codebase, symbol)
         if owner is not None:

@@ -23,6 +23,7 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from excise.deleters.edits.removed_parts import lines_of_parts
 from excise.deleters.patches.git_patches import touched
 from excise.deleters.statement.descriptions import comment_of, described_share, undescribed, without_example
 from excise.deleters.statement.details import lines_by_symbol, locate, related_code
@@ -177,6 +178,13 @@ def _title(repo: Repo, shown: Sequence[Symbol], deletion: Deletion) -> str:
             f"# Implement {listed}\n\nIn this checkout of {repo.repo}{version} the code below is only a stand-in: "
             f"names and signatures are there, what they do is gone{_WITH_IMPORTS if unused else ''}. Write it again so "
             "that it does what is described here. Everything else in the project works and must keep working."
+        )
+    if lines_of_parts(deletion.text):
+        return (
+            f"# Bring back what is gone of {listed}\n\nOf what is described below, a part is gone from this checkout "
+            f"of {repo.repo}{version}: functions that are still there do less than they did, others may be missing"
+            f"{_WITH_IMPORTS if unused else ''}. Write it again so that all of it does what is described here. "
+            "Everything else in the project works and must keep working."
         )
     also = ", together with the imports and exports that named it" if len(touched(deletion.source_patch)) > 1 else ""
     return (

@@ -48,6 +48,8 @@ def _terse(task: Task) -> str:
     )
     if task.deleter in PARTLY_LEFT:
         return f"Please implement {wanted}. {_project(task)} has only stand-ins there.\n"
+    if task.deleter == "proposed":
+        return f"Please bring back what is gone of {wanted}. {_project(task)} used to do more there.\n"
     return f"Please bring back {wanted}. {_project(task)} used to have it.\n"
 
 
@@ -58,11 +60,12 @@ def _ambiguous(task: Task) -> str:
     named = names[: len(names) // 2]
     rest = len(names) - len(named)
     files = _listed(list(by_path))
+    is_left = task.deleter in PARTLY_LEFT | {"proposed"}
     if named:
-        lack = "do not work" if task.deleter in PARTLY_LEFT else "are gone"
+        lack = "do not work" if is_left else "are gone"
         text = f"In {_project(task)}, {', '.join(f'`{name}`' for name in named)} and {rest} more in {files} {lack}."
     else:
-        lack = "does not work" if task.deleter in PARTLY_LEFT else "is gone"
+        lack = "does not work" if is_left else "is gone"
         text = f"In {_project(task)}, something in {files} {lack}."
     summary = _summary(task.problem_statement, names)
     if summary:

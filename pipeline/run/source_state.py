@@ -122,7 +122,8 @@ class SourceState:
         """Add what a model proposed to the features; it is tried first."""
         assert self.proposed is not None
         self.proposed = self.proposed.with_proposals(proposals.features)
-        self.pending = [*((feature, "remove") for feature in proposals.features), *self.pending]
+        candidates = [(feature, "proposed" if feature.changed else "remove") for feature in proposals.features]
+        self.pending = [*candidates, *self.pending]
         self.refused_proposals = proposals.rejections
         self.rejections += proposals.rejections
 

@@ -99,6 +99,8 @@ class RequestSelection(CandidateSelection):
     def _fits(self, feature: Feature, deleter: str) -> bool:
         if self.request.features and not self._is_named(feature):
             return False
+        if deleter == "proposed":
+            return False  # only for what a model proposed, which no request asks for
         # all but ``remove`` take single functions only
         possible = not feature.needed_by if deleter == "remove" else feature.kind in _ONE_FUNCTION
         right_size = feature.loc <= MIN_LOC if deleter == "line" else feature.loc >= MIN_LOC

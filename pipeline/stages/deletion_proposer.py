@@ -1,6 +1,7 @@
 """A model proposes a feature: it removes one in a sandbox with the whole project, and its edited tree is the proposal.
 
-Only what is gone from the sources counts (:mod:`excise.extractors.features.proposed_features`). The model's edits of
+Only what is gone from the sources counts (:mod:`excise.extractors.features.proposed_features`): definitions, and parts
+of functions that stay. The model's edits of
 tests are ignored: which tests are hidden is decided by running them.
 """
 
@@ -21,9 +22,10 @@ from excise.envs.model_driven.model_access import ModelAccess
 from excise.envs.sandbox.mount_points import REPO
 from excise.errors import AgentError, DeletionRefused, PatchError
 from excise.extractors.features.feature_names import MAX_SUMMARY
-from excise.extractors.features.proposed_features import proposed_feature, removed_symbols
+from excise.extractors.features.proposed_features import proposed_feature, removed_symbols, shortened_functions
 from excise.extractors.features.search_index import SearchIndex
 from excise.pipeline.stages.model_attempt import changes
+from excise.pipeline.stages.proposal_trial import with_failing_tests
 from excise.protocols import Session
 from excise.trainer.rollouts.coding_tools import Toolbox
 from excise.types import Feature, Symbol, SymbolKind
@@ -153,12 +155,21 @@ class _HandIn:
     def feature(self) -> Feature:
         """The feature that is gone from the tree. Raises :class:`DeletionRefused`."""
         context = self.context
-        removed = removed_in(context.bench, self.session)
-        return proposed_feature(context.index, context.bench.repo.tree, removed, context.known)
+        removed, shortened = removed_in(context.bench, self.session)
+        tree = context.bench.repo.tree
+        feature = proposed_feature(context.index, tree, removed, shortened, context.known)
+        if feature.changed:
+            feature = with_failing_tests(context.bench, context.index, feature)
+            if not feature.changed:  # no part can go
+                return proposed_feature(context.index, tree, removed, {}, context.known)
+        return feature
 
 
-def removed_in(bench: Workbench, session: Session) -> list[Symbol]:
-    """The outermost definitions that are gone from the sources in a session. Raises :class:`DeletionRefused`."""
+def removed_in(bench: Workbench, session: Session) -> tuple[list[Symbol], dict[str, str]]:
+    """What is gone from the sources in a session: definitions, and functions that lose a part with their texts.
+
+    Raises :class:`DeletionRefused`.
+    """
     edits = _edited_files(bench, session)
     if edits and all(bench.codebase.is_test(path) for path in edits):
         raise DeletionRefused("only tests were changed", reason="only_tests")
@@ -170,7 +181,8 @@ def removed_in(bench: Workbench, session: Session) -> list[Symbol]:
                 (root / path).parent.mkdir(parents=True, exist_ok=True)
                 (root / path).write_bytes(data)
         after = bench.language.parse(root, [path for path in sources if edits[path] is not None])
-        return removed_symbols(bench.codebase, after, sources)
+        removed = removed_symbols(bench.codebase, after, sources)
+        return removed, shortened_functions(bench.codebase, after, sources, removed)
 
 
 def _edited_files(bench: Workbench, session: Session) -> dict[str, bytes | None]:

@@ -115,6 +115,15 @@ def test_a_server_that_never_answers_times_out() -> None:
     assert time.monotonic() - began < 15
 
 
+def test_a_reply_that_the_time_of_the_job_does_not_suffice_for_is_no_verdict() -> None:
+    with (
+        ScriptedServer([Answer(delay_s=3.0)]) as server,
+        pytest.raises(AgentError, match="did not answer within the job's 1 s") as caught,
+    ):
+        ask(server, max_wall_s=1.0)
+    assert caught.value.reason == "model_unavailable"
+
+
 def test_a_server_that_is_down_is_an_error_with_a_remedy() -> None:
     with ScriptedServer([]) as server:
         pass

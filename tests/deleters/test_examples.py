@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import subprocess
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -14,12 +15,13 @@ from excise.extractors.python.analysis.codebase import PythonCodebase
 from excise.protocols import Deleter
 from excise.types import Deletion, Feature, FeatureKind
 
-from .examples import part_examples, remove_examples, stub_examples
+from .examples import part_examples, proposed_examples, remove_examples, stub_examples
 from .examples.example import Example
 
 EXAMPLES = {
     "expression": part_examples.EXPRESSIONS,
     "line": part_examples.LINES,
+    "proposed": proposed_examples.EXAMPLES,
     "stub": stub_examples.EXAMPLES,
     "remove": remove_examples.EXAMPLES,
 }
@@ -37,7 +39,8 @@ def feature_of(symbols: tuple[str, ...], tests: tuple[str, ...] = ()) -> Feature
 
 def run(deleter: Deleter, example: Example) -> Deletion:
     codebase = PythonCodebase.from_texts(example.before)
-    return deleter.delete(codebase, feature_of(example.delete), hide=frozenset(example.hide))
+    feature = replace(feature_of(example.delete), changed=example.changed)
+    return deleter.delete(codebase, feature, hide=frozenset(example.hide))
 
 
 def test_every_deleter_has_examples() -> None:

@@ -1,7 +1,7 @@
-"""The model-driven installer against vLLM serving real weights on the CPU.
+"""The model-driven installer and the proposer of features against vLLM serving real weights on the CPU.
 
-SmolLM2-135M is far too small to install anything: the job must end by itself, in its budget, with its class, and its
-transcript must tell the same story without the server.
+SmolLM2-135M is far too small to install or remove anything: the job must end by itself, in its budget, with its class,
+and its transcript must tell the same story without the server.
 """
 
 from __future__ import annotations
@@ -22,10 +22,16 @@ from excise.agents.client import OpenAIClient
 from excise.agents.messages import Message, Request
 from excise.agents.transcript import read_events
 from excise.config import ModelSettings, Settings, load
+from excise.extractors.features.find_features import FoundFeatures
 from excise.pipeline.stages.error_boundary import is_conclusive
 from excise.pipeline.stages.fetch_stage import fetch_stage
+from excise.pipeline.stages.find_stage import find_stage
 from excise.pipeline.stages.model_stage import model_stage
+from excise.pipeline.stages.propose_stage import ProposedFeatures, propose_stage
 from excise.types import Rejection, SourceSpec
+from excise.verifiers.workbench import Prepared
+
+from ..conftest import Run
 
 START_S = 540.0
 REFUSED = Rejection(repo="lookup", stage="environment", subject="lookup", reason="import_error", detail="no tables")
@@ -102,6 +108,29 @@ def test_a_job_with_a_real_model_ends_with_its_class_and_replays(url: str, tmp_p
     assert any(reply["message"]["content"].strip() for reply in replies)
     again = run_stage(settings_for(tmp_path / "again", replay=path))
     assert (again.reason, again.detail) == (refused.reason, refused.detail)
+
+
+@pytest.mark.vllm
+def test_a_proposal_of_a_real_model_ends_with_its_class_and_replays(
+    url: str, tmp_path: Path, shapes_run: Run, prepared: Prepared
+) -> None:
+    found = find_stage(shapes_run.settings, "shapes", prepared)
+    assert isinstance(found, FoundFeatures)
+
+    def proposed(folder: Path, **model: object) -> Rejection:
+        limits = {"propose_features": 1, "propose_steps": 3, "max_reply_tokens": 48, **model}
+        settings = settings_for(folder, **limits)
+        settings = settings.model_copy(update={"verdict": shapes_run.settings.verdict})
+        answer = propose_stage(settings, "shapes", prepared, found)
+        assert isinstance(answer, ProposedFeatures)
+        (row,) = answer.rejections
+        return row
+
+    row = proposed(tmp_path, base_url=url)
+    assert is_conclusive(row), row
+    assert row.reason in {"step_limit", "budget", "malformed_calls", "no_change", "only_tests", "would_not_parse"}
+    again = proposed(tmp_path / "again", replay=tmp_path / "cache" / "transcripts")
+    assert (again.reason, again.detail) == (row.reason, row.detail)
 
 
 @pytest.mark.vllm

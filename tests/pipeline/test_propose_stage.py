@@ -18,6 +18,7 @@ from excise.pipeline.stages.find_stage import find_stage
 from excise.pipeline.stages.propose_stage import ProposedFeatures, propose_stage
 from excise.types import Rejection, SourceSpec, WorkerOutcome
 from excise.verifiers.plan_deletion import plan_deletion
+from excise.verifiers.stored_tasks import candidate_of
 from excise.verifiers.workbench import Prepared, Workbench
 
 from ..agents.scripted_server import Answer, ScriptedServer, calls, fails
@@ -154,6 +155,29 @@ def test_a_deleted_file_is_a_feature_with_others(ask: Ask) -> None:
     assert feature.symbols == (f"{ROUND}::_disc", f"{ROUND}::ring_area", WALK)
 
 
+MIRRORED = {"path": "src/shapes/base.py", "old": """        if mine < theirs:
+            return -1
+        return int(mine > theirs)
+""", "new": "        return int(mine > theirs)\n"}  # fmt: skip
+"""Takes one branch of a method that three tests execute, of which one needs it."""
+
+
+def test_a_part_of_a_function_is_a_feature_whose_tests_are_found_by_running(ask: Ask) -> None:
+    (feature,) = ask([calls(("edit_file", MIRRORED), finish("Smaller"))]).features
+    assert feature.tests == ("tests/test_base.py::test_compare[4--1]",)
+    assert [name for name, _ in feature.changed] == list(feature.symbols) == ["src/shapes/base.py::Shape.compare"]
+    assert (feature.kind, feature.tier, feature.loc) == ("method", 0, 2)
+
+
+def test_parts_that_break_everything_are_left_out(ask: Ask) -> None:
+    edit = {"path": "src/shapes/base.py", "old": "        _REGISTER[name] = cls\n        return cls\n", "new": ""}
+    cuts = cut(ROUND, "ring_area", "_disc"), cut(WALK, "spiral")
+    (feature,) = ask([calls(("edit_file", edit), *cuts, finish())]).features
+    assert feature.changed == ()
+    assert feature.symbols == (f"{ROUND}::_disc", f"{ROUND}::ring_area", f"{WALK}::spiral")
+    assert len(feature.tests) == 7
+
+
 def test_a_budget_that_is_used_up_ends_the_proposal_and_not_what_was_done(ask: Ask, tmp_path: Path) -> None:
     look = calls(("run", {"command": "ls"}), tokens=(900, 200))
     limits = {"max_tokens": 1000, "max_reply_tokens": 200}
@@ -191,27 +215,38 @@ def test_a_proposal_that_breaks_everything_is_shrunk(ask: Ask, bench: Workbench,
 
 
 @pytest.mark.slow
-def test_a_run_tries_proposals_first_and_keeps_what_was_refused(shapes_run: Any, tmp_path: Path) -> None:
-    """A good proposal and a partly wrong one become certified tasks; one that is empty becomes a rejection."""
-    text = "src/shapes/text.py"
+def test_a_run_tries_proposals_first_and_keeps_what_was_refused(
+    shapes_run: Any, bench: Workbench, excise: Callable[..., Any], tmp_path: Path
+) -> None:
+    """Whole definitions, a partly wrong proposal and a part of a function become tasks; an empty one a rejection."""
+    text, out = "src/shapes/text.py", tmp_path / "out"
     wrong = [cut(text, "describe"), cut(ROUND, "circumference"), cut("src/shapes/base.py", "Shape"), finish("Wrong")]
-    script = [*GOOD, calls(*wrong), *[calls(finish("Nothing"))] * 3]
-    with ScriptedServer(script) as server:
-        model = ModelSettings(base_url=server.url, model="scripted", propose_features=3)
+    part = calls(("edit_file", MIRRORED), finish("Part"))
+    with ScriptedServer([*GOOD, calls(*wrong), part, *[calls(finish("Nothing"))] * 3]) as server:
+        model = ModelSettings(base_url=server.url, model=server.url, propose_features=4)  # nothing is in the cache
         sources = (SourceSpec(spec=str(REPOS / "shapes")),)
-        changed = {"model": model, "out": tmp_path / "out", "sources": sources, "limit": 2, "workers": 1}
+        changed = {"model": model, "out": out, "sources": sources, "limit": 3, "workers": 1}
         result = run(shapes_run.settings.model_copy(update=changed), lambda _: None)
     assert not result.interrupted
-    taskset = TaskSet.open(tmp_path / "out")
-    good, shrunk = sorted(taskset.tasks(), key=lambda task: f"{text}::describe" in task.removed)
-    assert {f"{ROUND}::_disc", f"{ROUND}::ring_area", f"{WALK}::spiral"} <= set(good.removed)
+    taskset = TaskSet.open(out)
+    tasks = {task.removed: task for task in taskset.tasks()}
+    good = next(task for removed, task in tasks.items() if f"{WALK}::spiral" in removed)
+    assert {f"{ROUND}::_disc", f"{ROUND}::ring_area"} < set(good.removed)
     assert (good.deleter, good.difficulty.kind, good.difficulty.tier) == ("remove", "cross_file", 4)
-    assert f"{ROUND}::Circle.circumference" in shrunk.removed
+    shrunk = next(task for removed, task in tasks.items() if f"{ROUND}::Circle.circumference" in removed)
     assert "src/shapes/base.py::Shape" not in shrunk.removed
+    partial = tasks["src/shapes/base.py::Shape.compare",]
+    assert (partial.deleter, partial.difficulty.loc, partial.difficulty.tier) == ("proposed", 2, 0)
+    assert partial.fail_to_pass == ("tests/test_base.py::test_compare[4--1]",)
+    lost = "".join(MIRRORED["old"].splitlines(keepends=True)[:2])
+    assert candidate_of(bench, partial).deletion.text == (("src/shapes/base.py::Shape.compare#part1", lost),)
     (row,) = taskset.rejections()
     assert (row.repo, row.stage, row.reason) == ("shapes", "propose", "no_change")
-    rows = query(tmp_path / "out", "SELECT name FROM features WHERE proposed_by = 'scripted' ORDER BY 1", format="csv")
-    assert rows.splitlines() == ["name", "Rings and spirals", "Wrong"]
+    rows = query(out, "SELECT name FROM features WHERE proposed_by != '' ORDER BY 1", format="csv")
+    assert rows.splitlines() == ["name", "Part", "Rings and spirals", "Wrong"]
+    where = "--set", f"cache={shapes_run.cache}", "--config", shapes_run.config
+    done = excise("verify", "-o", out, partial.instance_id, "--reuse-environments", *where)
+    assert done.returncode == 0, done.stdout + done.stderr
 
 
 def test_a_stage_that_fails_leaves_what_was_found(found: FoundFeatures) -> None:

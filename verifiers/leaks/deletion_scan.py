@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
+from excise.deleters.edits.removed_parts import symbol_of_part
 from excise.envs.sandbox.mount_points import REPO
 from excise.system.deadline import check_deadline
 from excise.types import Symbol
@@ -52,7 +53,7 @@ def _legitimate(plan: PlannedDeletion, targets: Sequence[Target]) -> Hashes:
     bench = plan.bench
     edits = plan.edits("shipped")
     contents = content_cache_of(bench)
-    removed = {target.symbol for target in targets}
+    removed = {symbol_of_part(target.symbol) for target in targets}
     wanted = unique(np.concatenate([EMPTY, *(target.all_fingerprints() for target in targets)]))
     held = np.zeros(len(wanted), dtype=bool)
     for path, module in bench.codebase.modules.items():

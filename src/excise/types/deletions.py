@@ -130,6 +130,9 @@ class Feature:
     """The smallest other feature that contains this one; empty if there is none."""
     proposed_by: str = ""
     """Name of the model that proposed it; empty for features that were found in the coverage map."""
+    changed: tuple[tuple[str, str], ...] = ()
+    """(symbol id, source text without the feature) of those of the symbols that stay and lose a part of their code; for
+    the deleter ``proposed``."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -23,3 +23,5 @@ class Example:
     """
     hide: tuple[str, ...] = ()
     """Ids of the tests to hide."""
+    changed: tuple[tuple[str, str], ...] = ()
+    """(symbol id, text) of those of the symbols that stay and lose a part."""

@@ -1,0 +1,52 @@
+"""The deleter ``proposed``: deletes definitions like ``remove``, and parts of functions that stay, as proposed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from excise.deleters.deletion_builder import build_deletion, require_python, source_text
+from excise.deleters.edits.removed_parts import texts_of_parts
+from excise.deleters.remove import Removal
+from excise.extractors.python.analysis.codebase import PythonCodebase
+from excise.extractors.python.analysis.parser import parse_module
+from excise.protocols import Codebase
+from excise.types import Deletion, Feature
+
+
+class Proposed:
+    """Deletes definitions, and gives functions that lose a part the text that ``Feature.changed`` has for them."""
+
+    name = "proposed"
+    version = 1
+
+    def delete(
+        self,
+        codebase: Codebase,
+        feature: Feature,
+        *,
+        only: frozenset[str] | None = None,
+        hide: frozenset[str] = frozenset(),
+    ) -> Deletion:
+        """See :class:`excise.protocols.Deleter`."""
+        removal = Removal(require_python(codebase), feature, only, hide or frozenset(feature.tests))
+        return build_deletion(removal.codebase, feature, removal.run(), name=self.name, version=self.version)
+
+
+def deleted_texts(
+    codebase: PythonCodebase, removed: tuple[str, ...], edits: Mapping[str, bytes | None]
+) -> list[tuple[str, str]]:
+    """(id, deleted text) of the symbols that ``edits`` remove, or parts of which they remove."""
+    texts: list[tuple[str, str]] = []
+    for symbol_id in removed:
+        symbol = codebase.symbols().get(symbol_id)
+        if symbol is None:
+            continue
+        before, data = source_text(codebase, symbol), edits.get(symbol.path)
+        module = parse_module(symbol.path, data) if data is not None and symbol.is_callable else None
+        left = next((s for s in module.symbols if s.qualname == symbol.qualname), None) if module else None
+        if module is None or left is None:
+            texts.append((symbol_id, before))
+        else:
+            after = module.source[left.start : left.end].decode("utf-8", "replace")
+            texts += texts_of_parts(symbol_id, before, after)
+    return texts
