@@ -29,7 +29,7 @@ EXPECTED_REFUSALS = {
     "not_one_statement",
     "one_statement",
 }
-LEAST_ACCEPTED = {"remove": 0.5, "stub": 0.5, "expression": 0.12, "line": 0.08}
+LEAST_ACCEPTED = {"remove": 0.5, "proposed": 0.5, "stub": 0.5, "expression": 0.12, "line": 0.08}
 """Least share of the sampled definitions that each deleter must accept."""
 
 
