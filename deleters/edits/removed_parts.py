@@ -11,8 +11,8 @@ _PART = re.compile(r"#part\d+$")
 
 def removed_parts(before: str, after: str) -> list[str]:
     """The runs of lines of ``before`` that ``after`` lacks, exactly as they stand there; without blank ones."""
-    old, new = before.splitlines(keepends=True), after.splitlines(keepends=True)
-    blocks = SequenceMatcher(None, old, new, autojunk=False).get_opcodes()
+    old = before.splitlines(keepends=True)
+    blocks = SequenceMatcher(None, before.splitlines(), after.splitlines(), autojunk=False).get_opcodes()
     parts = ("".join(old[start:end]) for tag, start, end, _, _ in blocks if tag in {"delete", "replace"})
     return [part for part in parts if part.strip()]
 
