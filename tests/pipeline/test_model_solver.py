@@ -159,3 +159,5 @@ def test_attempts_need_a_model() -> None:
     require_model(Settings(model=ModelSettings(solve_attempts=1, model="some")))
     with pytest.raises(ConfigError, match=r"model\.solve_attempts needs a model"):
         require_model(Settings(model=ModelSettings(solve_attempts=1)))
+    with pytest.raises(ConfigError, match=r"model\.propose_features needs a model"):
+        require_model(Settings(model=ModelSettings(propose_features=1)))
