@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from excise.config import ModelSettings, Settings
-from excise.datasets.catalogue import query
+from excise.datasets.queries.catalogue import query
 from excise.datasets.taskset import TaskSet
 from excise.extractors.features.find_features import FoundFeatures
 from excise.pipeline.run.graph import run
