@@ -118,12 +118,27 @@ class DependentRemover:
                 self.plan(lost.path).remove_clause(record)
 
     def _lost_through_star(self, path: str, lost: LostBinding) -> None:
+        name = lost.qualname
+        if "." in name or not self._is_exported(lost.path, name) or self._is_script(path):
+            return
         scope = self.uses.resolver.scope(path)
-        bound_otherwise = (
-            lost.qualname in scope.symbols or lost.qualname in scope.imports or ("", lost.qualname) in scope.bindings
-        )
-        if "." not in lost.qualname and not bound_otherwise and not self._is_script(path):
-            self.lose(path, lost.qualname)
+        if name in scope.symbols or name in scope.imports or ("", name) in scope.bindings:
+            return
+        others = (r for r in self.codebase.modules[path].imports if r.name == "*" and r not in self.plan(path).clauses)
+        sources = (self.uses.resolver.module_of(path, record) for record in others)
+        if not any(source is not None and self._still_offers(source.path, name) for source in sources):
+            self.lose(path, name)
+
+    def _is_exported(self, path: str, name: str) -> bool:
+        """Whether ``from module import *`` takes a name that the file binds."""
+        exports = {entry.name for entry in self.codebase.modules[path].exports}
+        return name in exports if exports else not name.startswith("_")
+
+    def _still_offers(self, path: str, name: str) -> bool:
+        """Whether ``from module import *`` binds a name that is not lost."""
+        found = self.uses.resolver.name(path, name)
+        lost = {LostBinding(path, name), LostBinding(found.path, found.qualname)} & self._seen if found else True
+        return not lost and self._is_exported(path, name)
 
     def _exports(self, lost: LostBinding) -> None:
         module = self.codebase.modules.get(lost.path)

@@ -61,6 +61,23 @@ _FUNCTION = Example(
     },
 )
 
+_STARS = Example(
+    name="star imports: a name goes where it came from the removed code alone",
+    before={
+        "pkg/a.py": "from pkg.b import other\n\n__all__ = ['f']\n\n\ndef f(x):\n    return other(x)\n",
+        "pkg/b.py": "def other(x):\n    return x\n",
+        "pkg/middle.py": "from pkg.a import *\n",
+        "pkg/__init__.py": "from pkg.b import *\nfrom pkg.middle import *\n",
+        "pkg/curried.py": "import pkg\n\nf = pkg.f\nother = pkg.other\n",
+    },
+    delete=("pkg/a.py",),
+    after={
+        "pkg/a.py": None,
+        "pkg/middle.py": "",
+        "pkg/curried.py": "import pkg\n\nother = pkg.other\n",
+    },
+)
+
 _ALIAS = Example(
     name="aliases and what is made of them go too, across files",
     before={
@@ -257,6 +274,6 @@ _ODD_LAYOUT = Example(
 )
 
 EXAMPLES: tuple[Example, ...] = (
-    _FUNCTION, _ALIAS, _REGISTRATION, _METHOD, _LAST_METHOD, _FALLBACK, _CLASS, _MODULE_FILE, _TESTS, _OVERLOADS,
-    _BASE_CLASS, _DECORATOR, _SPECIAL_METHOD, _ODD_LAYOUT,
+    _FUNCTION, _ALIAS, _STARS, _REGISTRATION, _METHOD, _LAST_METHOD, _FALLBACK, _CLASS, _MODULE_FILE, _TESTS,
+    _OVERLOADS, _BASE_CLASS, _DECORATOR, _SPECIAL_METHOD, _ODD_LAYOUT,
 )  # fmt: skip
