@@ -43,8 +43,8 @@ def write_toml(folder: Path, text: str, name: str = "a.toml") -> Path:
         ("verdict = 5", r"verdict: write it as a table"),
         ("[verdict]\ngold_run = 3", r"verdict\.gold_run: there is no such setting"),
         (
-            '[verdict]\nvisibility = "sample_tests"',
-            r"verdict\.visibility: .*'tests', 'docstring', 'signature' or 'behav",
+            '[verdict]\nvisibility = "half"',
+            r"verdict\.visibility: .*'tests', 'sample_tests', 'docstring', 'signature' or 'behav",
         ),
         ('[verdict]\ncutoff = "yesterday"', r"verdict\.cutoff: write a date"),
         ("out = 5", r"out: write a path"),

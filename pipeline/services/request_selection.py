@@ -144,7 +144,7 @@ def prepare_request(settings: Settings, request: TaskRequest) -> tuple[Settings,
 def _pinned_sources(taskset: TaskSet) -> dict[str, SourceSpec]:
     """Name of each fetched source of the set, to its pinned spec with the options of its last ordinary run."""
     found: dict[str, SourceSpec] = {}
-    for entry in sorted(taskset.entries(), key=lambda entry: REQUEST_MARK not in entry):
+    for entry in sorted(taskset.entries(), key=lambda entry: (REQUEST_MARK not in entry, entry)):
         if (repo := taskset.repo_of(entry)) is not None:
             name = entry.partition(REQUEST_MARK)[0]
             asked = taskset.entries()[entry].spec or SourceSpec(spec=repo.source)

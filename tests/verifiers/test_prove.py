@@ -67,14 +67,14 @@ def test_tests_that_pass_only_beside_others_are_left_out(vary) -> None:
 
 
 PINNED = [
-    ("shapes__1151649dff3b", "remove", ["src/shapes/base.py::lookup", "src/shapes/text.py::parse"], 6),
+    ("shapes__2ac42310cd85", "remove", ["src/shapes/base.py::lookup", "src/shapes/text.py::parse"], 6),
     ("shapes__3b38568d31d0", "remove", ["src/shapes/walk.py"], 3),
-    ("shapes__69f908d47141", "remove", ["src/shapes/text.py::parse"], 4),
-    ("shapes__a916867e2119", "remove", ["src/shapes/base.py::lookup"], 5),
+    ("shapes__c27afc3b20a0", "remove", ["src/shapes/text.py::parse"], 4),
     ("shapes__b7793527c179", "remove", ["src/shapes/tables.py::Ruler.marks"], 1),
+    ("shapes__c94af881a8ed", "remove", ["src/shapes/round.py::Circle.circumference"], 1),
     ("shapes__deee02c5167c", "stub", ["src/shapes/tables.py::Ruler.marks"], 1),
     (
-        "shapes__ec87de4254aa",
+        "shapes__b8df369adb94",
         "stub",
         [
             "src/shapes/base.py::Shape.area",
@@ -84,7 +84,7 @@ PINNED = [
         5,
     ),
     (
-        "shapes__f15778e44529",
+        "shapes__1aff3599d533",
         "remove",
         [
             "src/shapes/squares.py::Rectangle.corner_distance",

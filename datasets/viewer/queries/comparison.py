@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 from pathlib import Path
 
-from excise.datasets.storage.snapshot import EMPTY_FILE
+from excise.datasets.storage.snapshot import EMPTY_FILE, Snapshot
 from excise.datasets.viewer.set_index import Row, SetIndex, snapshots
+from excise.errors import StoreError
 
 MAX_ROWS = 500
 """Tasks that are listed for each kind of change."""
+_CHANGES = ("came", "changed", "went")
 _TASKS = """
 WITH a AS (SELECT instance_id, repo, certificate_id, hash(patch, problem_statement, test_patch) AS content, tier, loc
            FROM read_parquet(?, union_by_name = true)),
@@ -61,16 +62,15 @@ def snapshot_facts(root: Path) -> list[Row]:
     found = []
     for folder in reversed(snapshots(root)):
         try:
-            manifest = json.loads((folder / "manifest.json").read_bytes())
-            tasks = sum(len(entry["tasks"]) for entry in manifest["repos"].values())
-        except (OSError, ValueError, KeyError):
+            snapshot = Snapshot.open(folder)
+            sources = len(snapshot.index.entries)
+        except StoreError:
             continue
-        report = manifest.get("report", {})
-        changes = {name: len(report.get(name, ())) for name in ("came", "changed", "went")}
-        found.append(
-            {"number": folder.name, "created_at": manifest.get("created_at", ""), "tasks": tasks, "sources":
-             len(manifest["repos"]), **changes}
-        )  # fmt: skip
+        manifest, report = snapshot.manifest, snapshot.manifest.report
+        num_tasks = manifest.num_tasks or sum(len(entry.tasks) for entry in manifest.repos.values())
+        changes = {name: getattr(report, f"num_{name}") or len(getattr(report, name)) for name in _CHANGES}
+        row = {"number": folder.name, "created_at": manifest.created_at, "tasks": num_tasks, "sources": sources}
+        found.append(row | changes)
     return found
 
 

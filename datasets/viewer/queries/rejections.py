@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from excise.datasets.storage.snapshot import Snapshot
 from excise.datasets.viewer.queries.filters import Page, Where, page_of
 from excise.datasets.viewer.queries.tasks import GateRuns, gates_of
 from excise.datasets.viewer.set_index import Row, SetIndex
@@ -64,19 +64,24 @@ def whole_rejection(index: SetIndex, file: str, row: int) -> WholeRejection | No
     found = index.whole_row(place) if place else None
     if found is None or index.snapshot is None:
         return None
-    return WholeRejection(row=found, gates=gates_of(_verdicts(index, index.snapshot, file, str(found["subject"]))))
+    return WholeRejection(row=found, gates=gates_of(_verdicts(index, index.snapshot, file, row, str(found["subject"]))))
 
 
-def _verdicts(index: SetIndex, snapshot: Path, file: str, subject: str) -> list[Row]:
-    name = index.cached("verdict files", lambda: _verdict_files(snapshot)).get(file)
+def _verdicts(index: SetIndex, snapshot: Path, file: str, row: int, subject: str) -> list[Row]:
+    places = index.cached("verdict files", lambda: _verdict_files(snapshot)).get(file, [])
+    name = next((name for place, name in places if row in place), None)
     if name is None or not (snapshot / "verdicts" / name).exists():
         return []
     sql = "SELECT * FROM read_parquet(?) WHERE instance_id = ? ORDER BY gate, run"
     return index.rows(sql, [str(snapshot / "verdicts" / name), subject])
 
 
-def _verdict_files(snapshot: Path) -> dict[str, str]:
-    """File of rejections to the file of verdicts of the same project, from the manifest."""
-    repos = json.loads((snapshot / "manifest.json").read_bytes())["repos"].values()
-    files = [entry["files"] for entry in repos]
-    return {entry["rejections"]: entry["verdicts"] for entry in files if {"rejections", "verdicts"} <= entry.keys()}
+def _verdict_files(snapshot: Path) -> dict[str, list[tuple[range, str]]]:
+    """File of rejections to (rows of one project, the project's file of verdicts) pairs."""
+    found: dict[str, list[tuple[range, str]]] = {}
+    for entry in Snapshot.open(snapshot).index.entries.values():
+        if {"rejections", "verdicts"} <= entry.tables.keys():
+            place = entry.tables["rejections"]
+            rows = range(place.start, place.start + place.count)
+            found.setdefault(place.file, []).append((rows, entry.tables["verdicts"].file))
+    return found

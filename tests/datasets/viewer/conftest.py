@@ -82,7 +82,7 @@ def hostile_server(hostile_site: Site) -> Iterator[str]:
         yield address
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
     program = next(filter(None, map(shutil.which, BROWSERS)), None)
     assert program, "The viewer is tested in a real browser: apt-get install chromium (./check does that)."

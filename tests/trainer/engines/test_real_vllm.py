@@ -15,7 +15,7 @@ import pytest
 import torch
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
-from excise.trainer.engines.supervisor import descendants
+from excise.system.supervisor import descendants
 from excise.trainer.engines.vllm_engine import VLLMOptions
 from excise.trainer.engines.vllm_server import VLLMServer
 from excise.trainer.rollout_types import Sampling, Stop

@@ -16,7 +16,7 @@ from typing import Any
 from safetensors.torch import load_file
 
 from excise.errors import EngineError
-from excise.trainer.engines.supervisor import descendants
+from excise.system.supervisor import descendants
 from excise.trainer.engines.vllm_engine import VLLMOptions
 from excise.trainer.engines.vllm_in_process import VLLMInProcess
 from excise.trainer.rollout_types import Generation, Sampling

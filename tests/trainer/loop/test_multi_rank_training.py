@@ -18,7 +18,7 @@ from typing import Any
 import pytest
 import torch
 
-from excise.trainer.engines.supervisor import descendants
+from excise.system.supervisor import descendants
 from excise.trainer.loop.checkpoints import Checkpoints
 from excise.trainer.reporting.metrics import read_metrics
 
