@@ -21,8 +21,8 @@ from excise.datasets.queries.rollouts import ROLLOUTS
 from excise.datasets.schema import TABLES, Table, empty_column
 from excise.datasets.storage.snapshot import EMPTY_FILE, write_table
 from excise.datasets.viewer.app import build_app
+from excise.datasets.viewer.loaded_set import LoadedSet
 from excise.datasets.viewer.pages import Site
-from excise.datasets.viewer.set_index import SetIndex
 
 PER_PROJECT = 500
 REPEATS = 5
@@ -39,14 +39,14 @@ def main() -> None:
         if not (root / "current").exists():
             make_set(root, options.tasks)
         begun = time.perf_counter()
-        index = SetIndex(root)
+        index = LoadedSet(root)
         opened = time.perf_counter() - begun
         memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
         result = {"tasks": options.tasks, "open_s": round(opened, 2), "memory_gib": round(memory, 2), "ms": ask(index)}
         print(json.dumps(result, indent=1))
 
 
-def ask(index: SetIndex) -> dict[str, list[float]]:
+def ask(index: LoadedSet) -> dict[str, list[float]]:
     """Milliseconds of the first answer and of the slowest of the others, by page."""
     client = TestClient(build_app(Site(index=index)), base_url="http://localhost")
     rng = random.Random(1)

@@ -39,7 +39,7 @@ class Shape:
 
 
 class FileTable:
-    """One table in memory. Not thread-safe: :class:`excise.datasets.viewer.set_index.SetIndex` holds a lock."""
+    """One table in memory. Not thread-safe: :class:`excise.datasets.viewer.loaded_set.LoadedSet` holds a lock."""
 
     def __init__(self, connection: duckdb.DuckDBPyConnection, shape: Shape) -> None:
         self._connection, self.shape = connection, shape

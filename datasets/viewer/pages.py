@@ -11,11 +11,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from excise.datasets.viewer.loaded_set import LoadedSet, snapshots
 from excise.datasets.viewer.queries import comparison, generation, overview, rejections, tasks, training, tries
 from excise.datasets.viewer.queries.filters import page_of
 from excise.datasets.viewer.rendering.charts import line_chart
 from excise.datasets.viewer.rendering.diffs import MAX_FILES, count_files, parse_diff
-from excise.datasets.viewer.set_index import SetIndex, snapshots
 
 Query = Mapping[str, str]
 Found = tuple[str, dict[str, Any]] | None
@@ -27,7 +27,7 @@ RAW_COLUMNS = ("problem_statement", "interface", "patch", "test_patch", "deletio
 class Site:
     """What all pages are made of."""
 
-    index: SetIndex
+    index: LoadedSet
     """The set."""
     run_folders: tuple[Path, ...] = ()
     """Folders of training runs."""

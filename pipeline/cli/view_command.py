@@ -31,9 +31,9 @@ def view(
     The server only reads. It listens on this machine alone; with another --host, the address that is printed holds a
     token, without which nothing is shown.
     """
+    from excise.datasets.viewer.loaded_set import LoadedSet
     from excise.datasets.viewer.pages import Site
     from excise.datasets.viewer.server import Address, serve
-    from excise.datasets.viewer.set_index import SetIndex
     from excise.datasets.viewer.static_copy import write_static
     from excise.errors import StoreError
     from excise.verifiers.gates.all_gates import ALL_CLAIMS
@@ -43,7 +43,7 @@ def view(
         if not settings.out.is_dir():
             raise StoreError(f"{settings.out} does not exist. Make a set with `excise generate`.", reason="no_task_set")
         site = Site(
-            index=SetIndex(settings.out),
+            index=LoadedSet(settings.out),
             run_folders=tuple(path.absolute() for path in runs or ()),
             claims=ALL_CLAIMS,
             name=settings.out.absolute().name,

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from excise.datasets.storage.snapshot import EMPTY_FILE, Snapshot
-from excise.datasets.viewer.set_index import Row, SetIndex, snapshots
+from excise.datasets.viewer.loaded_set import LoadedSet, Row, snapshots
 from excise.errors import StoreError
 
 MAX_ROWS = 500
@@ -74,7 +74,7 @@ def snapshot_facts(root: Path) -> list[Row]:
     return found
 
 
-def compare(index: SetIndex, before: Path, after: Path) -> Comparison:
+def compare(index: LoadedSet, before: Path, after: Path) -> Comparison:
     """What is different in ``after`` against ``before``."""
     rows = index.rows(_TASKS, _different(before, after, "tasks"))
     changed = [row for row in rows if row["change"]]
@@ -107,7 +107,7 @@ def _different(before: Path, after: Path, table: str) -> list[list[str]]:
     ]
 
 
-def _num_rows(index: SetIndex, names: list[str], folder: Path) -> int:
+def _num_rows(index: LoadedSet, names: list[str], folder: Path) -> int:
     if not names:
         return 0
     sql = "SELECT sum(num_rows)::BIGINT AS n FROM parquet_file_metadata(?)"

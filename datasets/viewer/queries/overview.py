@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from excise.datasets.viewer.set_index import Row, SetIndex
+from excise.datasets.viewer.loaded_set import LoadedSet, Row
 
 _FUNNEL = """
 SELECT count(*) AS sources, count(*) FILTER (status = 'ok') AS ok, sum(num_tests) AS tests,
@@ -84,7 +84,7 @@ class Overview:
     """One row a gate, the most costly first."""
 
 
-def overview(index: SetIndex) -> Overview:
+def overview(index: LoadedSet) -> Overview:
     """The sums over the set."""
     return Overview(
         funnel=index.row(_FUNNEL) or {},
@@ -98,13 +98,13 @@ def overview(index: SetIndex) -> Overview:
     )
 
 
-def projects(index: SetIndex, *, search: str = "", sort: str = "tasks", limit: int = 50, offset: int = 0) -> list[Row]:
+def projects(index: LoadedSet, *, search: str = "", sort: str = "tasks", limit: int = 50, offset: int = 0) -> list[Row]:
     """Sources with yield, coverage and cost."""
     order = PROJECT_SORTS.get(sort, PROJECT_SORTS["tasks"])
     return index.rows(_PROJECTS.format(order=order), [search.lower(), limit, offset])
 
 
-def count_projects(index: SetIndex, search: str = "") -> int:
+def count_projects(index: LoadedSet, search: str = "") -> int:
     """Number of sources that :func:`projects` gives."""
     sql = "SELECT count(*) AS n FROM repo_rows WHERE contains(lower(concat_ws(' ', repo, source, status)), ?)"
     row: dict[str, Any] = index.row(sql, [search.lower()]) or {}

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from excise.datasets.storage.snapshot import Snapshot
+from excise.datasets.viewer.loaded_set import LoadedSet, Row
 from excise.datasets.viewer.queries.filters import Page, Where, page_of
 from excise.datasets.viewer.queries.tasks import GateRuns, gates_of
-from excise.datasets.viewer.set_index import Row, SetIndex
 
 FILTERS = {"repo": "repo", "stage": "stage", "reason": "reason", "kind": "kind"}
 """Names of filters to columns."""
@@ -25,7 +25,7 @@ class RejectionList:
     """The rejections; ``file`` and ``row`` name them."""
 
 
-def rejection_list(index: SetIndex, wanted: Mapping[str, str], size: int = 50) -> RejectionList:
+def rejection_list(index: LoadedSet, wanted: Mapping[str, str], size: int = 50) -> RejectionList:
     """The rejections that search and filters of an address ask for."""
     where = Where()
     where.search(wanted.get("q", ""))
@@ -39,7 +39,7 @@ def rejection_list(index: SetIndex, wanted: Mapping[str, str], size: int = 50) -
     return RejectionList(page=page, rows=index.rows(sql, [*where.values, page.size, page.offset]))
 
 
-def choices(index: SetIndex) -> dict[str, list[str]]:
+def choices(index: LoadedSet) -> dict[str, list[str]]:
     """The values that filters offer, the most frequent first."""
     found = {}
     for name, column in FILTERS.items():
@@ -58,7 +58,7 @@ class WholeRejection:
     """Verdicts on the candidate, gate by gate; empty if it was refused before any gate."""
 
 
-def whole_rejection(index: SetIndex, file: str, row: int) -> WholeRejection | None:
+def whole_rejection(index: LoadedSet, file: str, row: int) -> WholeRejection | None:
     """The rejection in a row of a file of the snapshot; ``None`` if there is none."""
     place = index.row("SELECT file, row FROM rejection_rows WHERE parse_filename(file) = ? AND row = ?", [file, row])
     found = index.whole_row(place) if place else None
@@ -67,7 +67,7 @@ def whole_rejection(index: SetIndex, file: str, row: int) -> WholeRejection | No
     return WholeRejection(row=found, gates=gates_of(_verdicts(index, index.snapshot, file, row, str(found["subject"]))))
 
 
-def _verdicts(index: SetIndex, snapshot: Path, file: str, row: int, subject: str) -> list[Row]:
+def _verdicts(index: LoadedSet, snapshot: Path, file: str, row: int, subject: str) -> list[Row]:
     places = index.cached("verdict files", lambda: _verdict_files(snapshot)).get(file, [])
     name = next((name for place, name in places if row in place), None)
     if name is None or not (snapshot / "verdicts" / name).exists():

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import Any
 
+from excise.datasets.viewer.loaded_set import LoadedSet, Row
 from excise.datasets.viewer.queries.filters import Page, Where, page_of
-from excise.datasets.viewer.set_index import Row, SetIndex
 
 SORTS = {
     "id": "instance_id",
@@ -40,7 +40,7 @@ class TaskList:
     """The tasks."""
 
 
-def task_list(index: SetIndex, wanted: Mapping[str, str], size: int = 50) -> TaskList:
+def task_list(index: LoadedSet, wanted: Mapping[str, str], size: int = 50) -> TaskList:
     """The tasks that search and filters of an address ask for."""
     where = Where()
     where.search(wanted.get("q", ""))
@@ -67,17 +67,17 @@ def task_list(index: SetIndex, wanted: Mapping[str, str], size: int = 50) -> Tas
     return TaskList(page=page, rows=index.rows(sql, values))
 
 
-def keep_order_ready(index: SetIndex) -> None:
+def keep_order_ready(index: LoadedSet) -> None:
     """Have the order of all tasks ready, which deep pages of the whole list need."""
     index.keep_ready(("order", SORTS["id"]), lambda: _all_in_order(index, Where(), SORTS["id"]))
 
 
-def _all_in_order(index: SetIndex, where: Where, order: str) -> Any:
+def _all_in_order(index: LoadedSet, where: Where, order: str) -> Any:
     """Row numbers of all tasks as a NumPy array: later pages of a long list need no sorting."""
     return index.column(f"SELECT rowid FROM task_rows{where.sql} ORDER BY {order}", where.values)
 
 
-def _in_statements(index: SetIndex, wanted: Mapping[str, str]) -> Where:
+def _in_statements(index: LoadedSet, wanted: Mapping[str, str]) -> Where:
     """Conditions for a search in the statements, which are read from the files."""
     where = Where()
     where.equals(wanted, FILTERS)
@@ -94,7 +94,7 @@ def _in_statements(index: SetIndex, wanted: Mapping[str, str]) -> Where:
     return where
 
 
-def choices(index: SetIndex) -> dict[str, list[str]]:
+def choices(index: LoadedSet) -> dict[str, list[str]]:
     """The values that filters offer, the most frequent first."""
     found = {}
     for name, column in FILTERS.items():
@@ -147,13 +147,13 @@ class WholeTask:
     """Ids of the project's tasks before and after it; empty at the ends."""
 
 
-def find_task(index: SetIndex, instance_id: str) -> Row | None:
+def find_task(index: LoadedSet, instance_id: str) -> Row | None:
     """All columns of a task."""
     place = index.row("SELECT file, row FROM task_rows WHERE instance_id = ?", [instance_id])
     return index.whole_row(place) if place else None
 
 
-def whole_task(index: SetIndex, instance_id: str) -> WholeTask | None:
+def whole_task(index: LoadedSet, instance_id: str) -> WholeTask | None:
     """Everything about a task; ``None`` if the set has none of this id."""
     place = index.row("SELECT file, row FROM task_rows WHERE instance_id = ?", [instance_id])
     row = index.whole_row(place) if place else None
@@ -176,7 +176,7 @@ def whole_task(index: SetIndex, instance_id: str) -> WholeTask | None:
     )
 
 
-def _beside(index: SetIndex, place: Row, step: int) -> str:
+def _beside(index: LoadedSet, place: Row, step: int) -> str:
     """Id of the next or previous task of the same project; empty at the ends."""
     sql = "SELECT instance_id AS id FROM task_rows WHERE file = ? AND row = ?"
     row = index.row(sql, [place["file"], place["row"] + step])

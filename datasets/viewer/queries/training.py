@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from excise.datasets.viewer.loaded_set import LoadedSet, Row
 from excise.datasets.viewer.rendering.charts import Series
-from excise.datasets.viewer.set_index import Row, SetIndex
 
 CHARTS: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("Pass rate and reward", ("pass@1", "pass@k", "reward")),
@@ -65,7 +65,7 @@ class Request:
     """``open``, ``done`` or the exit code."""
 
 
-def training_runs(index: SetIndex, folders: Sequence[Path]) -> list[TrainingRun]:
+def training_runs(index: LoadedSet, folders: Sequence[Path]) -> list[TrainingRun]:
     """Runs with rollouts in the set, or with a folder in ``folders`` or directly below one of them."""
     counted = {str(row["run"]): row for row in index.rows(_RUNS)}
     placed = {_stored_as(folder): folder for folder in run_folders(folders)}
@@ -88,7 +88,7 @@ def _stored_as(folder: Path) -> str:
         return folder.resolve().name
 
 
-def metrics(index: SetIndex, run: TrainingRun) -> list[Row]:
+def metrics(index: LoadedSet, run: TrainingRun) -> list[Row]:
     """Metrics of each step: those of the run's folder, and where it is not known, those that the rollouts give."""
     if run.folder is not None and (rows := list(_json_lines(run.folder / "metrics.jsonl"))):
         return sorted(rows, key=lambda row: row["step"])

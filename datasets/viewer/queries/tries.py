@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from excise.datasets.viewer.loaded_set import LoadedSet, Row
 from excise.datasets.viewer.queries.filters import Page, Where, page_of
 from excise.datasets.viewer.rendering.conversation import (
     Message,
@@ -13,7 +14,6 @@ from excise.datasets.viewer.rendering.conversation import (
     trajectory_messages,
     transcript_messages,
 )
-from excise.datasets.viewer.set_index import Row, SetIndex
 
 SORTS = {
     "newest": "step DESC, run, try_id",
@@ -41,7 +41,7 @@ class TryList:
     """How many of all pages the monitor flagged."""
 
 
-def try_list(index: SetIndex, wanted: Mapping[str, str], size: int = 50) -> TryList:
+def try_list(index: LoadedSet, wanted: Mapping[str, str], size: int = 50) -> TryList:
     """The rollouts and attempts that an address asks for."""
     where = Where()
     where.search(wanted.get("q", ""), "lower(concat_ws(' ', instance_id, run, try_id))")
@@ -64,7 +64,7 @@ def try_list(index: SetIndex, wanted: Mapping[str, str], size: int = 50) -> TryL
     return TryList(page=page, rows=rows, solved=int(sums["solved"]), flagged=int(sums["flagged"]))
 
 
-def choices(index: SetIndex) -> dict[str, list[str]]:
+def choices(index: LoadedSet) -> dict[str, list[str]]:
     """The values that filters offer, the most frequent first."""
     lists = {"flag": "unnest(flags)", "hint": "unnest(hints)"}
     columns = {name: column for name, column in FILTERS.items() if name != "task"} | lists
@@ -89,7 +89,7 @@ class WholeTry:
     """All rollouts of its group, or all attempts of the run at the task."""
 
 
-def whole_try(index: SetIndex, origin: str, run: str, try_id: str) -> WholeTry | None:
+def whole_try(index: LoadedSet, origin: str, run: str, try_id: str) -> WholeTry | None:
     """A rollout or an attempt; ``None`` if there is none."""
     sql = "SELECT * FROM tries WHERE origin = ? AND run = ? AND try_id = ?"
     summary = index.row(sql, [origin, run, try_id])

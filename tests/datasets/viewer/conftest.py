@@ -14,9 +14,9 @@ import pytest
 from playwright.sync_api import Browser, Page, sync_playwright
 
 from excise.datasets.storage.store import Store
+from excise.datasets.viewer.loaded_set import LoadedSet
 from excise.datasets.viewer.pages import Site
 from excise.datasets.viewer.server import Address, serve
-from excise.datasets.viewer.set_index import SetIndex
 
 from .hostile import hostile_rollouts, hostile_rows
 
@@ -62,7 +62,7 @@ def running(site: Site, address: Address = ANY_PORT) -> Iterator[str]:
 
 @pytest.fixture(scope="session")
 def shapes_site(shapes_set: Path) -> Site:
-    return Site(index=SetIndex(shapes_set), name="shapes", claims={"g1_baseline": "All tests passed before"})
+    return Site(index=LoadedSet(shapes_set), name="shapes", claims={"g1_baseline": "All tests passed before"})
 
 
 @pytest.fixture(scope="session")
@@ -73,7 +73,7 @@ def shapes_server(shapes_site: Site) -> Iterator[str]:
 
 @pytest.fixture(scope="session")
 def hostile_site(hostile_set: Path) -> Site:
-    return Site(index=SetIndex(hostile_set), name="<script>window.pwned=1</script>")
+    return Site(index=LoadedSet(hostile_set), name="<script>window.pwned=1</script>")
 
 
 @pytest.fixture(scope="session")

@@ -9,8 +9,8 @@ import pytest
 from playwright.sync_api import expect
 
 from excise.datasets.queries.rollouts import write_rollouts
+from excise.datasets.viewer.loaded_set import LoadedSet
 from excise.datasets.viewer.pages import LISTS, Site
-from excise.datasets.viewer.set_index import SetIndex
 from excise.datasets.viewer.static_copy import write_static
 
 from .conftest import Visitor, running
@@ -149,7 +149,7 @@ def test_hidden_characters_are_shown_and_huge_diffs_are_cut(hostile_server: str,
 def test_pages_follow_a_set_that_grows(shapes_set: Path, tmp_path: Path, visit: Visitor) -> None:
     root = tmp_path / "growing"
     root.mkdir()
-    with running(Site(index=SetIndex(root, check_every_s=0.05))) as address:
+    with running(Site(index=LoadedSet(root, check_every_s=0.05))) as address:
         visited = visit(f"{address}/")
         expect(visited.page.locator(".empty")).to_contain_text("no snapshot yet")
         shutil.copytree(shapes_set / "snapshots", root / "snapshots")
@@ -164,7 +164,7 @@ def test_pages_follow_a_set_that_grows(shapes_set: Path, tmp_path: Path, visit: 
 
 def test_a_static_copy_works_from_files(hostile_set: Path, tmp_path: Path, visit: Visitor) -> None:
     folder = tmp_path / "copy"
-    assert write_static(Site(index=SetIndex(hostile_set), is_static=True), folder) > 10
+    assert write_static(Site(index=LoadedSet(hostile_set), is_static=True), folder) > 10
     visited = visit((folder / "index.html").as_uri())
     page = visited.page
     expect(page.locator(".tile").first).to_have_css("border-top-style", "solid")  # the style sheet is there

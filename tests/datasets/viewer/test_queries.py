@@ -17,10 +17,10 @@ from excise.datasets.storage.store import Store
 from excise.datasets.taskset import TaskSet
 from excise.datasets.viewer.app import page_html
 from excise.datasets.viewer.links import ServerLinks
+from excise.datasets.viewer.loaded_set import LoadedSet, snapshots
 from excise.datasets.viewer.pages import LISTS, Site
 from excise.datasets.viewer.queries import comparison, generation, overview, rejections, tasks, training, tries
 from excise.datasets.viewer.queries.filters import page_of
-from excise.datasets.viewer.set_index import SetIndex, snapshots
 
 from ..conftest import make_rows
 from .hostile import rollout
@@ -33,7 +33,7 @@ def publish(folder: Path, **repos: RepoRows) -> None:
         writer.publish()
 
 
-def wait_for_change(index: SetIndex) -> None:
+def wait_for_change(index: LoadedSet) -> None:
     version, deadline = index.version, time.monotonic() + 60
     while index.version == version:
         assert time.monotonic() < deadline
@@ -48,7 +48,7 @@ def small(tmp_path: Path) -> Path:
 
 
 def test_sums_are_those_of_the_rows(small: Path) -> None:
-    index = SetIndex(small)
+    index = LoadedSet(small)
     sums = overview.overview(index)
     assert (sums.tasks["tasks"], sums.tasks["projects"]) == (10, 2)
     assert (sums.funnel["tests"], sums.funnel["candidates"], sums.funnel["valid"]) == (100, 12, 10)
@@ -62,7 +62,7 @@ def test_sums_are_those_of_the_rows(small: Path) -> None:
 
 
 def test_tasks_are_searched_filtered_sorted_and_paged(small: Path) -> None:
-    index = SetIndex(small)
+    index = LoadedSet(small)
 
     def found(**wanted: str) -> list[str]:
         return [str(row["instance_id"]) for row in tasks.task_list(index, wanted).rows]
@@ -80,7 +80,7 @@ def test_tasks_are_searched_filtered_sorted_and_paged(small: Path) -> None:
 
 @pytest.mark.parametrize("order", list(tasks.SORTS))
 def test_pages_deep_in_a_list_are_those_of_the_whole(small: Path, order: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    index = SetIndex(small)
+    index = LoadedSet(small)
     whole = [row["instance_id"] for row in tasks.task_list(index, {"sort": order}).rows]
     monkeypatch.setattr(tasks, "DEEP", 0)
     pages = [tasks.task_list(index, {"sort": order, "page": str(n)}, 3).rows for n in range(1, 5)]
@@ -88,7 +88,7 @@ def test_pages_deep_in_a_list_are_those_of_the_whole(small: Path, order: str, mo
 
 
 def test_a_task_has_its_certificate_and_siblings(small: Path) -> None:
-    index = SetIndex(small)
+    index = LoadedSet(small)
     instance_id = TaskSet.open(small).ids()[0]
     task = tasks.whole_task(index, instance_id)
     assert task is not None
@@ -106,13 +106,13 @@ def test_a_certificate_that_is_nonsense_is_no_error(small: Path, certificate: st
     table = pq.read_table(file)
     column = pa.array([certificate] * table.num_rows)
     pq.write_table(table.set_column(table.column_names.index("certificate"), "certificate", column), file)
-    site = Site(index=SetIndex(small))
+    site = Site(index=LoadedSet(small))
     ids = [str(row["instance_id"]) for row in tasks.task_list(site.index, {"repo": "toolz"}).rows]
     assert page_html(site, ["task", ids[0]], {}, ServerLinks())
 
 
 def test_a_rejection_has_the_verdicts_on_its_candidate(small: Path) -> None:
-    index = SetIndex(small)
+    index = LoadedSet(small)
     row = rejections.rejection_list(index, {"repo": "toolz"}).rows[0]
     found = rejections.whole_rejection(index, row["file"], row["row"])
     assert found is not None
@@ -125,7 +125,7 @@ def test_snapshots_are_compared(small: Path) -> None:
     changed = replace(kept.tasks[0], problem_statement="other")
     publish(small, toolz=replace(kept, tasks=(changed, *kept.tasks[1:])))
     before, after = snapshots(small)[-2:]
-    found = comparison.compare(SetIndex(small), before, after)
+    found = comparison.compare(LoadedSet(small), before, after)
     assert found.counts == {"changed": 1, "went": 4}
     assert found.unchanged == 5
     assert [row["repo"] for row in found.repos] == ["toolz"]
@@ -133,7 +133,7 @@ def test_snapshots_are_compared(small: Path) -> None:
 
 
 def test_the_index_follows_new_snapshots_and_damaged_files(small: Path) -> None:
-    index = SetIndex(small, check_every_s=0)
+    index = LoadedSet(small, check_every_s=0)
     broken = small / "rollouts" / "first" / "step-00000009.parquet"
     broken.parent.mkdir(parents=True)
     broken.write_bytes(b"PAR1 not really")
@@ -155,7 +155,7 @@ def test_attempts_of_agents_are_shown_with_what_their_files_hold(small: Path) ->
     pq.write_table(pa.Table.from_pylist([row]), place)
     step = {"event": "step", "number": 1, "command": "git apply", "output": "done", "exit_code": 0}
     place.with_suffix(".jsonl").write_text(json.dumps(step) + "\n")
-    index = SetIndex(small)
+    index = LoadedSet(small)
     listed = tries.try_list(index, {"flag": "leak_used", "solved": "yes"})
     assert (listed.page.total, listed.solved, listed.flagged) == (1, 1, 1)
     found = tries.whole_try(index, "attempt", "gold", "a-1")
@@ -166,7 +166,7 @@ def test_attempts_of_agents_are_shown_with_what_their_files_hold(small: Path) ->
 def test_a_training_run_has_curves_and_requests(small: Path, tmp_path: Path) -> None:
     rows = [rollout(run="first", step=2, rollout_id=str(n), task_reward=float(n % 2), tier=1.5) for n in range(4)]
     write_rollouts(small, "first", 2, rows)
-    index = SetIndex(small)
+    index = LoadedSet(small)
     (run,) = training.training_runs(index, [])
     (metrics,) = training.metrics(index, run)
     assert (metrics["step"], metrics["pass@1"], metrics["tier"]) == (2, 0.5, 1.5)
@@ -201,7 +201,7 @@ def test_a_run_is_read_from_its_log_as_it_grows(tmp_path: Path) -> None:
 
 
 def test_every_list_of_an_empty_folder_is_a_page(tmp_path: Path) -> None:
-    site = Site(index=SetIndex(tmp_path))
+    site = Site(index=LoadedSet(tmp_path))
     assert all(page(site, {}) for page in LISTS.values())
 
 

@@ -44,7 +44,7 @@ Row = dict[str, Any]
 T = TypeVar("T")
 
 
-class SetIndex:
+class LoadedSet:
     """Answers SQL over a task set's folder, which may still be empty or be written to. Thread-safe, read-only."""
 
     def __init__(self, root: Path, *, check_every_s: float = CHECK_EVERY_S) -> None:
