@@ -117,6 +117,12 @@ Reader = Callable[[], dict[str, str]]
 KINDS = ("publish", "refresh", "merge", "compact", "gc")
 
 
+def _in_environment(environ: dict[str, str], operation: Operation, root: Path, other: Path) -> None:
+    """Run an operation with this process's variables: the fork server may be older than some."""
+    os.environ.update(environ)
+    operation.run(root, other)
+
+
 class Trials:
     """A set that survives one trial after the other."""
 
@@ -144,7 +150,7 @@ class Trials:
             others = tuple(name for name in [*NAMES, "project-x"] if name not in operation.put)
             Operation("refresh", operation.put, others).run(other, other)
         began = time.monotonic()
-        process = self.context.Process(target=operation.run, args=(self.root, other))
+        process = self.context.Process(target=_in_environment, args=(dict(os.environ), operation, self.root, other))
         process.start()
         moment = self.draw.uniform(0, 2) * self.seconds.get(kind, 0.5)
         while process.is_alive() and time.monotonic() < began + moment:
@@ -159,7 +165,7 @@ class Trials:
         assert outcome != "finished" or found == after
         self.outcomes[kind, outcome] += 1
         began = time.monotonic()
-        again = self.context.Process(target=operation.run, args=(self.root, other))
+        again = self.context.Process(target=_in_environment, args=(dict(os.environ), operation, self.root, other))
         again.start()
         again.join()
         took = time.monotonic() - began
