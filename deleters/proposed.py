@@ -4,32 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from excise.deleters.deletion_builder import build_deletion, require_python, source_text
+from excise.deleters.deletion_builder import source_text
 from excise.deleters.edits.removed_parts import texts_of_parts
-from excise.deleters.remove import Removal
+from excise.deleters.remove import Remove
 from excise.extractors.python.analysis.codebase import PythonCodebase
 from excise.extractors.python.analysis.parser import parse_module
-from excise.protocols import Codebase
-from excise.types import Deletion, Feature
 
 
-class Proposed:
+class Proposed(Remove):
     """Deletes definitions, and gives functions that lose a part the text that ``Feature.changed`` has for them."""
 
     name = "proposed"
     version = 1
-
-    def delete(
-        self,
-        codebase: Codebase,
-        feature: Feature,
-        *,
-        only: frozenset[str] | None = None,
-        hide: frozenset[str] = frozenset(),
-    ) -> Deletion:
-        """See :class:`excise.protocols.Deleter`."""
-        removal = Removal(require_python(codebase), feature, only, hide or frozenset(feature.tests))
-        return build_deletion(removal.codebase, feature, removal.run(), name=self.name, version=self.version)
 
 
 def deleted_texts(

@@ -51,7 +51,7 @@ class Remove:
     ) -> Deletion:
         """See :class:`excise.protocols.Deleter`."""
         removal = Removal(require_python(codebase), feature, only, hide or frozenset(feature.tests))
-        return build_deletion(removal.codebase, feature, removal.run(), name=Remove.name, version=Remove.version)
+        return build_deletion(removal.codebase, feature, removal.run(), name=self.name, version=self.version)
 
 
 class Removal:

@@ -69,14 +69,14 @@ def _plan_without_copies(bench: Workbench, deleter: Deleter, feature: Feature) -
         if kept == set(feature.symbols) or not part.tests:
             break
         feature = part
-        plan = _plan(bench, deleter, feature, _whole_functions(bench, feature.tests), only=frozenset(part.symbols))
+        plan = _first_plan(bench, deleter, feature)
     raise Rejected(problem_of(copies), reason=reason_of(copies))
 
 
 def _deletable_part(bench: Workbench, deleter: Deleter, feature: Feature) -> tuple[Feature, PlannedDeletion]:
     """A plan for the largest part of the feature that the deleter takes. Raises :class:`DeletionRefused`."""
     try:
-        return feature, _plan(bench, deleter, feature, _whole_functions(bench, feature.tests))
+        return feature, _first_plan(bench, deleter, feature)
     except DeletionRefused:
         if len(feature.symbols) < 2:
             raise
@@ -87,10 +87,9 @@ def _deletable_part(bench: Workbench, deleter: Deleter, feature: Feature) -> tup
             if not part.tests:
                 return False
             try:
-                plan = _plan(bench, deleter, part, _whole_functions(bench, part.tests), only=frozenset(part.symbols))
+                found[symbols] = part, _first_plan(bench, deleter, part)
             except DeletionRefused:
                 return False
-            found[symbols] = part, plan
             return True
 
         best = largest_clean(feature.symbols, can_be_deleted, MAX_REFUSALS)
@@ -132,15 +131,16 @@ def require_gradable(plan: PlannedDeletion) -> list[str]:
     return dependent
 
 
+def _first_plan(bench: Workbench, deleter: Deleter, feature: Feature) -> PlannedDeletion:
+    """Delete all symbols of the feature and hide the tests that execute it. Raises :class:`DeletionRefused`."""
+    hide = _whole_functions(bench, feature.tests)
+    return _plan(bench, deleter, feature, hide, only=frozenset(feature.symbols))
+
+
 def _plan(
-    bench: Workbench,
-    deleter: Deleter,
-    feature: Feature,
-    hide: frozenset[str],
-    *,
-    only: frozenset[str] | None = None,
+    bench: Workbench, deleter: Deleter, feature: Feature, hide: frozenset[str], *, only: frozenset[str]
 ) -> PlannedDeletion:
-    """A first plan: delete the feature (of its symbols, ``only`` these) and hide the tests with the ids ``hide``."""
+    """Delete of the feature's symbols ``only`` these, and hide the tests with the ids ``hide``."""
     deletion = deleter.delete(bench.codebase, feature, only=only, hide=hide)
     if bench.settings.visibility is Visibility.TESTS:
         deletion = hiding_only(bench.codebase, deletion, frozenset())
@@ -233,8 +233,7 @@ def _shrink(plan: PlannedDeletion, feature: Feature, failing: list[str], run: Te
         if not part.tests:
             return False
         try:
-            hide = _whole_functions(bench, part.tests)
-            tried[symbols] = _plan(bench, deleter, part, hide, only=frozenset(part.symbols))
+            tried[symbols] = _first_plan(bench, deleter, part)
             return not _run_shipped(tried[symbols])[1]
         except (DeletionRefused, Rejected):
             return False

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import cached_property
 
 from excise.deleters.edits.byte_edits import Edit, apply_edits, merged
 from excise.deleters.edits.file_plan import FilePlan
@@ -19,20 +20,26 @@ class WordCounts:
     """The words of a file before and after its planned edits, without comments."""
 
     def __init__(self, plan: FilePlan) -> None:
-        edits = merged(plan.edits())
-        imports = {Edit(record.stmt_start, record.stmt_end) for record in plan.module.imports}
-        removed = b"\n".join(plan.source[e.start : e.end] for e in edits)
-        self.kept = _count(_without_comments(apply_edits(plan.source, edits)))
-        self.kept_outside_imports = _count(_without_comments(apply_edits(plan.source, merged([*edits, *imports]))))
-        self.removed = frozenset(_WORD.findall(removed.decode("utf-8", "replace")))
+        self._module, self._edits = plan.module, merged(plan.edits())
+        removed = b"\n".join(plan.source[e.start : e.end] for e in self._edits)
+        self._removed = frozenset(_WORD.findall(removed.decode("utf-8", "replace")))
+
+    @cached_property
+    def _kept(self) -> dict[str, int]:
+        return _count(_without_comments(apply_edits(self._module.source, self._edits)))
+
+    @cached_property
+    def _kept_outside_imports(self) -> dict[str, int]:
+        imports = {Edit(record.stmt_start, record.stmt_end) for record in self._module.imports}
+        return _count(_without_comments(apply_edits(self._module.source, merged([*self._edits, *imports]))))
 
     def only_removed(self, name: str) -> bool:
         """Whether a name occurs in the removed code, and elsewhere only once, in its own definition."""
-        return name in self.removed and self.kept.get(name, 0) <= 1
+        return name in self._removed and self._kept.get(name, 0) <= 1
 
     def is_unused_import(self, name: str) -> bool:
         """Whether an imported name occurs in the removed code, and elsewhere only in imports."""
-        return name in self.removed and not self.kept_outside_imports.get(name, 0)
+        return name in self._removed and not self._kept_outside_imports.get(name, 0)
 
 
 def _without_comments(source: bytes) -> bytes:

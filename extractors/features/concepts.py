@@ -115,7 +115,7 @@ class ConceptFinder:
                     pairs[one, other] += amount
         for members in _grouped((str(sorted(tests[s.symbol_id])), number[s.symbol_id]) for s in symbols):
             for one, other in pairwise(members):
-                pairs[one, other] += 0.0
+                pairs.setdefault((one, other), 0.0)
         words = [frozenset(words_of(s.name)) for s in symbols]
         for (one, other), related in pairs.items():
             a, b = self._groups[one], self._groups[other]

@@ -49,16 +49,13 @@ class FoundFeatures:
 
     def with_proposals(self, features: Sequence[Feature]) -> FoundFeatures:
         """The same with further features in front, which are also in the reports of their symbols."""
-        holders = defaultdict(list)
-        for feature in features:
-            for symbol in feature.symbols:
-                holders[symbol].append(feature.feature_id)
-        symbols = tuple(
-            replace(report, features=tuple(sorted({*report.features, *added})), reason="") if added else report
-            for report in self.symbols
-            for added in [[f for around in _around(report.symbol) for f in holders.get(around, ())]]
-        )
-        return FoundFeatures(features=(*features, *self.features), symbols=symbols)
+        holders = _holders({feature.feature_id: frozenset(feature.symbols) for feature in features})
+        symbols = []
+        for report in self.symbols:
+            added = {holder for around in _around(report.symbol) for holder in holders.get(around, ())}
+            held = replace(report, features=tuple(sorted({*report.features, *added})), reason="") if added else report
+            symbols.append(held)
+        return FoundFeatures(features=(*features, *self.features), symbols=tuple(symbols))
 
     @property
     def num_symbols(self) -> int:
@@ -105,9 +102,11 @@ def find_features(
         feature = feature_of(index, tree, entry, needed_by)
         if feature is not None and (len(entry) == 1 or feature.loc >= MIN_GROUP_LOC):
             made.add(feature)
-    features = _with_parents(index, made.features)
+    contents = {f.feature_id: frozenset(i for s in f.symbols for i in index.with_nested(s)) for f in made.features}
+    holders = _holders(contents)
     return FoundFeatures(
-        features=tuple(_interleaved(features, seed)), symbols=tuple(_reports(index, features, reasons))
+        features=tuple(_interleaved(_with_parents(made.features, contents, holders), seed)),
+        symbols=tuple(_reports(index, holders, reasons)),
     )
 
 
@@ -294,15 +293,15 @@ def _kind(index: SearchIndex, entry: tuple[str, ...], symbols: tuple[str, ...]) 
     return FeatureKind.MULTI if len(entry) > 1 else _KINDS[index.symbols[entry[0]].kind]
 
 
-def _with_parents(index: SearchIndex, features: list[Feature]) -> list[Feature]:
+def _with_parents(
+    features: list[Feature], contents: dict[str, frozenset[str]], holders: dict[str, list[str]]
+) -> list[Feature]:
     """The features, each with the smallest one that contains it."""
-    contents = {f.feature_id: frozenset(i for s in f.symbols for i in index.with_nested(s)) for f in features}
-    holders = _holders(contents)
     order = {f.feature_id: (len(contents[f.feature_id]), f.loc, f.feature_id) for f in features}
     found = []
     for feature in features:
         mine = contents[feature.feature_id]
-        around = [other for other in holders[next(iter(sorted(mine)))] if contents[other] > mine]
+        around = [other for other in holders[min(mine)] if contents[other] > mine]
         found.append(replace(feature, parent_feature_id=min(around, key=order.__getitem__, default="")))
     return found
 
@@ -316,8 +315,7 @@ def _holders(contents: dict[str, frozenset[str]]) -> dict[str, list[str]]:
     return holders
 
 
-def _reports(index: SearchIndex, features: list[Feature], reasons: dict[str, str]) -> Iterator[SymbolReport]:
-    holders = _holders({f.feature_id: frozenset(i for s in f.symbols for i in index.with_nested(s)) for f in features})
+def _reports(index: SearchIndex, holders: dict[str, list[str]], reasons: dict[str, str]) -> Iterator[SymbolReport]:
     for symbol_id, symbol in index.symbols.items():
         if symbol.kind is not SymbolKind.MODULE:
             features_of = tuple(sorted(holders.get(symbol_id, ())))
