@@ -9,12 +9,14 @@ from __future__ import annotations
 
 import ast
 import dataclasses
+import glob
 import inspect
 import types as builtin_types
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import cache
+from pathlib import Path
 from typing import Any, get_args, get_origin, get_type_hints
 
 from excise.types import (
@@ -246,3 +248,13 @@ def empty_view(table: Table) -> str:
     """``CREATE VIEW`` of a table without rows, for sets that have no file of the table."""
     columns = ", ".join(map(empty_column, table.columns))
     return f"CREATE OR REPLACE VIEW {table.name} AS SELECT {columns} WHERE false;\n"
+
+
+def sql_string(text: str) -> str:
+    """A text as a string of DuckDB's SQL."""
+    return "'" + text.replace("'", "''") + "'"
+
+
+def sql_pattern(folder: Path | None, pattern: str) -> str:
+    """A pattern of files below a folder (``None`` for the current one) as a string of DuckDB's SQL."""
+    return sql_string(f"{glob.escape(str(folder))}/{pattern}" if folder else pattern)

@@ -13,21 +13,18 @@ most the attempts in progress.
 
 from __future__ import annotations
 
-import glob
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from excise.datasets.queries.scores import KS, Evaluation, TaskScore, summarise
-from excise.datasets.schema import Table, arrow_schema, columns_of, empty_view
+from excise.datasets.schema import Table, arrow_schema, columns_of, empty_view, sql_pattern
 from excise.errors import StoreError
 from excise.system.files import replacement, store_errors
 
 FOLDER = "attempts"
 """Name of the folder in the folder of a task set."""
-
-
 PARTS = "parts"
 """Name of the folder of merged rows in the folder of a run."""
 
@@ -211,8 +208,7 @@ def attempts_views(store: Path) -> str:
     sources = []
     for pattern in (f"*/{PARTS}/*.parquet", "*/*.parquet"):
         if any((store / FOLDER).glob(pattern)):
-            path = f"{glob.escape(str(store))}/{FOLDER}/{pattern}".replace("'", "''")
-            sources.append(f"read_parquet('{path}', union_by_name = true)")
+            sources.append(f"read_parquet({sql_pattern(store, f'{FOLDER}/{pattern}')}, union_by_name = true)")
     if not sources:
         return empty_view(ATTEMPTS) + PASS_AT_K + EFFORT
     rows = f"SELECT * FROM {sources[0]}"

@@ -5,12 +5,11 @@ Logs are not part of a snapshot. A line that a killed process left unfinished is
 
 from __future__ import annotations
 
-import glob
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from excise.datasets.schema import Table, columns_of, empty_view
+from excise.datasets.schema import Table, columns_of, empty_view, sql_pattern
 from excise.system.run_log import FOLDER
 
 
@@ -65,13 +64,13 @@ def costs_view(store: Path) -> str:
     """``CREATE VIEW costs`` over the logs of all runs of a task set; a view without rows if there are none."""
     if not any((store / FOLDER).glob("*.jsonl")):
         return empty_view(COSTS)
-    pattern = f"{glob.escape(str(store))}/{FOLDER}/*.jsonl".replace("'", "''")
+    pattern = sql_pattern(store, f"{FOLDER}/*.jsonl")
     return f"""\
 CREATE OR REPLACE VIEW costs AS
 WITH jobs AS (
     SELECT *, regexp_extract(filename, '(run-[^/]*?)(-worker-[0-9]+)?[.]jsonl$', 1) AS run,
            row_number() OVER (PARTITION BY filename, pid ORDER BY process_cpu_s) AS job
-    FROM read_json('{pattern}', format = 'newline_delimited', ignore_errors = true, filename = true,
+    FROM read_json({pattern}, format = 'newline_delimited', ignore_errors = true, filename = true,
                    columns = {_FIELDS})
     WHERE event = 'job measured'
 ), parts AS (SELECT * EXCLUDE (costs), unnest(costs) AS cost FROM jobs)

@@ -9,16 +9,13 @@ They are not part of a snapshot: a run adds files as it proceeds, and a repeated
 
 from __future__ import annotations
 
-import glob
-import os
 import secrets
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from excise.datasets.schema import Table, arrow_schema, columns_of, empty_view
-from excise.system.files import store_errors, sync
+from excise.datasets.schema import Table, arrow_schema, columns_of, empty_view, sql_pattern
+from excise.system.files import replacement, store_errors
 
 FOLDER = "rollouts"
 """Name of the folder in the folder of a task set."""
@@ -118,8 +115,8 @@ def write_rollouts(store: Path, run: str, step: int, rows: Iterable[RolloutRow])
 
     target = store / FOLDER / run / f"step-{step:08d}.parquet"
     table = pa.Table.from_pylist([asdict(row) for row in rows], schema=arrow_schema(ROLLOUTS, comments=True))
-    with store_errors("store rollouts"), _atomic_write(target) as temporary:
-        pq.write_table(table, temporary, compression="zstd", compression_level=3)
+    with store_errors("store rollouts"), replacement(target) as file:
+        pq.write_table(table, file, compression="zstd", compression_level=3)
     return target
 
 
@@ -140,23 +137,9 @@ def claim_run(store: Path, name: str) -> str:
                 return unique
 
 
-@contextmanager
-def _atomic_write(target: Path) -> Iterator[Path]:
-    """A temporary path that replaces ``target`` durably when the block succeeds."""
-    target.parent.mkdir(parents=True, exist_ok=True)
-    temporary = target.with_name(f".{target.name}.{os.getpid()}.tmp")
-    try:
-        yield temporary
-        sync(temporary)
-        temporary.replace(target)
-    finally:
-        temporary.unlink(missing_ok=True)
-    sync(target.parent)
-
-
 def rollouts_view(store: Path) -> str:
     """``CREATE VIEW rollouts`` over all runs of a task set; a view without rows if there are none."""
     if not any((store / FOLDER).glob("*/step-*.parquet")):
         return empty_view(ROLLOUTS)
-    pattern = f"{glob.escape(str(store))}/{FOLDER}/*/step-*.parquet".replace("'", "''")
-    return f"CREATE OR REPLACE VIEW rollouts AS SELECT * FROM read_parquet('{pattern}', union_by_name = true);\n"
+    pattern = sql_pattern(store, f"{FOLDER}/*/step-*.parquet")
+    return f"CREATE OR REPLACE VIEW rollouts AS SELECT * FROM read_parquet({pattern}, union_by_name = true);\n"

@@ -11,7 +11,6 @@ The similarity of two patches is the share of their token triples that both have
 
 from __future__ import annotations
 
-import glob
 import re
 import zlib
 from collections.abc import Iterable, Iterator, Sequence
@@ -21,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from excise.datasets.rows import Row
-from excise.datasets.schema import Table, columns_of, empty_view
+from excise.datasets.schema import Table, columns_of, empty_view, sql_pattern
 from excise.datasets.storage.snapshot import Snapshot
 from excise.errors import StoreError
 from excise.system.files import replacement, store_errors
@@ -71,10 +70,10 @@ def near_duplicates_view(store: Path) -> str:
     """``CREATE VIEW near_duplicates`` of a task set; a view without rows if it has no index."""
     if not any((store / FOLDER).glob("*.parquet")):
         return empty_view(NEAR_DUPLICATES)
-    pattern = f"{glob.escape(str(store))}/{FOLDER}/*.parquet".replace("'", "''")
+    pattern = sql_pattern(store, f"{FOLDER}/*.parquet")
     return f"""\
 CREATE OR REPLACE VIEW near_duplicates AS
-SELECT DISTINCT instance_id, near_duplicate_of, similarity, snapshot FROM read_parquet('{pattern}')
+SELECT DISTINCT instance_id, near_duplicate_of, similarity, snapshot FROM read_parquet({pattern})
 WHERE near_duplicate_of IS NOT NULL;
 """
 

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import glob
 from pathlib import Path
 
-from excise.datasets.schema import TABLES, Table, empty_column, empty_view
+from excise.datasets.schema import TABLES, Table, empty_column, empty_view, sql_pattern, sql_string
 from excise.datasets.storage.snapshot import EMPTY_FILE, write_table
 from excise.system.files import sync, write_file
 
@@ -49,19 +48,18 @@ ORDER BY ALL;
 
 def views_sql(root: Path | None = None) -> str:
     """``CREATE VIEW`` statements with paths relative to the snapshot, or absolute paths under ``root``."""
-    prefix = f"{glob.escape(str(root))}/" if root else ""
     parts = ["-- In this folder: duckdb -init views.sql\n"]
     for table in TABLES.values():
         if root and not (root / table.name).is_dir():  # older sets lack the table
             parts.append(empty_view(table))
             continue
-        pattern = _sql_string(f"{prefix}{table.name}/*.parquet")
+        pattern = sql_pattern(root, f"{table.name}/*.parquet")
         columns = ", ".join(["*", *(_missing_columns(root / table.name, table) if root else ())])
         parts.append(
             f"CREATE OR REPLACE VIEW {table.name} AS SELECT {columns} FROM read_parquet({pattern}, "
             "union_by_name = true);\n"
         )
-        parts += [f"COMMENT ON COLUMN {table.name}.{c.name} IS {_sql_string(c.comment)};\n" for c in table.columns]
+        parts += [f"COMMENT ON COLUMN {table.name}.{c.name} IS {sql_string(c.comment)};\n" for c in table.columns]
     return "".join([*parts, FUNNEL, GATES, NEEDS, LIFTING])
 
 
@@ -83,7 +81,3 @@ def _missing_columns(folder: Path, table: Table) -> list[str]:
     except (OSError, ValueError):  # damaged: reading the table says so
         return []
     return [empty_column(column) for column in table.columns if column.name not in known]
-
-
-def _sql_string(text: str) -> str:
-    return "'" + text.replace("'", "''") + "'"
