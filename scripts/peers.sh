@@ -13,12 +13,7 @@ DATA="datasets==5.2.0 huggingface-hub==2.4.0 mini-swe-agent==2.4.6 swebench==5.0
 VERIFIERS="verifiers==0.4.0"
 WANTED="$HARBOR $DATA $VERIFIERS"
 
-up_to_date() { [ "$(cat "$STAMP" 2>/dev/null)" = "$WANTED" ]; }
-
-! up_to_date || exit 0
-exec 9>"$PEERS.lock"
-flock 9 # the installation of a ./check that was interrupted may still be running
-! up_to_date || exit 0
+exit_if_installed "$PEERS" "$STAMP" "$WANTED"
 
 find_python || { say "No Python >= $MIN_PYTHON found."; exit 2; }
 NEWER=3.12 # for uv, which finds it or installs it

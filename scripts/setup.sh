@@ -203,3 +203,12 @@ setup() {
     PATH="$PWD/$VENV/bin:$PATH"
     export PATH
 }
+
+# Ends the script if the file $2 says that $3 is installed; else holds a lock beside the folder $1 until the script ends.
+# The installation of a ./check that was interrupted may still be running.
+exit_if_installed() {
+    [ "$(cat "$2" 2>/dev/null)" != "$3" ] || exit 0
+    exec 9>"$1.lock"
+    flock 9
+    [ "$(cat "$2" 2>/dev/null)" != "$3" ] || exit 0
+}

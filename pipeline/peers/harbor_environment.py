@@ -20,6 +20,7 @@ import json
 import os
 import shlex
 import tarfile
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -33,6 +34,7 @@ HERE = Path(__file__).resolve().parent
 EXEC_TIMEOUT_S = 3600
 """Seconds for a command without a time limit."""
 TRANSFER_TIMEOUT_S = 300
+"""Seconds for a copy into a sandbox or out of it."""
 LINE_BYTES = 512 << 20
 """Most bytes of an answer: a downloaded folder is one line."""
 
@@ -40,6 +42,24 @@ LINE_BYTES = 512 << 20
 def excise_command(*arguments: str) -> list[str]:
     """The command line of excise with these arguments."""
     return [*shlex.split(os.environ.get("EXCISE", "excise")), *arguments]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Command:
+    """A command to be run in a sandbox."""
+
+    argv: list[str]
+    """Program and arguments."""
+    cwd: str | None = "/"
+    """Folder to run it in."""
+    env: dict[str, str] = field(default_factory=dict)
+    """Variables."""
+    timeout_s: float = TRANSFER_TIMEOUT_S
+    """Time limit in seconds."""
+    stdin: bytes = b""
+    """Input."""
+    user: str | int | None = None
+    """User, where there are several."""
 
 
 class CommandEnvironment(BaseEnvironment):  # type: ignore[misc]
@@ -61,23 +81,14 @@ class CommandEnvironment(BaseEnvironment):  # type: ignore[misc]
         if self._network_policy.network_mode != NetworkMode.NO_NETWORK:
             raise ValueError("These sandboxes have no network: the task must say network_mode = 'no-network'.")
 
-    async def _run(
-        self,
-        argv: list[str],
-        *,
-        cwd: str | None = None,
-        env: dict[str, str] | None = None,
-        timeout_s: float = TRANSFER_TIMEOUT_S,
-        stdin: bytes = b"",
-        user: str | int | None = None,
-    ) -> tuple[int, bytes, bytes]:
+    async def _run(self, command: Command) -> tuple[int, bytes, bytes]:
         """Exit code, stdout and stderr of a command. Raises ``TimeoutError``."""
         raise NotImplementedError
 
     async def _prepare(self) -> None:
         """Make the folders that Harbor writes, and upload what the task brings."""
         folders = ["/logs/agent", "/logs/verifier", "/logs/artifacts", "/tests", "/solution"]
-        await self._run(["mkdir", "-p", *folders], cwd="/")
+        await self._run(Command(argv=["mkdir", "-p", *folders]))
         await self._upload_environment_dir_after_start()
 
     async def exec(
@@ -90,20 +101,19 @@ class CommandEnvironment(BaseEnvironment):  # type: ignore[misc]
     ) -> ExecResult:
         """Run a command with bash, in the checkout unless ``cwd`` says otherwise."""
         rc, out, err = await self._run(
-            ["/bin/bash", "-c", command],
-            cwd=cwd or self.task_env_config.workdir,
-            env=self._merge_env(env),
-            timeout_s=timeout_sec or EXEC_TIMEOUT_S,
-            user=self._resolve_user(user),
+            Command(
+                argv=["/bin/bash", "-c", command],
+                cwd=cwd or self.task_env_config.workdir,
+                env=self._merge_env(env) or {},
+                timeout_s=timeout_sec or EXEC_TIMEOUT_S,
+                user=self._resolve_user(user),
+            )
         )
         return ExecResult(stdout=out.decode(errors="replace"), stderr=err.decode(errors="replace"), return_code=rc)
 
     async def _unpack(self, archive: bytes, folder: str) -> None:
-        rc, _, err = await self._run(
-            ["/bin/sh", "-c", 'mkdir -p "$1" && tar -xf - --no-same-owner -C "$1"', "sh", folder],
-            cwd="/",
-            stdin=archive,
-        )
+        script = 'mkdir -p "$1" && tar -xf - --no-same-owner -C "$1"'
+        rc, _, err = await self._run(Command(argv=["/bin/sh", "-c", script, "sh", folder], stdin=archive))
         if rc != 0:
             raise RuntimeError(f"Uploading to {folder} failed: {err.decode(errors='replace')}")
 
@@ -117,7 +127,7 @@ class CommandEnvironment(BaseEnvironment):  # type: ignore[misc]
         await self._unpack(_packed([(path, path.name) for path in sorted(Path(source_dir).iterdir())]), target_dir)
 
     async def _download(self, arguments: list[str]) -> tarfile.TarFile:
-        rc, out, err = await self._run(["tar", "-cf", "-", *arguments], cwd="/")
+        rc, out, err = await self._run(Command(argv=["tar", "-cf", "-", *arguments]))
         if rc != 0:
             raise RuntimeError(f"Downloading failed: {err.decode(errors='replace')}")
         return tarfile.open(fileobj=io.BytesIO(out))
@@ -208,26 +218,17 @@ class BubblewrapEnvironment(CommandEnvironment):
             raise RuntimeError(f"excise's sandbox failed: {answer['error']}")
         return answer
 
-    async def _run(
-        self,
-        argv: list[str],
-        *,
-        cwd: str | None = None,
-        env: dict[str, str] | None = None,
-        timeout_s: float = TRANSFER_TIMEOUT_S,
-        stdin: bytes = b"",
-        user: str | int | None = None,
-    ) -> tuple[int, bytes, bytes]:
+    async def _run(self, command: Command) -> tuple[int, bytes, bytes]:
         if self._server is None or self._server.stdin is None:
             raise RuntimeError("The environment has not been started.")
-        request = {"argv": argv, "cwd": cwd, "env": env or {}, "timeout_s": timeout_s}
-        line = json.dumps(request | {"stdin": base64.b64encode(stdin).decode()}).encode() + b"\n"
+        request = {"argv": command.argv, "cwd": command.cwd, "env": command.env, "timeout_s": command.timeout_s}
+        line = json.dumps(request | {"stdin": base64.b64encode(command.stdin).decode()}).encode() + b"\n"
         async with self._lock:
             self._server.stdin.write(line)
             await self._server.stdin.drain()
             answer = await self._answer()
         if answer["worker"] == "timeout":
-            raise TimeoutError(f"The command took more than {timeout_s:.0f} s.")
+            raise TimeoutError(f"The command took more than {command.timeout_s:.0f} s.")
         return answer["rc"], base64.b64decode(answer["stdout"]), base64.b64decode(answer["stderr"])
 
 
@@ -261,22 +262,14 @@ class PlainDockerEnvironment(CommandEnvironment):
             await _docker(["rm", "--force", self._container], b"", 120)
             self._container = None
 
-    async def _run(
-        self,
-        argv: list[str],
-        *,
-        cwd: str | None = None,
-        env: dict[str, str] | None = None,
-        timeout_s: float = TRANSFER_TIMEOUT_S,
-        stdin: bytes = b"",
-        user: str | int | None = None,
-    ) -> tuple[int, bytes, bytes]:
+    async def _run(self, command: Command) -> tuple[int, bytes, bytes]:
         options = ["--interactive"]
-        options += ["--workdir", cwd] if cwd else []
-        options += ["--user", str(user)] if user is not None else []
-        for name, value in (env or {}).items():
+        options += ["--workdir", command.cwd] if command.cwd else []
+        options += ["--user", str(command.user)] if command.user is not None else []
+        for name, value in command.env.items():
             options += ["--env", f"{name}={value}"]
-        return await _docker(["exec", *options, str(self._container), *argv], stdin, timeout_s)
+        arguments = ["exec", *options, str(self._container), *command.argv]
+        return await _docker(arguments, command.stdin, command.timeout_s)
 
 
 async def _docker(arguments: list[str], stdin: bytes, timeout_s: float) -> tuple[int, bytes, bytes]:
