@@ -21,7 +21,7 @@ import excise
 from excise.datasets.viewer.links import Links, ServerLinks, unprotected
 from excise.datasets.viewer.pages import DETAILS, LISTS, Found, Site, keep_ready, raw_text
 from excise.datasets.viewer.rendering.templates import render, warm_up
-from excise.datasets.viewer.security import Guard
+from excise.datasets.viewer.security import AccessMiddleware
 from excise.datasets.viewer.text import visible
 
 logger = logging.getLogger(__name__)
@@ -31,7 +31,7 @@ STATIC = Path(__file__).parent / "static"
 
 
 def build_app(site: Site, *, token: str = "") -> ASGIApp:
-    """The application, behind :class:`excise.datasets.viewer.security.Guard`."""
+    """The application, behind :class:`excise.datasets.viewer.security.AccessMiddleware`."""
 
     async def page(request: Request) -> Response:
         return await run_in_threadpool(_answer, site, _parts(request), dict(request.query_params))
@@ -51,7 +51,7 @@ def build_app(site: Site, *, token: str = "") -> ASGIApp:
         Route("/favicon.ico", icon),  # what browsers ask for beside plain text
         Route("/{path:path}", page),
     ]
-    return Guard(Starlette(routes=routes), token=token)
+    return AccessMiddleware(Starlette(routes=routes), token=token)
 
 
 def _parts(request: Request) -> list[str]:

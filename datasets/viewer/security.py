@@ -35,7 +35,7 @@ LOCAL_NAMES = frozenset({"127.0.0.1", "localhost", "[::1]"})
 _SECONDS_OF_COOKIE = 30 * 24 * 3600
 
 
-class Guard:
+class AccessMiddleware:
     """Wraps the application: GET only, the right host, the token, the headers."""
 
     def __init__(self, app: ASGIApp, *, token: str = "", cookie: str = "excise-view") -> None:
