@@ -189,13 +189,14 @@ class TaskSet:
         return float(_call_evidence(self.certificate(instance_id)).get("lifted_share", 0.0))
 
     def tamper_proof(self) -> frozenset[str]:
-        """Ids of tasks whose FAIL_TO_PASS tests are all decided outside the solution's sandbox: each is lifted, or
-        recorded calls decide it."""
+        """Ids of tasks whose FAIL_TO_PASS tests, but for those that do not count, are decided outside the solution's
+        sandbox: each is lifted, or recorded calls decide it."""
         found = set()
         for row in self._snapshot.rows("tasks"):
             certificate = row_conversion.certificate_from(row)
-            wanted = str(len(row_conversion.task_from(row).fail_to_pass))
-            if _call_evidence(certificate).get("tests_outside") == wanted:
+            evidence = _call_evidence(certificate)
+            decided = int(evidence.get("tests_outside", 0)) + int(evidence.get("tests_uncounted", 0))
+            if decided == len(row_conversion.task_from(row).fail_to_pass):
                 found.add(str(row["instance_id"]))
         return frozenset(found)
 

@@ -39,7 +39,9 @@ LIFTING = """\
 CREATE OR REPLACE VIEW lifting AS
 SELECT repo, instance_id, len(fail_to_pass) AS num_tests,
        coalesce(evidence['tests_lifted']::INTEGER, 0) AS num_lifted, round(num_lifted / num_tests, 4) AS lifted_share,
-       coalesce(evidence['tests_outside']::INTEGER, 0) AS num_outside, num_outside = num_tests AS tamper_proof,
+       coalesce(evidence['tests_outside']::INTEGER, 0) AS num_outside,
+       coalesce(evidence['tests_uncounted']::INTEGER, 0) AS num_uncounted,
+       num_outside + num_uncounted = num_tests AS tamper_proof,
        coalesce(evidence['tests_not_lifted'], '') AS reasons
 FROM tasks LEFT JOIN (SELECT instance_id, evidence FROM verdicts WHERE gate = 'g10_calls') USING (instance_id)
 ORDER BY ALL;

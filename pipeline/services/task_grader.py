@@ -15,6 +15,7 @@ from excise.pipeline.services.map_tasks import EnvironmentProblem, prepared_of
 from excise.pipeline.stages.environment_stage import open_workbench
 from excise.pipeline.stages.stage_cache import StageCache, stage_key
 from excise.types import Grade, GradingKit, Task
+from excise.verifiers.gates.all_gates import CALLS_RECORDED
 from excise.verifiers.grading.grader import (
     GradeRequest,
     GradingConditions,
@@ -23,7 +24,7 @@ from excise.verifiers.grading.grader import (
     supports_fail_fast,
     ungraded,
 )
-from excise.verifiers.grading.kit import KIT_FORMAT, make_kit
+from excise.verifiers.grading.kit import KIT_FORMAT
 from excise.verifiers.stored_tasks import candidate_of
 from excise.verifiers.workbench import Workbench
 
@@ -118,7 +119,7 @@ class Grader:
 
                 def new_kit() -> GradingKit:
                     with self._slots:
-                        return make_kit(bench, task, candidate_of(bench, task).edits("none"))
+                        return CALLS_RECORDED.kit(candidate_of(bench, task))
 
                 kit = self.taskset.kit(task.instance_id)
                 if kit is None or kit.format != KIT_FORMAT:
@@ -197,6 +198,8 @@ def grade_text(found: Grade) -> str:
         f"calls: {found.num_calls_equal} of {found.num_calls} equal",
         f"held-out calls (reported only): {found.num_held_out_equal} of {found.num_held_out} equal",
     ]
+    if found.reward_uncounted is not None:
+        lines.append(f"tests that do not count: {'all passed' if found.reward_uncounted else 'some failed'}")
     if found.reasons:
         lines.append(f"  reasons: {', '.join(found.reasons)}")
     lines += [f"  {name}: {text}" for name, text in found.evidence.items()]

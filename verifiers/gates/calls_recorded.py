@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from excise.types import GradingKit, Verdict, to_json
 from excise.verifiers.candidate import Candidate
+from excise.verifiers.gates.empty_solutions_fail import EmptySolutionsFail
 from excise.verifiers.gates.verdict_rows import CheckResult, verdict_row
 from excise.verifiers.grading.kit import kit_hash, make_kit
 
@@ -20,9 +23,18 @@ class CallsRecorded:
         "expect what is wrong fail; all are stored for graders"
     )
 
+    def kit(self, candidate: Candidate) -> GradingKit:
+        """Make the kit of a candidate. Raises :class:`ExciseError`."""
+
+        def is_enough(tests: Sequence[str]) -> bool:
+            return EmptySolutionsFail().refutes(candidate, tests)
+
+        empty = candidate.edits("none")
+        return make_kit(candidate.bench, candidate.task, empty, candidate.behaviour, is_enough=is_enough)
+
     def make(self, candidate: Candidate) -> tuple[GradingKit, Verdict]:
         """Make the kit and the verdict row of a candidate that passed every gate. Raises :class:`SandboxError`."""
-        kit = make_kit(candidate.bench, candidate.task, candidate.edits("none"), candidate.behaviour)
+        kit = self.kit(candidate)
         evidence = {
             "kit": kit_hash(to_json(kit)),
             "functions_watched": str(kit.num_watched),
@@ -36,6 +48,7 @@ class CallsRecorded:
             "tests_lifted": str(len(kit.lifted)),
             "tests_not_lifted": ", ".join(f"{why}: {count}" for why, count in sorted(kit.not_lifted.items()))[:500],
             "tests_mirrored": str(len(kit.mirrored)),
+            "tests_uncounted": str(len(kit.uncounted)),
         }
         result = CheckResult(passed=True, num_tests=len(candidate.fail_to_pass), evidence=evidence)
         return kit, verdict_row(self, candidate, result)

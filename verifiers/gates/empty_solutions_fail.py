@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from excise.deleters.edits.empty_bodies import EMPTY, TRIVIAL
 from excise.protocols import GateReport
 from excise.types import Status, TestRun, Verdict
@@ -45,6 +47,19 @@ class EmptySolutionsFail:
         if report.passed and any(name == TRIVIAL for name, _ in candidate.deletion.stub_patches):
             report.verdicts.append(self._try_programs(candidate, len(attempts)))
         return report
+
+    def refutes(self, candidate: Candidate, tests: Sequence[str]) -> bool:
+        """Whether some of the ``tests``, of those in FAIL_TO_PASS, suffice: one fails on each of these solutions."""
+        stubs = [name for name, _ in candidate.deletion.stub_patches]
+        for tree in ("deleted", *(name for name in stubs if name in EMPTY)):
+            every = candidate.dependent_tests
+            run = candidate.run(tree, ids=every if candidate.trees.has_run(tree, every) else tests)
+            if not (not_passing(run, tests) and run.worker in SUITE_ENDED):
+                return False
+        if TRIVIAL not in stubs:
+            return True
+        run = candidate.trees.try_programs(tests)
+        return run.worker in SUITE_ENDED and Status.PASSED not in run.statuses().values()
 
     def _try_programs(self, candidate: Candidate, number: int) -> Verdict:
         """Try every trivial program on the FAIL_TO_PASS tests, the quickest first."""

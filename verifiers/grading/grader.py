@@ -190,13 +190,16 @@ class _GradingRun:
         """Make all runs and compute the grade from their results."""
         fail_fast = self.fail_fast
         unfit = set(self.conditions.unfit)
-        fail_to_pass = [test for test in self.task.fail_to_pass if test not in unfit]
+        fail_to_pass = [test for test in self.task.fail_to_pass if test not in {*unfit, *self.kit.uncounted}]
         pass_to_pass = [test for test in self.task.pass_to_pass if test not in unfit]
-        ids = fail_to_pass if fail_fast and fail_to_pass else [*fail_to_pass, *pass_to_pass]
-        tests, canaries = self._tests(ids)
-        if fail_fast and not _not_passed(tests, ids):
-            fail_fast, ids = False, [*fail_to_pass, *pass_to_pass]
-            tests, canaries = self._tests(ids)
+        uncounted = [test for test in self.kit.uncounted if test not in unfit]
+        every = [*fail_to_pass, *uncounted, *pass_to_pass]
+        tests, canaries = self._tests(fail_to_pass if fail_fast and fail_to_pass else every)
+        if fail_fast and not _not_passed(tests, fail_to_pass):
+            fail_fast = False
+            tests, canaries = self._tests(every)
+        ids = fail_to_pass if fail_fast else [*fail_to_pass, *pass_to_pass]
+        others_passed = None if fail_fast or not uncounted else not _not_passed(tests, uncounted)
         worker = tests.run.worker
         statuses = tests.run.statuses()
         failed = _not_passed(tests, fail_to_pass)
@@ -227,7 +230,7 @@ class _GradingRun:
             reward_calls=calls.reward,
             partial=0.0 if broken or tampered or not decided else round(share, 6),
             reasons=tuple(self.reasons),
-            statuses={test: statuses.get(test, Status.MISSING) for test in [*fail_to_pass, *broken]},
+            statuses={test: statuses.get(test, Status.MISSING) for test in [*fail_to_pass, *uncounted, *broken]},
             num_passed=len(ids) - len(failed) - len(broken),
             num_tests=len(ids),
             canaries={test: statuses.get(test, Status.MISSING) for test in canaries},
@@ -238,6 +241,7 @@ class _GradingRun:
             num_calls=calls.count,
             num_calls_equal=calls.equal,
             reward_held_out=float(all(calls.held_out)) if calls.held_out else None,
+            reward_uncounted=float(others_passed) if others_passed is not None else None,
             num_held_out=len(calls.held_out),
             num_held_out_equal=sum(calls.held_out),
             evidence=self.evidence,

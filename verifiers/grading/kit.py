@@ -4,7 +4,7 @@ expectations."""
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -20,22 +20,30 @@ CALLS_TIMEOUT_S = 120.0
 MAX_TESTS = 200
 """Maximum number of FAIL_TO_PASS tests whose calls are recorded and which are tried with wrong expectations; of more,
 some are drawn."""
-KIT_FORMAT = 8
+KIT_FORMAT = 9
 """Version of the kit's format; incremented when calls or outcomes are written differently."""
 LATER = (4711, 500 * 86400.0)
 """(hash seed, seconds that the clock is ahead) of the second replay. Calls whose outcomes differ are not used."""
 
 
-def make_kit(bench: Workbench, task: Task, empty: Edits, behaviour: RecordedBehaviour | None = None) -> GradingKit:
+def make_kit(
+    bench: Workbench,
+    task: Task,
+    empty: Edits,
+    behaviour: RecordedBehaviour | None = None,
+    *,
+    is_enough: Callable[[Sequence[str]], bool] = lambda _: False,
+) -> GradingKit:
     """Record calls, replay them, and lift or mirror the tests, all on the original code. Raises :class:`ExciseError`.
 
     ``empty`` are the edits that replace the feature by stubs in the base tree, ``behaviour`` is what was recorded
-    before. Calls that the statement shows as examples are not held out.
+    before. Calls that the statement shows as examples are not held out. ``is_enough`` tells of some of the FAIL_TO_PASS
+    tests whether they refute empty solutions by themselves; only then some others need not count.
     """
     grading = bench.language.grading
     tree = without_hidden_tests(bench, task)
     if behaviour is None or behaviour.tests != task.fail_to_pass:
-        behaviour = RecordedBehaviour(task.fail_to_pass, record_calls(bench, task.removed, task.fail_to_pass))
+        behaviour = record_behaviour(bench, task.removed, task.fail_to_pass)
     recording = behaviour.recording
     replayed = behaviour.replayed or replay_twice(bench, recording, task.removed, tree)
     shown = set(task.problem_statement.splitlines())
@@ -52,7 +60,12 @@ def make_kit(bench: Workbench, task: Task, empty: Edits, behaviour: RecordedBeha
     stub = replay(bench, kept, {**tree, **empty}, trusted=True) if calls else []
     telling = grading.distinguish_from_stub(calls, stub)
     lifting = find_lifted(bench, task, tree)
-    left = set(_drawn(task.fail_to_pass)).difference(each.test for each in lifting.tests)
+    by_calls = _decided_by_calls(bench, recording, calls, stub) if telling else ()
+    outside = {*by_calls, *(each.test for each in lifting.tests)}
+    uncounted = uncounted_tests(task.fail_to_pass, outside, recording.uses.lines)
+    if uncounted and not is_enough([test for test in task.fail_to_pass if test in outside]):
+        uncounted = ()
+    left = set(_drawn(task.fail_to_pass)).difference(each.test for each in lifting.tests).difference(uncounted)
     return GradingKit(
         instance_id=task.instance_id,
         format=KIT_FORMAT,
@@ -64,7 +77,8 @@ def make_kit(bench: Workbench, task: Task, empty: Edits, behaviour: RecordedBeha
         removed=recording.removed,
         mirrored=_failing_mirror(bench, sorted(left)),
         lifted=lifting.tests,
-        by_calls=_decided_by_calls(bench, recording, calls, stub) if telling else (),
+        by_calls=by_calls,
+        uncounted=uncounted,
         depending=lifting.depending,
         not_lifted=lifting.refused,
         num_watched=recording.watched,
@@ -89,6 +103,21 @@ def _decided_by_calls(
             if compared.issuperset(made) and not others.isdisjoint(made)
         )
     )
+
+
+def uncounted_tests(
+    tests: Sequence[str], outside: Collection[str], lines: Mapping[str, Collection[tuple[str, int]]]
+) -> tuple[str, ...]:
+    """Those of the FAIL_TO_PASS tests that need not count, so that every test that counts is decided outside.
+
+    ``outside``: tests that are decided outside the solution's sandbox. ``lines``: what each test executes of the
+    removed code, see :attr:`Watched.lines`. The others need not count if they are at most half of all and execute no
+    line that those outside do not; else all tests count.
+    """
+    inside = tuple(test for test in tests if test not in outside)
+    executed = {line for test in tests if test in outside for line in lines.get(test, ())}
+    covered = all(lines.get(test) and executed.issuperset(lines[test]) for test in inside)
+    return inside if covered and 2 * len(inside) <= len(tests) else ()
 
 
 class Replayed(NamedTuple):

@@ -15,6 +15,7 @@ import types
 
 import excise_observed
 import pytest
+from excise_lines import Lines
 from excise_origins import REMOVED, STAYING, Origins, items_of
 from excise_swap import key_of, real
 
@@ -53,6 +54,7 @@ class Watch:
         self.is_running = False
         spans, owners, tests = request["spans"], request["owners"], request["tests"]
         self.origins = Origins(request["root"], spans, owners, tests, self.note)
+        self.lines = Lines(self.origins.is_removed_code)
 
     # ---------------------------------------------------------------------------------- the run
     def start(self, functions=None):
@@ -68,11 +70,13 @@ class Watch:
                 excise_observed.rewrite(self.origins.root, path, ranges, found, self.sites)
             self.is_running = self.origins.start()
             self.problem = "" if self.is_running else "the project watches what runs, too"
+            self.lines.start()
         except Exception as error:
             self.problem = "%s: %s" % (type(error).__name__, error)
 
     def finish(self):
         """Watch nothing more, and return the report."""
+        self.lines.stop()
         if self.is_running:
             self.origins.stop()
         foreign = [self.sites[site].place for site, only in self.seen.items() if only]
@@ -80,6 +84,7 @@ class Watch:
             "words": {test: {kind: sorted(found) for kind, found in own.items()} for test, own in self.notes.items()},
             "results": list(self.results()),
             "foreign": sorted(foreign) if self.origins.is_complete else [],
+            "lines": self.lines.report(self.origins.root),
             "passed": [test for test in self.passed if test not in self.failed],
             "problem": self.problem,
         }
@@ -88,6 +93,7 @@ class Watch:
     def pytest_runtest_logstart(self, nodeid):
         """A test begins."""
         self.test = nodeid
+        self.lines.begin(nodeid)
         for held in (self.given, self.lefts, self.called, self.origins.atoms, self.origins.results):
             held.clear()
 

@@ -90,8 +90,17 @@ def read_report(report: object, tests: Collection[str]) -> Watched:
         words=words,
         results=frozenset(_rows(report.get("results"), (str, int, str, str)) if not missing else ()),
         foreign=frozenset(_rows(report.get("foreign"), (str, str, int, int)) if not missing else ()),
+        lines={test: lines for test, lines in _lines_by_test(report.get("lines")) if test in passed},
         problem=f"{len(missing)} of {len(tests)} tests do not pass when they are watched." if missing else "",
     )
+
+
+def _lines_by_test(value: object) -> Iterator[tuple[str, frozenset[tuple[str, int]]]]:
+    """Each test with the (path, line) of what it executes of the removed code."""
+    for test, by_path in value.items() if isinstance(value, dict) else ():
+        if isinstance(by_path, dict):
+            listed = {path: lines for path, lines in by_path.items() if isinstance(lines, list)}
+            yield test, frozenset((path, n) for path, lines in listed.items() for n in lines if isinstance(n, int))
 
 
 def _rows(value: object, types: tuple[type, ...]) -> Iterator[tuple[Any, ...]]:

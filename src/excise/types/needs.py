@@ -98,5 +98,8 @@ class Watched:
     number of parts."""
     foreign: frozenset[tuple[str, str, int, int]] = frozenset()
     """Places in test files where nothing but values were used that have nothing to do with removed code."""
+    lines: Mapping[str, frozenset[tuple[str, int]]] = field(default_factory=dict)
+    """Test to path and number of each line of the removed code that it executes; only tests all of whose calls were
+    followed."""
     problem: str = ""
     """Why nothing is known of all or some tests; empty if the run was as usual."""

@@ -30,24 +30,6 @@ from excise.verifiers.stored_tasks import candidate_of
 from excise.verifiers.workbench import Workbench
 
 
-@pytest.fixture(scope="module")
-def graders(shapes: Any) -> Grader:
-    return Grader(shapes.taskset, shapes.settings)
-
-
-@pytest.fixture(scope="module")
-def task(shapes: Any) -> Task:
-    """The task about ``spiral``, a generator in its own file."""
-    return next(t for t in shapes.taskset.tasks() if "src/shapes/walk.py" in t.removed)
-
-
-@pytest.fixture(scope="module")
-def ready(graders: Grader, task: Task) -> Workbench:
-    found = graders.environment_of(task)
-    assert isinstance(found, tuple)
-    return found[0]
-
-
 def test_the_gold_patch_passes_and_an_empty_diff_fails(graders: Grader, shapes: Any) -> None:
     for one in shapes.taskset.tasks():
         gold, noop = graders.grade(one.instance_id, one.patch), graders.grade(one.instance_id, "")
