@@ -102,7 +102,7 @@ class Grade:
     """1 or 0: every FAIL_TO_PASS test that does not count passed; ``None`` if there are none. It is no part of
     ``reward``, see :attr:`GradingKit.uncounted`."""
     partial: float
-    """Share of the FAIL_TO_PASS tests that passed, of those that count; 0 if a PASS_TO_PASS test failed or tampering was
+    """Share of the counted FAIL_TO_PASS tests that passed; 0 if a PASS_TO_PASS test failed or tampering was
     detected."""
     reasons: tuple[str, ...] = ()
     """Machine-readable codes of all failures."""
