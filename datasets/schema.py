@@ -54,6 +54,7 @@ HISTORY = (
         "`features` and `symbols`: what could be deleted, and why the rest cannot. `index/` in a snapshot lists the "
         "projects, no longer the manifest; a file may hold rows of several projects.",
     ),
+    (8, "`tasks`: `similar_share`. `predicted_rates`: what `excise difficulty` predicts."),
 )
 """(version, what changed), oldest first. Raise ``SCHEMA_VERSION`` in ``excise.types.tasks`` and add a line."""
 

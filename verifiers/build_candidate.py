@@ -13,6 +13,7 @@ from excise.types import Difficulty, GivenBy, NeedKind, Status, Symbol, Task, Vi
 from excise.verifiers.candidate import Candidate, PlannedDeletion, Rejected, SplitDeletion, not_passing
 from excise.verifiers.grading.examples import MIN_EXAMPLES, examples_of
 from excise.verifiers.grading.kit import RecordedBehaviour, record_behaviour, with_replays
+from excise.verifiers.leaks.deletion_scan import similar_share, subject_of
 from excise.verifiers.plan_deletion import require_gradable
 
 MIN_DESCRIBED = 0.5
@@ -200,6 +201,7 @@ def _difficulty(split: SplitDeletion) -> Difficulty:
         complexity=sum(s.complexity for s in removed),
         num_f2p=len(split.fail_to_pass),
         num_p2p=len(split.pass_to_pass),
+        similar_share=similar_share(subject_of(split)),
     )
 
 

@@ -51,6 +51,7 @@ def evaluate(
     quiet: Quiet = False,
 ) -> None:
     """Score a policy: pass@1 to pass@16, and score against completion tokens, as a table, JSON and a picture."""
+    from excise.datasets.difficulty.observations import store_evaluation
     from excise.trainer.setup.evaluation_config import load_evaluation
     from excise.trainer.setup.model_folder import require_model
 
@@ -62,6 +63,7 @@ def evaluate(
         require_model(model)
         options = _Options(tasks, held_out, samples or evaluation.eval.samples, name or model.name)
         found = asyncio.run(_evaluate(options, evaluation, settings, model, quiet=quiet or as_json))
+        store_evaluation(settings.out, found)
         show_evaluations([*earlier, found], into, "eval", found if as_json else None)
         raise typer.Exit(OK if found.num_attempts else FAILED)
 

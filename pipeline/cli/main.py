@@ -18,6 +18,7 @@ from excise.pipeline.cli.attack_command import ATTACK_CODES, attack
 from excise.pipeline.cli.audit_command import audit
 from excise.pipeline.cli.compact_command import compact
 from excise.pipeline.cli.diff_command import diff
+from excise.pipeline.cli.difficulty_command import difficulty
 from excise.pipeline.cli.env_command import env
 from excise.pipeline.cli.eval_command import EVAL_CODES, evaluate
 from excise.pipeline.cli.gc_command import gc
@@ -66,6 +67,7 @@ app.command(epilog=GRADE_CODES)(grade)
 app.command(epilog=ATTACK_CODES)(attack)
 app.command(epilog=SOLVE_CODES)(solve)
 app.command(epilog=TRAIN_CODES)(train)
+app.command()(difficulty)
 app.command("eval", epilog=EVAL_CODES)(evaluate)
 
 

@@ -133,6 +133,7 @@ async def _engine_and_components(
     settings: TrainSettings, stack: AsyncExitStack, say: Callable[[str], object]
 ) -> tuple[Engine, TaskSetComponents | None]:
     """Make the engine and, for reinforcement learning, the parts that depend on the task set; ``stack`` closes them."""
+    from excise.datasets.difficulty.stored_model import stored_model
     from excise.datasets.taskset import TaskSet
     from excise.pipeline.services.arena import ArenaOptions, TaskArena
     from excise.pipeline.services.request_runner import PublishedTasks, RequestRunner
@@ -185,5 +186,6 @@ async def _engine_and_components(
 
     ask = settings.curriculum.ask
     ask = ask.model_copy(update={"highest": highest_level(settings.eval, ask.highest)})
-    curriculum = TaskPool(tasks, settings.curriculum.model_copy(update={"ask": ask}), requests)
+    prior = stored_model(excise.out) if settings.curriculum.uses_attempts else None
+    curriculum = TaskPool(tasks, settings.curriculum.model_copy(update={"ask": ask}), requests, prior)
     return engine, TaskSetComponents(maker=make_rollouts, curriculum=curriculum, tasks=tasks)

@@ -17,6 +17,8 @@ from pathlib import Path
 from pydantic import ValidationError
 
 from excise.config import Settings
+from excise.datasets.difficulty.measures import measures_of_feature
+from excise.datasets.difficulty.rungs import Level, Rung, level_of
 from excise.datasets.storage.snapshot import Snapshot
 from excise.datasets.taskset import TaskSet
 from excise.deleters.all_deleters import DELETERS
@@ -24,7 +26,6 @@ from excise.errors import ConfigError
 from excise.extractors.features.search_index import MIN_LOC
 from excise.extractors.languages import get_language
 from excise.pipeline.run.selection import REQUEST_MARK, CandidateSelection, CandidateSpec
-from excise.trainer.curriculum.rungs import Level, level_of
 from excise.trainer.curriculum.task_request import TaskRequest
 from excise.types import Feature, FeatureKind, SourceSpec, from_json
 
@@ -106,7 +107,8 @@ class RequestSelection(CandidateSelection):
         right_size = feature.loc <= MIN_LOC if deleter == "line" else feature.loc >= MIN_LOC
         if not (possible and right_size) or (feature.feature_id, deleter) in self._tried:
             return False
-        return self.request.fits(level_of(deleter, feature.kind), feature.loc)
+        rung = Rung(level_of(deleter, feature.kind), self.request.visibility)
+        return self.request.fits(measures_of_feature(feature, rung))
 
     def _is_named(self, feature: Feature) -> bool:
         is_whole = len(feature.entry) == 1 and feature.entry[0] in self.request.features

@@ -17,6 +17,8 @@ from typing import Any
 import pytest
 
 from excise.config import load
+from excise.datasets.difficulty.pass_rate_model import Predictor
+from excise.datasets.difficulty.rungs import Level, level_of, rung_of
 from excise.datasets.rows import RepoRows
 from excise.datasets.storage.store import Store
 from excise.datasets.taskset import TaskSet
@@ -27,8 +29,6 @@ from excise.pipeline.services import request_runner
 from excise.pipeline.services.request_runner import PublishedTasks, RequestRunner
 from excise.pipeline.services.request_selection import RequestSelection, prepare_request, read_request
 from excise.system.locks import exclusive
-from excise.trainer.curriculum.pass_rates import Predictor
-from excise.trainer.curriculum.rungs import Level, level_of, rung_of
 from excise.trainer.curriculum.task_request import TaskRequest
 from excise.types import Feature, FeatureKind, Repo, SourceSpec, Task, Visibility, to_json
 
@@ -345,7 +345,7 @@ def test_a_running_request_ends_with_a_killed_trainer(tmp_path: Path) -> None:
         "import sys, time; from pathlib import Path\n"
         "from excise.pipeline.services.request_runner import RequestRunner\n"
         "from excise.trainer.curriculum.task_request import TaskRequest\n"
-        "from excise.trainer.curriculum.rungs import Level\n"
+        "from excise.datasets.difficulty.rungs import Level\n"
         "folder = Path(sys.argv[1])\n"
         "runner = RequestRunner(folder / 'requests', folder / 'out', program=sys.argv[2:])\n"
         "runner(TaskRequest(lowest=Level.LINE, highest=Level.STUB)); time.sleep(300)\n"

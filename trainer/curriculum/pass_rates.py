@@ -1,77 +1,12 @@
-"""Estimates of pass rates: a prediction for tasks that were never attempted, and a posterior for those that were.
+"""Estimates of pass rates from a task's own attempts: a Beta distribution over exponentially decayed counts.
 
-The prediction is a logistic regression on three numbers (level, visibility, logarithm of the size). Its Gaussian priors
-express what is plausible without data: harder rungs and larger code have lower pass rates. The posterior is a Beta
-distribution with the prediction as its prior and exponentially decayed counts of attempts.
+Its prior is what the model of pass rates predicts (:mod:`excise.datasets.difficulty.pass_rate_model`).
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
 from dataclasses import dataclass
-
-import numpy as np
-
-from excise.trainer.curriculum.rungs import TYPICAL_LOC, Rung
-
-_PRIOR_MEAN = (1.5, -0.5, -0.3, -0.3)
-"""Prior means of the coefficients bias, level, visibility, size."""
-_PRIOR_DEVIATION = (2.0, 0.5, 0.5, 0.5)
-"""Prior standard deviations of the coefficients."""
-_MAX_ITERATIONS = 30
-"""Maximum number of Newton steps of a fit."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Predictor:
-    """Coefficients of the logistic regression for the logit of a pass rate."""
-
-    bias: float = _PRIOR_MEAN[0]
-    """Logit at the lowest level and visibility, for code of typical size."""
-    level: float = _PRIOR_MEAN[1]
-    """Change per level."""
-    visibility: float = _PRIOR_MEAN[2]
-    """Change per step of visibility."""
-    size: float = _PRIOR_MEAN[3]
-    """Change per doubling of the lines of code, relative to the typical size of the level."""
-
-    def rate(self, rung: Rung, loc: int | None = None) -> float:
-        """Predicted pass rate of a task on this rung with ``loc`` lines of code."""
-        weights = (self.bias, self.level, self.visibility, self.size)
-        logit = sum(weight * value for weight, value in zip(weights, _inputs(rung, loc), strict=True))
-        return 1.0 / (1.0 + math.exp(-min(max(logit, -30.0), 30.0)))
-
-
-def _inputs(rung: Rung, loc: int | None) -> tuple[float, float, float, float]:
-    typical = TYPICAL_LOC[rung.level]
-    level, visibility = rung.order
-    return 1.0, float(level), float(visibility), math.log2(max(1, loc or typical) / typical)
-
-
-def fitted(observations: Iterable[tuple[Rung, int, float, float]]) -> Predictor:
-    """Fit a predictor (maximum a posteriori) to rows of (rung, lines of code, attempts passed, attempts failed).
-
-    Counts may be fractions.
-    """
-    rows = [(_inputs(rung, loc), passed, failed) for rung, loc, passed, failed in observations if passed + failed > 0]
-    prior, precision = np.array(_PRIOR_MEAN), np.diag(1.0 / np.square(_PRIOR_DEVIATION))
-    if not rows:
-        return Predictor()
-    inputs = np.array([row[0] for row in rows])
-    passed = np.array([row[1] for row in rows])
-    total = passed + np.array([row[2] for row in rows])
-    weights = prior.copy()
-    for _ in range(_MAX_ITERATIONS):
-        rates = 1.0 / (1.0 + np.exp(-np.clip(inputs @ weights, -30, 30)))
-        gradient = inputs.T @ (passed - total * rates) - precision @ (weights - prior)
-        curvature = inputs.T @ (inputs * (total * rates * (1 - rates))[:, None]) + precision
-        step = np.linalg.solve(curvature, gradient)
-        weights += step * min(1.0, 2.0 / max(1e-9, float(np.abs(step).max())))
-        if float(np.abs(step).max()) < 1e-9:
-            break
-    bias, level, visibility, size = (round(float(weight), 9) for weight in weights)
-    return Predictor(bias=bias, level=level, visibility=visibility, size=size)
 
 
 @dataclass(slots=True)

@@ -13,8 +13,9 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from excise.trainer.curriculum.pass_rates import Predictor
-from excise.trainer.curriculum.rungs import Level, Rung, all_rungs, rung_from
+from excise.datasets.difficulty.measures import Measures
+from excise.datasets.difficulty.pass_rate_model import Predictor
+from excise.datasets.difficulty.rungs import Level, Rung, all_rungs, rung_from
 from excise.trainer.curriculum.task_request import TaskRequest
 from excise.types import from_dict, to_dict
 
@@ -127,7 +128,8 @@ class RequestPolicy:
         """
         low, high = self.settings.pass_rate
         middle = (low + high) / 2
-        rates = {rung: pool.rates.get(rung, pool.predictor.rate(rung)) for rung in self._allowed_rungs(pool.now)}
+        predicted = {rung: pool.predictor.rate(Measures(rung=rung)) for rung in self._allowed_rungs(pool.now)}
+        rates = {rung: pool.rates.get(rung, rate) for rung, rate in predicted.items()}
         if harder:
             rates = {rung: rate for rung, rate in rates.items() if rung.level.order >= pool.level and rate < pool.rate}
         in_range = {rung: rate for rung, rate in rates.items() if low <= rate <= high}

@@ -17,16 +17,18 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from excise.trainer.curriculum.pass_rates import Beta, DecayedCounts, Predictor, fitted
+from excise.datasets.difficulty.measures import Measures, measures_of
+from excise.datasets.difficulty.pass_rate_model import Observation, PassRateModel, fit
+from excise.datasets.difficulty.rungs import Rung, rung_from
+from excise.trainer.curriculum.pass_rates import Beta, DecayedCounts
 from excise.trainer.curriculum.request_policy import PoolStatus, RequestPolicy, RequestSettings
-from excise.trainer.curriculum.rungs import Rung, rung_from, rung_of
 from excise.trainer.curriculum.task_request import TaskGenerator
 from excise.trainer.rollout_types import Group, Rollout
-from excise.types import Task
+from excise.types import Task, from_dict, to_dict
 
-FORMAT = 3
+FORMAT = 4
 """Version of the state's format; increased when older programs cannot read it any more."""
-_READABLE = (2, FORMAT)
+_READABLE = (2, 3, FORMAT)
 _MAX_NAMED = 10
 """Maximum number of quarantined tasks that :meth:`TaskPool.why_empty` names."""
 
@@ -74,6 +76,9 @@ class CurriculumSettings(BaseModel):
     tests_only: bool = True
     """Also train on tasks without useful recorded calls, which only tests grade; there, code written to fit the tests
     may succeed."""
+    uses_attempts: bool = True
+    """Whether expected pass rates begin with the model that ``excise difficulty`` stored with the set, if there is one;
+    else with what is plausible without data."""
     ask: RequestSettings = RequestSettings()
     """Requests for tasks."""
 
@@ -82,8 +87,7 @@ class CurriculumSettings(BaseModel):
 class _Entry:
     """State of one task in the pool."""
 
-    rung: Rung
-    loc: int
+    measures: Measures
     record: DecayedCounts = field(default_factory=DecayedCounts)
     visits: int = 0
     attempts: int = 0
@@ -91,6 +95,11 @@ class _Entry:
     num_invalid_groups: int = 0
     """Groups in a row without a valid attempt."""
     status: TaskStatus = TaskStatus.OPEN
+
+    @property
+    def rung(self) -> Rung:
+        """The task's rung."""
+        return self.measures.rung
 
 
 class TaskPool:
@@ -101,8 +110,10 @@ class TaskPool:
         tasks: Callable[[], Mapping[str, Task]],
         settings: CurriculumSettings | None = None,
         generator: TaskGenerator | None = None,
+        prior: PassRateModel | None = None,
     ) -> None:
-        """``tasks`` returns the available tasks, possibly more each time; ``generator`` executes requests for tasks."""
+        """``tasks`` returns the available tasks, possibly more each time; ``generator`` executes requests for tasks.
+        ``prior``: what attempts of others tell of difficulty; a restored pool keeps the one that it began with."""
         self.settings = settings or CurriculumSettings()
         self._tasks = tasks
         self._generator = generator
@@ -117,8 +128,9 @@ class TaskPool:
         self._drawn = 0
         self._replaced = 0
         self._overall = DecayedCounts()
-        self._predictor = Predictor()
-        self._priors: dict[tuple[Rung, int | None], float] = {}
+        self._prior_model = (prior or PassRateModel()).as_prior()
+        self._predictor = self._prior_model.predictor()
+        self._priors: dict[Measures, float] = {}
         self._available: Mapping[str, Task] = {}
         self._order: list[str] = []
         self._add_new_tasks()
@@ -179,6 +191,7 @@ class TaskPool:
             "rungs": {rung.key: asdict(record) for rung, record in self._rungs.items()},
             "tasks": {task: _state_of(entry) for task, entry in self._entries.items()},
             "asked": self._requests.state() if self._requests else None,
+            "prior": to_dict(self._prior_model),
         }
 
     def restore(self, state: Mapping[str, Any]) -> None:
@@ -191,6 +204,7 @@ class TaskPool:
         version, words, gauss = state["random"]
         self._rng.setstate((version, tuple(words), gauss))
         self._now, self._drawn, self._replaced = state["now"], state["drawn"], state["replaced"]
+        self._prior_model = from_dict(PassRateModel, state["prior"]) if "prior" in state else PassRateModel()
         self._overall = DecayedCounts(**state["all"])
         self._rungs = defaultdict(
             DecayedCounts, {rung_from(key): DecayedCounts(**value) for key, value in state["rungs"].items()}
@@ -204,19 +218,19 @@ class TaskPool:
             self._requests.restore(state["asked"])
 
     # ---------------------------------------------------------------- estimates and status
-    def prior(self, rung: Rung, loc: int | None = None) -> float:
-        """Expected pass rate of a task of this rung and size that was never attempted."""
-        if (rung, loc) not in self._priors:
-            counts, strength = self._rungs.get(rung, DecayedCounts()), self.settings.prior_strength
+    def prior(self, measures: Measures) -> float:
+        """Expected pass rate of a task with these measures that was never attempted."""
+        if measures not in self._priors:
+            counts, strength = self._rungs.get(measures.rung, DecayedCounts()), self.settings.prior_strength
             observed = counts.decayed(self._now, self.settings.half_life)
-            self._priors[rung, loc] = Beta.of(self._predictor.rate(rung, loc), strength, *observed).mean
-        return self._priors[rung, loc]
+            self._priors[measures] = Beta.of(self._predictor.rate(measures), strength, *observed).mean
+        return self._priors[measures]
 
     def posterior(self, instance_id: str) -> Beta:
         """The posterior of one task's pass rate."""
         entry = self._entries[instance_id]
         observed = entry.record.decayed(self._now, self.settings.half_life)
-        return Beta.of(self.prior(entry.rung, entry.loc), self.settings.prior_strength, *observed)
+        return Beta.of(self.prior(entry.measures), self.settings.prior_strength, *observed)
 
     @property
     def has_pending_requests(self) -> bool:
@@ -290,7 +304,7 @@ class TaskPool:
         self._available = self._tasks()
         new = self._available.keys() - self._entries.keys()
         for task in sorted(new):
-            self._entries[task] = _Entry(rung_of(self._available[task]), self._available[task].difficulty.loc)
+            self._entries[task] = _Entry(measures_of(self._available[task]))
         if new or len(self._order) != len(self._entries):
             self._order = sorted(self._entries)
 
@@ -318,10 +332,9 @@ class TaskPool:
     def _refit(self) -> None:
         """Fit the predictor to all recorded attempts, and forget priors computed with the old one."""
         half_life = self.settings.half_life
-        observations = (
-            (e.rung, e.loc, *e.record.decayed(self._now, half_life)) for e in self._entries.values() if e.attempts
-        )
-        self._predictor = fitted(observations)
+        tried = ((e.measures, e.record.decayed(self._now, half_life)) for e in self._entries.values() if e.attempts)
+        observations = (Observation(measures=m, passed=passed, failed=failed) for m, (passed, failed) in tried)
+        self._predictor = fit(observations, self._prior_model).predictor()
         self._priors.clear()
 
     def _pool_status(self) -> PoolStatus:
@@ -358,8 +371,7 @@ def _state_of(entry: _Entry) -> dict[str, Any]:
 
 def _entry_from(task: Task, state: Mapping[str, Any]) -> _Entry:
     return _Entry(
-        rung_of(task),
-        task.difficulty.loc,
+        measures_of(task),
         record=DecayedCounts(**state["record"]),
         visits=state["visits"],
         attempts=state["attempts"],

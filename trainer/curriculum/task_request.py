@@ -6,8 +6,9 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from excise.trainer.curriculum.pass_rates import Predictor
-from excise.trainer.curriculum.rungs import Level, Rung
+from excise.datasets.difficulty.measures import Measures
+from excise.datasets.difficulty.pass_rate_model import Predictor
+from excise.datasets.difficulty.rungs import Level
 from excise.types import Visibility, content_id, to_dict
 
 
@@ -40,11 +41,11 @@ class TaskRequest:
         """Content hash: equal requests have equal ids."""
         return content_id("harder_tasks", to_dict(self))
 
-    def fits(self, level: Level, loc: int) -> bool:
-        """Whether a task of this level, with ``loc`` lines removed, matches the request."""
+    def fits(self, measures: Measures) -> bool:
+        """Whether a task with these measures matches the request."""
         low, high = self.pass_rate
-        inside = self.lowest.order <= level.order <= self.highest.order
-        return inside and low <= self.predictor.rate(Rung(level, self.visibility), loc) <= high
+        inside = self.lowest.order <= measures.rung.level.order <= self.highest.order
+        return inside and low <= self.predictor.rate(measures) <= high
 
 
 class TaskGenerator(Protocol):

@@ -11,8 +11,8 @@ from typing import Any, Literal, TypeVar
 from pydantic import BaseModel, ConfigDict, Field
 
 from excise.config import Settings
+from excise.datasets.difficulty.rungs import Level
 from excise.toml_settings import PHRASES, merge, parse_override, read_toml, validated, with_absolute_paths
-from excise.trainer.curriculum.rungs import Level
 from excise.trainer.engines.engine_kinds import EngineSettings
 from excise.trainer.rollouts.agent import Agent
 from excise.trainer.rollouts.rollout_maker import AttemptMode

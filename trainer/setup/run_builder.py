@@ -10,10 +10,10 @@ from typing import Any
 
 import torch
 
+from excise.datasets.difficulty.rungs import rung_of
 from excise.datasets.queries.rollouts import write_rollouts
 from excise.errors import ConfigError, TrainingError
 from excise.trainer.collectives import RankGroup
-from excise.trainer.curriculum.rungs import rung_of
 from excise.trainer.interfaces import Curriculum, Engine, RolloutMaker
 from excise.trainer.loop.controller import RunComponents
 from excise.trainer.loop.group_queue import GroupRules

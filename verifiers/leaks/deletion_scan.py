@@ -48,6 +48,12 @@ def subject_of(plan: PlannedDeletion) -> Subject:
     return Subject(targets, _legitimate(plan, targets))
 
 
+def similar_share(subject: Subject) -> float:
+    """Share of the removed code, in windows of words, that stands elsewhere in the shipped sources."""
+    body = unique(np.concatenate([EMPTY, *(target.body for target in subject.targets)]))
+    return round(float(is_in(body, subject.legitimate).mean()), 4) if len(body) else 0.0
+
+
 def _legitimate(plan: PlannedDeletion, targets: Sequence[Target]) -> Hashes:
     """The targets' fingerprints that the shipped sources also have, in their texts or in their byte code."""
     bench = plan.bench

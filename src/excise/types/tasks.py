@@ -9,7 +9,7 @@ from excise.types.deletions import FeatureKind
 from excise.types.measurements import Status, WorkerOutcome
 from excise.types.serialization import content_id, to_json
 
-SCHEMA_VERSION = 7
+SCHEMA_VERSION = 8
 """Version of the records and of the Parquet schema made from them. History in docs/schema.md."""
 
 
@@ -59,6 +59,9 @@ class Difficulty:
     """Number of FAIL_TO_PASS tests."""
     num_p2p: int
     """Number of PASS_TO_PASS tests."""
+    similar_share: float | None = None
+    """Share of the removed code that stands elsewhere in the project's sources in the same words; null in older
+    sets."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

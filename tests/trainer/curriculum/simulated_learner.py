@@ -6,7 +6,8 @@ import math
 import random
 from dataclasses import dataclass, field
 
-from excise.trainer.curriculum.rungs import TYPICAL_LOC, Level, Rung, level_of, rung_of
+from excise.datasets.difficulty.measures import Measures
+from excise.datasets.difficulty.rungs import TYPICAL_LOC, Level, Rung, level_of, rung_of
 from excise.trainer.curriculum.task_request import TaskRequest
 from excise.trainer.rollout_types import Ending, Group, Rollout
 from excise.types import Difficulty, FeatureKind, Task, Visibility
@@ -136,7 +137,11 @@ class World:
     def _deliver(self) -> None:
         for request_id, (when, request) in self.requests.items():
             if self.clock - when == self.delay:
-                fitting = [level for level in Level if request.fits(level, TYPICAL_LOC[level])]
+                fitting = [
+                    level
+                    for level in Level
+                    if request.fits(Measures(rung=Rung(level, request.visibility), loc=TYPICAL_LOC[level]))
+                ]
                 some = bool(fitting) and request.visibility not in self.barren
                 rungs = [Rung(fitting[n % len(fitting)], request.visibility) for n in range(request.count * some)]
                 self.made_of[request_id] = [name for rung in rungs for name in self.stock(rung, 1)]

@@ -8,8 +8,8 @@ from statistics import mean
 
 import pytest
 
+from excise.datasets.difficulty.rungs import Level, Rung, rung_of
 from excise.trainer.curriculum.request_policy import RequestSettings
-from excise.trainer.curriculum.rungs import Level, Rung, rung_of
 from excise.trainer.curriculum.task_pool import CurriculumSettings, TaskPool
 from excise.types import Visibility
 

@@ -2,17 +2,10 @@
 
 from __future__ import annotations
 
-import random
-
 import numpy as np
 import pytest
 
-from excise.trainer.curriculum.pass_rates import Beta, DecayedCounts, Predictor, fitted, incomplete_beta
-from excise.trainer.curriculum.rungs import Level, Rung, all_rungs
-from excise.types import Visibility
-
-STUB = Rung(Level.STUB, Visibility.DOCSTRING)
-CLASS = Rung(Level.CLASS, Visibility.DOCSTRING)
+from excise.trainer.curriculum.pass_rates import Beta, DecayedCounts, incomplete_beta
 
 
 @pytest.mark.parametrize(("a", "b"), [(1.0, 1.0), (0.3, 2.5), (12.0, 3.0), (200.0, 20.0)])
@@ -33,23 +26,3 @@ def test_observations_decay_with_their_half_life() -> None:
     record.add(2, 0, now=15, half_life=5)
     assert (record.passed, record.failed) == (4.0, 2.0)
     assert record.decayed(25, half_life=5) == (1.0, 0.5)
-
-
-def test_the_fitted_predictor_recovers_the_true_parameters() -> None:
-    truth = Predictor(bias=2.0, level=-0.9, visibility=-0.2, size=-0.5)
-    rng = random.Random(0)
-    rows = []
-    for rung in all_rungs():
-        for loc in (3, 10, 60):
-            passed = sum(rng.random() < truth.rate(rung, loc) for _ in range(200))
-            rows.append((rung, loc, float(passed), 200.0 - passed))
-    found = fitted(rows)
-    for name in ("bias", "level", "visibility", "size"):
-        assert getattr(found, name) == pytest.approx(getattr(truth, name), abs=0.15)
-    assert fitted([]) == Predictor()
-
-
-def test_the_prediction_without_data_falls_with_each_level() -> None:
-    rates = [Predictor().rate(Rung(level, Visibility.DOCSTRING)) for level in Level]
-    assert rates == sorted(rates, reverse=True)
-    assert Predictor().rate(STUB, 100) < Predictor().rate(STUB, 5)

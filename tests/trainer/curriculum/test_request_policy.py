@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
-from excise.trainer.curriculum.pass_rates import Predictor
+from excise.datasets.difficulty.measures import Measures
+from excise.datasets.difficulty.pass_rate_model import Predictor
+from excise.datasets.difficulty.rungs import Level, Rung
 from excise.trainer.curriculum.request_policy import PoolStatus, RequestPolicy, RequestSettings
-from excise.trainer.curriculum.rungs import Level, Rung
 from excise.trainer.curriculum.task_request import TaskRequest
 from excise.types import Visibility, from_json, to_json
 
 STUB = Rung(Level.STUB, Visibility.DOCSTRING)
+
+
+def sized(level: Level, loc: int) -> Measures:
+    """What is known of a task of this level and size."""
+    return Measures(rung=Rung(level, Visibility.DOCSTRING), loc=loc)
 
 
 def view(now: int, rate: float, level: float, suited: int = 0) -> PoolStatus:
@@ -19,10 +25,10 @@ def test_requests_are_json_and_tell_which_tasks_fit() -> None:
     request = TaskRequest(lowest=Level.EXPRESSION, highest=Level.FUNCTION, pass_rate=(0.2, 0.6))
     assert from_json(TaskRequest, to_json(request)) == request
     assert from_json(TaskRequest, '{"lowest": "line", "highest": "stub"}').count == 32
-    assert request.fits(Level.STUB, 10) == (0.2 <= Predictor().rate(STUB, 10) <= 0.6)
-    assert not request.fits(Level.CLASS, 10)
-    assert not request.fits(Level.LINE, 2)
-    assert not request.fits(Level.STUB, 100_000)
+    assert request.fits(sized(Level.STUB, 10)) == (0.2 <= Predictor().rate(sized(Level.STUB, 10)) <= 0.6)
+    assert not request.fits(sized(Level.CLASS, 10))
+    assert not request.fits(sized(Level.LINE, 2))
+    assert not request.fits(sized(Level.STUB, 100_000))
     again = TaskRequest(lowest=Level.EXPRESSION, highest=Level.FUNCTION, pass_rate=(0.2, 0.6))
     assert (
         again.request_id == request.request_id != TaskRequest(lowest=Level.EXPRESSION, highest=Level.CLASS).request_id
@@ -86,7 +92,7 @@ def test_any_task_of_the_easiest_rung_is_requested_if_all_are_too_hard() -> None
     asked = asker.consider(seen)
     assert asked
     assert (asked.lowest, asked.highest, asked.visibility) == (Level.LINE, Level.LINE, Visibility.TESTS)
-    assert asked.fits(Level.LINE, 50)
+    assert asked.fits(sized(Level.LINE, 50))
 
 
 def test_an_open_request_is_sent_again_after_a_resume() -> None:

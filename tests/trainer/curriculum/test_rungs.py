@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from excise.trainer.curriculum.rungs import all_rungs, rung_from, rung_of
+from excise.datasets.difficulty.rungs import all_rungs, rung_from, rung_of
 
 from . import simulated_learner
 

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from statistics import mean
 
 import pytest
 
-from excise.trainer.curriculum.rungs import Level, Rung
+from excise.datasets.difficulty.measures import measures_of
+from excise.datasets.difficulty.pass_rate_model import PassRateModel, Predictor
+from excise.datasets.difficulty.rungs import Level, Rung
 from excise.trainer.curriculum.task_pool import CurriculumSettings, TaskPool, TaskStatus
 from excise.trainer.rollout_types import Ending, Group
 from excise.types import Task, Visibility
@@ -80,7 +83,7 @@ def test_infrastructure_failures_mark_a_task_as_broken_and_leave_its_pass_rate()
         groups += 1
     assert groups == 3
     assert pooled.status("t00000") is TaskStatus.BROKEN
-    assert pooled.posterior("t00000").mean == pooled.prior(STUB, 10)
+    assert pooled.posterior("t00000").mean == pooled.prior(measures_of(simulated_learner.task(0, STUB)))
     assert pooled.quarantined() == ("t00000",)
 
 
@@ -224,3 +227,17 @@ def test_a_pool_without_a_generator_sends_no_requests() -> None:
     assert not pooled.has_pending_requests
     assert pooled.summary()["num_requests"] == 0
     assert mean(pooled.posterior(task).mean for task in known) > 0.9
+
+
+def test_a_pool_begins_with_what_attempts_of_others_tell() -> None:
+    known = tasks(STUB)
+    hard = PassRateModel(shared=Predictor(level=-2.0), abilities={"somebody": 4.0})
+    plain, told = TaskPool(lambda: known), TaskPool(lambda: known, prior=hard)
+    assert told.posterior("t00000").mean < plain.posterior("t00000").mean
+    state = json.loads(json.dumps(told.state()))
+    restored = TaskPool(lambda: known)
+    restored.restore(state)
+    assert restored.posterior("t00000") == told.posterior("t00000"), "a resumed run keeps its prior"
+    for pooled in (told, restored):
+        pooled.record(simulated_learner.group("t00000", [True] * 8))
+    assert restored.posterior("t00000") == told.posterior("t00000")
