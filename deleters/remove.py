@@ -81,9 +81,7 @@ class Removal:
             symbol = self.codebase.symbols()[symbol_id]
             self.remover.plan(symbol.path).replacements.append(Edit(symbol.start, symbol.end, text.encode()))
         self.hider.clean_up()
-        for path in sorted(self.remover.plans):
-            if not self.codebase.is_test(path):
-                drop_unused_imports(self.remover.plans[path], self.remover.uses)
+        self._drop_unused_imports()
         changed = changed_files(self.remover.plans.values())
         gone = [*self.wanted, *(s for s in self.remover.removed.symbols if not self.codebase.is_test(s.path))]
         aliases = [a for a in self.remover.removed.aliases if not self.codebase.is_test(a[0].partition("::")[0])]
@@ -108,6 +106,14 @@ class Removal:
                 *entry_points,
             ],
         )
+
+    def _drop_unused_imports(self) -> None:
+        """Remove imports that only removed code used, and imports of these names, until there are no more."""
+        plans = {path: plan for path, plan in sorted(self.remover.plans.items()) if not self.codebase.is_test(path)}
+        num_left = -1
+        while num_left != (num_left := sum(len(plan.clauses) for plan in plans.values())):
+            for plan in plans.values():
+                drop_unused_imports(plan, self.remover.uses, self.remover.plans)
 
     def _check_packages(self) -> None:
         """Refuse to delete the ``__init__`` of a package some of whose modules stay."""

@@ -43,7 +43,7 @@ class Stub:
         for path, edits in empty_body_edits(python, functions, "raise", keep_docstring=True).items():
             plan = remover.plan(path)
             plan.replacements += edits
-            drop_unused_imports(plan, remover.uses)
+            drop_unused_imports(plan, remover.uses, remover.plans)
         files = EditedFiles(
             changed=changed_files(remover.plans.values()),
             removed=[f.symbol_id for f in functions],

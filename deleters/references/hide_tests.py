@@ -143,7 +143,7 @@ class TestHider:
             for path in sorted(self._paths):
                 self._empty_classes(path)
                 drop_unused_helpers(self.remover.plan(path), self.uses)
-                drop_unused_imports(self.remover.plan(path), self.uses)
+                drop_unused_imports(self.remover.plan(path), self.uses, self.remover.plans)
                 self._empty_file(path)
             self.remover.run()
             if before == sum(len(p.statements) + p.deleted for p in self.remover.plans.values()):

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from collections.abc import Iterator
 from functools import cached_property
+from itertools import pairwise
 from posixpath import dirname
 from typing import NamedTuple
 from weakref import WeakKeyDictionary
@@ -13,6 +15,11 @@ from excise.extractors.python.analysis.codebase import PythonCodebase
 from excise.extractors.python.analysis.name_resolution import Entity
 from excise.extractors.python.analysis.parsed_file import Import, Phase, Reference
 from excise.types import SymbolKind
+
+_DOTTED_STRING = re.compile(rb"""["']((?:\w+\.)+\w+)["']""")
+"""A string that is a dotted name."""
+_SET_NAME = re.compile(rb"""(?:attr|object)\(\s*[\w.]+\s*,\s*["'](\w+)["']""")
+"""A name that is set, or replaced, in an object: ``setattr(cli, "json", …)``, ``patch.object(cli, "json")``."""
 
 
 class LostBinding(NamedTuple):
@@ -148,13 +155,40 @@ class UseIndex:
             if self.resolver.module_of(importer, record) == Entity(path, "") and importer != path:
                 yield importer
 
+    def named_from(self, path: str, name: str) -> Iterator[tuple[str, Import]]:
+        """Imports of a name from a file in other files, also inside functions."""
+        module = Entity(path, "")
+        for importer, record in self._imports.get(name, ()):
+            if record.name == name and importer != path and self.resolver.module_of(importer, record) == module:
+                yield importer, record
+
     def is_named_from(self, path: str, name: str) -> bool:
         """Whether another file imports a name from a file, also inside functions."""
-        module = Entity(path, "")
-        return any(
-            record.name == name and importer != path and self.resolver.module_of(importer, record) == module
-            for importer, record in self._imports.get(name, ())
-        )
+        return any(True for _ in self.named_from(path, name))
+
+    def replacements_of(self, path: str, name: str) -> Iterator[tuple[str, int, int]]:
+        """Path and span of strings that may name a name of a file to replace it, as ``patch("module.name")`` and
+        ``setattr`` do."""
+        yield from self._set_names.get(name, ())
+        yield from self._dotted_strings.get(f"{self._module_name(path)}.{name}", ())
+
+    @cached_property
+    def _set_names(self) -> dict[str, list[tuple[str, int, int]]]:
+        found: dict[str, list[tuple[str, int, int]]] = defaultdict(list)
+        for path, module in self.codebase.modules.items():
+            for match in _SET_NAME.finditer(module.source):
+                found[match[1].decode("utf-8", "replace")].append((path, *match.span()))
+        return found
+
+    @cached_property
+    def _dotted_strings(self) -> dict[str, list[tuple[str, int, int]]]:
+        """Two neighbouring parts of dotted names to the strings that they stand in."""
+        found: dict[str, list[tuple[str, int, int]]] = defaultdict(list)
+        for path, module in self.codebase.modules.items():
+            for match in _DOTTED_STRING.finditer(module.source):
+                for first, second in pairwise(match[1].decode("utf-8", "replace").split(".")):
+                    found[f"{first}.{second}"].append((path, *match.span()))
+        return found
 
     def attribute_reads(self, path: str, name: str) -> Iterator[tuple[str, Reference]]:
         """References in other files, also inside functions, that use a name as ``module.name``."""

@@ -3,16 +3,23 @@
 from __future__ import annotations
 
 import re
-from functools import cached_property
+import sys
+from collections.abc import Mapping
+from functools import cached_property, lru_cache
 
-from excise.deleters.edits.byte_edits import Edit, apply_edits, merged
+from tree_sitter import Node
+
+from excise.deleters.edits.byte_edits import apply_edits, merged
 from excise.deleters.edits.file_plan import FilePlan
 from excise.deleters.references.name_uses import UseIndex
 from excise.extractors.python.analysis.grammar import comments, parse_tree
 from excise.extractors.python.analysis.parsed_file import Import, Phase
+from excise.extractors.python.analysis.parser import parse_module
 from excise.types import Symbol, SymbolKind
 
 _WORD = re.compile(r"[^\W\d]\w*")
+_EXAMPLE = re.compile(rb"\s*(>>>|\.\.\.)")
+_TYPING_CALLS = frozenset({b"cast", b"TypeVar", b"ForwardRef", b"NewType", b"NamedTuple", b"TypedDict"})
 _SPECIAL = re.compile(r"^(pytest_|pytestmark$|pytest_plugins$|setup|teardown|setUp|tearDown|load_tests$|__)")
 
 
@@ -29,17 +36,16 @@ class WordCounts:
         return _count(_without_comments(apply_edits(self._module.source, self._edits)))
 
     @cached_property
-    def _kept_outside_imports(self) -> dict[str, int]:
-        imports = {Edit(record.stmt_start, record.stmt_end) for record in self._module.imports}
-        return _count(_without_comments(apply_edits(self._module.source, merged([*self._edits, *imports]))))
+    def _used(self) -> frozenset[str]:
+        return used_names(apply_edits(self._module.source, self._edits))
 
     def only_removed(self, name: str) -> bool:
         """Whether a name occurs in the removed code, and elsewhere only once, in its own definition."""
         return name in self._removed and self._kept.get(name, 0) <= 1
 
     def is_unused_import(self, name: str) -> bool:
-        """Whether an imported name occurs in the removed code, and elsewhere only in imports."""
-        return name in self._removed and not self._kept_outside_imports.get(name, 0)
+        """Whether an imported name occurs in the removed code, and nothing that stays uses it."""
+        return name in self._removed and name not in self._used
 
 
 def _without_comments(source: bytes) -> bytes:
@@ -59,11 +65,12 @@ def _count(source: bytes) -> dict[str, int]:
 
 
 # ------------------------------------------------------------------------------------------- imports
-def drop_unused_imports(plan: FilePlan, uses: UseIndex) -> None:
-    """Remove the imports of a file that only the removed code used.
+def drop_unused_imports(plan: FilePlan, uses: UseIndex, plans: Mapping[str, FilePlan]) -> None:
+    """Remove the imports of a file that only the removed code used; ``plans``: path to plan of all changed files.
 
-    Not removed are names in ``__all__`` or imported from here by other files, imports in ``try`` or ``if`` statements,
-    star and ``__future__`` imports, lines with ``noqa``, and plain imports of submodules.
+    Not removed are names in ``__all__``, names that code which stays takes from here, names that tests replace here,
+    imports in ``try`` statements, star and ``__future__`` imports, lines with ``noqa``, and plain imports of submodules
+    of other packages.
     """
     if plan.deleted or not plan.is_changed:
         return
@@ -71,11 +78,11 @@ def drop_unused_imports(plan: FilePlan, uses: UseIndex) -> None:
     exported = {e.name for e in plan.module.exports}
     for record in plan.module.imports:
         name = record.bound
-        if record.owner or record in plan.clauses or record.in_try or record.phase is not Phase.IMPORT:
+        if record.owner or record in plan.clauses or record.in_try or record.phase is Phase.MAIN:
             continue
         if not name or name in exported or record.module == "__future__" or _is_special_import(plan, record):
             continue
-        if words.is_unused_import(name) and not _reached_from_elsewhere(plan.path, name, uses):
+        if words.is_unused_import(name) and not _reached_from_elsewhere(plan.path, name, uses, plans):
             plan.remove_clause(record)
 
 
@@ -85,15 +92,66 @@ def _is_special_import(plan: FilePlan, record: Import) -> bool:
     line = plan.source[record.start : line_end if line_end >= 0 else None]
     reexport = bool(record.alias) and record.alias == record.name
     submodule = not record.name and not record.alias and "." in record.module
-    return b"noqa" in line or reexport or submodule or line_start != record.stmt_start
+    foreign = record.module.partition(".")[0] not in sys.stdlib_module_names
+    shares_line = plan.source[line_start : record.stmt_start].strip() != b""
+    return b"noqa" in line or reexport or (submodule and foreign) or shares_line
 
 
-def _reached_from_elsewhere(path: str, name: str, uses: UseIndex) -> bool:
-    """Whether another file imports the name from ``path``, by name or star, or uses it as an attribute of the
-    module."""
-    if any(True for _ in uses.star_importers(path)) or uses.is_named_from(path, name):
+def _reached_from_elsewhere(path: str, name: str, uses: UseIndex, plans: Mapping[str, FilePlan]) -> bool:
+    """Whether code that stays in another file imports the name from ``path``, by name or star, uses it as an attribute
+    of the module, or replaces it."""
+
+    def stays(other: str, start: int, end: int) -> bool:
+        return other not in plans or not plans[other].is_removed(start, end)
+
+    if any(True for _ in uses.star_importers(path)) or any(stays(*place) for place in uses.replacements_of(path, name)):
         return True
-    return any(True for _ in uses.attribute_reads(path, name))
+    if any(
+        stays(other, r.start, r.end) and not _is_dropped(plans, other, r) for other, r in uses.named_from(path, name)
+    ):
+        return True
+    return any(stays(other, ref.start, ref.end) for other, ref in uses.attribute_reads(path, name))
+
+
+def _is_dropped(plans: Mapping[str, FilePlan], path: str, record: Import) -> bool:
+    return path in plans and record in plans[path].clauses
+
+
+@lru_cache(maxsize=256)
+def used_names(source: bytes) -> frozenset[str]:
+    """Names of the module that a file uses: in code, ``__all__``, annotations written as strings, and examples."""
+    module = parse_module("", source)
+    used = {ref.chain.partition(".")[0] for ref in module.references if ref.via < 0}
+    used.update(entry.name for entry in module.exports)
+    queue = [parse_tree(source).root_node]
+    while queue:
+        node = queue.pop()
+        if node.type == "string":
+            text = source[node.start_byte : node.end_byte]
+            lines = [line for line in text.splitlines() if _EXAMPLE.match(line)]
+            used.update(_words(text if _is_annotation(node, source) else b"\n".join(lines)))
+        queue += node.named_children
+    return frozenset(used)
+
+
+def _is_annotation(string: Node, source: bytes) -> bool:
+    """Whether a string is, or is a part of, an annotation or an argument of a function of ``typing``."""
+    node = string.parent
+    while node is not None and not node.type.endswith(("_statement", "_definition", "block", "module")):
+        if node.type == "type":
+            return True
+        head = node.child_by_field_name("function" if node.type == "call" else "value")
+        text = source[head.start_byte : head.end_byte].rpartition(b".")[2] if head is not None else b""
+        if node.type == "call" and text in _TYPING_CALLS:
+            return True
+        if node.type == "subscript" and text[:1].isupper():
+            return True
+        node = node.parent
+    return False
+
+
+def _words(text: bytes) -> list[str]:
+    return _WORD.findall(text.decode("utf-8", "replace"))
 
 
 # ------------------------------------------------------------------------------------------- helpers
