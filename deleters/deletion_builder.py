@@ -88,6 +88,8 @@ class EditedFiles:
     """Ids of the symbols whose bodies the stub patches empty."""
     registrations: Iterable[tuple[str, str]] = ()
     """(path, text) of calls and entries of tables that were removed with the code that they register."""
+    uses: Iterable[tuple[str, str]] = ()
+    """(path, text) of uses of the code in functions that stay, which were removed."""
 
 
 def build_deletion(
@@ -118,6 +120,7 @@ def build_deletion(
         text=tuple(dict.fromkeys(files.text)),
         stub_patches=stubs,
         registrations=tuple(files.registrations),
+        uses=tuple(files.uses),
     )
 
 

@@ -19,6 +19,7 @@ from excise.deleters.deletion_builder import (
 )
 from excise.deleters.edits.byte_edits import Edit
 from excise.deleters.edits.removed_parts import texts_of_parts
+from excise.deleters.references.dependent_paths import remove_from_unions, remove_paths
 from excise.deleters.references.dependent_removal import DependentRemover
 from excise.deleters.references.hide_tests import TestHider
 from excise.deleters.references.registrations import registrations
@@ -80,6 +81,10 @@ class Removal:
         for symbol_id, text in self.parts.items():
             symbol = self.codebase.symbols()[symbol_id]
             self.remover.plan(symbol.path).replacements.append(Edit(symbol.start, symbol.end, text.encode()))
+        self.hider.hide(self.hider.naming_lost())
+        self.remover.run()
+        uses = remove_paths(self.remover)
+        remove_from_unions(self.remover)
         self.hider.clean_up()
         self._drop_unused_imports()
         changed = changed_files(self.remover.plans.values())
@@ -105,6 +110,7 @@ class Removal:
                 ),
                 *entry_points,
             ],
+            uses=uses,
         )
 
     def _drop_unused_imports(self) -> None:

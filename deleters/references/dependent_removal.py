@@ -61,11 +61,16 @@ class DependentRemover:
             self.plans[path] = FilePlan(module)
         return self.plans[path]
 
-    def _is_script(self, path: str) -> bool:
+    def is_script(self, path: str) -> bool:
         """Whether a file is a script that defines no removed code; like documentation, it is not changed."""
         return path not in self._defining and self.uses.is_script(path)
 
     # ------------------------------------------------------------------------------ lost bindings
+    @property
+    def lost(self) -> frozenset[LostBinding]:
+        """All bindings that are lost so far."""
+        return frozenset(self._seen)
+
     def lose(self, path: str, qualname: str) -> None:
         """Queue a lost binding; :meth:`run` removes its dependents."""
         lost = LostBinding(path, qualname)
@@ -119,7 +124,7 @@ class DependentRemover:
 
     def _lost_through_star(self, path: str, lost: LostBinding) -> None:
         name = lost.qualname
-        if "." in name or not self._is_exported(lost.path, name) or self._is_script(path):
+        if "." in name or not self._is_exported(lost.path, name) or self.is_script(path):
             return
         scope = self.uses.resolver.scope(path)
         if name in scope.symbols or name in scope.imports or ("", name) in scope.bindings:
@@ -150,7 +155,7 @@ class DependentRemover:
 
     # ------------------------------------------------------------------------------------ imports
     def _drop_import(self, path: str, record: Import) -> None:
-        if self._is_script(path):
+        if self.is_script(path):
             return
         plan = self.plan(path)
         if record in plan.clauses or plan.is_removed(record.start, record.end):
@@ -217,7 +222,7 @@ class DependentRemover:
 
     # --------------------------------------------------------------------------------- references
     def _reference(self, path: str, ref: Reference) -> None:
-        if self._is_script(path):
+        if self.is_script(path):
             return
         plan = self.plan(path)
         if plan.is_removed(ref.start, ref.end):

@@ -45,12 +45,24 @@ class TestHider:
     # -------------------------------------------------------------------------------------- tests
     def hide(self, test_ids: Iterable[str]) -> None:
         """Remove the functions of the tests; ids that name no function of a test file are ignored."""
-        self._wanted = frozenset(test_id.partition("[")[0] for test_id in test_ids)
+        self._wanted |= frozenset(test_id.partition("[")[0] for test_id in test_ids)
         for test_id in sorted(test_ids):
             node = parse_node_id(test_id)
             in_tests = node.path in self.codebase.modules and self.codebase.is_test(node.path)
             if in_tests and node.names and self._hide_one(node):
                 self.hidden.add(test_id)
+
+    def naming_lost(self) -> set[str]:
+        """Ids, without parameters, of test functions that name lost bindings: they cannot work without the feature."""
+        found: set[str] = set()
+        for lost in self.remover.lost:
+            if self.codebase.is_test(lost.path):
+                continue
+            for path, ref in self.uses.later_references_to(lost):
+                symbol = self.codebase.symbols().get(f"{path}::{ref.owner}") if self.codebase.is_test(path) else None
+                if symbol is not None and _is_test_function(symbol) and not self._is_removed(symbol.symbol_id):
+                    found.add("::".join([path, *symbol.qualname.split(".")]))
+        return found
 
     def _hide_one(self, node: NodeId) -> bool:
         entity = self._find(node)

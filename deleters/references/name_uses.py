@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import cached_property
 from itertools import pairwise
 from posixpath import dirname
@@ -45,12 +45,19 @@ class UseIndex:
 
     @cached_property
     def _references(self) -> dict[str, list[tuple[str, Reference]]]:
+        return self._by_part(lambda ref: ref.phase is not Phase.LAZY and ref.via < 0)
+
+    @cached_property
+    def _later_references(self) -> dict[str, list[tuple[str, Reference]]]:
+        return self._by_part(lambda ref: ref.phase is Phase.LAZY)
+
+    def _by_part(self, is_wanted: Callable[[Reference], bool]) -> dict[str, list[tuple[str, Reference]]]:
+        """Part of a chain to the wanted references that have it."""
         found: dict[str, list[tuple[str, Reference]]] = defaultdict(list)
         for path, module in self.codebase.modules.items():
-            for ref in module.references:
-                if ref.phase is not Phase.LAZY and ref.via < 0:
-                    for part in set(ref.chain.split(".")):
-                        found[part].append((path, ref))
+            for ref in filter(is_wanted, module.references):
+                for part in set(ref.chain.split(".")):
+                    found[part].append((path, ref))
         return found
 
     @cached_property
@@ -99,6 +106,12 @@ class UseIndex:
     def references_to(self, lost: LostBinding) -> Iterator[tuple[str, Reference]]:
         """References outside function bodies whose chain contains the lost binding."""
         for path, ref in self._references.get(lost.name or self._module_name(lost.path), ()):
+            if self._passes_through(path, ref, lost):
+                yield path, ref
+
+    def later_references_to(self, lost: LostBinding) -> Iterator[tuple[str, Reference]]:
+        """References inside function bodies whose chain contains the lost binding."""
+        for path, ref in self._later_references.get(lost.name or self._module_name(lost.path), ()):
             if self._passes_through(path, ref, lost):
                 yield path, ref
 
@@ -154,6 +167,13 @@ class UseIndex:
         for importer, record in self._imports.get("*", ()):
             if self.resolver.module_of(importer, record) == Entity(path, "") and importer != path:
                 yield importer
+
+    def gives_to_star_imports(self, path: str, name: str) -> bool:
+        """Whether a star import in another file takes a name that is imported here."""
+        module = self.codebase.modules[path]
+        if module.has_all and module.exports:
+            return name in {entry.name for entry in module.exports}
+        return not name.startswith("_") and any(True for _ in self.star_importers(path))
 
     def named_from(self, path: str, name: str) -> Iterator[tuple[str, Import]]:
         """Imports of a name from a file in other files, also inside functions."""

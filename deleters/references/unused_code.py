@@ -104,7 +104,7 @@ def _reached_from_elsewhere(path: str, name: str, uses: UseIndex, plans: Mapping
     def stays(other: str, start: int, end: int) -> bool:
         return other not in plans or not plans[other].is_removed(start, end)
 
-    if any(True for _ in uses.star_importers(path)) or any(stays(*place) for place in uses.replacements_of(path, name)):
+    if uses.gives_to_star_imports(path, name) or any(stays(*place) for place in uses.replacements_of(path, name)):
         return True
     if any(
         stays(other, r.start, r.end) and not _is_dropped(plans, other, r) for other, r in uses.named_from(path, name)

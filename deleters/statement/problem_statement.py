@@ -102,6 +102,7 @@ def write_statement(
         _documented(found, shown, visibility),
         _where_used(codebase, removed, callers, deletion),
         _registered(deletion),
+        _used(deletion),
         _examples(examples),
         _imports(codebase, shown, assigned, deletion),
         _checked(fail_to_pass, deletion, visibility),
@@ -348,17 +349,27 @@ def _where_used(
 
 def _registered(deletion: Deletion) -> str:
     """The section with calls and entries of tables that named the removed code and went with it."""
+    return _by_file(
+        "## Where it was registered\n\nThese calls and entries of tables are gone as well.",
+        [(path, text) for path, text in deletion.registrations if _is_data(text)],
+    )
+
+
+def _used(deletion: Deletion) -> str:
+    """The section with uses in functions that stay, whose branches are gone."""
+    return _by_file(
+        "## Where it was used\n\nThese functions are still there; what they did with it is gone as well.",
+        [(path, text) for path, text in deletion.uses if "```" not in text],
+    )
+
+
+def _by_file(intro: str, found: Iterable[tuple[str, str]]) -> str:
+    """A section that shows texts below the paths of their files; empty if there are none."""
     by_path: dict[str, list[str]] = defaultdict(list)
-    for path, text in deletion.registrations:
-        if _is_data(text):
-            by_path[path].append(text)
-    if not by_path:
-        return ""
-    parts = ["## Where it was registered", "These calls and entries of tables are gone as well."]
-    for path, texts in by_path.items():
-        shown = "\n".join(texts)
-        parts.append(f"`{path}`:\n\n```\n{shown}\n```")
-    return "\n\n".join(parts)
+    for path, text in found:
+        by_path[path].append(text)
+    blocks = ["`{}`:\n\n```\n{}\n```".format(path, "\n".join(texts)) for path, texts in by_path.items()]
+    return "\n\n".join([intro, *blocks]) if blocks else ""
 
 
 def _callers(codebase: Codebase, removed: Sequence[Symbol]) -> dict[str, list[str]]:
@@ -412,6 +423,7 @@ def _imports(codebase: Codebase, shown: Sequence[Symbol], assigned: Iterable[str
     names |= {name for each in assigned if "." not in (name := each.partition("::")[2])}
     own = {s.path for s in shown} | {each.partition("::")[0] for each in assigned}
     removed = _removed_lines(deletion.source_patch)
+    used = {path for path, _ in deletion.uses}
     lines: list[str] = []
     for path, module in sorted(codebase.modules.items()):
         if codebase.is_test(path) or path in own:
@@ -419,7 +431,9 @@ def _imports(codebase: Codebase, shown: Sequence[Symbol], assigned: Iterable[str
         text = "\n".join(removed.get(path, ()))
         if path.endswith("__init__.py"):
             text += "".join(_EXPORTS.findall(module.source.decode(errors="replace")))
-        offered = [_offered(name, text) for name in sorted(names) if re.search(rf"\b{re.escape(name)}\b", text)]
+        calls = r"(?!\s*\()" if path in used else ""  # a use is no offer
+        named = [name for name in sorted(names) if re.search(rf"\b{re.escape(name)}\b{calls}", text)]
+        offered = [_offered(name, text) for name in named]
         if offered:
             lines.append(f"- `{path}` offered {', '.join(offered)} as well.")
     return "## Also importable from\n\n" + "\n".join(lines) if lines else ""

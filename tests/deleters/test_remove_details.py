@@ -111,7 +111,7 @@ def test_imports_that_others_need_stay() -> None:
     files = {
         "m.py": (
             "import os\nimport re  # noqa\nimport json\nimport sys\n\n\n"
-            "def f():\n    os, re, json, sys\n\n\n'''uses sys'''\n"
+            "def f():\n    os, re, json, sys\n\n\n'''uses sys'''\nx: \"sys.float_info\" = 1\n"
         ),
         "n.py": "from m import os\nimport m\n\nm.json\n",
     }  # fmt: skip

@@ -181,3 +181,5 @@ class Deletion:
     program does that is chosen when the tests run."""
     registrations: tuple[tuple[str, str], ...] = ()
     """(path, text) of each call, entry of a table and entry point that was removed with the code that it registers."""
+    uses: tuple[tuple[str, str], ...] = ()
+    """(path, text) of each use of the code in a function that stays, which was removed with its branch."""

@@ -1,0 +1,123 @@
+"""Branches of functions that stay go with what they use of the removed code."""
+
+from __future__ import annotations
+
+import pytest
+
+from excise.deleters.patches.git_patches import apply_patch
+from excise.deleters.remove import Remove
+from excise.deleters.statement.problem_statement import write_statement
+from excise.extractors.python.analysis.codebase import PythonCodebase
+from excise.types import Deletion, Feature, FeatureKind
+
+from .test_what_went_along import REPO
+
+HEAD = "def gone(x):\n    return x\n\n\n"
+
+
+def removed(files: dict[str, str], symbol: str = "m.py::gone", tests: tuple[str, ...] = ()) -> Deletion:
+    """The removal of a symbol."""
+    feature = Feature(
+        feature_id="f", kind=FeatureKind.FUNCTION, tier=1, entry=(symbol,), symbols=(symbol,), tests=tests
+    )
+    return Remove().delete(PythonCodebase.from_texts(files), feature)
+
+
+def left(body: str, head: str = HEAD) -> str:
+    """What is left of ``m.py`` with a function of this body."""
+    source = f"{head}def stays(a, b, out):\n{body}"
+    after = apply_patch({"m.py": source.encode()}, removed({"m.py": source}).source_patch)["m.py"]
+    assert after is not None
+    return after.decode().removeprefix("def stays(a, b, out):\n")
+
+
+@pytest.mark.parametrize(
+    ("body", "expected"),
+    [
+        ("    if a:\n        return gone(b)\n    return b\n", "    return b\n"),
+        ("    if a:\n        return gone(b)\n    elif b:\n        return 2\n    return 3\n",
+         "    if b:\n        return 2\n    return 3\n"),
+        ("    if a:\n        b = 1\n    elif gone(b):\n        b = 2\n    else:\n        b = 3\n    return b\n",
+         "    if a:\n        b = 1\n    else:\n        b = 3\n    return b\n"),
+        ("    if a:\n        b = gone(b)\n    else:\n        b = [\n            2,\n        ]\n    return b\n",
+         "    b = [\n        2,\n    ]\n    return b\n"),
+        ("    if a:\n        b = 1\n    else:\n        b = gone(b)\n    return b\n",
+         "    if a:\n        b = 1\n    return b\n"),
+        ("    gone(out)\n    return b\n", "    return b\n"),
+        ("    for x in a:\n        gone(x)\n    return b\n", "    return b\n"),
+        ("    for x in a:\n        if x:\n            out.append(gone(x))\n        out.append(x)\n    return out\n",
+         "    for x in a:\n        out.append(x)\n    return out\n"),
+        ("    if a or gone(b):\n        return 1\n    return 2\n", "    if a:\n        return 1\n    return 2\n"),
+        ("    match a:\n        case 1:\n            return gone(b)\n        case _:\n            return 2\n",
+         "    match a:\n        case _:\n            return 2\n"),
+        ("    c = a + 1\n    if b:\n        gone(c)\n    return a\n", "    return a\n"),
+        ("    c = next(a)\n    if b:\n        gone(c)\n    return a\n", "    c = next(a)\n    return a\n"),
+        ("    c = d = a\n    if b:\n        gone(c)\n    return d\n", "    c = d = a\n    return d\n"),
+    ],
+    ids=["if", "if-elif", "elif", "if-else", "else", "call", "loop", "call-in-if", "or", "case", "unused", "advances",
+         "chain"],
+)  # fmt: skip
+def test_a_branch_goes_with_what_it_uses(body: str, expected: str) -> None:
+    assert left(body) == expected
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "    return gone(a)\n",
+        "    c = gone(a)\n    return c\n",
+        "    if a:\n        c = gone(b)\n    return c\n",
+        "    try:\n        c = a.x\n    except AttributeError:\n        raise gone(b)\n    return c\n",
+        "    if a and gone(b):\n        c = 1\n    return c\n",
+        "    if a:\n"
+        + "".join(f"        out.append({n})\n" for n in range(20))
+        + "        return gone(b)\n    return 1\n",
+        "    gone = a\n    if gone:\n        return gone(b)\n    return 1\n",
+    ],
+    ids=["whole", "value", "binds", "handler", "binds-under-and", "long", "another"],
+)
+def test_what_the_function_depends_on_stays(body: str) -> None:
+    assert left(body) == body
+
+
+def test_a_member_of_a_union_goes() -> None:
+    source = "class gone:\n    pass\n\n\nfrom typing import Union\n\n"
+    source += "Both = Union['gone', int, 'gone']\nOne = Union['int', 'gone']\n"
+    after = removed({"m.py": source}).source_patch
+    assert "+Both = Union[int]\n" in after
+    assert "+One = Union['int']\n" in after
+
+
+def test_the_statement_says_where_it_was_used() -> None:
+    files = {
+        "m.py": HEAD,
+        "n.py": (
+            "from m import gone\n\n\ndef stays(a):\n    if a > 2:\n        return gone(a)\n    gone(\n        1)\n"
+            "    return a\n"
+        ),
+        "o.py": "import n\n",
+        "test_m.py": "from m import gone\n\n\ndef test_gone():\n    assert gone(1) == 1\n",
+    }  # fmt: skip
+    tests = ("test_m.py::test_gone",)
+    deletion = removed(files, tests=tests)
+    assert deletion.uses == (
+        ("n.py", "in stays: if a > 2: return gone(a)"), ("n.py", "in stays: gone(\n1)"),
+    )  # fmt: skip
+    text = write_statement(PythonCodebase.from_texts(files), deletion, REPO, tests).text
+    assert "## Where it was used" in text
+    assert "in stays: if a > 2: return gone(a)" in text
+    assert "-        return gone(a)\n" in deletion.source_patch
+
+
+def test_tests_that_name_removed_code_are_hidden() -> None:
+    files = {
+        "m.py": HEAD,
+        "test_m.py": (
+            "import m\n\n\ndef test_gone():\n    assert m.gone(1) == 1\n\n\ndef test_fails():\n"
+            "    assert m.gone(1) == 2\n\n\ndef test_other():\n    assert m\n"
+        ),
+    }  # fmt: skip
+    deletion = removed(files, tests=("test_m.py::test_gone",))
+    assert "test_m.py::test_fails" in deletion.hidden
+    assert "-def test_fails():" in deletion.hide_patch
+    assert "-def test_other():" not in deletion.hide_patch
