@@ -23,7 +23,7 @@ from excise.deleters.references.dependent_paths import remove_from_unions, remov
 from excise.deleters.references.dependent_removal import DependentRemover
 from excise.deleters.references.hide_tests import TestHider
 from excise.deleters.references.registrations import registrations
-from excise.deleters.references.unused_code import drop_unused_imports
+from excise.deleters.references.unused_code import drop_unused_constants, drop_unused_imports
 from excise.errors import DeletionRefused
 from excise.extractors.python.analysis.codebase import PythonCodebase
 from excise.protocols import Codebase
@@ -86,7 +86,7 @@ class Removal:
         uses = remove_paths(self.remover)
         remove_from_unions(self.remover)
         self.hider.clean_up()
-        self._drop_unused_imports()
+        self._drop_unused()
         changed = changed_files(self.remover.plans.values())
         gone = [*self.wanted, *(s for s in self.remover.removed.symbols if not self.codebase.is_test(s.path))]
         aliases = [a for a in self.remover.removed.aliases if not self.codebase.is_test(a[0].partition("::")[0])]
@@ -113,13 +113,15 @@ class Removal:
             uses=uses,
         )
 
-    def _drop_unused_imports(self) -> None:
-        """Remove imports that only removed code used, and imports of these names, until there are no more."""
+    def _drop_unused(self) -> None:
+        """Remove imports and constants that only removed code used, and what only these used, until there are no
+        more."""
         plans = {path: plan for path, plan in sorted(self.remover.plans.items()) if not self.codebase.is_test(path)}
-        num_left = -1
-        while num_left != (num_left := sum(len(plan.clauses) for plan in plans.values())):
+        before = -1
+        while before != (before := sum(len(plan.clauses) + len(plan.statements) for plan in plans.values())):
             for plan in plans.values():
                 drop_unused_imports(plan, self.remover.uses, self.remover.plans)
+                self.remover.removed.aliases += drop_unused_constants(plan, self.remover.uses, self.remover.plans)
 
     def _check_packages(self) -> None:
         """Refuse to delete the ``__init__`` of a package some of whose modules stay."""

@@ -43,8 +43,8 @@ class WordCounts:
         """Whether a name occurs in the removed code, and elsewhere only once, in its own definition."""
         return name in self._removed and self._kept.get(name, 0) <= 1
 
-    def is_unused_import(self, name: str) -> bool:
-        """Whether an imported name occurs in the removed code, and nothing that stays uses it."""
+    def is_unused(self, name: str) -> bool:
+        """Whether a name of the module occurs in the removed code, and nothing that stays uses it."""
         return name in self._removed and name not in self._used
 
 
@@ -82,7 +82,7 @@ def drop_unused_imports(plan: FilePlan, uses: UseIndex, plans: Mapping[str, File
             continue
         if not name or name in exported or record.module == "__future__" or _is_special_import(plan, record):
             continue
-        if words.is_unused_import(name) and not _reached_from_elsewhere(plan.path, name, uses, plans):
+        if words.is_unused(name) and not _reached_from_elsewhere(plan.path, name, uses, plans):
             plan.remove_clause(record)
 
 
@@ -152,6 +152,64 @@ def _is_annotation(string: Node, source: bytes) -> bool:
 
 def _words(text: bytes) -> list[str]:
     return _WORD.findall(text.decode("utf-8", "replace"))
+
+
+# ----------------------------------------------------------------------------------------- constants
+def drop_unused_constants(plan: FilePlan, uses: UseIndex, plans: Mapping[str, FilePlan]) -> tuple[tuple[str, str], ...]:
+    """Remove private constants of a source file that only the removed code used: dead, they would tell how it worked.
+
+    Returns (id, source text) of each. A constant is a name that one statement at module level binds to data, or to what
+    such a function makes of it (:data:`_MAKERS`); it is private if its name says so, or ``__all__`` leaves it out.
+    """
+    if plan.deleted or not plan.is_changed:
+        return ()
+    words = WordCounts(plan)
+    module = plan.module
+    exported = {entry.name for entry in module.exports}
+    names = [binding.name for binding in module.bindings if not binding.klass]
+    found: list[tuple[str, str]] = []
+    for binding in module.bindings:
+        name = binding.name
+        is_private = name.startswith("_") or (module.has_all and bool(exported) and name not in exported)
+        if binding.klass or not is_private or names.count(name) != 1 or _SPECIAL.match(name):
+            continue
+        node = plan.node_at(binding.start, binding.end)
+        statement = node.parent
+        if statement is None or statement.parent is None or statement.parent.type != "module":
+            continue
+        if plan.is_removed(binding.start, binding.end) or not _is_constant(node):
+            continue
+        if words.is_unused(name) and not _reached_from_elsewhere(plan.path, name, uses, plans):
+            plan.remove_statement(statement)
+            found.append((f"{plan.path}::{name}", plan.source[binding.start : binding.end].decode("utf-8", "replace")))
+    return tuple(found)
+
+
+def _is_constant(assignment: Node) -> bool:
+    """Whether an assignment binds one name to data: literals, names, and calls of :data:`_MAKERS`."""
+    left, right = assignment.child_by_field_name("left"), assignment.child_by_field_name("right")
+    if assignment.type != "assignment" or left is None or left.type != "identifier" or right is None:
+        return False
+    queue = [right]
+    while queue:
+        node = queue.pop()
+        if node.type in {"assignment", "named_expression", "await", "yield"}:
+            return False
+        if node.type == "call":
+            function = node.child_by_field_name("function")
+            name = (function.text or b"").rpartition(b".")[2] if function is not None else b""
+            if name not in _MAKERS:
+                return False
+        queue += node.named_children
+    return True
+
+
+_MAKERS = frozenset(
+    b"compile frozenset set dict tuple list object maketrans split join format strip encode decode sorted range timedelta "
+    b"Decimal Fraction namedtuple TypeVar escape zip str int float bytes chr ord len items keys values union Struct "
+    b"attrgetter itemgetter methodcaller partial MappingProxyType dedent replace".split()
+)
+"""Functions and methods that make data of data, and do nothing else."""
 
 
 # ------------------------------------------------------------------------------------------- helpers
