@@ -205,9 +205,9 @@ def _is_constant(assignment: Node) -> bool:
 
 
 _MAKERS = frozenset(
-    b"compile frozenset set dict tuple list object maketrans split join format strip encode decode sorted range timedelta "
-    b"Decimal Fraction namedtuple TypeVar escape zip str int float bytes chr ord len items keys values union Struct "
-    b"attrgetter itemgetter methodcaller partial MappingProxyType dedent replace".split()
+    b"compile frozenset set dict tuple list object maketrans split join format strip encode decode sorted range "
+    b"timedelta Decimal Fraction namedtuple TypeVar escape zip str int float bytes chr ord len items keys values union "
+    b"Struct attrgetter itemgetter methodcaller partial MappingProxyType dedent replace".split()
 )
 """Functions and methods that make data of data, and do nothing else."""
 

@@ -275,8 +275,8 @@ def test_private_constants_that_only_removed_code_used_go() -> None:
     files = {
         "m.py": (
             "import re\n\n_DIGITS = '0-9'\n_NUMBER = re.compile(f'[{_DIGITS}]+')\n_OTHER = {1: 2}\nPUBLIC = 3\n"
-            "_EFFECT = print(1)\n_SHARED = 4\n\n\ndef f(x):\n    return _NUMBER.match(x), PUBLIC, _EFFECT, _SHARED\n\n\n"
-            "def g():\n    return _OTHER\n"
+            "_EFFECT = print(1)\n_SHARED = 4\n\n\ndef f(x):\n    return _NUMBER.match(x), PUBLIC, _EFFECT, _SHARED\n"
+            "\n\ndef g():\n    return _OTHER\n"
         ),
         "n.py": "from m import _SHARED\n",
     }  # fmt: skip
