@@ -71,7 +71,12 @@ class JobQueue(Generic[T]):
     def __iter__(self) -> Iterator[tuple[T, JobResult]]:
         self.dispatch()
         while self.running:
-            number, result = self.pool.wait()
+            ended = self.pool.wait()
+            if ended is None:
+                self.slots = self.pool.num_slots()
+                self.dispatch()
+                continue
+            number, result = ended
             self._chains.discard(number)
             yield self.running.pop(number), result
             self.dispatch()

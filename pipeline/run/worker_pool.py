@@ -47,8 +47,8 @@ class WorkerPool(Protocol):
         """Start a job, or let it wait for a slot; return an id of the job."""
         ...
 
-    def wait(self) -> tuple[Hashable, JobResult]:
-        """Wait until one of the jobs ends; return its id and how it ended."""
+    def wait(self) -> tuple[Hashable, JobResult] | None:
+        """Wait until one of the jobs ends; return its id and how it ended; ``None`` if there are more slots now."""
         ...
 
     def cancel(self) -> None:
