@@ -143,6 +143,8 @@ class S3Artifacts:
 
     def get(self, digest: str, target: Path) -> None:
         """Download the file."""
+        if not self.has(digest):
+            raise _unknown(digest, self.objects.url)
         self.objects.download(self._key(digest), target)
         require_digest(target, digest)
 

@@ -14,10 +14,10 @@ import queue
 import secrets
 import tempfile
 import time
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -30,7 +30,7 @@ from excise.extractors.fetch.source_git import parse_git_spec
 from excise.extractors.sources import find_source
 from excise.pipeline.cluster.artifacts import artifacts_of, check_setting
 from excise.pipeline.cluster.layer_names import LayerNames
-from excise.pipeline.cluster.machines import Machine, differing_traits, traits
+from excise.pipeline.cluster.machines import Machine, Traits, differing_traits, traits
 from excise.pipeline.cluster.packed_layers import compress
 from excise.pipeline.cluster.relay import MainProcess
 from excise.pipeline.cluster.remote_job import JobOutcome, RemoteJob, join_run, max_silence_s, run_job, sendable
@@ -118,10 +118,14 @@ class ClusterPool:
         self._jobs: dict[int, _Job] = {}
         self._waiting: list[_Job] = []
         """Jobs without a worker, the next first."""
+        self._ended: deque[tuple[int, JobResult]] = deque()
+        """Jobs that have ended, with their results, which nobody has taken yet."""
         self._homes: dict[str, str] = {}
         """Source to the machine that did its latest job."""
         self._kind = ""
         """Kind of the machines that work on this run; empty until it is chosen."""
+        self._traits: Traits = ()
+        """What distinguishes this kind."""
         self._told: Counter[str] = Counter()
         self._threads = ThreadPoolExecutor(2, thread_name_prefix="excise-local")
         self._useless_since = time.monotonic()
@@ -168,20 +172,17 @@ class ClusterPool:
         return number
 
     def wait(self) -> tuple[int, JobResult] | None:
-        """Wait until one of the jobs ends; ``None`` if the number of slots may have changed before that."""
-        while True:
-            slots = self.num_slots()
+        """Wait until one of the jobs ends; ``None`` if the number of slots has grown before that."""
+        slots = self.num_slots()
+        while not self._ended:
             try:
-                event = self._events.get(timeout=5.0)
+                self._handle(self._events.get(timeout=5.0))
             except queue.Empty:
-                event = ("nothing",)
-            if (ended := self._handle(event)) is not None:
-                return ended
+                self._give_up()
             self._place()
-            if (lost := self._give_up()) is not None:
-                return lost
-            if self.num_slots() > slots:
+            if self.num_slots() > slots and not self._ended:
                 return None
+        return self._ended.popleft()
 
     def cancel(self) -> None:
         """Cancel all jobs that have not ended."""
@@ -251,24 +252,28 @@ class ClusterPool:
         return future
 
     # ------------------------------------------------------------------------------------------------ events
-    def _handle(self, event: tuple[Any, ...]) -> tuple[int, JobResult] | None:
-        """Note what happened; return how a job ended, if one did."""
+    def _handle(self, event: tuple[Any, ...]) -> None:
         match event:
             case ("worker came", address):
                 self._ask_machine(address)
             case ("worker left", address):
-                return self._lose(address)
+                self._lose(address)
             case ("machine", address, future):
                 self._add_worker(address, future)
-            case ("done here", number, result):
-                return (number, result) if self._jobs.pop(number, None) else None
+            case ("done here", number, result) if number in self._jobs:
+                self._finish(self._jobs[number], result)
             case ("done", number, attempt, future):
                 job = self._jobs.get(number)
                 if job is not None and job.attempt == attempt:
-                    return self._end(job, future)
-        return None
+                    self._end(job, future)
+
+    def _finish(self, job: _Job, result: JobResult) -> None:
+        del self._jobs[job.number]
+        self._ended.append((job.number, result))
 
     def _ask_machine(self, address: str) -> None:
+        if address in self._asked or address in self._workers:
+            return
         self._asked.add(address)
         self._submit(join_run, self.settings, address, ("machine", address))
 
@@ -289,55 +294,54 @@ class ClusterPool:
         logger.info("worker joined", extra={"worker": address, "machine": machine.name, "problem": machine.problem})
 
     def _tell_kind(self, worker: _Worker) -> None:
-        usual = next((other.machine for other in self._workers.values() if self._is_of_use(other)), None)
-        why = differing_traits(worker.machine, usual) if usual else "it differs from those that began the run"
+        why = differing_traits(worker.machine, self._traits)
         self._tell(f"The worker {worker.address} only fetches, since its machine is of another kind: {why}.")
 
-    def _lose(self, address: str) -> tuple[int, JobResult] | None:
-        """Forget a worker that is gone; its jobs go to others. Returns the end of a job that was tried too often."""
-        self._asked.discard(address)
+    def _lose(self, address: str) -> None:
+        """Forget a worker that is gone; its jobs go to others."""
+        if address in self._asked:
+            self._asked.discard(address)
+            self._tell(f"The worker {address} left when it was asked for its machine. Does it have this excise?")
         worker = self._workers.pop(address, None)
-        if worker is None:
-            return None
-        logger.warning("worker left", extra={"worker": address, "jobs": len(worker.jobs)})
-        ended = [end for number in sorted(worker.jobs) if (end := self._retry(self._jobs[number], died=True))]
-        for end in ended[1:]:
-            self._jobs[end[0]] = _Job(end[0], print, (), "")
-            self._events.put(("done here", *end))
-        return ended[0] if ended else None
+        if worker is not None:
+            logger.warning("worker left", extra={"worker": address, "jobs": len(worker.jobs)})
+            for number in sorted(worker.jobs & self._jobs.keys()):
+                self._retry(self._jobs[number], died=True)
 
-    def _end(self, job: _Job, future: Any) -> tuple[int, JobResult] | None:
+    def _end(self, job: _Job, future: Any) -> None:
+        """Note how a job ended on a worker."""
         worker = self._workers.get(job.worker)
         if worker is not None:
             worker.jobs.discard(job.number)
         if future.status == "error" and type(error := future.exception()).__name__ != "KilledWorker":
-            del self._jobs[job.number]
-            return job.number, JobResult(error=error)
+            self._finish(job, JobResult(error=error))
+            return
         if future.status != "finished":
-            return self._retry(job, died=True)
+            self._retry(job, died=True)
+            return
         outcome: JobOutcome = future.result()
         if outcome.unfit:
             if worker is not None:
                 worker.unfit = outcome.unfit
                 self._tell(f"The worker {worker.address} gets no more jobs: {outcome.unfit}.")
-            return self._retry(job, died=False)
-        del self._jobs[job.number]
-        if outcome.lost:
-            text = "a layer of the repository is in no cache any more; run the same command again to make it again"
-            return job.number, JobResult(error=LookupError(text))
-        return job.number, JobResult(value=outcome.value)
+            self._retry(job, died=False)
+        elif outcome.lost:
+            self._finish(job, JobResult(unavailable="A layer of the repository is in no cache any more"))
+        else:
+            self._finish(job, JobResult(value=outcome.value))
 
-    def _retry(self, job: _Job, *, died: bool) -> tuple[int, JobResult] | None:
-        """Put a job in front of the others; return its end if it was tried too often."""
+    def _retry(self, job: _Job, *, died: bool) -> None:
+        """Put a job in front of the others, unless it was tried too often."""
         if job.future is not None:
             job.future.cancel()
         job.attempt += 1
         job.deaths, job.moves = job.deaths + died, job.moves + (not died)
-        if job.deaths >= MAX_TRIES or job.moves >= MAX_MOVES:
-            del self._jobs[job.number]
-            return job.number, JobResult(worker_died=True)
-        self._waiting.insert(0, job)
-        return None
+        if job.deaths >= MAX_TRIES:
+            self._finish(job, JobResult(worker_died=True))
+        elif job.moves >= MAX_MOVES:
+            self._finish(job, JobResult(unavailable=f"{job.moves} workers had no room for the job"))
+        else:
+            self._waiting.insert(0, job)
 
     # ------------------------------------------------------------------------------------------------ workers
     def _is_of_use(self, worker: _Worker) -> bool:
@@ -349,16 +353,14 @@ class ClusterPool:
         Between equals, the kind of this machine is chosen. Raises :class:`ConfigError` if none of them can be used.
         """
         began = time.monotonic()
-        while time.monotonic() - began < NO_WORKER_S:
-            usable = [worker for worker in self._workers.values() if not worker.machine.problem]
-            if (not self._asked and usable) or (usable and time.monotonic() - began > PROBE_S):
+        while (waited := time.monotonic() - began) < NO_WORKER_S:
+            usable = any(not worker.machine.problem for worker in self._workers.values())
+            if self._workers and (waited > PROBE_S or (usable and not self._asked)):
                 break
             if not self._asked and not self._workers:
                 self._tell(f"No worker is connected to {self.settings.scheduler} yet; waiting for the first.")
-            try:
+            with suppress(queue.Empty):
                 self._handle(self._events.get(timeout=1.0))
-            except queue.Empty:
-                continue
         slots: Counter[str] = Counter()
         for worker in self._workers.values():
             if not worker.machine.problem:
@@ -368,19 +370,19 @@ class ClusterPool:
             raise ConfigError(f"No worker of {self.settings.scheduler} can be used: {'; '.join(sorted(reasons))}.")
         own = content_id("kind", traits(self.settings)) if len(slots) > 1 else ""
         self._kind = max(slots, key=lambda kind: (slots[kind], kind == own))
+        self._traits = next(w.machine.traits for w in self._workers.values() if w.machine.kind == self._kind)
         for worker in self._workers.values():
             if not worker.machine.problem and worker.machine.kind != self._kind:
                 self._tell_kind(worker)
 
-    def _give_up(self) -> tuple[int, JobResult] | None:
-        """End a waiting job if there has been no worker for it for too long."""
+    def _give_up(self) -> None:
+        """End the waiting jobs if there has been no worker for them for too long."""
         if self._asked or any(self._is_of_use(worker) for worker in self._workers.values()):
             self._useless_since = time.monotonic()
-        elif self._waiting and time.monotonic() - self._useless_since > NO_WORKER_S:
-            job = self._waiting.pop(0)
-            del self._jobs[job.number]
-            return job.number, JobResult(worker_died=True)
-        return None
+        elif time.monotonic() - self._useless_since > NO_WORKER_S:
+            for job in self._waiting:
+                self._finish(job, JobResult(unavailable="The cluster has had no worker that can be used for too long"))
+            self._waiting.clear()
 
     def _tell(self, text: str) -> None:
         """Tell the user something, once."""

@@ -2,7 +2,7 @@
 
 Inside a worker, records hold paths of its own cache. What leaves a machine holds names; the layers are stored with
 :mod:`.artifacts` before that. What arrives holds paths again; layers that this machine lacks are fetched, once for all
-of its workers, checked, and unpacked to ``trees/copy-SHA256`` (sources) or ``envs/copy-SHA256/layer``.
+of its workers, checked, and unpacked to ``envs/copy-SHA256/layer``.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ T = TypeVar("T")
 PREFIX = "layer:"
 COPY = "copy-"
 _COPY_NAME = re.compile(rf"{COPY}([0-9a-f]{{64}})")
-_RECORDS = ("sources", "built", "env", "pyc", "tools")
+_LAYERS = ("sources", "built", "env", "pyc", "tools")
 """Fields of :class:`Layers`."""
 MAX_LEASES = 24
 """Copies of the latest jobs that this process keeps from being evicted: those of some repositories of five layers each,
@@ -73,19 +73,18 @@ class LayerNames:
             return None
 
     @staticmethod
-    def _translated(answer: T, translate: Callable[[str, bool], str]) -> T:
+    def _translated(answer: T, translate: Callable[[str], str]) -> T:
         if isinstance(answer, FetchedSources):
-            return cast(T, replace(answer, layer=translate(answer.layer, True)))
+            return cast(T, replace(answer, layer=translate(answer.layer)))
         if isinstance(answer, KeptLayer):
-            return cast(T, replace(answer, path=translate(answer.path, False)))
+            return cast(T, replace(answer, path=translate(answer.path)))
         if isinstance(answer, Prepared):
-            layers = answer.layers
-            new = Layers(**{field: translate(getattr(layers, field), field == "sources") for field in _RECORDS})
+            new = Layers(**{field: translate(getattr(answer.layers, field)) for field in _LAYERS})
             return cast(T, replace(answer, layers=new))
         return answer
 
     # ------------------------------------------------------------------------------------------------ to names
-    def name(self, path: str, is_sources: bool = False) -> str:  # noqa: ARG002
+    def name(self, path: str) -> str:
         """The name of a layer; it is stored unless it is."""
         if path.startswith(PREFIX):
             return path
@@ -97,9 +96,8 @@ class LayerNames:
 
     def _known_digest(self, folder: Path) -> str | None:
         """The hash of a layer that was packed before, and has not been replaced since."""
-        for part in folder.parts[-2:]:
-            if match := _COPY_NAME.fullmatch(part):
-                return match[1] if folder.name in (part, "layer") else None
+        if folder.name == "layer" and (match := _COPY_NAME.fullmatch(folder.parent.name)):
+            return match[1]
         with suppress(OSError, ValueError, KeyError):
             note = json.loads(self._note(folder).read_bytes())
             if note["stamp"] == _stamp(folder):
@@ -128,7 +126,7 @@ class LayerNames:
         return digest
 
     # ------------------------------------------------------------------------------------------------ to paths
-    def path(self, name: str, is_sources: bool = False) -> str:
+    def path(self, name: str) -> str:
         """The folder of a layer in this machine's cache; it is fetched if the machine lacks it."""
         if not name.startswith(PREFIX):
             return name
@@ -137,22 +135,19 @@ class LayerNames:
             note = json.loads((self._notes / f"{digest}.json").read_bytes())
             if note["stamp"] == _stamp(Path(note["path"])):
                 return str(note["path"])
-        folder = self.cache / ("trees" if is_sources else "envs") / f"{COPY}{digest}"
-        layer = folder if is_sources else folder / "layer"
+        folder = self.cache / "envs" / f"{COPY}{digest}"
+        layer = folder / "layer"
         _keep(folder)
 
         def fetch(work: Path) -> None:
-            into = work if is_sources else work / "layer"
-            into.mkdir(exist_ok=True)
+            (work / "layer").mkdir()
             with tempfile.TemporaryDirectory(dir=folder.parent, prefix=".fetched-") as space:
                 archive = Path(space, "layer")
                 self.artifacts.get(digest, archive)
                 logger.info("layer fetched", extra={"digest": digest, "bytes": archive.stat().st_size})
-                unpack_layer(archive, into)
+                unpack_layer(archive, work / "layer")
 
         make_folder_once(folder, fetch, is_complete=lambda _: layer.is_dir())
-        if is_sources:
-            folder.parent.chmod(0o700)
         os.utime(folder.with_name(f"{folder.name}.lease"))
         return str(layer)
 
@@ -189,9 +184,8 @@ def free_bytes(cache: Path) -> int:
 def evict_copies(cache: Path, wanted: int) -> int:
     """Remove copies of layers that no process of this machine uses, the least recently used first, until ``wanted``
     bytes are free; return how many were removed. They can be fetched again."""
-    leases = [*cache.glob(f"trees/{COPY}*.lease"), *cache.glob(f"envs/{COPY}*.lease")]
     count = 0
-    for file in sorted(leases, key=_changed):
+    for file in sorted(cache.glob(f"envs/{COPY}*.lease"), key=_changed):
         if free_bytes(cache) >= wanted:
             break
         with unleased(file) as is_free:

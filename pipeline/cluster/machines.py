@@ -19,6 +19,8 @@ from excise.pipeline.cluster.layer_names import evict_copies, free_bytes
 from excise.pipeline.stages.environment_stage import sandbox_of
 from excise.types import content_id
 
+Traits = tuple[tuple[str, str], ...]
+"""Names and values."""
 SPARE_SANDBOXES = 2
 """Free disk space that a worker needs for a job, in sandboxes that have written as much as they may."""
 
@@ -31,7 +33,7 @@ class Machine:
     """Names the machine and its cache: workers with the same name share their copies of layers."""
     kind: str
     """Hash of what results depend on (:func:`traits`); layers are only good for machines of one kind."""
-    traits: tuple[tuple[str, str], ...]
+    traits: Traits
     """What results depend on, for the message about machines of another kind."""
     problem: str
     """Why it cannot run sandboxes of this run; empty if it can."""
@@ -53,7 +55,7 @@ def describe_machine(settings: Settings, slots: int) -> Machine:
     cache = default_cache()
     evict_copies(cache, required_bytes(settings))
     free, problem = free_bytes(cache), ""
-    own: tuple[tuple[str, str], ...] = ()
+    own: Traits = ()
     try:
         can = sandbox_of(settings).capabilities()
         if not can.available:
@@ -84,7 +86,7 @@ def disk_problem(cache: Path, free: int, settings: Settings) -> str:
     return f"{free >> 20} MiB are free for {cache} and temporary files, a job needs {wanted} (twice verdict.disk_mb)"
 
 
-def traits(settings: Settings) -> tuple[tuple[str, str], ...]:
+def traits(settings: Settings) -> Traits:
     """What the results of a run depend on besides sources and settings."""
     system, sandbox, image = system_identity(sandbox_of(settings))
     found = [
@@ -99,9 +101,9 @@ def traits(settings: Settings) -> tuple[tuple[str, str], ...]:
     return tuple(found)
 
 
-def differing_traits(machine: Machine, other: Machine) -> str:
-    """What distinguishes two machines, in words: ``Python 3.12.1: /usr/bin/python3.12 instead of nothing``."""
-    own, others = dict(machine.traits), dict(other.traits)
+def differing_traits(machine: Machine, usual: Traits) -> str:
+    """What distinguishes a machine from others, in words: ``Python 3.12.1: nothing instead of /usr/bin/python3.12``."""
+    own, others = dict(machine.traits), dict(usual)
     names = [name for name in {**own, **others} if own.get(name) != others.get(name)]
     return "; ".join(
         f"{name}: {own.get(name) or 'nothing'} instead of {others.get(name) or 'nothing'}" for name in names

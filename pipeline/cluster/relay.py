@@ -2,7 +2,8 @@
 
 The main process may be behind a firewall or on a laptop, and workers may not reach each other's folders; the
 connections to the scheduler exist anyway, with their encryption. A request waits in the scheduler until the main
-process fetches it, and so does the worker. Nothing is stored there, and at most one request of each worker's thread is in its memory.
+process fetches it, and so does the worker. Nothing is stored there, and its memory holds at most one request of each
+worker's thread.
 
 The plugin tells the main process also which workers come and go.
 """
@@ -10,8 +11,10 @@ The plugin tells the main process also which workers come and go.
 from __future__ import annotations
 
 import asyncio
+import errno
 import itertools
 import logging
+import os
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
@@ -81,6 +84,9 @@ class Relay(SchedulerPlugin):
 
     async def end(self) -> None:
         """Remove the handlers, and refuse what is waiting."""
+        self._end()
+
+    def _end(self) -> None:
         for name in ("ask", "next", "answer", "end"):
             self._scheduler.handlers.pop(f"excise_{name}_{self.run}", None)
         for waiting in self._answers.values():
@@ -95,10 +101,10 @@ class Relay(SchedulerPlugin):
         """Tell the main process that a worker left or died."""
         self._tell("worker left", worker)
 
-    async def remove_client(self, scheduler: Any, client: str) -> None:  # type: ignore[override]  # noqa: ARG002
+    def remove_client(self, scheduler: Any, client: str) -> None:  # noqa: ARG002
         """End the run if its main process is gone."""
         if client == self.client:
-            await self.end()
+            self._end()
 
     def _tell(self, event: str, worker: str) -> None:
         self._waiting.put_nowait({"number": -1, "request": event, "arguments": {"address": worker}})
@@ -149,10 +155,13 @@ class MainProcess:
     def _answer(self, asked: dict[str, Any]) -> dict[str, Any]:
         try:
             return {"value": self._handler(asked["request"], asked["arguments"])}
-        except StoreError as error:
-            return {"error": str(error), "reason": error.reason}
         except Exception as error:
-            return {"error": f"{type(error).__name__}: {error}", "reason": "store_error"}
+            logger.warning("request refused", extra={"request": asked["request"], "detail": str(error)})
+            full = error.errno == errno.ENOSPC if isinstance(error, OSError) else False
+            full = full or getattr(error, "reason", "") == "disk_full" or os.strerror(errno.ENOSPC) in str(error)
+            if full:  # in other words than those of a worker whose own disk is full
+                return {"error": "The disk of the run's main process is full.", "reason": "main_disk_full"}
+            return {"error": str(error), "reason": getattr(error, "reason", "store_error")}
 
 
 def ask(run: str, request: str, **arguments: Any) -> Any:

@@ -118,10 +118,9 @@ def run_job(job: RemoteJob) -> JobOutcome:
     """Run a job of a run that another machine leads. Raises what is a bug, or the end of the run."""
     cache = default_cache()
     settings = job.settings.model_copy(update={"cache": cache, "out": cache / "no-task-set"})
-    if evict_copies(cache, required_bytes(settings)) or free_bytes(cache) < required_bytes(settings):
-        free = free_bytes(cache)
-        if free < required_bytes(settings):
-            return JobOutcome(unfit=disk_problem(cache, free, settings))
+    evict_copies(cache, required_bytes(settings))
+    if (free := free_bytes(cache)) < required_bytes(settings):
+        return JobOutcome(unfit=disk_problem(cache, free, settings))
     names = LayerNames(cache, artifacts_of(settings.artifacts, job.run))
     token = current_run_files.set(WorkerFiles(job.run, names))
     try:

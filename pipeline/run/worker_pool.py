@@ -19,6 +19,8 @@ class JobResult:
     """What the job raised."""
     worker_died: bool = False
     """Whether the process that ran the job ended, as often as the job was tried."""
+    unavailable: str = ""
+    """Why the job could not be done at all; empty if it was."""
 
     def failure(self, retry_advice: str) -> tuple[str, str] | None:
         """Return the reason and a sentence for a job without a value; ``None`` if it has one.
@@ -28,6 +30,8 @@ class JobResult:
         if self.worker_died:
             text = f"The worker process died repeatedly at this stage (out of memory, or killed); {retry_advice}."
             return "worker_died", text
+        if self.unavailable:
+            return "infra_error", f"{self.unavailable}; {retry_advice}."
         if self.error is not None:
             return (
                 "internal_error",
