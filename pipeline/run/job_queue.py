@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import heapq
 from collections.abc import Callable, Hashable, Iterator
 from dataclasses import dataclass
 from typing import Any, Generic, NamedTuple, TypeVar
@@ -22,9 +23,6 @@ class Rank(NamedTuple):
 
 @dataclass(slots=True)
 class _QueuedJob(Generic[T]):
-    number: int
-    """Number of the job: among jobs of equal rank, the oldest goes first."""
-    rank: Rank
     tag: T
     function: Callable[..., Any]
     args: tuple[Any, ...]
@@ -46,13 +44,18 @@ class JobQueue(Generic[T]):
         self.running: dict[Hashable, T] = {}
         self._chains: set[Hashable] = set()
         """Running jobs that were chosen for their chain."""
-        self._queued: list[_QueuedJob[T]] = []
+        self._queued: dict[int, _QueuedJob[T]] = {}
+        self._by_chain: list[tuple[float, int]] = []
+        self._by_task: list[tuple[float, int]] = []
+        """Heaps of the numbers of queued jobs, and of some that were taken from the other one."""
         self._number = 0
 
     def put(self, tag: T, rank: Rank, function: Callable[..., Any], *args: Any) -> None:
         """Add a job."""
         self._number += 1
-        self._queued.append(_QueuedJob(self._number, rank, tag, function, args))
+        self._queued[self._number] = _QueuedJob(tag, function, args)
+        heapq.heappush(self._by_chain, (-rank.chain_s, self._number))
+        heapq.heappush(self._by_task, (rank.task_s, self._number))
 
     def dispatch(self) -> None:
         """Give free slots the jobs that should go first."""
@@ -60,13 +63,19 @@ class JobQueue(Generic[T]):
             self.slots = self.pool.num_slots()
         while self._queued and len(self.running) < self.slots:
             for_chain = not self.cheapest_only and len(self._chains) < self.slots // 2
-            job = min(self._queued, key=_by_chain if for_chain else _by_task)
-            self._queued.remove(job)
+            job = self._take(self._by_chain if for_chain else self._by_task)
             number = self.pool.submit(job.function, job.args)
             self.running[number] = job.tag
             if for_chain:
                 self._chains.add(number)
             self.on_start(job.tag)
+
+    def _take(self, heap: list[tuple[float, int]]) -> _QueuedJob[T]:
+        """Take the first job of a heap: among jobs of equal rank, the oldest. There may be 100,000."""
+        while True:
+            _, number = heapq.heappop(heap)
+            if number in self._queued:
+                return self._queued.pop(number)
 
     def __iter__(self) -> Iterator[tuple[T, JobResult]]:
         self.dispatch()
@@ -83,17 +92,10 @@ class JobQueue(Generic[T]):
 
     def drop_queued(self) -> None:
         """Forget the jobs that no worker has begun."""
-        self._queued.clear()
+        for queued in (self._queued, self._by_chain, self._by_task):
+            queued.clear()
 
     def cancel(self) -> None:
         """Cancel all jobs that have not ended."""
-        self._queued.clear()
+        self.drop_queued()
         self.pool.cancel()
-
-
-def _by_chain(job: _QueuedJob[Any]) -> tuple[float, int]:
-    return -job.rank.chain_s, job.number
-
-
-def _by_task(job: _QueuedJob[Any]) -> tuple[float, int]:
-    return job.rank.task_s, job.number
